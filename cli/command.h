@@ -98,9 +98,17 @@ inline constexpr const char* kEarthGroup = "The turning earth (IERS Bulletin A; 
 /// Logs damage as warnings, and gives the status that damaged input means.
 int damage_status(const formats::Damage& damage, std::uint64_t not_finite, bool strict);
 
+/// A CSV of the microtimes of time tags; an empty path: none.
+struct TcspcOutput {
+  std::string path;
+  bool overwrite = false;
+};
+
 /// What `inspect` says of photon time tags, TIFF stacks and correlation curves: a status, or nothing
 /// when the file is none of these.
-std::optional<int> inspect_photons(const Global& global, const std::string& path, bool strict);
+/// `tcspc`: a CSV of the tags' microtimes; empty: none.
+std::optional<int> inspect_photons(const Global& global, const std::string& path, bool strict,
+                                   const TcspcOutput& tcspc);
 
 /// One JSON object on standard output, with its schema's name and version added.
 void print_json(const std::string& schema, int version, nlohmann::ordered_json object);

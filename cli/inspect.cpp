@@ -24,6 +24,7 @@ namespace {
 struct InspectOptions {
   std::vector<std::string> files;
   bool strict = false;
+  TcspcOutput tcspc;
   formats::ReaderOptions reader;
 };
 
@@ -120,7 +121,11 @@ int inspect_file(const Global& global, const std::string& path, const InspectOpt
   if (formats::find_format(&formats::FileFormat::visibilities, {}, path) != nullptr)
     return inspect_visibilities(global, path);
   if (is_search_file(path)) return inspect_search(global, path, options.strict);
-  if (const auto status = inspect_photons(global, path, options.strict)) return *status;
+  if (const auto status = inspect_photons(global, path, options.strict, options.tcspc))
+    return *status;
+  if (!options.tcspc.path.empty())
+    throw core::Error(core::ErrorKind::config, "tcspc", "given for " + path, "only for time tags",
+                      "leave it out");
   // An array of unsigned numbers may be counts or voltages, which alone have a rate.
   if (options.reader.assumed.rate_hz.numerator == 0)
     if (const auto status = inspect_array(global, path, options.strict)) return *status;
@@ -171,8 +176,14 @@ void add_inspect(CLI::App& app, const Global& global, Action& action) {
               of(&FileFormat::read_curves)))
       ->required();
   command->add_flag("--strict", options->strict, "damaged input is a failure (status 1, not 3)");
+  command->add_option(
+      "--tcspc", options->tcspc.path,
+      "H.csv: photons by microtime and detector, to choose time gates on (T3, SPC)");
+  command->add_flag("--overwrite", options->tcspc.overwrite, "replace an existing H.csv");
   add_reader_options(*command, options->reader, "");
-  command->footer("Example: tautline inspect night.dada");
+  command->footer(
+      "Examples: tautline inspect night.dada\n"
+      "          tautline inspect cell.ptu --tcspc histogram.csv");
   command->callback([&global, &action, options, command] {
     action = [&global, options, command] {
       options->reader.named = given_members(*command, "");

@@ -11,9 +11,12 @@
 #include "tautline/core/curve_label.h"
 #include "tautline/core/error.h"
 #include "tautline/formats/curves/curves.h"
+#include "tautline/formats/distinct_files.h"
 #include "tautline/formats/file_formats.h"
 #include "tautline/formats/input_file.h"
+#include "tautline/formats/photon_hdf5/photon_hdf5.h"
 #include "tautline/formats/photon_reader.h"
+#include "tautline/pipeline/photons/tcspc_histogram.h"
 
 namespace tautline::cli {
 
@@ -23,7 +26,23 @@ nlohmann::ordered_json number_or_null(double value) {
   return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
 }
 
-int inspect_tags(const Global& global, const std::string& path, bool strict) {
+// To where most photons of all detectors come.
+void write_histogram(const Global& global, const TcspcOutput& tcspc, const std::string& path,
+                     formats::PhotonReader& reader) {
+  const pipeline::TcspcHistogram histogram = pipeline::tcspc_histogram(reader, path);
+  pipeline::write_tcspc(tcspc.path, histogram, history_line(global), tcspc.overwrite);
+  if (global.json || global.quiet) return;
+  for (std::size_t k = 0; k < histogram.detectors.size(); ++k) {
+    const auto& counts = histogram.counts[k];
+    const auto peak = std::max_element(counts.begin(), counts.end()) - counts.begin();
+    fmt::print("  microtimes  detector {}: most photons at {:.4g} ns; {}\n", histogram.detectors[k],
+               static_cast<double>(peak) * histogram.unit_s * 1e9, tcspc.path);
+  }
+}
+
+int inspect_tags(const Global& global, const std::string& path, bool strict,
+                 const TcspcOutput& tcspc) {
+  if (!tcspc.path.empty()) formats::require_distinct({{"--tcspc", tcspc.path}}, {{"input", path}});
   const auto reader = formats::open_photons(path);
   const formats::PhotonDescription& d = reader->description();
   const auto detectors = formats::count_detectors(*reader);
@@ -57,12 +76,18 @@ int inspect_tags(const Global& global, const std::string& path, bool strict) {
                 {"instrument", d.instrument},
                 {"created", d.created},
                 {"damage", reader->damage().messages}});
+    if (!tcspc.path.empty()) write_histogram(global, tcspc, path, *reader);
     return damage_status(reader->damage(), 0, strict);
   }
   fmt::print("{}: photon time tags\n", path);
   fmt::print("  records     {} of {}: {} photons, {} markers, {} overflows\n", d.records,
              d.record_type, c.photons, c.markers, c.overflow_records);
-  if (d.mode == formats::TagMode::t3)
+  if (d.macro_clock)
+    fmt::print("  clock       {:.6g} ns{}\n", d.time_unit_s * 1e9,
+               d.microtime_unit_s > 0
+                   ? fmt::format(", microtimes of {:.4g} ps", d.microtime_unit_s * 1e12)
+                   : "; microtimes without a unit");
+  else if (d.mode == formats::TagMode::t3)
     fmt::print("  clock       {:.9g} Hz sync rate, microtimes of {:.4g} ps\n", 1 / d.time_unit_s,
                d.microtime_unit_s * 1e12);
   else
@@ -72,7 +97,9 @@ int inspect_tags(const Global& global, const std::string& path, bool strict) {
   for (const auto& one : detectors)
     fmt::print("  detector    {}: {} photons, {:.1f} a second\n", one.channel, one.photons,
                last_s > 0 ? static_cast<double>(one.photons) / last_s : 0.0);
-  fmt::print("  instrument  {}  software {}  created {}\n", d.instrument, d.software, d.created);
+  if (!d.instrument.empty())
+    fmt::print("  instrument  {}  software {}  created {}\n", d.instrument, d.software, d.created);
+  if (!tcspc.path.empty()) write_histogram(global, tcspc, path, *reader);
   return damage_status(reader->damage(), 0, strict);
 }
 
@@ -122,20 +149,27 @@ int inspect_curves(const Global& global, const std::string& path) {
   return kDone;
 }
 
+// An .h5 may be of curves or of photons.
+bool holds_photons([[maybe_unused]] const std::string& path) {
+#ifdef TAUTLINE_HDF5
+  return (path.ends_with(".h5") || path.ends_with(".hdf5")) &&
+         formats::photon_hdf5::holds_photons(path);
+#else
+  return false;
+#endif
+}
+
 }  // namespace
 
-std::optional<int> inspect_photons(const Global& global, const std::string& path, bool strict) {
-  if (formats::curves::recognise(path)) return inspect_curves(global, path);
+std::optional<int> inspect_photons(const Global& global, const std::string& path, bool strict,
+                                   const TcspcOutput& tcspc) {
+  if (formats::curves::recognise(path) && !holds_photons(path)) return inspect_curves(global, path);
   constexpr std::size_t kFirstBytes = 64;
   const auto first = formats::InputFile(path).head(kFirstBytes);
-  if (formats::recognise_photons(first, path)) return inspect_tags(global, path, strict);
+  if (formats::recognise_photons(first, path)) return inspect_tags(global, path, strict, tcspc);
   // Of those that may hold voltages too, inspect_array decides.
   const auto* counts = formats::find_format(&formats::FileFormat::counts, first, path);
   if (counts != nullptr && counts->voltages == nullptr) return inspect_counts(global, path, strict);
-  if (std::string_view(reinterpret_cast<const char*>(first.data()), first.size())
-          .starts_with("PK\3\4"))
-    throw core::Error(core::ErrorKind::unsupported, path, "a .zip archive", "one file of curves",
-                      "unzip it and inspect the .csv files in it, or let autocorrelate write .h5");
   return std::nullopt;
 }
 

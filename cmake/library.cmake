@@ -104,7 +104,7 @@ endforeach()
 
 # Formats of libraries that take long to load stand by themselves, so that a program can open them when it
 # needs them (tautline/formats/modules).
-set(heavy "/formats/(uvh5|curves_hdf5|measurement_set|psrfits|modules)/")
+set(heavy "/formats/(uvh5|curves_hdf5|photon_hdf5|measurement_set|psrfits|modules)/")
 tautline_layer(formats formats BATCH 10 WITHOUT ${heavy}
   LINK tautline_core nlohmann_json::nlohmann_json tomlplusplus::tomlplusplus
        ${TAUTLINE_ERFA_LIBRARY})
@@ -137,7 +137,7 @@ function(tautline_heavy_formats name)
   set(tautline_modules ${tautline_modules} ${name} PARENT_SCOPE)
 endfunction()
 if(TAUTLINE_HDF5)
-  tautline_heavy_formats(hdf5 FOLDERS uvh5 curves_hdf5
+  tautline_heavy_formats(hdf5 FOLDERS uvh5 curves_hdf5 photon_hdf5
     LINK ${HDF5_C_LIBRARIES} INCLUDE ${HDF5_C_INCLUDE_DIRS})
 endif()
 if(TAUTLINE_CFITSIO)

@@ -10,11 +10,13 @@
 #include "tautline/formats/measurement_set/measurement_set_writer.h"
 #include "tautline/formats/mwa32t/mwa32t.h"
 #include "tautline/formats/npy/npy.h"
+#include "tautline/formats/photon_hdf5/photon_hdf5.h"
 #include "tautline/formats/presto/dat.h"
 #include "tautline/formats/psrfits/psrfits.h"
 #include "tautline/formats/pt3/pt3.h"
 #include "tautline/formats/ptu/ptu.h"
 #include "tautline/formats/sigproc/sigproc.h"
+#include "tautline/formats/spc/spc.h"
 #include "tautline/formats/text.h"
 #include "tautline/formats/tiff/tiff.h"
 #include "tautline/formats/uvh5/uvh5.h"
@@ -83,6 +85,17 @@ std::vector<FileFormat> make_formats() {
              return mark_or<pt3::recognise>(bytes, name, ".pt3");
            },
        .photons = pt3::open},
+      {.name = "SPC",
+       .endings = {".spc"},
+       .recognise = [](Bytes, const std::string& name) { return spc::recognise(name); },
+       .photons = spc::open},
+#ifdef TAUTLINE_HDF5
+      {.name = "Photon-HDF5",
+       .endings = {".hdf5", ".h5"},
+       .recognise = [](Bytes bytes,
+                       const std::string&) { return begins_with(bytes, "\x89HDF\r\n\x1a\n"sv); },
+       .photons = photon_hdf5::open},
+#endif
       {.name = "TIFF",
        .endings = {".tif", ".tiff"},
        .kind = "TIFF",
@@ -133,6 +146,7 @@ std::vector<FileFormat> make_formats() {
        .recognise = mwa32t::recognise,
        .voltages = mwa32t::open},
       {.name = "CSV", .endings = {".csv"}, .read_curves = curves::read_csv},
+      {.name = "ZIP", .endings = {".zip"}, .read_curves = curves::read_zip},
       {.name = "SIN", .endings = {".SIN"}, .read_curves = curves::read_sin},
       {.name = "ASC", .endings = {".ASC"}, .read_curves = curves::read_asc},
       {.name = "HDF5", .endings = {".h5", ".hdf5"}, .read_curves = curves::read_hdf5_file},

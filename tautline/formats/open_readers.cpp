@@ -10,6 +10,7 @@
 #include "tautline/formats/file_formats.h"
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/photon_reader.h"
+#include "tautline/formats/spc/spc.h"
 #include "tautline/formats/voltage_reader.h"
 
 namespace tautline::formats {
@@ -65,6 +66,7 @@ std::unique_ptr<PhotonReader> open_photons(const std::string& path) {
   const auto first = InputFile(path).head(kFirstBytes);
   if (const FileFormat* format = find_format(&FileFormat::photons, first, ""))
     return format->photons(path);
+  if (spc::recognise(path)) return spc::open(path);
   throw format_error(
       path, "first bytes", first.empty() ? "an empty file" : "of no known format",
       "photon time tags: " + names_and_endings_of(formats_with(&FileFormat::photons)),

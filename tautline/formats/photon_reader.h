@@ -27,12 +27,14 @@ inline constexpr std::uint16_t kSyncChannel = 63;
 enum class TagMode { t2, t3 };
 
 struct PhotonDescription {
-  std::string format;       ///< "PTU", "PT3"
+  std::string format;       ///< "PTU", "PT3", "SPC", "Photon-HDF5"
   std::string record_type;  ///< "HydraHarp v2 T3"
   TagMode mode = TagMode::t3;
-  double time_unit_s = 0;            ///< T2: of a tag; T3: the sync period
-  double microtime_unit_s = 0;       ///< T3: of Photon::microtime; T2: 0
-  std::uint32_t microtimes = 0;      ///< T3: how many values a microtime has; T2: 0
+  double time_unit_s = 0;        ///< T2: of a tag; T3: the sync period
+  double microtime_unit_s = 0;   ///< T3: of Photon::microtime; T2: 0
+  std::uint32_t microtimes = 0;  ///< T3: how many values a microtime has; T2: 0
+  /// T3: the unit of time is a clock's, and not the period of the sync pulses.
+  bool macro_clock = false;
   double sync_rate_hz = 0;           ///< as the header has it; 0: not said
   std::vector<double> rates_hz;      ///< counts a second of each input, as the header has them
   std::uint64_t records = 0;         ///< in the file: photons, markers and overflows
@@ -83,7 +85,8 @@ std::vector<DetectorCount> count_detectors(PhotonReader& reader);
 /// Whether a file that begins with these bytes and has this name holds photon time tags.
 bool recognise_photons(std::span<const std::byte> first_bytes, const std::string& name);
 
-/// Opens a PTU or PT3 file, told by its first bytes. Throws Error(format) on others.
+/// Opens a file of time tags, told by its first bytes or, where the format has no mark, its name. Throws Error(format)
+/// on others.
 std::unique_ptr<PhotonReader> open_photons(const std::string& path);
 
 }  // namespace tautline::formats

@@ -17,9 +17,13 @@ std::vector<std::string> read_lines(const std::string& path) {
     throw format_error(path, "size", std::to_string(file.size()) + " bytes",
                        "at most 64 MiB of text", "is this a file of curves?");
   const auto bytes = file.head(kMostBytes);
+  return lines_of(path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+}
+
+std::vector<std::string> lines_of(const std::string& path, std::string_view bytes) {
   std::vector<std::string> lines(1);
   for (std::size_t n = 0; n < bytes.size(); ++n) {
-    const char c = static_cast<char>(bytes[n]);
+    const char c = bytes[n];
     if (c == '\0')
       throw format_error(path, "byte " + std::to_string(n), "0", "text",
                          "is this a file of curves?");

@@ -11,6 +11,8 @@ namespace tautline::formats {
 /// The file's lines without their ends. Throws Error(io), and Error(format) for more than 64 MiB or
 /// for bytes that no text has.
 std::vector<std::string> read_lines(const std::string& path);
+/// The same of bytes that were read from `path`.
+std::vector<std::string> lines_of(const std::string& path, std::string_view bytes);
 
 std::string_view trim(std::string_view text, std::string_view blanks = " \t");
 std::string lower(std::string_view text);

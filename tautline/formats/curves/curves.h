@@ -32,6 +32,10 @@ bool recognise(const std::string& name);
 CurveFile read(const std::string& path);
 
 CurveFile read_csv(const std::string& path);
+/// Of a text that was read from `path`.
+CurveFile read_csv_text(const std::string& path, std::string_view text);
+/// Every .csv in the archive, with its .trace.txt. Error(unsupported) in a build without minizip.
+CurveFile read_zip(const std::string& path);
 /// G = g2 - 1. Where the file has raw columns, sums are its correlations, counts its samples and
 /// monitors its bases, and g is as the file prints it.
 CurveFile read_sin(const std::string& path);
@@ -45,7 +49,14 @@ CurveFile read_hdf5_file(const std::string& path);
 std::string csv_text(const core::CorrelationCurve& curve, std::string_view title,
                      const CurvesFacts& facts);
 
-/// Each appears under its name when it is whole. Error(io) with the path and the reason.
+/// The rates over time: seconds, then kHz of each signal. Empty where the curve has no trace.
+std::string trace_text(const core::CorrelationCurve& curve, std::string_view title);
+/// The file of the trace that belongs to a CSV: "G.trace.txt" of "G.csv".
+std::string trace_path(const std::string& csv_path);
+/// Adds the trace that such a file holds.
+void read_trace_text(const std::string& path, std::string_view text, core::CorrelationCurve& curve);
+
+/// Each appears under its name when it is whole, the trace before its curve. Error(io) with the path and the reason.
 void write_csv(const std::string& path, const core::CorrelationCurve& curve,
                const CurvesFacts& facts, bool overwrite);
 
@@ -58,8 +69,10 @@ void write_hdf5(const std::string& path, const core::CorrelationCurves& curves,
                 const CurvesFacts& facts, bool overwrite);
 core::CorrelationCurves read_hdf5(const std::string& path, CurvesFacts* facts = nullptr);
 
-/// Curves of one file as one set, which they must be: the same lags. For files of one curve and of
-/// many alike.
+/// Curves of one file as one set, for files of one curve and of many alike. Where curves have other lags than their
+/// neighbours (CSVs leave out those that are undefined) the set has all of them, and g is NaN where a curve has none.
 core::CorrelationCurves read_set(const std::string& path, CurvesFacts* facts = nullptr);
+/// Of several files, each curve's label led by its file's name; without the curves of segments.
+core::CorrelationCurves read_sets(const std::vector<std::string>& paths);
 
 }  // namespace tautline::formats::curves

@@ -1,6 +1,9 @@
 // Any file of curves, told by its name; one file's curves as one set.
+#include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <limits>
+#include <utility>
 
 #include "tautline/core/error.h"
 #include "tautline/formats/curves/curves.h"
@@ -19,9 +22,28 @@ bool is_hdf5(const std::string& name) {
   return name.ends_with(".h5") || name.ends_with(".hdf5");
 }
 
-void append(std::vector<double>& all, const std::vector<double>& values, std::size_t lags) {
-  all.insert(all.end(), values.begin(), values.end());
-  all.resize(all.size() + lags - values.size(), std::numeric_limits<double>::quiet_NaN());
+std::vector<double> all_lags(const std::vector<core::CorrelationCurve>& curves) {
+  std::vector<double> all;
+  for (const core::CorrelationCurve& curve : curves)
+    all.insert(all.end(), curve.lag_s.begin(), curve.lag_s.end());
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  return all;
+}
+
+// Values of the curve's lags at the places of these among all lags; NaN at the others.
+void append(std::vector<double>& all, const std::vector<double>& lags,
+            const core::CorrelationCurve& curve, const std::vector<double>& values) {
+  const std::size_t first = all.size();
+  if (curve.lag_s == lags && values.size() == lags.size()) {
+    all.insert(all.end(), values.begin(), values.end());
+    return;
+  }
+  all.resize(first + lags.size(), std::numeric_limits<double>::quiet_NaN());
+  for (std::size_t l = 0; l < std::min(values.size(), curve.lag_s.size()); ++l) {
+    const auto at = std::lower_bound(lags.begin(), lags.end(), curve.lag_s[l]);
+    all[first + static_cast<std::size_t>(at - lags.begin())] = values[l];
+  }
 }
 
 }  // namespace
@@ -48,33 +70,49 @@ CurveFile read_hdf5_file(const std::string& path) {
   return file;
 }
 
-core::CorrelationCurves read_set(const std::string& path, CurvesFacts* facts) {
-  if (is_hdf5(lower(path))) return read_hdf5(path, facts);
-  const CurveFile file = read(path);
+namespace {
+
+core::CorrelationCurves set_of(const std::vector<core::CorrelationCurve>& curves) {
   core::CorrelationCurves set;
-  const core::CorrelationCurve& model = file.curves.front();
-  set.lags = model.lag_s.size();
-  set.lag_s = model.lag_s;
+  const core::CorrelationCurve& model = curves.front();
+  set.lag_s = curves.size() == 1 ? model.lag_s : all_lags(curves);
+  set.lags = set.lag_s.size();
   set.bin_s = model.bin_s;
   set.duration_s = model.duration_s;
-  set.cross = model.cross;
   set.normalization = model.normalization;
   set.detrended = model.detrended;
   bool errors = false;
-  for (const core::CorrelationCurve& curve : file.curves) {
-    if (curve.lag_s != set.lag_s)
-      throw format_error(path, "lags of curve " + std::to_string(set.curves + 1), "others",
-                         "those of the first curve");
-    append(set.g, curve.g, set.lags);
-    append(set.standard_error, curve.standard_error, set.lags);
+  for (const core::CorrelationCurve& curve : curves) {
+    set.cross = set.cross || curve.cross;
+    append(set.g, set.lag_s, curve, curve.g);
+    append(set.standard_error, set.lag_s, curve, curve.standard_error);
     errors = errors || !curve.standard_error.empty();
+    if (curve.normalization == core::Normalization::none) set.normalization = curve.normalization;
     set.first.push_back(curve.first);
     set.second.push_back(curve.second);
     ++set.curves;
   }
   if (!errors) set.standard_error.clear();
-  if (facts != nullptr) facts->extra = file.facts;
   return set;
+}
+
+}  // namespace
+
+core::CorrelationCurves read_set(const std::string& path, CurvesFacts* facts) {
+  if (is_hdf5(lower(path))) return read_hdf5(path, facts);
+  const CurveFile file = read(path);
+  if (facts != nullptr) facts->extra = file.facts;
+  return set_of(file.curves);
+}
+
+core::CorrelationCurves read_sets(const std::vector<std::string>& paths) {
+  std::vector<core::CorrelationCurve> all;
+  for (const std::string& path : paths)
+    for (core::CorrelationCurve& curve : read(path).curves) {
+      curve.first.label = std::filesystem::path(path).stem().string() + ": " + curve.first.label;
+      all.push_back(std::move(curve));
+    }
+  return set_of(all);
 }
 
 #ifdef TAUTLINE_HDF5

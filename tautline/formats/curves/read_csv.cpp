@@ -1,5 +1,6 @@
 // PyCorrFit's CSV: comments that begin with #, then lag (s) and G, then traces.
 #include <cmath>
+#include <filesystem>
 #include <limits>
 
 #include "tautline/formats/curves/curves.h"
@@ -10,6 +11,7 @@ namespace tautline::formats::curves {
 
 namespace {
 
+constexpr std::size_t kMostTraceBytes = std::size_t{64} << 20;
 constexpr std::string_view kSeparators = " \t,;";
 
 bool has_prefix(std::string_view text, std::string_view prefix) {
@@ -41,6 +43,19 @@ double mean_hz(const core::RateTrace& trace) {
   return 1e3 * sum / static_cast<double>(trace.rate_khz.size());
 }
 
+// A title of two signals has both names; rates that no comment says are those of the traces.
+void name_signals(core::CorrelationCurve& curve) {
+  constexpr std::string_view kBetween = " x ";
+  if (const std::size_t at = curve.first.label.find(kBetween);
+      curve.cross && at != std::string::npos) {
+    curve.second.label = curve.first.label.substr(at + kBetween.size());
+    curve.first.label.resize(at);
+  }
+  for (core::CurveSignal* signal : {&curve.first, &curve.second})
+    if (!signal->trace.time_s.empty() && std::isnan(signal->mean_rate_hz))
+      signal->mean_rate_hz = mean_hz(signal->trace);
+}
+
 // "# KEY<TAB>VALUE" lines, and those that decide the type.
 void read_comment(std::string_view line, core::CorrelationCurve& curve, CurveFile& file) {
   const std::string_view text = trim(line.substr(1));
@@ -49,6 +64,9 @@ void read_comment(std::string_view line, core::CorrelationCurve& curve, CurveFil
   const std::string_view key = trim(text.substr(0, tab)), value = trim(text.substr(tab + 1));
   if (has_prefix(key, "Type AC/CC")) curve.cross = has_prefix(value, "Cross");
   if (has_prefix(key, "filename/title")) curve.first.label = value;
+  if (has_prefix(key, "mean rate [Hz]")) curve.first.mean_rate_hz = number(value).value_or(0);
+  if (has_prefix(key, "mean rate of the second [Hz]"))
+    curve.second.mean_rate_hz = number(value).value_or(0);
   if (has_prefix(key, "Normalization")) {
     curve.normalization = core::parse_normalization(trim(value.substr(0, value.find(';'))))
                               .value_or(core::Normalization::symmetric);
@@ -58,14 +76,12 @@ void read_comment(std::string_view line, core::CorrelationCurve& curve, CurveFil
   if (file.facts.size() < 100) file.facts.emplace(key, value);
 }
 
-}  // namespace
-
-CurveFile read_csv(const std::string& path) {
+CurveFile read_lines_of_csv(const std::string& path, const std::vector<std::string>& lines) {
   CurveFile file;
   file.format = "PyCorrFit CSV";
   core::CorrelationCurve curve;
+  curve.first.mean_rate_hz = curve.second.mean_rate_hz = std::numeric_limits<double>::quiet_NaN();
   Part part = Part::curve;
-  const auto lines = read_lines(path);
   for (std::size_t n = 0; n < lines.size(); ++n) {
     const std::string_view line = trim(lines[n]);
     if (line.empty()) continue;
@@ -87,10 +103,49 @@ CurveFile read_csv(const std::string& path) {
   }
   if (curve.lag_s.empty()) throw format_error(path, "curve", "no lags", "lines of lag (s) and G");
   if (curve.standard_error.size() != curve.g.size()) curve.standard_error.clear();
-  curve.first.mean_rate_hz = mean_hz(curve.first.trace);
-  curve.second.mean_rate_hz = mean_hz(curve.second.trace);
+  name_signals(curve);
   file.curves.push_back(std::move(curve));
   return file;
+}
+
+}  // namespace
+
+CurveFile read_csv(const std::string& path) {
+  CurveFile file = read_lines_of_csv(path, read_lines(path));
+  core::CorrelationCurve& curve = file.curves.front();
+  const std::string beside = trace_path(path);
+  if (curve.first.trace.time_s.empty() && std::filesystem::exists(beside)) {
+    const auto bytes = InputFile(beside).head(kMostTraceBytes);
+    read_trace_text(beside, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, curve);
+  }
+  return file;
+}
+
+CurveFile read_csv_text(const std::string& path, std::string_view text) {
+  return read_lines_of_csv(path, lines_of(path, text));
+}
+
+std::string trace_path(const std::string& csv_path) {
+  const bool csv = lower(csv_path).ends_with(".csv");
+  return csv_path.substr(0, csv_path.size() - (csv ? 4 : 0)) + ".trace.txt";
+}
+
+void read_trace_text(const std::string& path, std::string_view text,
+                     core::CorrelationCurve& curve) {
+  const auto lines = lines_of(path, text);
+  for (std::size_t n = 0; n < lines.size(); ++n) {
+    const std::string_view line = trim(lines[n]);
+    if (line.empty() || line.front() == '#') continue;
+    const std::vector<double> row = numbers(line, kSeparators);
+    if (row.size() != (curve.cross ? 3 : 2))
+      throw format_error(path, "line " + std::to_string(n + 1), std::string(line.substr(0, 60)),
+                         "seconds, then kHz of each signal");
+    curve.first.trace.time_s.push_back(row[0]);
+    curve.first.trace.rate_khz.push_back(row[1]);
+    if (!curve.cross) continue;
+    curve.second.trace.time_s.push_back(row[0]);
+    curve.second.trace.rate_khz.push_back(row[2]);
+  }
 }
 
 }  // namespace tautline::formats::curves

@@ -1,8 +1,10 @@
 // Correlator.com's .SIN: sections in brackets; curves normalised to decay to 1, in the order of the
-// pairs of inputs in "Mode="; the same lags raw: for each curve its correlation and the two bases,
+// pairs of inputs in "Mode=", or of those that the mode's name stands for; the same lags raw: for each curve its correlation and the two bases,
 // then the samples. g2 = correlation x samples / (base A x base B).
 #include <cmath>
+#include <initializer_list>
 #include <limits>
+#include <string>
 
 #include "tautline/formats/curves/curves.h"
 #include "tautline/formats/input_file.h"
@@ -21,6 +23,25 @@ struct Sections {
   std::vector<double> mode;  // two inputs for each curve
   Table curves, raw, intensity;
 };
+
+// Modes with names are of two inputs.
+constexpr struct {
+  std::string_view name;  // without blanks and hyphens
+  std::initializer_list<double> inputs;
+} kModes[] = {{"singleauto", {0, 0}},
+              {"singlecross", {0, 1}},
+              {"dualauto", {0, 0, 1, 1}},
+              {"dualcross", {0, 1, 1, 0}},
+              {"quad", {0, 0, 1, 1, 0, 1, 1, 0}}};
+
+// Two inputs for each curve: "2 3 3 2" or "Dual Cross"; empty where it is neither.
+std::vector<double> inputs_of(std::string_view mode) {
+  std::string name = lower(mode);
+  std::erase_if(name, [](char c) { return c == ' ' || c == '-' || c == '_' || c == '\t'; });
+  for (const auto& one : kModes)
+    if (one.name == name) return one.inputs;
+  return numbers(mode);
+}
 
 Table* table_of(Sections& sections, const std::string& section) {
   if (section.starts_with("[correlationfunction]")) return &sections.curves;
@@ -45,7 +66,7 @@ Sections read_sections(const std::string& path, CurveFile& file) {
     if (const std::size_t equals = line.find('='); equals != std::string_view::npos) {
       const std::string key = lower(trim(line.substr(0, equals)));
       const std::string_view value = trim(line.substr(equals + 1));
-      if (key == "mode") sections.mode = numbers(value);
+      if (key == "mode") sections.mode = inputs_of(value);
       file.facts.emplace(key, value);
       continue;
     }
@@ -110,6 +131,19 @@ bool has_raw(const Sections& sections, std::size_t curves) {
   return true;
 }
 
+// Lags that the run did not reach are printed as zeros behind all others, which no correlation of light is.
+void forget_unreached(CurveFile& file) {
+  const auto zero = [](const core::CorrelationCurve& curve, std::size_t l) {
+    return !(curve.g[l] > -1);
+  };
+  for (std::size_t l = file.curves.front().g.size(); l-- > 0;) {
+    for (const core::CorrelationCurve& curve : file.curves)
+      if (!zero(curve, l)) return;
+    for (core::CorrelationCurve& curve : file.curves)
+      curve.g[l] = std::numeric_limits<double>::quiet_NaN();
+  }
+}
+
 }  // namespace
 
 CurveFile read_sin(const std::string& path) {
@@ -124,12 +158,13 @@ CurveFile read_sin(const std::string& path) {
   if (sections.mode.size() % 2 != 0 || curves == 0 || curves > held)
     throw format_error(path, "Mode=", file.facts.count("mode") ? file.facts["mode"] : "missing",
                        "pairs of inputs, one for each of the " + std::to_string(held) + " curves",
-                       "modes with names (as \"Single Auto\") are not read");
+                       "or Single Auto, Single Cross, Dual Auto, Dual Cross, Quad");
   for (const double input : sections.mode)
     if (!(input >= 0 && input < 64))
       throw format_error(path, "Mode=", file.facts["mode"], "inputs from 0 to 63");
   const bool raw = has_raw(sections, curves);
   for (std::size_t k = 0; k < curves; ++k) file.curves.push_back(curve_of(sections, k, raw));
+  forget_unreached(file);
   for (core::CorrelationCurve& curve : file.curves)
     if (const auto seconds = file.facts.find("duration"); seconds != file.facts.end())
       curve.duration_s = number(seconds->second).value_or(0);

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <string>
+#include <system_error>
 
+#include "tautline/core/curve_label.h"
 #include "tautline/core/error.h"
 #include "tautline/formats/curves/curves.h"
 #include "tautline/formats/partial_file.h"
@@ -30,12 +33,6 @@ double written_error(const core::CorrelationCurve& curve, std::size_t lag) {
   return one > 0 && std::isfinite(one) ? one : std::nan("");
 }
 
-void append_trace(std::string& text, const char* title, const core::RateTrace& trace) {
-  text += fmt::format("# {}\n# Time [s]\tIntensity trace [kHz]\n", title);
-  for (std::size_t n = 0; n < trace.time_s.size(); ++n)
-    text += fmt::format("{:.10e}\t{:.10e}\n", trace.time_s[n], trace.rate_khz[n]);
-}
-
 std::string header(const core::CorrelationCurve& curve, std::string_view title,
                    const CurvesFacts& facts) {
   std::string text = "# This file holds one correlation curve: comments begin with '#'\n";
@@ -46,6 +43,10 @@ std::string header(const core::CorrelationCurve& curve, std::string_view title,
                       curve.detrended ? "; detrended" : "");
   text += fmt::format("# duration [s]\t{:.10g}\n", curve.duration_s);
   text += fmt::format("# bin [s]\t{:.10g}\n", curve.bin_s);
+  if (std::isfinite(curve.first.mean_rate_hz))
+    text += fmt::format("# mean rate [Hz]\t{:.10g}\n", curve.first.mean_rate_hz);
+  if (curve.cross && std::isfinite(curve.second.mean_rate_hz))
+    text += fmt::format("# mean rate of the second [Hz]\t{:.10g}\n", curve.second.mean_rate_hz);
   for (const auto& [name, value] : facts.extra)
     text += fmt::format("# {}\t{}\n", comment(name), comment(value));
   return text;
@@ -114,16 +115,37 @@ std::string csv_text(const core::CorrelationCurve& curve, std::string_view title
     if (weighted) text += "\tFitted correlation\tResiduals\tWeights [standard error]";
     text += '\n' + rows.text;
   }
-  if (!curve.first.trace.time_s.empty()) append_trace(text, "BEGIN TRACE", curve.first.trace);
-  if (curve.cross && !curve.second.trace.time_s.empty())
-    append_trace(text, "BEGIN SECOND TRACE", curve.second.trace);
+  return text;
+}
+
+std::string trace_text(const core::CorrelationCurve& curve, std::string_view title) {
+  const core::RateTrace &first = curve.first.trace, &second = curve.second.trace;
+  if (first.time_s.empty()) return {};
+  const bool both = curve.cross && second.time_s.size() == first.time_s.size();
+  std::string text =
+      fmt::format("# Intensity over time of {}: this is not correlation data\n", comment(title));
+  text += fmt::format("# Time [s]\tIntensity [kHz]{}\n", both ? "\tof the second [kHz]" : "");
+  for (std::size_t n = 0; n < first.time_s.size(); ++n) {
+    text += fmt::format("{:.10e}\t{:.10e}", first.time_s[n], first.rate_khz[n]);
+    if (both) text += fmt::format("\t{:.10e}", second.rate_khz[n]);
+    text += '\n';
+  }
   return text;
 }
 
 void write_csv(const std::string& path, const core::CorrelationCurve& curve,
                const CurvesFacts& facts, bool overwrite) {
+  const std::string title = core::label_of(curve), trace = trace_text(curve, title);
   PartialFile file(path, overwrite);
-  file.write(csv_text(curve, curve.first.label, facts));
+  file.write(csv_text(curve, title, facts));
+  if (trace.empty()) {
+    std::error_code none;  // that of an older curve would be taken for this one's
+    if (overwrite) std::filesystem::remove(trace_path(path), none);
+  } else {
+    PartialFile beside(trace_path(path), overwrite);
+    beside.write(trace);
+    beside.finish();
+  }
   file.finish();
 }
 

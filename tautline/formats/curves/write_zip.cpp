@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "tautline/core/curve_label.h"
 #include "tautline/core/error.h"
 #include "tautline/formats/curves/curves.h"
 #include "tautline/formats/partial_file.h"
@@ -24,7 +25,7 @@ std::string file_name(const core::CorrelationCurve& curve, std::size_t number) {
     name += (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-'
                 ? c
                 : '_';
-  return name + ".csv";
+  return name;
 }
 
 class Archive {
@@ -72,7 +73,9 @@ void write_zip(const std::string& path, const std::vector<core::CorrelationCurve
   Archive archive(name.partial(), path);
   std::size_t number = 0;
   for (const core::CorrelationCurve& curve : curves) {
-    archive.add(file_name(curve, number), csv_text(curve, curve.first.label, facts));
+    const std::string title = core::label_of(curve), trace = trace_text(curve, title);
+    archive.add(file_name(curve, number) + ".csv", csv_text(curve, title, facts));
+    if (!trace.empty()) archive.add(trace_path(file_name(curve, number)), trace);
     ++number;
   }
   archive.close();

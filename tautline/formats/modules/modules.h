@@ -6,6 +6,7 @@
 #include "tautline/formats/curves_hdf5/curves_hdf5.h"
 #include "tautline/formats/measurement_set/measurement_set_writer.h"
 #include "tautline/formats/partial_file.h"
+#include "tautline/formats/photon_hdf5/photon_hdf5.h"
 #include "tautline/formats/psrfits/psrfits.h"
 #include "tautline/formats/uvh5/uvh5.h"
 
@@ -20,6 +21,8 @@ struct Hdf5Module {
   decltype(&uvh5::open) open_uvh5;
   decltype(&curves_hdf5::write) write_curves;
   decltype(&curves_hdf5::read) read_curves;
+  decltype(&photon_hdf5::open) open_photons;
+  decltype(&photon_hdf5::holds_photons) holds_photons;
 };
 struct CasacoreModule {
   const char* version;

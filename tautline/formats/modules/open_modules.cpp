@@ -60,6 +60,14 @@ void curves_hdf5::write(const std::string& path, const core::CorrelationCurves& 
 core::CorrelationCurves curves_hdf5::read(const std::string& path, curves::CurvesFacts* facts) {
   return hdf5_module(path).read_curves(path, facts);
 }
+
+std::unique_ptr<PhotonReader> photon_hdf5::open(const std::string& path) {
+  return hdf5_module(path).open_photons(path);
+}
+
+bool photon_hdf5::holds_photons(const std::string& path) {
+  return hdf5_module(path).holds_photons(path);
+}
 #endif
 
 #if defined(TAUTLINE_CASACORE) && !defined(TAUTLINE_CASACORE_MODULE)

@@ -12,6 +12,7 @@ void check_curve_output(const std::string& path, bool overwrite) {
     throw core::Error(core::ErrorKind::config, "output", path,
                       "a name that ends in .csv, .zip or .h5");
   formats::PartialPath(path, overwrite);
+  if (path.ends_with(".csv")) formats::PartialPath(formats::curves::trace_path(path), overwrite);
 }
 
 void check_curves_fit(const std::string& path, std::size_t curves, bool only_zero_lag) {

@@ -31,7 +31,8 @@ const core::Fields<CountFile>& fields(const CountFile&) {
   static const auto all =
       core::Fields<C>()
           .add({.name = "path",
-                .help = "counts (NPY, raw, TIFF stacks) or photon time tags (PTU, PT3)"},
+                .help = "counts (NPY, raw, TIFF stacks) or photon time tags (PTU, PT3, SPC, "
+                        "Photon-HDF5)"},
                path, core::plain_text<std::string>())
           .include("", &C::counts, input_fields())
           .include("", raw, raw_fields())

@@ -3,12 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <limits>
+#include <sstream>
 
 #include "tautline/core/error.h"
 #include "tests/support/scratch.h"
@@ -49,6 +51,8 @@ core::CorrelationCurve made_up(bool cross) {
     curve.second.trace.time_s.push_back(k + 0.5);
     curve.second.trace.rate_khz.push_back(40 - k);
   }
+  curve.first.mean_rate_hz = 24'000;
+  curve.second.mean_rate_hz = 36'000;
   curve.duration_s = 9;
   return curve;
 }
@@ -70,6 +74,9 @@ TEST(CurveCsv, ComesBackAsWritten) {
       EXPECT_NEAR(found.standard_error[l], curve.standard_error[l + 1], 1e-12);
     }
     EXPECT_EQ(found.first.trace.rate_khz, curve.first.trace.rate_khz);
+    EXPECT_EQ(found.first.mean_rate_hz, curve.first.mean_rate_hz);
+    EXPECT_EQ(found.second.label, cross ? "sensor 8" : "");
+    EXPECT_TRUE(std::filesystem::exists(folder / (cross ? "cc.trace.txt" : "ac.trace.txt")));
     EXPECT_EQ(found.second.trace.rate_khz.size(), cross ? 9u : 0u);
     EXPECT_EQ(found.duration_s, 9);
     EXPECT_THROW(write_csv(path, curve, {"", {}}, false), core::Error);  // it exists
@@ -89,9 +96,13 @@ TEST(CurveCsv, LayoutIsPyCorrFits) {
   EXPECT_NE(text.find("Weights [standard error]\n1.0000000000e-06\t5.0000000000e-01\t"
                       "0.0000000000e+00\t0.0000000000e+00\t1.0000000000e-02\n"),
             std::string::npos);
-  EXPECT_NE(text.find("# BEGIN TRACE\n# Time [s]\tIntensity trace [kHz]\n5.0000000000e-01\t"),
+  // One table: what is no number is a comment, and every row has the same columns.
+  EXPECT_EQ(text.find("TRACE"), std::string::npos);
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);)
+    EXPECT_TRUE(line.starts_with('#') || std::count(line.begin(), line.end(), '\t') == 4) << line;
+  EXPECT_NE(trace_text(curve, "a,b").find("# Time [s]\tIntensity [kHz]\n5.0000000000e-01\t"),
             std::string::npos);
-  EXPECT_EQ(text.find("SECOND"), std::string::npos);
   EXPECT_NE(text.find("\n# device\tcpu:avx2\n# input\ta;b.npy\n"), std::string::npos);
   EXPECT_EQ(text.find("\n0.0"), std::string::npos);  // lag 0 is left out
   // A comma would cut a line in two for PyCorrFit.
@@ -265,10 +276,110 @@ TEST(CurveZip, HoldsOneCsvForEachCurve) {
   EXPECT_EQ(bytes.substr(0, 4), "PK\3\4");
   EXPECT_NE(bytes.find("00000_sensor_7__hot.csv"), std::string::npos);
   EXPECT_NE(bytes.find("00001_sensor_7__hot_x_sensor_8.csv"), std::string::npos);
+  EXPECT_NE(bytes.find("00000_sensor_7__hot.trace.txt"), std::string::npos);
   EXPECT_THROW(write_zip(path, {made_up(false)}, {"", {}}, false), core::Error);
   EXPECT_FALSE(std::filesystem::exists(path + ".partial"));
 }
+
+// CSVs leave out lags that are undefined: the set has all of them.
+TEST(CurveZip, ComesBackAsASet) {
+  const tests::ScratchFolder folder;
+  const std::string path = folder / "x.zip";
+  core::CorrelationCurve one = made_up(false), other = made_up(true);
+  one.g[5] = kNan;
+  other.g[7] = kNan;
+  write_zip(path, {one, other}, {"", {}}, false);
+  const core::CorrelationCurves set = read_set(path);
+  ASSERT_EQ(set.curves, 2u);
+  ASSERT_EQ(set.lags, 39u);  // without lag 0
+  EXPECT_TRUE(set.cross);
+  EXPECT_EQ(set.second[1].label, "sensor 8");
+  EXPECT_EQ(set.first[1].trace.rate_khz, other.first.trace.rate_khz);
+  EXPECT_EQ(set.second[1].trace.rate_khz, other.second.trace.rate_khz);
+  EXPECT_EQ(set.first[0].mean_rate_hz, one.first.mean_rate_hz);
+  for (std::size_t l = 0; l < set.lags; ++l) {
+    EXPECT_NEAR(set.lag_s[l], one.lag_s[l + 1], 1e-15);
+    for (const std::size_t k : {std::size_t{0}, std::size_t{1}}) {
+      const core::CorrelationCurve& from = k == 0 ? one : other;
+      const double g = set.g[k * set.lags + l];
+      EXPECT_EQ(std::isnan(g), std::isnan(from.g[l + 1]));
+      if (std::isnan(g)) continue;
+      EXPECT_NEAR(g, from.g[l + 1], 1e-10);
+      EXPECT_NEAR(set.standard_error[k * set.lags + l], from.standard_error[l + 1], 1e-12);
+    }
+  }
+  // Several files are one set, each curve led by its file's name.
+  write_csv(folder / "a.csv", one, {"", {}}, false);
+  const core::CorrelationCurves all = read_sets({folder / "a.csv", path});
+  ASSERT_EQ(all.curves, 3u);
+  EXPECT_EQ(all.first[0].label, "a: sensor 7; hot");
+}
+
+TEST(CurveZip, DamageIsRefused) {
+  const tests::ScratchFolder folder;
+  write_zip(folder / "x.zip", {made_up(false)}, {"", {}}, false);
+  const std::string whole = load(folder / "x.zip");
+  auto random = tests::generator();
+  const std::size_t cut = random() % whole.size();
+  for (const std::string& bytes :
+       {whole.substr(0, cut), std::string(), std::string("PK\3\4"), std::string("text")}) {
+    save(folder / "y.zip", bytes);
+    EXPECT_THROW(read(folder / "y.zip"), core::Error) << bytes.size() << " bytes";
+  }
+  std::string changed = whole;
+  for (std::size_t at = 60; at < 200; ++at) changed[at] = static_cast<char>(random());
+  save(folder / "y.zip", changed);
+  EXPECT_THROW(read(folder / "y.zip"), core::Error);
+}
 #endif
+
+// The columns that each named mode has, made from what the correlator's software documents.
+TEST(CurveSin, ModesWithNames) {
+  const tests::ScratchFolder folder;
+  const std::vector<std::pair<std::string, std::vector<std::pair<int, int>>>> modes{
+      {"Single Auto", {{0, 0}}},
+      {"Single-Cross", {{0, 1}}},
+      {"Dual Auto", {{0, 0}, {1, 1}}},
+      {"DUAL CROSS", {{0, 1}, {1, 0}}},
+      {"Quad", {{0, 0}, {1, 1}, {0, 1}, {1, 0}}}};
+  for (const auto& [mode, pairs] : modes) {
+    std::string text =
+        "FLXA\r\nVersion= 1d\r\n\r\n[Parameters]\r\nDuration= 30.0\r\nMode= " + mode +
+        "\r\n\r\n[CorrelationFunction]\r\n";
+    for (int l = 1; l <= 6; ++l) {
+      text += std::to_string(l) + "e-6";
+      // The last two lags were not reached, and no coincidence came at the first one.
+      for (std::size_t k = 0; k < pairs.size(); ++k)
+        text += l == 1 || l > 4
+                    ? "\t0.000000e+00"
+                    : "\t" + std::to_string(1.5 + 0.1 * static_cast<double>(k) - 0.01 * l);
+      text += "\r\n";
+    }
+    text +=
+        "\r\n[IntensityHistory]\r\nTraceNumber= 2\r\n0.0\t1000\t2000\r\n0.5\t3000\t2000\r\n"
+        "\r\n[Histogram]\r\n";
+    save(folder / "x.SIN", text);
+    const CurveFile file = read(folder / "x.SIN");
+    ASSERT_EQ(file.curves.size(), pairs.size()) << mode;
+    for (std::size_t k = 0; k < pairs.size(); ++k) {
+      const core::CorrelationCurve& curve = file.curves[k];
+      const auto [a, b] = pairs[k];
+      EXPECT_EQ(curve.cross, a != b) << mode;
+      EXPECT_EQ(curve.first.label, "input " + std::to_string(a));
+      EXPECT_EQ(curve.second.label, a != b ? "input " + std::to_string(b) : "");
+      EXPECT_EQ(curve.first.mean_rate_hz, 2000);
+      EXPECT_EQ(curve.first.trace.rate_khz[1], a == 0 ? 3 : 2);
+      EXPECT_EQ(curve.duration_s, 30);
+      ASSERT_EQ(curve.g.size(), 6u);
+      EXPECT_EQ(curve.g[0], -1);
+      EXPECT_NEAR(curve.g[2], 0.5 + 0.1 * static_cast<double>(k) - 0.03, 1e-9);
+      EXPECT_TRUE(std::isnan(curve.g[4]) && std::isnan(curve.g[5])) << mode;
+    }
+    EXPECT_EQ(read_set(folder / "x.SIN").curves, pairs.size());
+  }
+  save(folder / "x.SIN", "[Parameters]\nMode= Triple\n[CorrelationFunction]\n1e-6\t1.5\n");
+  EXPECT_THROW(read(folder / "x.SIN"), core::Error);
+}
 
 }  // namespace
 }  // namespace tautline::formats::curves

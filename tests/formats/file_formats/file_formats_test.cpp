@@ -66,10 +66,11 @@ TEST(FileFormats, AreInTheGuide) {
 
 TEST(FileFormats, AreListedInWords) {
   const auto photons = formats_with(&FileFormat::photons);
-  EXPECT_EQ(names_of(photons), "PTU, PT3");
-  EXPECT_EQ(names_and_endings_of(photons), "PTU (.ptu) or PT3 (.pt3)");
+  EXPECT_EQ(names_of(photons), "PTU, PT3, SPC, Photon-HDF5");
+  EXPECT_EQ(names_and_endings_of(photons),
+            "PTU (.ptu), PT3 (.pt3), SPC (.spc) or Photon-HDF5 (.hdf5, .h5)");
   EXPECT_EQ(endings_of(formats_with(&FileFormat::write_visibilities), "V"), "V.uvh5 or V.ms");
-  EXPECT_EQ(endings_of(formats_with(&FileFormat::read_curves)), ".csv, .SIN, .ASC or .h5");
+  EXPECT_EQ(endings_of(formats_with(&FileFormat::read_curves)), ".csv, .zip, .SIN, .ASC or .h5");
 }
 
 // By bytes under a name that says nothing, and by the name where bytes say nothing.
@@ -88,6 +89,8 @@ TEST(FileFormats, AreToldApart) {
   EXPECT_EQ(name_of(&FileFormat::photons, "PicoHarp 300", "x"), "PT3");
   EXPECT_EQ(name_of(&FileFormat::photons, "damaged", "x.ptu"), "PTU");
   EXPECT_EQ(name_of(&FileFormat::photons, "damaged", ""), "");
+  EXPECT_EQ(name_of(&FileFormat::photons, "", "x.SPC"), "SPC");
+  EXPECT_EQ(name_of(&FileFormat::photons, "\x89HDF\r\n\x1a\n", "x"), "Photon-HDF5");
   EXPECT_EQ(name_of(&FileFormat::filterbank, std::string("\x0c\0\0\0HEADER_START", 16), "x"),
             "sigproc");
   EXPECT_EQ(name_of(&FileFormat::filterbank, "SIMPLE  =", "x"), "PSRFITS");
@@ -120,7 +123,7 @@ TEST(FileFormats, RefusalsNameWhatIsRead) {
       EXPECT_NE(filterbanks.find(format.name), std::string::npos) << filterbanks;
     }
   }
-  EXPECT_NE(refusal([&] { open_photons(path); }).find("PTU (.ptu) or PT3 (.pt3)"),
+  EXPECT_NE(refusal([&] { open_photons(path); }).find("PTU (.ptu), PT3 (.pt3), SPC (.spc)"),
             std::string::npos);
 }
 
