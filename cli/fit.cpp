@@ -16,6 +16,7 @@ namespace {
 
 struct FitOptions {
   pipeline::FitConfig config;
+  std::vector<std::string> inputs;
   double kappa = 5;
   bool strict = false;
 };
@@ -24,7 +25,11 @@ void resolve(const Global& global, FitOptions& options) {
   pipeline::FitConfig& config = options.config;
   config.threads = global.threads;
   config.history = history_line(global);
-  if (config.model != pipeline::fit::Model::pixel_2d) config.starts.emplace("kappa", options.kappa);
+  const bool has_kappa = config.model.shape != pipeline::fit::Shape::pixel_2d &&
+                         !pipeline::fit::is_scattering(config.model);
+  if (has_kappa) config.starts.emplace("kappa", options.kappa);
+  config.input = options.inputs.front();
+  config.more_inputs.assign(options.inputs.begin() + 1, options.inputs.end());
 }
 
 // How far the points lie from the curve: in units of their errors, or of g where all weigh the same.
@@ -62,9 +67,15 @@ void print_result_fit(const FitOptions& options, const pipeline::FitResult& resu
   if (!options.config.report.empty()) fmt::print("  the page: {}\n", options.config.report);
 }
 
+std::vector<formats::NamedFile> named_inputs(const std::vector<std::string>& paths) {
+  std::vector<formats::NamedFile> named;
+  for (const std::string& path : paths) named.push_back({"input", path});
+  return named;
+}
+
 int run_fit(const Global& global, FitOptions& options) {
   formats::require_distinct({{"-o", options.config.output}, {"--report", options.config.report}},
-                            {{"input", options.config.input}});
+                            named_inputs(options.inputs));
   resolve(global, options);
   pipeline::FitResult result;
   {
@@ -78,19 +89,23 @@ int run_fit(const Global& global, FitOptions& options) {
     for (const auto& [name, value] : result.medians)
       medians[name] =
           std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
-    print_json("tautline.fit", 1,
-               {{"output", options.config.output},
-                {"report", options.config.report},
-                {"model", pipeline::fit::name_of(result.model)},
-                {"curves", result.fits.size()},
-                {"good", result.good},
-                {"hot", result.hot},
-                {"masked", result.masked},
-                {"failed", result.failed},
-                {"weighted", result.weighted},
-                {"from_segments", result.from_segments},
-                {"medians", medians},
-                {"elapsed_s", result.elapsed_s}});
+    print_json(
+        "tautline.fit", 1,
+        {{"output", options.config.output},
+         {"report", options.config.report},
+         {"model", pipeline::fit::name_of(result.model)},
+         {"curves", result.fits.size()},
+         {"good", result.good},
+         {"hot", result.hot},
+         {"masked", result.masked},
+         {"failed", result.failed},
+         {"weighted", result.weighted},
+         {"from_segments", result.from_segments},
+         {"suggested_lowest_lag_s", std::isfinite(result.suggested_lowest_lag_s)
+                                        ? nlohmann::ordered_json(result.suggested_lowest_lag_s)
+                                        : nlohmann::ordered_json(nullptr)},
+         {"medians", medians},
+         {"elapsed_s", result.elapsed_s}});
   } else if (!global.quiet) {
     print_result_fit(options, result);
   }
@@ -108,7 +123,9 @@ void add_fit(CLI::App& app, const Global& global, Action& action) {
   auto options = std::make_shared<FitOptions>();
   pipeline::FitConfig& config = options->config;
   command
-      ->add_option("curves", config.input, "G.h5 of autocorrelate; or one curve: .csv, .SIN, .ASC")
+      ->add_option("curves", options->inputs,
+                   "G.h5, G.zip or G.csv of autocorrelate; .csv, .SIN, .ASC of others; more than "
+                   "one: as one set")
       ->required();
   command->add_option("-o,--output", config.output, "F.csv: one line for each curve")->required();
   add_required_field(*command, config, "model");
@@ -117,7 +134,9 @@ void add_fit(CLI::App& app, const Global& global, Action& action) {
                    "length of the focus over its waist; held unless freed")
       ->capture_default_str();
   add_fields(*command, config,
-             {"waist_um", "pixel_um", "range_s", "fixed", "freed", "starts", "bounds", "weighted"});
+             {"waist_um", "pixel_um", "q_per_um", "range_s", "fixed", "freed", "starts", "bounds",
+              "shared", "weighted", "highest_reduced_chi2"});
+  add_fields(*command, config, {"dead_time_s", "afterpulsing"}, "Detectors");
   command->add_option("--report", config.report, "F.html: curves, residuals and maps");
   command->add_flag("--overwrite", config.overwrite, "replace existing files");
   command->add_flag("--strict", options->strict, "exit status 1 instead of 3 when no fit is ok");

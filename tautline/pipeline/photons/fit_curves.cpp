@@ -11,7 +11,6 @@
 #include <tuple>
 #include <utility>
 
-#include "tautline/core/curve_label.h"
 #include "tautline/core/error.h"
 #include "tautline/core/stopwatch.h"
 #include "tautline/device/device.h"
@@ -54,7 +53,7 @@ fit::Parameter& find(std::vector<fit::Parameter>& parameters, const std::string&
 
 std::vector<fit::Parameter> configured(const FitConfig& config) {
   std::vector<fit::Parameter> parameters = fit::parameters_of(config.model);
-  if (config.model == fit::Model::pixel_2d && config.waist_um > 0 && config.pixel_um > 0)
+  if (config.model.shape == fit::Shape::pixel_2d && config.waist_um > 0 && config.pixel_um > 0)
     find(parameters, "blur").value = config.waist_um / config.pixel_um;
   for (const std::string& name : config.freed) find(parameters, name).fixed = false;
   for (const auto& [name, limits] : config.bounds) {
@@ -131,7 +130,7 @@ fit::Solution best_of(const FitConfig& config, const std::vector<fit::Parameter>
 // The first species is the faster one, so that curves of many sensors can be compared.
 void order_species(const FitConfig& config, const std::vector<fit::Parameter>& parameters,
                    fit::Solution& solution) {
-  if (config.model != fit::Model::two_species_triplet) return;
+  if (config.model.shape != fit::Shape::two_species_3d) return;
   for (std::size_t k = 1; k <= 3; ++k)
     if (parameters[k].fixed) return;  // the user told them apart
   auto& values = solution.values;
@@ -174,7 +173,15 @@ void add_physics(const FitConfig& config, CurveFit& one) {
   const auto& errors = one.solution.standard_errors;
   one.g0 = fit::amplitude(config.model, values);
   one.g0_error = one.g0 * errors[0] / values[0];
-  const double length_um = config.model == fit::Model::pixel_2d ? config.pixel_um : config.waist_um;
+  if (fit::is_scattering(config.model)) {
+    const double q2 = config.q_per_um * config.q_per_um;
+    if (q2 <= 0) return;
+    one.d_um2_per_s = values[1] / q2;
+    one.d_error = errors[1] / q2;
+    return;
+  }
+  const bool pixel = config.model.shape == fit::Shape::pixel_2d;
+  const double length_um = pixel ? config.pixel_um : config.waist_um;
   if (length_um <= 0) return;
   one.d_um2_per_s = length_um * length_um / (4 * values[1]);
   one.d_error = one.d_um2_per_s * errors[1] / values[1];
@@ -209,12 +216,6 @@ void set_status(FitResult& result) {
   result.failed = result.fits.size() - result.good - result.masked - result.hot;
 }
 
-double reduced_chi_squared(const CurveFit& one) {
-  return one.solution.degrees_of_freedom > 0
-             ? one.solution.chi_squared / one.solution.degrees_of_freedom
-             : kNan;
-}
-
 void add_medians(FitResult& result) {
   const auto over_good = [&](auto value) {
     std::vector<double> values;
@@ -228,7 +229,7 @@ void add_medians(FitResult& result) {
   result.medians["g0"] = over_good([](const CurveFit& one) { return one.g0; });
   result.medians["d_um2_per_s"] = over_good([](const CurveFit& one) { return one.d_um2_per_s; });
   result.medians["reduced_chi2"] = over_good(
-      [&](const CurveFit& one) { return result.weighted ? reduced_chi_squared(one) : kNan; });
+      [&](const CurveFit& one) { return result.weighted ? one.reduced_chi_squared() : kNan; });
 }
 
 void check(const CorrelationCurves& c, const FitConfig& config) {
@@ -246,25 +247,8 @@ void check(const CorrelationCurves& c, const FitConfig& config) {
     throw Error(ErrorKind::config, "waist or pixel", "negative", "micrometres");
 }
 
-// As a CSV field: quoted where it must be.
-std::string field(const std::string& text) {
-  if (text.find_first_of(",\"\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
-}
-
-std::string number(double value) {
-  return std::isnan(value) ? "nan" : fmt::format("{:.9g}", value);
-}
-
-}  // namespace
-
-FitResult fit_curves(const CorrelationCurves& curves, const FitConfig& config,
-                     const FitProgress& progress, std::stop_token stop) {
-  const auto started = core::Clock::now();
-  core::check(config);
-  check(curves, config);
+// Nothing is fitted yet: what the file says of each curve.
+FitResult begin_result(const CorrelationCurves& curves, const FitConfig& config) {
   FitResult result;
   result.model = config.model;
   result.parameters = configured(config);
@@ -288,36 +272,185 @@ FitResult fit_curves(const CorrelationCurves& curves, const FitConfig& config,
     one.solution.standard_errors = one.solution.values;
     one.g0 = one.g0_error = one.solution.chi_squared = kNan;
   }
-  const auto queue = device::open({}, {.threads = config.threads})->make_queue();
-  std::atomic<std::size_t> independent = 0;  // curves whose segments say nothing
-  constexpr std::size_t kChunk = 256;        // between two looks at `stop`
-  for (std::size_t first = 0; first < curves.curves; first += kChunk) {
-    if (stop.stop_requested())
-      throw Error(ErrorKind::io, config.output, "interrupted", "", "nothing was written");
-    const std::size_t last = std::min(first + kChunk, curves.curves);
-    queue->parallel_for(last - first, 1, [&](std::size_t begin, std::size_t end, std::size_t) {
-      for (std::size_t k = first + begin; k < first + end; ++k) {
-        CurveFit& one = result.fits[k];
-        if (one.masked) continue;
-        const fit::Points points = points_of(curves, k, config, result.weighted);
-        one.solution = best_of(config, result.parameters, points);
-        order_species(config, result.parameters, one.solution);
-        if (result.from_segments &&
-            !fit::use_segments(config.model, result.parameters, points,
-                               deviations_of(curves, k, points), one.solution))
-          ++independent;
-        if (one.solution.converged && one.solution.trouble.empty())
-          one.solution.trouble = fit::doubt_of(result.parameters, points, one.solution);
-        add_physics(config, one);
-      }
-    });
-    if (progress) progress(static_cast<double>(last) / static_cast<double>(curves.curves));
+  return result;
+}
+
+// The fits themselves, curve by curve or all together.
+class Fitter {
+ public:
+  Fitter(const CorrelationCurves& curves, const FitConfig& config, const FitResult& result)
+      : curves_(curves),
+        config_(config),
+        parameters_(result.parameters),
+        weighted_(result.weighted),
+        segments_(result.from_segments) {
+    for (const std::string& name : config.shared) find(parameters_, name);  // throws
+    for (const fit::Parameter& p : parameters_)
+      shared_.push_back(std::find(config.shared.begin(), config.shared.end(), p.name) !=
+                        config.shared.end());
   }
-  if (independent > 0)
-    result.warnings.push_back(fmt::format(
-        "{} of {} curves were fitted at lags that no segment reaches, or have no error: "
-        "errors of their parameters take lags as independent",
-        independent.load(), curves.curves));
+
+  void fit_each(FitResult& result, const FitProgress& progress, const std::stop_token& stop) const {
+    const auto queue = device::open({}, {.threads = config_.threads})->make_queue();
+    std::atomic<std::size_t> independent = 0;  // curves whose segments say nothing
+    constexpr std::size_t kChunk = 256;        // between two looks at `stop`
+    for (std::size_t first = 0; first < curves_.curves; first += kChunk) {
+      if (stop.stop_requested())
+        throw Error(ErrorKind::io, config_.output, "interrupted", "", "nothing was written");
+      const std::size_t last = std::min(first + kChunk, curves_.curves);
+      queue->parallel_for(last - first, 1, [&](std::size_t begin, std::size_t end, std::size_t) {
+        for (std::size_t k = first + begin; k < first + end; ++k)
+          if (!result.fits[k].masked) independent += fit_one(result.fits[k]) ? 0 : 1;
+      });
+      if (progress) progress(static_cast<double>(last) / static_cast<double>(curves_.curves));
+    }
+    if (independent > 0)
+      result.warnings.push_back(fmt::format(
+          "{} of {} curves were fitted at lags that no segment reaches, or have no error: "
+          "errors of their parameters take lags as independent",
+          independent.load(), curves_.curves));
+  }
+
+  // Each curve alone first, which is where the search for all begins.
+  void fit_together(FitResult& result) const {
+    std::vector<std::size_t> who;
+    std::vector<std::vector<fit::Parameter>> starts;
+    std::vector<fit::Points> points;
+    std::vector<std::vector<std::vector<double>>> deviations;
+    for (const CurveFit& one : result.fits) {
+      if (one.masked) continue;
+      fit::Points own = points_of(curves_, one.sensor, config_, weighted_);
+      const fit::Solution alone = best_of(config_, parameters_, own);
+      if (!alone.converged) {
+        result.fits[one.sensor].solution = alone;  // says why
+        continue;
+      }
+      starts.push_back(parameters_);
+      for (std::size_t k = 0; k < parameters_.size(); ++k)
+        if (!parameters_[k].fixed) starts.back()[k].value = alone.values[k];
+      deviations.push_back(deviations_of(curves_, one.sensor, own));
+      points.push_back(std::move(own));
+      who.push_back(one.sensor);
+    }
+    if (who.empty()) return;
+    start_shared(starts);
+    auto solutions = fit::solve_together(config_.model, starts, shared_, points);
+    if (segments_ && !fit::use_segments_together(config_.model, parameters_, shared_, points,
+                                                 deviations, solutions))
+      result.warnings.push_back(
+          "some curves have no segments: errors of parameters take lags as independent");
+    for (std::size_t k = 0; k < who.size(); ++k)
+      finish(result.fits[who[k]], points[k], std::move(solutions[k]));
+  }
+
+  // A curve that noise does not explain is not described by the model; nor are its shortest lags, perhaps.
+  void judge(CurveFit& one) const {
+    if (!weighted_ || !one.solution.converged || !one.solution.trouble.empty()) return;
+    if (!too_far(one.solution)) return;
+    one.solution.trouble = fmt::format(
+        "the model does not describe the curve: reduced chi-squared {:.3g}, of noise at most "
+        "{:.2g}",
+        one.reduced_chi_squared(), limit_of(one.solution));
+    const fit::Points all = points_of(curves_, one.sensor, config_, weighted_);
+    for (double from = 2 * all.lag_s.front(); from < one.solution_time_s(config_.model);
+         from *= 2) {
+      FitConfig shorter = config_;
+      shorter.lowest_lag_s = from;
+      const fit::Points points = points_of(curves_, one.sensor, shorter, weighted_);
+      const fit::Solution solution = best_of(shorter, parameters_, points);
+      if (!solution.converged || !solution.trouble.empty() || too_far(solution)) continue;
+      one.suggested_lowest_lag_s = points.lag_s.front();
+      return;
+    }
+  }
+
+ private:
+  // False where segments said nothing of the errors.
+  bool fit_one(CurveFit& one) const {
+    const fit::Points points = points_of(curves_, one.sensor, config_, weighted_);
+    fit::Solution solution = best_of(config_, parameters_, points);
+    order_species(config_, parameters_, solution);
+    const bool known =
+        !segments_ || fit::use_segments(config_.model, parameters_, points,
+                                        deviations_of(curves_, one.sensor, points), solution);
+    finish(one, points, std::move(solution));
+    return known;
+  }
+
+  void finish(CurveFit& one, const fit::Points& points, fit::Solution solution) const {
+    one.solution = std::move(solution);
+    if (one.solution.converged && one.solution.trouble.empty())
+      one.solution.trouble = fit::doubt_of(parameters_, points, one.solution);
+    add_physics(config_, one);
+  }
+
+  // The geometric mean of positive ones.
+  void start_shared(std::vector<std::vector<fit::Parameter>>& starts) const {
+    for (std::size_t k = 0; k < parameters_.size(); ++k) {
+      if (!shared_[k] || parameters_[k].fixed) continue;
+      double sum = 0;
+      for (const auto& start : starts)
+        sum += parameters_[k].logarithmic ? std::log(start[k].value) : start[k].value;
+      sum /= static_cast<double>(starts.size());
+      for (auto& start : starts)
+        start[k].value = std::clamp(parameters_[k].logarithmic ? std::exp(sum) : sum,
+                                    start[k].lower, start[k].upper);
+    }
+  }
+
+  double limit_of(const fit::Solution& solution) const {
+    if (config_.highest_reduced_chi2 > 0) return config_.highest_reduced_chi2;
+    return fit::largest_reduced_chi_squared(solution.degrees_of_freedom, curves_.segments);
+  }
+  bool too_far(const fit::Solution& solution) const {
+    return solution.degrees_of_freedom > 0 &&
+           solution.chi_squared > limit_of(solution) * solution.degrees_of_freedom;
+  }
+
+  const CorrelationCurves& curves_;
+  const FitConfig& config_;
+  std::vector<fit::Parameter> parameters_;
+  std::vector<bool> shared_;
+  bool weighted_, segments_;
+};
+
+// Said once for all curves: the middle of what they ask for.
+void suggest_range(FitResult& result) {
+  std::vector<double> lags;
+  for (const CurveFit& one : result.fits)
+    if (std::isfinite(one.suggested_lowest_lag_s)) lags.push_back(one.suggested_lowest_lag_s);
+  if (lags.empty()) return;
+  result.suggested_lowest_lag_s = median(lags);
+  result.warnings.push_back(
+      fmt::format("the shortest lags spoil the fit of {} of {} curves (afterpulsing, dead time, a "
+                  "dark state): from {:.3g} s on "
+                  "the model describes them; try `range_s` {:.3g}:",
+                  lags.size(), result.fits.size(), result.suggested_lowest_lag_s,
+                  result.suggested_lowest_lag_s));
+}
+
+}  // namespace
+
+FitResult fit_curves(const CorrelationCurves& given, const FitConfig& config,
+                     const FitProgress& progress, std::stop_token stop) {
+  const auto started = core::Clock::now();
+  core::check(config);
+  check(given, config);
+  CorrelationCurves corrected;
+  if (config.detector.any()) {
+    corrected = given;
+    fit::correct_for_detector(config.detector, corrected);
+  }
+  const CorrelationCurves& curves = config.detector.any() ? corrected : given;
+  FitResult result = begin_result(curves, config);
+  const Fitter fitter(curves, config, result);
+  if (config.shared.empty())
+    fitter.fit_each(result, progress, stop);
+  else
+    fitter.fit_together(result);
+  for (CurveFit& one : result.fits)
+    if (!one.masked) fitter.judge(one);
+  suggest_range(result);
   mark_hot(result);
   set_status(result);
   add_medians(result);
@@ -325,39 +458,11 @@ FitResult fit_curves(const CorrelationCurves& curves, const FitConfig& config,
   return result;
 }
 
-std::string fit_csv(const FitResult& result, const CorrelationCurves& curves,
-                    const std::string& history) {
-  std::string text = fmt::format("# {}\n# model {}\n", history, fit::name_of(result.model));
-  text += fmt::format("# {} good, {} hot, {} masked, {} doubtful; errors of parameters from {}\n",
-                      result.good, result.hot, result.masked, result.failed,
-                      result.from_segments ? "the run's segments" : "independent lags");
-  text += "sensor,label,row,column,status";
-  for (const fit::Parameter& p : result.parameters)
-    text += fmt::format(",{},{}_error", p.name, p.name);
-  text +=
-      ",d_um2_per_s,d_um2_per_s_error,g0,g0_error,chi2,degrees_of_freedom,reduced_chi2,"
-      "rate_hz,brightness_hz\n";
-  for (const CurveFit& one : result.fits) {
-    const core::CurveSignal signal =
-        one.sensor < curves.first.size() ? curves.first[one.sensor] : core::CurveSignal{};
-    text += fmt::format("{},{},{},{},{}", one.sensor, field(core::label_of(curves, one.sensor)),
-                        signal.row, signal.column, field(one.status));
-    for (std::size_t k = 0; k < result.parameters.size(); ++k)
-      text += "," + number(one.solution.values[k]) + "," + number(one.solution.standard_errors[k]);
-    for (const double value :
-         {one.d_um2_per_s, one.d_error, one.g0, one.g0_error, one.solution.chi_squared})
-      text += "," + number(value);
-    text += fmt::format(",{}", one.solution.degrees_of_freedom);
-    for (const double value : {result.weighted ? reduced_chi_squared(one) : kNan, one.rate_hz,
-                               one.rate_hz / one.solution.values[0]})
-      text += "," + number(value);
-    text += "\n";
-  }
-  return text;
-}
-
 FitResult fit_file(const FitConfig& config, const FitProgress& progress, std::stop_token stop) {
-  const CorrelationCurves curves = formats::curves::read_set(config.input);
+  std::vector<std::string> paths{config.input};
+  paths.insert(paths.end(), config.more_inputs.begin(), config.more_inputs.end());
+  const CorrelationCurves curves = paths.size() == 1 ? formats::curves::read_set(config.input)
+                                                     : formats::curves::read_sets(paths);
   // Refused before the work, not after it.
   std::unique_ptr<formats::PartialFile> file;
   if (!config.output.empty())

@@ -11,25 +11,33 @@
 
 #include "tautline/core/correlation_curve.h"
 #include "tautline/core/fields.h"
+#include "tautline/pipeline/photons/fit/detector_correction.h"
 #include "tautline/pipeline/photons/fit/least_squares.h"
 #include "tautline/pipeline/photons/fit/model.h"
 
 namespace tautline::pipeline {
 
 struct FitConfig {
-  std::string input;   ///< G.h5, or one curve: .csv, .SIN, .ASC
-  std::string output;  ///< F.csv; empty: nothing is written
-  std::string report;  ///< F.html; empty: none
+  std::string input;                     ///< G.h5, G.zip, .csv, .SIN, .ASC
+  std::vector<std::string> more_inputs;  ///< whose curves come behind those of `input`
+  std::string output;                    ///< F.csv; empty: nothing is written
+  std::string report;                    ///< F.html; empty: none
   bool overwrite = false;
-  fit::Model model = fit::Model::diffusion_3d;
+  fit::Model model;
   /// What the user says of parameters, by name: where to start, whether to hold, between what.
   std::map<std::string, double> starts, fixed;
   std::map<std::string, std::pair<double, double>> bounds;
+  std::vector<std::string>
+      shared;  ///< that have one value for all curves, which are fitted together
   std::vector<std::string> freed;  ///< of those that are fixed by default: kappa, offset, blur
   double lowest_lag_s = 0;         ///< lags below are left out; lag 0 always is
   double highest_lag_s = std::numeric_limits<double>::infinity();
-  double waist_um = 0;   ///< of the focus; 2d-pixel: of the point spread function. 0: no D from it
-  double pixel_um = 0;   ///< side of a pixel, 2d-pixel
+  double waist_um = 0;  ///< of the focus; 2d-pixel: of the point spread function. 0: no D from it
+  double pixel_um = 0;  ///< side of a pixel, 2d-pixel
+  double q_per_um = 0;  ///< length of the scattering vector, for D of cumulants; 0: none from it
+  fit::DetectorCorrection detector;  ///< what is taken out of the curves first
+  /// A fit of more is doubtful; 0: what noise explains (fit/doubt.h).
+  double highest_reduced_chi2 = 0;
   bool weighted = true;  ///< by the standard errors, where the file has them
   std::size_t threads = 0;
   std::string history;
@@ -47,11 +55,21 @@ struct CurveFit {
   bool masked = false;  ///< the file's mask calls it bad: not fitted
   bool hot = false;     ///< counts far more than its neighbours; fitted, left out of the summary
   std::string status;   ///< "ok", "masked", "hot", or what is wrong
+  /// The model describes the curve from here on, and not with the shorter lags; NaN: nothing to suggest.
+  double suggested_lowest_lag_s = std::numeric_limits<double>::quiet_NaN();
   bool good() const { return status == "ok"; }
+  double reduced_chi_squared() const {
+    return solution.degrees_of_freedom > 0 ? solution.chi_squared / solution.degrees_of_freedom
+                                           : std::numeric_limits<double>::quiet_NaN();
+  }
+  /// The time in which the curve falls: tau_d_s, or 1 / gamma_hz.
+  double solution_time_s(const fit::Model& model) const {
+    return fit::is_scattering(model) ? 1 / solution.values[1] : solution.values[1];
+  }
 };
 
 struct FitResult {
-  fit::Model model = fit::Model::diffusion_3d;
+  fit::Model model;
   std::vector<fit::Parameter> parameters;  ///< as they were started, of the first curve
   std::vector<double> lag_s;               ///< in the range, with a point of a curve
   std::vector<CurveFit> fits;              ///< one for each curve of the file
@@ -60,6 +78,7 @@ struct FitResult {
   std::size_t good = 0, masked = 0, hot = 0, failed = 0;
   bool weighted = false;
   bool from_segments = false;  ///< errors of parameters are those that the run's segments give
+  double suggested_lowest_lag_s = std::numeric_limits<double>::quiet_NaN();
   double elapsed_s = 0;
   std::vector<std::string> warnings;
 };

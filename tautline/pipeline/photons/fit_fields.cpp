@@ -1,4 +1,5 @@
 // The fields of fits of correlation curves.
+#include <cmath>
 #include <limits>
 #include <tuple>
 
@@ -20,13 +21,18 @@ std::pair<double, double> read_range(const std::string& text, double lowest, dou
           ends[1].empty() ? highest : core::text::read_number(ends[1])};
 }
 
+// Times may have a unit.
+std::string in_unit(const std::string& name, const std::string& value) {
+  return name.ends_with("_s") ? core::text::in_seconds(value) : value;
+}
+
 // "NAME=VALUE,NAME=VALUE"
 Numbers read_numbers(const std::string& text) {
   Numbers numbers;
   if (text.empty()) return numbers;
   for (const std::string& one : core::text::split(text, ',')) {
     const auto [name, value] = core::text::split_pair(one);
-    numbers[name] = core::text::read_number(value);
+    numbers[name] = core::text::read_number(in_unit(name, value));
   }
   return numbers;
 }
@@ -43,7 +49,7 @@ Bounds read_bounds(const std::string& text) {
   if (text.empty()) return bounds;
   for (const std::string& one : core::text::split(text, ',')) {
     const auto [name, value] = core::text::split_pair(one);
-    bounds[name] = read_range(value, 0, std::numeric_limits<double>::max());
+    bounds[name] = read_range(in_unit(name, value), 0, std::numeric_limits<double>::max());
   }
   return bounds;
 }
@@ -57,10 +63,23 @@ std::string bounds_text(const Bounds& bounds) {
 }
 
 core::FieldText<fit::Model> model_text() {
-  std::vector<std::pair<std::string, fit::Model>> models;
-  for (const char* name : {"3d", "3d+triplet", "2x3d+triplet", "2d-pixel"})
-    models.emplace_back(name, fit::parse_model(name));
-  return core::choice<fit::Model>(models);
+  return {core::FieldKind::text,
+          fit::model_names(),
+          {},
+          [](const std::string& name) { return fit::parse_model(name); },
+          [](const fit::Model& model) { return fit::name_of(model); }};
+}
+
+// "P:SECONDS"
+void set_afterpulsing(FitConfig& config, const std::string& text) {
+  constexpr const char* kForm = "P:SECONDS, a probability from 0 to 0.5 and a delay above 0";
+  const auto parts = core::text::split(core::text::in_seconds(text), ':');
+  if (parts.size() != 2) core::text::refuse(text, kForm);
+  const double p = core::text::read_number(parts[0]), tau_s = core::text::read_number(parts[1]);
+  if (!(p >= 0) || p > 0.5 || !(tau_s > 0) || !std::isfinite(tau_s))
+    core::text::refuse(text, kForm);
+  config.detector.afterpulsing = p;
+  config.detector.afterpulse_tau_s = tau_s;
 }
 
 }  // namespace
@@ -69,13 +88,44 @@ const core::Fields<FitConfig>& fields(const FitConfig&) {
   using C = FitConfig;
   static const auto all =
       core::Fields<C>()
-          .add({.name = "model", .help = "of the diffusion"}, &C::model, model_text())
+          .add({.name = "model", .help = "of the curve", .form = "MODEL"}, &C::model, model_text())
           .add({.name = "waist_um",
                 .unit = "um",
                 .help = "waist of the focus, for D; 2d-pixel: of the point spread function"},
                &C::waist_um, core::at_least(0))
           .add({.name = "pixel_um", .unit = "um", .help = "side of a pixel, for D of 2d-pixel"},
                &C::pixel_um, core::at_least(0))
+          .add({.name = "q_per_um",
+                .unit = "1/um",
+                .help = "length of the scattering vector, for D of cumulants",
+                .option = "q"},
+               &C::q_per_um, core::at_least(0))
+          .add({.name = "shared",
+                .help = "parameters with one value for all curves, which are then fitted together",
+                .option = "share"},
+               &C::shared)
+          .add(
+              {.name = "dead_time_s",
+               .unit = "s",
+               .help = "of the detectors, taken out before the fit"},
+              [](auto& c) -> auto& { return c.detector.dead_time_s; },
+              core::plain_text<double>(core::at_least(0)))
+          .add_text(
+              {.name = "afterpulsing",
+               .help = "probability and mean delay of a false pulse after each, taken out "
+                       "before the fit",
+               .form = "P:SECONDS"},
+              [](const C& c) {
+                const auto& d = c.detector;
+                return d.afterpulsing == 0
+                           ? ""
+                           : write_number(d.afterpulsing) + ":" + write_number(d.afterpulse_tau_s);
+              },
+              set_afterpulsing)
+          .add({.name = "highest_reduced_chi2",
+                .help = "above which no fit is ok; 0: what noise explains",
+                .option = "max-chi2"},
+               &C::highest_reduced_chi2, core::at_least(0))
           .add_text(
               {.name = "range_s",
                .unit = "s",

@@ -31,24 +31,42 @@ constexpr Words kWords[] = {{"n", "N", ""},
                             {"fraction", "Share of the first", ""},
                             {"triplet", "Dark fraction", ""},
                             {"tau_t_s", "Dark state's lifetime", "s"},
+                            {"tau_v_s", "Flow time", "s"},
+                            {"alpha", "Anomaly", ""},
+                            {"beta", "Coherence", ""},
+                            {"gamma_hz", "Decay rate", "1/s"},
+                            {"pdi", "Polydispersity", ""},
+                            {"skewness", "Skewness", ""},
+                            {"afterpulse", "Afterpulsing", ""},
+                            {"tau_a_s", "Afterpulses' delay", "s"},
                             {"kappa", "Axis ratio", ""},
                             {"blur", "Blur over pixel", ""},
                             {"offset", "Offset", ""}};
 
-std::string_view formula_of(fit::Model model) {
-  switch (model) {
-    case fit::Model::diffusion_3d:
-      return "G = (1/N) / [(1 + τ/τD) √(1 + τ/(κ² τD))]";
-    case fit::Model::diffusion_3d_triplet:
-      return "G = (1/N) [1 + T/(1−T) exp(−τ/τT)] / [(1 + τ/τD) √(1 + τ/(κ² τD))]";
-    case fit::Model::two_species_triplet:
-      return "G = (1/N) [1 + T/(1−T) exp(−τ/τT)] [f g(τ; τD1) + (1−f) g(τ; τD2)], "
-             "g = 1 / [(1 + τ/τD) √(1 + τ/(κ² τD))]";
-    case fit::Model::pixel_2d:
-      return "G = (1/N) [erf p + (exp(−p²) − 1)/(√π p)]² over its value at 0, p = 1/√(τ/τD + "
-             "blur²)";
+std::string formula_of(const fit::Model& model) {
+  const std::string dark = model.triplet ? " [1 + T/(1−T) exp(−τ/τT)]" : "";
+  const std::string after = model.afterpulsing ? " + a exp(−τ/τa)" : "";
+  const std::string focus = " / [(1 + τ/τD) √(1 + τ/(κ² τD))]", n = "G = (1/N)" + dark;
+  switch (model.shape) {
+    case fit::Shape::diffusion_3d:
+      return n + focus + after;
+    case fit::Shape::flow_3d:
+      return n + " exp[−(τ/τv)² / (1 + τ/τD)]" + focus + after;
+    case fit::Shape::anomalous_3d:
+      return n + " / [(1 + x) √(1 + x/κ²)]" + after + ", x = (τ/τD)^α";
+    case fit::Shape::two_species_3d:
+      return n + " [f g(τ; τD1) + (1−f) g(τ; τD2)]" + after + ", g = 1" + focus;
+    case fit::Shape::pixel_2d:
+      return n + " [erf p + (exp(−p²) − 1)/(√π p)]² over its value at 0" + after +
+             ", p = 1/√(τ/τD + blur²)";
+    case fit::Shape::cumulants_1:
+      return "G = β" + dark + " exp(−2x)" + after + ", x = Γτ";
+    case fit::Shape::cumulants_2:
+      return "G = β" + dark + " exp(−2x) (1 + PDI x²/2)²" + after + ", x = Γτ";
+    case fit::Shape::cumulants_3:
+      break;
   }
-  return {};
+  return "G = β" + dark + " exp(−2x) (1 + PDI x²/2 − s x³/6)²" + after + ", x = Γτ";
 }
 
 // One quantity of all sensors, with its errors.
@@ -94,9 +112,7 @@ Json columns(const FitResult& result) {
   all.push_back(column("g0", "G(0)", "", of_all(result, [](const CurveFit& one) { return one.g0; }),
                        of_all(result, [](const CurveFit& one) { return one.g0_error; })));
   // Without weights it is a sum of squares, and measured by nothing.
-  const auto spread = [](const CurveFit& one) {
-    return one.solution.chi_squared / one.solution.degrees_of_freedom;
-  };
+  const auto spread = [](const CurveFit& one) { return one.reduced_chi_squared(); };
   if (result.weighted)
     all.push_back(column("reduced_chi2", "Reduced χ²", "", of_all(result, spread), {}));
   all.push_back(column("rate_hz", "Rate", "Hz",

@@ -22,22 +22,52 @@ namespace tautline::pipeline {
 namespace {
 
 using fit::Model;
+using fit::Shape;
 
-const Model kModels[] = {Model::diffusion_3d, Model::diffusion_3d_triplet,
-                         Model::two_species_triplet, Model::pixel_2d};
-
-std::vector<double> true_values(Model model) {
-  switch (model) {
-    case Model::diffusion_3d:
-      return {3.5, 2e-4, 5, 0};
-    case Model::diffusion_3d_triplet:
-      return {3.5, 2e-4, 0.25, 3e-6, 5, 0};
-    case Model::two_species_triplet:
-      return {3.5, 1e-4, 1e-2, 0.4, 0.25, 2e-6, 5, 0};
-    case Model::pixel_2d:
+const Model kPlain{}, kTriplet{Shape::diffusion_3d, true, false},
+    kTwoSpecies{Shape::two_species_3d, true, false}, kPixel{Shape::pixel_2d, false, false};
+const Model kModels[] = {kPlain,
+                         kTriplet,
+                         kTwoSpecies,
+                         kPixel,
+                         {Shape::flow_3d, false, false},
+                         {Shape::anomalous_3d, false, false},
+                         {Shape::diffusion_3d, false, true},
+                         {Shape::flow_3d, true, true},
+                         {Shape::cumulants_1, false, false},
+                         {Shape::cumulants_2, false, false},
+                         {Shape::cumulants_3, false, false}};
+std::vector<double> true_values(const Model& model) {
+  std::vector<double> values;
+  switch (model.shape) {
+    case Shape::diffusion_3d:
+      values = {3.5, 2e-4};
+      break;
+    case Shape::flow_3d:
+      values = {3.5, 1e-3, 5e-4};
+      break;
+    case Shape::anomalous_3d:
+      values = {3.5, 2e-4, 0.75};
+      break;
+    case Shape::two_species_3d:
+      values = {3.5, 1e-4, 1e-2, 0.4};
+      break;
+    case Shape::pixel_2d:
       return {12, 0.02, 0.8, 0};
+    case Shape::cumulants_1:
+      return {0.4, 2000, 0};
+    case Shape::cumulants_2:
+      return {0.4, 2000, 0.2, 0};
+    case Shape::cumulants_3:
+      return {0.4, 2000, 0.2, 0.1, 0};
   }
-  return {};
+  if (model.triplet) {
+    values.push_back(0.25);
+    values.push_back(model == kTwoSpecies ? 2e-6 : 3e-6);
+  }
+  if (model.afterpulsing) values.insert(values.end(), {0.3, 4e-7});
+  values.insert(values.end(), {5, 0});
+  return values;
 }
 
 // Lags as a multi-tau correlator has them.
@@ -48,7 +78,7 @@ std::vector<double> lags() {
   return all;
 }
 
-core::CorrelationCurves exact(Model model, std::size_t curves, double relative_error) {
+core::CorrelationCurves exact(const Model& model, std::size_t curves, double relative_error) {
   core::CorrelationCurves c;
   c.curves = curves;
   c.lag_s = lags();
@@ -77,17 +107,17 @@ void add_noise(core::CorrelationCurves& c) {
 TEST(FitModel, DerivativesAreThoseOfTheValues) {
   auto random = tests::generator();
   std::uniform_real_distribution<double> near(0.5, 2);
-  for (const Model model : kModels)
+  for (const Model& model : kModels)
     for (int round = 0; round < 50; ++round) {
       std::vector<double> p = true_values(model);
       for (double& value : p) value *= std::min(near(random), 1 / (value + 0.3) + 1);
-      if (model == Model::pixel_2d && round % 5 == 0) p[2] = 0;
+      if (model == kPixel && round % 5 == 0) p[2] = 0;
       const double lag = std::pow(10.0, -7 + 6 * (near(random) - 0.5) / 1.5);
       std::vector<double> gradient(p.size());
       fit::evaluate(model, p, lag, gradient);
       for (std::size_t k = 0; k < p.size(); ++k) {
         const double step = 1e-5 * (p[k] == 0 ? 1 : p[k]);
-        if (model == Model::pixel_2d && p[2] == 0 && k == 2) continue;
+        if (model == kPixel && p[2] == 0 && k == 2) continue;
         std::vector<double> up = p, down = p;
         up[k] += step;
         down[k] -= step;
@@ -102,23 +132,22 @@ TEST(FitModel, DerivativesAreThoseOfTheValues) {
 TEST(FitModel, FormulaeAtKnownPlaces) {
   // N particles, at the diffusion time: 1 / (2 sqrt(1 + 1/25)).
   const std::vector<double> p = {4, 1e-3, 5, 0.01};
-  EXPECT_NEAR(fit::evaluate(Model::diffusion_3d, p, 1e-3, {}), 0.25 / 2 / std::sqrt(1.04) + 0.01,
-              1e-15);
-  EXPECT_NEAR(fit::amplitude(Model::diffusion_3d, p), 0.25, 1e-15);
+  EXPECT_NEAR(fit::evaluate(kPlain, p, 1e-3, {}), 0.25 / 2 / std::sqrt(1.04) + 0.01, 1e-15);
+  EXPECT_NEAR(fit::amplitude(kPlain, p), 0.25, 1e-15);
   const std::vector<double> t = {4, 1e-3, 0.2, 1e-6, 5, 0};
-  EXPECT_NEAR(fit::amplitude(Model::diffusion_3d_triplet, t), 0.25 * 1.25, 1e-15);
+  EXPECT_NEAR(fit::amplitude(kTriplet, t), 0.25 * 1.25, 1e-15);
   // A pixel without blur: at tau_D, p = 1, erf(1) + (exp(-1) - 1) / sqrt(pi), squared.
   const std::vector<double> q = {2, 0.5, 0, 0};
   const double share = std::erf(1.0) + (std::exp(-1.0) - 1) / std::sqrt(M_PI);
-  EXPECT_NEAR(fit::evaluate(Model::pixel_2d, q, 0.5, {}), 0.5 * share * share, 1e-15);
-  EXPECT_NEAR(fit::evaluate(Model::pixel_2d, q, 0, {}), 0.5, 1e-15);
+  EXPECT_NEAR(fit::evaluate(kPixel, q, 0.5, {}), 0.5 * share * share, 1e-15);
+  EXPECT_NEAR(fit::evaluate(kPixel, q, 0, {}), 0.5, 1e-15);
 }
 
 TEST(FitCurves, ExactCurvesGiveTheirParameters) {
-  for (const Model model : kModels) {
+  for (const Model& model : kModels) {
     FitConfig config;
     config.model = model;
-    if (model == Model::pixel_2d) config.fixed["blur"] = 0.8;
+    if (model == kPixel) config.fixed["blur"] = 0.8;
     const FitResult result = fit_curves(exact(model, 2, 0.02), config);
     for (const CurveFit& one : result.fits) {
       EXPECT_EQ(one.status, "ok") << fit::name_of(model);
@@ -134,9 +163,11 @@ TEST(FitCurves, ExactCurvesGiveTheirParameters) {
 // states, have variance 1, and chi-squared its degrees of freedom.
 TEST(FitCurves, StandardErrorsAreTheScatter) {
   constexpr std::size_t kCurves = 800;
-  for (const Model model : kModels)
+  for (const Model& model : kModels)
     for (const bool weighted : {true, false}) {
-      if (!weighted && model != Model::diffusion_3d) continue;
+      if (!weighted && model != kPlain) continue;
+      // Two exponentials of similar times: under noise many fits exchange them.
+      if (model.triplet && model.afterpulsing) continue;
       auto c = exact(model, kCurves, 0.02);
       if (!weighted)
         for (double& error : c.standard_error) error = 0.002;
@@ -144,7 +175,7 @@ TEST(FitCurves, StandardErrorsAreTheScatter) {
       if (!weighted) c.standard_error.clear();
       FitConfig config;
       config.model = model;
-      if (model == Model::pixel_2d) config.fixed["blur"] = 0.8;
+      if (model == kPixel) config.fixed["blur"] = 0.8;
       const FitResult result = fit_curves(c, config);
       EXPECT_GT(result.good, kCurves * 9 / 10) << fit::name_of(model);
       for (std::size_t k = 0; k < result.parameters.size(); ++k) {
@@ -160,7 +191,7 @@ TEST(FitCurves, StandardErrorsAreTheScatter) {
         const auto at = [&](double part) {
           return pulls.at(static_cast<std::size_t>(part * static_cast<double>(pulls.size())));
         };
-        const double slack = model == Model::two_species_triplet ? 2 : 1;
+        const double slack = model == kTwoSpecies ? 2 : 1;
         EXPECT_NEAR((at(0.84) - at(0.16)) / 2, 1, 0.27 * slack)
             << fit::name_of(model) << " " << result.parameters[k].name;
         EXPECT_NEAR(at(0.5), 0, 0.36 * slack)
@@ -178,7 +209,7 @@ TEST(FitCurves, SegmentsKnowThatLagsGoTogether) {
   constexpr std::size_t kCurves = 1000, kSegments = 20;
   auto random = tests::generator();
   std::normal_distribution<double> normal;
-  auto c = exact(Model::diffusion_3d, kCurves, 0.02);
+  auto c = exact(kPlain, kCurves, 0.02);
   c.segments = kSegments;
   c.segment_g.resize(kSegments * kCurves * c.lags);
   for (std::size_t s = 0; s < kCurves; ++s) {
@@ -231,7 +262,7 @@ TEST(FitCurves, SegmentsWeighByTheirPairs) {
   c.segment_g.resize(kSegments * kCurves * c.lags);
   for (std::size_t s = 0; s < kCurves; ++s)
     for (std::size_t l = 0; l < c.lags; ++l) {
-      const double truth = fit::evaluate(Model::diffusion_3d, {{3.5, 2e-4, 5, 0}}, c.lag_s[l], {});
+      const double truth = fit::evaluate(kPlain, {{3.5, 2e-4, 5, 0}}, c.lag_s[l], {});
       double mean = 0;
       for (std::size_t k = 0; k < kSegments; ++k) {
         const auto pairs = static_cast<double>(c.segment_counts[k * c.lags + l]);
@@ -265,7 +296,7 @@ TEST(FitCurves, SegmentsWeighByTheirPairs) {
 }
 
 TEST(FitCurves, RangeFixedFreeBoundsAndD) {
-  auto c = exact(Model::diffusion_3d, 1, 0.01);
+  auto c = exact(kPlain, 1, 0.01);
   for (double& g : c.g) g += 0.003;
   FitConfig config;
   config.freed = {"offset", "kappa"};
@@ -293,7 +324,7 @@ TEST(FitCurves, RangeFixedFreeBoundsAndD) {
 // A fit converges on anything: what the lags do not tell is no result.
 TEST(FitCurves, WhatTheLagsDoNotTellIsDoubtful) {
   const auto status = [](double low_s, double high_s, double relative_error) {
-    auto c = exact(Model::diffusion_3d, 1, relative_error);
+    auto c = exact(kPlain, 1, relative_error);
     if (relative_error > 0.1) c.standard_error.assign(c.lags, relative_error);
     FitConfig config;
     config.lowest_lag_s = low_s;
@@ -312,7 +343,7 @@ TEST(FitCurves, WhatTheLagsDoNotTellIsDoubtful) {
 }
 
 TEST(FitCurves, PairsAreNamedByBothSignals) {
-  auto c = exact(Model::diffusion_3d, 2, 0.02);
+  auto c = exact(kPlain, 2, 0.02);
   c.cross = true;
   c.second = {c.first[1], c.first[0]};
   const FitResult result = fit_curves(c, {});
@@ -325,7 +356,7 @@ TEST(FitCurves, PairsAreNamedByBothSignals) {
 
 // The page counts the lags that have points, and judges by errors only where there are some.
 TEST(FitPage, LagsThatWereFittedAndNoChiWithoutWeights) {
-  auto c = exact(Model::diffusion_3d, 2, 0.02);
+  auto c = exact(kPlain, 2, 0.02);
   const std::size_t last = c.lags - 20;
   for (std::size_t l = last; l < c.lags; ++l)
     for (std::size_t k = 0; k < 2; ++k)
@@ -348,7 +379,7 @@ TEST(FitPage, LagsThatWereFittedAndNoChiWithoutWeights) {
 }
 
 TEST(FitCurves, HotMaskedAndBrokenSensors) {
-  auto c = exact(Model::diffusion_3d, 24, 0.02);
+  auto c = exact(kPlain, 24, 0.02);
   add_noise(c);
   c.mask.assign(24, 1);
   c.mask[3] = 0;
@@ -374,7 +405,7 @@ TEST(FitCurves, HotMaskedAndBrokenSensors) {
 
 // Maps: 0 is coloured, 1 and 2 are grey, 3 is hatched.
 TEST(FitPage, MarksWhatIsHotMaskedAndDoubtful) {
-  auto c = exact(Model::diffusion_3d, 12, 0.02);
+  auto c = exact(kPlain, 12, 0.02);
   add_noise(c);
   c.mask.assign(12, 1);
   c.mask[3] = 0;
@@ -403,7 +434,7 @@ TEST(FitPage, MarksWhatIsHotMaskedAndDoubtful) {
 }
 
 TEST(FitCurves, RefusalsNameTheParameter) {
-  const auto c = exact(Model::diffusion_3d, 1, 0.01);
+  const auto c = exact(kPlain, 1, 0.01);
   const auto refused = [&](auto change) {
     FitConfig config;
     change(config);
@@ -421,12 +452,12 @@ TEST(FitCurves, RefusalsNameTheParameter) {
 
 TEST(FitFile, CsvInCsvAndPageOut) {
   const tests::ScratchFolder folder;
-  auto c = exact(Model::diffusion_3d_triplet, 1, 0.02);
+  auto c = exact(kTriplet, 1, 0.02);
   add_noise(c);
   c.first[0].label = "</script><b>x";
   formats::curves::write_csv(folder / "g.csv", c.curve(0), {"", {}}, false);
   FitConfig config;
-  config.model = Model::diffusion_3d_triplet;
+  config.model = kTriplet;
   config.input = folder / "g.csv";
   config.output = folder / "f.csv";
   config.report = folder / "f.html";

@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
 namespace tautline::pipeline::fit {
 
 namespace {
 
 bool is_time(const Parameter& parameter) {
-  return parameter.name.starts_with("tau_");
+  return parameter.name.starts_with("tau_") || parameter.name == "gamma_hz";
 }
 
 }  // namespace
@@ -19,8 +22,9 @@ std::string doubt_of(const std::vector<Parameter>& parameters, const Points& poi
     const Parameter& p = parameters[k];
     const double value = solution.values[k];
     if (p.fixed || !p.logarithmic) continue;
-    const bool beyond = is_time(p) && (value > points.lag_s.back() * kFarBeyond ||
-                                       value < points.lag_s.front() / kFarBeyond);
+    const double time = p.name == "gamma_hz" ? 1 / value : value;
+    const bool beyond = is_time(p) && (time > points.lag_s.back() * kFarBeyond ||
+                                       time < points.lag_s.front() / kFarBeyond);
     // NaN: the search has said so.
     const bool unknown = solution.standard_errors[k] > value;
     if (!beyond && !unknown) continue;
@@ -29,6 +33,15 @@ std::string doubt_of(const std::vector<Parameter>& parameters, const Points& poi
                     : fmt::format("{} is not determined: its error is larger", p.name);
   }
   return doubt;
+}
+
+double largest_reduced_chi_squared(int degrees_of_freedom, std::size_t segments) {
+  constexpr double kDeviations = 5, kTogether = 2;
+  constexpr std::size_t kFewest = 6, kUsual = 10;
+  const auto nu = static_cast<double>((segments < kFewest ? kUsual : segments) - 1);
+  const double mean = nu / (nu - 2);
+  const double variance = 3 * nu * nu / ((nu - 2) * (nu - 4)) - mean * mean;
+  return mean + kDeviations * std::sqrt(variance * kTogether / std::max(1, degrees_of_freedom));
 }
 
 }  // namespace tautline::pipeline::fit

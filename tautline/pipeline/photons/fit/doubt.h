@@ -1,6 +1,7 @@
 // What is doubtful about a fit that has converged.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -17,5 +18,10 @@ inline constexpr double kFarBeyond = 10;
 /// is larger than its value, a time far beyond the fitted lags. Empty when there is none.
 std::string doubt_of(const std::vector<Parameter>& parameters, const Points& points,
                      const Solution& solution);
+
+/// The largest reduced chi-squared that noise explains, five of its standard deviations above its mean. Standard errors
+/// from K segments make each term the square of Student's t of K - 1 degrees of freedom; terms of neighbouring lags are
+/// taken to go together in pairs. `segments`: fewer than six, or 0 (unknown), count as ten.
+double largest_reduced_chi_squared(int degrees_of_freedom, std::size_t segments);
 
 }  // namespace tautline::pipeline::fit

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "tautline/core/error.h"
 #ifdef TAUTLINE_FIT
@@ -49,41 +50,55 @@ class Coordinate {
   double lower_, half_;
 };
 
+// A number that is searched for: a parameter of one curve, or of all.
+struct Unknown {
+  std::size_t parameter, curve;
+  bool shared;
+};
+
 struct Problem {
   Model model;
-  const std::vector<Parameter>* parameters;
-  const Points* points;
-  std::vector<std::size_t> free;  // which parameters are searched for
+  const std::vector<std::vector<Parameter>>* parameters;  // [curve]
+  const std::vector<Points>* points;                      // [curve]
+  std::vector<Unknown> unknowns;
   std::vector<Coordinate> coordinates;
-  std::vector<double> values, gradient;
+  std::vector<std::vector<double>> values;  // [curve]
+  std::vector<double> gradient;
 
   void place(const double* angles) {
-    for (std::size_t k = 0; k < free.size(); ++k) values[free[k]] = coordinates[k].value(angles[k]);
-  }
-  double weight(std::size_t point) const {
-    return points->standard_error.empty() ? 1 : 1 / points->standard_error[point];
+    for (std::size_t k = 0; k < unknowns.size(); ++k) {
+      const Unknown& one = unknowns[k];
+      const double value = coordinates[k].value(angles[k]);
+      if (!one.shared) values[one.curve][one.parameter] = value;
+      for (std::size_t c = 0; one.shared && c < values.size(); ++c)
+        values[c][one.parameter] = value;
+    }
   }
 };
 
-int residuals(void* context, int count, int free, const double* angles, double* differences,
+int residuals(void* context, int, int free, const double* angles, double* differences,
               double* slopes, int stride, int what) {
   auto& problem = *static_cast<Problem*>(context);
   problem.place(angles);
-  for (int m = 0; m < count; ++m) {
-    const auto point = static_cast<std::size_t>(m);
-    const double weight = problem.weight(point);
-    const std::span<double> gradient =
-        what == 2 ? std::span(problem.gradient) : std::span<double>();
-    const double g =
-        evaluate(problem.model, problem.values, problem.points->lag_s[point], gradient);
-    if (what != 2) {
-      differences[m] = (g - problem.points->g[point]) * weight;
-      continue;
-    }
-    for (int k = 0; k < free; ++k) {
-      const auto coordinate = static_cast<std::size_t>(k);
-      slopes[m + k * stride] = gradient[problem.free[coordinate]] * weight *
-                               problem.coordinates[coordinate].slope(angles[k]);
+  const std::span<double> gradient = what == 2 ? std::span(problem.gradient) : std::span<double>();
+  int row = 0;
+  for (std::size_t c = 0; c < problem.points->size(); ++c) {
+    const Points& points = (*problem.points)[c];
+    for (std::size_t m = 0; m < points.g.size(); ++m, ++row) {
+      const double weight = points.standard_error.empty() ? 1 : 1 / points.standard_error[m];
+      const double g = evaluate(problem.model, problem.values[c], points.lag_s[m], gradient);
+      if (what != 2) {
+        differences[row] = (g - points.g[m]) * weight;
+        continue;
+      }
+      for (int k = 0; k < free; ++k) {
+        const auto at = static_cast<std::size_t>(k);
+        const Unknown& one = problem.unknowns[at];
+        slopes[row + k * stride] =
+            one.shared || one.curve == c
+                ? gradient[one.parameter] * weight * problem.coordinates[at].slope(angles[k])
+                : 0;
+      }
     }
   }
   return 0;
@@ -96,25 +111,31 @@ std::string trouble_of(int info) {
   return "improper input";
 }
 
+void add_trouble(Solution& solution, const std::string& what) {
+  solution.trouble += (solution.trouble.empty() ? "" : "; ") + what;
+}
+
 // What lmder leaves: R of the QR factorisation, packed in the upper triangle of `slopes`.
 void find_errors(const Problem& problem, std::vector<double>& slopes, std::vector<int>& pivots,
-                 const std::vector<double>& angles, double scale, Solution& solution) {
-  const int free = static_cast<int>(problem.free.size());
-  const int points = static_cast<int>(problem.points->g.size());
-  std::vector<double> work(problem.free.size());
-  const std::vector<double> before = slopes;
-  covar(free, slopes.data(), points, pivots.data(), 1e-12, work.data());
-  for (int k = 0; k < free; ++k) {
-    const auto at = static_cast<std::size_t>(k);
-    const double variance = slopes[at * static_cast<std::size_t>(points) + at];
-    const double slope = problem.coordinates[at].slope(angles[at]);
-    const bool known = variance > 0 && !Coordinate::at_bound(angles[at]);
-    solution.standard_errors[problem.free[at]] =
-        known ? std::sqrt(variance * scale) * std::abs(slope) : kNan;
-    if (known) continue;
-    if (!solution.trouble.empty()) solution.trouble += "; ";
-    solution.trouble += (*problem.parameters)[problem.free[at]].name +
-                        (variance > 0 ? " is at a bound" : " is not determined");
+                 const std::vector<double>& angles, double scale,
+                 std::vector<Solution>& solutions) {
+  const std::size_t free = problem.unknowns.size(), points = slopes.size() / free;
+  std::vector<double> work(free);
+  covar(static_cast<int>(free), slopes.data(), static_cast<int>(points), pivots.data(), 1e-12,
+        work.data());
+  for (std::size_t k = 0; k < free; ++k) {
+    const Unknown& one = problem.unknowns[k];
+    const double variance = slopes[k * points + k];
+    const double slope = problem.coordinates[k].slope(angles[k]);
+    const bool known = variance > 0 && !Coordinate::at_bound(angles[k]);
+    for (std::size_t c = 0; c < solutions.size(); ++c) {
+      if (!one.shared && one.curve != c) continue;
+      solutions[c].standard_errors[one.parameter] =
+          known ? std::sqrt(variance * scale) * std::abs(slope) : kNan;
+      if (!known)
+        add_trouble(solutions[c], (*problem.parameters)[c][one.parameter].name +
+                                      (variance > 0 ? " is at a bound" : " is not determined"));
+    }
   }
 }
 
@@ -131,64 +152,120 @@ void check(const std::vector<Parameter>& parameters, const Points& points) {
                       "as many lags and standard errors");
 }
 
+void add_unknowns(Problem& problem, const std::vector<bool>& shared) {
+  for (std::size_t c = 0; c < problem.parameters->size(); ++c) {
+    const std::vector<Parameter>& parameters = (*problem.parameters)[c];
+    std::vector<double>& values = problem.values.emplace_back();
+    for (std::size_t k = 0; k < parameters.size(); ++k) {
+      values.push_back(parameters[k].value);
+      if (parameters[k].fixed || (shared[k] && c > 0)) continue;
+      problem.unknowns.push_back({k, c, shared[k]});
+      problem.coordinates.emplace_back(parameters[k]);
+    }
+  }
+  problem.gradient.resize(problem.parameters->front().size());
+}
+
+// Nothing is fitted: a start is no result.
+void give_up(const Problem& problem, std::size_t points, std::vector<Solution>& solutions) {
+  const std::size_t free = problem.unknowns.size();
+  for (Solution& one : solutions) {
+    one.trouble = free == 0 ? "nothing to fit"
+                            : "only " + std::to_string(points) + " points for " +
+                                  std::to_string(free) + " parameters";
+    one.chi_squared = kNan;
+  }
+  for (const Unknown& one : problem.unknowns)
+    for (std::size_t c = 0; c < solutions.size(); ++c)
+      if (one.shared || one.curve == c)
+        solutions[c].values[one.parameter] = solutions[c].standard_errors[one.parameter] = kNan;
+}
+
+std::vector<Solution> empty_solutions(const Problem& problem) {
+  std::vector<Solution> solutions(problem.points->size());
+  std::size_t shared = 0;
+  for (const Unknown& one : problem.unknowns) shared += one.shared ? 1 : 0;
+  for (std::size_t c = 0; c < solutions.size(); ++c) {
+    Solution& one = solutions[c];
+    one.values = problem.values[c];
+    one.standard_errors.assign(one.values.size(), 0);
+    one.degrees_of_freedom = static_cast<int>((*problem.points)[c].g.size()) -
+                             static_cast<int>((shared + solutions.size() - 1) / solutions.size());
+    for (const Unknown& unknown : problem.unknowns)
+      one.degrees_of_freedom -= !unknown.shared && unknown.curve == c ? 1 : 0;
+  }
+  return solutions;
+}
+
 }  // namespace
 
-Solution solve(Model model, const std::vector<Parameter>& parameters, const Points& points) {
-  check(parameters, points);
-  Problem problem{model, &parameters, &points, {}, {}, {}, {}};
-  for (std::size_t k = 0; k < parameters.size(); ++k) {
-    problem.values.push_back(parameters[k].value);
-    if (parameters[k].fixed) continue;
-    problem.free.push_back(k);
-    problem.coordinates.emplace_back(parameters[k]);
+std::vector<Solution> solve_together(const Model& model,
+                                     const std::vector<std::vector<Parameter>>& starts,
+                                     const std::vector<bool>& shared,
+                                     const std::vector<Points>& points) {
+  constexpr std::size_t kMostSlopes = std::size_t{1} << 27;  // a gigabyte
+  for (std::size_t c = 0; c < points.size(); ++c) check(starts[c], points[c]);
+  Problem problem{model, &starts, &points, {}, {}, {}, {}};
+  add_unknowns(problem, shared);
+  std::vector<Solution> solutions = empty_solutions(problem);
+  std::size_t m = 0;
+  for (const Points& one : points) m += one.g.size();
+  const std::size_t n = problem.unknowns.size();
+  if (n == 0 || m <= n) {
+    give_up(problem, m, solutions);
+    return solutions;
   }
-  problem.gradient.resize(parameters.size());
-  Solution solution;
-  solution.values = problem.values;
-  solution.standard_errors.assign(parameters.size(), 0);
-  const int count = static_cast<int>(points.g.size()), free = static_cast<int>(problem.free.size());
-  solution.degrees_of_freedom = count - free;
-  if (free == 0 || count <= free) {
-    solution.trouble = free == 0 ? "nothing to fit"
-                                 : "only " + std::to_string(count) + " points for " +
-                                       std::to_string(free) + " parameters";
-    // A start is no result.
-    for (const std::size_t k : problem.free)
-      solution.values[k] = solution.standard_errors[k] = kNan;
-    solution.chi_squared = kNan;
-    return solution;
-  }
-  const auto n = static_cast<std::size_t>(free), m = static_cast<std::size_t>(count);
+  if (m * n > kMostSlopes)
+    throw core::Error(core::ErrorKind::config, "shared",
+                      std::to_string(n) + " parameters of " + std::to_string(m) + " points",
+                      "at most " + std::to_string(kMostSlopes) + " products of both",
+                      "fit fewer curves together");
   std::vector<double> angles(n), differences(m), slopes(m * n), scale(n), qtf(n), work(3 * n + m);
   std::vector<int> pivots(n);
-  for (std::size_t k = 0; k < n; ++k)
+  for (std::size_t k = 0; k < n; ++k) {
+    const Unknown& one = problem.unknowns[k];
     // A start on a bound would have no slope to leave it by.
     angles[k] =
-        std::clamp(problem.coordinates[k].angle(parameters[problem.free[k]].value), -1.4, 1.4);
+        std::clamp(problem.coordinates[k].angle(starts[one.curve][one.parameter].value), -1.4, 1.4);
+  }
   int evaluations = 0, derivatives = 0;
+  const int count = static_cast<int>(m), free = static_cast<int>(n);
   const int info =
       lmder(residuals, &problem, count, free, angles.data(), differences.data(), slopes.data(),
             count, kTolerance, kTolerance, 0, kMostEvaluations, scale.data(), 1, 1.0, 0,
             &evaluations, &derivatives, pivots.data(), qtf.data(), work.data(), work.data() + n,
             work.data() + 2 * n, work.data() + 3 * n);
   problem.place(angles.data());
-  solution.values = problem.values;
-  for (const double difference : differences) solution.chi_squared += difference * difference;
-  solution.trouble = trouble_of(info);
-  solution.converged = solution.trouble.empty() && std::isfinite(solution.chi_squared);
+  double total = 0;
+  std::size_t row = 0;
+  for (std::size_t c = 0; c < points.size(); ++c) {
+    Solution& one = solutions[c];
+    one.values = problem.values[c];
+    for (std::size_t k = 0; k < points[c].g.size(); ++k, ++row)
+      one.chi_squared += differences[row] * differences[row];
+    one.trouble = trouble_of(info);
+    one.converged = one.trouble.empty() && std::isfinite(one.chi_squared);
+    total += one.chi_squared;
+  }
   const double unit =
-      points.standard_error.empty() ? solution.chi_squared / solution.degrees_of_freedom : 1;
-  find_errors(problem, slopes, pivots, angles, unit, solution);
-  return solution;
+      points.front().standard_error.empty() ? total / static_cast<double>(m - n) : 1;
+  find_errors(problem, slopes, pivots, angles, unit, solutions);
+  return solutions;
 }
 
 #else
 
-Solution solve(Model, const std::vector<Parameter>&, const Points&) {
+std::vector<Solution> solve_together(const Model&, const std::vector<std::vector<Parameter>>&,
+                                     const std::vector<bool>&, const std::vector<Points>&) {
   throw core::Error(core::ErrorKind::unsupported, "fit", "least squares", "a build with cminpack",
                     "install libcminpack-dev and build with -DTAUTLINE_FIT=ON");
 }
 
 #endif
+
+Solution solve(const Model& model, const std::vector<Parameter>& parameters, const Points& points) {
+  return solve_together(model, {parameters}, std::vector<bool>(parameters.size()), {points})
+      .front();
+}
 
 }  // namespace tautline::pipeline::fit

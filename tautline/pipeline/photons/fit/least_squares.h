@@ -1,4 +1,5 @@
-// Weighted least squares of one curve within bounds, by MINPACK's Levenberg-Marquardt.
+// Weighted least squares of one curve, or of several with shared parameters, within bounds, by MINPACK's
+// Levenberg-Marquardt.
 #pragma once
 
 #include <span>
@@ -27,14 +28,29 @@ struct Solution {
 
 /// Throws Error(unsupported) in a build without cminpack, Error(config) when a start lies outside
 /// its bounds. Parameters that are fixed keep their value.
-Solution solve(Model model, const std::vector<Parameter>& parameters, const Points& points);
+Solution solve(const Model& model, const std::vector<Parameter>& parameters, const Points& points);
+
+/// Several curves at once. Parameters whose `shared` is true have one value for all curves, the others one for each;
+/// starts[curve][parameter] is where each begins (shared ones: as for the first curve). Throws as solve(), and
+/// Error(config) for more than fits in memory. A solution for each curve: its own part of chi_squared, and as degrees of
+/// freedom its points less its own parameters and its share of the shared ones, rounded down.
+std::vector<Solution> solve_together(const Model& model,
+                                     const std::vector<std::vector<Parameter>>& starts,
+                                     const std::vector<bool>& shared,
+                                     const std::vector<Points>& points);
 
 /// Replaces solution.standard_errors by those that segments of the run give: the curve of each
 /// segment less their mean, deviations[segment][point] over solve()'s points, each times the square
 /// root of K and of the segment's share of the point's pairs, moves the parameters by what least squares makes of it, and the scatter of these moves is the error. Neighbouring
 /// lags rise and fall together, which the errors of single lags cannot tell. Parameters without an
 /// error (held, at a bound) stay so. False, and nothing is changed, with fewer than three segments.
-bool use_segments(Model model, const std::vector<Parameter>& parameters, const Points& points,
-                  const std::vector<std::vector<double>>& deviations, Solution& solution);
+bool use_segments(const Model& model, const std::vector<Parameter>& parameters,
+                  const Points& points, const std::vector<std::vector<double>>& deviations,
+                  Solution& solution);
+/// The same of curves that were solved together; deviations[curve][segment][point].
+bool use_segments_together(const Model& model, const std::vector<Parameter>& parameters,
+                           const std::vector<bool>& shared, const std::vector<Points>& points,
+                           const std::vector<std::vector<std::vector<double>>>& deviations,
+                           std::vector<Solution>& solutions);
 
 }  // namespace tautline::pipeline::fit

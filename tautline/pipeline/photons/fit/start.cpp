@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
+#include <utility>
 
 namespace tautline::pipeline::fit {
 
 namespace {
 
-struct Shape {
+struct Form {
   double height, half_s;
 };
 
@@ -25,9 +27,10 @@ double smooth(const Points& points, std::size_t at) {
   return sum / weights;
 }
 
-Shape shape_of(const Points& points) {
+// Of the curve less a part of its first height, which falls at once.
+Form form_of(const Points& points, double share_of_detector) {
   if (points.g.empty()) return {1, 1e-4};
-  const double height = smooth(points, 0);
+  const double height = smooth(points, 0) * (1 - share_of_detector);
   if (!(height > 0)) return {0.01, points.lag_s[points.lag_s.size() / 2]};
   for (std::size_t k = 1; k < points.g.size(); ++k)
     if (smooth(points, k) < height / 2) return {height, points.lag_s[k]};
@@ -41,32 +44,67 @@ void set(std::vector<Parameter>& parameters, const std::string& name, double val
       p.value = std::clamp(value, p.lower, p.upper);
 }
 
+using Starts = std::vector<std::vector<Parameter>>;
+using Given = std::map<std::string, double>;
+
+// Each start becomes one for each change of it.
+template <class Change>
+Starts several(const Starts& starts, std::initializer_list<double> values, Change change) {
+  Starts all;
+  for (const auto& start : starts)
+    for (const double value : values) {
+      all.push_back(start);
+      change(all.back(), value);
+    }
+  return all;
+}
+
+Starts starts_of_shape(Shape shape, const std::vector<Parameter>& parameters, const Form& form,
+                       const Given& given) {
+  std::vector<Parameter> plain = parameters;
+  set(plain, "n", 1 / form.height, given);
+  set(plain, "tau_d_s", form.half_s, given);
+  set(plain, "beta", form.height, given);
+  set(plain, "gamma_hz", std::log(2) / (2 * form.half_s), given);
+  if (shape == Shape::flow_3d)
+    return several({plain}, {1, 10}, [&](auto& start, double slower) {
+      set(start, "tau_d_s", form.half_s * slower, given);
+      set(start, "tau_v_s", form.half_s * (slower > 1 ? 1 : 3), given);
+    });
+  if (shape == Shape::two_species_3d)
+    return several({plain}, {10, 3}, [&](auto& start, double apart) {
+      set(start, "tau_d_s", form.half_s / apart, given);
+      set(start, "tau_d2_s", form.half_s * apart, given);
+    });
+  return {plain};
+}
+
 }  // namespace
 
-std::vector<std::vector<Parameter>> starts_of(Model model, const std::vector<Parameter>& parameters,
-                                              const Points& points,
-                                              const std::map<std::string, double>& given) {
-  const Shape shape = shape_of(points);
+Starts starts_of(const Model& model, const std::vector<Parameter>& parameters, const Points& points,
+                 const Given& given) {
   const double shortest = points.lag_s.empty() ? 1e-7 : points.lag_s.front();
-  std::vector<Parameter> plain = parameters;
-  set(plain, "n", 1 / shape.height, given);
-  set(plain, "tau_d_s", shape.half_s, given);
-  if (model == Model::diffusion_3d || model == Model::pixel_2d) return {plain};
-  std::vector<std::vector<Parameter>> starts;
-  for (const double share : {0.03, 0.2, 0.5}) {  // of the dark state, with its time between
-    std::vector<Parameter> start = plain;
-    set(start, "triplet", share, given);
-    // Geometrically between the shortest lag and the diffusion time.
-    set(start, "tau_t_s", std::sqrt(shortest * shape.half_s), given);
-    set(start, "n", 1 / (shape.height * (1 - share)), given);
-    if (model == Model::two_species_triplet) {
-      const double apart = share < 0.1 ? 10 : 3;
-      set(start, "tau_d_s", shape.half_s / apart, given);
-      set(start, "tau_d2_s", shape.half_s * apart, given);
-    }
-    starts.push_back(std::move(start));
+  Starts all;
+  for (const double detector : {0.05, 0.3, 0.7, 0.95}) {
+    const Form form = form_of(points, model.afterpulsing ? detector : 0);
+    Starts starts = starts_of_shape(model.shape, parameters, form, given);
+    if (model.afterpulsing)
+      for (auto& start : starts) {
+        set(start, "afterpulse", form.height * detector / (1 - detector), given);
+        set(start, "tau_a_s", 3 * shortest, given);
+      }
+    if (model.triplet)
+      starts = several(starts, {0.03, 0.2, 0.5}, [&](auto& start, double share) {
+        set(start, "triplet", share, given);
+        // Geometrically between the shortest lag and the diffusion time.
+        set(start, "tau_t_s", std::sqrt(shortest * form.half_s), given);
+        set(start, "n", 1 / (form.height * (1 - share)), given);
+        set(start, "beta", form.height * (1 - share), given);
+      });
+    all.insert(all.end(), starts.begin(), starts.end());
+    if (!model.afterpulsing) break;
   }
-  return starts;
+  return all;
 }
 
 }  // namespace tautline::pipeline::fit
