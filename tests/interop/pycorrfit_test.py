@@ -2,6 +2,7 @@
 
 simulate photons makes counts and time tags; autocorrelate writes one curve as CSV, several and cross-correlations as
 .zip, and all in HDF5, whose numbers the CSVs must hold: lags, G, standard errors as weights, and the type of curve.
+Correlator.com's files of each named mode are read as PyCorrFit reads them.
 """
 import json
 import pathlib
@@ -41,13 +42,28 @@ def check_curve(checks, name, opened, k, h5, sensor, cross):
         checks.that(name.endswith("in the archive"), "no weights")
     kind = opened["Type"][k]
     checks.that(kind.startswith("CC" if cross else "AC"), f"type {kind}")
-    trace = opened["Trace"][k]
-    traces = [] if trace is None else trace if cross else [trace]
-    checks.that(len(traces) == (2 if cross else 1), f"{len(traces)} traces")
-    for one in traces:
-        # Milliseconds, and kHz.
-        checks.that(one.ndim == 2 and one.shape[1] == 2 and len(one) > 1, f"a trace of shape {one.shape}")
-        checks.that(np.all(np.diff(one[:, 0]) > 0) and np.all(one[:, 1] >= 0), "a trace that is none")
+    # Intensities are in a file of their own.
+    checks.that(opened["Trace"][k] is None, "a trace in the file of a curve")
+
+
+# The file is one table, and so is the one of its intensities.
+def check_tables(checks, path, h5, sensor, cross):
+    checks.where = path.name
+    table = np.loadtxt(path, comments="#")
+    keep = (h5["lag_s"][:] > 0) & np.isfinite(h5["g"][sensor]) & (h5["sem"][sensor] > 0)
+    checks.that(table.shape == (keep.sum(), 5), f"a table of shape {table.shape}")
+    try:
+        import pandas
+    except ImportError:
+        print("pandas is not in the environment: its reader is left out")
+    else:
+        frame = pandas.read_csv(path, comment="#", sep="\t", header=None)
+        checks.that(frame.shape == table.shape and np.array_equal(frame.to_numpy(dtype=float), table),
+                    f"pandas reads a table of shape {frame.shape}")
+    trace = np.loadtxt(path.with_suffix(".trace.txt"), comments="#")
+    checks.that(trace.ndim == 2 and trace.shape[1] == (3 if cross else 2) and len(trace) > 1,
+                f"a trace of shape {trace.shape}")
+    checks.that(np.all(np.diff(trace[:, 0]) > 0) and np.all(trace[:, 1:] >= 0), "a trace that is none")
 
 
 # Without counts G is undefined: PyCorrFit opens such a curve as one without points, and the others beside it.
@@ -62,6 +78,36 @@ def check_dark(checks, options, folder):
         found = [len(curve) for curve in readfiles.open_any(str(target))["Correlation"]]
         expected = [159, 0, 159] if name == "lit" else [0]
         checks.that(found == expected, f"{found} lags, expected {expected}")
+
+
+# Correlator.com's files of each named mode, as both readers open them.
+def check_sin(checks, options, folder):
+    random = np.random.default_rng(options.seed)
+    columns = {"Single Auto": 1, "Single Cross": 1, "Dual Auto": 2, "Dual Cross": 2, "Quad": 4}
+    for mode, count in columns.items():
+        lags = np.cumsum(random.uniform(1e-7, 1e-6, 40))
+        curves = 1 + random.uniform(0.01, 0.5, (40, count))
+        trace = np.column_stack([np.arange(9) * 0.25, random.uniform(1e3, 1e5, (9, 2))])
+        text = f"FLXA\nVersion= 1d\n\n[Parameters]\nDuration= 2.25\nMode= {mode}\n\n[CorrelationFunction]\n"
+        for lag, row in zip(lags, curves):
+            text += "\t".join(f"{value:.6e}" for value in (lag, *row)) + "\n"
+        text += "\n[RawCorrelationFunction]\n\n[IntensityHistory]\nTraceNumber= 9\n"
+        for row in trace:
+            text += "\t".join(f"{value:.6e}" for value in row) + "\n"
+        path = folder / "mode.SIN"
+        path.write_text(text + "\n[Histogram]\n")
+        checks.where = mode
+        theirs = readfiles.open_any(str(path))
+        found = subprocess.run([options.command, "--json", "inspect", path], check=True, capture_output=True, text=True)
+        ours = json.loads(found.stdout)["curves"]
+        checks.that(len(ours) == len(theirs["Correlation"]) == count, f"{len(ours)} curves")
+        for k, one in enumerate(ours):
+            checks.that(one["cross"] == theirs["Type"][k].startswith("CC"), f"type of curve {k}")
+            checks.that(one["lags"] == len(theirs["Correlation"][k]), f"{one['lags']} lags")
+            traces = theirs["Trace"][k] if one["cross"] else [theirs["Trace"][k]]
+            if theirs["Type"][k] != "CC21":  # PyCorrFit keeps the order of the first pair
+                rate = np.mean(traces[0][:, 1]) * 1e3
+                checks.that(abs(one["mean_rate_hz"] - rate) < 1e-6 * rate, f"{one['mean_rate_hz']} Hz, theirs {rate}")
 
 
 def check_tags(checks, options, folder, mode):
@@ -99,6 +145,7 @@ def main():
             tautline(options, "autocorrelate", folder / "x.npy", "-o", folder / target, "--pairs", "1:0", *lags)
         with h5py.File(folder / "one.h5") as h5:
             check_curve(checks, "one.csv", readfiles.open_any(str(folder / "one.csv")), 0, h5, 0, False)
+            check_tables(checks, folder / "one.csv", h5, 0, False)
         for archive, cross, count in (("x", False, 3), ("cc", True, 2)):
             opened = readfiles.open_any(str(folder / f"{archive}.zip"))
             checks.where = archive
@@ -107,10 +154,13 @@ def main():
                 for k in range(min(count, len(opened["Correlation"]))):
                     check_curve(checks, f"{archive}.zip {k} in the archive", opened, k, h5, k, cross)
                 with zipfile.ZipFile(folder / f"{archive}.zip") as files:
-                    for k, member in enumerate(files.namelist()):
-                        single = readfiles.open_any(files.extract(member, folder))
+                    files.extractall(folder)
+                    for k, member in enumerate(name for name in files.namelist() if name.endswith(".csv")):
+                        single = readfiles.open_any(str(folder / member))
+                        check_tables(checks, folder / member, h5, k, cross)
                         check_curve(checks, f"{archive}.zip {member}", single, 0, h5, k, cross)
         check_dark(checks, options, folder)
+        check_sin(checks, options, folder)
         for mode in ("t3", "t2"):
             check_tags(checks, options, folder, mode)
     checks.finish()
