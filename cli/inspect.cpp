@@ -13,6 +13,8 @@
 #include "tautline/core/error.h"
 #include "tautline/core/time.h"
 #include "tautline/formats/file_formats.h"
+#include "tautline/formats/input_file.h"
+#include "tautline/formats/photon_reader.h"
 #include "tautline/formats/seeming_kind.h"
 #include "tautline/formats/visibility_reader.h"
 #include "tautline/formats/voltage_reader.h"
@@ -116,16 +118,23 @@ void refuse_folder(const std::string& path) {
                           : "give the files in it");
 }
 
+// Only these have microtimes.
+void refuse_unless_tags(const std::string& path) {
+  constexpr std::size_t kFirstBytes = 64;
+  const auto first = formats::InputFile(path).head(kFirstBytes);
+  if (!formats::recognise_photons(first, path))
+    throw core::Error(core::ErrorKind::config, "tcspc", "given for " + path, "only for time tags",
+                      "leave it out");
+}
+
 int inspect_file(const Global& global, const std::string& path, const InspectOptions& options) {
   refuse_folder(path);
+  if (!options.tcspc.path.empty()) refuse_unless_tags(path);
   if (formats::find_format(&formats::FileFormat::visibilities, {}, path) != nullptr)
     return inspect_visibilities(global, path);
   if (is_search_file(path)) return inspect_search(global, path, options.strict);
   if (const auto status = inspect_photons(global, path, options.strict, options.tcspc))
     return *status;
-  if (!options.tcspc.path.empty())
-    throw core::Error(core::ErrorKind::config, "tcspc", "given for " + path, "only for time tags",
-                      "leave it out");
   // An array of unsigned numbers may be counts or voltages, which alone have a rate.
   if (options.reader.assumed.rate_hz.numerator == 0)
     if (const auto status = inspect_array(global, path, options.strict)) return *status;

@@ -163,7 +163,8 @@ bool holds_photons([[maybe_unused]] const std::string& path) {
 
 std::optional<int> inspect_photons(const Global& global, const std::string& path, bool strict,
                                    const TcspcOutput& tcspc) {
-  if (formats::curves::recognise(path) && !holds_photons(path)) return inspect_curves(global, path);
+  if (formats::curves::recognise(path) && tcspc.path.empty() && !holds_photons(path))
+    return inspect_curves(global, path);
   constexpr std::size_t kFirstBytes = 64;
   const auto first = formats::InputFile(path).head(kFirstBytes);
   if (formats::recognise_photons(first, path)) return inspect_tags(global, path, strict, tcspc);

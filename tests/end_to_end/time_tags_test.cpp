@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <sstream>
 
 #include "tautline/formats/curves/curves.h"
 #include "tests/end_to_end/run_command.h"
@@ -121,6 +123,52 @@ TEST_F(TimeTags, BinsLongerThanTheRunAreRefused) {
   EXPECT_NE(refused.err.find("--bin: 10 s, expected at most 0.1"), std::string::npos)
       << refused.err;
   EXPECT_FALSE(std::filesystem::exists(scratch_ / "g.h5"));
+}
+
+// Photons by microtime: every photon once, most of them soon after the pulse, whole columns where a gate would cut.
+TEST(Microtimes, AreAHistogram) {
+  const ScratchFolder scratch;
+  const auto run = [&](const std::vector<std::string>& words) {
+    return run_command(words, scratch.path().string());
+  };
+  for (const char* mode : {"t3", "t2"})
+    ASSERT_EQ(run({"simulate", "photons", "--sensors", "2", "--duration", "200ms", "--tags", mode,
+                   "--model", "diffusion:n=1,tau=100us,rate=5e4", "--lifetime", "3ns", "-o",
+                   scratch / (std::string(mode) + ".ptu")})
+                  .status,
+              kDone);
+  const CommandResult said =
+      run({"--json", "inspect", scratch / "t3.ptu", "--tcspc", scratch / "h.csv"});
+  ASSERT_EQ(said.status, kDone) << said.err;
+  const auto record = nlohmann::json::parse(said.out);
+  std::istringstream lines(read_file(scratch / "h.csv"));
+  std::string line;
+  std::getline(lines, line);
+  EXPECT_TRUE(line.starts_with("# ")) << line;
+  std::getline(lines, line);
+  std::getline(lines, line);
+  EXPECT_EQ(line, "time_s,detector_0,detector_1");
+  std::uint64_t photons[2] = {}, early = 0;
+  const double unit_s = record["microtime_unit_s"];
+  for (std::size_t row = 0; std::getline(lines, line); ++row) {
+    double time_s = 0;
+    unsigned long counts[2] = {};
+    ASSERT_EQ(std::sscanf(line.c_str(), "%lf,%lu,%lu", &time_s, &counts[0], &counts[1]), 3) << line;
+    EXPECT_NEAR(time_s, static_cast<double>(row) * unit_s, 1e-8 * time_s);
+    for (const int k : {0, 1}) photons[k] += counts[k];
+    if (time_s < 3e-9) early += counts[0] + counts[1];
+  }
+  for (const auto& detector : record["detectors"])
+    EXPECT_EQ(detector["photons"], photons[detector["detector"].get<std::size_t>()]);
+  // 1 - 1/e of the fluorescence within its lifetime.
+  EXPECT_NEAR(static_cast<double>(early) / static_cast<double>(photons[0] + photons[1]), 0.632,
+              0.05);
+  EXPECT_EQ(run({"inspect", scratch / "t3.ptu", "--tcspc", scratch / "h.csv"}).status, kFailed);
+  const CommandResult none = run({"inspect", scratch / "t2.ptu", "--tcspc", scratch / "h2.csv"});
+  EXPECT_EQ(none.status, kWrongUsage);
+  EXPECT_NE(none.err.find("--tcspc"), std::string::npos) << none.err;
+  write_file(scratch / "x.csv", "1e-6\t0.5\n");
+  EXPECT_EQ(run({"inspect", scratch / "x.csv", "--tcspc", scratch / "h3.csv"}).status, kWrongUsage);
 }
 
 }  // namespace
