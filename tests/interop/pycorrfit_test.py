@@ -91,11 +91,11 @@ def check_sin(checks, options, folder):
         text = f"FLXA\nVersion= 1d\n\n[Parameters]\nDuration= 2.25\nMode= {mode}\n\n[CorrelationFunction]\n"
         for lag, row in zip(lags, curves):
             text += "\t".join(f"{value:.6e}" for value in (lag, *row)) + "\n"
-        text += "\n[RawCorrelationFunction]\n\n[IntensityHistory]\nTraceNumber= 9\n"
+        text += "\n\n[RawCorrelationFunction]\n\n[IntensityHistory]\nTraceNumber= 9\n"
         for row in trace:
             text += "\t".join(f"{value:.6e}" for value in row) + "\n"
         path = folder / "mode.SIN"
-        path.write_text(text + "\n[Histogram]\n")
+        path.write_text(text + "\n\n[Histogram]\n")
         checks.where = mode
         theirs = readfiles.open_any(str(path))
         found = subprocess.run([options.command, "--json", "inspect", path], check=True, capture_output=True, text=True)

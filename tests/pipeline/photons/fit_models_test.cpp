@@ -259,6 +259,8 @@ TEST(DetectorCorrection, AfterpulsesOfTheSimulationAreTakenOut) {
   core::CorrelationCurves c = correlated(simulation, simulation.bin_s);
   const core::CorrelationCurves before = c;
   fit::correct_for_detector({0, 0.05, 5e-7}, c);
+  for (std::size_t i = 0; i < c.g.size(); ++i)
+    EXPECT_EQ(std::isfinite(c.g[i]), std::isfinite(before.g[i])) << c.lag_s[i % c.lags];
   double chi2 = 0, chi2_before = 0, points = 0;
   for (std::size_t k = 0; k < c.curves; ++k)
     for (std::size_t l = 1; l < 12; ++l) {

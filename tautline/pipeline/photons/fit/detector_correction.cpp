@@ -49,8 +49,9 @@ double window_s(const std::vector<double>& lags, std::size_t l) {
 double delay_density(double lag_s, double window, double tau_s) {
   const double half = window / (2 * tau_s);
   if (lag_s < window) return std::exp(-lag_s / tau_s) / tau_s;
-  const double widened = half > 1e-6 ? std::sinh(half) / half : 1;
-  return std::exp(-lag_s / tau_s) / tau_s * widened * widened;
+  // (sinh(half) / half)^2, by its logarithm: where the window is long beside tau it is beyond all numbers.
+  const double widened = half > 1e-6 ? half + std::log(-std::expm1(-2 * half) / (2 * half)) : 0;
+  return std::exp(-lag_s / tau_s + 2 * widened) / tau_s;
 }
 
 }  // namespace
