@@ -346,19 +346,17 @@ class Fitter {
   // A curve that noise does not explain is not described by the model; nor are its shortest lags, perhaps.
   void judge(CurveFit& one) const {
     if (!weighted_ || !one.solution.converged || !one.solution.trouble.empty()) return;
-    if (!too_far(one.solution)) return;
-    one.solution.trouble = fmt::format(
-        "the model does not describe the curve: reduced chi-squared {:.3g}, of noise at most "
-        "{:.2g}",
-        one.reduced_chi_squared(), limit_of(one.solution));
     const fit::Points all = points_of(curves_, one.sensor, config_, weighted_);
+    one.solution.trouble = misfit_of(one.solution, all);
+    if (one.solution.trouble.empty()) return;
     for (double from = 2 * all.lag_s.front(); from < one.solution_time_s(config_.model);
          from *= 2) {
       FitConfig shorter = config_;
       shorter.lowest_lag_s = from;
       const fit::Points points = points_of(curves_, one.sensor, shorter, weighted_);
       const fit::Solution solution = best_of(shorter, parameters_, points);
-      if (!solution.converged || !solution.trouble.empty() || too_far(solution)) continue;
+      if (!solution.converged || !solution.trouble.empty() || !misfit_of(solution, points).empty())
+        continue;
       one.suggested_lowest_lag_s = points.lag_s.front();
       return;
     }
@@ -398,13 +396,32 @@ class Fitter {
     }
   }
 
-  double limit_of(const fit::Solution& solution) const {
-    if (config_.highest_reduced_chi2 > 0) return config_.highest_reduced_chi2;
-    return fit::largest_reduced_chi_squared(solution.degrees_of_freedom, curves_.segments);
-  }
-  bool too_far(const fit::Solution& solution) const {
-    return solution.degrees_of_freedom > 0 &&
-           solution.chi_squared > limit_of(solution) * solution.degrees_of_freedom;
+  // Of the whole curve, and of the shortest lags, whose share of the whole would hide what is wrong with them. A limit of
+  // the user's is for the whole.
+  std::string misfit_of(const fit::Solution& solution, const fit::Points& points) const {
+    constexpr std::size_t kFirst = 8;
+    const double given = config_.highest_reduced_chi2;
+    const auto limit_of = [&](int freedom) {
+      return given > 0 ? given : fit::largest_reduced_chi_squared(freedom, curves_.segments);
+    };
+    const int freedom = solution.degrees_of_freedom;
+    if (freedom > 0 && solution.chi_squared > limit_of(freedom) * freedom)
+      return fmt::format(
+          "the model does not describe the curve: reduced chi-squared {:.3g}, of noise at most "
+          "{:.2g}",
+          solution.chi_squared / freedom, limit_of(freedom));
+    if (given > 0 || points.g.size() < 2 * kFirst) return {};
+    double sum = 0;
+    for (std::size_t m = 0; m < kFirst; ++m) {
+      const double g = fit::evaluate(config_.model, solution.values, points.lag_s[m], {});
+      sum += std::pow((g - points.g[m]) / points.standard_error[m], 2);
+    }
+    if (sum <= limit_of(kFirst) * kFirst) return {};
+    return fmt::format(
+        "the model does not describe the shortest lags: mean square over noise {:.3g} of the first "
+        "{}, of noise at "
+        "most {:.2g}",
+        sum / kFirst, kFirst, limit_of(kFirst));
   }
 
   const CorrelationCurves& curves_;
