@@ -135,7 +135,7 @@ TEST(Fields, TextSetsTheMember) {
 
 TEST(Fields, WhatIsNotAllowedIsRefusedByName) {
   for (const char* text : {"0", "-1", "inf"}) expect_refused("integration_s", text, "above 0");
-  for (const char* text : {"nan", "", "1s", " 1", "0x1", "++1"})
+  for (const char* text : {"nan", "", "1 s", "1S", " 1", "0x1", "++1"})
     expect_refused("integration_s", text, "a number, above 0");
   for (const char* text : {"1", "yes", ""}) expect_refused("real", text, "true or false");
   for (const char* text : {"2147483648", "1.5", "--2"})
@@ -213,7 +213,7 @@ TEST(Fields, NumbersReadBackAsTheyWere) {
 }
 
 // Digits stay as they are: 1us is the double nearest to 1e-6, and what is no time stays.
-TEST(FieldsOfConfig, TimesMayHaveUnits) {
+TEST(Fields, TimesMayHaveUnits) {
   const auto seconds = [](const std::string& text) {
     return text::read_number(text::in_seconds(text));
   };

@@ -39,8 +39,8 @@ TEST_F(OptionWords, ValuesThatAreRefusedOnTheLine) {
   };
   expect_said(correlate("--channels", "1"), kWrongUsage,
               "tautline: --channels: 1, expected 2 to 65536; tautline correlate --help");
-  expect_said(correlate("--integration", "1s"), kWrongUsage,
-              "--integration: 1s, expected a number, above 0");
+  expect_said(correlate("--integration", "1S"), kWrongUsage,
+              "--integration: 1S, expected a number, above 0");
   expect_said(correlate("--requantize", "2"), kWrongUsage, "--requantize: 2, expected 8, 4 or off");
   expect_said(correlate("--memory", "lots"), kWrongUsage, "--memory: lots, expected bytes");
   // Options in another unit than the field's.
