@@ -191,8 +191,11 @@ TEST_F(RunAutocorrelation, GivesTheBytesOfTheCommand) {
       const std::string text = without_history("run.csv");
       EXPECT_GT(text.size(), 1000u);
       EXPECT_EQ(text, without_history("command.csv"));
-      std::filesystem::remove(scratch / "run.csv");
-      std::filesystem::remove(scratch / "command.csv");
+      const std::string trace = read_file(scratch / "run.trace.txt");
+      EXPECT_GT(trace.size(), 100u);
+      EXPECT_EQ(trace, read_file(scratch / "command.trace.txt"));
+      for (const char* name : {"run.csv", "run.trace.txt", "command.csv", "command.trace.txt"})
+        std::filesystem::remove(scratch / name);
     }
 }
 
