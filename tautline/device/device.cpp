@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <new>
 
 #include "tautline/core/error.h"
@@ -60,6 +60,7 @@ Selection gpu_selection(std::string_view text, Api api, unsigned devices, const 
 
 Selection automatic() {
   if (cuda::device_count() > 0 && cuda::compiler_available()) return {Api::cuda, std::nullopt, 0};
+  if (opencl::only_the_host()) return {Api::cpu, std::nullopt};
   for (unsigned number = 0; number < opencl::device_count(); ++number)
     if (!opencl::is_host_cpu(number)) return {Api::opencl, std::nullopt, number};
   return {Api::cpu, std::nullopt};
@@ -150,18 +151,20 @@ void Queue::copy_strided(void* to, std::ptrdiff_t to_stride, const void* from,
     copy(static_cast<std::byte*>(to) + r * to_stride,
          static_cast<const std::byte*>(from) + r * from_stride, row_bytes);
 }
+
+// Not written to here: pages that the system gives are zero already, those that are never used cost nothing, and the
+// others are cleared by the threads that use them.
 Buffer::Buffer(std::size_t bytes) : bytes_(bytes) {
-  const std::size_t padded = core::round_up(std::max(bytes, std::size_t{1}), kAlignment);
-  const bool large = bytes >= 2 * kLargePage;
-  const std::size_t alignment = large ? kLargePage : kAlignment;
-  data_ = std::aligned_alloc(alignment, core::round_up(padded, alignment));
-  if (data_ == nullptr) throw std::bad_alloc();
+  const std::size_t alignment = bytes >= 2 * kLargePage ? kLargePage : kAlignment;
+  void* const memory = std::calloc(1, core::round_up(bytes, kAlignment) + alignment);
+  if (memory == nullptr) throw std::bad_alloc();
+  owner_ = {memory, [](void* own) { std::free(own); }};
+  data_ = reinterpret_cast<void*>(
+      core::round_up(reinterpret_cast<std::uintptr_t>(memory), std::uintptr_t{alignment}));
 #if defined(__linux__)
   // No harm where it is refused.
-  if (large) madvise(data_, bytes / kLargePage * kLargePage, MADV_HUGEPAGE);
+  if (alignment == kLargePage) madvise(data_, bytes / kLargePage * kLargePage, MADV_HUGEPAGE);
 #endif
-  std::memset(data_, 0, padded);
-  owner_ = {data_, [](void* memory) { std::free(memory); }};
 }
 
 }  // namespace tautline::device

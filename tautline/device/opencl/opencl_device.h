@@ -1,6 +1,7 @@
 // Anything with an OpenCL 1.2 driver, through the ICD loader.
 #pragma once
 
+#include <filesystem>
 #include <memory>
 
 #include "tautline/device/device.h"
@@ -9,6 +10,13 @@ namespace tautline::device::opencl {
 
 /// Devices of all platforms, numbered by platform, then device.
 unsigned device_count();
+
+/// Whether the drivers that are registered in `vendors` (a file for each, with the library's name) are PoCL alone, and
+/// `devices` has none of the files by which GPUs are reached: then OpenCL offers nothing but the host's processor, and
+/// nobody need start PoCL to learn that, which takes longer than a short run. False where there is no driver, and where
+/// the environment tells the loader or PoCL what to take.
+bool only_the_host(const std::filesystem::path& vendors = "/etc/OpenCL/vendors",
+                   const std::filesystem::path& devices = "/dev");
 
 /// Whether device `number` is a CPU, which `auto` never takes.
 bool is_host_cpu(unsigned number);

@@ -6,6 +6,8 @@
 #endif
 
 #include <array>
+#include <cstdlib>
+#include <fstream>
 
 #include "tautline/device/opencl/opencl_device.h"
 
@@ -57,6 +59,25 @@ std::vector<cl_device_id> list_devices() {
       devices.resize(first);
   }
   return devices;
+}
+
+bool only_the_host(const std::filesystem::path& vendors, const std::filesystem::path& devices) {
+  for (const char* variable :
+       {"OCL_ICD_VENDORS", "OCL_ICD_FILENAMES", "OPENCL_VENDOR_PATH", "POCL_DEVICES"})
+    if (std::getenv(variable) != nullptr) return false;
+  std::error_code none;
+  // Of Linux's graphics drivers, AMD's and NVIDIA's own, accelerators, and Windows'.
+  for (const char* file : {"dri", "kfd", "nvidiactl", "accel", "dxg"})
+    if (std::filesystem::exists(devices / file, none)) return false;
+  bool any = false;
+  for (const auto& entry : std::filesystem::directory_iterator(vendors, none)) {
+    if (entry.path().extension() != ".icd") continue;
+    std::string library;
+    std::getline(std::ifstream(entry.path()), library);
+    if (!std::filesystem::path(library).filename().string().starts_with("libpocl.so")) return false;
+    any = true;
+  }
+  return any;
 }
 
 std::string device_text(cl_device_id device, cl_device_info what) {
