@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "tautline/core/dispersion.h"
 #include "tautline/core/error.h"
 #include "tautline/formats/partial_file.h"
 #include "tautline/pipeline/graph_run.h"
@@ -26,6 +27,8 @@ using stages::dedisperse::DmPlan;
 using stages::dedisperse::Plan;
 
 constexpr std::size_t kLeastTrialBlock = 1024, kMostTrialBlock = 65536;
+// So few trials are summed on the host as fast as memory gives spectra: their blocks of input stay in the caches.
+constexpr std::size_t kFewTrials = 16, kNearBlockBytes = std::size_t{8} << 20;
 
 // Blocks that hold trials, beside the one that the plans' own bytes count.
 std::size_t more_trial_blocks(const device::Device& device) {
@@ -40,9 +43,22 @@ std::size_t trial_block_bytes(const std::vector<std::shared_ptr<const Plan>>& pl
   return bytes;
 }
 
-// Blocks about as long as memory allows: raw blocks, rows that hold the overlap, and trials.
+// Between the outermost channels, of the highest DM.
+std::size_t longest_delay(const formats::FilterbankDescription& description, const DmPlan& plan,
+                          double dm_constant) {
+  const auto& mhz = description.channel_mhz;
+  double highest_dm = 0;
+  for (const double dm : plan.dms()) highest_dm = std::max(highest_dm, dm);
+  return static_cast<std::size_t>(
+      core::dispersion_delay_samples(highest_dm, *std::min_element(mhz.begin(), mhz.end()),
+                                     description.highest_mhz(), description.tsamp_s, dm_constant));
+}
+
+// Blocks about as long as memory allows: raw blocks, rows that hold the overlap, and trials. `enough`: no longer ones are
+// wanted.
 std::size_t first_guess(const formats::FilterbankDescription& description, const DmPlan& plan,
-                        std::size_t trial_blocks, std::size_t memory_bytes, std::uint64_t samples) {
+                        std::size_t trial_blocks, std::size_t memory_bytes, std::uint64_t samples,
+                        std::size_t enough) {
   std::size_t trial_bytes = 0;
   for (const auto& segment : plan.segments)
     trial_bytes += 4 * segment.dms.size() / segment.downsample;
@@ -50,7 +66,8 @@ std::size_t first_guess(const formats::FilterbankDescription& description, const
       (FilterbankSourceNode::kBlocks + 2 * plan.segments.size()) * description.sample_bytes() +
       trial_blocks * trial_bytes;
   std::size_t block = kMostTrialBlock;
-  while (block > kLeastTrialBlock && (block / 2 >= samples || block * each > memory_bytes * 3 / 4))
+  while (block > kLeastTrialBlock &&
+         (block / 2 >= samples || block / 2 >= enough || block * each > memory_bytes * 3 / 4))
     block /= 2;
   return block;
 }
@@ -126,8 +143,14 @@ void Dedispersion::plan() {
   stages::dedisperse::Config stage = stage_config(config_, description_, left_out_.all);
   trials_ = make_dm_plan(config_.dms,
                          {description_.channel_mhz, description_.tsamp_s, config_.dm_constant});
+  // The overlap is moved now and then, the less often the longer the blocks.
+  const std::size_t enough =
+      device_->compiles() || trials_.trials() > kFewTrials
+          ? kMostTrialBlock
+          : std::max(kNearBlockBytes / description_.sample_bytes(),
+                     longest_delay(description_, trials_, config_.dm_constant));
   stage.max_samples = first_guess(description_, trials_, 1 + more_trial_blocks(*device_),
-                                  config_.memory_bytes, range_.count);
+                                  config_.memory_bytes, range_.count, enough);
   plans_ = plans_within_memory(std::move(stage));
   require_samples(plans_, range_.count, rate_hz_);
   summary_.block_samples = plans_.front()->config().max_samples;

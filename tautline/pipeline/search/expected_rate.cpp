@@ -24,6 +24,7 @@ constexpr std::size_t kTimes = 4096;      ///< of one call on a host: several ti
 constexpr std::size_t kLeastTimes = 512;  ///< for short inputs
 constexpr std::size_t kShare = 16;        ///< that a call takes of such an input
 constexpr double kLeast_s = 0.02;         ///< to time for
+constexpr double kShareOfRun = 0.01;      ///< or this part of the run's calls
 constexpr std::size_t kMostCalls = 8;
 /// That are searched, on a host or a GPU, which fewer would not fill: the others take as long.
 constexpr std::size_t kTrials = 16, kGpuTrials = 512;
@@ -32,9 +33,11 @@ bool is_gpu(const device::Device& device) {
   return device.compiles() && !device.properties().host_cpu;
 }
 
-// Mean of a few calls.
+// Mean of a few calls, of which the run will make `calls_of_run`.
 template <class Call>
-double time_calls(device::Queue& queue, Call call) {
+double time_calls(device::Queue& queue, double calls_of_run, Call call) {
+  const auto most = static_cast<std::size_t>(
+      std::clamp(kShareOfRun * calls_of_run, 1.0, static_cast<double>(kMostCalls)));
   call();  // touches its memory for the first time
   queue.synchronise();
   const auto start = Clock::now();
@@ -43,12 +46,12 @@ double time_calls(device::Queue& queue, Call call) {
     call();
     queue.synchronise();
     ++calls;
-  } while (calls < kMostCalls && seconds_since(start) < kLeast_s);
+  } while (calls < most && seconds_since(start) < kLeast_s);
   return seconds_since(start) / static_cast<double>(calls);
 }
 
 double time_search(const detect::Plan& few, const device::Device& device, device::Queue& queue,
-                   std::size_t columns) {
+                   std::size_t columns, double calls_of_run) {
   const std::size_t trials = few.config().trials;
   const auto state = few.make_state(queue);
   std::mt19937 random(1);
@@ -75,7 +78,7 @@ double time_search(const detect::Plan& few, const device::Device& device, device
   };
   // Until the running mean and a block of noise are full.
   for (std::size_t n = 0; n <= few.baseline_samples() + few.noise_samples(); n += columns) call();
-  return time_calls(queue, call) / static_cast<double>(columns);
+  return time_calls(queue, calls_of_run, call) / static_cast<double>(columns);
 }
 
 }  // namespace
@@ -103,11 +106,13 @@ double seconds_per_sample(const dedisperse::Plan& plan,
   const core::MutableSampleView<3> trials(out.data(), plan.output_type(), extents);
   const auto call = [&] { plan.execute(*queue, *state, input, trials); };
   while (state->held_samples() < plan.max_delay()) call();
-  return time_calls(*queue, call) / static_cast<double>(input.count);
+  const auto count = static_cast<double>(input.count);
+  return time_calls(*queue, static_cast<double>(samples) / count, call) / count;
 }
 
 double seconds_per_sample(const detect::Plan& plan,
-                          const std::shared_ptr<const device::Device>& device) {
+                          const std::shared_ptr<const device::Device>& device,
+                          std::uint64_t samples) {
   detect::Config config = plan.config();
   const std::size_t trials = config.trials;
   config.trials = std::min(trials, is_gpu(*device) ? kGpuTrials : kTrials);
@@ -116,8 +121,9 @@ double seconds_per_sample(const detect::Plan& plan,
   config.max_samples = columns;
   const auto few = detect::make_plan(config, device);
   const auto queue = device->make_queue();
-  const double seconds = time_search(*few, *device, *queue, columns);
-  return seconds * static_cast<double>(trials) / static_cast<double>(config.trials);
+  const double share = static_cast<double>(trials) / static_cast<double>(config.trials);
+  const double calls = share * static_cast<double>(samples) / static_cast<double>(columns);
+  return share * time_search(*few, *device, *queue, columns, calls);
 }
 
 std::string describe_expected(const std::string& work, double seconds_per_data_s, double data_s) {

@@ -20,9 +20,10 @@ double seconds_per_sample(const stages::dedisperse::Plan& plan,
                           std::uint64_t samples);
 
 /// Seconds that searching one column of all trials takes, measured on noise in a few of the
-/// trials.
+/// trials. The run will search `samples` columns: fewer are measured less well.
 double seconds_per_sample(const stages::detect::Plan& plan,
-                          const std::shared_ptr<const device::Device>& device);
+                          const std::shared_ptr<const device::Device>& device,
+                          std::uint64_t samples);
 
 /// "WORK alone about 12.3 x real time, 40 s for 492 s of data; reading, cleaning and writing come on
 /// top": `work` is what seconds_per_sample() was asked for.

@@ -99,7 +99,7 @@ class Search {
     for (const SearchPart& part : plan_->passes().front().parts) {
       const auto downsample = static_cast<double>(part.dedisperse->config().downsample);
       seconds += seconds_per_sample(*part.dedisperse, device_, samples_) +
-                 seconds_per_sample(*part.detect, device_) / downsample;
+                 seconds_per_sample(*part.detect, device_, samples_) / downsample;
       trials += part.detect->config().trials;
     }
     summary_.expected_s = seconds * static_cast<double>(samples_) *
