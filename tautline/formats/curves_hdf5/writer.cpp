@@ -18,31 +18,12 @@ using hdf5::File;
 using hdf5::Growing;
 using hdf5::Handle;
 
-constexpr std::size_t kChunkBytes = std::size_t{1} << 20;
-
-// A table of rows, in chunks of about a MiB, so that a reader may take sensors one by one.
-void write_table(File& file, const std::string& name, Handle type, const void* values,
-                 std::size_t element_bytes, std::size_t rows, std::size_t columns) {
-  if (rows == 0 || columns == 0) return;
-  const std::size_t chunk =
-      std::clamp<std::size_t>(kChunkBytes / (columns * element_bytes), 1, rows);
-  Growing table(file, file.root(), name, std::move(type), {columns}, chunk);
-  table.extend(rows);
-  table.write(0, rows, values);
-}
-
-void write_table(File& file, const std::string& name, std::span<const double> values,
-                 std::size_t rows) {
-  if (rows > 0)
-    write_table(file, name, hdf5::native(H5T_NATIVE_DOUBLE), values.data(), 8, rows,
-                values.size() / rows);
-}
-
-void write_table(File& file, const std::string& name, std::span<const std::int64_t> values,
-                 std::size_t rows) {
-  if (rows > 0)
-    write_table(file, name, hdf5::native(H5T_NATIVE_INT64), values.data(), 8, rows,
-                values.size() / rows);
+// A table of rows in one piece, which HDF5 writes from where it lies; a reader takes any of its rows alone.
+template <class T>
+void write_table(File& file, const std::string& name, std::span<const T> values, std::size_t rows) {
+  if (rows == 0 || values.empty()) return;
+  const hsize_t shape[] = {rows, values.size() / rows};
+  file.write(file.root(), name, values, shape);
 }
 
 template <class T>
@@ -54,10 +35,8 @@ void write_list(File& file, const std::string& name, const std::vector<T>& value
 void write_sums(File& file, const CorrelationCurves& c) {
   const auto either = [&](const std::string& name, const std::vector<std::int64_t>& exact,
                           const std::vector<double>& inexact) {
-    if (!exact.empty())
-      write_table(file, name, std::span(exact), c.curves);
-    else
-      write_table(file, name, std::span(inexact), c.curves);
+    write_table(file, name, std::span<const std::int64_t>(exact), c.curves);
+    write_table(file, name, std::span<const double>(inexact), c.curves);
   };
   either("sums", c.sums, c.sums_float);
   either("lead_in", c.lead_in, c.lead_in_float);
@@ -74,6 +53,7 @@ void write_sums(File& file, const CorrelationCurves& c) {
 void write_traces(File& file, const std::string& prefix, const std::vector<CurveSignal>& signals) {
   const auto& steps = signals.front().trace.time_s;
   std::vector<double> rates;
+  rates.reserve(signals.size() * steps.size());
   for (const CurveSignal& signal : signals) {
     if (signal.trace.time_s != steps || signal.trace.rate_khz.size() != steps.size()) return;
     rates.insert(rates.end(), signal.trace.rate_khz.begin(), signal.trace.rate_khz.end());
@@ -113,12 +93,11 @@ void write_mask(File& file, const CorrelationCurves& c) {
 
 void write_segments(File& file, const CorrelationCurves& c) {
   if (c.segments == 0 || c.segment_g.size() != c.segments * c.curves * c.lags) return;
-  Growing table(file, file.root(), "segment_g", hdf5::native(H5T_NATIVE_FLOAT), {c.curves, c.lags},
-                1, {std::clamp<std::size_t>(kChunkBytes / (4 * c.lags), 1, c.curves), c.lags});
-  table.extend(c.segments);
-  table.write(0, c.segments, c.segment_g.data());
+  const hsize_t shape[] = {c.segments, c.curves, c.lags};
+  file.write(file.root(), "segment_g", std::span<const float>(c.segment_g), shape);
   if (c.segment_counts.size() == c.segments * c.lags)
-    write_table(file, "segment_counts", std::span(c.segment_counts), c.segments);
+    write_table(file, "segment_counts", std::span<const std::int64_t>(c.segment_counts),
+                c.segments);
 }
 
 }  // namespace
@@ -147,10 +126,12 @@ void write(const std::string& path, const CorrelationCurves& c, const curves::Cu
     write_list(file, "lag_samples",
                std::vector<std::int64_t>(c.lag_samples.begin(), c.lag_samples.end()));
   write_sums(file, c);
-  write_table(file, "g", std::span(c.g), c.curves);
-  std::vector<double> errors = c.standard_error;
-  errors.resize(c.g.size(), std::numeric_limits<double>::quiet_NaN());
-  write_table(file, "sem", std::span<const double>(errors), c.curves);
+  write_table(file, "g", std::span<const double>(c.g), c.curves);
+  std::vector<double> unknown;
+  if (c.standard_error.empty())
+    unknown.assign(c.g.size(), std::numeric_limits<double>::quiet_NaN());
+  write_table(file, "sem", std::span<const double>(unknown.empty() ? c.standard_error : unknown),
+              c.curves);
   write_segments(file, c);
   write_signals(file, "", c.first);
   write_signals(file, "second_", c.second);

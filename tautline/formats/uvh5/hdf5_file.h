@@ -97,6 +97,10 @@ class File {
              std::span<const hsize_t> shape) {
     write_typed(group, name, H5T_NATIVE_INT64, values.data(), shape);
   }
+  void write(hid_t group, const std::string& name, std::span<const float> values,
+             std::span<const hsize_t> shape) {
+    write_typed(group, name, H5T_NATIVE_FLOAT, values.data(), shape);
+  }
   /// Strings of one fixed length, that of the longest.
   void write(hid_t group, const std::string& name, std::span<const std::string> texts,
              std::span<const hsize_t> shape);

@@ -29,31 +29,39 @@ class SegmentAdder {
         pairs_(config.stage.pair_count()),
         lags_(stages::autocorrelate::lags_of(config.stage)),
         keeps_g_(pairs_ * lags_.size() * most * sizeof(float) <= kMostSegmentBytes),
-        no_lead_in_(pairs_ * lags_.size()),
+        no_lead_in_(config.open_ended || config.detrend ? pairs_ * lags_.size() : 0),
+        row_g_(pairs_ * lags_.size()),
         scatter_(pairs_, lags_.size()),
-        detrender_(pairs_, config.detrend ? lags_.size() : 0) {}
+        detrender_(pairs_, config.detrend ? lags_.size() : 0) {
+    if (keeps_g_) g_.reserve(row_g_.size() * most);
+  }
 
-  /// `growth` as it was measured, without the lead-in; a lag longer than a segment joins it to others,
-  /// which are then not independent, and counts as none.
+  /// `growth` as it was measured, without the lead-in.
   void add(StageSums growth, std::uint64_t segment_samples) {
-    std::vector<std::int64_t>& counts = growth.counts();
-    const std::size_t lags = lags_.size();
-    for (std::size_t l = 0; l < lags; ++l)
-      if (stages::autocorrelate::pairs_at(config_.stage, lags_[l], segment_samples) == 0)
-        counts[l] = 0;
+    leave_out_long_lags(growth.counts(), segment_samples);
     auto sums = growth.views();
-    sums.lead_in = {no_lead_in_.data(), config_.stage.sums_type(), {pairs_, lags}};
+    sums.lead_in = {no_lead_in_.data(), config_.stage.sums_type(), {pairs_, lags_.size()}};
     if (config_.detrend) detrender_.add(sums);
-    std::vector<double> g(pairs_ * lags);
     stages::autocorrelate::normalise(config_.stage, config_.normalization, segment_samples, sums,
-                                     {g.data(), {pairs_, lags}});
-    if (keeps_g_) g_.insert(g_.end(), g.begin(), g.end());
-    counts_.insert(counts_.end(), counts.begin(), counts.end());
-    // Sums grow with the pairs: it is their mean products that are alike.
-    if (config_.normalization == core::Normalization::none)
-      for (std::size_t i = 0; i < g.size(); ++i) g[i] /= static_cast<double>(counts[i % lags]);
-    scatter_.add(g, counts);
-    segment_samples_ = segment_samples;
+                                     row_g());
+    keep(growth.counts(), segment_samples);
+  }
+
+  /// The same of what the state gave where the segment began and where it ends, which is not stored in between.
+  void add(StageSums& before, StageSums& later, std::uint64_t segment_samples) {
+    if (config_.detrend) return add(growth_of(before, later), segment_samples);
+    std::vector<std::int64_t> counts = later.counts();
+    for (std::size_t l = 0; l < counts.size(); ++l) counts[l] -= before.counts()[l];
+    leave_out_long_lags(counts, segment_samples);
+    stages::autocorrelate::normalise_growth(config_.stage, config_.normalization, segment_samples,
+                                            before.views(), later.views(), counts, row_g());
+    keep(counts, segment_samples);
+  }
+
+  static StageSums growth_of(StageSums before, const StageSums& later) {
+    before.subtract_from(later);
+    before.drop_lead_in();
+    return before;
   }
 
   SegmentCurves curves() const {
@@ -65,11 +73,33 @@ class SegmentAdder {
   }
 
  private:
+  core::View<double, 2> row_g() { return {row_g_.data(), {pairs_, lags_.size()}}; }
+
+  // A lag longer than a segment joins it to others, which are then not independent, and counts as none.
+  void leave_out_long_lags(std::vector<std::int64_t>& counts, std::uint64_t segment_samples) const {
+    for (std::size_t l = 0; l < counts.size(); ++l)
+      if (stages::autocorrelate::pairs_at(config_.stage, lags_[l], segment_samples) == 0)
+        counts[l] = 0;
+  }
+
+  // What row_g_ has.
+  void keep(const std::vector<std::int64_t>& counts, std::uint64_t segment_samples) {
+    if (keeps_g_) g_.insert(g_.end(), row_g_.begin(), row_g_.end());
+    counts_.insert(counts_.end(), counts.begin(), counts.end());
+    // Sums grow with the pairs: it is their mean products that are alike.
+    if (config_.normalization == core::Normalization::none)
+      for (std::size_t i = 0; i < row_g_.size(); ++i)
+        row_g_[i] /= static_cast<double>(counts[i % counts.size()]);
+    scatter_.add(row_g_, counts);
+    segment_samples_ = segment_samples;
+  }
+
   const SegmentsConfig& config_;
   std::size_t pairs_;
   std::vector<stages::autocorrelate::Lag> lags_;
   bool keeps_g_;
   std::vector<std::uint64_t> no_lead_in_;  // zeros of either type
+  std::vector<double> row_g_;              // of the segment that is being added
   std::uint64_t segment_samples_ = 0;
   std::vector<float> g_;
   std::vector<std::int64_t> counts_;
@@ -96,16 +126,14 @@ std::uint64_t CurveSegments::next_end() const {
 
 void CurveSegments::close(const stages::autocorrelate::Plan& plan, device::Queue& queue,
                           const stages::autocorrelate::State& state) {
-  StageSums now(config_.stage);
-  now.read(plan, queue, state);
   if (!before_) before_.emplace(config_.stage);
-  before_->subtract_from(now);
-  before_->drop_lead_in();
+  if (!now_) now_.emplace(config_.stage);
+  now_->read(plan, queue, state);
   if (config_.open_ended)
-    kept_.push_back(std::move(*before_));
+    kept_.push_back(SegmentAdder::growth_of(*before_, *now_));
   else
-    adder_->add(std::move(*before_), length_);
-  before_ = std::move(now);
+    adder_->add(*before_, *now_, length_);
+  std::swap(before_, now_);
   ++done_;
   if (config_.open_ended && done_ == 2 * config_.segments) join_neighbours();
 }

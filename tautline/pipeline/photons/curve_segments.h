@@ -73,7 +73,8 @@ class CurveSegments {
   SegmentsConfig config_;
   std::uint64_t length_ = 0;  ///< of a segment in samples; 0: there are none
   std::uint64_t done_ = 0;
-  std::optional<StageSums> before_;      ///< what was read where the last segment ended
+  /// What was read where the last segment ended, and room for the next reading.
+  std::optional<StageSums> before_, now_;
   std::unique_ptr<SegmentAdder> adder_;  ///< of runs that are not open-ended
   std::vector<StageSums> kept_;          ///< what every segment of an open-ended run grew by
 };

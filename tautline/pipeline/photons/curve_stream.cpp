@@ -4,6 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "tautline/core/integers.h"
+#include "tautline/core/threads.h"
 #include "tautline/stages/autocorrelate/normalise.h"
 
 namespace tautline::pipeline {
@@ -111,28 +113,40 @@ void CurveStream::finish(core::CorrelationCurves& curves) {
 }
 
 void CurveStream::finish_traces(core::CorrelationCurves& curves) const {
+  const std::uint64_t step = trace_.step_samples();
+  std::vector<double> middles, lengths;  // of the trace's steps
+  for (std::uint64_t first = 0; step > 0 && first < samples_; first += step) {
+    const auto length = static_cast<double>(std::min(step, samples_ - first));
+    middles.push_back(static_cast<double>(first) + length / 2);
+    lengths.push_back(length);
+  }
   // `place` of totals, [pair][2].
-  const auto fill = [&](core::CurveSignal& signal, std::size_t sensor, std::size_t place) {
+  const auto begin = [&](core::CurveSignal& signal, std::size_t place) {
     const double total = curves.totals.empty() ? curves.totals_float[place]
                                                : static_cast<double>(curves.totals[place]);
     signal.mean_rate_hz = samples_ > 0 ? total / static_cast<double>(samples_)
                                        : std::numeric_limits<double>::quiet_NaN();
-    const std::uint64_t step = trace_.step_samples();
-    if (step == 0) return;
-    for (std::uint64_t first = 0; first < samples_; first += step) {
-      const std::uint64_t length = std::min(step, samples_ - first);
-      signal.trace.time_s.push_back(static_cast<double>(first) + static_cast<double>(length) / 2);
-      signal.trace.rate_khz.push_back(trace_.counts(first / step, sensor) /
-                                      static_cast<double>(length));
-    }
+    signal.trace.time_s = middles;
+    signal.trace.rate_khz.resize(middles.size());
   };
   curves.first.resize(pairs_);
   curves.second.resize(curves.cross ? pairs_ : 0);
-  for (std::size_t p = 0; p < pairs_; ++p) {
-    const auto [a, b] = config_.stage.pair(p);
-    fill(curves.first[p], a, 2 * p);
-    if (curves.cross) fill(curves.second[p], b, 2 * p + 1);
-  }
+  // Some signals at a time, as many as a cache line of a step has.
+  constexpr std::size_t kTogether = 8;
+  const std::size_t groups = core::divide_up(pairs_, kTogether);
+  core::in_pieces(groups, groups, [&](std::size_t, std::size_t group, std::size_t last_group) {
+    const std::size_t last = std::min(pairs_, last_group * kTogether);
+    for (std::size_t p = group * kTogether; p < last; ++p) {
+      begin(curves.first[p], 2 * p);
+      if (curves.cross) begin(curves.second[p], 2 * p + 1);
+    }
+    for (std::size_t k = 0; k < middles.size(); ++k)
+      for (std::size_t p = group * kTogether; p < last; ++p) {
+        const auto [a, b] = config_.stage.pair(p);
+        curves.first[p].trace.rate_khz[k] = trace_.counts(k, a) / lengths[k];
+        if (curves.cross) curves.second[p].trace.rate_khz[k] = trace_.counts(k, b) / lengths[k];
+      }
+  });
 }
 
 void CurveStream::save(const core::ByteWriter::Sink& sink) {

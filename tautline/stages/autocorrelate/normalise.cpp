@@ -57,40 +57,93 @@ template double normalise(core::Normalization, const LagMoments<std::int64_t>&, 
                           long double);
 template double normalise(core::Normalization, const LagMoments<double>&, long double, long double);
 
-void normalise(const Config& config, core::Normalization how, std::uint64_t samples,
-               const Sums& sums, const core::View<double, 2>& g) {
+namespace {
+
+// The sums of a run as they were read.
+template <class Value>
+struct OfRun {
+  TypedSums<Value> all;
+
+  LagMoments<Value> moments(std::size_t p, std::size_t lag) const {
+    return {all.sums(p, lag) - all.lead_in(p, lag), all.monitor_direct(p, lag),
+            all.monitor_delayed(p, lag)};
+  }
+  Value total(std::size_t p, std::size_t signal) const { return all.totals(p, signal); }
+};
+
+// What they have grown by.
+template <class Value>
+struct OfSegment {
+  TypedSums<Value> before, later;
+
+  LagMoments<Value> moments(std::size_t p, std::size_t lag) const {
+    const Value lead_in = later.lead_in(p, lag) - before.lead_in(p, lag);
+    return {later.sums(p, lag) - before.sums(p, lag) - lead_in,
+            later.monitor_direct(p, lag) - before.monitor_direct(p, lag),
+            later.monitor_delayed(p, lag) - before.monitor_delayed(p, lag)};
+  }
+  Value total(std::size_t p, std::size_t signal) const {
+    return later.totals(p, signal) - before.totals(p, signal);
+  }
+};
+
+void require_all(const Config& config, core::Normalization how, const Sums& sums) {
   require(sums.sums, "sums");
   require(sums.lead_in, "lead_in");
   require(sums.monitor_direct, "monitor_direct");
   require(sums.monitor_delayed, "monitor_delayed");
   if (how == core::Normalization::global) require(sums.totals, "totals");
   check_sums(config, sums);
+}
+
+template <template <class> class Of, class Value>
+void normalise_pairs(const Config& config, core::Normalization how, std::uint64_t samples,
+                     const Of<Value>& of, std::span<const std::int64_t> counts,
+                     const core::View<double, 2>& g) {
   const bool adds = config.coarsening == Coarsening::sum;
-  with_sums(config.sums_type(), sums, [&]<class Value>(const TypedSums<Value>& typed) {
-    in_pieces_of_pairs(config.pair_count(), g.extent(1), [&](std::size_t first, std::size_t last) {
-      for (std::size_t level = 0; level < config.levels; ++level) {
-        const LagRange range = lag_range(config, level);
-        const long double window = adds ? static_cast<long double>(range.window) : 1;
-        for (std::size_t p = first; p < last; ++p) {
-          long double mean_a = 0, mean_b = 0;
-          if (how == core::Normalization::global && samples > 0) {
-            const auto length = static_cast<long double>(samples);
-            mean_a = static_cast<long double>(typed.totals(p, 0)) / length * window;
-            mean_b = static_cast<long double>(typed.totals(p, 1)) / length * window;
-          }
-          for (std::size_t i = 0; i < range.steps; ++i) {
-            const std::size_t lag = range.first_lag + i;
-            const LagMoments<Value> moments{
-                typed.sums(p, lag) - typed.lead_in(p, lag), typed.monitor_direct(p, lag),
-                typed.monitor_delayed(p, lag),
-                sums.counts.empty()
-                    ? static_cast<std::int64_t>(range.pairs(range.first_steps + i, samples))
-                    : sums.counts[lag]};
-            g(p, lag) = normalise(how, moments, mean_a, mean_b);
-          }
+  in_pieces_of_pairs(config.pair_count(), g.extent(1), [&](std::size_t first, std::size_t last) {
+    for (std::size_t level = 0; level < config.levels; ++level) {
+      const LagRange range = lag_range(config, level);
+      const long double window = adds ? static_cast<long double>(range.window) : 1;
+      for (std::size_t p = first; p < last; ++p) {
+        long double mean_a = 0, mean_b = 0;
+        if (how == core::Normalization::global && samples > 0) {
+          const auto length = static_cast<long double>(samples);
+          mean_a = static_cast<long double>(of.total(p, 0)) / length * window;
+          mean_b = static_cast<long double>(of.total(p, 1)) / length * window;
+        }
+        for (std::size_t i = 0; i < range.steps; ++i) {
+          const std::size_t lag = range.first_lag + i;
+          LagMoments<Value> moments = of.moments(p, lag);
+          moments.pairs =
+              counts.empty()
+                  ? static_cast<std::int64_t>(range.pairs(range.first_steps + i, samples))
+                  : counts[lag];
+          g(p, lag) = normalise(how, moments, mean_a, mean_b);
         }
       }
-    });
+    }
+  });
+}
+
+}  // namespace
+
+void normalise(const Config& config, core::Normalization how, std::uint64_t samples,
+               const Sums& sums, const core::View<double, 2>& g) {
+  require_all(config, how, sums);
+  with_sums(config.sums_type(), sums, [&]<class Value>(const TypedSums<Value>& typed) {
+    normalise_pairs(config, how, samples, OfRun<Value>{typed}, sums.counts, g);
+  });
+}
+
+void normalise_growth(const Config& config, core::Normalization how, std::uint64_t samples,
+                      const Sums& before, const Sums& later, std::span<const std::int64_t> counts,
+                      const core::View<double, 2>& g) {
+  require_all(config, how, before);
+  require_all(config, how, later);
+  with_sums(config.sums_type(), later, [&]<class Value>(const TypedSums<Value>& typed) {
+    normalise_pairs(config, how, samples, OfSegment<Value>{TypedSums<Value>(before), typed}, counts,
+                    g);
   });
 }
 

@@ -2,6 +2,7 @@
 #include "tautline/stages/autocorrelate/normalise.h"
 
 #include <cmath>
+#include <cstring>
 
 #include "tests/stages/autocorrelate/support.h"
 
@@ -132,6 +133,11 @@ TEST(Normalise, CountsAreThoseOfThePairs) {
         if (growth.counts[l] > 0) {
           EXPECT_NEAR(g[l], 0, 1e-15) << "lag " << l;
         }
+      // The increase need not be stored.
+      std::vector<double> same(growth.lags, -77);
+      normalise_growth(config, how, 400, first.views(), whole.views(), growth.counts,
+                       core::View<double, 2>(same.data(), {1, growth.lags}));
+      EXPECT_EQ(std::memcmp(same.data(), g.data(), g.size() * sizeof(double)), 0);
     }
     growth.counts.pop_back();
     EXPECT_THROW(normalise(config, core::Normalization::symmetric, 400, growth.views(),
