@@ -33,13 +33,12 @@ void BlockPool::allocate() {
 
 PooledBlock* BlockPool::take(bool wait) {
   std::unique_lock lock(mutex_);
-  // In turn, so that a device has the most time to finish with a block. On the host the first one, which may be in the
-  // caches yet: the last ones are not even touched where the reader is ahead.
+  // In turn, so that a device has the most time to finish with a block.
   const auto free = [&]() -> PooledBlock* {
     for (std::size_t k = 0; k < blocks_.size(); ++k) {
       PooledBlock& block = *blocks_[(next_ + k) % blocks_.size()];
       if (block.users > 0) continue;
-      if (block.written) next_ = (next_ + k + 1) % blocks_.size();
+      next_ = (next_ + k + 1) % blocks_.size();
       return &block;
     }
     return nullptr;
