@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,7 @@ class StateBase : public State {
   std::vector<Pulse> take() final;
   Counters counters() const final { return counters_; }
   const std::vector<std::uint64_t>& over_threshold() const final { return over_; }
+  void shorten(device::Queue& queue, std::span<const std::uint64_t> lengths) final;
   void reset() final;
   std::vector<std::byte> save() const final;
   void load(std::span<const std::byte> bytes) final;
@@ -38,6 +40,7 @@ class StateBase : public State {
   /// Searches columns, one or more, of the plan's type.
   virtual void search(device::Queue& queue, const core::SampleView<2>& series) = 0;
   virtual void search_rest(device::Queue& queue) = 0;
+  virtual void set_lengths(device::Queue& queue, std::span<const std::uint64_t> lengths) = 0;
   virtual void clear() = 0;
   /// Hands what the derived state has to the archive. A writer changes nothing, but makes a GPU's
   /// state collect its last step.

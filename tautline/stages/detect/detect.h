@@ -132,6 +132,9 @@ class State {
   virtual InputArea input_area() const { return {}; }
   /// Number of boxcars at or over the threshold so far, before grouping: [trial][width].
   virtual const std::vector<std::uint64_t>& over_threshold() const = 0;
+  /// The stream ends sooner than its Config::lengths: these take their place until reset(). Each is at
+  /// most the Config's and at least the samples that were executed. Throws Error(config) otherwise.
+  virtual void shorten(device::Queue& queue, std::span<const std::uint64_t> lengths) = 0;
   /// Begins a new stream.
   virtual void reset() = 0;
   /// The whole state: samples, open groups, pulses not taken. On a GPU, saving waits for the last

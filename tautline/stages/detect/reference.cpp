@@ -239,15 +239,15 @@ class ReferenceState final : public StateBase {
   explicit ReferenceState(std::shared_ptr<const Setting> setting)
       : StateBase(*setting, "reference"),
         setting_(std::move(setting)),
-        kept_(setting_->config.trials) {}
+        kept_(setting_->config.trials),
+        lengths_(setting_->config.lengths) {}
 
  private:
   void search(device::Queue&, const core::SampleView<2>& given) override {
     const auto series = given.as<const T>("series");
-    const std::vector<std::uint64_t>& lengths = setting_->config.lengths;
     for (std::size_t trial = 0; trial < kept_.size(); ++trial)
       for (std::size_t t = 0; t < series.extent(1); ++t) {
-        if (!lengths.empty() && kept_[trial].size() >= lengths[trial]) break;
+        if (!lengths_.empty() && kept_[trial].size() >= lengths_[trial]) break;
         kept_[trial].push_back(series(trial, t));
         if (!usable(series(trial, t))) ++counters_.missing;
       }
@@ -263,7 +263,13 @@ class ReferenceState final : public StateBase {
     counters_.detections = detections.size();
     group_all(detections, setting_->config, pulses_);
   }
-  void clear() override { kept_.assign(kept_.size(), {}); }
+  void set_lengths(device::Queue&, std::span<const std::uint64_t> lengths) override {
+    lengths_.assign(lengths.begin(), lengths.end());
+  }
+  void clear() override {
+    kept_.assign(kept_.size(), {});
+    lengths_ = setting_->config.lengths;
+  }
   void exchange(core::ByteWriter& archive) override {
     for (auto& series : kept_) archive(series);
   }
@@ -273,6 +279,7 @@ class ReferenceState final : public StateBase {
 
   std::shared_ptr<const Setting> setting_;
   std::vector<std::vector<T>> kept_;
+  std::vector<std::uint64_t> lengths_;
 };
 
 }  // namespace

@@ -51,6 +51,19 @@ void StateBase::finish(device::Queue& queue) {
   if (!std::exchange(finished_, true)) search_rest(queue);
 }
 
+void StateBase::shorten(device::Queue& queue, std::span<const std::uint64_t> lengths) {
+  const std::vector<std::uint64_t>& planned = base_.config.lengths;
+  if (lengths.size() != planned.size())
+    throw core::Error(core::ErrorKind::config, "lengths", std::to_string(lengths.size()),
+                      std::to_string(planned.size()), "one for each trial, as the plan has them");
+  for (std::size_t t = 0; t < lengths.size(); ++t)
+    if (lengths[t] > planned[t] || lengths[t] < std::min(planned[t], counters_.samples))
+      throw core::Error(
+          core::ErrorKind::config, fmt::format("lengths[{}]", t), std::to_string(lengths[t]),
+          fmt::format("{} to {}", std::min(planned[t], counters_.samples), planned[t]));
+  set_lengths(queue, lengths);
+}
+
 void StateBase::reset() {
   clear();
   std::fill(over_.begin(), over_.end(), 0);

@@ -105,6 +105,48 @@ TEST_P(Backend, EndsEachTrialAtItsOwnLength) {
   expect_same(reference, run(GetParam(), config, rows, 4000, random), "other tail");
 }
 
+// What a stream that ends sooner than planned gives is what a plan of its true lengths gives; the next stream has the
+// planned ones again.
+TEST_P(Backend, AStreamMayEndSoonerThanPlanned) {
+  auto random = tests::generator();
+  Config config = config_for(0.02, 4.2);
+  config.links.dm_trials = 0;
+  config.lengths = {33000, 31000, 20000, 17500};
+  const std::size_t cut = 1 + random() % 8000, sooner = random() % 9000;
+  Config shortened = config;
+  for (std::uint64_t& length : shortened.lengths) length -= sooner;
+  const Rows<std::int32_t> rows = noise_rows<std::int32_t>(4, 33000, 20, 9, random);
+  const auto device = device::open(device::parse_selection(GetParam()), {.threads = 2});
+  const auto plan = make_plan(fit(config, rows, 33000), device);
+  const auto queue = device->make_queue();
+  const auto state = plan->make_state(*queue);
+  const auto stream = [&](bool shorten) {
+    std::vector<std::int32_t> head, tail;
+    for (const auto& row : rows) {
+      const auto at = row.begin() + static_cast<std::ptrdiff_t>(cut);
+      head.insert(head.end(), row.begin(), at);
+      tail.insert(tail.end(), at, row.end());
+    }
+    plan->execute(*queue, *state, Integers(head.data(), {4, cut}));
+    if (shorten) state->shorten(*queue, shortened.lengths);
+    plan->execute(*queue, *state, Integers(tail.data(), {4, 33000 - cut}));
+    plan->finish(*queue, *state);
+    Found found;
+    collect(*state, found.pulses);
+    found.pulses = in_order(std::move(found.pulses));
+    found.over = state->over_threshold();
+    found.counters = state->counters();
+    state->reset();
+    return found;
+  };
+  const Found expected = run("reference", shortened, rows, 33000, random);
+  EXPECT_FALSE(expected.pulses.empty());
+  expect_same(expected, stream(true), "shortened");
+  expect_same(run("reference", config, rows, 33000, random), stream(false), "planned");
+  const std::vector<std::uint64_t> longer(4, 40000);
+  EXPECT_THROW(state->shorten(*queue, longer), core::Error);
+}
+
 // Two halves of the trials in two searches: each joins the groups that cannot reach into the other
 // half, and gives the others detection by detection.
 TEST_P(Backend, GivesWhatMayBelongToTrialsElsewhereForItself) {

@@ -35,6 +35,10 @@ class CpuState final : public StateBase {
     advance(queue, [](TrialSearch<T>& trial, std::size_t, Workspace& workspace,
                       std::uint64_t* over) { trial.finish(workspace, over); });
   }
+  void set_lengths(device::Queue&, std::span<const std::uint64_t> lengths) override {
+    for (std::size_t t = 0; t < lengths.size(); ++t)
+      trials_[t].shorten(setting_->config.lengths[t] - lengths[t]);
+  }
   void clear() override {
     groups_ = Groups(*setting_);
     trials_.clear();

@@ -101,6 +101,8 @@ class TrialSearch {
     }
     if (left_ == 0) finish(workspace, over);
   }
+  /// Samples that will not come.
+  void shorten(std::uint64_t samples) { left_ -= samples; }
   void finish(Workspace& workspace, std::uint64_t* over) {
     if (ended_) return;
     ended_ = true;

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "tautline/stages/detect/detect.h"
@@ -48,6 +49,9 @@ class GpuSchedule {
 
   std::uint64_t received() const { return received_; }
   void receive(std::uint64_t samples);
+  void set_lengths(std::span<const std::uint64_t> lengths) {
+    lengths_.assign(lengths.begin(), lengths.end());
+  }
   /// Ends the stream.
   void finish();
   /// Plans the next step; false where the samples so far give no more work.

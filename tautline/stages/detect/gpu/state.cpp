@@ -70,9 +70,7 @@ GpuState::GpuState(std::shared_ptr<const GpuSetting> setting, device::Queue& que
   host_per_unit_ = device.allocate_pinned(per_unit_.bytes());
   if (s.measures_widths()) host_squares_ = device.allocate_pinned(squares_.bytes());
 
-  std::vector<std::uint64_t> lengths(trials, ~std::uint64_t{0});
-  for (std::size_t t = 0; t < trials && !s.config.lengths.empty(); ++t)
-    lengths[t] = s.config.lengths[t];
+  const std::vector<std::uint64_t> lengths = planned_lengths();
   const std::vector<std::uint32_t> list(s.sizes.widths.begin(), s.sizes.widths.end());
   queue.copy(lengths_.data(), lengths.data(), lengths_.bytes());
   queue.copy(widths_.data(), list.data(), widths_.bytes());
@@ -119,9 +117,23 @@ void GpuState::stop() {
   pending_ = false;
 }
 
+std::vector<std::uint64_t> GpuState::planned_lengths() const {
+  const Config& config = setting_->config;
+  return config.lengths.empty() ? std::vector(config.trials, ~std::uint64_t{0}) : config.lengths;
+}
+
+void GpuState::set_lengths(device::Queue& queue, std::span<const std::uint64_t> lengths) {
+  schedule_.set_lengths(lengths);
+  queue.copy(lengths_.data(), lengths.data(), lengths_.bytes());
+  queue.synchronise();
+  shortened_ = true;
+}
+
 void GpuState::clear() {
   const GpuSetting& s = *setting_;
   stop();
+  if (shortened_) set_lengths(*fetch_queue_, planned_lengths());
+  shortened_ = false;
   searched_ = detections_ = 0;
   schedule_ = GpuSchedule(s.config, s.sizes, s.rings);
   peaks_ = PeakLists(s.config, s.sizes);

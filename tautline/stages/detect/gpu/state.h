@@ -35,6 +35,7 @@ class GpuState final : public StateBase {
   /// Series in the host's memory or the device's.
   void search(device::Queue& queue, const core::SampleView<2>& series) override;
   void search_rest(device::Queue& queue) override;
+  void set_lengths(device::Queue& queue, std::span<const std::uint64_t> lengths) override;
   void clear() override;
   void exchange(core::ByteWriter& archive) override;
   void exchange(core::ByteReader& archive) override;
@@ -42,6 +43,7 @@ class GpuState final : public StateBase {
   void exchange_host(Exchange& archive);
   std::array<const device::Buffer*, 9> kept() const;
 
+  std::vector<std::uint64_t> planned_lengths() const;
   void copy_in(device::Queue& queue, const core::SampleView<2>& series);
   void sum_segments(device::Queue& queue, std::size_t samples);
   void advance(device::Queue& queue);
@@ -76,6 +78,7 @@ class GpuState final : public StateBase {
   device::Buffer emit_jobs_, jobs_, refine_jobs_, middles_, refined_sums_, sigmas_, medians_, low_,
       high_, kinds_;
   device::Buffer widths_, factors_, least_, per_unit_, squares_, hits_, over_counts_, records_;
+  bool shortened_ = false;  ///< lengths_ are not the Config's
   int half_ = 0;  ///< which of sums_ and counts_ has those of the segment that is being filled
   // In pinned host memory.
   device::Buffer host_emit_jobs_, host_jobs_, host_refine_jobs_, host_middles_, host_sigmas_,

@@ -1,0 +1,53 @@
+#include "tautline/core/constant_run.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tautline::core {
+
+namespace {
+
+constexpr double kChancesPerHour = 1e-9;
+constexpr double kSecondsPerHour = 3600;
+
+// Highest probability that a sample of noise equals the one before it: 1 bit, 95 % of it ones.
+double chance_of_a_repeat(int bits) {
+  if (bits <= 1) return 0.9;
+  if (bits <= 2) return 0.8;
+  return bits <= 8 ? 0.7 : 0.5;
+}
+
+}  // namespace
+
+// A run of n repeats begins at a given sample with probability p^n.
+std::size_t repeats_of_nothing(int bits, double samples_per_s) {
+  const double places = std::max(1.0, samples_per_s) * kSecondsPerHour;
+  return static_cast<std::size_t>(
+      std::ceil(std::log(kChancesPerHour / places) / std::log(chance_of_a_repeat(bits))));
+}
+
+ConstantRun run_around(const ItemSeries& series, std::size_t k, std::size_t from) {
+  ConstantRun run{k, k + 1};
+  while (run.first > from && series.equal(run.first - 1, k)) --run.first;
+  while (run.end < series.count && series.equal(run.end, k)) ++run.end;
+  return run;
+}
+
+// A run of `repeats` holds two neighbouring probes.
+std::optional<ConstantRun> find_constant_run(const ItemSeries& series, std::size_t repeats,
+                                             std::size_t from) {
+  const std::size_t step = (repeats + 1) / 2;
+  std::size_t known = from;  // the end of the run that was looked at last
+  for (std::size_t k = from; k + step < series.count; k += step) {
+    if (k + step < known || !series.equal(k, k + step)) continue;
+    const ConstantRun run = run_around(series, k, from);
+    known = run.end;
+    if (run.repeats() >= repeats || (run.end == series.count && run.repeats() > 0)) return run;
+  }
+  if (series.count < from + 2) return std::nullopt;
+  const ConstantRun tail = run_around(series, series.count - 1, from);
+  if (tail.repeats() == 0) return std::nullopt;
+  return tail;
+}
+
+}  // namespace tautline::core

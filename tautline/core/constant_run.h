@@ -1,0 +1,43 @@
+// Stretches of a series in which nothing changes: padding, lost packets, a receiver that stopped. One rule for
+// filterbanks, voltages and counts (docs/design/empty.md).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+
+namespace tautline::core {
+
+/// Items of a series that are equal, byte for byte: [first, end).
+struct ConstantRun {
+  std::size_t first = 0, end = 0;
+  std::size_t repeats() const { return end - first - 1; }
+};
+
+/// `count` items of `bytes` each, `stride` bytes from one to the next.
+struct ItemSeries {
+  const std::byte* data = nullptr;
+  std::ptrdiff_t stride = 0;
+  std::size_t bytes = 0, count = 0;
+
+  const std::byte* at(std::size_t item) const {
+    return data + static_cast<std::ptrdiff_t>(item) * stride;
+  }
+  bool equal(std::size_t a, std::size_t b) const { return std::memcmp(at(a), at(b), bytes) == 0; }
+};
+
+/// How many samples in a row, each equal to the one before it, hold nothing: noise of `bits` bits (32: floats) does it
+/// with a probability below 1e-9 in an hour of `samples_per_s` samples, of all inputs or channels together. Noise may
+/// repeat its last value with a probability of up to 0.9 for one bit, 0.8 for two, 0.7 to eight and 0.5 for more.
+std::size_t repeats_of_nothing(int bits, double samples_per_s);
+
+/// The longest run around item `k`, not before item `from`.
+ConstantRun run_around(const ItemSeries& series, std::size_t k, std::size_t from);
+
+/// The first run, not before item `from`, of `repeats` (1 or more) or more, or that reaches the end with one repeat or
+/// more: what follows decides about that one. Looks at one item in (repeats + 1) / 2 where neighbouring ones differ.
+std::optional<ConstantRun> find_constant_run(const ItemSeries& series, std::size_t repeats,
+                                             std::size_t from = 0);
+
+}  // namespace tautline::core
