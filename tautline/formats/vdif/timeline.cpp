@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <string>
+#include <utility>
 
 namespace tautline::formats::vdif {
 
@@ -29,14 +32,42 @@ std::vector<Header> first_headers(const InputFile& file, const Header& first) {
   return headers;
 }
 
-// A thread that turns up far less often than others is a damaged number, not a thread.
-std::vector<std::uint32_t> find_threads(const std::vector<Header>& headers) {
-  std::map<std::uint32_t, std::size_t> counts;
+using Time = std::pair<std::uint32_t, std::uint32_t>;  // second and frame number
+
+// Whether a thread with few frames is one: a frame whose thread number is damaged stands where one of `sure` is missing.
+bool stands_beside(const std::set<Time>& times,
+                   const std::map<std::uint32_t, std::set<Time>>& of_thread,
+                   const std::vector<std::uint32_t>& sure) {
+  return std::all_of(times.begin(), times.end(), [&](const Time& time) {
+    return std::all_of(sure.begin(), sure.end(),
+                       [&](std::uint32_t key) { return of_thread.at(key).contains(time); });
+  });
+}
+
+// Single headers are not believed: a thread is what many frames agree about.
+std::vector<std::uint32_t> find_threads(const InputFile& file, const std::vector<Header>& headers) {
+  std::map<std::uint32_t, std::set<Time>> of_thread;
+  std::set<Time> all;
   std::size_t most = 0;
-  for (const Header& h : headers) most = std::max(most, ++counts[h.key()]);
-  std::vector<std::uint32_t> threads;
-  for (const auto& [key, count] : counts)
-    if (count * 4 >= most) threads.push_back(key);
+  for (const Header& h : headers) {
+    auto& times = of_thread[h.key()];
+    times.emplace(h.seconds, h.frame);
+    all.emplace(h.seconds, h.frame);
+    most = std::max(most, times.size());
+  }
+  if (2 * most < all.size())
+    throw format_error(file.path(), "thread and station at byte 12",
+                       fmt::format("{} different ones in {} frames of {} different times",
+                                   of_thread.size(), headers.size(), all.size()),
+                       "threads with a frame at most times",
+                       "the headers are damaged, or this is no VDIF file");
+  std::vector<std::uint32_t> sure, threads;
+  for (const auto& [key, times] : of_thread)
+    if (2 * times.size() > most) sure.push_back(key);
+  for (const auto& [key, times] : of_thread)
+    if (2 * times.size() > most ||
+        (4 * times.size() >= most && stands_beside(times, of_thread, sure)))
+      threads.push_back(key);
   return threads;
 }
 
@@ -79,6 +110,22 @@ std::optional<std::int64_t> count_frames_per_second(const InputFile& file, const
   return count;
 }
 
+// Rates that have a frame of each number seen: powers of two MHz, as recorders have them.
+std::string rates_allowed(const std::vector<Header>& headers, std::int64_t samples) {
+  Largest largest;
+  for (const Header& h : headers) largest.add(h.frame);
+  const std::int64_t frames = largest.believed() + 1;
+  std::string rates;
+  std::size_t named = 0;
+  for (std::int64_t rate = 1'000'000; rate <= 4'096'000'000 && named < 4; rate *= 2) {
+    if (rate % samples != 0 || rate / samples < frames) continue;
+    rates += fmt::format("{}{}", rates.empty() ? "" : ", ", rate);
+    ++named;
+  }
+  return fmt::format("{} samples a frame, {} frames or more a second: {} Hz or more{}", samples,
+                     frames, frames * samples, rates.empty() ? "" : ", such as " + rates);
+}
+
 core::Rational choose_rate(const InputFile& file, const Header& first,
                            const core::Rational& told_rate) {
   if (told_rate.numerator > 0) return told_rate;
@@ -86,9 +133,10 @@ core::Rational choose_rate(const InputFile& file, const Header& first,
   const auto samples = static_cast<std::int64_t>(Packing(first).samples_in(first.payload_bytes()));
   if (const auto frames = count_frames_per_second(file, first)) return {*frames * samples, 1};
   if (first.rate_hz > 0) return {first.rate_hz, 1};
-  throw format_error(file.path(), "sample rate",
-                     "not in the headers, and no second ends in the file", "a known rate",
-                     "give it (`rate_hz`)");
+  throw format_error(
+      file.path(), "sample rate", "not in the headers, and no second ends in the file",
+      "a known rate",
+      fmt::format("give it (`rate_hz`); {}", rates_allowed(first_headers(file, first), samples)));
 }
 
 // Position 0: the earliest of the first frames, leaving out times that stand alone.
@@ -142,7 +190,7 @@ Timeline find_timeline(const InputFile& file, const Header& first,
                        fmt::format("less than {}, the frames in a second at {} Hz",
                                    timeline.frames_per_second, per_second),
                        "give the true sample rate (`rate_hz`)");
-  timeline.threads = find_threads(headers);
+  timeline.threads = find_threads(file, headers);
   find_origin(headers, timeline);
   timeline.limit = static_cast<std::int64_t>(kFramesToKnowThreads) +
                    kMaxTimesLonger * static_cast<std::int64_t>(file.size() / first.frame_bytes);

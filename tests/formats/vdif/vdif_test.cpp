@@ -325,6 +325,52 @@ TEST_F(Vdif, DamagedHeadersCostTheirFrame) {
   }
 }
 
+// Of a recording of any length, however few frames there are to compare.
+TEST_F(Vdif, DamagedThreadNumbersMakeNoAntennas) {
+  for (const std::size_t frames : {4u, 11u, 60u})
+    for (const std::size_t threads : {1u, 2u, 3u}) {
+      SCOPED_TRACE(testing::Message() << frames << " frames of " << threads);
+      Recording recording({}, threads, frames, frames - 1, 8, random_);
+      std::vector<std::size_t> bad;
+      for (std::size_t n = 1; n + 1 < frames; n += 2 + random_() % 7) {
+        bad.push_back(recording.index(n, random_() % threads));
+        recording.bytes_of(bad.back())[12] = static_cast<char>(100 + n);  // station
+        recording.bytes_of(bad.back())[14] = static_cast<char>(20 + n);   // thread
+      }
+      const auto reader = open_bytes(recording.bytes());
+      EXPECT_EQ(reader->description().inputs(), threads);
+      recording.expect(read_all(*reader, 64), bad);
+      EXPECT_EQ(reader->damage().dropped_samples, bad.size() * recording.samples_per_frame());
+    }
+  Recording recording = record(1, 25);
+  for (std::size_t n = 0; n < 25; ++n) recording.bytes_of(n)[12] = static_cast<char>(n);
+  EXPECT_THROW(open_bytes(recording.bytes()), core::Error);
+}
+
+// Fewer frames of the last time than of those before it.
+TEST_F(Vdif, AFileThatEndsBetweenThreadsHasAllOfThem) {
+  for (const std::size_t left : {1u, 2u, 3u, 4u}) {
+    Recording recording({}, 4, 2, 1, 8, random_);
+    auto bytes = recording.bytes();
+    bytes.resize(bytes.size() / 8 * (4 + left));
+    EXPECT_EQ(open_bytes(bytes)->description().inputs(), 4u) << left;
+  }
+}
+
+TEST_F(Vdif, AnUnknownRateNamesThoseThatTheFramesAllow) {
+  FrameSpec spec;
+  spec.frame = 4000;
+  const Recording recording(spec, 1, 5, 100'000, 250, random_);  // 4,000 samples of 2 bits a frame
+  try {
+    open_bytes(recording.bytes());
+    FAIL();
+  } catch (const core::Error& error) {
+    const std::string what = error.what();
+    EXPECT_NE(what.find("4005 frames or more"), std::string::npos) << what;
+    EXPECT_NE(what.find("such as 32000000, 64000000"), std::string::npos) << what;
+  }
+}
+
 TEST_F(Vdif, LostBoundariesCostTheFrameThatWasCut) {
   for (const int change : {-3, -20, +5, +1'000}) {
     Recording recording = record(2, 30);
