@@ -21,8 +21,10 @@ struct DmOptions {
     note_field(*to.add_option("--dm-list", dm_list, "a file of trials, instead of --dms"),
                fields(config).named("dms.list"));
     add_fields(to, config, {"dms.downsample_tolerance", "dm_constant", "method", "max_loss"});
-    add_fields(to, config, {"ignored_channels", "mask", "flag_channels", "zero_dm", "bandpass"},
-               "Cleaning");
+    add_fields(
+        to, config,
+        {"ignored_channels", "mask", "flag_channels", "keep_constant", "zero_dm", "bandpass"},
+        "Cleaning");
   }
   /// Reads --dm-list. Throws core::Error(config) for options that contradict each other.
   void fill(pipeline::FilterbankRunConfig& config) const;

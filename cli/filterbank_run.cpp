@@ -2,10 +2,40 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "cli/run_output.h"
 #include "tautline/formats/file_formats.h"
 
 namespace tautline::cli {
+
+namespace {
+
+constexpr std::size_t kNamed = 20;  // stretches in a summary
+
+// What was left out because it held nothing, for people.
+std::string empty_text(const pipeline::FilterbankRunSummary& s) {
+  std::string text;
+  if (s.empty.stretches > 0) {
+    text += fmt::format("\n  empty: {} in which no channel changes, taken for gaps:",
+                        counted(s.empty.stretches, "stretch", "stretches"));
+    for (std::size_t k = 0; k < std::min<std::size_t>(3, s.empty.list.size()); ++k)
+      text += fmt::format("{} {} samples from {}", k > 0 ? "," : "", s.empty.list[k].samples,
+                          s.empty.list[k].first_sample);
+    if (s.empty.stretches > 3) text += " ...";
+  }
+  const auto stopped = static_cast<std::size_t>(std::count_if(
+      s.empty.channels.begin(), s.empty.channels.end(), [](std::uint64_t n) { return n > 0; }));
+  if (stopped > 0)
+    text += fmt::format("\n  empty: {} stopped for a while; means took their place",
+                        counted(stopped, "channel"));
+  if (s.constant_channels > 0)
+    text += fmt::format("\n  empty: {} never changed, left out",
+                        counted(s.constant_channels, "channel"));
+  return text;
+}
+
+}  // namespace
 
 std::string filterbanks_help() {
   return "filterbanks (" +
@@ -29,7 +59,12 @@ nlohmann::ordered_json summary_fields(const pipeline::FilterbankRunConfig& confi
           {"flagged_channels", s.flagged_channels},
           {"zero_dm", config.zero_dm},
           {"samples", s.samples},
+          {"constant_channels", s.constant_channels},
           {"gap_samples", s.gap_samples},
+          {"empty_samples", s.empty.samples},
+          {"empty_stretches", pipeline::empty_stretches(s.empty, kNamed)},
+          {"empty_values", s.empty.values},
+          {"empty_channels", pipeline::empty_channels(s.empty)},
           {"f_ref_mhz", s.f_ref_mhz},
           {"methods", s.methods},
           {"loss_of_snr", s.loss},
@@ -52,9 +87,13 @@ std::string channels_text(const pipeline::FilterbankRunSummary& s, bool zero_dm)
 }
 
 std::string counted_line(const pipeline::FilterbankRunSummary& s) {
-  return fmt::format(
-      "  counted: times: {} lost, {} dropped, {} in gaps; values: {} not finite, {} masked",
-      s.damage.lost_samples, s.damage.dropped_samples, s.gap_samples, s.not_finite, s.masked);
+  std::string line = fmt::format(
+      "  counted: times: {} lost, {} dropped, {} in gaps, {} empty; values: {} not finite, {} "
+      "masked, "
+      "{} empty",
+      s.damage.lost_samples, s.damage.dropped_samples, s.gap_samples, s.empty.samples, s.not_finite,
+      s.masked, s.empty.values);
+  return line + empty_text(s);
 }
 
 }  // namespace tautline::cli

@@ -118,9 +118,10 @@
       const time = [first_s, first_s + duration_s], dm = padded(low_dm, high_dm);
       const best = candidates.length ? candidates[0].snr : threshold + 1;
       const snr = [Math.floor(Math.min(threshold, best)), best * 1.06];
-      this.dmTime.show(points("time_s", "dm"), time, dm);
+      const empty = this.message.empty;
+      this.dmTime.show(points("time_s", "dm"), time, dm, empty);
       this.snrDm.show(points("dm", "snr"), dm, snr);
-      this.snrTime.show(points("time_s", "snr"), time, snr);
+      this.snrTime.show(points("time_s", "snr"), time, snr, empty);
     }
 
     fillList() {

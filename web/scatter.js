@@ -27,8 +27,9 @@
       }
     }
 
-    show(points, xRange, yRange) {
-      Object.assign(this, { points, xRange, yRange });
+    /** empty: [[first, length]] of x without data. */
+    show(points, xRange, yRange, empty = []) {
+      Object.assign(this, { points, xRange, yRange, empty });
       this.draw();
     }
 
@@ -70,6 +71,12 @@
       const context = canvas.getContext("2d");
       context.setTransform(ratio, 0, 0, ratio, 0, 0);
       const area = this.place({ x: this.xRange[0], y: this.yRange[1] });
+      context.fillStyle = "rgba(128,128,128,0.35)";
+      for (const [first, length] of this.empty) {
+        const from = this.place({ x: first, y: this.yRange[1] });
+        const { x } = this.place({ x: first + length, y: this.yRange[1] });
+        context.fillRect(from.x, area.top, Math.max(1, x - from.x), area.height);
+      }
       this.drawAxes(context, area);
       const map = tautline.colourMaps.amplitude;
       const highest = Math.max(...this.points.map((point) => point.snr), 1);

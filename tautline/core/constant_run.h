@@ -32,11 +32,18 @@ struct ItemSeries {
 /// repeat its last value with a probability of up to 0.9 for one bit, 0.8 for two, 0.7 to eight and 0.5 for more.
 std::size_t repeats_of_nothing(int bits, double samples_per_s);
 
-/// The longest run around item `k`, not before item `from`.
-ConstantRun run_around(const ItemSeries& series, std::size_t k, std::size_t from);
+/// The longest run around item `k` of [from, count); equal(a, b) compares two items.
+template <class Equal>
+ConstantRun run_around(const Equal& equal, std::size_t count, std::size_t k, std::size_t from) {
+  ConstantRun run{k, k + 1};
+  while (run.first > from && equal(run.first - 1, k)) --run.first;
+  while (run.end < count && equal(run.end, k)) ++run.end;
+  return run;
+}
 
-/// The first run, not before item `from`, of `repeats` (1 or more) or more, or that reaches the end with one repeat or
-/// more: what follows decides about that one. Looks at one item in (repeats + 1) / 2 where neighbouring ones differ.
+/// The first run, not before item `from`, of `repeats` (1 or more) or more, or that reaches the end, be it of the last
+/// item alone: what follows decides about that one. Looks at one item in (repeats + 1) / 2 where neighbouring ones
+/// differ. None where there are no items.
 std::optional<ConstantRun> find_constant_run(const ItemSeries& series, std::size_t repeats,
                                              std::size_t from = 0);
 

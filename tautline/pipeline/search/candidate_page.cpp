@@ -50,6 +50,7 @@ std::string candidates_message(const CandidatePage& page) {
         {{"beam", c.beam}, {"beams", c.beams}, {"in_many_beams", c.beams > page.most_beams}});
   }
   if (!page.beams.empty()) message["beams"] = page.beams;
+  message["empty"] = page.empty;
   message["pictures"] = nlohmann::ordered_json::array();
   for (const CandidatePictures& pictures : page.pictures)
     message["pictures"].push_back(to_json(pictures));

@@ -20,7 +20,9 @@ struct CandidatePage {
   std::vector<std::string> beams;           ///< files, where each is a beam; else none
   std::size_t most_beams = 0;               ///< that may have a candidate at once
   double sample_s = 0;
-  std::vector<CandidatePictures> pictures;                 ///< of the first of them
+  std::vector<std::pair<double, double>>
+      empty;                                ///< first_s and duration_s of stretches without data
+  std::vector<CandidatePictures> pictures;  ///< of the first of them
   std::vector<std::pair<std::string, std::string>> facts;  ///< shown in order
 };
 

@@ -31,51 +31,61 @@ std::vector<engine::Stream> CandidateSinkNode::open(std::span<const engine::Stre
                          b < filterbank.files.size() ? filterbank.files[b] : ""});
   }
   dms_ = stream_.trials.dms();
-  trials_searched_.assign(stream_.filterbank.parts.size(), 0);
   return {};
 }
 
 void CandidateSinkNode::begin_segment(std::size_t, const engine::Block& first, engine::Outputs&) {
   turn_ = stream_.filterbank.turn_of(first.segment);
+  const FilterbankPart& part = stream_.filterbank.parts[turn_.part];
+  piece_ = &pieces_[first.first];
   if (turn_.pass > 0) return;
-  found_.assign(stream_.trials.segments.size(), {});
-  lengths_.assign(dms_.size(), 0);
-  widest_.assign(found_.size(), 1);
+  piece_->data = {part.beam, part.placed.grid_first + first.first, 0, 0};
+  piece_->found.resize(stream_.trials.segments.size());
+  piece_->lengths.assign(dms_.size(), 0);
+  piece_->widest.assign(piece_->found.size(), 1);
 }
 
 void CandidateSinkNode::process(std::size_t, const engine::Block& block, engine::Outputs&) {
   const auto& found = block.payload_of<FoundPulses>();
+  if (turn_.pass == 0) piece_->data.samples += block.samples;
   for (std::size_t s = 0; s < found.segments.size(); ++s) {
     const SegmentPulses& more = found.segments[s];
-    found_[s].pulses.insert(found_[s].pulses.end(), more.pulses.begin(), more.pulses.end());
-    found_[s].joined = found_[s].joined && more.joined;
+    SegmentPulses& all = piece_->found[s];
+    all.pulses.insert(all.pulses.end(), more.pulses.begin(), more.pulses.end());
+    all.joined = all.joined && more.joined;
   }
   for (const SearchedTrials& trials : found.searched) {
     std::copy(trials.lengths.begin(), trials.lengths.end(),
-              lengths_.begin() + static_cast<std::ptrdiff_t>(trials.first_trial));
-    widest_[trials.segment] = trials.widest;
-    trials_searched_[turn_.part] += trials.lengths.size();
+              piece_->lengths.begin() + static_cast<std::ptrdiff_t>(trials.first_trial));
+    piece_->widest[trials.segment] = trials.widest;
+    piece_->data.trials +=
+        static_cast<std::size_t>(std::count_if(trials.lengths.begin(), trials.lengths.end(),
+                                               [](std::uint64_t length) { return length > 0; }));
   }
 }
 
 void CandidateSinkNode::end_segment(std::size_t, engine::Outputs&) {
-  if (turn_.pass + 1 == stream_.filterbank.parts[turn_.part].passes) end_part();
+  if (turn_.pass + 1 < stream_.filterbank.parts[turn_.part].passes) return;
+  end_piece(*piece_);
+  data_searched_.push_back(piece_->data);
+  pieces_.erase(piece_->data.first_sample - stream_.filterbank.parts[turn_.part].placed.grid_first);
 }
 
-void CandidateSinkNode::end_part() {
+void CandidateSinkNode::end_piece(Piece& piece) {
   std::vector<PlacedPulse> placed;
-  for (std::size_t s = 0; s < found_.size(); ++s) {
-    if (!found_[s].joined)
-      found_[s].pulses = join_detections(found_[s].pulses, lengths_, stream_.links, widest_[s]);
-    for (const auto& pulse : found_[s].pulses)
+  for (std::size_t s = 0; s < piece.found.size(); ++s) {
+    SegmentPulses& found = piece.found[s];
+    if (!found.joined)
+      found.pulses = join_detections(found.pulses, piece.lengths, stream_.links, piece.widest[s]);
+    for (const auto& pulse : found.pulses)
       placed.push_back(place_pulse(pulse, s, 0, stream_.trials.segments[s].downsample));
   }
-  for (const auto& pulse : merge_pulses(std::move(placed), stream_.links))
-    add(pulse, stream_.filterbank.parts[turn_.part].placed.grid_first);
+  for (const auto& pulse : merge_pulses(std::move(placed), stream_.links)) add(pulse, piece.data);
 }
 
-void CandidateSinkNode::add(const stages::detect::Pulse& pulse, std::uint64_t grid_first) {
-  const std::size_t beam = stream_.filterbank.parts[turn_.part].beam;
+void CandidateSinkNode::add(const stages::detect::Pulse& pulse, const SearchedData& data) {
+  const std::uint64_t grid_first = data.first_sample;
+  const std::size_t beam = data.beam;
   const formats::FilterbankDescription& description = stream_.filterbank.beams[beam];
   core::Candidate candidate;
   candidate.dm = dms_[pulse.trial];

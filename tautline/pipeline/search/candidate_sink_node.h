@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,6 +31,13 @@ struct CandidateTexts {
   std::string page, record;
 };
 
+/// A stretch of a beam without gaps, and how many trials had samples of it to search.
+struct SearchedData {
+  std::size_t beam = 0;
+  std::uint64_t first_sample = 0, samples = 0;  ///< on the filterbank's grid
+  std::size_t trials = 0;
+};
+
 /// Takes "pulses". Joins what the passes over a part have found, and ranks the pulses of all parts.
 class CandidateSinkNode final : public engine::Node {
  public:
@@ -49,8 +57,8 @@ class CandidateSinkNode final : public engine::Node {
 
   /// Best first, once all are known; samples are those of the filterbank's grid.
   const std::vector<core::Candidate>& candidates() const { return candidates_; }
-  /// [part]: trials that were searched in it.
-  const std::vector<std::size_t>& trials_searched() const { return trials_searched_; }
+  /// In order of beam and time.
+  const std::vector<SearchedData>& data_searched() const { return data_searched_; }
   /// [beam]
   const std::vector<formats::candidates::Search>& searched() const { return searched_; }
   const PulseStream& stream() const { return stream_; }
@@ -58,9 +66,16 @@ class CandidateSinkNode final : public engine::Node {
   std::vector<std::string> paths() const;
 
  private:
-  void end_part();
+  // What the passes over a stretch without gaps have found.
+  struct Piece {
+    SearchedData data;
+    std::vector<SegmentPulses> found;    // [segment of the plan]
+    std::vector<std::uint64_t> lengths;  // [trial]
+    std::vector<std::size_t> widest;     // [segment of the plan]
+  };
+  void end_piece(Piece& piece);
   void mark();
-  void add(const stages::detect::Pulse& pulse, std::uint64_t grid_first);
+  void add(const stages::detect::Pulse& pulse, const SearchedData& data);
 
   CandidateFiles files_;
   formats::candidates::Format format_;
@@ -70,12 +85,10 @@ class CandidateSinkNode final : public engine::Node {
   PulseStream stream_;
   std::vector<formats::candidates::Search> searched_;  // [beam]
   std::vector<double> dms_;                            // [trial]
-  // Of the part at hand.
   FilterbankStream::Turn turn_;
-  std::vector<SegmentPulses> found_;    // [segment of the plan]
-  std::vector<std::uint64_t> lengths_;  // [trial]
-  std::vector<std::size_t> widest_;     // [segment of the plan]
-  std::vector<std::size_t> trials_searched_;
+  std::map<std::uint64_t, Piece> pieces_;  // of the part at hand, by their first sample in it
+  Piece* piece_ = nullptr;                 // that blocks belong to
+  std::vector<SearchedData> data_searched_;
   std::vector<core::Candidate> candidates_;
 };
 

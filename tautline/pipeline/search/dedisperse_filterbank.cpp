@@ -197,6 +197,8 @@ void Dedispersion::sum_all() {
   FilterbankSourceConfig read{{{{range_, range_.first}}}, summary_.block_samples};
   if (!config_.mask.empty()) read.mask = formats::presto::read_mask(config_.mask);
   read.data_segments = data_segments_;
+  read.left_out = {left_out_.all};
+  if (!config_.keep_constant) read.empty = Empty::fill;
   auto source = std::make_unique<FilterbankSourceNode>(*reader_, std::move(read));
   auto summing = std::make_unique<DedisperseNode>(plans_, device_);
   auto sink = std::make_unique<TrialSinkNode>(
@@ -222,6 +224,7 @@ void Dedispersion::sum_all() {
   s.samples = read_by.counters()["samples"];
   s.stream_s = static_cast<double>(s.samples) / rate_hz_;
   s.masked = read_by.counters()["masked"];
+  s.empty = read_by.empty();
   s.not_finite = summed_by.counters()["not_finite"];
   s.bandpass = bandpass_of(summed_by.moments(), description_.zero_level);
   s.paths = written_by.paths();
@@ -238,6 +241,7 @@ void Dedispersion::summarise_run() {
   s.channels = description_.channels;
   s.ignored_channels = left_out_.all.size();
   s.flagged_channels = left_out_.flagged.size();
+  s.constant_channels = left_out_.constant.size();
   s.gap_samples = range_.count;
   for (const auto& [first, end] : data_segments_) s.gap_samples -= end - first;
   s.written = written_.front();

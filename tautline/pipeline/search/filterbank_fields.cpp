@@ -116,7 +116,11 @@ void add_cleaning_fields(core::Fields<C>& to) {
       .add({.name = "mask", .help = "rfifind's NAME_rfifind.mask"}, &C::mask)
       .add({.name = "flag_channels",
             .help = "leave out channels whose level, noise or spectral kurtosis stands out"},
-           &C::flag_channels);
+           &C::flag_channels)
+      .add({.name = "keep_constant",
+            .help = "take stretches and channels that never change for data (simulations without "
+                    "noise), not for gaps"},
+           &C::keep_constant);
 }
 
 template <class C>

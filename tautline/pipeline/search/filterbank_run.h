@@ -11,6 +11,7 @@
 #include "tautline/core/fields.h"
 #include "tautline/engine/profile.h"
 #include "tautline/formats/filterbank_reader.h"
+#include "tautline/pipeline/search/empty_found.h"
 #include "tautline/stages/dedisperse/dedisperse.h"
 #include "tautline/stages/dedisperse/plan/trials.h"
 
@@ -43,6 +44,7 @@ struct FilterbankRunConfig {
   std::string mask;                           ///< rfifind's; empty: none
   bool zero_dm = false;
   bool flag_channels = false;  ///< leave out channels that channel_flags.h finds bad
+  bool keep_constant = false;  ///< stretches and channels that never change are data
   bool bandpass = false;       ///< measure every channel on the way
   formats::FilterbankOptions reader;
   double start_s = 0, duration_s = -1;
@@ -63,6 +65,8 @@ struct FilterbankRunSummary {
   std::uint64_t samples = 0;      ///< of the input
   std::uint64_t gap_samples = 0;  ///< times of the input that are missing
   std::uint64_t masked = 0;       ///< samples (times x channels) replaced because a mask said so
+  std::size_t constant_channels = 0;  ///< left out
+  EmptyFound empty;                   ///< stretches that hold nothing
   std::uint64_t not_finite = 0;
   std::size_t bytes = 0;
   double elapsed_s = 0, stream_s = 0;

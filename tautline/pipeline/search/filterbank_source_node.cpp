@@ -42,10 +42,12 @@ FilterbankSourceNode::FilterbankSourceNode(
               std::move(config.files),
               std::move(config.left_out)},
       block_samples_(config.block_samples),
-      mask_(std::move(config.mask)) {
+      mask_(std::move(config.mask)),
+      empty_config_(config.empty) {
   for (const auto& reader : readers_) stream_.beams.push_back(reader->description());
   stream_.left_out.resize(readers_.size());
   for (const FilterbankPart& part : stream_.parts) segments_ += part.passes;
+  found_.channels.assign(stream_.description().channels, 0);
 }
 
 std::vector<engine::Stream> FilterbankSourceNode::open(std::span<const engine::Stream>) {
@@ -70,11 +72,14 @@ bool FilterbankSourceNode::produce(engine::Outputs& outputs) {
   if (block_ == nullptr) block_ = &outputs.begin();
   const FilterbankStream::Turn turn = stream_.turn_of(segment_);
   const bool filled = fill(*block_, turn);
-  if (filled) {
+  if (filled && block_->samples > 0) {
     block_ = nullptr;
     outputs.commit();
   }
   if (!filled || done_ == stream_.parts[turn.part].placed.range.count) {
+    if (empty_ && turn.pass == 0)
+      for (std::size_t c = 0; c < found_.channels.size(); ++c)
+        found_.channels[c] += empty_->masked()[c];
     ++segment_;
     done_ = 0;
   }
@@ -84,6 +89,67 @@ bool FilterbankSourceNode::produce(engine::Outputs& outputs) {
 // Means of channels are those before, so that each pass begins with none.
 void FilterbankSourceNode::begin_pass() {
   if (mask_) masking_ = std::make_unique<MaskIntervals>(*mask_, reader());
+  if (empty_config_ != Empty::keep)
+    empty_ = std::make_unique<EmptyStretches>(reader(), part().placed.range,
+                                              stream_.left_out[part().beam]);
+  filling_ = {};
+}
+
+// Fills in what a stretch, which began before or begins with the block, takes of it. Returns how many times.
+std::size_t FilterbankSourceNode::fill_stretch(std::span<std::byte> bytes) {
+  const std::uint64_t end = filling_.first + filling_.count;
+  if (end <= done_) return 0;
+  const auto times = static_cast<std::size_t>(
+      std::min<std::uint64_t>(end - done_, bytes.size() / filled_with_.size()));
+  for (std::size_t t = 0; t < times; ++t)
+    std::copy(filled_with_.begin(), filled_with_.end(),
+              bytes.begin() + static_cast<std::ptrdiff_t>(t * filled_with_.size()));
+  return times;
+}
+
+// Whether a reader without gaps made this time up.
+bool FilterbankSourceNode::filled_by_reader(std::uint64_t position) const {
+  const auto& there = stream_.data_segments;
+  return !there.empty() && std::none_of(there.begin(), there.end(), [&](const auto& segment) {
+    return segment.first <= position && position < segment.second;
+  });
+}
+
+// A block from position done_ on, which moves to what comes next. Returns how many of its times are given.
+std::uint64_t FilterbankSourceNode::treat_empty(std::span<std::byte> bytes, bool counting) {
+  const std::size_t sample_bytes = stream_.description().sample_bytes();
+  const std::uint64_t first = done_, samples = bytes.size() / sample_bytes;
+  for (;;) {
+    const auto at = static_cast<std::size_t>(done_ - first);
+    done_ += fill_stretch(bytes.subspan(at * sample_bytes));
+    const auto from = static_cast<std::size_t>(done_ - first);
+    const auto stretch = empty_->find(bytes, first, from);
+    const std::uint64_t end = stretch ? stretch->first - first : samples;
+    const std::uint64_t masked = empty_->mask_channels(
+        bytes.subspan(from * sample_bytes, (end - from) * sample_bytes), done_, !stretch);
+    if (counting) found_.values += masked;
+    done_ = first + end;
+    if (!stretch) return samples;
+    if (filled_by_reader(stretch->first)) {
+      filling_ = *stretch;
+      const auto spectrum = bytes.subspan(end * sample_bytes, sample_bytes);
+      filled_with_.assign(spectrum.begin(), spectrum.end());
+      continue;
+    }
+    if (counting) {
+      found_.samples += stretch->count;
+      ++found_.stretches;
+      if (found_.list.size() < EmptyFound::kListed)
+        found_.list.push_back(
+            {part().beam, part().placed.grid_first + stretch->first, stretch->count});
+    }
+    if (empty_config_ == Empty::split && stretch->count >= kLeastGap) {
+      done_ = stretch->first + stretch->count;
+      return end;
+    }
+    filling_ = *stretch;
+    filled_with_ = empty_->means_around(*stretch);
+  }
 }
 
 // False: the reader has no more of this part.
@@ -106,19 +172,26 @@ bool FilterbankSourceNode::fill(engine::Block& block, const FilterbankStream::Tu
     block.samples += got;
   }
   if (block.samples == 0) return false;
+  if (empty_)
+    block.samples = treat_empty(bytes.first(block.samples * sample_bytes), turn.pass == 0);
+  else
+    done_ += block.samples;
+  if (turn.pass == 0) samples_ += done_ - block.first;
   block.set_extent(0, 0, block.samples);
   if (masking_) {
     const std::uint64_t before = masking_->masked();
-    masking_->apply(bytes.first(block.samples * sample_bytes), grid_first + done_, block.samples);
+    masking_->apply(bytes.first(block.samples * sample_bytes), grid_first + block.first,
+                    block.samples);
     if (turn.pass == 0) masked_ += masking_->masked() - before;
   }
-  if (turn.pass == 0) samples_ += block.samples;
-  done_ += block.samples;
   return true;
 }
 
 engine::Counters FilterbankSourceNode::counters() const {
-  engine::Counters counters{{"samples", samples_}, {"masked", masked_}};
+  engine::Counters counters{{"samples", samples_},
+                            {"masked", masked_},
+                            {"empty_samples", found_.samples},
+                            {"empty_values", found_.values}};
   for (const auto& reader : readers_) {
     counters["lost_samples"] += reader->damage().lost_samples;
     counters["dropped_samples"] += reader->damage().dropped_samples;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,8 @@
 #include "tautline/engine/node.h"
 #include "tautline/formats/filterbank_reader.h"
 #include "tautline/formats/presto/mask.h"
+#include "tautline/pipeline/search/empty_found.h"
+#include "tautline/pipeline/search/empty_stretches.h"
 #include "tautline/pipeline/search/mask_intervals.h"
 #include "tautline/pipeline/search/sample_range.h"
 
@@ -47,10 +50,21 @@ struct FilterbankStream {
   }
 };
 
+/// What becomes of stretches that hold nothing.
+enum class Empty {
+  keep,  ///< they are data
+  fill,  ///< means of the channels before them take their place
+  split  ///< long ones are left out, as gaps: each begins a segment for whoever reads. Short ones are filled.
+};
+
+/// With Empty::split, shorter stretches (lost packets) are filled: a search loses the longest delay before each gap.
+inline constexpr std::uint64_t kLeastGap = 128;
+
 struct FilterbankSourceConfig {
   std::vector<FilterbankPart> parts;  ///< by beam, in order of time
   std::size_t block_samples = 0;      ///< times in a block at most
   std::optional<formats::presto::Mask> mask = {};
+  Empty empty = Empty::keep;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> data_segments = {};
   std::vector<std::string> files = {};                  ///< FilterbankStream's
   std::vector<std::vector<std::size_t>> left_out = {};  ///< FilterbankStream's
@@ -75,13 +89,18 @@ class FilterbankSourceNode final : public engine::Node {
 
   std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
   bool produce(engine::Outputs& outputs) override;
-  /// Of the first pass over each part: "samples" (times), "masked" (times x channels). Of the readers: "lost_samples",
-  /// "dropped_samples", "trailing_bytes".
+  /// Of the first pass over each part: "samples" (times, those without data among them), "masked" (times x channels),
+  /// "empty_samples" (times), "empty_values" (times x channels). Of the readers: "lost_samples", "dropped_samples",
+  /// "trailing_bytes".
   engine::Counters counters() const override;
+  const EmptyFound& empty() const { return found_; }
 
  private:
   void begin_pass();
   bool fill(engine::Block& block, const FilterbankStream::Turn& turn);
+  std::uint64_t treat_empty(std::span<std::byte> bytes, bool counting);
+  std::size_t fill_stretch(std::span<std::byte> bytes);
+  bool filled_by_reader(std::uint64_t position) const;
 
   const FilterbankPart& part() const { return stream_.parts[stream_.turn_of(segment_).part]; }
   formats::FilterbankReader& reader() const { return *readers_[part().beam]; }
@@ -90,7 +109,12 @@ class FilterbankSourceNode final : public engine::Node {
   FilterbankStream stream_;
   std::size_t block_samples_;
   std::optional<formats::presto::Mask> mask_;
+  Empty empty_config_;
   std::unique_ptr<MaskIntervals> masking_;  // of the pass at hand
+  std::unique_ptr<EmptyStretches> empty_;
+  SampleRange filling_;                 // a stretch that reached beyond the last block
+  std::vector<std::byte> filled_with_;  // one spectrum
+  EmptyFound found_;
   std::uint64_t segment_ = 0, segments_ = 0;
   std::uint64_t done_ = 0;          // times of the pass
   engine::Block* block_ = nullptr;  // begun

@@ -1,46 +1,13 @@
 #include "tautline/pipeline/search/gapless_reader.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <string>
-#include <type_traits>
 
 #include "tautline/core/error.h"
+#include "tautline/pipeline/search/channel_means.h"
 
 namespace tautline::pipeline {
-
-namespace {
-
-constexpr std::uint64_t kMeasured = 4096;
-
-// The mean of each channel, as one sample of it.
-template <class Sample>
-void write_means(const std::vector<std::byte>& bytes, std::size_t channels, std::size_t samples,
-                 std::vector<std::byte>& line) {
-  std::vector<double> sums(channels, 0), counts(channels, 0);
-  std::vector<Sample> row(channels);
-  for (std::size_t t = 0; t < samples; ++t) {
-    std::memcpy(row.data(), bytes.data() + t * channels * sizeof(Sample),
-                channels * sizeof(Sample));
-    for (std::size_t c = 0; c < channels; ++c) {
-      const auto x = static_cast<double>(row[c]);
-      if (!std::isfinite(x)) continue;
-      sums[c] += x;
-      counts[c] += 1;
-    }
-  }
-  for (std::size_t c = 0; c < channels; ++c) {
-    const double mean = counts[c] > 0 ? sums[c] / counts[c] : 0;
-    if constexpr (std::is_same_v<Sample, float>)
-      row[c] = static_cast<float>(mean);
-    else
-      row[c] = static_cast<Sample>(std::lround(mean));
-  }
-  std::memcpy(line.data(), row.data(), channels * sizeof(Sample));
-}
-
-}  // namespace
 
 GaplessReader::GaplessReader(std::unique_ptr<formats::FilterbankReader> reader)
     : reader_(std::move(reader)),
@@ -78,20 +45,8 @@ std::vector<std::pair<std::uint64_t, std::uint64_t>> GaplessReader::filled_segme
 void GaplessReader::measure(std::size_t segment) {
   if (measured_ == segment) return;
   const formats::Segment& before = reader_->segments()[segment];
-  const std::uint64_t count = std::min(kMeasured, before.samples);
-  std::vector<std::byte> bytes(count * line_.size());
-  const std::size_t got = reader_->read(before.first_sample + before.samples - count, count, bytes);
-  switch (description_.delivered) {
-    case formats::Delivered::u8:
-      write_means<std::uint8_t>(bytes, description_.channels, got, line_);
-      break;
-    case formats::Delivered::u16:
-      write_means<std::uint16_t>(bytes, description_.channels, got, line_);
-      break;
-    case formats::Delivered::f32:
-      write_means<float>(bytes, description_.channels, got, line_);
-      break;
-  }
+  const std::uint64_t count = std::min(kMeanSamples, before.samples);
+  line_ = channel_means(*reader_, before.first_sample + before.samples - count, count);
   measured_ = segment;
 }
 

@@ -11,11 +11,13 @@
 namespace tautline::pipeline {
 
 struct LeftOutChannels {
-  std::vector<std::size_t> all;      ///< each once, rising
-  std::vector<std::size_t> flagged;  ///< those of them that looking at the data found
+  std::vector<std::size_t> all;       ///< each once, rising
+  std::vector<std::size_t> flagged;   ///< those of them that looking at the data found
+  std::vector<std::size_t> constant;  ///< those of them that never change
 };
 
-/// Those that the config names, that its mask zaps and, if it asks for them, that are found bad.
+/// Those that the config names, that its mask zaps, that are constant unless it keeps them and, if it asks for them,
+/// that are found bad.
 /// Throws Error(config) when no channel is left.
 LeftOutChannels channels_to_leave_out(formats::FilterbankReader& reader, const SampleRange& range,
                                       const FilterbankRunConfig& config);

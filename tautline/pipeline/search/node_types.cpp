@@ -49,6 +49,7 @@ std::unique_ptr<engine::Node> make_source(const FilterbankFiles& config,
   source.left_out = {channels_to_leave_out(*reader, range, config).all};
   if (config.fill_gaps) source.data_segments = fill_gaps(reader, range);
   for (const PlacedRange& data : split_at_gaps(*reader, range)) source.parts.push_back({data});
+  if (!config.keep_constant) source.empty = config.fill_gaps ? Empty::fill : Empty::split;
   if (!config.mask.empty()) source.mask = formats::presto::read_mask(config.mask);
   source.block_samples =
       block_samples_of(config, context, {{reader->description()}, source.parts, {}, {}, {}});

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <tuple>
 #include <utility>
 
 #include "tautline/pipeline/graph_run.h"
@@ -68,6 +69,7 @@ class Search {
       for (const PlacedRange& data : beam.data_segments) parts.push_back({data, 1, b});
       s.flagged_channels = std::max(s.flagged_channels, beam.left_out.flagged.size());
       s.ignored_channels = std::max(s.ignored_channels, beam.left_out.all.size());
+      s.constant_channels = std::max(s.constant_channels, beam.left_out.constant.size());
       s.data_segments += beam.data_segments.size();
       s.gap_samples += beam.gap_samples();
     }
@@ -146,6 +148,7 @@ class Search {
   void search(std::unique_ptr<CandidateSinkNode> sink) {
     FilterbankSourceConfig read{plan_->parts(), plan_->block_samples()};
     if (!config_.mask.empty()) read.mask = formats::presto::read_mask(config_.mask);
+    if (!config_.keep_constant) read.empty = Empty::split;
     std::vector<std::shared_ptr<formats::FilterbankReader>> readers;
     for (const Beam& beam : beams_) {
       readers.push_back(beam.reader);
@@ -195,6 +198,8 @@ class Search {
     s.samples = samples_;
     s.stream_s = static_cast<double>(samples_) / description_.rate_hz.value();
     s.masked = source_->counters()["masked"];
+    s.empty = source_->empty();
+    s.data_segments = data_searched().size();
     const engine::Counters found = search_->counters();
     s.detections = found.at("detections");
     s.not_finite = found.at("not_finite");
@@ -211,6 +216,18 @@ class Search {
       s.damage.trailing_bytes += damage.trailing_bytes;
       for (const std::string& message : damage.messages) s.damage.note(message);
     }
+  }
+
+  // In order of beam and time, those too short for all trials among them.
+  std::vector<SearchedData> data_searched() const {
+    std::vector<SearchedData> all = sink_->data_searched();
+    for (const FilterbankPart& part : plan_->parts())
+      if (part.passes == 0)
+        all.push_back({part.beam, part.placed.grid_first, part.placed.range.count, 0});
+    std::sort(all.begin(), all.end(), [](const SearchedData& a, const SearchedData& b) {
+      return std::tuple(a.beam, a.first_sample) < std::tuple(b.beam, b.first_sample);
+    });
+    return all;
   }
 
   const Beam& beam_of(const core::Candidate& candidate) const {
@@ -247,6 +264,11 @@ class Search {
     page.threshold = config_.threshold;
     page.candidates = summary_.candidates;
     page.sample_s = 1 / description_.rate_hz.value();
+    constexpr std::size_t kDrawn = 1000;
+    for (std::size_t k = 0; k < std::min(kDrawn, summary_.empty.list.size()); ++k)
+      page.empty.emplace_back(
+          static_cast<double>(summary_.empty.list[k].first_sample) * page.sample_s,
+          static_cast<double>(summary_.empty.list[k].samples) * page.sample_s);
     PictureConfig pictures;
     pictures.dm_constant = config_.dm_constant;
     pictures.zero_dm = config_.zero_dm;
@@ -273,6 +295,9 @@ class Search {
         std::to_string(summary_.ignored_channels) + " of " + std::to_string(description_.channels));
     page.facts.emplace_back("zero-DM filter", config_.zero_dm ? "yes" : "no");
     page.facts.emplace_back("samples in gaps", std::to_string(summary_.gap_samples));
+    page.facts.emplace_back("samples without data", std::to_string(summary_.empty.samples));
+    page.facts.emplace_back("values of channels that stopped",
+                            std::to_string(summary_.empty.values));
     page.facts.emplace_back("detections before grouping", std::to_string(summary_.detections));
     page.facts.emplace_back("samples that were not finite", std::to_string(summary_.not_finite));
     page.facts.emplace_back("masked samples", std::to_string(summary_.masked));
@@ -301,12 +326,11 @@ class Search {
                      {"dm_trials", config_.links.dm_trials},
                      {"width_octaves", config_.links.width_octaves}}},
                    {"passes", summary_.passes}});
-    std::vector<nlohmann::ordered_json> segments(beams_.size());
-    for (std::size_t b = 0, part_number = 0; b < beams_.size(); ++b)
-      for (const PlacedRange& data : beams_[b].data_segments)
-        segments[b].push_back({{"first_sample", data.grid_first},
-                               {"samples", data.range.count},
-                               {"trials", sink_->trials_searched()[part_number++]}});
+    std::vector<nlohmann::ordered_json> segments(beams_.size(), nlohmann::ordered_json::array());
+    for (const SearchedData& data : data_searched())
+      segments[data.beam].push_back({{"first_sample", data.first_sample},
+                                     {"samples", data.samples},
+                                     {"trials", data.trials}});
     if (config_.beams)
       add_beams(segments, object);
     else

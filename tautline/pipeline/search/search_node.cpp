@@ -58,7 +58,7 @@ void SearchNode::process(std::size_t, const engine::Block& block, engine::Output
 void SearchNode::end_segment(std::size_t, engine::Outputs& outputs) {
   if (passes_.empty()) return;
   if (turn_.pass == 0) add_moments(pass_->moments(), moments_[filterbank_.parts[turn_.part].beam]);
-  pass_->finish();
+  const auto lengths = pass_->finish();
   detections_ += pass_->detections();
   if (turn_.pass == 0) not_finite_ += pass_->not_finite();
   engine::Block& out = outputs.begin(0, time_);
@@ -66,9 +66,10 @@ void SearchNode::end_segment(std::size_t, engine::Outputs& outputs) {
   out.samples = 0;
   auto& found = out.payload_of<FoundPulses>();
   found = {pass_->take(), {}};
-  for (const SearchPart& part : passes_[turn_.pass].parts)
-    found.searched.push_back({part.segment, part.first_trial, part.detect->widths().back(),
-                              part.detect->config().lengths});
+  const auto& parts = passes_[turn_.pass].parts;
+  for (std::size_t k = 0; k < parts.size(); ++k)
+    found.searched.push_back(
+        {parts[k].segment, parts[k].first_trial, parts[k].detect->widths().back(), lengths[k]});
   outputs.commit();
 }
 

@@ -128,6 +128,7 @@ PassPlan plan_pass(const PassRequest& request, const dedisperse::DmPlan& trials,
   const std::size_t raw = block_bytes * config.max_samples;
   const auto plans = dedisperse::make_plans(config, piece, device, left > raw ? left - raw : 1);
   pass.block_samples = plans.front()->config().max_samples;
+  pass.samples = request.samples;
   pass.bytes = searching + dedisperse::needed_bytes(plans) + block_bytes * pass.block_samples;
   pass.text = dedisperse::describe(plans);
   for (std::size_t k = 0; k < plans.size(); ++k) {
@@ -259,6 +260,7 @@ std::vector<PassPlan> plan_passes(const PassRequest& given, const dedisperse::Dm
 
 std::vector<PassPlan> plan_again(const PassRequest& request, std::vector<PassPlan> passes,
                                  const std::shared_ptr<const device::Device>& device) {
+  for (PassPlan& pass : passes) pass.samples = request.samples;
   for (PassPlan& pass : passes)
     for (SearchPart& part : pass.parts) {
       detect::Config config = part.detect->config();
@@ -388,11 +390,25 @@ void SearchPass::push(const std::byte* spectra, std::size_t samples) {
   const std::byte* there = device_->holds(spectra) ? spectra : on_device(spectra, samples);
   for (const auto& stream : streams_)
     push_to(*stream, reads_on_device(*stream->part.dedisperse) ? there : spectra, samples);
+  pushed_ += samples;
+}
+
+// The lengths of a part's trials in an input that may have ended sooner than planned.
+std::vector<std::uint64_t> SearchPass::shorten(Stream& stream) {
+  std::vector<std::uint64_t> lengths = stream.part.detect->config().lengths;
+  if (pushed_ >= plan_.samples) return lengths;
+  const std::size_t downsample = stream.part.dedisperse->config().downsample;
+  const std::uint64_t missing = plan_.samples / downsample - pushed_ / downsample;
+  for (std::uint64_t& length : lengths) length -= std::min(length, missing);
+  stream.detecting->shorten(queue_, lengths);
+  return lengths;
 }
 
 // Low DMs are complete for longer than the highest one: zeros behind the data bring out the rest,
 // and each trial ends where its own data do.
-void SearchPass::finish() {
+std::vector<std::vector<std::uint64_t>> SearchPass::finish() {
+  std::vector<std::vector<std::uint64_t>> lengths;
+  for (const auto& stream : streams_) lengths.push_back(shorten(*stream));
   const auto held = [](const dedisperse::Plan& plan) {
     return (plan.max_delay() + 1) * plan.config().downsample;
   };
@@ -412,6 +428,7 @@ void SearchPass::finish() {
     stream->part.detect->finish(queue_, *stream->detecting);
     collect(*stream);
   }
+  return lengths;
 }
 
 void SearchPass::reset() {
@@ -420,11 +437,12 @@ void SearchPass::reset() {
     stream->detecting->reset();
   }
   for (std::size_t beam = 0; beam < beams(); ++beam) take(beam);
-  not_finite_ = 0;
+  not_finite_ = pushed_ = 0;
 }
 
 bool SearchPass::plans_as(const PassPlan& other) const {
-  return std::equal(plan_.parts.begin(), plan_.parts.end(), other.parts.begin(), other.parts.end(),
+  return plan_.samples == other.samples &&
+         std::equal(plan_.parts.begin(), plan_.parts.end(), other.parts.begin(), other.parts.end(),
                     [](const SearchPart& a, const SearchPart& b) {
                       return a.dedisperse == b.dedisperse && a.detect == b.detect;
                     });

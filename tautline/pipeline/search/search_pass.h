@@ -28,6 +28,7 @@ struct SearchPart {
 struct PassPlan {
   std::vector<SearchPart> parts;
   std::size_t block_samples = 0;  ///< of the input
+  std::uint64_t samples = 0;      ///< of the input, that the lengths of trials follow from
   std::size_t bytes = 0;          ///< of plans, states and blocks
   std::string text;               ///< for people
 };
@@ -90,8 +91,8 @@ class SearchPass {
   /// Error(unsupported). Spectra in the host's memory are the caller's again; where a part reads on
   /// the device, this waits until they are there.
   void push(const std::byte* spectra, std::size_t samples);
-  /// The input has ended.
-  void finish();
+  /// The input has ended: each trial is searched to its own last complete sample. Returns their lengths, [part][trial].
+  std::vector<std::vector<std::uint64_t>> finish();
   /// Begins another input of the same length, of which nothing has been found.
   void reset();
   /// Whether a search with this plan is one with that of `other`, for as long an input.
@@ -111,6 +112,7 @@ class SearchPass {
   const std::byte* on_device(const std::byte* spectra, std::size_t samples);
   void push_to(Stream& stream, const void* spectra, std::size_t samples);
   void collect(Stream& stream);
+  std::vector<std::uint64_t> shorten(Stream& stream);
   std::size_t beams() const { return found_.size(); }
 
   PassPlan plan_;
@@ -121,6 +123,7 @@ class SearchPass {
   device::Buffer there_;    ///< for spectra of the host's memory
   std::vector<std::unique_ptr<Stream>> streams_;
   std::vector<std::vector<SegmentPulses>> found_;  ///< [beam][segment]
+  std::uint64_t pushed_ = 0;                       ///< samples of the input
   std::uint64_t not_finite_ = 0;
 };
 

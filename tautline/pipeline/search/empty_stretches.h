@@ -1,0 +1,60 @@
+// Stretches of a filterbank that hold nothing (docs/design/empty.md): times at which no channel changes, and single
+// channels that stop.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "tautline/formats/filterbank_reader.h"
+#include "tautline/pipeline/search/sample_range.h"
+
+namespace tautline::pipeline {
+
+/// What a part of a filterbank holds nothing in. The same for any cut into blocks: it looks ahead in the reader where a
+/// block's end leaves a stretch undecided. Blocks come in order of time. Positions count from the range's start.
+class EmptyStretches {
+ public:
+  /// `left_out`: channels that do not count. `reader` outlives this.
+  EmptyStretches(formats::FilterbankReader& reader, const SampleRange& range,
+                 std::span<const std::size_t> left_out);
+
+  /// The first stretch of equal spectra that begins at spectrum `from` of a block or later: its whole length, which may
+  /// reach beyond the block. `block` begins at position `first`.
+  std::optional<SampleRange> find(std::span<const std::byte> block, std::uint64_t first,
+                                  std::size_t from);
+  /// Replaces what single channels repeat in a piece of a block by means of these channels. `ahead`: the samples behind
+  /// the piece belong to it; false before a stretch. Returns how many values.
+  std::uint64_t mask_channels(std::span<std::byte> piece, std::uint64_t first, bool ahead);
+  /// One spectrum to take a stretch's place: means of the channels before it, or behind it near the range's start.
+  const std::vector<std::byte>& means_around(const SampleRange& stretch);
+
+  /// Times that each channel had replaced so far.
+  const std::vector<std::uint64_t>& masked() const { return masked_; }
+  /// Equal spectra, and equal samples of one channel, from which on a stretch holds nothing.
+  std::size_t least_repeats() const { return spectra_repeats_; }
+  std::size_t least_channel_repeats() const { return channel_repeats_; }
+
+ private:
+  std::uint64_t end_of_run(std::span<const std::byte> spectrum, std::uint64_t from);
+  std::size_t read_ahead(std::uint64_t first, std::size_t most);
+  void replace(std::byte* piece, std::size_t channel, std::size_t from, std::size_t to,
+               std::uint64_t first);
+  std::uint64_t next_change(std::size_t channel, const std::byte* value, std::uint64_t from);
+
+  formats::FilterbankReader& reader_;
+  SampleRange range_;
+  std::size_t channels_, value_bytes_, sample_bytes_;
+  std::size_t spectra_repeats_ = 1, channel_repeats_ = 1;
+  std::vector<std::byte> ahead_;                       // spectra behind a block
+  std::vector<std::byte> line_;                        // means
+  std::optional<std::uint64_t> line_first_;            // of the samples that they were taken over
+  std::vector<std::uint8_t> left_out_, open_, equal_;  // [channel]; open: the run goes on
+  std::vector<std::uint64_t> masked_;                  // [channel]
+  std::vector<std::byte> values_;                      // [channel] that replace an open run
+  std::vector<std::size_t> known_;                     // [channel] end of the run seen last
+};
+
+}  // namespace tautline::pipeline
