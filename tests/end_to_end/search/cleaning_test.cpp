@@ -114,11 +114,21 @@ TEST_F(Cleaning, FlagsAreOffUnlessAskedForAndNamedInEveryOutput) {
   }
   write_filterbank(scratch_ / "in.fil", shape_, values);
   for (const std::string command : {"search", "dedisperse"}) {
-    const nlohmann::json plain = run(command, {});
+    const nlohmann::json plain = run(command, {"--keep-constant"});
     EXPECT_EQ(plain["flagged_channels"], 0);
     EXPECT_EQ(plain["ignored_channels"], 0);
+    EXPECT_EQ(plain["constant_channels"], 0);
+    EXPECT_EQ(plain["empty_values"], 0);
     EXPECT_EQ(plain["zero_dm"], false);
-    const nlohmann::json clean = run(command, {"--flag-channels", "--zero-dm"});
+    // A channel that never changes is no data, and needs no flags.
+    const nlohmann::json usual = run(command, {});
+    EXPECT_EQ(usual["flagged_channels"], 0);
+    EXPECT_EQ(usual["ignored_channels"], 1);
+    EXPECT_EQ(usual["constant_channels"], 1);
+    EXPECT_EQ(record_["constant_channels"], nlohmann::json({7}));
+    EXPECT_EQ(record_["empty_channels"].size(), 1);  // 20, which stands still between its steps
+    EXPECT_EQ(record_["empty_channels"][0]["channel"], 20);
+    const nlohmann::json clean = run(command, {"--flag-channels", "--zero-dm", "--keep-constant"});
     EXPECT_GE(clean["flagged_channels"], 2);
     // The scatter of 30 good channels is itself badly known: one more in 1 % of runs, and each
     // further one ten times rarer.

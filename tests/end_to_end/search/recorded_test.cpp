@@ -1,9 +1,11 @@
 // Recorded files through the commands: the Crab's band at four depths, a pulsar's series.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <sstream>
 
 #include "tests/end_to_end/search/search_files.h"
 #include "tests/support/scratch.h"
@@ -23,11 +25,12 @@ class Recorded : public ::testing::Test {
   CommandResult run(std::vector<std::string> arguments) {
     return run_command(arguments, scratch_.path().string());
   }
-  // The array of a dedispersion: values as they stand in the file, [trial][time].
+  // The array of a dedispersion: values as they stand in the file, [trial][time], also those of channels that stand still
+  // for a while in the coarser files.
   std::vector<std::int32_t> dedisperse(const std::string& input, const std::string& dms) {
     const std::string output = scratch_ / "s.npy";
-    const CommandResult result =
-        run({"dedisperse", input, "-o", output, "--overwrite", "--dms", dms, "--max-loss", "0"});
+    const CommandResult result = run({"dedisperse", input, "-o", output, "--overwrite", "--dms",
+                                      dms, "--max-loss", "0", "--keep-constant"});
     EXPECT_EQ(result.status, 0) << result.err;
     record_ = nlohmann::json::parse(read_file(output + ".json"));
     samples_ = record_["segments"][0]["samples"].get<std::size_t>();
@@ -47,6 +50,30 @@ class Recorded : public ::testing::Test {
   nlohmann::json record_;
   std::size_t samples_ = 0;
 };
+
+// A file that its recorder filled up with zeros holds what it held before.
+TEST_F(Recorded, PaddingChangesNoCandidate) {
+  const auto search = [&](const std::string& input) {
+    const std::string output = scratch_ / "c.csv";
+    const CommandResult result = run({"--json", "search", input, "-o", output, "--overwrite",
+                                      "--dms", "0:200:5", "--threshold", "5"});
+    EXPECT_EQ(result.status, 0) << result.err;
+    record_ = nlohmann::json::parse(read_file(output + ".json"));
+    std::istringstream lines(read_file(output));
+    std::string list;  // without the file's name, the last column
+    for (std::string line; std::getline(lines, line);)
+      list += line.substr(0, line.rfind(',')) + "\n";
+    return list;
+  };
+  const std::string file = (kFolder / "parkes_8bit_1.fil").string();
+  const std::string alone = search(file);
+  EXPECT_EQ(record_["empty_samples"], 0);
+  write_file(scratch_ / "padded.fil", read_file(file) + std::string(403 * kChannels, '\0'));
+  EXPECT_EQ(search(scratch_ / "padded.fil"), alone);
+  EXPECT_GT(std::count(alone.begin(), alone.end(), '\n'), 1);
+  EXPECT_EQ(record_["empty_samples"], 403);
+  EXPECT_EQ(record_["empty_stretches"][0]["first_sample"], kRecordedTimes);
+}
 
 // Plain loops over the bytes of the file; the coarser files' codes are functions of them, up to the
 // borders between two codes.
