@@ -3,11 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <tuple>
 
 #include "tautline/engine/run.h"
 #include "tautline/pipeline/search/dedisperse_filterbank.h"
@@ -178,7 +181,9 @@ TEST(EmptyStretches, ChannelsThatStopAreReplacedByTheirMeans) {
   for (std::size_t k = 0; k < given.size(); ++k) {
     EXPECT_GT(given[k], std::byte{40});
     changed += given[k] != reader.bytes[k] ? 1 : 0;
-    if (of_channel[k % kBands] == 0) EXPECT_EQ(given[k], before[k]);
+    if (of_channel[k % kBands] == 0) {
+      EXPECT_EQ(given[k], before[k]);
+    }
   }
   EXPECT_EQ(changed, values);
   for (const std::size_t block : {std::size_t{64}, 1 + random() % 5000}) {
