@@ -25,12 +25,12 @@ namespace tautline::pipeline {
 namespace {
 
 constexpr std::size_t kBands = 24;
-constexpr std::uint64_t kTimes = 30000;
+constexpr std::uint64_t kStreamTimes = 30000;
 
 // Noise of 8 bits in memory, for tests to write stretches into.
 class StoppingReader final : public formats::FilterbankReader {
  public:
-  explicit StoppingReader(std::mt19937_64& random) : bytes(kBands * kTimes) {
+  explicit StoppingReader(std::mt19937_64& random) : bytes(kBands * kStreamTimes) {
     description_.channels = kBands;
     for (std::size_t c = 0; c < kBands; ++c)
       description_.channel_mhz.push_back(1500 - 10 * static_cast<double>(c));
@@ -38,14 +38,14 @@ class StoppingReader final : public formats::FilterbankReader {
     description_.foff_mhz = -10;
     description_.tsamp_s = 1e-3;
     description_.rate_hz = core::make_rational(1000, 1);
-    description_.samples = kTimes;
-    segments_ = {{0, kTimes, {}, 0}};
+    description_.samples = kStreamTimes;
+    segments_ = {{0, kStreamTimes, {}, 0}};
     std::normal_distribution<double> normal(100, 6);
     for (std::byte& value : bytes) value = static_cast<std::byte>(std::lround(normal(random)));
   }
   std::size_t read(std::uint64_t first, std::size_t count, std::span<std::byte> to) override {
-    if (first >= kTimes) return 0;
-    count = static_cast<std::size_t>(std::min<std::uint64_t>({count, most, kTimes - first}));
+    if (first >= kStreamTimes) return 0;
+    count = static_cast<std::size_t>(std::min<std::uint64_t>({count, most, kStreamTimes - first}));
     std::memcpy(to.data(), bytes.data() + first * kBands, count * kBands);
     return count;
   }
@@ -57,7 +57,7 @@ class StoppingReader final : public formats::FilterbankReader {
       bytes[t * kBands + channel] = std::byte{7};
   }
   std::vector<std::byte> bytes;
-  std::uint64_t most = kTimes;  // times that a call gives
+  std::uint64_t most = kStreamTimes;  // times that a call gives
 };
 
 // What a source gave: spectra of each piece without a gap, by its first time.
@@ -84,7 +84,7 @@ class Collector final : public engine::Node {
 };
 
 Given give(StoppingReader& reader, Empty empty, std::size_t block_samples) {
-  FilterbankSourceConfig config{{{{{0, kTimes}, 0}}}, block_samples};
+  FilterbankSourceConfig config{{{{{0, kStreamTimes}, 0}}}, block_samples};
   config.empty = empty;
   auto source = std::make_unique<FilterbankSourceNode>(reader, std::move(config));
   const FilterbankSourceNode& read_by = *source;
@@ -95,7 +95,7 @@ Given give(StoppingReader& reader, Empty empty, std::size_t block_samples) {
   engine::Run run(std::move(graph), {});
   run.go({});
   given.found = read_by.empty();
-  EXPECT_EQ(read_by.counters().at("samples"), kTimes);
+  EXPECT_EQ(read_by.counters().at("samples"), kStreamTimes);
   return given;
 }
 
@@ -114,17 +114,17 @@ TEST(EmptyStretches, AreTheSameForEveryBlockSize) {
   };
   std::vector<Stretch> long_ones, all;
   // At the start, or not; then long and short ones, some with no data but a few times between them; padding at the end.
-  for (std::uint64_t t = random() % 2 * 50; t + 6000 < kTimes; t += 40 + random() % 3000) {
+  for (std::uint64_t t = random() % 2 * 50; t + 6000 < kStreamTimes; t += 40 + random() % 3000) {
     const std::uint64_t samples = random() % 3 == 0 ? 20 + random() % 100 : 128 + random() % 3000;
     reader.stop(t, samples, static_cast<std::uint8_t>(random() % 3));
     all.push_back({t, samples});
     if (samples >= kLeastGap) long_ones.push_back(all.back());
     t += samples;
   }
-  reader.stop(kTimes - 403, 403, 0);
-  all.push_back({kTimes - 403, 403});
+  reader.stop(kStreamTimes - 403, 403, 0);
+  all.push_back({kStreamTimes - 403, 403});
   long_ones.push_back(all.back());
-  const Given whole = give(reader, Empty::split, kTimes);
+  const Given whole = give(reader, Empty::split, kStreamTimes);
   // The definition: noise of this width repeats a spectrum of 24 channels never.
   ASSERT_EQ(whole.found.list.size(), all.size());
   std::uint64_t missing = 0, split = 0, given = 0;
@@ -136,12 +136,12 @@ TEST(EmptyStretches, AreTheSameForEveryBlockSize) {
   for (const Stretch& stretch : long_ones) split += stretch.samples;
   for (const auto& [first, bytes] : whole.pieces) given += bytes.size() / kBands;
   EXPECT_EQ(whole.found.samples, missing);
-  EXPECT_EQ(given, kTimes - split);
+  EXPECT_EQ(given, kStreamTimes - split);
   for (const auto& [first, bytes] : whole.pieces)
     for (std::size_t k = 0; k < bytes.size(); ++k) EXPECT_GT(bytes[k], std::byte{40});
-  const Given filled = give(reader, Empty::fill, kTimes);
+  const Given filled = give(reader, Empty::fill, kStreamTimes);
   ASSERT_EQ(filled.pieces.size(), 1u);
-  EXPECT_EQ(filled.pieces.begin()->second.size(), kBands * kTimes);
+  EXPECT_EQ(filled.pieces.begin()->second.size(), kBands * kStreamTimes);
   EXPECT_EQ(filled.found.samples, missing);
   for (const std::byte value : filled.pieces.begin()->second) EXPECT_GT(value, std::byte{40});
   for (const std::size_t block : {std::size_t{11}, std::size_t{100}, 1 + random() % 5000}) {
@@ -164,14 +164,14 @@ TEST(EmptyStretches, ChannelsThatStopAreReplacedByTheirMeans) {
   std::uint64_t values = 0;
   std::vector<std::uint64_t> of_channel(kBands, 0);
   for (const std::size_t channel : {0, 5, 6, 23})
-    for (std::uint64_t t = channel == 6 ? 0 : random() % 4000; t + 3000 < kTimes; t += 2000) {
+    for (std::uint64_t t = channel == 6 ? 0 : random() % 4000; t + 3000 < kStreamTimes; t += 2000) {
       const std::uint64_t samples = 150 + random() % 2000;
       reader.stop_channel(channel, t, samples);
       values += samples;
       of_channel[channel] += samples;
       t += samples;
     }
-  const Given whole = give(reader, Empty::split, kTimes);
+  const Given whole = give(reader, Empty::split, kStreamTimes);
   ASSERT_EQ(whole.pieces.size(), 1u);
   EXPECT_EQ(whole.found.samples, 0u);
   EXPECT_EQ(whole.found.values, values);
