@@ -2,7 +2,11 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <filesystem>
+#include <system_error>
+
 #include "cli/field_options.h"
+#include "cli/interrupts.h"
 #include "cli/run_output.h"
 #include "tautline/core/error.h"
 #include "tautline/formats/distinct_files.h"
@@ -85,6 +89,9 @@ int run_autocorrelate(const Global& global, AutocorrelateOptions& options) {
   formats::require_distinct({{"-o", config.output}, {"--save-state", config.save_state}}, inputs);
   config.history = history_line(global);
   config.log = log_text;
+  // Live counts that are stopped are written.
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(config.input, ignored)) finish_when_stopped();
   ProgressLine line(global);
   const auto summary =
       pipeline::autocorrelate_counts(config, open_device(global), drawn_on(line), global.stop);

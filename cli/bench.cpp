@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/interrupts.h"
 #include "cli/limits.h"
+#include "cli/usage_errors.h"
 #include "tautline/core/error.h"
 #include "tautline/pipeline/bench/measure_stage.h"
 
@@ -202,7 +203,7 @@ void add_bench(CLI::App& app, const Global& global, Action& action) {
                       "taps=4/8/16 lists");
   command->add_option("--budget", options->budget_s, "seconds to repeat each for")
       ->transform(core::text::in_seconds)
-      ->check(CLI::NonNegativeNumber)
+      ->check(number_from(0))
       ->capture_default_str();
   command->footer("Example: tautline --device cuda:0 bench correlate --problem n256");
   command->callback([&global, &action, options] {

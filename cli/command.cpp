@@ -30,10 +30,32 @@ void Advice::say() const {
   for (const std::string& text : texts_) spdlog::info("{}", text);
 }
 
+namespace {
+
+// What names the device: the option, or where that leaves it open the environment.
+struct DeviceName {
+  std::string source = "--device", name;
+};
+
+DeviceName named_device(const Global& global) {
+  const char* environment = std::getenv("TAUTLINE_DEVICE");
+  if (global.device == "auto" && environment != nullptr && *environment != '\0')
+    return {"TAUTLINE_DEVICE", environment};
+  return {"--device", global.device};
+}
+
+std::vector<device::Selection> selections_of(const DeviceName& name) {
+  try {
+    return device::parse_selections(name.name);
+  } catch (const core::Error& error) {
+    throw core::Error(error.kind(), name.source, error.value(), error.limit(), error.advice());
+  }
+}
+
+}  // namespace
+
 std::vector<std::shared_ptr<const device::Device>> open_devices(const Global& global) {
-  std::string name = global.device;
-  if (const char* environment = std::getenv("TAUTLINE_DEVICE"); name == "auto" && environment)
-    name = environment;
+  const DeviceName name = named_device(global);
   device::Options options;
   options.threads = global.threads;
   options.log = [advice = global.advice](core::LogLevel level, const std::string& text) {
@@ -42,7 +64,7 @@ std::vector<std::shared_ptr<const device::Device>> open_devices(const Global& gl
   };
   if (!global.device_memory.empty())
     options.device_memory_bytes = parse_bytes(global.device_memory, "--device-memory");
-  const std::vector<device::Selection> selections = device::parse_selections(name);
+  const std::vector<device::Selection> selections = selections_of(name);
   if (selections.size() == 1) return {device::open(selections.front(), options)};
   // A GPU's context takes a quarter of a second: all at once.
   std::vector<std::future<std::shared_ptr<const device::Device>>> opening;
@@ -57,7 +79,8 @@ std::vector<std::shared_ptr<const device::Device>> open_devices(const Global& gl
 std::shared_ptr<const device::Device> open_device(const Global& global) {
   const auto devices = open_devices(global);
   if (devices.size() > 1)
-    throw core::Error(core::ErrorKind::config, "--device", global.device, "one device",
+    throw core::Error(core::ErrorKind::config, named_device(global).source,
+                      named_device(global).name, "one device",
                       "only correlate shares its work among several");
   return devices.front();
 }
@@ -93,7 +116,8 @@ int damage_status(const formats::Damage& damage, std::uint64_t not_finite, bool 
 void print_json(const std::string& schema, int version, nlohmann::ordered_json object) {
   nlohmann::ordered_json line{{"schema", schema}, {"version", version}};
   line.update(object);
-  fmt::print("{}\n", line.dump());
+  // File names need not be UTF-8.
+  fmt::print("{}\n", line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
 ProgressLine::ProgressLine(const Global& global) : enabled_(!global.quiet && isatty(2) == 1) {}

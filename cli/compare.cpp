@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "cli/command.h"
+#include "cli/usage_errors.h"
 #include "tautline/formats/curves/curves.h"
 #include "tautline/formats/file_formats.h"
 #include "tautline/pipeline/photons/compare_curves.h"
@@ -126,10 +127,14 @@ void add_compare(CLI::App& app, const Global& global, Action& action) {
   command
       ->add_option("truth", options->truth, "X.truth.json, as simulate wrote it; or another curve")
       ->required();
-  command->add_option("--rows", options->rows, "lines of each table")->capture_default_str();
+  command->add_option("--rows", options->rows, "lines of each table")
+      ->check(whole_number(0, kAnyWhole))
+      ->capture_default_str();
   command->add_option("--curve", options->curve, "which of the first file's curves, from 0")
+      ->check(whole_number(0, kAnyWhole))
       ->capture_default_str();
   command->add_option("--other-curve", options->other_curve, "which of the second file's")
+      ->check(whole_number(0, kAnyWhole))
       ->capture_default_str();
   command->footer(
       "Examples: tautline compare sky.uvh5 sky.truth.json\n"

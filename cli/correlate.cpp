@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <mutex>
+
 #include "cli/filter_options.h"
 #include "cli/run_output.h"
 #include "cli/voltage_run.h"
@@ -56,6 +58,12 @@ void summarise_correlate(const Global& global, const std::string& output,
              .results = counted(s.overflowed, "visibility", "visibilities") + " overflowed"});
 }
 
+void warn_of_no_array() {
+  spdlog::warn(
+      "no --array: antenna positions are unknown and written as zero; pyuvdata reads such a file "
+      "only with run_check_acceptability=False");
+}
+
 int run_correlate(const Global& global, CorrelateOptions& options) {
   pipeline::CorrelateConfig& config = options.config;
   auto read = files_read(config.inputs, options.filter);
@@ -64,14 +72,16 @@ int run_correlate(const Global& global, CorrelateOptions& options) {
   options.input.fill(config);
   options.filter.fill(config.filter);
   config.history = history_line(global);
-  if (config.array_path.empty())
-    spdlog::warn(
-        "no --array: antenna positions are unknown and written as zero; pyuvdata reads such a file "
-        "only with run_check_acceptability=False");
-
   ProgressLine line(global);
+  // Once the run goes: not before an error that has nothing to do with it.
+  std::once_flag warned;
+  const auto progress = [&, draw = drawn_on(line)](const pipeline::Progress& done) {
+    if (config.array_path.empty()) std::call_once(warned, warn_of_no_array);
+    draw(done);
+  };
   const auto summary =
-      pipeline::correlate_voltages(config, open_devices(global), drawn_on(line), global.stop);
+      pipeline::correlate_voltages(config, open_devices(global), progress, global.stop);
+  if (config.array_path.empty()) std::call_once(warned, warn_of_no_array);
   summarise_correlate(global, config.output, summary);
   if (summary.overflowed > 0) spdlog::warn("{}", pipeline::overflow_message(summary));
   const int status = damage_status(summary.damage, summary.not_finite, options.input.strict);

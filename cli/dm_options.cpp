@@ -1,5 +1,7 @@
 #include "cli/dm_options.h"
 
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 
@@ -29,7 +31,9 @@ void DmOptions::fill(pipeline::FilterbankRunConfig& config) const {
     refuse("--max-loss", "0 with --method subband", "above 0, or --method exact, shared or auto");
   if (dm_list.empty()) return;
   std::ifstream file(dm_list, std::ios::binary);
-  if (!file) throw core::Error(core::ErrorKind::io, dm_list, "cannot be opened", "a list of DMs");
+  if (!file)
+    throw core::Error(core::ErrorKind::io, dm_list + ": cannot be opened", std::strerror(errno),
+                      "a list of DMs", "check the name");
   const std::string text((std::istreambuf_iterator<char>(file)), {});
   config.dms.list = stages::dedisperse::parse_dm_list(text, dm_list);
 }

@@ -68,6 +68,7 @@ nlohmann::ordered_json summary_fields(const pipeline::FilterbankRunConfig& confi
           {"f_ref_mhz", s.f_ref_mhz},
           {"methods", s.methods},
           {"loss_of_snr", s.loss},
+          {"loss_of_snr_by_spacing", s.spacing_loss},
           {"masked_samples", s.masked},
           {"not_finite", s.not_finite},
           {"lost_samples", s.damage.lost_samples},

@@ -18,35 +18,41 @@ namespace tautline::cli {
 namespace {
 
 constexpr std::int64_t kSameSignalNs = 500'000'000;
+// So long a run may take to end in good order; plans and pulses are made without a look at the stop.
+constexpr std::int64_t kGraceNs = 700'000'000;
 
 // When the first signal and the next one that is not the same came, 0: none did; and which was the first. Written by the
 // handler, read by other threads.
 std::atomic<std::int64_t> interrupted_ns = 0, again_ns = 0;
 std::atomic<int> first_signal = 0;
+std::atomic<bool> finishes_when_stopped = false;
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 
-// Calls nothing but what a handler may call.
-void handle(int signal) {
+// Calls nothing but what a handler may call, as the next two do.
+std::int64_t now_ns() {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
-  const std::int64_t now_ns = std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+void handle(int signal) {
+  const std::int64_t signal_ns = now_ns();
   int none = 0;
   first_signal.compare_exchange_strong(none, signal);
   std::int64_t before_ns = 0;
-  if (interrupted_ns.compare_exchange_strong(before_ns, now_ns)) return;
-  if (now_ns - before_ns < kSameSignalNs) return;
+  if (interrupted_ns.compare_exchange_strong(before_ns, signal_ns)) return;
+  if (signal_ns - before_ns < kSameSignalNs) return;
   before_ns = 0;
-  if (again_ns.compare_exchange_strong(before_ns, now_ns)) return;
-  if (now_ns - before_ns < kSameSignalNs) return;
+  if (again_ns.compare_exchange_strong(before_ns, signal_ns)) return;
+  if (signal_ns - before_ns < kSameSignalNs) return;
   ::signal(signal, SIG_DFL);
   ::raise(signal);  // once the handler has returned
 }
 
 // Whatever the other threads are doing.
-[[noreturn]] void end_at_once() {
+[[noreturn]] void end_at_once(std::string_view message) {
   formats::remove_partial_files();
-  constexpr std::string_view kMessage = "tautline: interrupted twice; nothing was kept\n";
-  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kMessage.data(), kMessage.size());
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, message.data(), message.size());
   ::_exit(interrupted_status());
 }
 
@@ -75,10 +81,16 @@ std::jthread watch_interrupts(std::stop_source& source) {
     while (!done.stop_requested()) {
       install_handlers();  // PoCL's LLVM puts its own there, for one signal each, when a device is opened
       if (interrupted_ns != 0) source.request_stop();
-      if (again_ns != 0) end_at_once();
+      if (again_ns != 0) end_at_once("tautline: interrupted twice; nothing was kept\n");
+      if (interrupted_ns != 0 && !finishes_when_stopped && now_ns() - interrupted_ns > kGraceNs)
+        end_at_once("tautline: interrupted; nothing was kept\n");
       ended.wait_for(lock, done, std::chrono::milliseconds(20), [] { return false; });
     }
   });
+}
+
+void finish_when_stopped() {
+  finishes_when_stopped = true;
 }
 
 int interrupted_status() {

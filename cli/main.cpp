@@ -58,7 +58,15 @@ int status_of(const core::Error& error) {
   return error.kind() == core::ErrorKind::config ? cli::kWrongUsage : cli::kFailed;
 }
 
+// For people on standard error and, with --json, for programs on standard output.
+int say_error(bool json, const std::string& message, int status) {
+  fmt::print(stderr, "tautline: {}\n", message);
+  if (json) cli::print_json("tautline.error", 1, {{"message", message}, {"status", status}});
+  return status;
+}
+
 int run_main(int argc, char** argv) {
+  const bool json = cli::asks_for_json(argc, argv);
   cli::Global global;
   global.command_line = join(argc, argv);
   std::stop_source stop;
@@ -75,7 +83,7 @@ int run_main(int argc, char** argv) {
   app.add_option("--device-memory", global.device_memory,
                  "most memory to take on a GPU: bytes, with K, M or G; default: all that is free");
   app.add_option("--threads", global.threads, "threads to compute with; 0: all there are")
-      ->check(CLI::Range(0, 4096))
+      ->check(cli::whole_number(0, 4096))
       ->capture_default_str();
   app.add_flag("--quiet", global.quiet, "no progress, only warnings and errors");
   app.add_flag("--json", global.json, "results as JSON Lines");
@@ -112,11 +120,13 @@ int run_main(int argc, char** argv) {
     app.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {  // --help and --version
-      app.exit(error);
+      if (json && error.get_name() == "CallForVersion")
+        cli::print_json("tautline.version", 1, {{"tautline", TAUTLINE_VERSION}});
+      else
+        app.exit(error);
       return cli::kDone;
     }
-    fmt::print(stderr, "tautline: {}\n", cli::usage_error(app, error));
-    return cli::kWrongUsage;
+    return say_error(json, cli::usage_error(app, error), cli::kWrongUsage);
   }
 
   cli::choose_option_words(cli::chosen(app));
@@ -130,8 +140,7 @@ int run_main(int argc, char** argv) {
     global.advice->say();
     return status;
   } catch (const core::Error& error) {  // while there is an app to know the options
-    fmt::print(stderr, "tautline: {}\n", cli::option_words().message(error));
-    return status_of(error);
+    return say_error(json, cli::option_words().message(error), status_of(error));
   }
 }
 
@@ -141,10 +150,9 @@ int main(int argc, char** argv) {
   try {
     return run_main(argc, argv);
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "tautline: out of memory; lower --channels or --memory\n");
-    return cli::kFailed;
+    return say_error(cli::asks_for_json(argc, argv), "out of memory; lower --channels or --memory",
+                     cli::kFailed);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "tautline: {}\n", error.what());
-    return cli::kFailed;
+    return say_error(cli::asks_for_json(argc, argv), error.what(), cli::kFailed);
   }
 }

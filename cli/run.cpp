@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "cli/interrupts.h"
 #include "cli/run_output.h"
 #include "tautline/core/field_text.h"
 #include "tautline/pipeline/graph_file/graph_file.h"
@@ -129,6 +130,7 @@ int run_pipeline(const Global& global, const RunOptions& options) {
   rate_hz = run->plan().front().outputs.front().rate_hz.value();
   if (options.plan) fmt::print("{}", plan_of(*run));
   if (options.check || options.plan) return kDone;
+  finish_when_stopped();  // live sources end there, and what came is written
   try {
     run->go(global.stop);
   } catch (const core::Error& error) {

@@ -11,6 +11,7 @@
 
 #include "cli/command.h"
 #include "cli/interrupts.h"
+#include "cli/usage_errors.h"
 #include "tautline/core/error.h"
 #include "tautline/formats/partial_file.h"
 #include "tautline/jit/compare_problems.h"
@@ -351,12 +352,15 @@ void add_tune(CLI::App& app, const Global& global, Action& action) {
   command
       ->add_option("--budget", options->budget_s,
                    "seconds to search for, each problem; 0: to the end")
-      ->check(CLI::NonNegativeNumber)
+      ->check(number_from(0))
       ->capture_default_str();
-  command->add_option("--seed", options->seed, "of the random choices")->capture_default_str();
+  command->add_option("--seed", options->seed, "of the random choices")
+      ->check(whole_number(0, kAnyWhole))
+      ->capture_default_str();
   command
       ->add_option("--candidates", options->candidates,
                    "to try at most, each problem; 0: as many as the budget allows for")
+      ->check(whole_number(0, kAnyWhole))
       ->capture_default_str();
   command->add_option(
       "--sweep", options->sweep,
@@ -366,7 +370,7 @@ void add_tune(CLI::App& app, const Global& global, Action& action) {
   command
       ->add_option("--limit", options->limit_s,
                    "seconds after which a candidate that runs counts as hung")
-      ->check(CLI::PositiveNumber)
+      ->check(number_above(0))
       ->capture_default_str();
   command->add_option("--report", options->report,
                       "folder for the results, a JSON report and a page");

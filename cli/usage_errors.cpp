@@ -3,8 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <functional>
+#include <limits>
 #include <numeric>
 #include <string>
+#include <utility>
 
 namespace tautline::cli {
 
@@ -24,6 +29,43 @@ std::size_t changes_between(std::string_view from, std::string_view to) {
     }
   }
   return row.back();
+}
+
+// Long names of a command's options and of those that go before it.
+std::vector<std::string> options_of(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::App* at = &command; at != nullptr; at = at->get_parent())
+    for (const CLI::Option* option : at->get_options())
+      for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  return names;
+}
+
+// "--treshold: unknown option of tautline search, did you mean --threshold"; empty where no word of
+// the line is an unknown option.
+std::string unknown_option(const CLI::App& app, const CLI::App& at) {
+  for (const std::string& word : app.remaining(true)) {
+    if (word.size() < 2 || word[0] != '-' || word.find_first_of("0123456789.") == 1) continue;
+    const std::string name = word.substr(0, word.find('='));
+    const std::string nearest = nearest_name(name, options_of(at));
+    return fmt::format("{}: unknown option of {}{}", name, full_name(at),
+                       nearest.empty() ? "" : ", did you mean " + nearest);
+  }
+  return {};
+}
+
+CLI::Validator number_check(std::string words, std::function<bool(double)> holds, bool whole) {
+  CLI::Validator check(
+      [words, holds = std::move(holds), whole](std::string& text) -> std::string {
+        double value = 0;
+        const char* end = text.data() + text.size();
+        const auto read = std::from_chars(text.data(), end, value);
+        const bool good = read.ec == std::errc() && read.ptr == end && holds(value) &&
+                          (!whole || value == std::floor(value));
+        return good ? std::string() : text + ", expected " + words;
+      },
+      "");
+  check.name("");
+  return check;
 }
 
 // Commands that the help shows.
@@ -61,6 +103,9 @@ std::string nearest_name(std::string_view word, const std::vector<std::string>& 
 std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& at = chosen(app);
   const std::string here = full_name(at);
+  if (at.get_parent() != nullptr)
+    if (const std::string unknown = unknown_option(app, at); !unknown.empty())
+      return fmt::format("{}; {} --help lists the options", unknown, here);
   if (error.get_name() != "RequiredError" || at.get_require_subcommand_min() == 0)
     return fmt::format("{}; {} --help lists the options", error.what(), here);
   const std::string advice = fmt::format("{} --help lists the commands", here);
@@ -72,6 +117,32 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
   const std::string nearest = nearest_name(word, commands_of(at));
   return fmt::format("{}: unknown command of {}{}; {}", word, here,
                      nearest.empty() ? "" : fmt::format(", perhaps {}", nearest), advice);
+}
+
+CLI::Validator whole_number(std::uint64_t low, std::uint64_t high) {
+  const auto least = static_cast<double>(low), most = static_cast<double>(high);
+  return number_check(
+      high == std::numeric_limits<std::uint64_t>::max()
+          ? fmt::format("a whole number of {} or more", low)
+          : fmt::format("a whole number from {} to {}", low, high),
+      [=](double value) { return value >= least && value <= most; }, true);
+}
+
+CLI::Validator number_from(double low) {
+  return number_check(
+      fmt::format("a number of {} or more", low),
+      [low](double value) { return value >= low && std::isfinite(value); }, false);
+}
+
+CLI::Validator number_above(double low) {
+  return number_check(
+      fmt::format("a number above {}", low),
+      [low](double value) { return value > low && std::isfinite(value); }, false);
+}
+
+bool asks_for_json(int argc, char** argv) {
+  return std::find(argv + 1, argv + std::max(argc, 1), std::string_view("--json")) !=
+         argv + std::max(argc, 1);
 }
 
 std::vector<std::string> with_help_as_option(int argc, char** argv) {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,5 +26,15 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error);
 
 /// `tautline help search` as `tautline search --help`; other command lines as they are.
 std::vector<std::string> with_help_as_option(int argc, char** argv);
+
+/// No limit of whole_number.
+inline constexpr std::uint64_t kAnyWhole = std::numeric_limits<std::uint64_t>::max();
+/// Checks of the command's own options, in the words of those that are made from fields.
+CLI::Validator whole_number(std::uint64_t low, std::uint64_t high);
+CLI::Validator number_from(double low);
+CLI::Validator number_above(double low);
+
+/// --json among the words of a line, which may not have been understood.
+bool asks_for_json(int argc, char** argv);
 
 }  // namespace tautline::cli

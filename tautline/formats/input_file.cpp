@@ -20,12 +20,25 @@ namespace {
 // Shorter pieces are read in less time than it takes to hand them to another thread.
 constexpr std::size_t kPiece = std::size_t{2} << 20;
 
+// What looks like a file that is missing may be no name of a file at all.
+[[noreturn]] void refuse_to_open(const std::string& path, int code) {
+  if (code == ENOENT && path == "-")
+    throw core::Error(core::ErrorKind::io, path, "standard input", "the name of a file",
+                      "autocorrelate alone reads from -: live counts or time tags");
+  if (code == ENOENT && path.find("://") != std::string::npos)
+    throw core::Error(core::ErrorKind::io, path, "a network address", "the name of a file",
+                      "record the stream first; autocorrelate - reads live counts from a pipe");
+  throw system_error(
+      path, "cannot be opened", code,
+      code == ENOENT || code == ENOTDIR ? "check the name" : "check the permissions");
+}
+
 }  // namespace
 
 InputFile::InputFile(std::string path) : path_(std::move(path)) {
   // Without O_NONBLOCK, opening a named pipe would wait for a writer; files are not affected.
   descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor_ < 0) throw system_error(path_, "cannot be opened", errno);
+  if (descriptor_ < 0) refuse_to_open(path_, errno);
   struct stat status {};
   const bool known = ::fstat(descriptor_, &status) == 0;
   const int code = errno;

@@ -13,6 +13,7 @@
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/npy/npy.h"
 #include "tautline/formats/psrfits/psrfits.h"
+#include "tautline/formats/seeming_kind.h"
 
 namespace tautline::formats {
 
@@ -69,9 +70,7 @@ std::unique_ptr<FilterbankReader> open_one(const std::string& path,
                       "a filterbank or a series; arrays of trials are written, not read",
                       "write .dat or .tim (-o FOLDER of dedisperse), or search the filterbank");
   require_inf(path);
-  throw format_error(path, "kind of file, told by its first bytes and its name",
-                     head.empty() ? "an empty file" : "unknown", readable(),
-                     "check that the file was written completely");
+  throw other_kind(path, readable(), "check that the file was written completely");
 }
 
 }  // namespace

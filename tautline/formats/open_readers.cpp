@@ -10,6 +10,7 @@
 #include "tautline/formats/file_formats.h"
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/photon_reader.h"
+#include "tautline/formats/seeming_kind.h"
 #include "tautline/formats/spc/spc.h"
 #include "tautline/formats/voltage_reader.h"
 
@@ -37,10 +38,8 @@ std::unique_ptr<VoltageReader> open_voltages(const std::string& path,
   const std::vector<std::byte> head = InputFile(path).head(kVoltageHeadBytes);
   if (const FileFormat* format = find_format(&FileFormat::voltages, head, path))
     return format->voltages(path, options);
-  throw format_error(path, "kind of file, told by its first bytes and its name",
-                     head.empty() ? "an empty file" : "unknown",
-                     names_and_endings_of(formats_with(&FileFormat::voltages)) + " voltages",
-                     "give the file the ending of its format");
+  throw other_kind(path, names_and_endings_of(formats_with(&FileFormat::voltages)) + " voltages",
+                   "give the file the ending of its format");
 }
 
 std::vector<DetectorCount> count_detectors(PhotonReader& reader) {

@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "tautline/formats/file_formats.h"
+#include "tautline/formats/text.h"
 
 namespace tautline::formats {
 
@@ -41,7 +42,75 @@ std::string kind_of_folder(const std::string& path) {
                                                                : "a folder";
 }
 
+std::string first_bytes_of(const std::string& path) {
+  std::error_code ignored;
+  std::string bytes;
+  if (!std::filesystem::is_regular_file(path, ignored)) return bytes;
+  std::ifstream file(path, std::ios::binary);
+  bytes.resize(kHeadBytes);
+  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  bytes.resize(static_cast<std::size_t>(file.gcount()));
+  return bytes;
+}
+
+bool has_ending(const FileFormat& format, const std::string& path) {
+  const std::string lower_case = lower(path);
+  return std::any_of(format.endings.begin(), format.endings.end(), [&](const std::string& ending) {
+    return lower_case.ends_with(lower(ending));
+  });
+}
+
+// Text of any kind may be called .csv or .asc.
+bool tells_by_name(const FileFormat& format) {
+  return format.recognise != nullptr || format.name == "HDF5";
+}
+
+// By the bytes where they prove a format; by the name where they prove nothing, or several formats
+// have them (HDF5).
+const FileFormat* format_of(const std::string& path) {
+  const std::string bytes = first_bytes_of(path);
+  if (bytes.empty()) return nullptr;
+  const FileFormat *by_bytes = nullptr, *by_name = nullptr;
+  for (const FileFormat& format : file_formats()) {
+    if (by_bytes == nullptr && !format.kind.empty() &&
+        format.is(std::as_bytes(std::span(bytes)), ""))
+      by_bytes = &format;
+    if (by_name == nullptr && tells_by_name(format) && has_ending(format, path)) by_name = &format;
+  }
+  if (by_bytes == nullptr) return by_name;
+  return by_bytes->kind == "HDF5" && by_name != nullptr ? by_name : by_bytes;
+}
+
 }  // namespace
+
+std::string commands_for(const std::string& path) {
+  const FileFormat* format = format_of(path);
+  if (format == nullptr) return {};
+  const std::string name = " (" + format->name + ")";
+  if (format->voltages != nullptr && format->counts != nullptr)
+    return "this is an array" + name +
+           ": correlate and channelize read voltages, autocorrelate reads counts";
+  if (format->voltages != nullptr)
+    return "this is voltage data" + name + ": correlate and channelize read it";
+  if (format->filterbank != nullptr)
+    return "this is a filterbank" + name + ": search and dedisperse read it";
+  if (format->series != nullptr) return "this is a dedispersed series" + name + ": search reads it";
+  if (format->photons != nullptr) return "this is photon data" + name + ": autocorrelate reads it";
+  if (format->counts != nullptr)
+    return "this may be photon counts" + name + ": autocorrelate reads it";
+  if (format->read_curves != nullptr)
+    return "these are correlation curves" + name + ": fit, compare and inspect read them";
+  if (format->visibilities != nullptr)
+    return "these are visibilities" + name + ": report, compare and inspect read them";
+  return {};
+}
+
+core::Error other_kind(const std::string& path, const std::string& expected,
+                       const std::string& advice) {
+  const std::string kind = seeming_kind(path), commands = commands_for(path);
+  return {core::ErrorKind::format, path + ": kind of file", kind.empty() ? "unknown" : kind,
+          expected, commands.empty() ? advice : commands};
+}
 
 std::string seeming_kind(const std::string& path) {
   std::error_code ignored;

@@ -3,11 +3,22 @@
 
 #include <string>
 
+#include "tautline/core/error.h"
+
 namespace tautline::formats {
 
 /// "DADA voltages", "text", "a Measurement Set (a folder)" ...: told by the first bytes (by what a
 /// folder holds), and by nothing else, so that it may be wrong. Empty when nothing is recognised or
 /// the file cannot be read. Throws nothing.
 std::string seeming_kind(const std::string& path);
+
+/// What the file holds and which commands read it, told by the table of formats: "this is photon data
+/// (PT3): autocorrelate reads it". Empty when nothing is recognised. Throws nothing.
+std::string commands_for(const std::string& path);
+
+/// An Error(format) about a file that is not of the formats `expected`: what it seems to be, and
+/// which commands read it, or else `advice`.
+core::Error other_kind(const std::string& path, const std::string& expected,
+                       const std::string& advice);
 
 }  // namespace tautline::formats

@@ -4,10 +4,13 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <fstream>
 #include <sstream>
 #include <utility>
+
+#include "tautline/formats/input_file.h"
 
 namespace tautline::formats {
 
@@ -72,8 +75,10 @@ TomlTable::TomlTable(std::shared_ptr<const Document> document, const void* table
 TomlTable TomlTable::read(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
-  if (!file || !(text << file.rdbuf() || file.peek() == EOF) || file.bad())
-    throw core::Error(core::ErrorKind::io, path, "cannot be read", "a TOML file");
+  if (!file) throw system_error(path, "cannot be opened", errno, "check the name");
+  if (!(text << file.rdbuf() || file.peek() == EOF) || file.bad())
+    throw core::Error(core::ErrorKind::io, path, "cannot be read", "a TOML file",
+                      "folders and devices are none");
   return parse(text.str(), path);
 }
 

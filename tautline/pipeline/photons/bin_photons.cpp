@@ -76,9 +76,10 @@ PhotonBinner::PhotonBinner(std::unique_ptr<formats::PhotonReader> reader,
     gate_high_ = gate_edge(d, config.gate->high_s);
     if (gate_low_ >= gate_high_)
       throw Error(ErrorKind::config, "gate",
-                  seconds(config.gate->low_s) + " to " + seconds(config.gate->high_s),
-                  "a lower end before the upper one, microtimes of " + seconds(d.microtime_unit_s) +
-                      " between");
+                  seconds(config.gate->low_s) + " to " + seconds(config.gate->high_s) +
+                      ", which holds no microtime",
+                  "a range that does: they are multiples of " + seconds(d.microtime_unit_s) +
+                      " below the " + seconds(d.time_unit_s) + " between two pulses");
   }
   if (detectors_.empty())
     for (const formats::DetectorCount& found : formats::count_detectors(*reader_))

@@ -18,6 +18,7 @@
 #include "tautline/pipeline/search/gapless_reader.h"
 #include "tautline/pipeline/search/left_out_channels.h"
 #include "tautline/pipeline/search/trial_sink_node.h"
+#include "tautline/stages/dedisperse/plan/spacing.h"
 
 namespace tautline::pipeline {
 
@@ -113,6 +114,7 @@ class Dedispersion {
   formats::FilterbankDescription description_;  // of the range
   double rate_hz_ = 0;
   DmPlan trials_;
+  std::string trials_text_;
   std::vector<std::shared_ptr<const Plan>> plans_;  // [segment]
   std::vector<std::uint64_t> written_;              // [segment]
   DedisperseSummary summary_;
@@ -141,8 +143,13 @@ void Dedispersion::plan() {
                       "filterbanks", "tautline search reads such a series as it is");
   require_trials(config_.dms);
   stages::dedisperse::Config stage = stage_config(config_, description_, left_out_.all);
-  trials_ = make_dm_plan(config_.dms,
-                         {description_.channel_mhz, description_.tsamp_s, config_.dm_constant});
+  const stages::dedisperse::Band band{description_.channel_mhz, description_.tsamp_s,
+                                      config_.dm_constant};
+  require_delays(config_.dms, band, static_cast<double>(range_.count) / rate_hz_);
+  trials_ = make_dm_plan(config_.dms, share_loss(config_, config_.dms).spacing, band);
+  summary_.spacing_loss =
+      stages::dedisperse::spacing_loss(band, trials_.dms(), config_.dms.pulse_width_s);
+  trials_text_ = describe_trials(config_.dms, trials_, band, summary_.spacing_loss);
   // The overlap is moved now and then, the less often the longer the blocks.
   const std::size_t enough =
       device_->compiles() || trials_.trials() > kFewTrials
@@ -188,7 +195,7 @@ std::string Dedispersion::expect() {
   double seconds = 0;
   for (const auto& made : plans_) seconds += seconds_per_sample(*made, device_, range_.count);
   summary_.expected_s = seconds * static_cast<double>(range_.count);
-  return stages::dedisperse::describe(plans_) + "\nexpected: " +
+  return trials_text_ + "\n" + stages::dedisperse::describe(plans_) + "\nexpected: " +
          describe_expected("dedispersion", seconds * rate_hz_,
                            static_cast<double>(range_.count) / rate_hz_);
 }

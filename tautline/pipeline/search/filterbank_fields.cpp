@@ -1,4 +1,6 @@
 // The fields of the runs over filterbanks.
+#include <fmt/format.h>
+
 #include "tautline/pipeline/range_fields.h"
 #include "tautline/pipeline/search/dedisperse_filterbank.h"
 #include "tautline/pipeline/search/filterbank_run.h"
@@ -74,8 +76,8 @@ core::FieldText<double> dm_constant_text() {
   return form;
 }
 
-core::Limit zero_or_above_one() {
-  return {"0 (never) or more than 1",
+core::Limit zero_or_above_one(const char* zero) {
+  return {fmt::format("0 ({}) or more than 1", zero),
           [](double value) { return value == 0 || (value > 1 && value < 1e300); }};
 }
 
@@ -92,13 +94,15 @@ void add_dedispersion_fields(core::Fields<C>& to) {
             .help = "of dispersion (presto: 1/2.41e-4)",
             .form = "NUMBER|presto"},
            &C::dm_constant, dm_constant_text())
-      .add({.name = "method",
-            .help = "exact, shared (exact sums, fewer adds), subband (loses up to `max_loss`, "
-                    "1 % if not given) or auto: exact or shared; with `max_loss` subband where "
-                    "it saves a fifth"},
-           &C::method, stages::dedisperse::method_text())
+      .add(
+          {.name = "method",
+           .help = "exact, shared (exact sums, fewer adds), subband (loses its half of `max_loss`, "
+                   "1 % if not given) or auto: exact or shared; with `max_loss` subband where "
+                   "it saves a fifth"},
+          &C::method, stages::dedisperse::method_text())
       .add({.name = "max_loss",
-            .help = "of S/N that sub-bands may cost; not given or 0: auto sums exactly",
+            .help = "of S/N that trial spacing (LO:HI) and sub-bands may cost together; of given "
+                    "trials, sub-bands alone; not given or 0: 2 % by spacing, auto sums exactly",
             .in_option = {"%", 100, "0 to 50"}},
            &C::max_loss, core::between(0, 0.5))
       .add({.name = "zero_dm",
@@ -161,19 +165,23 @@ const core::Fields<DmChoice>& fields(const DmChoice&) {
   using C = DmChoice;
   static const auto all =
       core::Fields<C>()
-          .add_text({.name = "range",
-                     .unit = "pc cm^-3",
-                     .help = "trials: LO:HI:STEP with HI among them, LO:HI by `tolerance`, or one",
-                     .option = "dms",
-                     .form = "LO:HI:STEP"},
-                    trials_text, set_trials)
+          .add_text(
+              {.name = "range",
+               .unit = "pc cm^-3",
+               .help = "trials: LO:HI:STEP with HI among them, LO:HI in steps that lose at most "
+                       "`max_loss`, or one",
+               .option = "dms",
+               .form = "LO:HI:STEP"},
+              trials_text, set_trials)
           .add({.name = "tolerance",
-                .help = "LO:HI: how many times wider a pulse may get between trials",
+                .help = "LO:HI in Levin's steps, as dedisp and heimdall have them: how many times "
+                        "wider a pulse may get between trials",
                 .option = "dm-tolerance"},
-               &C::tolerance, core::above(1))
+               &C::tolerance, zero_or_above_one("steps by loss"))
           .add({.name = "pulse_width_s",
                 .unit = "s",
-                .help = "of the pulse that tolerances are about",
+                .help = "of the narrowest pulse that trials are for; 0: one sample, or 40 us for "
+                        "tolerances",
                 .in_option = {"us", 1e6, "microseconds, 0 or more"}},
                &C::pulse_width_s, core::at_least(0))
           .add({.name = "list",
@@ -184,7 +192,7 @@ const core::Fields<DmChoice>& fields(const DmChoice&) {
           .add({.name = "downsample_tolerance",
                 .help = "add neighbouring samples where that widens a smeared pulse at most so "
                         "many times (1.15)"},
-               &C::downsample_tolerance, zero_or_above_one());
+               &C::downsample_tolerance, zero_or_above_one("never"));
   return all;
 }
 

@@ -2,9 +2,25 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
+
+#include "tautline/core/dispersion.h"
 #include "tautline/core/error.h"
+#include "tautline/stages/dedisperse/plan/spacing.h"
 
 namespace tautline::pipeline {
+
+namespace {
+
+constexpr double kDefaultLoss = 0.02;
+constexpr double kPulseOfTolerances = 40e-6;  // dedisp's
+
+double pulse_of_tolerances(const DmChoice& choice) {
+  return choice.pulse_width_s > 0 ? choice.pulse_width_s : kPulseOfTolerances;
+}
+
+}  // namespace
 
 void require_trials(const DmChoice& choice) {
   if (!choice.given())
@@ -13,10 +29,23 @@ void require_trials(const DmChoice& choice) {
 }
 
 void refuse_delay(double dm, double delay_s, double data_s) {
+  // Two digits below what would be delayed by all of the data.
+  const double allowed = dm * data_s / delay_s;
+  const double digit = std::pow(10, std::floor(std::log10(std::max(allowed, 1e-6))) - 2);
   throw core::Error(core::ErrorKind::config, "dms.range",
-                    fmt::format("{} delays the lowest channel by {:.6f} s", dm, delay_s),
-                    "less than the " + std::to_string(data_s) + " s of data",
-                    "lower the highest DM");
+                    fmt::format("DM {:.10g} delays the lowest channel by {:.6g} s", dm, delay_s),
+                    fmt::format("less than the {:.6g} s of data", data_s),
+                    fmt::format("the highest DM may be {:.10g}",
+                                std::max(0.0, std::ceil(allowed / digit) - 1) * digit));
+}
+
+void require_delays(const DmChoice& choice, const stages::dedisperse::Band& band, double data_s) {
+  const auto [low, high] =
+      std::minmax_element(band.frequencies_mhz.begin(), band.frequencies_mhz.end());
+  const double dm = choice.list.empty() ? choice.high.value_or(0) : choice.list.back();
+  if (band.frequencies_mhz.empty() || !(dm >= 0)) return;  // refused elsewhere
+  const double delay_s = core::dispersion_delay_s(dm, *low, *high, band.dm_constant);
+  if (delay_s > 0 && delay_s >= data_s) refuse_delay(dm, delay_s, data_s);
 }
 
 void require_samples(const std::vector<std::shared_ptr<const stages::dedisperse::Plan>>& plans,
@@ -29,15 +58,47 @@ void require_samples(const std::vector<std::shared_ptr<const stages::dedisperse:
   }
 }
 
-stages::dedisperse::DmPlan make_dm_plan(const DmChoice& choice,
+LossShares share_loss(const FilterbankRunConfig& config, const DmChoice& choice) {
+  if (!choice.by_loss()) return {0, config.max_loss};
+  using stages::dedisperse::Method;
+  const double both = config.max_loss > 0 ? config.max_loss : kDefaultLoss;
+  const bool subbands = config.method == Method::subband ||
+                        (config.method == Method::automatic && config.max_loss > 0);
+  return subbands ? LossShares{both / 2, both / 2} : LossShares{both, 0};
+}
+
+stages::dedisperse::DmPlan make_dm_plan(const DmChoice& choice, double spacing_loss,
                                         const stages::dedisperse::Band& band) {
+  namespace dedisperse = stages::dedisperse;
   std::vector<double> dms = choice.list;
-  if (dms.empty())
-    dms = choice.step > 0
-              ? stages::dedisperse::linear_dms(choice.low, *choice.high, choice.step)
-              : stages::dedisperse::tolerance_dms(band, choice.low, *choice.high,
-                                                  choice.pulse_width_s, choice.tolerance);
-  return stages::dedisperse::segment(band, dms, choice.pulse_width_s, choice.downsample_tolerance);
+  if (dms.empty() && choice.step > 0)
+    dms = dedisperse::linear_dms(choice.low, *choice.high, choice.step);
+  else if (dms.empty() && choice.by_loss())
+    dms =
+        dedisperse::spaced_dms(band, choice.low, *choice.high, choice.pulse_width_s, spacing_loss);
+  else if (dms.empty())
+    dms = dedisperse::tolerance_dms(band, choice.low, *choice.high, pulse_of_tolerances(choice),
+                                    choice.tolerance);
+  return dedisperse::segment(band, dms, pulse_of_tolerances(choice), choice.downsample_tolerance);
+}
+
+std::string describe_trials(const DmChoice& choice, const stages::dedisperse::DmPlan& trials,
+                            const stages::dedisperse::Band& band, double spacing_loss) {
+  const std::vector<double> dms = trials.dms();
+  if (dms.size() < 2) return fmt::format("1 trial, DM {:.10g}", dms.empty() ? 0 : dms.front());
+  double least = dms[1] - dms[0], most = least;
+  for (std::size_t k = 1; k + 1 < dms.size(); ++k) {
+    least = std::min(least, dms[k + 1] - dms[k]);
+    most = std::max(most, dms[k + 1] - dms[k]);
+  }
+  const double pulse_s = choice.pulse_width_s > 0 ? choice.pulse_width_s : band.sample_time_s;
+  return fmt::format(
+      "{} trials, DM {:.10g} to {:.10g} in steps of {:.4g}{}: a pulse of {:.6g} ms half-way "
+      "between "
+      "two loses at most {:.2g} % of its S/N",
+      dms.size(), dms.front(), dms.back(), least,
+      most > 1.001 * least ? fmt::format(" to {:.4g}", most) : "", 1000 * pulse_s,
+      100 * spacing_loss);
 }
 
 stages::dedisperse::Config stage_config(const FilterbankRunConfig& config,
@@ -64,7 +125,7 @@ stages::dedisperse::Config stage_config(const FilterbankRunConfig& config,
   }
   stage.dm_constant = config.dm_constant;
   stage.method = config.method;
-  stage.max_loss = config.max_loss;
+  stage.max_loss = share_loss(config, config.dms).subbands;
   stage.zero_dm = config.zero_dm;
   stage.measure_channels = config.bandpass;
   stage.ignored_channels = left_out;

@@ -21,14 +21,16 @@ namespace tautline::pipeline {
 struct DmChoice {
   std::vector<double> list;  ///< when given, the rest is not used
   double low = 0;
-  std::optional<double> high;       ///< nothing: nobody said which
-  double step = 0;                  ///< linear; 0: by tolerance
-  double tolerance = 1.25;          ///< more than 1
-  double pulse_width_s = 40e-6;     ///< that tolerances are about
+  std::optional<double> high;  ///< nothing: nobody said which
+  double step = 0;             ///< linear; 0: by tolerance or by loss
+  double tolerance = 0;        ///< more than 1: Levin's steps; 0: by loss
+  double pulse_width_s = 0;    ///< of the narrowest pulse; 0: one sample, or 40 us for tolerances
   double downsample_tolerance = 0;  ///< more than 1: add neighbouring samples where smearing allows
 
   /// Somebody said which.
   bool given() const { return !list.empty() || high; }
+  /// The steps follow from the S/N that may be lost.
+  bool by_loss() const { return list.empty() && high && step == 0 && tolerance == 0; }
 };
 const core::Fields<DmChoice>& fields(const DmChoice&);
 
@@ -39,7 +41,7 @@ struct FilterbankRunConfig {
   DmChoice dms;
   double dm_constant = core::kDispersionConstant;
   stages::dedisperse::Method method = stages::dedisperse::Method::automatic;
-  double max_loss = 0;                        ///< of S/N that sub-bands may cost; 0: none asked for
+  double max_loss = 0;  ///< of S/N that spacing (by loss) and sub-bands may cost; 0: none given
   std::vector<std::size_t> ignored_channels;  ///< in the file's order, from 0
   std::string mask;                           ///< rfifind's; empty: none
   bool zero_dm = false;
@@ -72,7 +74,8 @@ struct FilterbankRunSummary {
   double elapsed_s = 0, stream_s = 0;
   double expected_s = 0;  ///< that the run was expected to take, reading and cleaning aside
   double f_ref_mhz = 0;
-  double loss = 0;  ///< of S/N, the worst trial's, by sub-bands
+  double loss = 0;          ///< of S/N, the worst trial's, by sub-bands
+  double spacing_loss = 0;  ///< of S/N, half-way between two trials, beside that
   std::string backend;
   std::vector<std::string> methods;  ///< of each segment, for people
   Bandpass bandpass;                 ///< empty unless asked for
@@ -84,7 +87,8 @@ struct FilterbankRunSummary {
 /// Throws Error(config) naming dms.range when nobody said which trials.
 void require_trials(const DmChoice& choice);
 
-/// Throws Error(config): the highest trial's delay is as long as the data or longer.
+/// Throws Error(config): the highest trial's delay is as long as the data or longer. Says which DM
+/// the data allow.
 [[noreturn]] void refuse_delay(double dm, double delay_s, double data_s);
 
 /// Throws Error(config) for a plan whose largest delay is as long as the data or longer: it gives
@@ -92,9 +96,25 @@ void require_trials(const DmChoice& choice);
 void require_samples(const std::vector<std::shared_ptr<const stages::dedisperse::Plan>>& plans,
                      std::uint64_t samples, double rate_hz);
 
+/// What of the S/N the spacing of trials and sub-bands may each cost.
+struct LossShares {
+  double spacing = 0;   ///< 0: the trials are given
+  double subbands = 0;  ///< dedisperse::Config::max_loss
+};
+/// max_loss, or 2 % where none is given, is for both together: all of it for the spacing where sums
+/// are exact, half each where sub-bands may run. Of given trials it is for sub-bands alone.
+LossShares share_loss(const FilterbankRunConfig& config, const DmChoice& choice);
+
 /// The trials for a band. Throws Error(config).
-stages::dedisperse::DmPlan make_dm_plan(const DmChoice& choice,
+stages::dedisperse::DmPlan make_dm_plan(const DmChoice& choice, double spacing_loss,
                                         const stages::dedisperse::Band& band);
+
+/// Throws Error(config): no trial may be delayed as long as the data, and says which DM may.
+void require_delays(const DmChoice& choice, const stages::dedisperse::Band& band, double data_s);
+
+/// How many trials, their steps, and what a pulse between them loses, for people.
+std::string describe_trials(const DmChoice& choice, const stages::dedisperse::DmPlan& trials,
+                            const stages::dedisperse::Band& band, double spacing_loss);
 
 /// The stage's Config for what a reader delivers less the channels left out, without trials.
 stages::dedisperse::Config stage_config(const FilterbankRunConfig& config,

@@ -82,8 +82,8 @@ std::unique_ptr<engine::Node> make_dedispersion(const DedisperseStage& config,
         require_whole(stream, "inputs");
         auto stage = stage_config(config, band, stream.left_out.front());
         stage.max_samples = block_samples;
-        const auto trials =
-            make_dm_plan(config.dms, {band.channel_mhz, band.tsamp_s, config.dm_constant});
+        const auto trials = make_dm_plan(config.dms, share_loss(config, config.dms).spacing,
+                                         {band.channel_mhz, band.tsamp_s, config.dm_constant});
         Plans plans = stages::dedisperse::make_plans(stage, trials, device, 0);
         require_samples(plans, stream.parts.front().placed.range.count, band.rate_hz.value());
         return plans;

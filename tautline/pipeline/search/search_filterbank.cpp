@@ -77,6 +77,7 @@ class Search {
                                                std::move(left_out), device_);
     const auto& passes = plan_->passes();
     s.trials = plan_->trials().trials();
+    s.spacing_loss = plan_->spacing_loss();
     s.channels = description_.channels;
     s.passes = passes.size();
     s.f_ref_mhz = description_.highest_mhz();
@@ -110,7 +111,7 @@ class Search {
 
   // The plan for people.
   std::string text() const {
-    std::string lines;
+    std::string lines = plan_->trials_text() + "\n";
     for (const PassPlan& pass : plan_->passes()) lines += pass.text + "\n";
     const SearchPart& part = plan_->first_part();
     const double sample_s = part.detect->config().sample_time_s;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "tautline/core/error.h"
+#include "tautline/stages/dedisperse/plan/spacing.h"
 
 namespace tautline::pipeline {
 
@@ -50,18 +51,24 @@ SearchPlan::SearchPlan(const SearchConfig& config, formats::FilterbankDescriptio
 }
 
 void SearchPlan::choose_trials(const SearchConfig& config) {
-  DmChoice choice = config.dms;
+  choice_ = config.dms;
   if (description_.time_series) {
     // Any other trial would be the same samples under a wrong DM.
-    if (choice.given())
+    if (choice_.given())
       throw core::Error(core::ErrorKind::config, "dms.range",
                         "given for " + name_of_input(config) + ", which is dedispersed already",
                         "trials for filterbanks only", "leave `dms.range` and `dms.list` out");
-    choice.list = {dm_of_series(config, description_)};
+    choice_.list = {dm_of_series(config, description_)};
   }
-  require_trials(choice);
-  trials_ =
-      make_dm_plan(choice, {description_.channel_mhz, description_.tsamp_s, config.dm_constant});
+  require_trials(choice_);
+  const stages::dedisperse::Band band{description_.channel_mhz, description_.tsamp_s,
+                                      config.dm_constant};
+  std::uint64_t longest = 0;
+  for (const FilterbankPart& part : parts_) longest = std::max(longest, part.placed.range.count);
+  require_delays(choice_, band, static_cast<double>(longest) / description_.rate_hz.value());
+  trials_ = make_dm_plan(choice_, share_loss(config, choice_).spacing, band);
+  spacing_loss_ = stages::dedisperse::spacing_loss(band, trials_.dms(), choice_.pulse_width_s);
+  trials_text_ = describe_trials(choice_, trials_, band, spacing_loss_);
 }
 
 PassRequest SearchPlan::request_of(std::size_t part) const {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "tautline/device/device.h"
@@ -22,6 +23,10 @@ class SearchPlan {
              std::shared_ptr<const device::Device> device, std::size_t most_block_samples = 0);
 
   const stages::dedisperse::DmPlan& trials() const { return trials_; }
+  /// S/N that a pulse half-way between two trials loses at most.
+  double spacing_loss() const { return spacing_loss_; }
+  /// describe_trials.
+  const std::string& trials_text() const { return trials_text_; }
   const stages::detect::Links& links() const { return request_.detect.links; }
   /// Over the longest part; the first beam's, if channels are left out differently.
   const std::vector<PassPlan>& passes() const { return passes_; }
@@ -44,7 +49,10 @@ class SearchPlan {
   std::vector<FilterbankPart> parts_;
   std::vector<std::vector<std::size_t>> left_out_;  // [beam]
   std::shared_ptr<const device::Device> device_;
+  DmChoice choice_;
   stages::dedisperse::DmPlan trials_;
+  double spacing_loss_ = 0;
+  std::string trials_text_;
   PassRequest request_;           // for the longest part
   std::vector<PassPlan> passes_;  // for it
 };

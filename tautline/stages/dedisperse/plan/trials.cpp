@@ -17,20 +17,14 @@ namespace {
 constexpr std::size_t kMostTrials = 1 << 20;
 
 [[noreturn]] void refuse(const std::string& field, double value, const std::string& limit) {
-  throw core::Error(core::ErrorKind::config, "dedisperse " + field, fmt::format("{:.10g}", value),
-                    limit);
-}
-
-void require_range(double low, double high) {
-  if (!(low >= 0) || !std::isfinite(low)) refuse("lowest DM", low, "0 or more");
-  if (!(high >= low) || !std::isfinite(high)) refuse("highest DM", high, "the lowest DM or more");
+  throw core::Error(core::ErrorKind::config, field, fmt::format("{:.10g}", value), limit);
 }
 
 // Lowest and highest frequency, and the distance between channels; 0 where there is one.
 struct Edges {
   explicit Edges(const Band& band) {
     const auto& all = band.frequencies_mhz;
-    if (all.empty()) refuse("frequencies_mhz", 0, "at least one channel");
+    if (all.empty()) refuse("dedisperse frequencies_mhz", 0, "at least one channel");
     const auto [least, most] = std::minmax_element(all.begin(), all.end());
     low_mhz = *least, high_mhz = *most;
     if (all.size() > 1) step_mhz = (high_mhz - low_mhz) / static_cast<double>(all.size() - 1);
@@ -40,7 +34,7 @@ struct Edges {
 
 void require_band(const Band& band) {
   if (!(band.sample_time_s > 0) || !std::isfinite(band.sample_time_s))
-    refuse("sample_time_s", band.sample_time_s, "a finite number above 0");
+    refuse("dedisperse sample_time_s", band.sample_time_s, "a finite number above 0");
 }
 
 }  // namespace
@@ -58,12 +52,18 @@ std::vector<double> DmPlan::dms() const {
   return all;
 }
 
+void require_range(double low, double high) {
+  if (!(low >= 0) || !std::isfinite(low)) refuse("dms.range", low, "a lowest DM of 0 or more");
+  if (!(high >= low) || !std::isfinite(high))
+    refuse("dms.range", high, fmt::format("a highest DM of {:.10g} or more", low));
+}
+
 std::vector<double> linear_dms(double low, double high, double step) {
   require_range(low, high);
-  if (!(step > 0) || !std::isfinite(step)) refuse("DM step", step, "a finite number above 0");
+  if (!(step > 0) || !std::isfinite(step)) refuse("dms.range", step, "a finite step above 0");
   const double steps = std::floor((high - low) / step + 1e-6);
   if (!(steps < static_cast<double>(kMostTrials)))
-    refuse("DM step", step, "one that gives at most 1048576 trials");
+    refuse("dms.range", step, "a step that gives at most 1048576 trials");
   std::vector<double> dms;
   for (double k = 0; k <= steps; ++k) dms.push_back(std::min(low + k * step, high));
   return dms;
@@ -74,9 +74,9 @@ std::vector<double> tolerance_dms(const Band& band, double low, double high, dou
   require_band(band);
   require_range(low, high);
   if (!(tolerance > 1) || !std::isfinite(tolerance))
-    refuse("DM tolerance", tolerance, "more than 1");
+    refuse("dms.tolerance", tolerance, "more than 1");
   if (!(pulse_width_s >= 0) || !std::isfinite(pulse_width_s))
-    refuse("pulse_width_s", pulse_width_s, "0 or more");
+    refuse("dms.pulse_width_s", pulse_width_s, "0 or more");
   const std::size_t channels = band.frequencies_mhz.size();
   if (channels < 2) {
     // One channel hears nothing of dispersion.
@@ -85,7 +85,8 @@ std::vector<double> tolerance_dms(const Band& band, double low, double high, dou
   // Frequencies in GHz and MHz, times in microseconds, as Levin's formula has them.
   const Edges edges(band);
   const double step_mhz = edges.step_mhz;
-  if (step_mhz == 0) refuse("frequencies_mhz", edges.high_mhz, "channels of different frequencies");
+  if (step_mhz == 0)
+    refuse("dedisperse frequencies_mhz", edges.high_mhz, "channels of different frequencies");
   // The middle of an even number of channels.
   const double middle_ghz =
       (edges.high_mhz - (static_cast<double>(channels / 2) - 0.5) * step_mhz) / 1000;
@@ -101,7 +102,7 @@ std::vector<double> tolerance_dms(const Band& band, double low, double high, dou
     const double k = c + tolerance2 * a2 * dm * dm;
     dms.push_back((b2 * dm + std::sqrt(-a2 * b2 * dm * dm + (a2 + b2) * k)) / (a2 + b2));
     if (dms.size() > kMostTrials || !(dms.back() > dm))
-      refuse("DM tolerance", tolerance, "one that gives at most 1048576 trials");
+      refuse("dms.tolerance", tolerance, "one that gives at most 1048576 trials");
   }
   return dms;
 }
@@ -147,7 +148,7 @@ DmPlan segment(const Band& band, const std::vector<double>& dms, double pulse_wi
     return std::sqrt(pulse_width_s * pulse_width_s + smear * smear + sample * sample);
   };
   for (std::size_t i = 0; i < dms.size(); ++i) {
-    if (i > 0 && !(dms[i] > dms[i - 1])) refuse("dms", dms[i], "trials in rising order");
+    if (i > 0 && !(dms[i] > dms[i - 1])) refuse("dms.list", dms[i], "trials in rising order");
     while (tolerance > 1 && 2 * downsample <= most &&
            width(dms[i], 2 * downsample) <= tolerance * width(dms[i], 1))
       downsample *= 2;

@@ -31,6 +31,9 @@ struct DmPlan {
   std::vector<double> dms() const;
 };
 
+/// Throws Error(config) unless 0 <= low <= high, both finite.
+void require_range(double low, double high);
+
 /// low, low + step, ... up to and including high; the last step is left out when it would pass high
 /// by more than a millionth of a step. Throws Error(config).
 std::vector<double> linear_dms(double low, double high, double step);

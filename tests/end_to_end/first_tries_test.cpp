@@ -1,0 +1,202 @@
+// What a new user tries first and gets wrong: the message says what is wrong and what to do.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "tests/end_to_end/documented_json.h"
+#include "tests/end_to_end/run_command.h"
+#include "tests/support/scratch.h"
+
+namespace tautline::tests {
+namespace {
+
+class FirstTries : public ::testing::Test {
+ protected:
+  CommandResult run(const std::vector<std::string>& arguments, const Variables& variables = {}) {
+    return run_command(arguments, scratch.path().string(), variables);
+  }
+  void expect_said(const std::vector<std::string>& arguments, int status, const std::string& words,
+                   const Variables& variables = {}) {
+    const CommandResult result = run(arguments, variables);
+    EXPECT_EQ(result.status, status) << result.err;
+    EXPECT_NE(result.err.find(words), std::string::npos) << words << " in " << result.err;
+    // One line, and nothing before it that has nothing to do with it.
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+    EXPECT_EQ(result.err.find("18446744073709551"), std::string::npos) << result.err;
+  }
+  std::string filterbank(const std::string& duration_s = "1") {
+    const std::string path = scratch / "x.fil";
+    const CommandResult made =
+        run({"simulate", "filterbank", "--nchans", "16", "--fch1", "1500", "--foff", "-10",
+             "--tsamp", "0.001", "--duration", duration_s, "--overwrite", "-o", path});
+    EXPECT_EQ(made.status, kDone) << made.err;
+    return path;
+  }
+
+  ScratchFolder scratch;
+};
+
+TEST_F(FirstTries, NegativeNumbersAreShownAsTheyWereGiven) {
+  expect_said({"compare", "a.csv", "b.csv", "--curve", "-4"}, kWrongUsage,
+              "--curve: -4, expected a whole number of 0 or more");
+  expect_said({"tune", "correlate", "--candidates", "-4"}, kWrongUsage,
+              "--candidates: -4, expected");
+  expect_said({"--threads", "-3", "devices"}, kWrongUsage,
+              "--threads: -3, expected a whole number from 0 to 4096");
+  expect_said({"tune", "correlate", "--budget", "-4"}, kWrongUsage,
+              "--budget: -4, expected a number of 0 or more");
+}
+
+TEST_F(FirstTries, TheEnvironmentIsNamedWhereItNamesTheDevice) {
+  expect_said({"search", filterbank(), "-o", scratch / "c.csv", "--dms", "1"}, kWrongUsage,
+              "TAUTLINE_DEVICE: foo, expected auto", {{"TAUTLINE_DEVICE", "foo"}});
+  EXPECT_EQ(run({"search", scratch / "x.fil", "-o", scratch / "c.csv", "--dms", "1"},
+                {{"TAUTLINE_DEVICE", ""}})
+                .status,
+            kDone);
+}
+
+TEST_F(FirstTries, StreamsAndAddressesAreNoMissingFiles) {
+  for (const char* command : {"correlate", "search"})
+    expect_said(
+        {command, "-", "-o", scratch / (command == std::string("search") ? "c.csv" : "v.uvh5"),
+         command == std::string("search") ? "--dms" : "--channels",
+         command == std::string("search") ? "1" : "16"},
+        kFailed, "-: standard input, expected the name of a file; autocorrelate alone reads");
+  expect_said({"correlate", "tcp://localhost:99", "-o", scratch / "v.uvh5"}, kFailed,
+              "tcp://localhost:99: a network address");
+}
+
+TEST_F(FirstTries, FilesOfAnotherKindAreSentToTheCommandThatReadsThem) {
+  ASSERT_EQ(run({"simulate", "photons", "--duration", "0.01", "--bin", "1e-5", "--model",
+                 "diffusion:n=1,tau=2e-4,rate=5e4", "-o", scratch / "x.ptu"})
+                .status,
+            kDone);
+  write_file(scratch / "v.dada", DadaFile{}.bytes());
+  const std::string fil = filterbank();
+  expect_said({"search", scratch / "x.ptu", "-o", scratch / "c.csv", "--dms", "1"}, kFailed,
+              "this is photon data (PTU): autocorrelate reads it");
+  expect_said({"correlate", fil, "-o", scratch / "v.uvh5"}, kFailed,
+              "this is a filterbank (sigproc): search and dedisperse read it");
+  expect_said({"autocorrelate", fil, "-o", scratch / "g.csv", "--bin", "1e-5"}, kFailed,
+              "this is a filterbank (sigproc): search and dedisperse read it");
+  expect_said({"dedisperse", scratch / "v.dada", "-o", scratch / "s.npy", "--dms", "1"}, kFailed,
+              "this is voltage data (DADA): correlate and channelize read it");
+}
+
+TEST_F(FirstTries, MissingFilesAreMissing) {
+  const std::string words = "nothere: cannot be opened: No such file or directory";
+  expect_said({"run", "nothere"}, kFailed, words);
+  expect_said({"correlate", "nothere", "-o", scratch / "v.uvh5"}, kFailed, words);
+  expect_said({"search", filterbank(), "-o", scratch / "c.csv", "--dm-list", "nothere"}, kFailed,
+              words);
+  expect_said({"fit", "nothere.h5", "-o", scratch / "f.csv", "--model", "3d"}, kFailed,
+              "nothere.h5: cannot be opened: No such file");
+}
+
+TEST_F(FirstTries, MistypedOptionsAreNamedBesideTheNearest) {
+  expect_said({"search", "x.fil", "-o", "c.csv", "--treshold", "6"}, kWrongUsage,
+              "--treshold: unknown option of tautline search, did you mean --threshold");
+  // Also where another is missing.
+  expect_said({"correlate", "--integraton", "4", "x"}, kWrongUsage, "did you mean --integration");
+  expect_said({"correlate", "x", "-o", "y.uvh5", "--thread=4"}, kWrongUsage,
+              "--thread: unknown option of tautline correlate, did you mean --threads");
+  const CommandResult far = run({"devices", "--zzzzzzzz"});
+  EXPECT_NE(far.err.find("--zzzzzzzz: unknown option"), std::string::npos) << far.err;
+  EXPECT_EQ(far.err.find("did you mean"), std::string::npos) << far.err;
+}
+
+TEST_F(FirstTries, ErrorsAndTheVersionAreJsonToo) {
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"--json", "search", "nothere.fil", "-o", "c.csv", "--dms", "1"},
+        {"--json", "correlate", "--bad"},
+        {"serch", "--json"}}) {
+    const CommandResult failed = run(words);
+    const auto said = nlohmann::json::parse(failed.out, nullptr, false);
+    ASSERT_TRUE(said.is_object()) << failed.out;
+    EXPECT_EQ(keys_of(said), documented("`tautline.error` 1"));
+    EXPECT_EQ(said["status"], failed.status);
+    EXPECT_NE(failed.status, kDone);
+    EXPECT_EQ(failed.err, "tautline: " + said["message"].get<std::string>() + "\n");
+  }
+  const CommandResult version = run({"--json", "--version"}), plain = run({"--version"});
+  const auto said = nlohmann::json::parse(version.out, nullptr, false);
+  ASSERT_TRUE(said.is_object()) << version.out;
+  EXPECT_EQ(version.status, kDone);
+  EXPECT_EQ(keys_of(said), documented("`tautline.version` 1"));
+  EXPECT_EQ("tautline " + said["tautline"].get<std::string>() + "\n", plain.out);
+}
+
+TEST_F(FirstTries, RangesThatAreNoneAndTooLongAreRefusedByTheOption) {
+  const std::string fil = filterbank();
+  const auto refused = [&](const std::string& dms, const std::string& words) {
+    for (const char* command : {"search", "dedisperse"})
+      expect_said(
+          {command, fil, "-o", scratch / (command[0] == 's' ? "c.csv" : "s.npy"), "--dms", dms},
+          kWrongUsage, words);
+  };
+  refused("10:0:1", "--dms: 0, expected a highest DM of 10 or more");
+  refused("-5", "--dms: -5, expected a lowest DM of 0 or more");
+  for (const char* dms : {"0:50000", "0:50000:10"}) {
+    refused(dms, "--dms: DM 50000 delays the lowest channel by");
+    // The DM that is named is searched.
+    const CommandResult result = run({"search", fil, "-o", scratch / "c.csv", "--dms", dms});
+    const std::string words = "the highest DM may be ";
+    const std::size_t at = result.err.find(words);
+    ASSERT_NE(at, std::string::npos) << result.err;
+    std::string most = result.err.substr(at + words.size());
+    most.erase(most.find('\n'));
+    EXPECT_EQ(run({"search", fil, "-o", scratch / "c.csv", "--dms", most, "--overwrite"}).status,
+              kDone)
+        << most;
+    const double above = 1.02 * std::stod(most);
+    EXPECT_EQ(run({"search", fil, "-o", scratch / "d.csv", "--dms", std::to_string(above)}).status,
+              kWrongUsage);
+  }
+}
+
+TEST_F(FirstTries, ThePlanSaysStepsTrialsAndTheWorstLoss) {
+  const std::string fil = filterbank();
+  for (const char* command : {"search", "dedisperse"}) {
+    const CommandResult result =
+        run({"--json", command, fil, "-o", scratch / (command[0] == 's' ? "c.csv" : "s.npy"),
+             "--dms", "0:100"});
+    ASSERT_EQ(result.status, kDone) << result.err;
+    EXPECT_NE(result.err.find(" trials, DM 0 to 100 in steps of "), std::string::npos)
+        << result.err;
+    EXPECT_NE(result.err.find("of its S/N"), std::string::npos) << result.err;
+    EXPECT_NE(result.out.find("\"loss_of_snr_by_spacing\":"), std::string::npos) << result.out;
+  }
+}
+
+// Those that once went on for long: while pulses are made, and while a search is planned.
+TEST_F(FirstTries, InterruptedRunsEndWithinASecond) {
+  const std::string fil = filterbank("4");
+  const std::vector<std::vector<std::string>> runs = {
+      {"simulate", "filterbank", "--nchans", "1024", "--fch1", "1465", "--foff", "-0.3", "--tsamp",
+       "1e-4", "--duration", "2000", "--random-pulses",
+       "count=1000,dm=1:2000,width=0.001:0.02,snr=8:30", "-o", scratch / "out.fil"},
+      {"search", fil, "-o", scratch / "out.csv", "--dms", "0:900:0.001", "--method", "subband"},
+      {"dedisperse", fil, "-o", scratch / "out.npy", "--dms", "0:900:0.002"},
+      {"bench"}};
+  for (const auto& words : runs)
+    for (const int signal : {SIGINT, SIGTERM}) {
+      const pid_t pid = start_command(words, scratch.path().string());
+      std::this_thread::sleep_for(std::chrono::milliseconds(600));
+      const auto sent = std::chrono::steady_clock::now();
+      kill(pid, signal);
+      const CommandResult result = finish_command(pid, scratch.path().string());
+      const std::chrono::duration<double> took = std::chrono::steady_clock::now() - sent;
+      std::cout << words.front() << " ended " << took.count() << " s after the signal\n";
+      EXPECT_EQ(result.status, 128 + signal) << words.front() << ": " << result.err;
+      for (const auto& entry : std::filesystem::directory_iterator(scratch.path()))
+        EXPECT_FALSE(entry.path().filename().string().starts_with("out.")) << entry.path();
+    }
+}
+
+}  // namespace
+}  // namespace tautline::tests
