@@ -146,6 +146,8 @@ int run_bench(const Global& global, const BenchOptions& options) {
           spdlog::warn("stopped before {} {}", stages[s], pipeline::describe(problem));
           return interrupted_status();
         }
+        say_when_ended(fmt::format("stopped before {} {} was measured", stages[s],
+                                   pipeline::describe(problem)));
         const auto m =
             pipeline::measure_stage(stages[s], problem, devices, limits, options.budget_s);
         if (global.json)

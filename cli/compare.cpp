@@ -6,9 +6,11 @@
 
 #include "cli/command.h"
 #include "cli/usage_errors.h"
+#include "tautline/formats/candidates/candidates.h"
 #include "tautline/formats/curves/curves.h"
 #include "tautline/formats/file_formats.h"
 #include "tautline/pipeline/photons/compare_curves.h"
+#include "tautline/pipeline/simulation/compare_candidates.h"
 #include "tautline/pipeline/simulation/compare_truth.h"
 
 namespace tautline::cli {
@@ -90,7 +92,50 @@ int run_curves(const Global& global, const CompareOptions& options) {
   return c.agrees ? kDone : kFailed;
 }
 
+void print_candidates(const pipeline::CandidateComparison& c, std::size_t rows) {
+  fmt::print("Pulses ({} of {}, brightest first)\n", std::min(rows, c.pulses.size()),
+             c.pulses.size());
+  fmt::print("{:>10} {:>12} {:>10} {:>8} | {:>10} {:>12} {:>8} {:>6}\n", "DM", "time s", "width s",
+             "S/N", "found DM", "time s", "S/N", "ratio");
+  for (std::size_t k = 0; k < std::min(rows, c.pulses.size()); ++k) {
+    const pipeline::ComparedPulse& p = c.pulses[k];
+    fmt::print("{:>10.3f} {:>12.6f} {:>10.6f} {:>8.2f} | ", p.dm, p.time_s, p.width_s, p.snr);
+    if (p.found)
+      fmt::print("{:>10.3f} {:>12.6f} {:>8.2f} {:>6.3f}\n", p.found->dm, p.found->time_s,
+                 p.found->snr, p.found->snr / p.snr);
+    else
+      fmt::print("{:>10}\n", "missed");
+  }
+  fmt::print(
+      "\nFound {} of {} pulses (recall {:.4g}); {} of {} candidates are of no pulse, {} are of a "
+      "pulse that was found already\nS/N over the true S/N: {:.4g}, scatter {:.3g} (0.943 is the "
+      "best boxcar's on a Gaussian)\n",
+      c.found, c.pulses.size(), c.recall, c.false_alarms, c.candidates, c.duplicates,
+      c.mean_snr_ratio, c.snr_ratio_scatter);
+}
+
+int run_candidates(const Global& global, const CompareOptions& options) {
+  const auto c = pipeline::compare_candidates(options.visibilities, options.truth);
+  if (global.json)
+    print_json("tautline.compare.candidates", 1,
+               {{"candidates", c.candidates},
+                {"pulses", c.pulses.size()},
+                {"found", c.found},
+                {"recall", number_or_null(c.recall)},
+                {"false_alarms", c.false_alarms},
+                {"duplicates", c.duplicates},
+                {"cut", c.cut},
+                {"mean_snr_ratio", number_or_null(c.mean_snr_ratio)},
+                {"snr_ratio_scatter", number_or_null(c.snr_ratio_scatter)}});
+  else
+    print_candidates(c, options.rows);
+  return kDone;
+}
+
 int run_compare(const Global& global, const CompareOptions& options) {
+  // A list beside a truth; a curve may be called .csv too, beside another.
+  if (options.truth.ends_with(".json") && formats::candidates::recognise(options.visibilities))
+    return run_candidates(global, options);
   if (formats::curves::recognise(options.visibilities)) return run_curves(global, options);
   const auto c = pipeline::compare_truth(options.visibilities, options.truth);
   if (global.json)
@@ -115,13 +160,15 @@ int run_compare(const Global& global, const CompareOptions& options) {
 
 void add_compare(CLI::App& app, const Global& global, Action& action) {
   auto* command = app.add_subcommand(
-      "compare", "measured visibilities beside the simulator's truth; curves beside each other");
+      "compare",
+      "visibilities or candidates beside the simulator's truth; curves beside each other");
   auto options = std::make_shared<CompareOptions>();
   using formats::FileFormat;
   command
       ->add_option("visibilities", options->visibilities,
                    formats::endings_of(formats::formats_with(&FileFormat::visibilities), "V") +
-                       "; or a correlation curve: " +
+                       "; candidates of a search: C.csv, C.cand, C.singlepulse or C.your.csv; or a "
+                       "correlation curve: " +
                        formats::endings_of(formats::formats_with(&FileFormat::read_curves)))
       ->required();
   command
@@ -138,6 +185,7 @@ void add_compare(CLI::App& app, const Global& global, Action& action) {
       ->capture_default_str();
   command->footer(
       "Examples: tautline compare sky.uvh5 sky.truth.json\n"
+      "          tautline compare candidates.csv obs.truth.json\n"
       "          tautline compare g.csv correlator.SIN");
   command->callback([&global, &action, options] {
     action = [&global, options] { return run_compare(global, *options); };

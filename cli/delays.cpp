@@ -7,6 +7,8 @@
 
 #include "cli/command.h"
 #include "cli/field_options.h"
+#include "tautline/core/angle.h"
+#include "tautline/core/error.h"
 #include "tautline/core/time.h"
 #include "tautline/formats/delays/track.h"
 #include "tautline/formats/distinct_files.h"
@@ -22,6 +24,19 @@ struct DelaysOptions {
   bool overwrite = false;
   formats::EarthOrientation earth;
 };
+
+void add_angle(CLI::App& command, const std::string& name, double& degrees, core::AngleUnit unit,
+               const std::string& help) {
+  const auto take = [name, &degrees, unit](const CLI::results_t& texts) {
+    try {
+      degrees = core::read_angle_deg(texts.front(), unit);
+    } catch (const core::Error& error) {
+      throw CLI::ValidationError(name, error.value() + ", expected " + error.limit());
+    }
+    return true;
+  };
+  command.add_option(name, take, help)->required()->type_name("ANGLE");
+}
 
 int run_delays(const Global& global, const DelaysOptions& options) {
   formats::require_distinct({{"-o", options.output}}, {{"--array", options.array}});
@@ -48,8 +63,10 @@ void add_delays(CLI::App& app, const Global& global, Action& action) {
   auto options = std::make_shared<DelaysOptions>();
   command->add_option("--array", options->array, "array.toml: antenna positions")->required();
   command->add_option("--name", options->name, "name of the phase centre")->required();
-  command->add_option("--ra-deg", options->ra_deg, "right ascension, ICRS")->required();
-  command->add_option("--dec-deg", options->dec_deg, "declination, ICRS")->required();
+  add_angle(*command, "--ra-deg", options->ra_deg, core::AngleUnit::hours,
+            "right ascension, ICRS: degrees, or hh:mm:ss");
+  add_angle(*command, "--dec-deg", options->dec_deg, core::AngleUnit::degrees,
+            "declination, ICRS: degrees, or dd:mm:ss");
   command->add_option("--utc-start", options->start, "yyyy-mm-dd-hh:mm:ss[.fraction]")->required();
   command->add_option("--duration", options->duration_s, "seconds to cover")
       ->transform(core::text::in_seconds)
@@ -58,7 +75,8 @@ void add_delays(CLI::App& app, const Global& global, Action& action) {
   add_fields(*command, options->earth, {"ut1_minus_utc_s", "pole"}, kEarthGroup);
   command->add_flag("--overwrite", options->overwrite, "replace an existing output");
   command->footer(
-      "Example: tautline delays --array array.toml --name HydA --ra-deg 139.52 --dec-deg -12.10 "
+      "Example: tautline delays --array array.toml --name HydA --ra-deg 09:18:05.7 --dec-deg "
+      "-12:05:44 "
       "--utc-start 2026-03-20-14:00:00 --duration 3600 -o hyda.toml");
   command->callback([&global, &action, options] {
     action = [&global, options] { return run_delays(global, *options); };

@@ -10,6 +10,7 @@
 #include "cli/field_options.h"
 #include "cli/inspect_array.h"
 #include "cli/inspect_search.h"
+#include "cli/inspect_text.h"
 #include "tautline/core/error.h"
 #include "tautline/core/time.h"
 #include "tautline/formats/file_formats.h"
@@ -130,6 +131,7 @@ void refuse_unless_tags(const std::string& path) {
 int inspect_file(const Global& global, const std::string& path, const InspectOptions& options) {
   refuse_folder(path);
   if (!options.tcspc.path.empty()) refuse_unless_tags(path);
+  if (const auto status = inspect_text(global, path)) return *status;
   if (formats::find_format(&formats::FileFormat::visibilities, {}, path) != nullptr)
     return inspect_visibilities(global, path);
   if (is_search_file(path)) return inspect_search(global, path, options.strict);
@@ -178,8 +180,8 @@ void add_inspect(CLI::App& app, const Global& global, Action& action) {
           "input", options->files,
           fmt::format(
               "voltages ({}), visibilities ({}), filterbanks ({}), dedispersed series ({}), "
-              "masks, candidates, photon time tags ({}), counts ({}) or correlation curves "
-              "({})",
+              "masks, candidates, photon time tags ({}), counts ({}), correlation curves "
+              "({}), array.toml, scenes, truths and records (.json)",
               of(&FileFormat::voltages), of(&FileFormat::visibilities), of(&FileFormat::filterbank),
               of(&FileFormat::series), of(&FileFormat::photons), of(&FileFormat::counts),
               of(&FileFormat::read_curves)))

@@ -21,16 +21,6 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kFirstBytes = 2880;
 
-// Correlation curves are .csv too: with comments first, or tabs between numbers.
-bool is_candidates(const std::string& path) {
-  if (path.ends_with(".cand") || path.ends_with(".singlepulse")) return true;
-  if (!path.ends_with(".csv")) return false;
-  const auto head = formats::InputFile(path).head(kFirstBytes);
-  const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
-  const std::string_view line = text.substr(0, text.find('\n'));
-  return !line.starts_with("#") && line.find('\t') == std::string_view::npos;
-}
-
 Json or_null_inspect_search(const std::optional<double>& value) {
   return value ? Json(*value) : Json();
 }
@@ -175,13 +165,13 @@ int inspect_candidates(const Global& global, const std::string& path) {
 }  // namespace
 
 bool is_search_file(const std::string& path) {
-  if (path.ends_with(".mask") || is_candidates(path)) return true;
+  if (path.ends_with(".mask") || formats::candidates::recognise(path)) return true;
   return formats::recognise_filterbank(formats::InputFile(path).head(kFirstBytes), path);
 }
 
 int inspect_search(const Global& global, const std::string& path, bool strict) {
   if (path.ends_with(".mask")) return inspect_mask(global, path);
-  if (is_candidates(path)) return inspect_candidates(global, path);
+  if (formats::candidates::recognise(path)) return inspect_candidates(global, path);
   return inspect_filterbank(global, path, strict);
 }
 

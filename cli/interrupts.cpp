@@ -8,8 +8,13 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <mutex>
+#include <string>
 #include <string_view>
+#include <system_error>
 
 #include "tautline/formats/partial_file.h"
 
@@ -26,6 +31,8 @@ constexpr std::int64_t kGraceNs = 700'000'000;
 std::atomic<std::int64_t> interrupted_ns = 0, again_ns = 0;
 std::atomic<int> first_signal = 0;
 std::atomic<bool> finishes_when_stopped = false;
+std::mutex ending_text_mutex;
+std::string ending_text = "tautline: interrupted; nothing was kept\n";
 static_assert(std::atomic<std::int64_t>::is_always_lock_free);
 
 // Calls nothing but what a handler may call, as the next two do.
@@ -49,9 +56,22 @@ void handle(int signal) {
   ::raise(signal);  // once the handler has returned
 }
 
+// Processes that tune has its candidates run in.
+void kill_children() {
+  std::error_code ignored;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task", ignored)) {
+    std::ifstream children(task.path() / "children");
+    for (pid_t child = 0; children >> child;)
+      if (child > 0) ::kill(child, SIGKILL);
+  }
+}
+
 // Whatever the other threads are doing.
 [[noreturn]] void end_at_once(std::string_view message) {
+  kill_children();
   formats::remove_partial_files();
+  // Results that were printed before; not where a thread is in the middle of printing.
+  if (::ftrylockfile(stdout) == 0) ::fflush_unlocked(stdout);
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, message.data(), message.size());
   ::_exit(interrupted_status());
 }
@@ -83,10 +103,18 @@ std::jthread watch_interrupts(std::stop_source& source) {
       if (interrupted_ns != 0) source.request_stop();
       if (again_ns != 0) end_at_once("tautline: interrupted twice; nothing was kept\n");
       if (interrupted_ns != 0 && !finishes_when_stopped && now_ns() - interrupted_ns > kGraceNs)
-        end_at_once("tautline: interrupted; nothing was kept\n");
+        end_at_once([] {
+          const std::lock_guard text(ending_text_mutex);
+          return ending_text;
+        }());
       ended.wait_for(lock, done, std::chrono::milliseconds(20), [] { return false; });
     }
   });
+}
+
+void say_when_ended(const std::string& text) {
+  const std::lock_guard lock(ending_text_mutex);
+  ending_text = "tautline: warning: " + text + "\n";
 }
 
 void finish_when_stopped() {

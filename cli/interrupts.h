@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stop_token>
+#include <string>
 #include <thread>
 
 namespace tautline::cli {
@@ -16,6 +17,9 @@ std::jthread watch_interrupts(std::stop_source& source);
 /// For runs whose results are written when they are stopped, as those of live input: they take the
 /// time that this takes.
 void finish_when_stopped();
+
+/// What is said where a run that was asked to stop had to be ended, instead of that nothing was kept.
+void say_when_ended(const std::string& text);
 
 /// The exit status of a run that was interrupted: 128 + the signal, as shells have it.
 int interrupted_status();

@@ -118,7 +118,7 @@ void add_search(CLI::App& app, const Global& global, Action& action) {
       ->required();
   command
       ->add_option("-o,--output", options->config.output,
-                   "C.csv, C.cand (heimdall's) or C.singlepulse (PRESTO's)")
+                   "C.csv, C.cand (heimdall's), C.singlepulse (PRESTO's) or C.your.csv (your's)")
       ->required();
   add_fields(*command, options->config, {"beams", "max_beams"});
   options->run.dms.add_to(*command, options->config);

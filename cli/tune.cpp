@@ -288,6 +288,7 @@ class ProgramsFolder {
 };
 
 int run_tune(const Global& global, const TuneOptions& options) {
+  say_when_ended("stopped; the same command goes on from here");
   jit::TunerOptions tuner = tuner_options(global, options);
   const auto problems = problems_of(options);
   const auto device = open_device(global);

@@ -37,6 +37,14 @@ double number_in(const TomlTable& table, std::string_view key, double low, doubl
   return value;
 }
 
+// The same of degrees, which may be sexagesimal.
+double angle_in(const TomlTable& table, std::string_view key, double low, double high) {
+  const double value = table.angle_deg(key, core::AngleUnit::degrees);
+  if (value < low || value > high)
+    throw table.error(key, fmt::format("{}", value), fmt::format("{} to {} degrees", low, high));
+  return value;
+}
+
 std::string name_or(const TomlTable& table, const std::string& otherwise) {
   const std::string name = table.text_or("name", otherwise);
   if (name.empty()) throw table.error("name", "an empty text", "a name");
@@ -125,8 +133,8 @@ std::optional<Site> read_site(const TomlTable& section, ArrayLayout& array) {
   if (!latitude || !longitude)
     throw section.error(latitude ? "longitude_deg" : "latitude_deg", "missing",
                         "both latitude_deg and longitude_deg, or neither");
-  array.latitude_deg = number_in(section, "latitude_deg", -90, 90);
-  array.longitude_deg = number_in(section, "longitude_deg", -180, 360);
+  array.latitude_deg = angle_in(section, "latitude_deg", -90, 90);
+  array.longitude_deg = angle_in(section, "longitude_deg", -180, 360);
   array.altitude_m = number_in(section, "altitude_m", -12e3, 1e6);
   return site_of(array);
 }

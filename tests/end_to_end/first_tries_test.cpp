@@ -118,7 +118,7 @@ TEST_F(FirstTries, ErrorsAndTheVersionAreJsonToo) {
     const CommandResult failed = run(words);
     const auto said = nlohmann::json::parse(failed.out, nullptr, false);
     ASSERT_TRUE(said.is_object()) << failed.out;
-    EXPECT_EQ(keys_of(said), documented("`tautline.error` 1"));
+    EXPECT_EQ(keys_of(said), documented_object("`tautline.error` 1"));
     EXPECT_EQ(said["status"], failed.status);
     EXPECT_NE(failed.status, kDone);
     EXPECT_EQ(failed.err, "tautline: " + said["message"].get<std::string>() + "\n");
@@ -127,7 +127,7 @@ TEST_F(FirstTries, ErrorsAndTheVersionAreJsonToo) {
   const auto said = nlohmann::json::parse(version.out, nullptr, false);
   ASSERT_TRUE(said.is_object()) << version.out;
   EXPECT_EQ(version.status, kDone);
-  EXPECT_EQ(keys_of(said), documented("`tautline.version` 1"));
+  EXPECT_EQ(keys_of(said), documented_object("`tautline.version` 1"));
   EXPECT_EQ("tautline " + said["tautline"].get<std::string>() + "\n", plain.out);
 }
 
@@ -135,16 +135,17 @@ TEST_F(FirstTries, RangesThatAreNoneAndTooLongAreRefusedByTheOption) {
   const std::string fil = filterbank();
   const auto refused = [&](const std::string& dms, const std::string& words) {
     for (const char* command : {"search", "dedisperse"})
-      expect_said(
-          {command, fil, "-o", scratch / (command[0] == 's' ? "c.csv" : "s.npy"), "--dms", dms},
-          kWrongUsage, words);
+      expect_said({command, fil, "-o", scratch / (command[0] == 's' ? "c.csv" : "s.npy"),
+                   "--overwrite", "--dms", dms},
+                  kWrongUsage, words);
   };
   refused("10:0:1", "--dms: 0, expected a highest DM of 10 or more");
   refused("-5", "--dms: -5, expected a lowest DM of 0 or more");
   for (const char* dms : {"0:50000", "0:50000:10"}) {
     refused(dms, "--dms: DM 50000 delays the lowest channel by");
     // The DM that is named is searched.
-    const CommandResult result = run({"search", fil, "-o", scratch / "c.csv", "--dms", dms});
+    const CommandResult result =
+        run({"search", fil, "-o", scratch / "c.csv", "--overwrite", "--dms", dms});
     const std::string words = "the highest DM may be ";
     const std::size_t at = result.err.find(words);
     ASSERT_NE(at, std::string::npos) << result.err;
@@ -180,8 +181,8 @@ TEST_F(FirstTries, InterruptedRunsEndWithinASecond) {
       {"simulate", "filterbank", "--nchans", "1024", "--fch1", "1465", "--foff", "-0.3", "--tsamp",
        "1e-4", "--duration", "2000", "--random-pulses",
        "count=1000,dm=1:2000,width=0.001:0.02,snr=8:30", "-o", scratch / "out.fil"},
-      {"search", fil, "-o", scratch / "out.csv", "--dms", "0:900:0.001", "--method", "subband"},
-      {"dedisperse", fil, "-o", scratch / "out.npy", "--dms", "0:900:0.002"},
+      {"search", fil, "-o", scratch / "out.csv", "--dms", "0:900:0.01", "--method", "subband"},
+      {"dedisperse", fil, "-o", scratch / "out.npy", "--dms", "0:900:0.01", "--method", "subband"},
       {"bench"}};
   for (const auto& words : runs)
     for (const int signal : {SIGINT, SIGTERM}) {
@@ -191,7 +192,7 @@ TEST_F(FirstTries, InterruptedRunsEndWithinASecond) {
       kill(pid, signal);
       const CommandResult result = finish_command(pid, scratch.path().string());
       const std::chrono::duration<double> took = std::chrono::steady_clock::now() - sent;
-      std::cout << words.front() << " ended " << took.count() << " s after the signal\n";
+      std::cout << words.front() << " ended " << took.count() << " s after the signal" << std::endl;
       EXPECT_EQ(result.status, 128 + signal) << words.front() << ": " << result.err;
       for (const auto& entry : std::filesystem::directory_iterator(scratch.path()))
         EXPECT_FALSE(entry.path().filename().string().starts_with("out.")) << entry.path();

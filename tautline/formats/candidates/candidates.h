@@ -1,4 +1,5 @@
-// Lists of pulse candidates as files: tautline's CSV, heimdall's .cand and PRESTO's .singlepulse.
+// Lists of pulse candidates as files: tautline's CSV, heimdall's .cand, PRESTO's .singlepulse and the
+// CSV of `your`.
 // docs/guide/formats.md has the columns.
 #pragma once
 
@@ -12,9 +13,9 @@
 
 namespace tautline::formats::candidates {
 
-enum class Format { csv, heimdall, presto };
+enum class Format { csv, heimdall, presto, your };
 
-/// By the ending: .csv, .cand or .singlepulse. Throws Error(config) on others.
+/// By the ending: .your.csv, .csv, .cand or .singlepulse. Throws Error(config) on others.
 Format format_of(const std::string& path);
 
 /// What all candidates of a search share.
@@ -24,17 +25,19 @@ struct Search {
   double f_ref_mhz = 0;    ///< centre of the highest channel: times are those of this frequency
   double dm_constant = 0;  ///< s MHz^2 per pc cm^-3
   std::string file;        ///< that was searched
+  std::size_t files = 1;   ///< consecutive ones, of which `file` is the first
 };
 
 /// The list as text, best (highest S/N) first; PRESTO's by DM and time, as its readers expect. DMs
-/// are multiplied by dm_constant / PRESTO's for PRESTO. Samples of PRESTO's are the boxcar's
-/// middle.
+/// are multiplied by dm_constant / PRESTO's for PRESTO, and so for `your`, whose widths are rounded
+/// powers of two. Samples of PRESTO's are the boxcar's middle.
 std::string to_text(Format format, std::span<const core::Candidate> candidates,
                     const Search& search);
 
-/// The list of several beams: Candidate::beam is a place in `searches`. CSV alone, with two more
+/// The list of several beams: Candidate::beam is a place in `searches`. CSV, with two more
 /// columns: `beams`, and `in_many_beams`, which is 1 where these are more than `most_beams`. Throws
-/// Error(config) for another format.
+/// Error(config) for heimdall's and PRESTO's, which have no column for the beam; that of `your` has the
+/// file.
 std::string beams_to_text(Format format, std::span<const core::Candidate> candidates,
                           std::span<const Search> searches, std::size_t most_beams);
 
@@ -42,8 +45,12 @@ std::string beams_to_text(Format format, std::span<const core::Candidate> candid
 void write(const std::string& path, std::span<const core::Candidate> candidates,
            const Search& search, bool overwrite);
 
-/// Reads any of the three. What a format does not hold stays at its default: heimdall's widths are
-/// powers of two, PRESTO's have no DM index, members and cluster. DMs are as the file has them.
+/// Whether a file of this name, and of these first bytes, is such a list. Correlation curves are .csv
+/// too: with comments first, or tabs between numbers.
+bool recognise(const std::string& path);
+
+/// Reads any of the four; a .csv by its first line. What a format does not hold stays at its default: heimdall's and your's widths
+/// are powers of two, PRESTO's have no DM index, members and cluster. DMs are as the file has them.
 /// Throws Error(format) naming the line.
 std::vector<core::Candidate> read(const std::string& path);
 

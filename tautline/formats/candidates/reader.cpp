@@ -104,10 +104,47 @@ Candidate from_presto(const Row& row) {
   return c;
 }
 
+Candidate from_your(const Row& row) {
+  if (row.size() < 5) throw row.wrong(fmt::format("{} fields", row.size()), "8");
+  constexpr std::uint64_t kWidestOfYour = 62;
+  Candidate c;
+  c.snr = row.real(1, "snr");
+  c.time_s = row.real(2, "stime");
+  const std::uint64_t width = row.count(3, "width");
+  if (width > kWidestOfYour) throw row.wrong(fmt::format("width {}", width), "0 to 62");
+  c.width_samples = std::uint64_t{1} << width;
+  c.dm = row.real(4, "dm");
+  return c;
+}
+
+Candidate read_row(Format format, const Row& row) {
+  switch (format) {
+    case Format::csv:
+      return from_csv(row);
+    case Format::heimdall:
+      return from_heimdall(row);
+    case Format::presto:
+      return from_presto(row);
+    case Format::your:
+      return from_your(row);
+  }
+  return {};
+}
+
 }  // namespace
 
+bool recognise(const std::string& path) {
+  if (path.ends_with(".cand") || path.ends_with(".singlepulse")) return true;
+  if (!path.ends_with(".csv")) return false;
+  constexpr std::size_t kFirstLine = 4096;
+  const std::vector<std::byte> head = InputFile(path).head(kFirstLine);
+  const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
+  const std::string_view line = text.substr(0, text.find('\n'));
+  return !line.starts_with("#") && line.find('\t') == std::string_view::npos;
+}
+
 std::vector<Candidate> read(const std::string& path) {
-  const Format format = format_of(path);
+  Format format = format_of(path);
   const std::vector<std::byte> bytes = InputFile(path).head(kMaxFileBytes);
   std::string_view rest(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   std::vector<Candidate> candidates;
@@ -117,12 +154,11 @@ std::vector<Candidate> read(const std::string& path) {
     rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
     if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
     if (line.empty() || line.front() == '#') continue;
-    if (format == Format::csv && number == 1 && line.starts_with("snr,")) continue;
-    const bool comma = format == Format::csv;
+    if (number == 1 && line.starts_with("file,snr,stime,")) format = Format::your;
+    const bool comma = format == Format::csv || format == Format::your;
+    if (comma && number == 1 && (line.starts_with("snr,") || line.starts_with("file,"))) continue;
     const Row row(path, number, split(line, comma ? "," : " \t", comma));
-    candidates.push_back(format == Format::csv        ? from_csv(row)
-                         : format == Format::heimdall ? from_heimdall(row)
-                                                      : from_presto(row));
+    candidates.push_back(read_row(format, row));
   }
   return candidates;
 }

@@ -81,14 +81,27 @@ std::string singlepulse(std::span<const Candidate> candidates, const Search& sea
   return text;
 }
 
+constexpr double kYourConstant = 4148.808;
+
+// The columns that your_candmaker.py reads; it needs no mask.
+std::string your_row(const Candidate& c, const Search& search) {
+  const double dm = search.dm_constant > 0 ? c.dm * search.dm_constant / kYourConstant : c.dm;
+  return fmt::format("{},{:.6g},{:.9f},{},{:.10g},0,,{}\n", field(search.file), c.snr, c.time_s,
+                     c.filter_index(), dm, search.files);
+}
+
+constexpr const char* kYourColumns = "file,snr,stime,width,dm,label,chan_mask_path,num_files\n";
+
 }  // namespace
 
 Format format_of(const std::string& path) {
+  if (path.ends_with(".your.csv")) return Format::your;
   if (path.ends_with(".csv")) return Format::csv;
   if (path.ends_with(".cand")) return Format::heimdall;
   if (path.ends_with(".singlepulse")) return Format::presto;
   throw core::Error(core::ErrorKind::config, "candidate file", path,
-                    "a name that ends with .csv, .cand (heimdall) or .singlepulse (PRESTO)");
+                    "a name that ends with .csv, .cand (heimdall), .singlepulse (PRESTO) or "
+                    ".your.csv (your)");
 }
 
 std::string mjd_text(const Candidate& candidate, const Search& search) {
@@ -109,6 +122,11 @@ std::string mjd_infinite_text(const Candidate& candidate, const Search& search) 
 std::string to_text(Format format, std::span<const Candidate> candidates, const Search& search) {
   if (format == Format::csv) return csv(best_first(candidates), search);
   if (format == Format::heimdall) return heimdall(best_first(candidates));
+  if (format == Format::your) {
+    std::string text = kYourColumns;
+    for (const Candidate& c : best_first(candidates)) text += your_row(c, search);
+    return text;
+  }
   std::vector<Candidate> sorted(candidates.begin(), candidates.end());
   std::stable_sort(sorted.begin(), sorted.end(), [](const Candidate& a, const Candidate& b) {
     return a.dm != b.dm ? a.dm < b.dm : a.sample < b.sample;
@@ -118,6 +136,11 @@ std::string to_text(Format format, std::span<const Candidate> candidates, const 
 
 std::string beams_to_text(Format format, std::span<const Candidate> candidates,
                           std::span<const Search> searches, std::size_t most_beams) {
+  if (format == Format::your) {
+    std::string rows = kYourColumns;
+    for (const Candidate& c : best_first(candidates)) rows += your_row(c, searches[c.beam]);
+    return rows;
+  }
   if (format != Format::csv)
     throw core::Error(core::ErrorKind::config, "output", "a list without a column for the beam",
                       "a name that ends with .csv", "`beams` needs it");

@@ -77,7 +77,8 @@ Table table_from(const TomlTable& file, const ArrayLayout& array) {
   if (table.phase_centre.empty())
     throw file.error("phase_centre", "an empty text", "the name of the direction tracked");
   if (file.has("ra_deg") || file.has("dec_deg")) {
-    table.position = Position{file.number("ra_deg"), file.number("dec_deg")};
+    table.position = Position{file.angle_deg("ra_deg", core::AngleUnit::hours),
+                              file.angle_deg("dec_deg", core::AngleUnit::degrees)};
     if (std::abs(table.position->dec_deg) > 90)
       throw file.error("dec_deg", fmt::format("{}", table.position->dec_deg), "-90 to 90");
   }

@@ -1,6 +1,9 @@
 // NPY arrays become strided sources: the shape says how the axes lie, the caller what they measure.
 #include <algorithm>
 #include <array>
+#include <exception>
+#include <fstream>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -97,6 +100,37 @@ void require_rate(const core::VoltageDescription& assumed, const std::string& fi
                     "give the sample rate (`rate_hz`)");
 }
 
+// What channelize wrote beside an array (PATH.json), where the caller said nothing else.
+core::VoltageDescription with_record(const std::string& path, core::VoltageDescription d) {
+  std::ifstream file(path + ".json");
+  if (!file) return d;
+  const nlohmann::json record = nlohmann::json::parse(file, nullptr, false);
+  if (!record.is_object() || record.value("schema", "") != "tautline.channelize.record" ||
+      !record.contains("rate_hz"))
+    return d;
+  try {
+    const core::SampleFormat unknown;
+    if (d.format == unknown)
+      d.format = core::parse_sample_format(record.at("format").get<std::string>());
+    if (d.rate_hz.numerator == 0)
+      d.rate_hz = core::make_rational(record.at("rate_hz").at(0), record.at("rate_hz").at(1));
+    if (d.centre_hz == 0) d.centre_hz = record.at("centre_hz");
+    if (d.bandwidth_hz == 0) d.bandwidth_hz = record.at("bandwidth_hz");
+    if (d.antennas <= 1) d.antennas = record.at("antennas");
+    if (d.polarisations <= 1) d.polarisations = record.at("polarisations");
+    if (d.start == core::Instant{}) {
+      d.start = core::parse_utc(record.at("start_utc").get<std::string>());
+      d.start.fraction_numerator = record.at("start_fraction_s").at(0);
+      d.start.fraction_denominator = record.at("start_fraction_s").at(1);
+    }
+  } catch (const std::exception& problem) {
+    throw core::Error(core::ErrorKind::format, path + ".json", problem.what(),
+                      "the record that channelize wrote beside the array",
+                      "remove it and give the sample rate, or channelize again");
+  }
+  return d;
+}
+
 // How many whole times the file has, against what the shape promises.
 std::uint64_t check_size(const InputFile& file, const Header& header, const StridedShape& shape,
                          std::uint64_t times, std::uint64_t inputs, Damage& damage) {
@@ -137,7 +171,8 @@ bool recognise(std::span<const std::byte> first_bytes, const std::string& name) 
 }
 
 std::unique_ptr<VoltageReader> open(const std::string& path,
-                                    const core::VoltageDescription& assumed) {
+                                    const core::VoltageDescription& given) {
+  const core::VoltageDescription assumed = with_record(path, given);
   require_rate(assumed, path);
   InputFile file(path);
   const Header header = parse_header(file.head(kMaxHeaderBytes), path);

@@ -10,12 +10,17 @@ namespace tautline::formats::scene {
 
 namespace {
 
+void require_within(const TomlTable& table, std::string_view key, double value, double lowest,
+                    double highest) {
+  if (value < lowest || value > highest)
+    throw table.error(key, fmt::format("{}", value), fmt::format("{} to {}", lowest, highest));
+}
+
 // A number within [lowest, highest].
 double ranged(const TomlTable& table, std::string_view key, double fallback, double lowest,
               double highest) {
   const double value = table.number_or(key, fallback);
-  if (value < lowest || value > highest)
-    throw table.error(key, fmt::format("{}", value), fmt::format("{} to {}", lowest, highest));
+  require_within(table, key, value, lowest, highest);
   return value;
 }
 
@@ -37,8 +42,9 @@ Source read_source(const TomlTable& table, std::size_t number) {
     throw table.error(equatorial ? "ra_deg" : "place", equatorial ? "two places" : "missing",
                       "either ra_deg and dec_deg or azimuth_deg and elevation_deg");
   if (equatorial) {
-    source.ra_deg = table.number("ra_deg");
-    source.dec_deg = ranged(table, "dec_deg", table.number("dec_deg"), -90, 90);
+    source.ra_deg = table.angle_deg("ra_deg", core::AngleUnit::hours);
+    source.dec_deg = table.angle_deg("dec_deg", core::AngleUnit::degrees);
+    require_within(table, "dec_deg", source.dec_deg, -90, 90);
   } else {
     source.azimuth_deg = table.number("azimuth_deg");
     source.elevation_deg = ranged(table, "elevation_deg", table.number("elevation_deg"), 0, 90);

@@ -134,6 +134,17 @@ double TomlTable::number(std::string_view key) const {
   return value;
 }
 
+double TomlTable::angle_deg(std::string_view key, core::AngleUnit unit) const {
+  const auto texts = has(key) ? any_texts(key) : std::vector<std::string>{};
+  if (texts.size() != 1 || texts.front().find(':') == std::string::npos) return number(key);
+  try {
+    return core::read_angle_deg(text(key), unit);
+  } catch (const core::Error& wrong) {
+    if (wrong.kind() == core::ErrorKind::format) throw;
+    throw error(key, texts.front(), wrong.limit());
+  }
+}
+
 double TomlTable::number_or(std::string_view key, double fallback) const {
   return has(key) ? number(key) : fallback;
 }

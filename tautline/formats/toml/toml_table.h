@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "tautline/core/angle.h"
 #include "tautline/core/error.h"
 #include "tautline/core/time.h"
 
@@ -32,6 +33,8 @@ class TomlTable {
   void allow_only(const std::vector<std::string_view>& known) const;
 
   double number(std::string_view key) const;  ///< integer or float, finite
+  /// Degrees: a number, or a sexagesimal text, "12:30:49.4" (core/angle.h).
+  double angle_deg(std::string_view key, core::AngleUnit unit) const;
   double number_or(std::string_view key, double fallback) const;
   std::int64_t integer(std::string_view key) const;
   bool boolean_or(std::string_view key, bool fallback) const;

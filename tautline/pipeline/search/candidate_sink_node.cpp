@@ -28,7 +28,8 @@ std::vector<engine::Stream> CandidateSinkNode::open(std::span<const engine::Stre
   for (std::size_t b = 0; b < filterbank.beams.size(); ++b) {
     const formats::FilterbankDescription& beam = filterbank.beams[b];
     searched_.push_back({beam.start, beam.rate_hz, beam.highest_mhz(), stream_.dm_constant,
-                         b < filterbank.files.size() ? filterbank.files[b] : ""});
+                         b < filterbank.files.size() ? filterbank.files[b] : "",
+                         files_.files_of_beam});
   }
   dms_ = stream_.trials.dms();
   return {};

@@ -21,9 +21,10 @@ namespace tautline::pipeline {
 struct CandidateFiles {
   std::string output;  ///< the list; its record is OUTPUT.json
   bool overwrite = false;
-  std::string plot_folder = {};  ///< of candidates.html; empty: no page
-  bool beams = false;            ///< each file of the stream is a beam
-  std::size_t max_beams = 0;     ///< most_beams() of coincident_beams.h
+  std::string plot_folder = {};   ///< of candidates.html; empty: no page
+  bool beams = false;             ///< each file of the stream is a beam
+  std::size_t max_beams = 0;      ///< most_beams() of coincident_beams.h
+  std::size_t files_of_beam = 1;  ///< consecutive ones
 };
 
 /// What is written beside the list.

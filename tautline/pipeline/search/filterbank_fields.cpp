@@ -297,7 +297,8 @@ const core::Fields<TrialFile>& fields(const TrialFile&) {
 
 const core::Fields<CandidateFile>& fields(const CandidateFile&) {
   static const auto all = core::Fields<CandidateFile>().add(
-      {.name = "path", .help = "the list: .csv, .cand (heimdall's) or .singlepulse (PRESTO's)"},
+      {.name = "path",
+       .help = "the list: .csv, .cand (heimdall's), .singlepulse (PRESTO's) or .your.csv (your's)"},
       &CandidateFile::path);
   return all;
 }

@@ -46,8 +46,9 @@ class Search {
 
   SearchSummary run(const std::function<void(const std::string&)>& announce) {
     // Other endings, and files that exist, are refused before anything is read.
-    auto sink = std::make_unique<CandidateSinkNode>(CandidateFiles{
-        config_.output, config_.overwrite, config_.plot_folder, config_.beams, config_.max_beams});
+    auto sink = std::make_unique<CandidateSinkNode>(
+        CandidateFiles{config_.output, config_.overwrite, config_.plot_folder, config_.beams,
+                       config_.max_beams, config_.beams ? 1 : config_.inputs.size()});
     sink->describe = [this] { return describe(); };
     sink_ = sink.get();
     plan();

@@ -3,10 +3,21 @@
 #include <nlohmann/json.hpp>
 
 #include "tautline/pipeline/voltages/frequencies.h"
+#include "tautline/pipeline/voltages/voltage_sink.h"
 
 namespace tautline::pipeline {
 
 void add_channels(nlohmann::ordered_json& record, const Spectra& spectra) {
+  const core::VoltageDescription d = channelized_description(spectra);
+  // What an array cannot say: its readers take it from here.
+  record["format"] = core::to_string(d.format);
+  record["rate_hz"] = {d.rate_hz.numerator, d.rate_hz.denominator};
+  record["centre_hz"] = d.centre_hz;
+  record["bandwidth_hz"] = d.bandwidth_hz;
+  record["antennas"] = d.antennas;
+  record["polarisations"] = d.polarisations;
+  record["start_utc"] = core::to_dada(d.start);
+  record["start_fraction_s"] = {d.start.fraction_numerator, d.start.fraction_denominator};
   record["channel_hz"] = channel_frequencies_hz(spectra.voltages, spectra.stream_channels);
   if (!spectra.gains) return;
   const std::size_t inputs = spectra.voltages.inputs();

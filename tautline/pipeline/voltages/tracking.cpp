@@ -1,8 +1,8 @@
 #include "tautline/pipeline/voltages/tracking.h"
 
-#include <charconv>
 #include <optional>
 
+#include "tautline/core/angle.h"
 #include "tautline/core/error.h"
 #include "tautline/formats/delays/track.h"
 
@@ -25,16 +25,20 @@ NamedPlace parse_place(const std::string& text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos) return {text, std::nullopt};
   formats::delays::Position position;
-  const char* end = text.data() + text.size();
-  const auto ra = std::from_chars(text.data() + equals + 1, end, position.ra_deg);
-  if (ra.ec == std::errc{} && ra.ptr != end && *ra.ptr == ',' && equals > 0) {
-    const auto dec = std::from_chars(ra.ptr + 1, end, position.dec_deg);
-    if (dec.ec == std::errc{} && dec.ptr == end && position.ra_deg >= 0 && position.ra_deg < 360 &&
-        position.dec_deg >= -90 && position.dec_deg <= 90)
-      return {text.substr(0, equals), position};
+  try {
+    const auto parts = core::text::split(text.substr(equals + 1), ',');
+    if (parts.size() == 2 && equals > 0) {
+      position.ra_deg = core::read_angle_deg(parts[0], core::AngleUnit::hours);
+      position.dec_deg = core::read_angle_deg(parts[1], core::AngleUnit::degrees);
+      if (position.ra_deg >= 0 && position.ra_deg < 360 && position.dec_deg >= -90 &&
+          position.dec_deg <= 90)
+        return {text.substr(0, equals), position};
+    }
+  } catch (const Error&) {  // said below, with the whole form
   }
   throw Error(ErrorKind::config, "phase_centre", text,
-              "NAME=RA_DEG,DEC_DEG with RA from 0 to 360 and Dec from -90 to 90");
+              "NAME=RA,DEC in degrees, or hh:mm:ss and dd:mm:ss, RA from 0 to 360 degrees and Dec "
+              "from -90 to 90");
 }
 
 }  // namespace

@@ -16,9 +16,7 @@ using core::Error;
 using core::ErrorKind;
 using stages::channelize::Output;
 
-// The channelized stream as its own description: time stamps so that a spectrum's sample is centred
-// on the span it was made of, and a band whose channel centres are the filter bank's.
-core::VoltageDescription channelized(const ChannelizeConfig& config,
+core::VoltageDescription channelized(const core::SampleFormat& format,
                                      const SinkDescription& description) {
   core::VoltageDescription d = description.input;
   const std::size_t span = description.span_samples, hop = description.hop_samples;
@@ -33,8 +31,13 @@ core::VoltageDescription channelized(const ChannelizeConfig& config,
   d.rate_hz =
       core::make_rational(d.rate_hz.numerator / shared, d.rate_hz.denominator * (divisor / shared));
   d.channels = description.channels;
-  d.format = output_format(output_of(config.requantise));
+  d.format = format;
   return d;
+}
+
+core::VoltageDescription channelized(const ChannelizeConfig& config,
+                                     const SinkDescription& description) {
+  return channelized(output_format(output_of(config.requantise)), description);
 }
 
 // Writes the rows of one chunk with write(data, channel stride in bytes, row stride in bytes, times).
@@ -91,6 +94,13 @@ class NpySink final : public VoltageSink {
 };
 
 }  // namespace
+
+core::VoltageDescription channelized_description(const Spectra& spectra) {
+  return channelized(spectra.format, {.input = spectra.voltages,
+                                      .channels = spectra.stream_channels,
+                                      .hop_samples = spectra.hop_samples,
+                                      .span_samples = spectra.span_samples});
+}
 
 Output form_wanted(const ChannelizeConfig& config) {
   if (config.output.ends_with(".fil")) {

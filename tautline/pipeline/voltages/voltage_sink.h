@@ -8,6 +8,7 @@
 #include "tautline/core/voltage.h"
 #include "tautline/pipeline/voltages/channelize_voltages.h"
 #include "tautline/pipeline/voltages/f_engine.h"
+#include "tautline/pipeline/voltages/voltage_streams.h"
 
 namespace tautline::pipeline {
 
@@ -30,6 +31,10 @@ struct SinkDescription {
   std::size_t span_samples = 1;  ///< of one spectrum
   std::uint64_t spectra = 0;     ///< that will come, as far as sizes tell
 };
+
+/// The channelized stream as its own description: time stamps so that a spectrum's sample is centred
+/// on the span it was made of, and a band whose channel centres are the filter bank's.
+core::VoltageDescription channelized_description(const Spectra& spectra);
 
 /// By the output's ending. Throws core::Error.
 std::unique_ptr<VoltageSink> make_voltage_sink(const ChannelizeConfig& config,

@@ -1,0 +1,154 @@
+#include "cli/inspect_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <exception>
+#include <fstream>
+#include <utility>
+#include <vector>
+
+#include "cli/words.h"
+#include "tautline/core/error.h"
+#include "tautline/core/time.h"
+#include "tautline/formats/array_layout.h"
+#include "tautline/formats/scene/filterbank_scene.h"
+#include "tautline/formats/scene/scene.h"
+#include "tautline/formats/toml/toml_table.h"
+
+namespace tautline::cli {
+
+namespace {
+
+using JsonObject = nlohmann::ordered_json;
+
+int inspect_layout(const Global& global, const std::string& path) {
+  const formats::ArrayLayout array = formats::read_array_layout(path);
+  if (global.json) {
+    JsonObject antennas = JsonObject::array();
+    for (const formats::Antenna& antenna : array.antennas)
+      antennas.push_back({{"number", antenna.number},
+                          {"name", antenna.name},
+                          {"ecef_m", antenna.ecef_m},
+                          {"diameter_m", antenna.diameter_m}});
+    print_json("tautline.inspect.array", 1,
+               {{"file", path},
+                {"name", array.name},
+                {"latitude_deg", array.latitude_deg},
+                {"longitude_deg", array.longitude_deg},
+                {"altitude_m", array.altitude_m},
+                {"antennas", antennas},
+                {"inputs", array.inputs.size()}});
+    return kDone;
+  }
+  fmt::print("{}: an array, {}\n", path, array.name);
+  fmt::print("  place       {:+.6f} {:+.6f} degrees (latitude, longitude), {:.1f} m\n",
+             array.latitude_deg, array.longitude_deg, array.altitude_m);
+  fmt::print("  antennas    {}, {}\n", array.antennas.size(),
+             counted(array.inputs.size(), "input"));
+  return kDone;
+}
+
+int inspect_sky(const Global& global, const std::string& path) {
+  const formats::scene::Scene scene = formats::scene::read_scene(path);
+  if (global.json)
+    print_json("tautline.inspect.scene", 1,
+               {{"file", path},
+                {"name", scene.name},
+                {"start_utc", core::to_iso(scene.start)},
+                {"centre_hz", scene.centre_hz},
+                {"bandwidth_hz", scene.bandwidth_hz.value()},
+                {"sources", scene.sources.size()},
+                {"tones", scene.tones.size()},
+                {"missing", scene.missing.size()}});
+  else
+    fmt::print(
+        "{}: a scene of simulate voltages, {}\n  band        {:.6f} MHz wide about {:.6f} MHz\n"
+        "  start       {} UTC\n  holds       {}, {}, {}\n",
+        path, scene.name, scene.bandwidth_hz.value() / 1e6, scene.centre_hz / 1e6,
+        core::to_iso(scene.start), counted(scene.sources.size(), "source"),
+        counted(scene.tones.size(), "tone"), counted(scene.missing.size(), "missing piece"));
+  return kDone;
+}
+
+int inspect_filterbank_scene(const Global& global, const std::string& path) {
+  const formats::scene::FilterbankScene scene = formats::scene::read_filterbank_scene(path);
+  if (global.json)
+    print_json("tautline.inspect.filterbank_scene", 1,
+               {{"file", path},
+                {"name", scene.name},
+                {"channels", scene.channels},
+                {"fch1_mhz", scene.fch1_mhz},
+                {"foff_mhz", scene.foff_mhz},
+                {"tsamp_s", scene.tsamp_s},
+                {"pulses", scene.pulses.size()},
+                {"impulses", scene.impulses.size()},
+                {"carriers", scene.carriers.size()}});
+  else
+    fmt::print(
+        "{}: a scene of simulate filterbank, {}\n  band        {} from {:.6f} MHz in steps of "
+        "{:.6g} MHz, {:.6g} s a sample\n  holds       {}, {}, {}\n",
+        path, scene.name, counted(scene.channels, "channel"), scene.fch1_mhz, scene.foff_mhz,
+        scene.tsamp_s, counted(scene.pulses.size(), "pulse"),
+        counted(scene.impulses.size(), "impulse"), counted(scene.carriers.size(), "carrier"));
+  return kDone;
+}
+
+int inspect_toml(const Global& global, const std::string& path) {
+  const formats::TomlTable table = formats::TomlTable::read(path);
+  const auto has_any = [&](const std::vector<std::string_view>& keys) {
+    return std::any_of(keys.begin(), keys.end(), [&](auto key) { return table.has(key); });
+  };
+  if (table.has("antenna")) return inspect_layout(global, path);
+  if (has_any({"nchans", "fch1_mhz", "pulse", "impulse", "carrier"}))
+    return inspect_filterbank_scene(global, path);
+  if (has_any({"source", "tone", "missing", "centre_hz", "noise_rms"}))
+    return inspect_sky(global, path);
+  throw core::Error(core::ErrorKind::format, path + ": tables",
+                    fmt::format("{}", fmt::join(table.keys(), ", ")),
+                    "those of an array or of a scene",
+                    table.has("delay") ? "correlate and channelize take delays with --delays"
+                                       : "tautline run --check looks at a pipeline");
+}
+
+// A truth or a record: lists by their lengths, the rest as it is.
+int inspect_record(const Global& global, const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file)
+    throw core::Error(core::ErrorKind::io, path + ": cannot be opened", std::strerror(errno), "",
+                      "check the name");
+  const JsonObject record = JsonObject::parse(file, nullptr, false);
+  const JsonObject schema =
+      record.is_object() ? record.value("schema", JsonObject()) : JsonObject();
+  if (!schema.is_string() || !schema.get<std::string>().starts_with("tautline."))
+    throw core::Error(core::ErrorKind::format, path,
+                      record.is_discarded() ? "not whole JSON" : "JSON of no known schema",
+                      "a truth of simulate, or a record that a command wrote");
+  if (global.json) {
+    print_json("tautline.inspect.record", 1, {{"file", path}, {"record", record}});
+    return kDone;
+  }
+  fmt::print("{}: {} {}\n", path, schema.get<std::string>(), record.value("version", 0));
+  for (const auto& [key, value] : record.items()) {
+    if (key == "schema" || key == "version") continue;
+    if (value.is_array() && !value.empty() && (value.size() > 4 || value.front().is_structured()))
+      fmt::print("  {:<16} {} of them\n", key, value.size());
+    else if (value.is_object())
+      fmt::print("  {:<16} {}\n", key, counted(value.size(), "field"));
+    else
+      fmt::print("  {:<16} {}\n", key, value.is_string() ? value.get<std::string>() : value.dump());
+  }
+  return kDone;
+}
+
+}  // namespace
+
+std::optional<int> inspect_text(const Global& global, const std::string& path) {
+  if (path.ends_with(".toml")) return inspect_toml(global, path);
+  if (path.ends_with(".json")) return inspect_record(global, path);
+  return std::nullopt;
+}
+
+}  // namespace tautline::cli

@@ -1,0 +1,37 @@
+// Candidates of a search beside the pulses that simulate put into the filterbank.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tautline/core/candidate.h"
+
+namespace tautline::pipeline {
+
+/// A pulse of the truth, and the brightest candidate that is this pulse.
+struct ComparedPulse {
+  double dm = 0, time_s = 0, width_s = 0, snr = 0;
+  std::optional<core::Candidate> found;
+};
+
+struct CandidateComparison {
+  std::vector<ComparedPulse> pulses;  ///< those that are whole in the file, brightest first
+  std::size_t candidates = 0;
+  std::size_t found = 0;         ///< pulses with a candidate
+  std::size_t duplicates = 0;    ///< more candidates of a pulse that was found
+  std::size_t cut = 0;           ///< candidates of pulses that are only in part in the file
+  std::size_t false_alarms = 0;  ///< candidates of no pulse
+  double recall = 0;             ///< found pulses over pulses; NaN without a pulse
+  double mean_snr_ratio = 0;     ///< candidate's over the truth's, of found pulses; NaN without one
+  double snr_ratio_scatter = 0;  ///< standard deviation of the same; NaN for fewer than two
+};
+
+/// A candidate is of a pulse when its DM moves the band's edge by no more than the wider of both
+/// widths and three samples, and its time is off by no more than this, half of both widths and three
+/// samples. `truth_path`: simulate's of a filterbank. Throws Error(io) and Error(format).
+CandidateComparison compare_candidates(const std::string& candidates_path,
+                                       const std::string& truth_path);
+
+}  // namespace tautline::pipeline
