@@ -103,7 +103,8 @@ std::string nearest_name(std::string_view word, const std::vector<std::string>& 
 std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& at = chosen(app);
   const std::string here = full_name(at);
-  if (at.get_parent() != nullptr)
+  // Where a command is missing, the first word is the mistake, whatever options come with it.
+  if (at.get_require_subcommand_min() == 0)
     if (const std::string unknown = unknown_option(app, at); !unknown.empty())
       return fmt::format("{}; {} --help lists the options", unknown, here);
   if (error.get_name() != "RequiredError" || at.get_require_subcommand_min() == 0)

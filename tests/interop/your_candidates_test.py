@@ -45,7 +45,8 @@ def main():
             width = 2 ** row["width"]
             candidate = Candidate([row["file"]], snr=row["snr"], width=width, dm=row["dm"], label=row["label"],
                                   tcand=row["stime"], device=-1)
-            candidate.get_chunk(for_preprocessing=True)
+            # With preprocessing the chunk is longer, and `your` 0.6.7 does not begin it earlier.
+            candidate.get_chunk(for_preprocessing=False)
             candidate.dedisperse()
             profile = candidate.dedispersed.astype(float).sum(axis=1)
             smooth = np.convolve(profile, np.ones(int(width)), mode="same")
