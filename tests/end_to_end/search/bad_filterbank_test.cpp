@@ -116,8 +116,9 @@ TEST_P(BadFilterbank, ZeroChannelStepIsRefusedAndEitherSignIsRead) {
 TEST_P(BadFilterbank, ADmRangeLongerThanTheFileIsRefusedWithTheNumbers) {
   const SigprocShape s = shape();
   write(s, noise(s, 2000));
-  expect_refused(kWrongUsage, "2.000000 s of data", {}, "0:100000:1000");
-  expect_refused(kWrongUsage, "0.500000 s of data", {"--duration", "0.5"}, "0:5000:50");
+  expect_refused(kWrongUsage, "the 2 s of data; the highest DM may be 4620", {}, "0:100000:1000");
+  expect_refused(kWrongUsage, "the 0.5 s of data; the highest DM may be 1150",
+                 {"--duration", "0.5"}, "0:5000:50");
   expect_refused(kWrongUsage, "highest DM", {}, "20:0:1");
   expect_refused(kWrongUsage, "lowest DM", {}, "-5:10:1");
 }
