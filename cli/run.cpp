@@ -9,6 +9,7 @@
 #include "cli/interrupts.h"
 #include "cli/run_output.h"
 #include "tautline/core/field_text.h"
+#include "tautline/pipeline/graph_file/expected_rate.h"
 #include "tautline/pipeline/graph_file/graph_file.h"
 
 namespace tautline::cli {
@@ -128,7 +129,8 @@ int run_pipeline(const Global& global, const RunOptions& options) {
   }
   *context.counters = [&run] { return run->counters(); };
   rate_hz = run->plan().front().outputs.front().rate_hz.value();
-  if (options.plan) fmt::print("{}", plan_of(*run));
+  if (options.plan)
+    fmt::print("{}{}", plan_of(*run), pipeline::describe(pipeline::expected_rate(*run)));
   if (options.check || options.plan) return kDone;
   finish_when_stopped();  // live sources end there, and what came is written
   try {
@@ -151,8 +153,9 @@ void add_run(CLI::App& app, const Global& global, Action& action) {
       ->add_option("--set", options->assignments, "NODE.FIELD=VALUE instead of what the file says")
       ->allow_extra_args(false);
   command->add_flag("--check", options->check, "only say whether the pipeline could run");
-  command->add_flag("--plan", options->plan,
-                    "only print the nodes, their threads, memory and kernels");
+  command->add_flag(
+      "--plan", options->plan,
+      "only print the nodes, their threads, memory and kernels, and the expected rate");
   command->add_flag("--types", options->types, "only print the types of nodes and their fields");
   command
       ->add_option("--memory", options->memory,

@@ -12,6 +12,9 @@ std::string Node::kernels() const {
 device::MemoryUse Node::bytes() const {
   return {};
 }
+std::optional<Load> Node::expected_load() const {
+  return {};
+}
 void Node::start(Outputs&) {}
 bool Node::produce(Outputs&) {
   return false;

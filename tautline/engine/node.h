@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -53,6 +54,12 @@ class Outputs {
   virtual std::stop_token stop() const = 0;
 };
 
+/// The work of a node that keeps up with its stream.
+struct Load {
+  double seconds = 0;  ///< for a second of the stream
+  std::string device;  ///< on which, by its name
+};
+
 using Counters = std::map<std::string, std::uint64_t>;
 
 /// One call at a time, all on one thread from `start` on. Functions that a node has no use for stay as they are here.
@@ -68,6 +75,9 @@ class Node {
   virtual std::string kernels() const;
   /// Memory that it takes, beside the blocks of its outputs.
   virtual device::MemoryUse bytes() const;
+  /// Measured now for some milliseconds, as if the device did nothing else; none: not measured. After open(), before
+  /// start().
+  virtual std::optional<Load> expected_load() const;
   /// Allocates.
   virtual void start(Outputs& outputs);
 

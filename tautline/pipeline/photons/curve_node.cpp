@@ -12,6 +12,7 @@
 #include "tautline/pipeline/photons/curve_plan.h"
 #include "tautline/pipeline/photons/curve_summary.h"
 #include "tautline/pipeline/progress.h"
+#include "tautline/pipeline/time_calls.h"
 #include "tautline/stages/autocorrelate/lag_scheme.h"
 
 namespace tautline::pipeline {
@@ -60,6 +61,8 @@ class CurveNode final : public engine::Node {
             plan_->bytes().device_bytes +
                 (traced_there ? CurveTrace::bytes(stream_config_.stage.sensors) : 0)};
   }
+  /// Of counts, on zeros. Photons that come one by one take as long as there are photons.
+  std::optional<engine::Load> expected_load() const override;
   void start(engine::Outputs& outputs) override;
   void process(std::size_t input, const engine::Block& block, engine::Outputs& outputs) override;
   void finish(engine::Outputs& outputs) override;
@@ -107,6 +110,21 @@ std::vector<engine::Stream> CurveNode::open(std::span<const engine::Stream> inpu
        .open_blocks = 0,
        .details = CurvesDescription{input_.sensors->good_curves(),
                                     stages::autocorrelate::lag_count(stream_config_.stage) == 1}}};
+}
+
+std::optional<engine::Load> CurveNode::expected_load() const {
+  if (photons_) return {};
+  const bool there = device_->compiles();
+  const stages::autocorrelate::Config& stage = stream_config_.stage;
+  const std::size_t times = stage.max_samples;
+  const auto queue = device_->make_queue();
+  CurveStream stream(stream_config_, *queue, plan_, there ? device_.get() : nullptr);
+  const std::size_t bytes = times * stage.sensors * core::bytes_of(stage.type);
+  const device::Buffer counts = device_->allocate(bytes);
+  queue->fill(counts.data(), 0, bytes);
+  const core::SampleView<2> view(counts.data(), stage.type, {times, stage.sensors});
+  const double seconds = time_calls(*queue, [&] { stream.push(view); });
+  return engine::Load{seconds / static_cast<double>(times) / input_.bin_s, device_->name()};
 }
 
 void CurveNode::start(engine::Outputs& outputs) {

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "tautline/core/error.h"
+#include "tautline/pipeline/search/expected_rate.h"
 #include "tautline/pipeline/search/filterbank_record.h"
 #include "tautline/pipeline/search/filterbank_source_node.h"
 
@@ -40,6 +41,8 @@ std::vector<engine::Stream> DedisperseNode::open(std::span<const engine::Stream>
   trials.left_out = filterbank.left_out.front();
   trials.description.start = input.start;
   trials.description.tstart_mjd = core::modified_julian_date(input.start);
+  samples_ = filterbank.parts.front().placed.range.count;
+  rate_hz_ = input.rate_hz.value();
   std::vector<engine::Stream> streams;
   for (const Output& output : outputs_) {
     const stages::dedisperse::Config& config = output.plan->config();
@@ -73,6 +76,13 @@ device::MemoryUse DedisperseNode::bytes() const {
     sum.device_bytes += one.device_bytes;
   }
   return sum;
+}
+
+std::optional<engine::Load> DedisperseNode::expected_load() const {
+  double seconds = 0;
+  for (const Output& output : outputs_)
+    seconds += seconds_per_sample(*output.plan, device_, samples_);
+  return engine::Load{seconds * rate_hz_, device_->name()};
 }
 
 void DedisperseNode::start(engine::Outputs& outputs) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,6 +49,7 @@ class DedisperseNode final : public engine::Node {
   std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
   engine::Needs needs(std::size_t input, const engine::Stream&) const override;
   device::MemoryUse bytes() const override;
+  std::optional<engine::Load> expected_load() const override;
   void start(engine::Outputs& outputs) override;
   void begin_segment(std::size_t input, const engine::Block& first,
                      engine::Outputs& outputs) override;
@@ -73,6 +75,8 @@ class DedisperseNode final : public engine::Node {
   mutable std::vector<Output> outputs_;
   std::shared_ptr<const device::Device> device_;
   std::vector<stages::dedisperse::Moments> moments_;
+  std::uint64_t samples_ = 0;  // of the input
+  double rate_hz_ = 0;
   std::uint64_t not_finite_ = 0;
 };
 

@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <random>
 #include <vector>
 
-#include "tautline/core/stopwatch.h"
+#include "tautline/pipeline/time_calls.h"
 
 namespace tautline::pipeline {
 
@@ -17,37 +16,15 @@ namespace {
 
 namespace dedisperse = stages::dedisperse;
 namespace detect = stages::detect;
-using core::Clock;
-using core::seconds_since;
 
 constexpr std::size_t kTimes = 4096;      ///< of one call on a host: several tiles
 constexpr std::size_t kLeastTimes = 512;  ///< for short inputs
 constexpr std::size_t kShare = 16;        ///< that a call takes of such an input
-constexpr double kLeast_s = 0.02;         ///< to time for
-constexpr double kShareOfRun = 0.01;      ///< or this part of the run's calls
-constexpr std::size_t kMostCalls = 8;
 /// That are searched, on a host or a GPU, which fewer would not fill: the others take as long.
 constexpr std::size_t kTrials = 16, kGpuTrials = 512;
 
 bool is_gpu(const device::Device& device) {
   return device.compiles() && !device.properties().host_cpu;
-}
-
-// Mean of a few calls, of which the run will make `calls_of_run`.
-template <class Call>
-double time_calls(device::Queue& queue, double calls_of_run, Call call) {
-  const auto most = static_cast<std::size_t>(
-      std::clamp(kShareOfRun * calls_of_run, 1.0, static_cast<double>(kMostCalls)));
-  call();  // touches its memory for the first time
-  queue.synchronise();
-  const auto start = Clock::now();
-  std::size_t calls = 0;
-  do {
-    call();
-    queue.synchronise();
-    ++calls;
-  } while (calls < most && seconds_since(start) < kLeast_s);
-  return seconds_since(start) / static_cast<double>(calls);
 }
 
 double time_search(const detect::Plan& few, const device::Device& device, device::Queue& queue,
@@ -78,7 +55,7 @@ double time_search(const detect::Plan& few, const device::Device& device, device
   };
   // Until the running mean and a block of noise are full.
   for (std::size_t n = 0; n <= few.baseline_samples() + few.noise_samples(); n += columns) call();
-  return time_calls(queue, calls_of_run, call) / static_cast<double>(columns);
+  return time_calls(queue, call, calls_of_run) / static_cast<double>(columns);
 }
 
 }  // namespace
@@ -107,7 +84,7 @@ double seconds_per_sample(const dedisperse::Plan& plan,
   const auto call = [&] { plan.execute(*queue, *state, input, trials); };
   while (state->held_samples() < plan.max_delay()) call();
   const auto count = static_cast<double>(input.count);
-  return time_calls(*queue, static_cast<double>(samples) / count, call) / count;
+  return time_calls(*queue, call, static_cast<double>(samples) / count) / count;
 }
 
 double seconds_per_sample(const detect::Plan& plan,
@@ -124,6 +101,17 @@ double seconds_per_sample(const detect::Plan& plan,
   const double share = static_cast<double>(trials) / static_cast<double>(config.trials);
   const double calls = share * static_cast<double>(samples) / static_cast<double>(columns);
   return share * time_search(*few, *device, *queue, columns, calls);
+}
+
+double seconds_per_sample(const std::vector<SearchPart>& parts,
+                          const std::shared_ptr<const device::Device>& device,
+                          std::uint64_t samples) {
+  double seconds = 0;
+  for (const SearchPart& part : parts)
+    seconds += seconds_per_sample(*part.dedisperse, device, samples) +
+               seconds_per_sample(*part.detect, device, samples) /
+                   static_cast<double>(part.dedisperse->config().downsample);
+  return seconds;
 }
 
 std::string describe_expected(const std::string& work, double seconds_per_data_s, double data_s) {

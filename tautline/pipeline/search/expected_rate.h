@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "tautline/device/device.h"
-#include "tautline/stages/dedisperse/dedisperse.h"
-#include "tautline/stages/detect/detect.h"
+#include "tautline/pipeline/search/search_pass.h"
 
 namespace tautline::pipeline {
 
@@ -22,6 +22,11 @@ double seconds_per_sample(const stages::dedisperse::Plan& plan,
 /// Seconds that searching one column of all trials takes, measured on noise in a few of the
 /// trials. The run will search `samples` columns: fewer are measured less well.
 double seconds_per_sample(const stages::detect::Plan& plan,
+                          const std::shared_ptr<const device::Device>& device,
+                          std::uint64_t samples);
+
+/// Of a pass: both, for one time of its input.
+double seconds_per_sample(const std::vector<SearchPart>& parts,
                           const std::shared_ptr<const device::Device>& device,
                           std::uint64_t samples);
 

@@ -98,16 +98,12 @@ class Search {
 
   // All passes go as fast as the first, trial by trial.
   void expect() {
-    double seconds = 0;
     std::size_t trials = 0;
-    for (const SearchPart& part : plan_->passes().front().parts) {
-      const auto downsample = static_cast<double>(part.dedisperse->config().downsample);
-      seconds += seconds_per_sample(*part.dedisperse, device_, samples_) +
-                 seconds_per_sample(*part.detect, device_, samples_) / downsample;
-      trials += part.detect->config().trials;
-    }
-    summary_.expected_s = seconds * static_cast<double>(samples_) *
-                          static_cast<double>(summary_.trials) / static_cast<double>(trials);
+    const auto& parts = plan_->passes().front().parts;
+    for (const SearchPart& part : parts) trials += part.detect->config().trials;
+    summary_.expected_s = seconds_per_sample(parts, device_, samples_) *
+                          static_cast<double>(samples_) * static_cast<double>(summary_.trials) /
+                          static_cast<double>(trials);
   }
 
   // The plan for people.

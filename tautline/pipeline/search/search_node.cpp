@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tautline/pipeline/search/expected_rate.h"
 #include "tautline/pipeline/search/filterbank_record.h"
 
 namespace tautline::pipeline {
@@ -27,6 +28,14 @@ std::vector<engine::Stream> SearchNode::open(std::span<const engine::Stream> inp
   pulses.device = nullptr;
   pulses.details = PulseStream{filterbank_, config_.trials, config_.links, config_.dm_constant};
   return {pulses};
+}
+
+std::optional<engine::Load> SearchNode::expected_load() const {
+  const std::vector<PassPlan> passes = config_.passes(0);
+  if (passes.empty()) return {};
+  const FilterbankPart& part = filterbank_.parts.front();
+  const double seconds = seconds_per_sample(passes.front().parts, device_, part.placed.range.count);
+  return engine::Load{seconds * filterbank_.beam_of(part).rate_hz.value(), device_->name()};
 }
 
 void SearchNode::begin_segment(std::size_t, const engine::Block& first, engine::Outputs& outputs) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -63,6 +64,8 @@ class SearchNode final : public engine::Node {
   engine::Needs needs(std::size_t input, const engine::Stream&) const override;
   std::string kernels() const override { return config_.kernels; }
   device::MemoryUse bytes() const override { return config_.bytes; }
+  /// All passes over a part go as fast as the first.
+  std::optional<engine::Load> expected_load() const override;
   void begin_segment(std::size_t input, const engine::Block& first,
                      engine::Outputs& outputs) override;
   void process(std::size_t input, const engine::Block& block, engine::Outputs& outputs) override;

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <numeric>
+#include <random>
 
 #include "tautline/core/error.h"
+#include "tautline/pipeline/time_calls.h"
 #include "tautline/pipeline/voltages/block_tail.h"
 #include "tautline/pipeline/voltages/measure_gains.h"
 
@@ -36,11 +38,13 @@ void copy_validity(const core::ValidityView& from, std::size_t samples, core::Va
 std::vector<engine::Stream> FEngineNode::open(std::span<const engine::Stream> inputs) {
   using stages::channelize::Output;
   voltages_ = inputs[0].detail<RawVoltages>();
+  block_bytes_ = inputs[0].arrays.front().elements();
+  block_samples_ = inputs[0].max_samples;
   const core::VoltageDescription& description = voltages_.description;
   if (!engine_) {
     engine_ = std::make_unique<FEngine>(config_.device, description, voltages_.layout,
                                         config_.filter, inputs[0].max_samples, config_.channels,
-                                        takes_blocks_on_device(inputs[0]));
+                                        takes_blocks_on_device(description));
     if (config_.track) {
       const Tracking tracking = config_.track(voltages_);
       config_.delays = tracking.table;
@@ -73,7 +77,8 @@ std::vector<engine::Stream> FEngineNode::open(std::span<const engine::Stream> in
                                                                           : 8,
                   .device = config_.device->name(),
                   .kernels = engine_->backend(),
-                  .phase_centre = phase_centre_};
+                  .phase_centre = phase_centre_,
+                  .turns = config_.turns};
   using Axes = std::vector<std::string>;
   return {{.kind = "spectra",
            .arrays = {{"spectra",
@@ -91,15 +96,50 @@ std::vector<engine::Stream> FEngineNode::open(std::span<const engine::Stream> in
 
 // Integers are unpacked where they are computed with. Floats are looked through on the host, which also picks what one of
 // several engines is for.
-bool FEngineNode::takes_blocks_on_device(const engine::Stream& stream) const {
-  const core::VoltageDescription& description = stream.detail<RawVoltages>().description;
+bool FEngineNode::takes_blocks_on_device(const core::VoltageDescription& description) const {
   const bool all = config_.channels.count == 0 || config_.channels.count == description.channels;
   return config_.device->compiles() && config_.turns == 1 && all && !description.format.is_float();
 }
 
 engine::Needs FEngineNode::needs(std::size_t, const engine::Stream& stream) const {
-  if (takes_blocks_on_device(stream)) return {.device = config_.device};
+  if (takes_blocks_on_device(stream.detail<RawVoltages>().description))
+    return {.device = config_.device};
   return {};
+}
+
+// A block again and again, through an engine of its own.
+std::optional<engine::Load> FEngineNode::expected_load() const {
+  const core::VoltageDescription& description = voltages_.description;
+  const device::Device& device = *config_.device;
+  const bool there = takes_blocks_on_device(description);
+  FEngine engine(config_.device, description, voltages_.layout, config_.filter, block_samples_,
+                 config_.channels, there);
+  if (config_.delays) engine.set_delays(config_.delays, voltages_.end);
+  if (config_.gains)
+    engine.set_gains(
+        std::vector<float>(channels_of(description, config_.filter) * description.inputs(), 1.0F));
+  device::Buffer noise(block_bytes_);
+  const std::span<std::byte> bytes(static_cast<std::byte*>(noise.data()), block_bytes_);
+  std::minstd_rand random(1);
+  if (!description.format.is_float())
+    for (std::byte& byte : bytes) byte = static_cast<std::byte>(random() >> 8);
+  const auto queue = device.make_queue();
+  const device::Buffer copy = there ? device.allocate(block_bytes_) : device::Buffer();
+  if (there) queue->copy(copy.data(), noise.data(), block_bytes_);
+  core::RawBlock block;
+  block.layout = voltages_.layout;
+  block.samples = block_samples_;
+  block.bytes.lend({static_cast<std::byte*>(there ? copy.data() : noise.data()), block_bytes_});
+  engine.begin_segment(description.start);
+  const double seconds = time_calls(*queue, [&] {
+    engine.push(*queue, block);
+    while (engine.take(*queue, engine.max_spectra()).spectra > 0) {
+    }
+    block.first_sample += block_samples_;
+  });
+  return engine::Load{
+      seconds / static_cast<double>(block_samples_ * config_.turns) * description.rate_hz.value(),
+      device.name()};
 }
 
 std::uint64_t FEngineNode::spectra_of(std::uint64_t samples) const {

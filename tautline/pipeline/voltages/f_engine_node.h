@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "tautline/engine/node.h"
@@ -38,6 +39,8 @@ class FEngineNode final : public engine::Node {
   std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
   engine::Needs needs(std::size_t input, const engine::Stream&) const override;
   device::MemoryUse bytes() const override { return engine_->bytes(); }
+  /// On noise; of floats, on zeros.
+  std::optional<engine::Load> expected_load() const override;
   void start(engine::Outputs& outputs) override;
   void begin_segment(std::size_t input, const engine::Block& first,
                      engine::Outputs& outputs) override;
@@ -50,7 +53,7 @@ class FEngineNode final : public engine::Node {
   const std::vector<std::uint64_t>& clipped() const { return clipped_; }
 
  private:
-  bool takes_blocks_on_device(const engine::Stream& stream) const;
+  bool takes_blocks_on_device(const core::VoltageDescription& description) const;
   engine::Block& next_output(engine::Outputs& outputs);
   void give(const engine::Block& raw, std::uint64_t first, std::size_t spectra,
             engine::Outputs& outputs);
@@ -59,6 +62,7 @@ class FEngineNode final : public engine::Node {
   std::uint64_t spectra_of(std::uint64_t samples) const;
 
   FEngineNodeConfig config_;
+  std::size_t block_bytes_ = 0, block_samples_ = 0;  // of the input
   RawVoltages voltages_;
   formats::PhaseCentre phase_centre_;
   std::unique_ptr<FEngine> engine_;

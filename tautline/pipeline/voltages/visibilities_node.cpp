@@ -8,6 +8,7 @@
 
 #include "tautline/core/baseline.h"
 #include "tautline/core/error.h"
+#include "tautline/pipeline/time_calls.h"
 #include "tautline/pipeline/voltages/delay_tracking.h"
 #include "tautline/pipeline/voltages/frequencies.h"
 #include "tautline/pipeline/voltages/gains.h"
@@ -107,6 +108,9 @@ std::vector<engine::Stream> VisibilitiesNode::open(std::span<const engine::Strea
   const auto& sums = inputs[0].detail<Sums>();
   groups_ = sums.groups;
   if (groups_.count() > 1) pairs_ = pairs_of(sums.autos);
+  sum_type_ = inputs[0].arrays.front().type;
+  integrations_per_s_ =
+      inputs[0].rate_hz.value() / static_cast<double>(sums.integration_spectra);
   Visibilities details{describe(inputs), gains_, all_channels_, clock_of(spectra)};
   channel_hz_ = details.description.channel_hz;
   const std::vector<std::string> axes{"channel", "baseline"};
@@ -156,6 +160,32 @@ formats::VisibilityDescription VisibilitiesNode::describe(
   if (spectra.requantised_bits > 0)
     output.extra.emplace(kRequantisedBits, std::to_string(spectra.requantised_bits));
   return output;
+}
+
+std::optional<engine::Load> VisibilitiesNode::expected_load() const {
+  const std::array<std::size_t, 2> extents{
+      channel_hz_.size(),
+      pairs_.empty() ? core::baseline_count(groups_.inputs) : pairs_.size()};
+  const std::array<std::size_t, 2> sum_extents{groups_.count() * channel_hz_.size(),
+                                               core::baseline_count(groups_.size)};
+  const device::Buffer sums(sum_extents[0] * sum_extents[1] * core::bytes_of(sum_type_));
+  std::vector<std::int64_t> counts(sum_extents[0] * sum_extents[1], 1);
+  std::vector<std::int64_t> counted(extents[0] * extents[1]);
+  std::vector<std::complex<float>> means(extents[0] * extents[1]);
+  const auto queue = config_.host->make_queue();
+  const double seconds = time_calls(*queue, [&] {
+    SumsOfChannels from;
+    from.pairs = pairs_;
+    from.groups = groups_;
+    // Those of several devices that take turns are added.
+    for (const ChannelRange& part : channels_) {
+      if (!from.sums.empty() && part.first != channels_.front().first) continue;
+      from.sums.emplace_back(sums.data(), sum_type_, sum_extents);
+      from.counts.emplace_back(counts.data(), sum_extents);
+    }
+    means_of(*queue, from, {means.data(), extents}, {counted.data(), extents});
+  });
+  return engine::Load{seconds * integrations_per_s_, config_.host->name()};
 }
 
 void VisibilitiesNode::process(std::size_t, const engine::Block& block, engine::Outputs& outputs) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -65,6 +66,8 @@ class VisibilitiesNode final : public engine::Node {
   void process(std::size_t input, const engine::Block& block, engine::Outputs& outputs) override;
   void process_together(std::span<const engine::Block* const> blocks,
                         engine::Outputs& outputs) override;
+  /// Of the means.
+  std::optional<engine::Load> expected_load() const override;
   engine::Counters counters() const override { return {{"overflowed", overflowed_}}; }
 
  private:
@@ -75,7 +78,8 @@ class VisibilitiesNode final : public engine::Node {
   VisibilitiesNodeConfig config_;
   std::vector<ChannelRange> channels_;  // of each input
   ChannelRange all_channels_;           // of all inputs together
-  std::size_t stream_channels_ = 0;
+  core::SampleType sum_type_{};
+  double integrations_per_s_ = 0;
   std::vector<double> channel_hz_;
   InputGroups groups_;
   std::vector<InputPair> pairs_;  // none: all

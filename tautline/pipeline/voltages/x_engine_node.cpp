@@ -8,6 +8,7 @@
 #include "tautline/core/baseline.h"
 #include "tautline/core/error.h"
 #include "tautline/formats/visibility_layout.h"
+#include "tautline/pipeline/time_calls.h"
 
 namespace tautline::pipeline {
 
@@ -36,7 +37,8 @@ std::vector<engine::Stream> XEngineNode::open(std::span<const engine::Stream> in
   ChannelRange& channels = sums_.spectra.channels;
   if (in.kind != "spectra" || in.arrays.front().axes.front() != "channel")
     throw core::Error(core::ErrorKind::config, "input", in.kind, "spectra [channel][input][time]");
-  const ChannelRange come = channels;
+  const ChannelRange come = come_ = channels;
+  max_spectra_ = in.max_samples;
   if (config_.channels.count > 0)
     channels = config_.channels;
   else if (config_.reduction.channel_range)
@@ -49,10 +51,7 @@ std::vector<engine::Stream> XEngineNode::open(std::span<const engine::Stream> in
   const std::size_t inputs_count = sums_.spectra.voltages.inputs();
   sums_.autos = autos();
   sums_.groups = choose_groups(inputs_count, sums_.autos, least_group(*config_.device));
-  if (!integrator_)
-    integrator_ = std::make_unique<Integrator>(
-        config_.device, ChannelRange{channels.first - come.first, channels.count},
-        sums_.spectra.stream_channels, sums_.groups, sums_.spectra.format, in.max_samples);
+  if (!integrator_) integrator_ = make_integrator();
   sums_.spectra.kernels += ", correlate " + integrator_->backend();
   const std::size_t rows = sums_.groups.count() * channels.count;
   const std::size_t baselines = core::baseline_count(sums_.groups.size);
@@ -77,6 +76,49 @@ std::vector<std::size_t> XEngineNode::autos() const {
       config_.array.antennas.empty()
           ? formats::unknown_array(spectra.voltages.antennas, spectra.voltages.polarisations)
           : config_.array);
+}
+
+std::unique_ptr<Integrator> XEngineNode::make_integrator() const {
+  const Spectra& spectra = sums_.spectra;
+  return std::make_unique<Integrator>(
+      config_.device, ChannelRange{spectra.channels.first - come_.first, spectra.channels.count},
+      spectra.stream_channels, sums_.groups, spectra.format, max_spectra_);
+}
+
+std::optional<engine::Load> XEngineNode::expected_load() const {
+  const Spectra& spectra = sums_.spectra;
+  const std::size_t inputs = spectra.voltages.inputs();
+  const core::SampleType type = core::sample_type(spectra.format);
+  const std::array<std::size_t, 3> extents{come_.count, inputs, max_spectra_};
+  const std::size_t bytes = extents[0] * extents[1] * extents[2] * core::bytes_of(type);
+  const std::array<std::size_t, 2> results{sums_.groups.count() * spectra.channels.count,
+                                           core::baseline_count(sums_.groups.size)};
+  const auto queue = config_.device->make_queue();
+  const auto zeros = [&](std::size_t size) {
+    device::Buffer buffer = config_.device->allocate(size);
+    queue->fill(buffer.data(), 0, size);
+    return buffer;
+  };
+  const auto integrator = make_integrator();
+  const device::Buffer samples = zeros(bytes);
+  const device::Buffer sums =
+      zeros(results[0] * results[1] * core::bytes_of(integrator->sum_type()));
+  const device::Buffer counts = zeros(results[0] * results[1] * sizeof(std::int64_t));
+  SpectraChunk chunk;
+  chunk.spectra = max_spectra_;
+  chunk.samples = core::SampleView<3>(samples.data(), type, extents);
+  integrator->make_ready(*queue);
+  const double seconds = time_calls(*queue, [&] {
+    integrator->begin({sums.data(), integrator->sum_type(), results},
+                      {static_cast<std::int64_t*>(counts.data()), results});
+    integrator->add(*queue, chunk);
+    integrator->finish(*queue);
+  });
+  // Each of those that take turns has its part of the spectra.
+  const double rate_hz =
+      spectra.voltages.rate_hz.value() / static_cast<double>(spectra.hop_samples * spectra.turns);
+  return engine::Load{seconds / static_cast<double>(max_spectra_) * rate_hz,
+                      config_.device->name()};
 }
 
 engine::Needs XEngineNode::needs(std::size_t, const engine::Stream&) const {

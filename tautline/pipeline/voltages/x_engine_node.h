@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "tautline/engine/node.h"
@@ -35,6 +36,8 @@ class XEngineNode final : public engine::Node {
   std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
   engine::Needs needs(std::size_t input, const engine::Stream&) const override;
   device::MemoryUse bytes() const override { return integrator_->bytes(); }
+  /// On zeros.
+  std::optional<engine::Load> expected_load() const override;
   void start(engine::Outputs& outputs) override;
   void process(std::size_t input, const engine::Block& block, engine::Outputs& outputs) override;
   void end_segment(std::size_t input, engine::Outputs& outputs) override;
@@ -45,6 +48,7 @@ class XEngineNode final : public engine::Node {
   const Stopwatch& since_ready() const { return since_ready_; }
 
  private:
+  std::unique_ptr<Integrator> make_integrator() const;
   std::vector<std::size_t> autos() const;
   void begin(const engine::Block& block, std::uint64_t first, engine::Outputs& outputs);
   void add(const engine::Block& block, std::size_t first, std::size_t count,
@@ -53,6 +57,8 @@ class XEngineNode final : public engine::Node {
 
   XEngineNodeConfig config_;
   Sums sums_;
+  ChannelRange come_;  // channels of the spectra
+  std::size_t max_spectra_ = 0;
   std::unique_ptr<Integrator> integrator_;
   engine::Block* output_ = nullptr;  // the integration that is being summed
   core::ValidityMask part_;
