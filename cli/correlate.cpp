@@ -83,7 +83,7 @@ int run_correlate(const Global& global, CorrelateOptions& options) {
       pipeline::correlate_voltages(config, open_devices(global), progress, global.stop);
   if (config.array_path.empty()) std::call_once(warned, warn_of_no_array);
   summarise_correlate(global, config.output, summary);
-  if (summary.overflowed > 0) spdlog::warn("{}", pipeline::overflow_message(summary));
+  if (summary.overflowed > 0) spdlog::warn("{}", pipeline::overflow_message(summary.overflowed));
   const int status = damage_status(summary.damage, summary.not_finite, options.input.strict);
   if (summary.overflowed == 0 || status != kDone) return status;
   return options.input.strict ? kFailed : kDamagedInput;

@@ -17,7 +17,7 @@ namespace {
 struct FitOptions {
   pipeline::FitConfig config;
   std::vector<std::string> inputs;
-  double kappa = 5;
+  double kappa = pipeline::kUsualKappa;
   bool strict = false;
 };
 
@@ -25,9 +25,7 @@ void resolve(const Global& global, FitOptions& options) {
   pipeline::FitConfig& config = options.config;
   config.threads = global.threads;
   config.history = history_line(global);
-  const bool has_kappa = config.model.shape != pipeline::fit::Shape::pixel_2d &&
-                         !pipeline::fit::is_scattering(config.model);
-  if (has_kappa) config.starts.emplace("kappa", options.kappa);
+  pipeline::assume_kappa(config, options.kappa);
   config.input = options.inputs.front();
   config.more_inputs.assign(options.inputs.begin() + 1, options.inputs.end());
 }

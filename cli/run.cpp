@@ -62,7 +62,9 @@ std::string plan_of(const engine::Run& run) {
 std::string types_text(const std::vector<pipeline::NodeType>& types) {
   std::string text;
   for (const pipeline::NodeType& type : types) {
-    text += fmt::format("{}: {}; inputs: {}\n", type.name, type.help, type.inputs);
+    text += fmt::format(
+        "{}: {}; inputs: {}\n", type.name, type.help,
+        type.inputs == pipeline::kAnyInputs ? "1 or more" : std::to_string(type.inputs));
     for (const core::FieldDescription& field : type.fields) {
       text += fmt::format("  {:<24} {}", field.name, field.help);
       if (!field.unit.empty()) text += ", in " + field.unit;
@@ -103,18 +105,18 @@ int run_pipeline(const Global& global, const RunOptions& options) {
   }
   if (options.path.empty())
     throw core::Error(core::ErrorKind::config, "pipeline", "not given", "a TOML file, or --types");
-  pipeline::GraphFile file(formats::TomlTable::read(options.path), types);
+  pipeline::GraphFile file = pipeline::read_graph_file(options.path, types);
   for (const std::string& assignment : options.assignments) file.set(assignment);
   pipeline::NodeContext context{
       .devices = open_devices(global),
       .memory_bytes = options.memory.empty() ? core::half_of_memory() : parse_bytes(options.memory),
       .history = history_line(global),
       .overwrite = options.overwrite,
+      .threads = global.threads,
       .log = log_text};
   ProgressLine line(global);
   const auto progress = drawn_on(line);
   pipeline::ProgressReporter reporter(progress);
-  engine::Graph graph = file.build(context);
   double rate_hz = 1;
   const auto tell = [&](std::uint64_t samples, std::uint64_t total) {
     reporter.report(samples, total, static_cast<double>(samples) / rate_hz);
@@ -122,12 +124,11 @@ int run_pipeline(const Global& global, const RunOptions& options) {
   std::unique_ptr<engine::Run> run;
   try {
     run = std::make_unique<engine::Run>(
-        std::move(graph),
+        file.build(context),
         engine::RunOptions{.memory_bytes = context.memory_bytes, .progress = tell});
   } catch (const engine::NodeError& error) {
     throw file.placed(error.node(), error);
   }
-  *context.counters = [&run] { return run->counters(); };
   rate_hz = run->plan().front().outputs.front().rate_hz.value();
   if (options.plan)
     fmt::print("{}{}", plan_of(*run), pipeline::describe(pipeline::expected_rate(*run)));

@@ -103,7 +103,11 @@ void Opening::open_nodes(Graph& graph) {
       if (port >= from->streams.size())
         throw Error(ErrorKind::config, from->name + ": output", std::to_string(port),
                     fmt::format("one of its {} outputs", from->streams.size()));
-      needs[input] = node.needs(input, from->streams[port]);
+      try {
+        needs[input] = node.needs(input, from->streams[port]);
+      } catch (const Error& error) {
+        throw NodeError(graph.members_[id].name, error);
+      }
       const DevicePointer device = memory_of(needs[input].device);
       if (!needs[input].anywhere && device != from->streams[port].device &&
           !from->streams[port].arrays.empty()) {

@@ -22,10 +22,8 @@ struct NodeContext {
   std::size_t memory_bytes = 0;  ///< most that the run may take on the host
   std::string history;           ///< version and command line, for outputs
   bool overwrite = false;
+  std::size_t threads = 0;  ///< of the host; 0: all
   core::LogSink log = {};
-  /// The counters of the run, once it has ended: for what outputs say of it.
-  std::shared_ptr<std::function<engine::Counters()>> counters =
-      std::make_shared<std::function<engine::Counters()>>([] { return engine::Counters(); });
 };
 
 /// One node as a file describes it.
@@ -43,13 +41,50 @@ class NodeSettings {
                                         const NodeContext& context) const = 0;
 };
 
+/// Of a type that takes any number of inputs, one at least.
+inline constexpr std::size_t kAnyInputs = static_cast<std::size_t>(-1);
+
 struct NodeType {
   std::string name;        ///< in files, as "filter_bank"
   std::string help;        ///< one line
-  std::size_t inputs = 0;  ///< how many it has
+  std::size_t inputs = 0;  ///< how many it has, or kAnyInputs
   std::vector<core::FieldDescription> fields;
   std::function<std::unique_ptr<NodeSettings>()> make;
+  /// Fields that name files: no file is written that is read or written by another node.
+  std::vector<std::string> reads = {}, writes = {};
+
+  NodeType reading(std::vector<std::string> names) && {
+    reads = std::move(names);
+    return std::move(*this);
+  }
+  NodeType writing(std::vector<std::string> names) && {
+    writes = std::move(names);
+    return std::move(*this);
+  }
 };
+
+/// The fields of a Config. GCC 12 takes a large temporary one for uninitialised.
+template <class Config>
+const core::Fields<Config>& fields_of() {
+  static const Config any{};
+  return fields(any);
+}
+
+/// Fields of a Base, as they are described there, for a Config that is a Base of which less can be said in a file. "part."
+/// stands for all fields of that part, without its name before them: those of "filter." are "channels", "taps".
+template <class Config, class Base>
+core::Fields<Config> some_of(const core::Fields<Base>& all, const std::vector<std::string>& names) {
+  core::Fields<Config> chosen;
+  for (const std::string& name : names)
+    for (const core::Field<Base>& field : all.all()) {
+      const bool of_part = name.ends_with('.') && field.name.starts_with(name);
+      if (!of_part && field.name != name) continue;
+      core::FieldDescription description = field;
+      if (of_part) description.name = field.name.substr(name.size());
+      chosen.add_text(std::move(description), field.text, field.set);
+    }
+  return chosen;
+}
 
 /// A type whose add(config, graph, name, inputs, edge, context) is NodeSettings::add.
 template <class Config, class Add>
@@ -73,20 +108,38 @@ NodeType composite_type(std::string name, std::string help, std::size_t inputs, 
     Add add_;
   };
   std::vector<core::FieldDescription> described;
-  for (const auto& field : fields(Config{}).all()) described.push_back(field);
-  return {std::move(name), std::move(help), inputs, std::move(described),
-          [add] { return std::make_unique<Settings>(add); }};
+  for (const auto& field : fields_of<Config>().all()) described.push_back(field);
+  return {std::move(name),
+          std::move(help),
+          inputs,
+          std::move(described),
+          [add] { return std::make_unique<Settings>(add); },
+          {},
+          {}};
 }
 
-/// A type of one node with one output, which make(config, context) makes.
+/// A type of one node, which make(config, context) makes.
 template <class Config, class Make>
 NodeType node_type(std::string name, std::string help, std::size_t inputs, Make make) {
   const auto add = [make](const Config& config, engine::Graph& graph, const std::string& node,
                           const std::vector<engine::Port>& from, const engine::EdgeOptions& edge,
-                          const NodeContext& context) -> std::vector<engine::Port> {
+                          const NodeContext& context) {
     const engine::NodeId id = graph.add(node, make(config, context));
     for (std::size_t k = 0; k < from.size(); ++k) graph.connect(from[k], {id, k}, edge);
-    return {{id, 0}};
+    return std::vector<engine::Port>{id};
+  };
+  return composite_type<Config>(std::move(name), std::move(help), inputs, add);
+}
+
+/// A type of one node without outputs, which make(config, graph, output, context) makes: `output` is what it reads first.
+template <class Config, class Make>
+NodeType sink_type(std::string name, std::string help, std::size_t inputs, Make make) {
+  const auto add = [make](const Config& config, engine::Graph& graph, const std::string& node,
+                          const std::vector<engine::Port>& from, const engine::EdgeOptions& edge,
+                          const NodeContext& context) -> std::vector<engine::Port> {
+    const engine::NodeId id = graph.add(node, make(config, graph, from.front(), context));
+    for (std::size_t k = 0; k < from.size(); ++k) graph.connect(from[k], {id, k}, edge);
+    return {};
   };
   return composite_type<Config>(std::move(name), std::move(help), inputs, add);
 }

@@ -6,6 +6,8 @@
 #include <optional>
 
 #include "tautline/core/error.h"
+#include "tautline/engine/run.h"
+#include "tautline/formats/distinct_files.h"
 
 namespace tautline::pipeline {
 
@@ -25,10 +27,11 @@ std::string names_in(const Items& items, Name name) {
   return names;
 }
 
-// "f.1": output 1 of node f.
-std::pair<std::string, std::size_t> split_port(const std::string& text, const std::string& place) {
+// "f.1": output 1 of node f; "f": all that it has.
+std::pair<std::string, std::optional<std::size_t>> split_port(const std::string& text,
+                                                              const std::string& place) {
   const std::size_t dot = text.find('.');
-  if (dot == std::string::npos) return {text, 0};
+  if (dot == std::string::npos) return {text, std::nullopt};
   try {
     return {text.substr(0, dot), core::text::read<std::size_t>(text.substr(dot + 1))};
   } catch (const Error&) {
@@ -107,9 +110,6 @@ GraphFile::NodeTable GraphFile::read(const formats::TomlTable& table, const std:
       read_field(table, key, key, node);
     }
   }
-  if (node.inputs.size() != node.type->inputs)
-    throw Error(ErrorKind::config, node.inputs_place, fmt::format("{} inputs", node.inputs.size()),
-                fmt::format("{} of a {}", node.type->inputs, type));
   return node;
 }
 
@@ -164,7 +164,8 @@ void GraphFile::set(const std::string& assignment) {
 core::Error GraphFile::placed(const std::string& name, const core::Error& error) const {
   for (const NodeTable& node : nodes_) {
     if (node.name != name.substr(0, name.find_first_of(". "))) continue;
-    std::string place = node.place + ": " + error.field();
+    std::string place =
+        error.field() == "inputs" ? node.inputs_place : node.place + ": " + error.field();
     for (const Value& value : node.values)
       if (value.means(error.field())) place = value.place;
     return {error.kind(), place, error.value(), error.limit(), error.advice()};
@@ -172,37 +173,74 @@ core::Error GraphFile::placed(const std::string& name, const core::Error& error)
   return error;
 }
 
+// A name alone stands for all outputs of that node.
+std::vector<engine::Port> GraphFile::ports_of(const NodeTable& node, const Added& added) {
+  std::vector<engine::Port> ports;
+  for (const std::string& text : node.inputs) {
+    const auto [from, port] = split_port(text, node.inputs_place);
+    for (const auto& [name, outputs] : added) {
+      if (name != from) continue;
+      if (outputs.empty() || (port && *port >= outputs.size()))
+        throw Error(ErrorKind::config, node.inputs_place, text,
+                    outputs.empty() ? "a node that has outputs"
+                                    : fmt::format("one of {} outputs", outputs.size()));
+      if (port)
+        ports.push_back(outputs[*port]);
+      else
+        ports.insert(ports.end(), outputs.begin(), outputs.end());
+    }
+  }
+  const std::size_t wanted = node.type->inputs;
+  if (wanted == kAnyInputs ? ports.empty() : ports.size() != wanted)
+    throw Error(ErrorKind::config, node.inputs_place, fmt::format("{} inputs", ports.size()),
+                wanted == kAnyInputs ? fmt::format("one or more of a {}", node.type->name)
+                                     : fmt::format("{} of a {}", wanted, node.type->name));
+  return ports;
+}
+
 void GraphFile::add(const NodeTable& node, const NodeContext& context, engine::Graph& graph,
-                    std::vector<std::pair<std::string, std::vector<engine::Port>>>& added) const {
+                    Added& added) const {
   const auto settings = node.type->make();
   for (const Value& value : node.values) try {
       settings->set(value.field->name, value.text);
     } catch (const Error& error) {
       throw Error(ErrorKind::config, value.place, error.value(), error.limit(), error.advice());
     }
-  std::vector<engine::Port> inputs;
-  for (const std::string& text : node.inputs) {
-    const auto [from, port] = split_port(text, node.inputs_place);
-    for (const auto& [name, outputs] : added) {
-      if (name != from) continue;
-      if (port >= outputs.size())
-        throw Error(ErrorKind::config, node.inputs_place, text,
-                    fmt::format("one of {} outputs", outputs.size()));
-      inputs.push_back(outputs[port]);
-    }
-  }
+  const std::vector<engine::Port> inputs = ports_of(node, added);
   try {
     settings->check();
     added.emplace_back(node.name, settings->add(graph, node.name, inputs, node.edge, context));
+  } catch (const engine::NodeError&) {
+    throw;  // of a node before this one
   } catch (const Error& error) {
     throw placed(node.name, error);
   }
-  if (!node.lane.empty()) graph.set_lane(added.back().second.front().node, node.lane);
+  // Of several nodes that do the work of one, the last has its name.
+  if (!node.lane.empty()) graph.set_lane(graph.members().size() - 1, node.lane);
+}
+
+// No output is another node's output or an input.
+void GraphFile::require_distinct_files() const {
+  std::vector<formats::NamedFile> reads, writes;
+  for (const NodeTable& node : nodes_)
+    for (const Value& value : node.values) {
+      const auto names = [&](const std::vector<std::string>& fields) {
+        return std::find(fields.begin(), fields.end(), value.field->name) != fields.end();
+      };
+      if (!names(node.type->reads) && !names(node.type->writes)) continue;
+      const std::vector<std::string> paths = value.field->kind == core::FieldKind::list
+                                                 ? core::file_names().read(value.text)
+                                                 : std::vector<std::string>{value.text};
+      auto& files = names(node.type->writes) ? writes : reads;
+      for (const std::string& path : paths) files.push_back({value.place, path});
+    }
+  formats::require_distinct(writes, reads);
 }
 
 engine::Graph GraphFile::build(const NodeContext& context) const {
+  require_distinct_files();
   engine::Graph graph;
-  std::vector<std::pair<std::string, std::vector<engine::Port>>> added;
+  Added added;
   const auto is_added = [&](const std::string& input, const std::string& place) {
     const std::string from = split_port(input, place).first;
     (void)index_of(from, place);
@@ -229,6 +267,15 @@ engine::Graph GraphFile::build(const NodeContext& context) const {
                     "inputs that do not go round");
   }
   return graph;
+}
+
+GraphFile read_graph_file(const std::string& path, const std::vector<NodeType>& types) {
+  try {
+    return {formats::TomlTable::read(path), types};
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::format) throw;
+    throw Error(ErrorKind::config, error.field(), error.value(), error.limit(), error.advice());
+  }
 }
 
 }  // namespace tautline::pipeline

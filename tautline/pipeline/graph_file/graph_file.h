@@ -6,7 +6,7 @@
 //
 //   [f]
 //   type = "filter_bank"
-//   inputs = "voltages"          # or a list; "NODE.K" is the node's output K, counted from 0
+//   inputs = "voltages"          # or a list; all outputs of that node, "NODE.K" is output K alone, from 0
 //   channels = 256              # a name with a dot, as dms.range, as it is or in a table
 //
 // Of every node that has inputs also: depth and policy of the rings before it, and lane, its thread's name.
@@ -58,11 +58,18 @@ class GraphFile {
   static void read_field(const formats::TomlTable& table, const std::string& key,
                          const std::string& name, NodeTable& node);
   std::size_t index_of(const std::string& name, const std::string& place) const;
+  /// Nodes that are in the graph, with their outputs.
+  using Added = std::vector<std::pair<std::string, std::vector<engine::Port>>>;
+  static std::vector<engine::Port> ports_of(const NodeTable& node, const Added& added);
   void add(const NodeTable& node, const NodeContext& context, engine::Graph& graph,
-           std::vector<std::pair<std::string, std::vector<engine::Port>>>& added) const;
+           Added& added) const;
+  void require_distinct_files() const;
 
   std::vector<NodeTable> nodes_;
 };
+
+/// Throws Error(io) for a file that cannot be read, Error(config) for one that is no pipeline.
+GraphFile read_graph_file(const std::string& path, const std::vector<NodeType>& types);
 
 /// Every type there is.
 std::vector<NodeType> node_types();

@@ -475,6 +475,11 @@ FitResult fit_curves(const CorrelationCurves& given, const FitConfig& config,
   return result;
 }
 
+void assume_kappa(FitConfig& config, double kappa) {
+  if (config.model.shape != fit::Shape::pixel_2d && !fit::is_scattering(config.model))
+    config.starts.emplace("kappa", kappa);
+}
+
 FitResult fit_file(const FitConfig& config, const FitProgress& progress, std::stop_token stop) {
   std::vector<std::string> paths{config.input};
   paths.insert(paths.end(), config.more_inputs.begin(), config.more_inputs.end());

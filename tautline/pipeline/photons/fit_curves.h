@@ -44,6 +44,11 @@ struct FitConfig {
 };
 const core::Fields<FitConfig>& fields(const FitConfig&);
 
+/// Length of the focus over its waist, where nobody says.
+inline constexpr double kUsualKappa = 5;
+/// Starts models of a focus there, unless config.starts says where.
+void assume_kappa(FitConfig& config, double kappa = kUsualKappa);
+
 /// One curve's fit. Errors of parameters: fit::Solution.
 struct CurveFit {
   std::size_t sensor = 0;

@@ -230,13 +230,16 @@ std::string fit_message(const FitResult& result, const core::CorrelationCurves& 
   return message.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+std::string fit_page(const FitResult& result, const core::CorrelationCurves& curves,
+                     const FitConfig& config) {
+  return compose_page("Fit of " + config.input, {fit_message(result, curves, config)},
+                      PageKind::fit);
+}
+
 void write_fit_page(const std::string& path, const FitResult& result,
                     const core::CorrelationCurves& curves, const FitConfig& config,
                     bool overwrite) {
-  write_page(
-      path,
-      compose_page("Fit of " + config.input, {fit_message(result, curves, config)}, PageKind::fit),
-      overwrite);
+  write_page(path, fit_page(result, curves, config), overwrite);
 }
 
 }  // namespace tautline::pipeline::report

@@ -14,7 +14,11 @@ inline constexpr std::size_t kMostCurves = 4096;
 std::string fit_message(const FitResult& result, const core::CorrelationCurves& curves,
                         const FitConfig& config);
 
-/// Writes the self-contained page. Throws Error(io); an existing one is refused unless `overwrite`.
+/// The self-contained page.
+std::string fit_page(const FitResult& result, const core::CorrelationCurves& curves,
+                     const FitConfig& config);
+
+/// Writes it. Throws Error(io); an existing one is refused unless `overwrite`.
 void write_fit_page(const std::string& path, const FitResult& result,
                     const core::CorrelationCurves& curves, const FitConfig& config, bool overwrite);
 

@@ -10,6 +10,7 @@
 #include "tautline/pipeline/photons/curve_output.h"
 #include "tautline/pipeline/photons/curve_plan.h"
 #include "tautline/pipeline/photons/curve_sink_node.h"
+#include "tautline/pipeline/photons/fit_sink_node.h"
 
 namespace tautline::pipeline {
 
@@ -48,7 +49,11 @@ struct Autocorrelator {
 };
 const core::Fields<Autocorrelator>& fields(const Autocorrelator&) {
   using C = Autocorrelator;
-  static const auto all = core::Fields<C>().include("", &C::curves, curve_fields());
+  static const auto all =
+      core::Fields<C>()
+          .include("", &C::curves, curve_fields())
+          .include("", &C::curves,
+                   some_of<AutocorrelateConfig>(fields(AutocorrelateConfig{}), {"every_s"}));
   return all;
 }
 
@@ -58,6 +63,22 @@ struct CurveFile {
 const core::Fields<CurveFile>& fields(const CurveFile&) {
   static const auto all = core::Fields<CurveFile>().add(
       {.name = "path", .help = "G.csv, G.zip or G.h5", .option = "output"}, &CurveFile::path);
+  return all;
+}
+
+struct FitFile : FitConfig {};
+const core::Fields<FitFile>& fields(const FitFile&) {
+  using C = FitFile;
+  const auto self = [](auto& config) -> auto& {
+    return config;
+  };
+  static const auto all =
+      core::Fields<C>()
+          .add({.name = "path", .help = "F.csv: one line for each curve", .option = "output"},
+               &C::output)
+          .add({.name = "page", .help = "F.html: curves, residuals and maps", .option = "report"},
+               &C::report)
+          .include("", self, fields(FitConfig{}));
   return all;
 }
 
@@ -84,7 +105,8 @@ std::unique_ptr<engine::Node> make_autocorrelator(Autocorrelator config,
   return make_curve_node(config.curves, context.devices.front(), nullptr);
 }
 
-std::unique_ptr<engine::Node> make_curve_file(const CurveFile& config, const NodeContext& context) {
+std::unique_ptr<engine::Node> make_curve_file(const CurveFile& config, const engine::Graph&,
+                                              const engine::Port&, const NodeContext& context) {
   check_curve_output(config.path, context.overwrite);
   return std::make_unique<CurveSink>(CurveSinkConfig{.output = config.path,
                                                      .save_state = {},
@@ -93,15 +115,34 @@ std::unique_ptr<engine::Node> make_curve_file(const CurveFile& config, const Nod
                                                      .log = context.log});
 }
 
+std::unique_ptr<engine::Node> make_fit_file(const FitFile& config, const engine::Graph& graph,
+                                            const engine::Port& output,
+                                            const NodeContext& context) {
+  if (config.output.empty())
+    throw core::Error(core::ErrorKind::config, "path", "not given", "the file that is written");
+  FitConfig fit = config;
+  fit.input = graph.members()[output.node].name;
+  fit.overwrite = context.overwrite;
+  fit.history = context.history;
+  fit.threads = context.threads;
+  assume_kappa(fit);
+  return std::make_unique<FitSink>(std::move(fit), context.log);
+}
+
 }  // namespace
 
 std::vector<NodeType> photon_node_types() {
   return {node_type<CountFile>("count_file", "counts of photons, or their time tags, from a file",
-                               0, make_count_file),
+                               0, make_count_file)
+              .reading({"path", "mask_path"}),
           node_type<Autocorrelator>("autocorrelator", "counts or time tags to correlation curves",
                                     1, make_autocorrelator),
-          node_type<CurveFile>("curve_file", "correlation curves to .csv, .zip or .h5", 1,
-                               make_curve_file)};
+          sink_type<CurveFile>("curve_file", "correlation curves to .csv, .zip or .h5", 1,
+                               make_curve_file)
+              .writing({"path"}),
+          sink_type<FitFile>("fit_file", "diffusion fits of correlation curves, a table and a page",
+                             1, make_fit_file)
+              .writing({"path", "page"})};
 }
 
 }  // namespace tautline::pipeline

@@ -15,25 +15,16 @@ DedisperseNode::DedisperseNode(std::vector<std::shared_ptr<const stages::dedispe
   for (auto& plan : plans) outputs_.push_back({std::move(plan), nullptr});
 }
 
-void DedisperseNode::plan(const engine::Stream& input) const {
-  if (!planner_) return;
-  for (auto& made : planner_(input.detail<FilterbankStream>(), input.max_samples))
-    outputs_.push_back({std::move(made), nullptr});
-  planner_ = {};
-}
-
 std::string DedisperseNode::kernels() const {
-  return outputs_.empty() ? "" : outputs_.front().plan->backend();
+  return outputs_.front().plan->backend();
 }
 
-engine::Needs DedisperseNode::needs(std::size_t, const engine::Stream& input) const {
-  plan(input);
+engine::Needs DedisperseNode::needs(std::size_t, const engine::Stream&) const {
   return {.device = reads_on_device(*outputs_.front().plan) ? device_ : nullptr};
 }
 
 std::vector<engine::Stream> DedisperseNode::open(std::span<const engine::Stream> inputs) {
   const engine::Stream& input = inputs.front();
-  plan(input);
   const auto& filterbank = input.detail<FilterbankStream>();
   TrialStream trials{filterbank.description(), {}, 1, 0, 0, filterbank.data_segments};
   if (!filterbank.files.empty())
@@ -49,6 +40,7 @@ std::vector<engine::Stream> DedisperseNode::open(std::span<const engine::Stream>
     trials.dms = config.dms;
     trials.downsample = config.downsample;
     trials.dm_constant = config.dm_constant;
+    trials.method = output.plan->choice().text;
     trials.samples =
         filterbank.parts.front().placed.range.count / config.downsample - output.plan->max_delay();
     const std::size_t room = output.plan->max_output_samples();

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,6 +26,7 @@ struct TrialStream {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> data_segments;  ///< FilterbankStream's
   std::string name = {};                   ///< of the input's first file, without its ending
   std::vector<std::size_t> left_out = {};  ///< channels
+  std::string method = {};                 ///< of summing, for people
 };
 
 /// Blocks of each output: one being written by the host, and one for the plan. Those of a GPU wait for two copies, too.
@@ -39,11 +39,6 @@ class DedisperseNode final : public engine::Node {
   /// Plans of trials that are sampled differently, of one device.
   DedisperseNode(std::vector<std::shared_ptr<const stages::dedisperse::Plan>> plans,
                  std::shared_ptr<const device::Device> device);
-  /// One that plans when its input is known, whose blocks have `block_samples` times.
-  using Planner = std::function<std::vector<std::shared_ptr<const stages::dedisperse::Plan>>(
-      const FilterbankStream& stream, std::size_t block_samples)>;
-  DedisperseNode(Planner planner, std::shared_ptr<const device::Device> device)
-      : planner_(std::move(planner)), device_(std::move(device)) {}
 
   std::string kernels() const override;
   std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
@@ -69,10 +64,7 @@ class DedisperseNode final : public engine::Node {
     engine::Block* block = nullptr;  // begun
     std::uint64_t given = 0;         // times of the segment
   };
-  void plan(const engine::Stream& input) const;
-
-  mutable Planner planner_;  // until it has planned: needs() and open() come in any order
-  mutable std::vector<Output> outputs_;
+  std::vector<Output> outputs_;
   std::shared_ptr<const device::Device> device_;
   std::vector<stages::dedisperse::Moments> moments_;
   std::uint64_t samples_ = 0;  // of the input

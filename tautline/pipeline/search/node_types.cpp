@@ -6,6 +6,7 @@
 
 #include "tautline/core/error.h"
 #include "tautline/formats/file_formats.h"
+#include "tautline/pipeline/graph_streams.h"
 #include "tautline/pipeline/search/candidate_sink_node.h"
 #include "tautline/pipeline/search/dedisperse_node.h"
 #include "tautline/pipeline/search/filterbank_record.h"
@@ -64,31 +65,32 @@ void require_whole(const FilterbankStream& stream, const char* field) {
                 "set fill_gaps of the files, or name one part with start_s and duration_s");
 }
 
-// Series of one sampling: a node's outputs are known before its input is.
-std::unique_ptr<engine::Node> make_dedispersion(const DedisperseStage& config,
-                                                const NodeContext& context) {
+// An output for each sampling: how many there are depends on the input's band.
+std::vector<engine::Port> add_dedispersion(const DedisperseStage& config, engine::Graph& graph,
+                                           const std::string& name,
+                                           const std::vector<engine::Port>& inputs,
+                                           const engine::EdgeOptions& edge,
+                                           const NodeContext& context) {
   const auto& device = context.devices.front();
   require_trials(config.dms);
-  if (config.dms.downsample_tolerance > 0)
-    throw Error(ErrorKind::config, "dms.downsample_tolerance",
-                core::text::write_number(config.dms.downsample_tolerance),
-                "0: trials that are sampled alike", "`tautline dedisperse` writes others");
-  return std::make_unique<DedisperseNode>(
-      [config, device](const FilterbankStream& stream, std::size_t block_samples) -> Plans {
-        const formats::FilterbankDescription& band = stream.description();
-        if (band.time_series)
-          throw Error(ErrorKind::config, "inputs", "series that are dedispersed already",
-                      "filterbanks");
-        require_whole(stream, "inputs");
-        auto stage = stage_config(config, band, stream.left_out.front());
-        stage.max_samples = block_samples;
-        const auto trials = make_dm_plan(config.dms, share_loss(config, config.dms).spacing,
-                                         {band.channel_mhz, band.tsamp_s, config.dm_constant});
-        Plans plans = stages::dedisperse::make_plans(stage, trials, device, 0);
-        require_samples(plans, stream.parts.front().placed.range.count, band.rate_hz.value());
-        return plans;
-      },
-      device);
+  const engine::Stream input = stream_at(graph, inputs.front());
+  const auto& stream = input.detail<FilterbankStream>();
+  const formats::FilterbankDescription& band = stream.description();
+  if (band.time_series)
+    throw Error(ErrorKind::config, "inputs", "series that are dedispersed already", "filterbanks");
+  require_whole(stream, "inputs");
+  auto stage = stage_config(config, band, stream.left_out.front());
+  stage.max_samples = input.max_samples;
+  const auto trials =
+      make_dm_plan(config.dms, share_loss(config, config.dms).spacing,
+                   {band.channel_mhz, band.tsamp_s, config.dm_constant});
+  const Plans plans = stages::dedisperse::make_plans(stage, trials, device, 0);
+  require_samples(plans, stream.parts.front().placed.range.count, band.rate_hz.value());
+  const engine::NodeId node = graph.add(name, std::make_unique<DedisperseNode>(plans, device));
+  graph.connect(inputs.front(), node, edge);
+  std::vector<engine::Port> outputs;
+  for (std::size_t k = 0; k < plans.size(); ++k) outputs.emplace_back(node, k);
+  return outputs;
 }
 
 // All trials in one pass: the source gives each part once.
@@ -113,8 +115,9 @@ std::unique_ptr<engine::Node> make_search(const SearchStage& config, const NodeC
 
 // What a record says of the band and of what the run met.
 Json record_of(const std::string& schema, const NodeContext& context,
-               const formats::FilterbankDescription& band, const std::vector<double>& dms,
-               double dm_constant, const std::vector<std::size_t>& left_out) {
+               const std::vector<NamedNode>& nodes, const formats::FilterbankDescription& band,
+               const std::vector<double>& dms, double dm_constant,
+               const std::vector<std::size_t>& left_out) {
   Json record{{"schema", schema},
               {"version", 1},
               {"history", context.history},
@@ -125,30 +128,58 @@ Json record_of(const std::string& schema, const NodeContext& context,
               {"start_mjd", core::modified_julian_date(band.start)},
               {"ignored_channels", left_out},
               {"dms", dms}};
-  for (const auto& [name, count] : (*context.counters)()) record["counters"][name] = count;
+  for (const auto& [node, counted] : nodes)
+    for (const auto& [name, count] : counted->counters())
+      record["counters"][node + "." + name] = count;
   return record;
 }
 
-std::unique_ptr<engine::Node> make_trial_file(const TrialFile& config, const NodeContext& context) {
+// Of series that are sampled differently, a segment of the trials for each sampling.
+std::string series_record(const NodeContext& context, const std::vector<NamedNode>& nodes,
+                          std::span<const engine::Stream> inputs,
+                          std::span<const std::uint64_t> written) {
+  const auto& first = inputs.front().detail<TrialStream>();
+  std::vector<double> dms;
+  Json segments, data_segments;
+  for (std::size_t k = 0; k < inputs.size(); ++k) {
+    const auto& trials = inputs[k].detail<TrialStream>();
+    segments.push_back({{"first_trial", dms.size()},
+                        {"trials", trials.dms.size()},
+                        {"downsample", trials.downsample},
+                        {"samples", written[k]},
+                        {"method", trials.method}});
+    dms.insert(dms.end(), trials.dms.begin(), trials.dms.end());
+  }
+  for (const auto& [from, end] : first.data_segments)
+    data_segments.push_back({{"first_sample", from}, {"samples", end - from}});
+  Json record = record_of("tautline.dedisperse.record", context, nodes, first.description, dms,
+                          first.dm_constant, first.left_out);
+  record["tsamp_s"] = first.description.tsamp_s * static_cast<double>(first.downsample);
+  record["segments"] = segments;
+  if (!data_segments.empty()) record["data_segments"] = data_segments;
+  return record.dump(1) + "\n";
+}
+
+std::unique_ptr<engine::Node> make_trial_file(const TrialFile& config, const engine::Graph& graph,
+                                              const engine::Port& output,
+                                              const NodeContext& context) {
   TrialFiles files{config.format, config.path, context.overwrite};
-  files.describe = [context](std::span<const engine::Stream> inputs) {
-    const auto& trials = inputs.front().detail<TrialStream>();
-    Json record = record_of("tautline.dedisperse.record", context, trials.description, trials.dms,
-                            trials.dm_constant, trials.left_out);
-    record["tsamp_s"] = trials.description.tsamp_s * static_cast<double>(trials.downsample);
-    return record.dump(1) + "\n";
+  files.describe = [context, nodes = nodes_before(graph, output)](auto inputs, auto written) {
+    return series_record(context, nodes, inputs, written);
   };
   return std::make_unique<TrialSinkNode>(std::move(files));
 }
 
 std::unique_ptr<engine::Node> make_candidate_file(const CandidateFile& config,
+                                                  const engine::Graph& graph,
+                                                  const engine::Port& output,
                                                   const NodeContext& context) {
   auto sink = std::make_unique<CandidateSinkNode>(
       CandidateFiles{.output = config.path, .overwrite = context.overwrite});
-  sink->describe = [context, node = sink.get()] {
+  sink->describe = [context, node = sink.get(), nodes = nodes_before(graph, output)] {
     const PulseStream& pulses = node->stream();
     const FilterbankStream& filterbank = pulses.filterbank;
-    Json record = record_of("tautline.search.record", context, filterbank.description(),
+    Json record = record_of("tautline.search.record", context, nodes, filterbank.description(),
                             pulses.trials.dms(), pulses.dm_constant, filterbank.left_out.front());
     record["inputs"] = filterbank.files;
     record["tsamp_s"] = filterbank.description().tsamp_s;
@@ -163,15 +194,20 @@ std::unique_ptr<engine::Node> make_candidate_file(const CandidateFile& config,
 std::vector<NodeType> filterbank_node_types() {
   return {
       node_type<FilterbankFiles>("filterbank_files", "filterbanks from files of any format", 0,
-                                 make_source),
-      node_type<DedisperseStage>("dedisperse", "a filterbank to the series of every trial DM", 1,
-                                 make_dedispersion),
+                                 make_source)
+          .reading({"files", "mask"}),
+      composite_type<DedisperseStage>(
+          "dedisperse",
+          "a filterbank to the series of every trial DM; an output for each sampling of them", 1,
+          add_dedispersion),
       node_type<SearchStage>("search", "a filterbank to the pulses in all trial DMs", 1,
                              make_search),
-      node_type<TrialFile>("trial_files", "series to .npy, or to a folder of .dat or .tim", 1,
-                           make_trial_file),
-      node_type<CandidateFile>("candidate_file", "pulses to a list: .csv, .cand or .singlepulse", 1,
-                               make_candidate_file)};
+      sink_type<TrialFile>("trial_files", "series to .npy, or to a folder of .dat or .tim",
+                           kAnyInputs, make_trial_file)
+          .writing({"path"}),
+      sink_type<CandidateFile>("candidate_file", "pulses to a list: .csv, .cand or .singlepulse", 1,
+                               make_candidate_file)
+          .writing({"path"})};
 }
 
 }  // namespace tautline::pipeline

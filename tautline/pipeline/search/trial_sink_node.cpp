@@ -48,7 +48,7 @@ void TrialSinkNode::process(std::size_t input, const engine::Block& block, engin
 }
 
 void TrialSinkNode::finish(engine::Outputs&) {
-  if (record_) record_->write(files_.describe(inputs_));
+  if (record_) record_->write(files_.describe(inputs_, written_));
 }
 
 void TrialSinkNode::publish() {

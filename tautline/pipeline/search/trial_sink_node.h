@@ -19,8 +19,11 @@ struct TrialFiles {
   std::string output;
   bool overwrite = false;
   std::string name = {};  ///< TrialSinkConfig's; empty: the input's
-  /// Given the streams, the text of the record beside the series; none: no record is written.
-  std::function<std::string(std::span<const engine::Stream> inputs)> describe = {};
+  /// Given the streams and the times of each that were written, the text of the record beside the series; none: no
+  /// record is written.
+  std::function<std::string(std::span<const engine::Stream> inputs,
+                            std::span<const std::uint64_t> written)>
+      describe = {};
 };
 
 /// Where the record of series is: OUTPUT.json, or dedisperse.json in the folder OUTPUT.

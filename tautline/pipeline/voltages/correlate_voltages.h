@@ -72,7 +72,7 @@ struct CorrelateSummary : VoltageRunSummary {
 };
 
 /// What to tell the user of visibilities that overflowed.
-std::string overflow_message(const CorrelateSummary& summary);
+std::string overflow_message(std::uint64_t overflowed);
 
 /// Several devices (GPUs of one host) share the work: each is sent its share of the channels of a
 /// channelized stream; of voltages they take blocks in turn, or, where sums are floats, all of them

@@ -9,7 +9,6 @@
 #include "tautline/core/error.h"
 #include "tautline/pipeline/time_calls.h"
 #include "tautline/pipeline/voltages/block_tail.h"
-#include "tautline/pipeline/voltages/measure_gains.h"
 
 namespace tautline::pipeline {
 
@@ -45,11 +44,6 @@ std::vector<engine::Stream> FEngineNode::open(std::span<const engine::Stream> in
     engine_ = std::make_unique<FEngine>(config_.device, description, voltages_.layout,
                                         config_.filter, inputs[0].max_samples, config_.channels,
                                         takes_blocks_on_device(description));
-    if (config_.track) {
-      const Tracking tracking = config_.track(voltages_);
-      config_.delays = tracking.table;
-      phase_centre_ = tracking.centre;
-    }
     if (config_.delays) engine_->set_delays(config_.delays, voltages_.end);
   }
   const Output form = config_.filter.output;
@@ -58,12 +52,6 @@ std::vector<engine::Stream> FEngineNode::open(std::span<const engine::Stream> in
       filtered && (form == Output::corner_turned_ci8 || form == Output::corner_turned_ci4);
   const bool spectra_last = filtered && form == Output::spectra_float;
   const auto extents = engine_->output_extents();
-  if (rounded && !config_.gains && config_.gains_memory_bytes > 0) {
-    const auto host = config_.device->compiles() ? device::open({}) : config_.device;
-    config_.gains = std::make_shared<std::vector<float>>(
-        measure_gains(voltages_.files, voltages_.options, config_.filter, host, *host->make_queue(),
-                      config_.gains_memory_bytes));
-  }
   Spectra details{.voltages = description,
                   .files = voltages_.files,
                   .stream_channels = channels_of(description, config_.filter),
@@ -77,7 +65,8 @@ std::vector<engine::Stream> FEngineNode::open(std::span<const engine::Stream> in
                                                                           : 8,
                   .device = config_.device->name(),
                   .kernels = engine_->backend(),
-                  .phase_centre = phase_centre_,
+                  .phase_centre = config_.phase_centre,
+                  .end = voltages_.end,
                   .turns = config_.turns};
   using Axes = std::vector<std::string>;
   return {{.kind = "spectra",

@@ -3,14 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "tautline/engine/node.h"
+#include "tautline/formats/delays/delays.h"
 #include "tautline/pipeline/voltages/f_engine.h"
-#include "tautline/pipeline/voltages/tracking.h"
 #include "tautline/pipeline/voltages/voltage_streams.h"
 
 namespace tautline::pipeline {
@@ -20,11 +19,8 @@ struct FEngineNodeConfig {
   FilterConfig filter = {};
   ChannelRange channels = {};  ///< of a stream that is channelized already; none: all
   SharedGains gains = {};      ///< of requantised output
-  /// Where no gains are given: memory that the node may take to measure them when it is opened; 0: it does not.
-  std::size_t gains_memory_bytes = 0;
   std::shared_ptr<const formats::delays::Table> delays = {};
-  /// Where no table is given: what delays voltages like these, and where that points; none: nothing does.
-  std::function<Tracking(const RawVoltages&)> track = {};
+  formats::PhaseCentre phase_centre = {};  ///< that the delays point at
   /// F-engines that take blocks of voltages in turn, and which of them this one is. Neither delays nor
   /// oversampling; the last samples of blocks must be their last bytes (block_tail.h).
   std::size_t turns = 1, turn = 0;
@@ -48,6 +44,7 @@ class FEngineNode final : public engine::Node {
   void finish(engine::Outputs& outputs) override;
   engine::Counters counters() const override;
 
+  std::size_t turns() const { return config_.turns; }
   const FEngine& f_engine() const { return *engine_; }
   /// [input] components, of the whole run.
   const std::vector<std::uint64_t>& clipped() const { return clipped_; }
@@ -64,7 +61,6 @@ class FEngineNode final : public engine::Node {
   FEngineNodeConfig config_;
   std::size_t block_bytes_ = 0, block_samples_ = 0;  // of the input
   RawVoltages voltages_;
-  formats::PhaseCentre phase_centre_;
   std::unique_ptr<FEngine> engine_;
   engine::Block* output_ = nullptr;  // begun
   std::uint64_t samples_ = 0, spectra_ = 0;

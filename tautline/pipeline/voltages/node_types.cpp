@@ -1,28 +1,29 @@
 #include "tautline/pipeline/voltages/node_types.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
-#include <set>
 #include <string>
 #include <utility>
 
-#include "tautline/pipeline/range_fields.h"
-#include "tautline/pipeline/voltages/f_engine_node.h"
-#include "tautline/pipeline/voltages/reduction_node.h"
-#include "tautline/pipeline/voltages/spectra_record.h"
-#include "tautline/pipeline/voltages/tracking.h"
-#include "tautline/pipeline/voltages/visibilities_node.h"
+#include "tautline/core/error.h"
+#include "tautline/pipeline/graph_streams.h"
+#include "tautline/pipeline/voltages/channelize_voltages.h"
+#include "tautline/pipeline/voltages/engines.h"
+#include "tautline/pipeline/voltages/measure_gains.h"
 #include "tautline/pipeline/voltages/visibility_sink_node.h"
 #include "tautline/pipeline/voltages/voltage_sink_node.h"
-#include "tautline/pipeline/voltages/voltage_source_node.h"
-#include "tautline/pipeline/voltages/x_engine_node.h"
 
 namespace tautline::pipeline {
 
-struct VoltageFiles {
-  std::vector<std::string> files;
-  double start_s = 0, duration_s = -1;
-  formats::ReaderOptions reader;
+namespace {
+
+constexpr auto self = [](auto& config) -> auto& {
+  return config;
+};
+
+}  // namespace
+
+// What files can say of the commands' Configs.
+struct VoltageFiles : CorrelateConfig {
   std::size_t block_samples = 0;  ///< 0: by bytes
 };
 const core::Fields<VoltageFiles>& fields(const VoltageFiles&) {
@@ -31,9 +32,10 @@ const core::Fields<VoltageFiles>& fields(const VoltageFiles&) {
     core::Fields<C> list;
     list.add(
         {.name = "files", .help = "voltage files, consecutive or receivers", .separator = '\n'},
-        &C::files, core::file_names());
-    return add_range_fields(list)
-        .include("", &C::reader, fields(formats::ReaderOptions{}))
+        &C::inputs, core::file_names());
+    return list
+        .include("", self,
+                 some_of<C>(fields_of<CorrelateConfig>(), {"start_s", "duration_s", "reader."}))
         .add({.name = "block_samples",
               .help = "samples (times) in a block; 0: about 16 MiB, for a GPU 64"},
              &C::block_samples);
@@ -41,41 +43,19 @@ const core::Fields<VoltageFiles>& fields(const VoltageFiles&) {
   return all;
 }
 
-struct FilterBank {
-  FilterConfig filter;
-  Requantise requantise = Requantise::bits8;
-  std::string delays_path, array_path;
-};
+struct FilterBank : CorrelateConfig {};
 const core::Fields<FilterBank>& fields(const FilterBank&) {
-  using C = FilterBank;
-  static const auto all =
-      core::Fields<C>()
-          .include("", &C::filter, fields(FilterConfig{}))
-          .add({.name = "requantise", .help = "bits that spectra are rounded to"}, &C::requantise,
-               requantise_names())
-          .add({.name = "delays_path",
-                .help = "delays.toml: delay the voltages, and so track its phase centre"},
-               &C::delays_path)
-          .add({.name = "array_path", .help = "array.toml: the antennas that `delays_path` names"},
-               &C::array_path);
+  static const auto all = some_of<FilterBank>(
+      fields_of<CorrelateConfig>(), {"filter.", "requantise", "delays_path", "array_path"});
   return all;
 }
 
-struct Correlator {
-  double integration_s = 1.0;
-  Reduction reduction;
-  std::string array_path;
-};
+struct Correlator : CorrelateConfig {};
 const core::Fields<Correlator>& fields(const Correlator&) {
-  using C = Correlator;
   static const auto all =
-      core::Fields<C>()
-          .add({.name = "integration_s",
-                .unit = "s",
-                .help = "length of an integration, rounded to whole spectra"},
-               &C::integration_s, core::above(0))
-          .include("", &C::reduction, fields(Reduction{}))
-          .add({.name = "array_path", .help = "array.toml: antenna positions"}, &C::array_path);
+      some_of<Correlator>(fields_of<CorrelateConfig>(),
+                          {"integration_s", "channel_range", "average_channels", "average_time",
+                           "autos_only", "array_path", "delays_path", "phase_centre", "earth."});
   return all;
 }
 
@@ -88,24 +68,27 @@ const core::Fields<OutputFile>& fields(const OutputFile&) {
   return all;
 }
 
+struct SpectraFile : ChannelizeConfig {};
+const core::Fields<SpectraFile>& fields(const SpectraFile&) {
+  using C = SpectraFile;
+  static const auto all =
+      core::Fields<C>()
+          .add({.name = "path", .help = "the file that is written"}, &C::output)
+          .include("", self, some_of<C>(fields_of<ChannelizeConfig>(), {"integrate", "stokes"}));
+  return all;
+}
+
 namespace {
 
-// What a file says that the run met, summed over its nodes.
-std::map<std::string, std::uint64_t> facts_of(const NodeContext& context) {
-  static const std::set<std::string> kNames{"spectra",     "clipped",       "not_finite",
-                                            "overflowed",  "lost_samples",  "dropped_samples",
-                                            "gap_samples", "trailing_bytes"};
-  std::map<std::string, std::uint64_t> facts;
-  for (const auto& [name, count] : (*context.counters)()) {
-    const std::string counter = name.substr(name.rfind('.') + 1);
-    if (kNames.contains(counter)) facts[counter] += count;
-  }
-  return facts;
+// For what is the host's to do.
+std::shared_ptr<const device::Device> host_of(const NodeContext& context) {
+  const auto& device = context.devices.front();
+  return device->compiles() ? device::open({}) : device;
 }
 
 std::unique_ptr<engine::Node> make_source(const VoltageFiles& config, const NodeContext& context) {
   auto node = std::make_unique<VoltageSourceNode>(VoltageSourceConfig{
-      config.files,
+      config.inputs,
       {.reader = config.reader, .start_s = config.start_s, .duration_s = config.duration_s}});
   constexpr std::size_t kProbe = 4096;
   const bool gpu = context.devices.front()->compiles();
@@ -121,83 +104,84 @@ std::unique_ptr<engine::Node> make_source(const VoltageFiles& config, const Node
   return node;
 }
 
-formats::ArrayLayout array_of(const std::string& path, const RawVoltages& voltages) {
-  const core::VoltageDescription& description = voltages.description;
-  auto array = path.empty()
-                   ? formats::unknown_array(description.antennas, description.polarisations)
-                   : formats::read_array_layout(path);
-  formats::assume_polarisations(array, description.polarisations);
-  formats::require_inputs(array, description.inputs());
-  return array;
-}
-
-std::unique_ptr<engine::Node> make_filter_bank(const FilterBank& config,
-                                               const NodeContext& context) {
-  FEngineNodeConfig f{.device = context.devices.front(), .filter = config.filter};
+// Each device has an output. Gains are measured now, on the host, so that they do not depend on the device.
+std::vector<engine::Port> add_filter_bank(const FilterBank& config, engine::Graph& graph,
+                                          const std::string& name,
+                                          const std::vector<engine::Port>& inputs,
+                                          const engine::EdgeOptions& edge,
+                                          const NodeContext& context) {
+  FEnginesConfig f{.devices = context.devices, .filter = config.filter};
   f.filter.output = output_of(config.requantise);
-  f.gains_memory_bytes = context.memory_bytes;
-  if (!config.delays_path.empty())
-    f.track = [config](const RawVoltages& voltages) {
-      return choose_tracking(config.delays_path, {}, array_of(config.array_path, voltages),
-                             voltages.description.start, voltages.end);
-    };
-  return std::make_unique<FEngineNode>(std::move(f));
+  const engine::Stream stream = stream_at(graph, inputs.front());
+  const auto& voltages = stream.detail<RawVoltages>();
+  const core::VoltageDescription& description = voltages.description;
+  f.tracking = choose_tracking(config.delays_path, {}, array_for(config.array_path, description),
+                               description.start, voltages.end);
+  if (is_filtered(description, f.filter) && config.requantise != Requantise::off) {
+    const auto host = host_of(context);
+    f.gains = std::make_shared<std::vector<float>>(
+        measure_gains(voltages.files, voltages.options, f.filter, host, *host->make_queue(),
+                      context.memory_bytes));
+  }
+  return add_f_engines(graph, name, inputs.front(), std::move(f), edge);
 }
 
-// The sums on the device, their means on the host, and where it is asked for, these reduced. The last one has the name.
+// The sums on the devices, their means on the host, and where it is asked for, these reduced. The last one has the name.
 std::vector<engine::Port> add_correlator(const Correlator& config, engine::Graph& graph,
                                          const std::string& name,
                                          const std::vector<engine::Port>& inputs,
                                          const engine::EdgeOptions& edge,
                                          const NodeContext& context) {
-  const auto& device = context.devices.front();
-  VisibilitiesNodeConfig means{.host = device->compiles() ? device::open({}) : device,
-                               .history = context.history};
-  if (!config.array_path.empty()) means.array = formats::read_array_layout(config.array_path);
-  const auto sums = graph.add(name + ".sums", std::make_unique<XEngineNode>(XEngineNodeConfig{
-                                                  .device = device,
-                                                  .integration_s = config.integration_s,
-                                                  .reduction = config.reduction,
-                                                  .array = means.array}));
+  const engine::Stream stream = stream_at(graph, inputs.front());
+  const auto& spectra = stream.detail<Spectra>();
+  const core::VoltageDescription& voltages = spectra.voltages;
+  XEnginesConfig x{.devices = context.devices,
+                   .integration_s = config.integration_s,
+                   .reduction = config.reduction};
+  x.means.host = host_of(context);
+  x.means.array = array_for(config.array_path, voltages);
+  x.means.earth = config.earth;
+  x.means.history = context.history;
+  if (!config.phase_centre.empty() || !config.delays_path.empty()) {
+    if (config.phase_centre.empty())
+      throw core::Error(core::ErrorKind::config, "phase_centre", "not given",
+                        "the name in `delays_path`",
+                        "to delay the voltages instead, give `delays_path` to the filter bank");
+    if (spectra.phase_centre.tracked)
+      throw core::Error(core::ErrorKind::config, "phase_centre", config.phase_centre,
+                        "spectra that are not tracked already",
+                        "take `delays_path` from the filter bank, or this from the correlator");
+    const Tracking tracking =
+        choose_tracking(config.delays_path, config.phase_centre, x.means.array, voltages.start,
+                        spectra.end, config.earth);
+    x.means.phase_centre = tracking.centre;
+    x.means.rotation = tracking.table;
+  }
   const bool reduced = config.reduction.after_correlation();
-  const auto host = means.host;
-  const auto node = graph.add(reduced ? name + ".means" : name,
-                              std::make_unique<VisibilitiesNode>(std::move(means)));
-  graph.connect(inputs.front(), sums, edge);
-  graph.connect(sums, node, {.depth = 1});
-  if (!reduced) return {node};
-  const auto last = graph.add(name, std::make_unique<ReductionNode>(host, config.reduction));
-  graph.connect(node, last, {.depth = 1});
-  return {last};
+  return {add_x_engines(graph, {name + ".sums", reduced ? name + ".means" : name, name}, inputs,
+                        std::move(x), edge)
+              .reduced};
 }
 
+template <bool page>
 std::unique_ptr<engine::Node> make_visibility_file(const OutputFile& config,
+                                                   const engine::Graph& graph,
+                                                   const engine::Port& output,
                                                    const NodeContext& context) {
-  return std::make_unique<VisibilitySinkNode>(VisibilitySinkConfig{
-      .path = config.path, .overwrite = context.overwrite, .at_end = [context](auto& writer) {
-        for (const auto& [name, count] : facts_of(context))
-          writer.add_extra(name, std::to_string(count));
-      }});
+  return std::make_unique<VisibilitySinkNode>(
+      VisibilitySinkConfig{config.path, context.overwrite, page, voltage_nodes(graph, output)});
 }
 
-std::unique_ptr<engine::Node> make_spectra_file(const OutputFile& config,
+std::unique_ptr<engine::Node> make_spectra_file(const SpectraFile& config,
+                                                const engine::Graph& graph,
+                                                const engine::Port& output,
                                                 const NodeContext& context) {
-  ChannelizeConfig file;
-  file.inputs = {config.path};
-  file.output = config.path;
+  ChannelizeConfig file = config;
+  const engine::Stream stream = stream_at(graph, output);
+  file.inputs = stream.detail<Spectra>().files;
   file.overwrite = context.overwrite;
   file.history = context.history;
-  return std::make_unique<VoltageSinkNode>(file, [context](const Spectra& spectra) {
-    nlohmann::ordered_json record{{"schema", "tautline.channelize.record"},
-                                  {"version", 1},
-                                  {"history", context.history},
-                                  {"device", spectra.device},
-                                  {"kernels", spectra.kernels},
-                                  {"inputs", spectra.files}};
-    for (const auto& [name, count] : facts_of(context)) record[name] = count;
-    add_channels(record, spectra);
-    return record.dump(1) + "\n";
-  });
+  return std::make_unique<VoltageSinkNode>(file, voltage_nodes(graph, output));
 }
 
 }  // namespace
@@ -205,15 +189,28 @@ std::unique_ptr<engine::Node> make_spectra_file(const OutputFile& config,
 std::vector<NodeType> voltage_node_types() {
   return {
       node_type<VoltageFiles>("voltage_files", "antenna voltages from files of any format", 0,
-                              make_source),
-      node_type<FilterBank>("filter_bank",
-                            "voltages to spectra; spectra that come from files are handed on", 1,
-                            make_filter_bank),
-      composite_type<Correlator>(
-          "correlator", "spectra to visibilities, a block for each integration", 1, add_correlator),
-      node_type<OutputFile>("visibility_file", "visibilities to .uvh5 or .ms", 1,
-                            make_visibility_file),
-      node_type<OutputFile>("spectra_file", "spectra to .dada or .npy", 1, make_spectra_file)};
+                              make_source)
+          .reading({"files"}),
+      composite_type<FilterBank>("filter_bank",
+                                 "voltages to spectra; spectra that come from files are handed on; "
+                                 "of several devices each has an output",
+                                 1, add_filter_bank)
+          .reading({"delays_path", "array_path"}),
+      composite_type<Correlator>("correlator",
+                                 "spectra to visibilities, a block for each integration",
+                                 kAnyInputs, add_correlator)
+          .reading({"delays_path", "array_path"}),
+      sink_type<OutputFile>("visibility_file", "visibilities to .uvh5 or .ms", 1,
+                            make_visibility_file<false>)
+          .writing({"path"}),
+      sink_type<OutputFile>("visibility_page",
+                            "visibilities to an HTML page with fringes, spectra and data quality",
+                            1, make_visibility_file<true>)
+          .writing({"path"}),
+      sink_type<SpectraFile>("spectra_file",
+                             "spectra to .dada or .npy, their power to .fil (not rounded ones)", 1,
+                             make_spectra_file)
+          .writing({"path"})};
 }
 
 }  // namespace tautline::pipeline

@@ -58,20 +58,18 @@ void PowerSink::add_antenna(const SpectraChunk& chunk, std::size_t antenna, std:
     if (!valid(chunk, first + p, spectrum)) return;
   ++valid_;
   for (std::size_t p = 0; p < polarisations_; ++p) {
-    const std::complex<float>* row = spectra.row(first + p, spectrum);
     const double sign = p == 1 ? -1 : 1;
     for (std::size_t c = 0; c < channels_; ++c) {
-      const double power = std::norm(std::complex<double>(row[c]));
+      const double power = std::norm(std::complex<double>(spectra(first + p, spectrum, c)));
       sums_[c] += power;
       if (products_ == 4) sums_[channels_ + c] += sign * power;
     }
   }
   if (products_ != 4) return;
-  const std::complex<float>* x = spectra.row(first, spectrum);
-  const std::complex<float>* y = spectra.row(first + 1, spectrum);
   for (std::size_t c = 0; c < channels_; ++c) {
     const std::complex<double> cross =
-        std::complex<double>(x[c]) * std::conj(std::complex<double>(y[c]));
+        std::complex<double>(spectra(first, spectrum, c)) *
+        std::conj(std::complex<double>(spectra(first + 1, spectrum, c)));
     sums_[2 * channels_ + c] += 2 * cross.real();
     sums_[3 * channels_ + c] -= 2 * cross.imag();
   }

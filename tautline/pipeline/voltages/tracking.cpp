@@ -43,6 +43,16 @@ NamedPlace parse_place(const std::string& text) {
 
 }  // namespace
 
+formats::ArrayLayout array_for(const std::string& array_path,
+                               const core::VoltageDescription& description) {
+  formats::ArrayLayout array =
+      array_path.empty() ? formats::unknown_array(description.antennas, description.polarisations)
+                         : formats::read_array_layout(array_path);
+  formats::assume_polarisations(array, description.polarisations);
+  formats::require_inputs(array, description.inputs());
+  return array;
+}
+
 Tracking choose_tracking(const std::string& delays_path, const std::string& phase_centre,
                          const formats::ArrayLayout& array, const core::Instant& start,
                          const core::Instant& end, const formats::EarthOrientation& earth) {

@@ -5,10 +5,15 @@
 #include <string>
 
 #include "tautline/core/time.h"
+#include "tautline/core/voltage.h"
 #include "tautline/formats/delays/delays.h"
 #include "tautline/formats/visibility_writer.h"
 
 namespace tautline::pipeline {
+
+/// That of array.toml, or unknown positions, for voltages like these. Throws core::Error where they do not fit.
+formats::ArrayLayout array_for(const std::string& array_path,
+                               const core::VoltageDescription& description);
 
 struct Tracking {
   std::shared_ptr<const formats::delays::Table> table;  ///< null: unprojected

@@ -32,7 +32,12 @@ void VisibilitySinkNode::process(std::size_t, const engine::Block& block, engine
 }
 
 void VisibilitySinkNode::publish() {
-  if (config_.at_end) config_.at_end(*writer_);
+  if (config_.page) {
+    finish_page(config_.nodes, dynamic_cast<report::ReportBuilder&>(*writer_));
+  } else {
+    for (const auto& [name, count] : facts_of(config_.nodes))
+      writer_->add_extra(name, std::to_string(count));
+  }
   writer_->finish();
   published_ = true;
 }

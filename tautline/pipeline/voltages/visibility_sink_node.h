@@ -1,12 +1,12 @@
 // Where visibilities end: a file, or a page about them.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 
 #include "tautline/engine/node.h"
 #include "tautline/formats/visibility_writer.h"
+#include "tautline/pipeline/voltages/voltage_nodes.h"
 #include "tautline/pipeline/voltages/voltage_streams.h"
 
 namespace tautline::pipeline {
@@ -14,9 +14,8 @@ namespace tautline::pipeline {
 struct VisibilitySinkConfig {
   std::string path;  ///< .uvh5 or .ms; of a page: .html
   bool overwrite = false;
-  bool page = false;  ///< a report::ReportBuilder instead of a file of visibilities
-  /// Called before the output gets its name, when every node has finished: for what is known only then.
-  std::function<void(formats::VisibilityWriter&)> at_end;
+  bool page = false;   ///< a report::ReportBuilder instead of a file of visibilities
+  VoltageNodes nodes;  ///< of the same graph, before this one: what they met goes into the output
 };
 
 /// Takes "visibilities".

@@ -98,7 +98,8 @@ const core::Fields<CorrelateConfig>& fields(const CorrelateConfig&) {
           .add({.name = "array_path", .help = "array.toml: antenna positions", .option = "array"},
                &C::array_path)
           .add({.name = "delays_path",
-                .help = "delays.toml: delay the voltages, and so track its phase centre",
+                .help = "delays.toml: track its phase centre, by delaying the voltages; where "
+                        "`phase_centre` has its name, by rotating the fringes",
                 .option = "delays"},
                &C::delays_path)
           .add({.name = "phase_centre",

@@ -6,19 +6,21 @@ namespace tautline::pipeline {
 
 std::vector<engine::Stream> VoltageSinkNode::open(std::span<const engine::Stream> inputs) {
   spectra_ = inputs[0].detail<Spectra>();
-  const bool by_input = form_wanted(config_) == stages::channelize::Output::spectra_float;
-  if ((inputs[0].arrays.front().axes.front() == "input") != by_input)
+  if (spectra_.turns > 1 || spectra_.channels.count != spectra_.stream_channels)
+    throw core::Error(core::ErrorKind::config, "inputs", "spectra of one of several devices",
+                      "all spectra", "run on one device");
+  config_.requantise = spectra_.requantised_bits == 8   ? Requantise::bits8
+                       : spectra_.requantised_bits == 4 ? Requantise::bits4
+                                                        : Requantise::off;
+  channels_first_ = inputs[0].arrays.front().axes.front() == "channel";
+  if (!power() && !channels_first_)
     throw core::Error(core::ErrorKind::config, "input", inputs[0].kind,
-                      by_input ? "[input][time][channel]" : "[channel][input][time]",
-                      "give the filter bank's `output` the form that the file takes");
+                      "spectra [channel][input][time]");
   description_ = {.input = spectra_.voltages,
                   .channels = spectra_.stream_channels,
                   .hop_samples = spectra_.hop_samples,
                   .span_samples = spectra_.span_samples,
                   .spectra = inputs[0].total_samples};
-  config_.requantise = spectra_.requantised_bits == 8   ? Requantise::bits8
-                       : spectra_.requantised_bits == 4 ? Requantise::bits4
-                                                        : Requantise::off;
   return {};
 }
 
@@ -32,6 +34,13 @@ void VoltageSinkNode::process(std::size_t, const engine::Block& block, engine::O
   chunk.spectra = block.samples;
   chunk.first_spectrum = block.first;
   chunk.samples = block.view<3>();
+  if (power() && channels_first_) {
+    const core::SampleView<3>& from = chunk.samples;
+    chunk.samples = {from.data(),
+                     from.type(),
+                     {from.extent(1), from.extent(2), from.extent(0)},
+                     {from.stride(1), from.stride(2), from.stride(0)}};
+  }
   chunk.valid = block.valid.view();
   sink_->write(chunk);
   came_ += block.samples;
@@ -49,8 +58,12 @@ void VoltageSinkNode::finish(engine::Outputs&) {
 
 void VoltageSinkNode::publish() {
   sink_->finish();
-  beside_->write(record_(spectra_));
+  beside_->write(spectra_record(nodes_, spectra_, config_.history, invalid_));
   beside_->finish();
+}
+
+bool VoltageSinkNode::power() const {
+  return form_wanted(config_) == stages::channelize::Output::spectra_float;
 }
 
 engine::Counters VoltageSinkNode::counters() const {

@@ -2,23 +2,23 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 
 #include "tautline/engine/node.h"
 #include "tautline/formats/partial_file.h"
+#include "tautline/pipeline/voltages/voltage_nodes.h"
 #include "tautline/pipeline/voltages/voltage_sink.h"
 #include "tautline/pipeline/voltages/voltage_streams.h"
 
 namespace tautline::pipeline {
 
-/// Takes "spectra" in the form that form_wanted() says. Beside the output it writes OUTPUT.json.
+/// Takes "spectra" in the form that form_wanted() says; power also of corner-turned floats. Beside the output it writes OUTPUT.json.
 class VoltageSinkNode final : public engine::Node {
  public:
-  /// `record`: what is written beside, asked for when every node has finished.
-  VoltageSinkNode(const ChannelizeConfig& config, std::function<std::string(const Spectra&)> record)
-      : config_(config), record_(std::move(record)) {}
+  /// `nodes`: of the same graph, before this one.
+  VoltageSinkNode(const ChannelizeConfig& config, VoltageNodes nodes)
+      : config_(config), nodes_(std::move(nodes)) {}
 
   std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
   void start(engine::Outputs& outputs) override;
@@ -28,9 +28,12 @@ class VoltageSinkNode final : public engine::Node {
   engine::Counters counters() const override;
 
  private:
+  bool power() const;
+
   ChannelizeConfig config_;
-  std::function<std::string(const Spectra&)> record_;
+  VoltageNodes nodes_;
   Spectra spectra_;
+  bool channels_first_ = true;  // [channel][input][time]
   SinkDescription description_;
   std::unique_ptr<VoltageSink> sink_;
   std::unique_ptr<formats::PartialFile> beside_;

@@ -51,6 +51,7 @@ struct Spectra {
   int requantised_bits = 0;   ///< of voltages that were rounded; 0: none
   std::string device, kernels;
   formats::PhaseCentre phase_centre;  ///< that their delays point at
+  core::Instant end;                  ///< RawVoltages'
   std::size_t turns = 1;              ///< F-engines that take the stream's blocks in turn
 };
 

@@ -39,10 +39,7 @@ std::vector<engine::Stream> XEngineNode::open(std::span<const engine::Stream> in
     throw core::Error(core::ErrorKind::config, "input", in.kind, "spectra [channel][input][time]");
   const ChannelRange come = come_ = channels;
   max_spectra_ = in.max_samples;
-  if (config_.channels.count > 0)
-    channels = config_.channels;
-  else if (config_.reduction.channel_range)
-    channels = kept_channels(config_.reduction, sums_.spectra.stream_channels);
+  if (config_.channels.count > 0) channels = config_.channels;
   if (channels.first < come.first || channels.first + channels.count > come.first + come.count)
     throw core::Error(core::ErrorKind::config, "channel_range",
                       fmt::format("{}:{}", channels.first, channels.first + channels.count - 1),
@@ -71,7 +68,7 @@ std::vector<engine::Stream> XEngineNode::open(std::span<const engine::Stream> in
 std::vector<std::size_t> XEngineNode::autos() const {
   const Spectra& spectra = sums_.spectra;
   const bool exact = stages::correlate::Config{.format = spectra.format}.exact();
-  if (!config_.reduction.autos_only || !exact) return {};
+  if (!config_.autos_only || !exact) return {};
   return formats::baselines_of_antennas(
       config_.array.antennas.empty()
           ? formats::unknown_array(spectra.voltages.antennas, spectra.voltages.polarisations)

@@ -11,7 +11,6 @@
 #include "tautline/formats/array_layout.h"
 #include "tautline/pipeline/progress.h"
 #include "tautline/pipeline/voltages/integrator.h"
-#include "tautline/pipeline/voltages/reduction.h"
 #include "tautline/pipeline/voltages/voltage_streams.h"
 
 namespace tautline::pipeline {
@@ -20,9 +19,8 @@ struct XEngineNodeConfig {
   std::shared_ptr<const device::Device> device;
   double integration_s = 1.0;  ///< rounded to whole spectra
   ChannelRange channels = {};  ///< of the stream, to correlate; none: those that come
-  /// Whose range of channels is correlated, where `channels` are none. With `autos_only`, products of two antennas may
-  /// be left out; not those of floats, whose sums in another order would be others.
-  Reduction reduction = {};
+  /// Products of two antennas may be left out; not those of floats, whose sums in another order would be others.
+  bool autos_only = false;
   formats::ArrayLayout array = {};  ///< for that; without antennas: the voltages'
 };
 

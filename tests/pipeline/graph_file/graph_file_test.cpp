@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/engine/nodes.h"
 
 namespace tautline::pipeline {
@@ -45,6 +47,19 @@ namespace {
 
 using engine::Came;
 
+NodeType collect_type(const std::string& name, std::size_t inputs, std::vector<Came>& came,
+                      std::vector<std::string>* paths) {
+  return sink_type<CollectConfig>(
+             name, "keeps what comes", inputs,
+             [&came, paths](const CollectConfig& c, const engine::Graph&, const engine::Port&,
+                            const NodeContext&) {
+               if (paths != nullptr) *paths = c.paths;
+               came.reserve(8);
+               return std::make_unique<engine::Collecting>(came.emplace_back());
+             })
+      .writing({"paths"});
+}
+
 // The types of these tests; what arrives at "collect" nodes goes to `came`, in the order in which they are made.
 std::vector<NodeType> types_with(std::vector<Came>& came,
                                  std::vector<std::string>* paths = nullptr) {
@@ -57,12 +72,21 @@ std::vector<NodeType> types_with(std::vector<Came>& came,
                            [](const AddConfig& c, const NodeContext&) {
                              return std::make_unique<engine::Adding>(c.number + c.more);
                            }),
-      node_type<CollectConfig>("collect", "keeps what comes", 1,
-                               [&came, paths](const CollectConfig& c, const NodeContext&) {
-                                 if (paths != nullptr) *paths = c.paths;
-                                 came.reserve(8);
-                                 return std::make_unique<engine::Collecting>(came.emplace_back());
-                               })};
+      // Adds its number at one output, and a hundred more at another.
+      composite_type<AddConfig>("both", "adds numbers", 1,
+                                [](const AddConfig& c, engine::Graph& graph,
+                                   const std::string& name, const std::vector<engine::Port>& from,
+                                   const engine::EdgeOptions& edge, const NodeContext&) {
+                                  std::vector<engine::Port> outputs;
+                                  for (const int more : {0, 100}) {
+                                    outputs.emplace_back(graph.add(
+                                        name + "." + std::to_string(more),
+                                        std::make_unique<engine::Adding>(c.number + more)));
+                                    graph.connect(from.front(), outputs.back(), edge);
+                                  }
+                                  return outputs;
+                                }),
+      collect_type("collect", 1, came, paths), collect_type("gather", kAnyInputs, came, paths)};
 }
 
 GraphFile graph_of(const std::string& text, const std::vector<NodeType>& types) {
@@ -134,6 +158,23 @@ TEST(GraphFile, FieldsOfParts) {
   }
 }
 
+// A name alone is all outputs of the node.
+TEST(GraphFile, NodesWithSeveralOutputs) {
+  for (const auto& [inputs, values] :
+       std::vector<std::pair<std::string, std::vector<std::int32_t>>>{
+           {"'b'", {5, 105}}, {"'b.0'", {5}}, {"'b.1'", {105}}, {"['b.1', 'n']", {0, 105}}}) {
+    std::vector<Came> came;
+    const auto types = types_with(came);
+    run(
+        graph_of("[n]\ntype='numbers'\ncount=1\n[b]\ntype='both'\ninputs='n'\nnumber=5\n"
+                 "[g]\ntype='gather'\ninputs=" +
+                     inputs + "\n",
+                 types));
+    std::sort(came.at(0).values.begin(), came.at(0).values.end());
+    EXPECT_EQ(came.at(0).values, values) << inputs;
+  }
+}
+
 TEST(GraphFile, AssignmentsTakeThePlaceOfWhatTheFileSays) {
   std::vector<Came> came;
   std::vector<std::string> paths;
@@ -163,7 +204,8 @@ TEST(GraphFile, SaysWhereAFileIsWrongAndWhatIsAllowed) {
            {"", "a table for each node"},
            {"[n]\n", "graph.toml: [n]: type: missing"},
            {"[n]\ntype = 'nombres'\n",
-            "graph.toml: [n]: type (line 2): nombres, expected one of numbers, add, collect"},
+            "graph.toml: [n]: type (line 2): nombres, expected one of numbers, add, both, collect, "
+            "gather"},
            {good + "counts = 3\n",
             "graph.toml: [n]: counts (line 3): unknown field, expected of a numbers: count, block"},
            {good + "block = 300\n", "graph.toml: [n]: block (line 3): 300, expected 1 to 100"},
@@ -177,6 +219,15 @@ TEST(GraphFile, SaysWhereAFileIsWrongAndWhatIsAllowed) {
             "policy (line 6): hope, expected wait, drop_oldest or drop_newest"},
            {"[a]\ntype = 'add'\ninputs = 'b'\n[b]\ntype = 'add'\ninputs = 'a'\n",
             "inputs that do not go round"},
+           {"[a]\ntype = 'add'\ninputs = 'a'\n", "inputs (line 3): a, expected inputs that do not"},
+           {good + "[b]\ntype = 'both'\ninputs = 'n'\n" + sink + "inputs = 'b'\n",
+            "inputs (line 8): 2 inputs, expected 1 of a collect"},
+           {good + "[b]\ntype = 'both'\ninputs = 'n'\n" + sink + "inputs = 'b.2'\n",
+            "inputs (line 8): b.2, expected one of 2 outputs"},
+           {good + sink + "inputs = 'n'\n[d]\ntype = 'collect'\ninputs = 'c'\n",
+            "inputs (line 8): c, expected a node that has outputs"},
+           {good + sink + "inputs = 'n'\npaths = ['a', 'b/../a']\n",
+            "graph.toml: [c]: paths (line 6)"},
            {"[n]\ntype = [\n", "expected TOML"}})
     try {
       run(graph_of(wrong.text, types));

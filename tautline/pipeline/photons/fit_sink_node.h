@@ -1,0 +1,35 @@
+// Fits of a graph's curves, as a table and a page.
+#pragma once
+
+#include <memory>
+
+#include "tautline/engine/node.h"
+#include "tautline/formats/partial_file.h"
+#include "tautline/pipeline/photons/curve_node.h"
+#include "tautline/pipeline/photons/fit_curves.h"
+
+namespace tautline::pipeline {
+
+/// Takes "curves"; fits the last of them.
+class FitSink final : public engine::Node {
+ public:
+  /// `config.input` is what the page calls the curves. `log` is given warnings.
+  FitSink(FitConfig config, core::LogSink log) : config_(std::move(config)), log_(std::move(log)) {}
+
+  std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
+  void start(engine::Outputs& outputs) override;
+  void process(std::size_t input, const engine::Block& block, engine::Outputs& outputs) override;
+  void finish(engine::Outputs& outputs) override;
+  void publish() override;
+  /// Curves: "good", "hot", "masked", "failed".
+  engine::Counters counters() const override;
+
+ private:
+  FitConfig config_;
+  core::LogSink log_;
+  std::shared_ptr<CurveSnapshot> last_;
+  FitResult result_;
+  std::unique_ptr<formats::PartialFile> table_, page_;
+};
+
+}  // namespace tautline::pipeline

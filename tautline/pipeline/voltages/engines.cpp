@@ -1,0 +1,160 @@
+#include "tautline/pipeline/voltages/engines.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <future>
+#include <utility>
+
+#include "tautline/core/error.h"
+#include "tautline/pipeline/graph_streams.h"
+#include "tautline/pipeline/voltages/block_tail.h"
+#include "tautline/pipeline/voltages/reduction_node.h"
+#include "tautline/pipeline/voltages/x_engine_node.h"
+
+namespace tautline::pipeline {
+
+namespace {
+
+using core::Error;
+using core::ErrorKind;
+
+// Integrations are large: one is filled while one is read.
+constexpr engine::EdgeOptions kOneWaits{.depth = 1};
+
+Sharing choose_sharing(const RawVoltages& voltages, const FEnginesConfig& config) {
+  using stages::channelize::Output;
+  if (voltages.description.channelized()) return Sharing::channels;
+  const FilterConfig& filter = config.filter;
+  const bool exact =
+      filter.output == Output::corner_turned_ci8 || filter.output == Output::corner_turned_ci4;
+  const bool by_samples_alone = filter.oversample_numerator == filter.oversample_denominator;
+  return config.devices.size() > 1 && exact && !config.tracking.before_filter && by_samples_alone &&
+                 ends_with_last_samples(voltages.layout)
+             ? Sharing::blocks
+             : Sharing::filtered_channels;
+}
+
+// Of a channelized stream, that channels are made of: those of a filter bank ascend in frequency whatever the stream's do.
+ChannelRange coarse_channels(const core::VoltageDescription& description,
+                             const FilterConfig& filter, const ChannelRange& kept) {
+  const std::size_t fine = channels_of(description, filter) / description.channels;
+  const std::size_t first = kept.first / fine, end = (kept.first + kept.count + fine - 1) / fine;
+  const bool mirrored = is_filtered(description, filter) && description.bandwidth_hz < 0;
+  return {mirrored ? description.channels - end : first, end - first};
+}
+
+std::string part_name(const std::string& name, std::size_t part, std::size_t parts) {
+  return parts > 1 ? fmt::format("{}.{}", name, part) : name;
+}
+
+// The channels that are both.
+ChannelRange common(const ChannelRange& a, const ChannelRange& b) {
+  const std::size_t first = std::max(a.first, b.first);
+  const std::size_t end = std::min(a.first + a.count, b.first + b.count);
+  return {first, end > first ? end - first : 0};
+}
+
+// That the X-engine of each device correlates.
+std::vector<ChannelRange> shares_of(const std::vector<engine::Stream>& spectra,
+                                    const Reduction& reduction) {
+  std::vector<ChannelRange> shares;
+  const auto& first = spectra.front().detail<Spectra>();
+  if (first.turns > 1 && first.turns != spectra.size())
+    throw Error(ErrorKind::config, "inputs", fmt::format("{} of spectra", spectra.size()),
+                fmt::format("all {} that take turns", first.turns), "name the filter bank alone");
+  const ChannelRange kept = kept_channels(reduction, first.stream_channels);
+  const bool all_have_all = spectra.back().detail<Spectra>().channels.first == first.channels.first;
+  for (std::size_t d = 0; d < spectra.size(); ++d) {
+    const auto& come = spectra[d].detail<Spectra>();
+    const ChannelRange part = share_of(kept.count, d, spectra.size());
+    shares.push_back(all_have_all && come.turns == 1
+                         ? ChannelRange{kept.first + part.first, part.count}
+                         : common(kept, come.channels));
+    if (shares.back().count == 0)
+      throw Error(ErrorKind::config, "channel_range",
+                  fmt::format("{}:{}", kept.first, kept.first + kept.count - 1),
+                  fmt::format("channels for each of the {} devices", spectra.size()),
+                  "take fewer devices");
+  }
+  return shares;
+}
+
+}  // namespace
+
+std::vector<engine::Port> add_f_engines(engine::Graph& graph, const std::string& name,
+                                        const engine::Port& voltages, FEnginesConfig config,
+                                        const engine::EdgeOptions& edge) {
+  const engine::Stream stream = stream_at(graph, voltages);
+  const auto& raw = stream.detail<RawVoltages>();
+  if (config.kept.count == 0) config.kept = {0, channels_of(raw.description, config.filter)};
+  const Sharing sharing = choose_sharing(raw, config);
+  const ChannelRange coarse = sharing == Sharing::channels
+                                  ? coarse_channels(raw.description, config.filter, config.kept)
+                                  : config.kept;
+  const std::size_t devices = config.devices.size();
+  if (devices > coarse.count)
+    throw Error(ErrorKind::config, "device", fmt::format("{} devices", devices),
+                fmt::format("at most one for each of the {} channels", coarse.count));
+  std::vector<engine::Port> outputs;
+  for (std::size_t d = 0; d < devices; ++d) {
+    FEngineNodeConfig f{
+        .device = config.devices[d], .filter = config.filter, .gains = config.gains};
+    if (config.tracking.before_filter) {
+      f.delays = config.tracking.table;
+      f.phase_centre = config.tracking.centre;
+    }
+    const ChannelRange part = share_of(coarse.count, d, devices);
+    if (sharing == Sharing::channels) f.channels = {coarse.first + part.first, part.count};
+    if (sharing == Sharing::blocks) f.turns = devices, f.turn = d;
+    const engine::NodeId node =
+        graph.add(part_name(name, d, devices), std::make_unique<FEngineNode>(std::move(f)));
+    graph.connect(voltages, node, edge);
+    outputs.emplace_back(node);
+  }
+  return outputs;
+}
+
+CorrelatorOutputs add_x_engines(engine::Graph& graph, const XEngineNames& names,
+                                const std::vector<engine::Port>& spectra, XEnginesConfig config,
+                                const engine::EdgeOptions& edge) {
+  const std::size_t parts = spectra.size();
+  if (config.devices.size() < parts)
+    throw Error(ErrorKind::config, "inputs", fmt::format("{} of spectra", parts),
+                fmt::format("one for each of the {} devices", config.devices.size()));
+  std::vector<std::future<engine::Stream>> opening;
+  for (const engine::Port& port : spectra)
+    opening.push_back(std::async(parts > 1 ? std::launch::async : std::launch::deferred,
+                                 [&graph, port] { return stream_at(graph, port); }));
+  std::vector<engine::Stream> streams;
+  for (auto& one : opening) streams.push_back(one.get());
+  const std::vector<ChannelRange> shares = shares_of(streams, config.reduction);
+
+  const auto host = config.means.host;
+  const bool autos_only =
+      config.reduction.autos_only && !config.all_products && config.means.rotation == nullptr;
+  const formats::ArrayLayout array = config.means.array;
+  config.means.inputs = parts;
+  const engine::NodeId means =
+      graph.add(names.means, std::make_unique<VisibilitiesNode>(std::move(config.means)));
+  std::vector<std::future<void>> planning;
+  for (std::size_t d = 0; d < parts; ++d) {
+    auto x = std::make_unique<XEngineNode>(
+        XEngineNodeConfig{config.devices[d], config.integration_s, shares[d], autos_only, array});
+    if (parts > 1)
+      planning.push_back(std::async(std::launch::async, [node = x.get(), stream = &streams[d]] {
+        node->open({stream, 1});
+      }));
+    const engine::NodeId node = graph.add(part_name(names.sums, d, parts), std::move(x));
+    graph.connect(spectra[d], node, edge);
+    graph.connect(node, {means, d}, kOneWaits);
+  }
+  for (std::future<void>& one : planning) one.get();
+  if (!config.reduction.after_correlation()) return {means, means};
+  const engine::NodeId reduced =
+      graph.add(names.reduction, std::make_unique<ReductionNode>(host, config.reduction));
+  graph.connect(means, reduced, kOneWaits);
+  return {means, reduced};
+}
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,69 @@
+// F-engines and X-engines of a graph, on one device or several: for every builder of graphs that correlates.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tautline/engine/graph.h"
+#include "tautline/pipeline/voltages/f_engine_node.h"
+#include "tautline/pipeline/voltages/reduction.h"
+#include "tautline/pipeline/voltages/tracking.h"
+#include "tautline/pipeline/voltages/visibilities_node.h"
+
+namespace tautline::pipeline {
+
+using DeviceList = std::vector<std::shared_ptr<const device::Device>>;
+
+/// How devices share a stream. Whatever they are sent, each one's link carries it beside the others'.
+enum class Sharing {
+  /// A stream that is channelized already: each device is sent its channels and correlates them.
+  channels,
+  /// Voltages: blocks in turn, each with the samples before it that its first spectra begin with. Every device
+  /// correlates all channels, and sums of integers are added on the host.
+  blocks,
+  /// Voltages whose sums are floats, which added in another order would be others, or whose filter depends on
+  /// more than a spectrum's samples: every device has all of them and does all of the filter bank, and
+  /// correlates its channels.
+  filtered_channels
+};
+
+struct FEnginesConfig {
+  DeviceList devices;
+  FilterConfig filter;
+  SharedGains gains = {};  ///< null: nothing is rounded, or what is rounded is told later
+  Tracking tracking = {};
+  ChannelRange kept = {};  ///< of the stream's channels, that will be correlated; none: all
+};
+
+/// NAME, or NAME.0, NAME.1 ... of several devices, which read `voltages`. Returns an output for each device.
+std::vector<engine::Port> add_f_engines(engine::Graph& graph, const std::string& name,
+                                        const engine::Port& voltages, FEnginesConfig config,
+                                        const engine::EdgeOptions& edge = {});
+
+struct XEnginesConfig {
+  DeviceList devices;  ///< one for each of the F-engines
+  double integration_s = 1.0;
+  Reduction reduction = {};
+  bool all_products = false;  ///< of the means, whatever the reduction keeps
+  VisibilitiesNodeConfig means = {};  ///< `inputs` is set here
+};
+
+/// Names of the nodes: NAME.0, NAME.1 ... of several devices.
+struct XEngineNames {
+  std::string sums, means, reduction;
+};
+
+/// Visibilities as they are correlated, and as they are to be written: the same unless they are reduced.
+struct CorrelatorOutputs {
+  engine::NodeId means, reduced;
+};
+
+/// X-engines of the spectra that add_f_engines() gives, their means on the host, and where it is asked for these
+/// reduced. The engines' plans are made, side by side.
+CorrelatorOutputs add_x_engines(engine::Graph& graph, const XEngineNames& names,
+                                const std::vector<engine::Port>& spectra, XEnginesConfig config,
+                                const engine::EdgeOptions& edge = {});
+
+}  // namespace tautline::pipeline

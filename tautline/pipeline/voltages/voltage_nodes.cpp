@@ -1,0 +1,109 @@
+#include "tautline/pipeline/voltages/voltage_nodes.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tautline/core/error.h"
+#include "tautline/pipeline/graph_streams.h"
+#include "tautline/pipeline/voltages/correlate_voltages.h"
+#include "tautline/pipeline/voltages/spectra_record.h"
+
+namespace tautline::pipeline {
+
+namespace {
+
+// Whether each F-engine has channels, or turns, of its own; else all of them do the same.
+bool share_channels(const VoltageNodes& nodes) {
+  return nodes.f_engines.front()->f_engine().range().first !=
+         nodes.f_engines.back()->f_engine().range().first;
+}
+bool share_turns(const VoltageNodes& nodes) {
+  return nodes.f_engines.front()->turns() > 1;
+}
+
+// Of those whose counts add up.
+std::span<const FEngineNode* const> counted(const VoltageNodes& nodes, bool shared) {
+  return std::span(nodes.f_engines).first(shared ? nodes.f_engines.size() : 1);
+}
+
+}  // namespace
+
+VoltageNodes voltage_nodes(const engine::Graph& graph, const engine::Port& output) {
+  VoltageNodes nodes;
+  std::size_t sources = 0;
+  for (const auto& [name, node] : nodes_before(graph, output)) {
+    if (const auto* source = dynamic_cast<const VoltageSourceNode*>(node)) {
+      nodes.source = source;
+      ++sources;
+    }
+    if (const auto* f = dynamic_cast<const FEngineNode*>(node)) nodes.f_engines.push_back(f);
+    if (const auto* means = dynamic_cast<const VisibilitiesNode*>(node)) nodes.visibilities = means;
+  }
+  if (sources != 1 || nodes.f_engines.empty())
+    throw core::Error(core::ErrorKind::config, "inputs",
+                      fmt::format("{} sources of voltages", sources),
+                      "voltages of one source, by way of a filter bank");
+  return nodes;
+}
+
+std::vector<std::uint64_t> clipped_by(const VoltageNodes& nodes) {
+  std::vector<std::uint64_t> sums(nodes.f_engines.front()->f_engine().inputs());
+  for (const FEngineNode* f : counted(nodes, share_channels(nodes) || share_turns(nodes)))
+    for (std::size_t i = 0; i < f->clipped().size(); ++i) sums[i] += f->clipped()[i];
+  return sums;
+}
+
+std::map<std::string, std::uint64_t> facts_of(const VoltageNodes& nodes) {
+  engine::Counters counters = nodes.source->counters();
+  counters.erase("samples");
+  counters["spectra"] = nodes.f_engines.front()->counters().at("spectra");
+  counters["clipped"] = 0;
+  for (const std::uint64_t one : clipped_by(nodes)) counters["clipped"] += one;
+  // A sample that is not finite in any channel is none on every device.
+  counters["not_finite"] = 0;
+  for (const FEngineNode* f : counted(nodes, share_turns(nodes)))
+    counters["not_finite"] += f->counters().at("not_finite");
+  if (nodes.visibilities != nullptr)
+    counters["overflowed"] = nodes.visibilities->counters().at("overflowed");
+  return counters;
+}
+
+std::string overflow_message(std::uint64_t overflowed) {
+  return fmt::format(
+      "{} visibilities overflowed: finite samples, but no float holds their products; flagged. "
+      "Scale the samples down",
+      overflowed);
+}
+
+void finish_page(const VoltageNodes& nodes, report::ReportBuilder& page) {
+  const auto facts = facts_of(nodes);
+  for (const auto& [name, count] : facts) page.add_extra(name, std::to_string(count));
+  std::size_t channels = 0;
+  for (const FEngineNode* f : counted(nodes, share_channels(nodes)))
+    channels += f->f_engine().channels();
+  page.set_clipped(clipped_by(nodes), 2 * facts.at("spectra") * channels);
+  for (const std::string& message : nodes.source->sequence().damage().messages)
+    page.add_warning(message);
+  if (facts.at("overflowed") > 0) page.add_warning(overflow_message(facts.at("overflowed")));
+}
+
+std::string spectra_record(const VoltageNodes& nodes, const Spectra& spectra,
+                           const std::string& history, std::uint64_t invalid_spectra) {
+  nlohmann::ordered_json record{{"schema", "tautline.channelize.record"},
+                                {"version", 1},
+                                {"history", history},
+                                {"device", spectra.device},
+                                {"kernels", spectra.kernels},
+                                {"inputs", spectra.files},
+                                {"samples", nodes.source->counters().at("samples")}};
+  const auto facts = facts_of(nodes);
+  record["spectra"] = facts.at("spectra");
+  record["invalid_spectra"] = invalid_spectra;
+  for (const char* name : {"lost_samples", "dropped_samples", "clipped", "not_finite"})
+    record[name] = facts.at(name);
+  add_channels(record, spectra);
+  return record.dump(1) + "\n";
+}
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,41 @@
+// What the nodes before an output of voltages met, for what the output says of it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "tautline/engine/graph.h"
+#include "tautline/pipeline/report/report_builder.h"
+#include "tautline/pipeline/voltages/f_engine_node.h"
+#include "tautline/pipeline/voltages/visibilities_node.h"
+#include "tautline/pipeline/voltages/voltage_source_node.h"
+
+namespace tautline::pipeline {
+
+/// Of one source; they live as long as the graph's run.
+struct VoltageNodes {
+  const VoltageSourceNode* source = nullptr;
+  std::vector<const FEngineNode*> f_engines;       ///< one a device
+  const VisibilitiesNode* visibilities = nullptr;  ///< null: the output is not of visibilities
+};
+/// Those before an output of `graph`. Throws Error(config) where its samples come from no or several sources.
+VoltageNodes voltage_nodes(const engine::Graph& graph, const engine::Port& output);
+
+/// Counts by name, once the run has ended: of the source without "samples", "spectra", "clipped", "not_finite", and of
+/// visibilities "overflowed".
+std::map<std::string, std::uint64_t> facts_of(const VoltageNodes& nodes);
+/// Components clipped, [input].
+std::vector<std::uint64_t> clipped_by(const VoltageNodes& nodes);
+
+/// Counts and damage, for the page of a run that has ended.
+void finish_page(const VoltageNodes& nodes, report::ReportBuilder& page);
+
+/// OUTPUT.json beside a file of spectra: history, device, kernels, counts, frequencies and gains.
+std::string spectra_record(const VoltageNodes& nodes, const Spectra& spectra,
+                           const std::string& history, std::uint64_t invalid_spectra);
+
+}  // namespace tautline::pipeline
