@@ -63,10 +63,10 @@ struct NodeType {
   }
 };
 
-/// The fields of a Config. GCC 12 takes a large temporary one for uninitialised.
+/// The fields of a Config. GCC 12 takes a large temporary one, CONFIG{}, for uninitialised.
 template <class Config>
 const core::Fields<Config>& fields_of() {
-  static const Config any{};
+  Config any;
   return fields(any);
 }
 

@@ -143,14 +143,14 @@ TEST_F(RunVoltages, RotatesByATableOfDelays) {
 }
 
 TEST_F(RunVoltages, DrawsThePageOfTheCommand) {
-  write_file(scratch / "page.toml", read_file(example("correlate.toml")) +
-                                        "\n[page]\ntype = \"visibility_page\"\ninputs = \"x\"\n"
-                                        "path = \"" +
-                                        (scratch / "run.html") + "\"\n");
-  std::vector<std::string> arguments = pipeline();
-  arguments[3] = scratch / "page.toml";
+  const std::string array = scratch / "array.toml";
+  std::vector<std::string> arguments =
+      pipeline({"x.array_path=" + array, "page.path=" + (scratch / "run.html")});
+  arguments[3] = example("track.toml");
   done(arguments);
-  done(command({"--report", scratch / "command.html"}));
+  done(command({"--array", array, "--phase-center", "Hydra A=139.52,-12.10", "--report",
+                scratch / "command.html"}));
+  EXPECT_EQ(written("run.uvh5").centre.name, "Hydra A");
   expect_same_visibilities("run.uvh5", "command.uvh5");
   // All but how they came about.
   const auto page = [&](const std::string& name) {
@@ -198,11 +198,11 @@ TEST_F(RunVoltages, SharesTheWorkOfSeveralDevices) {
   // Blocks in turn; all of the filter bank on each; and channels of a channelized stream.
   DadaFile file;
   file.payload_bytes = 24 * 43690;
-  for (const std::string form : {"8", "off", "fine"}) {
+  for (const std::string form : {"8", "off", "fine", "fine, descending"}) {
     SCOPED_TRACE(form);
-    const bool fine = form == "fine";
+    const bool fine = form.starts_with("fine");
     file.nchan = fine ? "3" : "1";
-    file.bw = fine ? "3.84" : "1.28";
+    file.bw = form == "fine" ? "3.84" : fine ? "-3.84" : "1.28";
     write_file(scratch / "in.dada", file.bytes());
     const std::vector<std::string> fields =
         fine ? std::vector<std::string>{"f.fine=8", "voltages.block_samples=4000"}
