@@ -78,6 +78,7 @@ class VisibilitiesNode final : public engine::Node {
   VisibilitiesNodeConfig config_;
   std::vector<ChannelRange> channels_;  // of each input
   ChannelRange all_channels_;           // of all inputs together
+  std::size_t stream_channels_ = 0;
   core::SampleType sum_type_{};
   double integrations_per_s_ = 0;
   std::vector<double> channel_hz_;
