@@ -48,6 +48,7 @@ std::vector<device::Selection> selections_of(const DeviceName& name) {
   try {
     return device::parse_selections(name.name);
   } catch (const core::Error& error) {
+    if (error.field() != "device") throw;  // TAUTLINE_CPU has a fault of its own
     throw core::Error(error.kind(), name.source, error.value(), error.limit(), error.advice());
   }
 }

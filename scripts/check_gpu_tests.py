@@ -24,6 +24,7 @@ GPU = re.compile(r"\b(gpu_names|device_count|SKIP_WITHOUT_GPU|make_gpu_plan|comp
 EXCUSED = {
     "DeviceCache.DISABLED_OneOfManyProcesses": "a process that DeviceCache's tests start",
     "EnergyMeter.WithoutACardIsNoError": "is about machines without one",
+    "OpenclVendorsHere.NoDeviceButTheHost": "is about machines where PoCL is alone",
 }
 
 

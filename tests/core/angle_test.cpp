@@ -22,8 +22,9 @@ TEST(Angle, DegreesAreNumbersAndSexagesimalTextsAreHoursOrDegrees) {
 }
 
 TEST(Angle, WhatIsNoAngleIsRefused) {
-  for (const char* text : {"", "abc", "12:30", "12:60:00", "12:30:60", "1:2:3:4", "12:-5:00",
-                           "12.5:00:00", "24:00:00", "12:30:", ":30:00", "1e1:00:00", "nan:00:00"}) {
+  for (const char* text :
+       {"", "abc", "12:30", "12:60:00", "12:30:60", "1:2:3:4", "12:-5:00", "12.5:00:00", "24:00:00",
+        "12:30:", ":30:00", "1e1:00:00", "nan:00:00"}) {
     try {
       read_angle_deg(text, AngleUnit::hours);
       ADD_FAILURE() << text;

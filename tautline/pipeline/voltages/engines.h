@@ -46,7 +46,7 @@ struct XEnginesConfig {
   DeviceList devices;  ///< one for each of the F-engines
   double integration_s = 1.0;
   Reduction reduction = {};
-  bool all_products = false;  ///< of the means, whatever the reduction keeps
+  bool all_products = false;          ///< of the means, whatever the reduction keeps
   VisibilitiesNodeConfig means = {};  ///< `inputs` is set here
 };
 

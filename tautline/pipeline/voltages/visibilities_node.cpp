@@ -109,8 +109,7 @@ std::vector<engine::Stream> VisibilitiesNode::open(std::span<const engine::Strea
   groups_ = sums.groups;
   if (groups_.count() > 1) pairs_ = pairs_of(sums.autos);
   sum_type_ = inputs[0].arrays.front().type;
-  integrations_per_s_ =
-      inputs[0].rate_hz.value() / static_cast<double>(sums.integration_spectra);
+  integrations_per_s_ = inputs[0].rate_hz.value() / static_cast<double>(sums.integration_spectra);
   Visibilities details{describe(inputs), gains_, all_channels_, clock_of(spectra)};
   channel_hz_ = details.description.channel_hz;
   const std::vector<std::string> axes{"channel", "baseline"};
@@ -164,8 +163,7 @@ formats::VisibilityDescription VisibilitiesNode::describe(
 
 std::optional<engine::Load> VisibilitiesNode::expected_load() const {
   const std::array<std::size_t, 2> extents{
-      channel_hz_.size(),
-      pairs_.empty() ? core::baseline_count(groups_.inputs) : pairs_.size()};
+      channel_hz_.size(), pairs_.empty() ? core::baseline_count(groups_.inputs) : pairs_.size()};
   const std::array<std::size_t, 2> sum_extents{groups_.count() * channel_hz_.size(),
                                                core::baseline_count(groups_.size)};
   const device::Buffer sums(sum_extents[0] * sum_extents[1] * core::bytes_of(sum_type_));

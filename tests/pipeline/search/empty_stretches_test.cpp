@@ -235,8 +235,6 @@ class SearchOfPadding : public testing::TestWithParam<std::string> {
   std::string header, spectra;
 };
 
-}  // namespace
-
 // A pulse that ends shortly before the padding, which no trial of a high DM may mistake for the end of the band.
 TEST_P(SearchOfPadding, IsThatOfTheDataWithoutIt) {
   simulate(20, 19);
@@ -284,4 +282,5 @@ INSTANTIATE_TEST_SUITE_P(Cpu, SearchOfPadding, testing::Values("cpu"),
 INSTANTIATE_TEST_SUITE_P(Gpu, SearchOfPadding, testing::ValuesIn(tests::gpu_names()),
                          [](const auto& info) { return tests::test_name(info.param); });
 
+}  // namespace
 }  // namespace tautline::pipeline
