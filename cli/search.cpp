@@ -5,6 +5,7 @@
 
 #include "cli/filterbank_run.h"
 #include "cli/run_output.h"
+#include "cli/usage_errors.h"
 #include "tautline/formats/file_formats.h"
 #include "tautline/pipeline/search/search_filterbank.h"
 
@@ -15,9 +16,8 @@ namespace {
 struct SearchOptions {
   pipeline::SearchConfig config;
   FilterbankRunOptions run;
+  std::size_t from_top = 10;
 };
-
-constexpr std::size_t kShown = 10;
 
 // The columns of the .csv; arrival times are text, as a double has not their nanoseconds.
 nlohmann::ordered_json candidate_json(const core::Candidate& c, const pipeline::SearchSummary& s,
@@ -44,21 +44,22 @@ nlohmann::ordered_json candidate_json(const core::Candidate& c, const pipeline::
 }
 
 // The best of them, for people.
-std::string candidate_table(const std::vector<core::Candidate>& candidates) {
-  if (candidates.empty()) return "";
+std::string candidate_table(const std::vector<core::Candidate>& candidates, std::size_t shown) {
+  if (candidates.empty() || shown == 0) return "";
   std::string table = fmt::format("  {:>8} {:>14} {:>10} {:>8} {:>8}\n", "S/N", "time (s)", "DM",
                                   "width", "members");
-  for (std::size_t i = 0; i < std::min(kShown, candidates.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(shown, candidates.size()); ++i) {
     const core::Candidate& c = candidates[i];
     table += fmt::format("  {:8.2f} {:14.6f} {:10.3f} {:8} {:8}\n", c.snr, c.time_s, c.dm,
                          c.width_samples, c.members);
   }
-  if (candidates.size() > kShown) table += "  ...\n";
+  if (candidates.size() > shown) table += "  ...\n";
   return table;
 }
 
-void summarise_search(const Global& global, const pipeline::SearchConfig& config,
+void summarise_search(const Global& global, const SearchOptions& options,
                       const pipeline::SearchSummary& s) {
+  const pipeline::SearchConfig& config = options.config;
   for (std::size_t i = 0; global.json && i < s.candidates.size(); ++i)
     print_json("tautline.candidate", 1, candidate_json(s.candidates[i], s, config.beams));
   nlohmann::ordered_json object = summary_fields(config, s);
@@ -77,15 +78,16 @@ void summarise_search(const Global& global, const pipeline::SearchConfig& config
         fmt::format("  {}; in more than {} at once: {}\n", counted(config.inputs.size(), "beam"),
                     s.most_beams, counted(s.in_many_beams, "candidate"));
   }
-  print_summary(global, "tautline.search", object,
-                fmt::format("{}: {} from {}, {}, {}\n{}{}{}\n"
-                            "  kernels: {}; search {}\n{}\n",
-                            config.output, counted(s.candidates.size(), "candidate"),
-                            counted(s.detections, "detection"), counted(s.trials, "trial"),
-                            channels_text(s, config.zero_dm), candidate_table(s.candidates), beams,
-                            speed_line(s.stream_s, s.elapsed_s), s.backend, s.detect_backend,
-                            counted_line(s)),
-                &s.profile);
+  print_summary(
+      global, "tautline.search", object,
+      fmt::format("{}: {} from {}, {}, {}\n{}{}{}\n"
+                  "  kernels: {}; search {}\n{}\n",
+                  config.output, counted(s.candidates.size(), "candidate"),
+                  counted(s.detections, "detection"), counted(s.trials, "trial"),
+                  channels_text(s, config.zero_dm), candidate_table(s.candidates, options.from_top),
+                  beams, speed_line(s.stream_s, s.elapsed_s), s.backend, s.detect_backend,
+                  counted_line(s)),
+      &s.profile);
 }
 
 int run_search(const Global& global, SearchOptions& options) {
@@ -102,7 +104,7 @@ int run_search(const Global& global, SearchOptions& options) {
   ProgressLine line(global);
   const auto summary = pipeline::search_filterbank(config, open_device(global), drawn_on(line),
                                                    print_plan(global), global.stop);
-  summarise_search(global, config, summary);
+  summarise_search(global, options, summary);
   return damage_status(summary.damage, summary.not_finite, options.run.strict);
 }
 
@@ -127,6 +129,9 @@ void add_search(CLI::App& app, const Global& global, Action& action) {
               "links.dm_trials", "links.width_octaves"},
              "Search");
   add_fields(*command, options->config, {"plot_folder", "most_plots"});
+  command->add_option("--from-top", options->from_top, "candidates to print, the brightest first")
+      ->check(whole_number(0, kAnyWhole))
+      ->capture_default_str();
   options->run.add_input(*command, options->config);
   command->footer("Example: tautline search obs.fil -o candidates.csv --dms 0:1000 --zero-dm");
   command->callback([&global, &action, options] {

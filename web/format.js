@@ -72,9 +72,8 @@
   tautline.duration = function (seconds) {
     if (seconds < 1) return `${tautline.short(seconds * 1000)} ms`;
     if (seconds < 120) return `${tautline.short(seconds)} s`;
-    const hours = Math.floor(seconds / 3600);
-    const minutes = Math.floor(seconds / 60) % 60;
-    const rest = Math.round(seconds % 60);
+    const whole = Math.round(seconds);
+    const hours = Math.floor(whole / 3600), minutes = Math.floor(whole / 60) % 60, rest = whole % 60;
     return hours > 0 ? `${hours} h ${minutes} min` : `${minutes} min ${rest} s`;
   };
 
@@ -96,5 +95,7 @@
     return `${tautline.short(Number(percent.toPrecision(digits)))} %`;
   };
 
+  /** "1 antenna", "64 antennas". */
+  tautline.counted = (value, noun) => `${tautline.count(value)} ${noun}${value === 1 ? "" : "s"}`;
   tautline.count = (value) => Number(value).toLocaleString("en").replace(/,/g, "\u202f");
 })(globalThis.tautline = globalThis.tautline || {});

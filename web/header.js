@@ -49,15 +49,14 @@
       const last = channels.bin_hz[bins - 1] + (inLast - 1) / 2 * channels.width_hz;
       const unit = tautline.frequencyUnit(last);
       const tiles = [
-        ["Inputs", tautline.count(inputs.length), `${tautline.count(antennas.length)} antennas`],
+        ["Inputs", tautline.count(inputs.length), tautline.counted(antennas.length, "antenna")],
         ["Baselines", tautline.count(pairs), `${baselines.length} shown here`],
         // The channels' middles lie about a place half a channel off the receiver's centre: both
         // ends are given, as inspect counts them, and no middle.
         ["Band", tautline.frequency(band, 4),
          `${Number((first / unit.scale).toFixed(6))} to ${Number((last / unit.scale).toFixed(6))} ${unit.name}`],
         ["Channels", tautline.count(channels.count), `${tautline.frequency(channels.width_hz, 4)} each`],
-        ["Integration", tautline.duration(description.integration_s),
-         summary ? `${tautline.count(summary.integrations)} of them` : ""],
+        this.integrationTile(),
         ["Samples valid", summary ? tautline.percent(summary.valid_fraction, 5) : "–",
          summary && summary.values_not_finite ? `${tautline.count(summary.values_not_finite)} not finite` : ""],
       ];
@@ -71,6 +70,16 @@
                   centre.tracked ? `${centre.ra_deg.toFixed(3)}°, ${tautline.signed(centre.dec_deg, 3)}°`
                                  : "no delays applied"]);
       return tiles;
+    }
+
+    /** One that the data end within is as long as they are. */
+    integrationTile() {
+      const { integration_s } = this.store.description, summary = this.store.summary;
+      if (!summary) return ["Integration", tautline.duration(integration_s), ""];
+      if (summary.integrations === 1 && summary.covered_s < 0.999 * integration_s)
+        return ["Integration", tautline.duration(summary.covered_s),
+                `the only one, cut short of ${tautline.duration(integration_s)}`];
+      return ["Integration", tautline.duration(integration_s), `${tautline.count(summary.integrations)} of them`];
     }
 
     warnings(warnings) {

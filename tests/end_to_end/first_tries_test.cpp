@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "tests/end_to_end/documented_json.h"
 #include "tests/end_to_end/run_command.h"
@@ -175,6 +177,33 @@ TEST_F(FirstTries, ThePlanSaysStepsTrialsAndTheWorstLoss) {
 }
 
 // Those that once went on for long: while pulses are made, and while a search is planned.
+TEST_F(FirstTries, AsManyCandidatesAreShownAsAreAskedFor) {
+  const std::string fil = filterbank("2");
+  const auto rows = [&](const std::vector<std::string>& options) {
+    std::vector<std::string> words{"search",          fil,           "-o",
+                                   scratch / "c.csv", "--overwrite", "--dms",
+                                   "0:100:10",        "--threshold", "3"};
+    words.insert(words.end(), options.begin(), options.end());
+    const CommandResult result = run(words);
+    EXPECT_EQ(result.status, kDone) << result.err;
+    std::vector<double> snrs;
+    std::istringstream text(result.out);
+    bool table = false;
+    for (std::string line; std::getline(text, line);) {
+      double snr = 0, time_s = 0, dm = 0;
+      if (table && std::sscanf(line.c_str(), " %lf %lf %lf", &snr, &time_s, &dm) == 3)
+        snrs.push_back(snr);
+      table = table || line.find("S/N") != std::string::npos;
+    }
+    EXPECT_TRUE(std::is_sorted(snrs.rbegin(), snrs.rend()));
+    return snrs.size();
+  };
+  EXPECT_EQ(rows({"--from-top", "3"}), 3u);
+  EXPECT_EQ(rows({"--from-top", "12"}), 12u);
+  EXPECT_EQ(rows({"--from-top", "0"}), 0u);
+  EXPECT_EQ(rows({}), 10u);
+}
+
 TEST_F(FirstTries, InterruptedRunsEndWithinASecond) {
   const std::string fil = filterbank("4");
   const std::vector<std::vector<std::string>> runs = {
