@@ -14,10 +14,11 @@
     const unit = tautline.frequencyUnit(centres_hz[last]);
     return {
       unit,
+      name: `frequency (${unit.name})`,
       values: Array.from(centres_hz, (hz) => hz / unit.scale),
       low: (centres_hz[0] - width_hz / 2) / unit.scale,
       high: (centres_hz[last] + width_hz / 2) / unit.scale,
-      text: (value) => `${(value * unit.scale / 1e6).toFixed(4)} MHz`,
+      text: (value) => tautline.frequencyNear(value * unit.scale, width_hz),
     };
   };
 
@@ -29,7 +30,7 @@
     const { rows, description } = store;
     const clock = (seconds) => tautline.utc(description.start_unix_s + seconds, false);
     if (!rows.length) {
-      return { unit: tautline.timeUnit(1), edges: [0, 1], values: [], low: 0, high: 1,
+      return { name: "time (s)", edges: [0, 1], values: [], low: 0, high: 1,
                text: String, ticks: tautline.ticks };
     }
     const span_s = rows[rows.length - 1].end_s - rows[0].start_s;
@@ -38,7 +39,7 @@
     const unit = tautline.timeUnit(span_s);
     const edges = rows.flatMap((row) => [row.start_s / unit.scale, row.end_s / unit.scale]);
     return {
-      unit, edges,
+      name: `time after the start (${unit.name})`, edges,
       values: rows.map((row) => (row.start_s + row.end_s) / 2 / unit.scale),
       low: edges[0], high: edges[edges.length - 1],
       text: (value) => clock(value * unit.scale),
@@ -50,7 +51,7 @@
     const middle_s = (k) => (rows[k].start_s + rows[k].end_s) / 2;
     const row = (value) => Math.min(rows.length - 1, Math.max(0, Math.floor(value)));
     return {
-      unit: { name: "UTC" },
+      name: "time (UTC)",
       edges: rows.flatMap((_, k) => [k, k + 1]),
       values: rows.map((_, k) => k + 0.5),
       low: 0, high: rows.length,

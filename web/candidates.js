@@ -12,22 +12,10 @@
     return new Float32Array(bytes.buffer);
   }
 
-  function themeNow() {
-    const chosen = document.documentElement.dataset.theme;
-    if (chosen) return chosen;
-    return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
-  }
-
-  function setTheme(theme) {
-    document.documentElement.dataset.theme = theme;
-    const { element } = tautline;
-    document.getElementById("theme").replaceChildren(...(theme === "dark"
-      ? ["☀", element("span", {}, " Light")] : ["☾", element("span", {}, " Dark")]));
-  }
-
+  /** Room beyond the trials, but none for DMs below zero where none was searched. */
   const padded = (low, high) => {
     const pad = 0.04 * (high - low) || 1;
-    return [low - pad, high + pad];
+    return [low >= 0 ? Math.max(0, low - pad) : low - pad, high + pad];
   };
 
   class SearchPage {
@@ -37,23 +25,23 @@
       this.head = at("head");
       const pick = (index) => this.choose(index);
       this.dmTime = new tautline.Scatter("DM against time", {
-        height: 300, xName: "time (s)", yName: "DM (pc cm⁻³)", onPick: pick });
+        height: 300, xName: "time after the first sample (s)", yName: "DM (pc cm⁻³)", onPick: pick });
       this.snrDm = new tautline.Scatter("S/N against DM", {
         height: 240, xName: "DM (pc cm⁻³)", yName: "S/N", onPick: pick });
       this.snrTime = new tautline.Scatter("S/N against time", {
-        height: 240, xName: "time (s)", yName: "S/N", onPick: pick });
+        height: 240, xName: "time after the first sample (s)", yName: "S/N", onPick: pick });
       this.dmTime.root.classList.add("both");
       at("overview").append(
         element("div.section-head", {}, element("h2", {}, "Overview"),
-                element("p", {}, "Discs grow with S/N. Click one to see it below.")),
+                element("p", {}, "A disc is a candidate; its area and colour say its S/N. Click one to see it below.")),
         element("div.grid", {}, this.dmTime.root, this.snrDm.root, this.snrTime.root));
 
       this.picker = new tautline.Picker("Candidate", pick);
       this.about = element("p");
       this.profile = new tautline.LineChart("Dedispersed profile", {
-        series: [{ name: "S/N of a bin", colour: "one" }], height: 150 });
-      this.band = new tautline.Heatmap("Frequency against time (MHz)", { height: 300 });
-      this.dms = new tautline.Heatmap("DM against time (pc cm⁻³)", { height: 300 });
+        series: [{ name: "S/N of a bin", colour: "one" }] });
+      this.band = new tautline.Heatmap("Frequency against time", { height: 316 });
+      this.dms = new tautline.Heatmap("DM against time", { height: 316 });
       this.profile.root.classList.add("both");
       this.pictures = element("div.grid", {}, this.profile.root, this.dms.root, this.band.root);
       at("candidate").append(
@@ -65,15 +53,12 @@
       this.listNote = element("p");
       at("list").append(
         element("div.section-head", {}, element("h2", {}, "List"), this.listNote),
-        element("div.card", {}, element("table", {},
-          element("thead", {}, this.names), this.body)));
+        element("div.card", {}, element("div.wide-table", {}, element("table", {},
+          element("thead", {}, this.names), this.body))));
       this.facts = element("tbody");
       at("run").append(element("div.section-head", {}, element("h2", {}, "Run")),
                        element("div.card", {}, element("table.facts-table", {}, this.facts)));
-      at("theme").addEventListener("click", () => {
-        setTheme(themeNow() === "dark" ? "light" : "dark");
-        this.redraw();
-      });
+      tautline.startTheme(() => this.redraw());
     }
 
     receive(message) {
@@ -89,9 +74,10 @@
         element("tr", {}, element("td", {}, name), element("td", {}, value))));
       const drawn = message.pictures.length;
       this.picker.fill(message.candidates.slice(0, drawn).map((one, k) => ({
-        value: k, text: `${k + 1}: S/N ${one.snr.toFixed(1)}, DM ${one.dm.toFixed(1)}, ` +
-                        `${one.time_s.toFixed(3)} s` })));
+        value: k, text: `${k + 1}: S/N ${one.snr.toFixed(1)}, DM ${one.dm.toFixed(1)}` })));
       document.getElementById("candidate").hidden = drawn === 0;
+      for (const id of ["overview", "list"]) document.getElementById(id).hidden = !message.candidates.length;
+      tautline.showLinks();
       if (drawn > 0) this.choose(0);
     }
 
@@ -104,11 +90,11 @@
         element("h1", {}, title),
         element("p.subtitle", {}, candidates.length ? "" : "Nothing over the threshold."),
         element("div.tiles", {},
-          tile("candidates", count(candidates.length)),
-          tile("best S/N", candidates.length ? candidates[0].snr.toFixed(1) : "–"),
-          tile("threshold", short(threshold)),
-          tile("searched", duration(duration_s)),
-          tile("DM", `${short(this.message.low_dm)} – ${short(this.message.high_dm)}`)));
+          tile("Candidates", count(candidates.length)),
+          tile("Best S/N", candidates.length ? candidates[0].snr.toFixed(1) : "–"),
+          tile("Threshold", `S/N ${short(threshold)}`),
+          tile("Searched", duration(duration_s)),
+          tile("DM", `${short(this.message.low_dm)} – ${short(this.message.high_dm)} pc cm⁻³`)));
     }
 
     fillOverview() {
@@ -127,7 +113,7 @@
     fillList() {
       const { element, count, duration } = tautline;
       const { candidates, sample_s, beams } = this.message;
-      const names = ["", "S/N", "time (s)", "DM", "width", "members", ...(beams ? ["beam", "in beams"] : [])];
+      const names = ["", "S/N", "time (s)", "DM (pc cm⁻³)", "width (samples)", "members", ...(beams ? ["beam", "in beams"] : [])];
       this.names.replaceChildren(...names.map((name) => element("th", {}, name)));
       const ofBeam = (one) => beams ? [
         element("td", { title: beams[one.beam] }, String(one.beam)),
@@ -146,12 +132,12 @@
     choose(index) {
       this.chosen = index;
       for (const scatter of [this.dmTime, this.snrDm, this.snrTime]) scatter.choose(index);
-      (this.rows || []).forEach((row, k) => row.classList.toggle("here", k === index));
+      (this.rows || []).forEach((row, k) => row.setAttribute("aria-selected", String(k === index)));
       const one = this.message.candidates[index], drawn = this.message.pictures[index];
       this.about.textContent = `S/N ${one.snr.toFixed(2)} at ${one.time_s.toFixed(6)} s, DM ` +
-        `${one.dm.toFixed(3)} pc cm⁻³, ${one.width_samples} samples ` +
+        `${one.dm.toFixed(3)} pc cm⁻³, ${tautline.counted(one.width_samples, "sample")} ` +
         `(${tautline.duration(one.width_samples * this.message.sample_s)}) wide, ` +
-        `${one.members} detections` + (this.message.beams
+        tautline.counted(one.members, "detection") + (this.message.beams
           ? `, beam ${one.beam} (${this.message.beams[one.beam]}), at once in ${one.beams}.` : ".") + (drawn ? "" : " Only the best candidates have pictures.");
       this.pictures.hidden = !drawn;
       if (!drawn) return;
@@ -164,37 +150,43 @@
       const low = drawn.first_s / unit.scale, step = drawn.bin_s / unit.scale;
       const high = low + drawn.bins * step;
       const profile = floats(drawn.profile);
-      this.profile.title.textContent = `Dedispersed profile (${unit.name})`;
+      const xName = `time from the candidate (${unit.name})`;
       this.profile.show(Array.from(profile, (value, k) => [low + (k + 0.5) * step,
                                                           isFinite(value) ? value : null]),
-        { xRange: [low, high], xFormat: (x) => `${tautline.short(x)} ${unit.name} from the candidate` });
+        { xRange: [low, high], xName, yName: "S/N",
+          xFormat: (x) => `${tautline.short(x)} ${unit.name} from the candidate` });
       // Upwards on the page are higher frequencies and DMs: the axis runs through their negatives.
       const negative = (lowest, highest, most) =>
         tautline.ticks(-highest, -lowest, most).map((tick) => ({ value: -tick.value, text: tick.text }));
-      const picture = (values, rows, top, bottom, flip) => {
+      // Rows lie evenly between the values at the top and the bottom, less what is under `least`.
+      const picture = (yName, values, rows, top, bottom, least = -Infinity) => {
         const size = (top - bottom) / rows;
-        const ordered = flip ? Float32Array.from(values, (_, k) => {
-          const row = Math.floor(k / drawn.bins);
-          return values[(rows - 1 - row) * drawn.bins + k % drawn.bins];
-        }) : values;
-        const finite = Array.from(ordered).filter((value) => isFinite(value)).sort((a, b) => a - b);
+        const kept = Math.min(rows, Math.ceil((top - least) / size));
+        const finite = Array.from(values.subarray(0, kept * drawn.bins)).filter(isFinite).sort((a, b) => a - b);
         const at = (part) => finite.length ? finite[Math.floor(part * (finite.length - 1))] : 0;
         const floor = at(0.02), ceiling = Math.max(at(0.9995), floor + 1e-6);
-        return { values: ordered, rows, columns: drawn.bins,
-                 rowEdges: Array.from({ length: rows }, (_, k) => [-top + k * size, -top + (k + 1) * size]).flat(),
+        const edge = (k) => Math.min(-top + k * size, -least);
+        return { values: values.subarray(0, kept * drawn.bins), rows: kept, columns: drawn.bins, xName, yName,
+                 rowEdges: Array.from({ length: kept }, (_, k) => [edge(k), edge(k + 1)]).flat(),
                  xLow: low, xHigh: high, xTicks: tautline.ticks, yTicks: negative,
-                 map: tautline.colourMaps.amplitude, low: floor, high: ceiling,
-                 lowText: `${tautline.short(floor)} σ`, highText: `${tautline.short(ceiling)} σ` };
+                 map: tautline.colourMaps.amplitude, low: floor, high: ceiling, quantity: "S/N",
+                 lowText: tautline.short(Number(floor.toPrecision(3))),
+                 highText: tautline.short(Number(ceiling.toPrecision(3))) };
       };
-      this.band.show(picture(floats(drawn.frequency_time), drawn.sub_bands, drawn.high_mhz,
-                             drawn.low_mhz, false));
-      // Rows are centred on their DMs.
+      this.band.show(picture("frequency (MHz)", floats(drawn.frequency_time), drawn.sub_bands, drawn.high_mhz,
+                             drawn.low_mhz));
+      // Rows are centred on their DMs, the lowest first.
       const half = drawn.dm_rows > 1 ? (drawn.high_dm - drawn.low_dm) / (drawn.dm_rows - 1) / 2 : 0.5;
-      this.dms.show(picture(floats(drawn.dm_time), drawn.dm_rows, drawn.high_dm + half,
-                            drawn.low_dm - half, true));
+      const values = floats(drawn.dm_time), turned = new Float32Array(values.length);
+      for (let row = 0; row < drawn.dm_rows; ++row) {
+        turned.set(values.subarray(row * drawn.bins, (row + 1) * drawn.bins), (drawn.dm_rows - 1 - row) * drawn.bins);
+      }
+      this.dms.show(picture("DM (pc cm⁻³)", turned, drawn.dm_rows, drawn.high_dm + half, drawn.low_dm - half,
+                            this.message.low_dm >= 0 ? 0 : undefined));
     }
 
     redraw() {
+      if (!this.message) return;
       this.fillOverview();
       if (this.chosen !== undefined && this.message.candidates.length) this.choose(this.chosen);
       this.profile.redraw();
@@ -202,7 +194,6 @@
   }
 
   tautline.startCandidates = function () {
-    setTheme(themeNow());
     const page = new SearchPage();
     tautline.receiveCandidates = (message) => page.receive(message);
     return page;

@@ -8,7 +8,7 @@
      * -180..180 degrees (closer with `zoom`, where all are small). `bars` draws every series with
      * its band of [low, middle, high].
      */
-    constructor(title, { series, height = 150, phase = false, bars = false, zeroBased = false,
+    constructor(title, { series, height = 176, phase = false, bars = false, zeroBased = false,
                          zoom = false }) {
       const { element } = tautline;
       const card = tautline.card(title);
@@ -31,10 +31,13 @@
     }
 
     /**
-     * rows: [[x, y...], ...] in the order of the series; xRange [low, high]; hidden: names of
-     * series without data now.
+     * rows: [[x, y...], ...] in the order of the series; xRange [low, high]; xName and yName with their units in
+     * brackets; hidden: names of series without data now; errors: of the first series, one a row, drawn as bars.
      */
-    show(rows, { xRange, xFormat, yFormat, yRange, hidden = [], xTicks = tautline.ticks }) {
+    show(rows, { xRange, xName, yName, xFormat, yFormat, yRange, hidden = [], xTicks = tautline.ticks, errors = null }) {
+      this.names = { xlabel: xName, ylabel: yName };
+      this.errors = errors && rows.map((row, k) => [row[0], row[1], errors[k]])
+        .filter((one) => one.every((value) => value !== null && isFinite(value)));
       this.xTicks = xTicks;
       this.yFormat = yFormat || tautline.short;
       this.xFormat = xFormat;
@@ -68,6 +71,7 @@
       const { themeColour } = tautline;
       const ticker = (ticks, spacing) => (low, high, pixels) =>
         ticks(low, high, pixels / spacing).map((tick) => ({ v: tick.value, label: tick.text }));
+      const { margins } = tautline;
       const perSeries = {};
       for (const one of this.series) {
         perSeries[one.name] = {
@@ -85,7 +89,11 @@
         customBars: this.bars,
         fillAlpha: 0.18,
         legend: "never",
-        rightGap: tautline.margins.right,
+        rightGap: margins.right,
+        xLabelHeight: 16,
+        yLabelWidth: 16,
+        ...this.names,
+        underlayCallback: (context, area, graph) => this.drawErrors(context, area, graph),
         xRangePad: 0,
         yRangePad: 4,
         drawGapEdgePoints: true,
@@ -97,7 +105,7 @@
           x: { ticker: ticker(this.xTicks, 80), axisLabelWidth: 70, axisTickSize: 4, pixelsPerLabel: 80,
                axisLabelFontSize: 11 },
           y: { ticker: ticker(this.phase && !this.fine ? tautline.phaseTicks : tautline.ticks, 28),
-               axisLabelWidth: tautline.margins.left - 8, axisTickSize: 4, axisLabelFontSize: 11 },
+               axisLabelWidth: margins.left - 8, axisTickSize: 4, axisLabelFontSize: 11 },
         },
         highlightCallback: (event, x, points) => {
           this.series.forEach((one, k) => {
@@ -110,6 +118,24 @@
           for (const value of this.values) value.textContent = "";
         },
       };
+    }
+
+    drawErrors(context, area, graph) {
+      if (!this.errors) return;
+      context.save();
+      context.beginPath();
+      context.rect(area.x, area.y, area.w, area.h);
+      context.clip();
+      context.strokeStyle = tautline.themeColour(this.series[0].colour);
+      context.lineWidth = 1;
+      context.beginPath();
+      for (const [x, y, error] of this.errors) {
+        const [at, low] = graph.toDomCoords(x, y - error), high = graph.toDomYCoord(y + error);
+        context.moveTo(at, low);
+        context.lineTo(at, high);
+      }
+      context.stroke();
+      context.restore();
     }
 
     /** After a change of theme or of the place's size. */

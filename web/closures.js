@@ -31,7 +31,7 @@
       this.root = root;
       this.picker = new tautline.Picker("Triangle", () => this.drawLines());
       const chart = () => new tautline.LineChart("", {
-        phase: true, zoom: true, height: 210, series: [{ name: "closure phase", colour: "one", points: true }] });
+        phase: true, zoom: true, height: 226, series: [{ name: "closure phase", colour: "one", points: true }] });
       this.timeChart = chart();
       this.frequencyChart = chart();
       this.body = element("tbody");
@@ -50,7 +50,6 @@
     describe() {
       const { triangles } = this.store.description;
       this.root.hidden = !triangles.length;
-      document.querySelector('nav a[href="#closures"]').hidden = !triangles.length;
       this.picker.fill(triangles.map((_, t) => ({ value: t, text: this.store.triangleLabel(t) })));
     }
 
@@ -78,16 +77,17 @@
       const frequency = tautline.frequencyAxis(channels.bin_hz, channels.width_hz * channels.per_bin);
       const angle = (x, y) => x || y ? Math.atan2(y, x) * DEGREES : null;
       const yFormat = (value) => `${tautline.signed(value, 1)}°`;
+      const yName = "closure phase (°)";
       this.timeChart.show(
         store.rows.map((row, k) => [time.values[k], angle(row.bispectra[2 * t], row.bispectra[2 * t + 1])]),
-        { xRange: [time.low, time.high], xFormat: time.text, xTicks: time.ticks, yFormat });
+        { xRange: [time.low, time.high], xName: time.name, yName, xFormat: time.text, xTicks: time.ticks, yFormat });
       const spectra = store.summary.closure_spectra;
       this.frequencyChart.show(
         frequency.values.map((value, bin) => [value, angle(spectra[2 * (t * bins + bin)],
                                                            spectra[2 * (t * bins + bin) + 1])]),
-        { xRange: [frequency.low, frequency.high], xFormat: frequency.text, yFormat });
-      this.timeChart.title.textContent = `Against time (${time.unit.name})`;
-      this.frequencyChart.title.textContent = `Against frequency (${frequency.unit.name})`;
+        { xRange: [frequency.low, frequency.high], xName: frequency.name, yName, xFormat: frequency.text, yFormat });
+      this.timeChart.title.textContent = `${store.triangleLabel(t)} against time`;
+      this.frequencyChart.title.textContent = `${store.triangleLabel(t)} against frequency`;
       [...this.body.rows].forEach((row, k) => row.setAttribute("aria-selected", String(k === t)));
     }
 

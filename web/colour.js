@@ -59,10 +59,13 @@
     valid: { light: validTable(0.5, 0.88), dark: validTable(0.66, 0.36) },
   };
 
-  /** CSS gradient of a map, for colour bars. */
-  tautline.gradientOf = function (map) {
+  /** CSS gradient of the part [from, to] of a map, for colour bars. */
+  tautline.gradientOf = function (map, from = 0, to = 1) {
     const stops = [];
-    for (let k = 0; k < STEPS; k += 15) stops.push(`rgb(${map[3 * k]},${map[3 * k + 1]},${map[3 * k + 2]})`);
+    for (let part = 0; part <= 16; ++part) {
+      const k = Math.round((STEPS - 1) * (from + (to - from) * part / 16));
+      stops.push(`rgb(${map[3 * k]},${map[3 * k + 1]},${map[3 * k + 2]})`);
+    }
     return `linear-gradient(to right, ${stops.join(",")})`;
   };
 

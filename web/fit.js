@@ -13,17 +13,26 @@
     return new Type(bytes.buffer);
   }
 
-  /** A time with a unit that suits it. */
-  function seconds(value) {
-    if (!isFinite(value)) return "–";
-    for (const [scale, unit] of [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]]) {
-      if (Math.abs(value) >= scale) return `${tautline.short(value / scale)} ${unit}`;
-    }
-    return value === 0 ? "0 s" : `${tautline.short(value / 1e-9)} ns`;
+  const TIMES = [[1, "s"], [1e-3, "ms"], [1e-6, "µs"], [1e-9, "ns"]];
+  const RATES = [[1e6, "MHz"], [1e3, "kHz"], [1, "Hz"]];
+
+  /** The unit in which a quantity's `value` reads best. */
+  function unitFor(quantity, value) {
+    const units = { s: TIMES, Hz: RATES }[quantity.unit];
+    if (!units) return { scale: 1, name: quantity.unit };
+    const [scale, name] = units.find(([limit]) => Math.abs(value) >= limit) || units[value ? units.length - 1 : 0];
+    return { scale, name };
   }
 
-  const isTime = (name) => name.endsWith("_s") && !name.endsWith("per_s");
-  const show = (name, value) => isTime(name) ? seconds(value) : tautline.short(value);
+  /** A value with its unit, and with its standard error where that is known. */
+  function show(quantity, value, error = NaN) {
+    if (!isFinite(value)) return "–";
+    const { scale, name } = unitFor(quantity, value);
+    const text = tautline.withError(value / scale, error / scale);
+    return name ? `${text.includes("±") ? `(${text})` : text} ${name}` : text;
+  }
+
+  const seconds = (value) => show({ unit: "s" }, value);
 
   /** Powers of ten on an axis of log10(seconds). */
   function lagTicks(low, high, most) {
@@ -34,6 +43,10 @@
     }
     return found;
   }
+
+  /** Rows and columns of sensors are numbered. */
+  const whole = (low, high, most) =>
+    tautline.ticks(low, high, Math.min(most, high - low)).filter((tick) => Number.isInteger(tick.value));
 
   class FitPage {
     constructor(message) {
@@ -61,15 +74,17 @@
       this.draw();
     }
 
+    column(name) { return this.columns.find((one) => one.name === name) || { unit: "" }; }
+
     header() {
       const { data } = this;
       const median = (name) => data.medians[name];
-      const tiles = [["Curves", tautline.count(data.sensors), `${tautline.count(data.good)} fitted`]];
-      for (const [name, label] of [["n", "N"], ["tau_d_s", "Diffusion time"], ["d_um2_per_s", "D, µm²/s"],
+      const tiles = [["Curves", tautline.count(data.sensors), `${tautline.count(data.good)} fitted well`]];
+      for (const [name, label] of [["n", "N"], ["tau_d_s", "Diffusion time"], ["d_um2_per_s", "D"],
                                    ["g0", "G(0)"], ["reduced_chi2", "Reduced χ²"]]) {
         const value = median(name);
         if (value !== null && value !== undefined) {
-          tiles.push([label, show(name, value), data.good > 1 ? "median" : ""]);
+          tiles.push([label, show(this.column(name), value), data.good > 1 ? "median" : ""]);
         }
       }
       if (data.hot) tiles.push(["Hot sensors", tautline.count(data.hot), "greyed, left out of medians"]);
@@ -91,18 +106,18 @@
       const root = document.getElementById("curves");
       this.select = element("select", { "aria-label": "Curve",
         onchange: () => { this.chosen = Number(this.select.value); this.draw(); } },
-        ...Array.from(this.index, (sensor, k) =>
-          element("option", { value: k }, this.data.labels[k] || `sensor ${sensor}`)));
+        ...Array.from(this.index, (_, k) =>
+          element("option", { value: k }, this.labelOf(k))));
       const step = (by) => {
         this.chosen = (this.chosen + by + this.index.length) % this.index.length;
         this.draw();
       };
       this.readout = element("p.readout");
-      this.curve = new tautline.LineChart("G against lag", { height: 300, series: [
+      this.curve = new tautline.LineChart("G against lag", { height: 316, series: [
         { name: "measured", colour: "three", points: true }, { name: "fit", colour: "two", width: 2 }] });
       this.residual = new tautline.LineChart(
         this.data.weighted ? "Residuals over their standard errors" : "Residuals",
-        { height: 140, series: [{ name: "residual", colour: "one", points: true }] });
+        { height: 176, series: [{ name: "residual", colour: "one", points: true }] });
       this.curve.root.classList.add("both");
       this.residual.root.classList.add("both");
       root.append(
@@ -119,14 +134,18 @@
       const root = document.getElementById("maps");
       root.hidden = data.sensors < 2;
       if (root.hidden) return;
+      if (!data.good) {
+        root.append(element("div.section-head", {}, element("h2", {}, "Maps"),
+          element("p", {}, "No curve is fitted well enough for a map of its numbers; the table says why of each.")));
+        return;
+      }
       this.grid = element("div.grid");
       for (const name of ["n", "tau_d_s", "d_um2_per_s", "g0", "reduced_chi2", "rate_hz"]) {
         const column = this.columns.find((one) => one.name === name);
         if (!column || !column.values.some((value) => isFinite(value))) continue;
-        const title = column.label + (column.unit && !isTime(name) ? `, ${column.unit}` : "");
         const picture = data.shape
-          ? new tautline.Heatmap(title, { height: 320, onPick: (cell) => this.pick(cell) })
-          : new tautline.LineChart(title, { height: 160, series: [{ name: column.label, colour: "one", points: true }] });
+          ? new tautline.Heatmap(column.label, { height: 336, onPick: (cell) => this.pick(cell) })
+          : new tautline.LineChart(column.label, { series: [{ name: column.label, colour: "one", points: true }] });
         this.grid.append(picture.root);
         this.maps.push({ column, picture });
       }
@@ -135,6 +154,8 @@
                          (data.shape ? "Colours span the 2nd to the 98th percentile; click a pixel for its curve." : ""))),
         this.grid);
     }
+
+    labelOf(k) { return this.data.labels[k] || `sensor ${this.index[k]}`; }
 
     pick(cell) {
       if (!cell) return;
@@ -159,23 +180,28 @@
       for (const { column, picture } of this.maps) {
         const good = Array.from(column.values).filter((v, s) => isFinite(v) && this.status[s] === OK)
           .sort((a, b) => a - b);
+        const at = (part) => good.length ? good[Math.round(part * (good.length - 1))] : 0;
+        const { scale, name } = unitFor(column, at(0.5));
+        const quantity = name ? `${column.label} (${name})` : column.label;
         if (!shape) {
-          const rows = Array.from(column.values, (v, s) => [s, this.status[s] === OK && isFinite(v) ? v : null]);
-          picture.show(rows, { xRange: [-0.5, rows.length - 0.5], xFormat: (x) => `sensor ${x}`,
-                               yFormat: (v) => show(column.name, v) });
+          const used = (v, s) => this.status[s] === OK && isFinite(v);
+          const rows = Array.from(column.values, (v, s) => [s, used(v, s) ? v / scale : null]);
+          picture.show(rows, { xRange: [-0.5, rows.length - 0.5], xName: "sensor", yName: quantity,
+                               xFormat: (x) => `sensor ${x}`, yFormat: (v) => show(column, v * scale),
+                               errors: column.errors && Array.from(column.errors, (error) => error / scale) });
           continue;
         }
-        const at = (part) => good.length ? good[Math.round(part * (good.length - 1))] : 0;
         const low = at(0.02), high = at(0.98);
+        const end = (value) => tautline.short(Number((value / scale).toPrecision(3)));
         const cells = this.cells();
         const grey = Uint8Array.from(cells, (s) => s >= 0 && (this.status[s] === HOT || this.status[s] === MASKED) ? 1 : 0);
         const values = Float32Array.from(cells, (s) => s >= 0 && this.status[s] === OK ? column.values[s] : NaN);
         const rowEdges = [];
         for (let r = 0; r < shape.rows; ++r) rowEdges.push(r - 0.5, r + 0.5);
         picture.show({ values, grey, rows: shape.rows, columns: shape.columns, rowEdges,
-                       xLow: -0.5, xHigh: shape.columns - 0.5, xTicks: tautline.ticks, yTicks: tautline.ticks,
+                       xName: "column", yName: "row", quantity, xLow: -0.5, xHigh: shape.columns - 0.5, xTicks: whole, yTicks: whole,
                        map: tautline.colourMaps.amplitude, low, high: high > low ? high : low + 1,
-                       lowText: show(column.name, low), highText: show(column.name, high) });
+                       lowText: end(low), highText: end(high) });
         const place = cells.indexOf(this.index[this.chosen]);
         picture.setCross(null, place < 0 ? null : { row: Math.floor(place / shape.columns),
                                                     column: place % shape.columns });
@@ -193,17 +219,21 @@
         residuals.push([x, number(this.data.weighted ? (g - fit) / error : g - fit)]);
       }
       const xRange = [Math.log10(this.lag[0]) - 0.05, Math.log10(this.lag[lags - 1]) + 0.05];
-      const shared = { xRange, xTicks: lagTicks, xFormat: (x) => seconds(Math.pow(10, x)) };
-      this.curve.show(rows, shared);
-      this.residual.show(residuals, shared);
+      const shared = { xRange, xName: "lag (logarithmic)", xTicks: lagTicks, xFormat: (x) => seconds(Math.pow(10, x)) };
+      const errors = this.error.subarray(first, first + lags);
+      this.curve.show(rows, Object.assign({ yName: "G", errors }, shared));
+      this.residual.show(residuals, Object.assign({
+        yName: this.data.weighted ? "residual (standard errors)" : "residual of G",
+        errors: this.data.weighted ? null : errors }, shared));
       const sensor = this.index[this.chosen];
+      this.curve.title.textContent = `G of ${this.labelOf(this.chosen)} against lag` +
+        (errors.some((error) => error > 0) ? ", with standard errors" : "");
       this.select.value = String(this.chosen);
       this.readout.textContent = this.columns
         .filter((one) => isFinite(one.values[sensor]) && (!one.fixed || one.values[sensor] !== 0))
         .map((one) => {
-          const error = one.errors && one.errors[sensor] > 0 ? ` ± ${show(one.name, one.errors[sensor])}` : "";
-          const unit = one.unit && !isTime(one.name) ? ` ${one.unit}` : "";
-          return `${one.label} ${show(one.name, one.values[sensor])}${error}${unit}${one.fixed ? " (held)" : ""}`;
+          const error = one.errors ? one.errors[sensor] : NaN;
+          return `${one.label} ${show(one, one.values[sensor], error)}${one.fixed ? " (held)" : ""}`;
         }).concat([this.data.statuses[sensor]]).join("   ·   ");
     }
 
@@ -212,28 +242,24 @@
       const shown = Math.min(MOST_ROWS, this.data.sensors);
       const rows = [];
       for (let s = 0; s < shown; ++s) {
-        rows.push(element("tr", {}, element("th", {}, String(s)), element("td", {}, this.data.statuses[s]),
-          ...this.columns.map((one) => element("td", {}, show(one.name, one.values[s]) +
-            (one.errors && one.errors[s] > 0 ? ` ± ${show(one.name, one.errors[s])}` : "")))));
+        rows.push(element("tr", {}, element("td", {}, String(s)), element(this.data.statuses[s].length > 24 ? "td.status" : "td", {}, this.data.statuses[s]),
+          ...this.columns.map((one) => element("td", {}, show(one, one.values[s], one.errors ? one.errors[s] : NaN)))));
       }
       root.append(element("div.section-head", {}, element("h2", {}, "Table"),
         element("p", {}, shown < this.data.sensors
           ? `The first ${shown} of ${tautline.count(this.data.sensors)} curves; the CSV file has all.` : "")),
-        element("div.card", { style: "overflow: auto; max-height: 480px; padding: 8px 12px" },
-          element("table", { style: "border-collapse: collapse; white-space: nowrap; font-variant-numeric: tabular-nums; width: 100%" },
-            element("thead", {}, element("tr", { style: "text-align: left" }, element("th", {}, "Sensor"),
-              element("th", {}, "Status"), ...this.columns.map((one) =>
-                element("th", {}, one.label + (one.unit && !isTime(one.name) ? `, ${one.unit}` : ""))))),
-            element("tbody", {}, ...rows))));
-      for (const cell of root.querySelectorAll("td, th")) cell.style.padding = "2px 14px 2px 0";
-      for (const cell of root.querySelectorAll("tbody th")) cell.style.textAlign = "left";
+        element("div.card", {}, element("div.wide-table.long", {}, element("table", {},
+          element("thead", {}, element("tr", {}, element("th", {}, "Sensor"), element("th", {}, "Status"),
+            ...this.columns.map((one) => element("th", {}, one.label)))),
+          element("tbody", {}, ...rows)))));
     }
 
     run() {
       document.getElementById("run").append(
         element("div.section-head", {}, element("h2", {}, "Run")),
-        element("div.card", { style: "padding: 8px 12px; overflow-wrap: anywhere" },
-          ...Object.entries(this.data.facts).map(([name, value]) => element("div", {}, element("b", {}, `${name}: `), value))));
+        element("div.card", {}, element("table.facts-table", {}, element("tbody", {},
+          ...Object.entries(this.data.facts).map(([name, value]) =>
+            element("tr", {}, element("td", {}, name), element("td", {}, value)))))));
     }
 
     draw() {
@@ -251,22 +277,11 @@
 
   let page = null;
 
-  function setTheme(theme) {
-    document.documentElement.dataset.theme = theme;
-    document.getElementById("theme").textContent = theme === "dark" ? "☀ Light" : "☾ Dark";
-    if (page) page.redraw();
-  }
-
-  tautline.startFitPage = function () {
-    const dark = matchMedia("(prefers-color-scheme: dark)");
-    setTheme(dark.matches ? "dark" : "light");
-    document.getElementById("theme").addEventListener("click",
-      () => setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
-    addEventListener("resize", () => page && page.redraw());
-  };
+  tautline.startFitPage = function () { tautline.startTheme(() => page && page.redraw()); };
 
   tautline.receiveFit = function (text) {
     page = new FitPage(JSON.parse(text));
     page.start();
+    tautline.showLinks();
   };
 })(globalThis.tautline = globalThis.tautline || {});

@@ -62,6 +62,24 @@
     return `${Number((hz / scale).toPrecision(digits))} ${prefix}Hz`;
   };
 
+  /** A frequency with the decimals that tell it from those `step_hz` away. */
+  tautline.frequencyNear = function (hz, step_hz, unit = tautline.frequencyUnit(hz)) {
+    const decimals = step_hz > 0 ? Math.max(0, Math.ceil(-Math.log10(step_hz / unit.scale) - 1e-9)) : 3;
+    return `${tautline.signed(hz / unit.scale, Math.min(9, decimals))} ${unit.name}`;
+  };
+
+  /** A value and its standard error, both to the error's second digit. */
+  tautline.withError = function (value, error) {
+    if (!(error > 0) || !isFinite(error) || !isFinite(value)) return tautline.short(value);
+    const decimals = 1 - Math.floor(Math.log10(error));
+    if (decimals > 6) return `${tautline.short(value)} ± ${tautline.short(Number(error.toPrecision(2)))}`;
+    if (decimals < 0) {
+      const step = Math.pow(10, -decimals);
+      return `${tautline.short(step * Math.round(value / step))} ± ${tautline.short(step * Math.round(error / step))}`;
+    }
+    return `${tautline.signed(value, decimals)} ± ${error.toFixed(decimals)}`;
+  };
+
   tautline.timeUnit = function (span_s) {
     if (span_s >= 3 * 3600) return { scale: 3600, name: "h" };
     if (span_s >= 600) return { scale: 60, name: "min" };

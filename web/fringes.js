@@ -4,14 +4,20 @@
 
   const { element } = tautline;
   const DEGREES = 180 / Math.PI;
+  const QUANTITIES = { coefficient: "correlation coefficient", power: "power (unit²)", decibel: "power (dB of unit²)" };
 
   tautline.FringePanel = class {
     constructor(root, store) {
       this.store = store;
+      this.root = root;
       this.mode = "coefficient";
       this.aligned = false;
       this.pinned = null;
-      this.picker = new tautline.Picker("Baseline", () => { this.pinned = null; this.draw(); });
+      this.picker = new tautline.Picker("Baseline", () => {
+        this.chosen = true;
+        this.pinned = null;
+        this.draw();
+      });
       const hover = (cell) => { this.hover = cell; this.showCross(); };
       const pick = (cell) => {
         const same = cell && this.pinned && cell.row === this.pinned.row &&
@@ -48,13 +54,12 @@
         tautline.segmented("Amplitude as", [
           ["coefficient", "Coefficient", "Divided by the geometric mean of the two inputs' powers"],
           ["power", "Power", "As correlated"],
-          ["decibel", "dB", "Power in decibels"],
+          ["decibel", "dB", "Power in decibels of the squared unit of the samples"],
         ], this.mode, (mode) => { this.mode = mode; this.draw(); }),
         tautline.toggle("Take out the delay", "Subtracts the phase slope that fits best, so that " +
           "means over the band keep their amplitude", (on) => { this.aligned = on; this.draw(); }));
       const phase = (part) => { part.root.classList.add("phase"); return part.root; };
-      this.empty = element("p.empty", { hidden: true }, "There is no baseline to show.");
-      this.parts = [
+      const parts = [
         element("div.baseline-bar", {},
           element("div.card", {}, controls, this.facts, this.readout), this.map.root),
         element("div.grid", {}, this.amplitude.root, phase(this.phase),
@@ -65,7 +70,7 @@
         element("div.section-head", {}, element("h2", {}, "Fringes"),
           element("p", {}, "One baseline against time and frequency. Point at a picture to read it, " +
                            "press to pin a cut through it.")),
-        this.empty, ...this.parts);
+        ...parts);
     }
 
     describe() {
@@ -80,20 +85,24 @@
                                  value: b, text: this.store.baselineLabel(b) +
                                    (baseline.length_m ? `, ${tautline.short(Math.round(baseline.length_m * 10) / 10)} m` : "") }))
         .sort((a, b) => a.rank - b.rank));
-      this.picker.select.value = this.interesting();
+      this.chosen = false;
+      this.lookedAt = 0.5;
       this.map.describe();
     }
 
-    /** The longest of the baselines that are at least half as strong as the strongest. */
-    interesting() {
-      const { baselines } = this.store.description;
-      const strongest = Math.max(0, ...baselines.map((baseline) => baseline.strength));
-      let best = 0;
-      baselines.forEach((baseline, b) => {
-        if (baseline.strength < 0.5 * strongest || baseline.reasons.includes("cross-hand")) return;
-        if (baseline.length_m > baselines[best].length_m) best = b;
-      });
-      return best;
+    /**
+     * Opens on the baseline with the strongest fringe. A stream's first rows are mostly noise: until the reader chooses, it
+     * looks again whenever the rows have doubled.
+     */
+    chooseBaseline() {
+      const { store } = this;
+      if (this.chosen || store.rows.length < 2 * this.lookedAt) return;
+      this.lookedAt = store.rows.length;
+      const all = [...store.description.baselines.keys()];
+      const crossed = (b) => store.description.baselines[b].reasons.includes("cross-hand");
+      const found = all.filter((b) => !crossed(b) || all.every(crossed))
+        .map((b) => ({ b, snr: tautline.fringeSnr(store, b).snr }));
+      this.picker.select.value = found.reduce((best, one) => one.snr > best.snr ? one : best).b;
     }
 
     get width_hz() {
@@ -104,9 +113,9 @@
     draw() {
       const { store } = this;
       const something = store.description.baselines.length > 0 && store.rows.length > 0;
-      for (const part of this.parts) part.hidden = !something;
-      this.empty.hidden = something;
+      this.root.hidden = !something;
       if (!something) return;
+      this.chooseBaseline();
       const b = this.picker.value;
       this.data = store.fringes(b, this.mode === "coefficient");
       this.delay_s = tautline.fitDelay(this.data, this.width_hz);
@@ -136,20 +145,20 @@
       const high = tautline.quantile(amplitude, 0.98) || 1;
       // Not closer than a fifth of the amplitude, or plain noise would look like structure.
       const low = Math.min(tautline.quantile(amplitude, 0.005) || 0, decibel ? high - 1 : 0.8 * high);
-      const unit = decibel ? " dB" : "";
       const shared = {
+        xName: this.frequency.name, yName: this.time.name,
         rows, columns: bins, rowEdges: this.time.edges,
         xLow: this.frequency.low, xHigh: this.frequency.high,
         xTicks: tautline.ticks, yTicks: this.time.ticks,
       };
       this.amplitude.show(Object.assign({}, shared, {
-        values: amplitude, map: tautline.colourMaps.amplitude, low, high,
-        lowText: tautline.short(Number(low.toPrecision(3))) + unit,
-        highText: tautline.short(Number(high.toPrecision(3))) + unit,
+        values: amplitude, map: tautline.colourMaps.amplitude, low, high, quantity: QUANTITIES[this.mode],
+        lowText: tautline.short(Number(low.toPrecision(3))),
+        highText: tautline.short(Number(high.toPrecision(3))),
       }));
       this.phase.show(Object.assign({}, shared, {
         values: phase, map: tautline.colourMaps.phase, low: -180, high: 180,
-        lowText: "−180°", highText: "180°",
+        quantity: "phase (°)", lowText: "−180", highText: "180",
       }));
     }
 
@@ -187,7 +196,7 @@
         const points = means.map((mean, k) => [axis.values[k],
           ...(phase ? [mean[2]] : [scaled(mean[0]), scaled(mean[1])]), pinned(k)]);
         chart.show(axis.edges ? tautline.breakAtGaps(axis, points) : points, {
-          xRange: [axis.low, axis.high], xFormat: axis.text, xTicks: axis.ticks, hidden,
+          xRange: [axis.low, axis.high], xName: axis.name, yName: phase ? "phase (°)" : QUANTITIES[this.mode], xFormat: axis.text, xTicks: axis.ticks, hidden,
           yRange: this.mode === "decibel" && !phase ? [null, null] : undefined,
           yFormat: phase ? (v) => `${tautline.signed(v, 1)}°`
                          : (v) => tautline.short(v) + (this.mode === "decibel" ? " dB" : ""),
@@ -200,16 +209,6 @@
       show(lines.phaseFrequency, frequency, overTime, f(phaseValues), true);
       show(lines.amplitudeTime, time, overBand, t(amplitudeValues), false);
       show(lines.phaseTime, time, overBand, t(phaseValues), true);
-      for (const [picture, what] of [[this.amplitude, "Amplitude"], [this.phase, "Phase"]]) {
-        picture.root.querySelector(".card-title").textContent =
-          `${what}, ${time.unit.name} down, ${frequency.unit.name} across`;
-      }
-      for (const [name, axis] of [["Frequency", frequency], ["Time", time]]) {
-        for (const what of ["amplitude", "phase"]) {
-          lines[what + name].title.textContent =
-            `${what === "phase" ? "Phase" : "Amplitude"} against ${name.toLowerCase()} (${axis.unit.name})`;
-        }
-      }
     }
 
     showFacts(b) {
@@ -224,6 +223,8 @@
       const facts = [["Baseline", store.baselineLabel(b)]];
       if (store.description.positions_known) facts.push(["Length", `${tautline.short(baseline.length_m)} m`]);
       facts.push(["Mean amplitude", used ? tautline.short(size / used) : "–"]);
+      const { snr, noise } = tautline.fringeSnr(store, b);
+      facts.push(["Fringe's S/N", `${snr.toPrecision(3) >= 100 ? Math.round(snr) : snr.toPrecision(3)}, noise alone ${noise.toFixed(1)}`]);
       const turns = this.delay_s * this.width_hz;
       const delay = Math.abs(this.delay_s) < 1e-6
         ? `${tautline.signed(this.delay_s * 1e9, 1)} ns` : `${tautline.signed(this.delay_s * 1e6, 3)} µs`;

@@ -54,7 +54,8 @@
         // The channels' middles lie about a place half a channel off the receiver's centre: both
         // ends are given, as inspect counts them, and no middle.
         ["Band", tautline.frequency(band, 4),
-         `${Number((first / unit.scale).toFixed(6))} to ${Number((last / unit.scale).toFixed(6))} ${unit.name}`],
+         `centres ${tautline.frequencyNear(first, channels.width_hz, unit).split(" ")[0]} to ` +
+         tautline.frequencyNear(last, channels.width_hz, unit)],
         ["Channels", tautline.count(channels.count), `${tautline.frequency(channels.width_hz, 4)} each`],
         this.integrationTile(),
         ["Samples valid", summary ? tautline.percent(summary.valid_fraction, 5) : "–",

@@ -2,9 +2,6 @@
 (function (tautline) {
   "use strict";
 
-  // The line charts below a picture have the same margins, so that their axes line up.
-  tautline.margins = { left: 58, right: 22 };
-  const AXIS_HEIGHT = 22;
   const GREY = [150, 155, 160, 255];  // no colour of a map is without hue
 
   function hatch(context, ratio) {
@@ -31,14 +28,11 @@
    * between row_edges (pairs of start and end, gaps allowed), columns share [x_low, x_high] evenly.
    */
   tautline.Heatmap = class {
-    constructor(title, { height = 240, cyclic = false, onMove, onPick } = {}) {
-      const { element } = tautline;
+    constructor(title, { height = 256, cyclic = false, onMove, onPick } = {}) {
       const card = tautline.card(title);
-      this.low = element("span");
-      this.high = element("span");
-      this.bar = element("i.bar");
-      card.note.append(element("span.colourbar", {}, this.low, this.bar, this.high));
-      this.canvas = element("canvas", { role: "img", "aria-label": title });
+      this.colourBar = new tautline.ColourBar();
+      card.note.append(this.colourBar.root);
+      this.canvas = tautline.element("canvas", { role: "img", "aria-label": title });
       this.canvas.style.height = `${height}px`;
       card.root.append(this.canvas);
       this.root = card.root;
@@ -58,14 +52,13 @@
     }
 
     /**
-     * data: {values, rows, columns, rowEdges, xLow, xHigh, xTicks(low, high, most), yTicks(...),
-     *        map, low, high, lowText, highText, grey}; cells where `grey` is set are grey.
+     * data: {values, rows, columns, rowEdges, xName, yName, xLow, xHigh, xTicks(low, high, most), yTicks(...),
+     *        quantity, map, low, high, lowText, highText, grey}; cells where `grey` is set are grey. Names and quantity
+     *        have their units in brackets.
      */
     show(data) {
       this.data = data;
-      this.low.textContent = data.lowText;
-      this.high.textContent = data.highText;
-      this.bar.style.background = tautline.gradientOf(data.map);
+      this.colourBar.show(data.quantity, data.lowText, data.highText, data.map);
       this.paint();
       this.draw();
     }
@@ -95,11 +88,7 @@
       context.putImageData(image, 0, 0);
     }
 
-    area() {
-      const { left, right } = tautline.margins;
-      return { left, top: 6, width: Math.max(10, this.canvas.clientWidth - left - right),
-               height: Math.max(10, this.canvas.clientHeight - 6 - AXIS_HEIGHT) };
-    }
+    area() { return tautline.plotArea(this.canvas); }
 
     get yLow() { return this.data.rowEdges[0]; }
     get yHigh() { return this.data.rowEdges[this.data.rowEdges.length - 1]; }
@@ -129,18 +118,16 @@
 
     draw() {
       const { data, canvas } = this;
-      if (!data || !canvas.clientWidth) return;
+      const context = data && tautline.openCanvas(canvas);
+      if (!context) return;
       const ratio = window.devicePixelRatio || 1;
-      canvas.width = Math.round(canvas.clientWidth * ratio);
-      canvas.height = Math.round(canvas.clientHeight * ratio);
-      const context = canvas.getContext("2d");
-      context.setTransform(ratio, 0, 0, ratio, 0, 0);
       const area = this.area();
       // Hatched where there is no data: no colour of a map can be mistaken for it.
       context.fillStyle = hatch(context, ratio);
       context.fillRect(area.left, area.top, area.width, area.height);
       if (data.rows && data.columns) this.drawRows(context, area, ratio);
-      this.drawAxes(context, area);
+      tautline.drawAxes(context, area, { name: data.xName, low: data.xLow, high: data.xHigh, ticks: data.xTicks },
+                        { name: data.yName, low: this.yLow, high: this.yHigh, ticks: data.yTicks });
       if (this.pinned) this.drawLines(context, area, this.pinned, true);
       if (this.cross) this.drawLines(context, area, this.cross, false);
     }
@@ -164,29 +151,6 @@
         context.drawImage(this.picture, 0, first, columns, next - first,
                           area.left, top, area.width, Math.max(bottom - top, 1 / ratio));
         first = next;
-      }
-    }
-
-    drawAxes(context, area) {
-      const { data } = this;
-      context.strokeStyle = tautline.themeColour("axis");
-      context.fillStyle = tautline.themeColour("muted");
-      context.lineWidth = 1;
-      context.font = `11px ${tautline.themeColour("font")}`;
-      context.strokeRect(area.left - 0.5, area.top - 0.5, area.width + 1, area.height + 1);
-      context.textAlign = "center";
-      context.textBaseline = "top";
-      for (const tick of data.xTicks(data.xLow, data.xHigh, area.width / 80)) {
-        const x = area.left + (tick.value - data.xLow) / (data.xHigh - data.xLow) * area.width;
-        context.fillRect(x, area.top + area.height, 1, 4);
-        context.fillText(tick.text, x, area.top + area.height + 7);
-      }
-      context.textAlign = "right";
-      context.textBaseline = "middle";
-      for (const tick of data.yTicks(this.yLow, this.yHigh, area.height / 40)) {
-        const y = this.yOf(tick.value, area);
-        context.fillRect(area.left - 4, y, 4, 1);
-        context.fillText(tick.text, area.left - 7, y);
       }
     }
 

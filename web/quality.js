@@ -11,10 +11,10 @@
       this.text = element("p.empty");
       const read = (what) => (cell) => this.read(what, cell);
       this.frequencyImage = new tautline.Heatmap("Valid samples of each input against frequency",
-        { height: 280, onMove: read("frequency") });
+        { height: 296, onMove: read("frequency") });
       this.timeImage = new tautline.Heatmap("Valid samples of each input against time",
-        { height: 280, onMove: read("time") });
-      this.clipping = new tautline.LineChart("Clipped by the requantiser, % of each input's values", {
+        { height: 296, onMove: read("time") });
+      this.clipping = new tautline.LineChart("Clipped by the requantiser, share of each input's values", {
         height: 190, zeroBased: true, series: [{ name: "clipped", colour: "two", points: true }] });
       this.clipping.root.classList.add("both");
       this.readout = element("p.readout");
@@ -46,14 +46,15 @@
       const { store } = this;
       const { inputs, channels } = store.description;
       const shared = { rows: inputs.length, rowEdges: tautline.inputEdges(inputs),
+                       yName: "input", quantity: "valid (%)",
                        yTicks: tautline.inputTicks(inputs), xTicks: tautline.ticks,
                        map: tautline.colourMaps.valid[document.documentElement.dataset.theme],
-                       low: 0, high: 1, lowText: "0 %", highText: "100 %" };
+                       low: 0, high: 1, lowText: "0", highText: "100" };
       this.frequency = tautline.frequencyAxis(channels.spectrum_bin_hz,
                                               channels.width_hz * channels.spectrum_per_bin);
       this.byFrequency = Float32Array.from(store.summary.valid_spectra, (code) => code / 255);
       this.frequencyImage.show(Object.assign({}, shared, {
-        values: this.byFrequency, columns: store.spectrumBins,
+        values: this.byFrequency, columns: store.spectrumBins, xName: this.frequency.name,
         xLow: this.frequency.low, xHigh: this.frequency.high }));
       this.showTimes(shared, inputs.length);
     }
@@ -78,11 +79,7 @@
         }
       });
       this.timeImage.show(Object.assign({}, shared, {
-        values: this.byTime, columns, xTicks: time.ticks, xLow: time.low, xHigh: time.high }));
-      this.timeImage.root.querySelector(".card-title").textContent =
-        `Valid samples of each input against time (${time.unit.name})`;
-      this.frequencyImage.root.querySelector(".card-title").textContent =
-        `Valid samples of each input against frequency (${this.frequency.unit.name})`;
+        values: this.byTime, columns, xName: time.name, xTicks: time.ticks, xLow: time.low, xHigh: time.high }));
     }
 
     drawClipping() {
@@ -92,12 +89,11 @@
       const { inputs } = description;
       const fractions = status.clipped.map((count) => count / status.requantised);
       const unit = Math.max(...fractions) < 1e-4 ? { scale: 1e6, name: "ppm" } : { scale: 100, name: "%" };
-      this.clipping.title.textContent = `Clipped by the requantiser, ${unit.name} of each input's values`;
       this.clipping.show(
         fractions.map((fraction, input) => [input, fraction * unit.scale]),
         { xTicks: (low, high, most) => tautline.inputTicks(inputs)(0, inputs.length, most)
             .map((tick) => ({ value: tick.value - 0.5, text: tick.text })),
-          xRange: [-0.5, inputs.length - 0.5],
+          xRange: [-0.5, inputs.length - 0.5], xName: "input", yName: `clipped (${unit.name})`,
           xFormat: (value) => (inputs[Math.round(value)] || { label: "" }).label,
           yFormat: (value) => `${tautline.short(value)} ${unit.name}` });
     }

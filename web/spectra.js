@@ -3,6 +3,7 @@
   "use strict";
 
   const { element } = tautline;
+  const POWER = "power (dB of unit²)";
   const decibels = (power) => power > 0 ? 10 * Math.log10(power) : NaN;
 
   /** Ticks of a picture whose rows are inputs. */
@@ -21,19 +22,20 @@
       this.root = root;
       this.picker = new tautline.Picker("Input", () => this.drawLines());
       const pick = (cell) => cell && this.picker.pick(cell.row);
-      this.image = new tautline.Heatmap("Power of each input against frequency, dB", {
-        height: 300, onPick: pick, onMove: (cell) => this.read(cell) });
+      this.image = new tautline.Heatmap("Power of each input against frequency", {
+        height: 316, onPick: pick, onMove: (cell) => this.read(cell) });
       const chart = (title) => new tautline.LineChart(title, {
-        bars: true, height: 290,
+        bars: true, height: 316,
         series: [{ name: "median, 10 to 90 % of inputs", colour: "three", width: 1.5 },
                  { name: "this input", colour: "one", width: 2 }] });
-      this.frequencyChart = chart("Power against frequency, dB");
-      this.timeChart = chart("Change of power against time, dB");
-      this.timeChart.place.style.height = "170px";
+      this.frequencyChart = chart("Power against frequency");
+      this.timeChart = chart("Change of power against time");
+      this.timeChart.place.style.height = "190px";
       this.readout = element("p.readout");
       root.append(
         element("div.section-head", {}, element("h2", {}, "Spectra"),
-          element("p", {}, "Autocorrelations, the mean of the run. Press a row to choose its input.")),
+          element("p", {}, "Autocorrelations, the mean of the run, in decibels of the squared unit of the samples (of integer " +
+                           "samples: one step). Press a row to choose its input.")),
         element("div.controls", {}, this.picker.root, this.readout),
         element("div.grid", {}, this.image.root, this.frequencyChart.root));
       this.timeChart.root.classList.add("both");
@@ -55,10 +57,11 @@
       const low = tautline.quantile(this.values, 0.01), high = tautline.quantile(this.values, 0.98);
       this.image.show({
         values: this.values, rows: inputs.length, columns: store.spectrumBins,
+        xName: this.frequency.name, yName: "input", quantity: POWER,
         rowEdges: tautline.inputEdges(inputs), xLow: this.frequency.low, xHigh: this.frequency.high,
         xTicks: tautline.ticks, yTicks: tautline.inputTicks(inputs),
         map: tautline.colourMaps.amplitude, low, high: high > low ? high : low + 1,
-        lowText: `${tautline.signed(low, 1)} dB`, highText: `${tautline.signed(high, 1)} dB`,
+        lowText: tautline.signed(low, 1), highText: tautline.signed(high, 1),
       });
       this.drawLines();
       this.read(null);
@@ -90,13 +93,15 @@
       const join = (axis, lines) => lines.map((line, k) => [axis.values[k], ...line]);
       this.frequencyChart.show(
         join(frequency, this.lines(bins, (input, bin) => this.values[input * bins + bin])),
-        { xRange: [frequency.low, frequency.high], xFormat: frequency.text, yFormat });
+        { xRange: [frequency.low, frequency.high], xName: frequency.name, yName: POWER, xFormat: frequency.text, yFormat });
       const change = (input, row) => store.rowPower_db(store.rows[row], input) - means[input];
       this.timeChart.show(
         tautline.breakAtGaps(time, join(time, this.lines(store.rows.length, change))),
-        { xRange: [time.low, time.high], xFormat: time.text, xTicks: time.ticks, yFormat });
-      this.frequencyChart.title.textContent = `Power against frequency (${frequency.unit.name}), dB`;
-      this.timeChart.title.textContent = `Change of power against time (${time.unit.name}), dB`;
+        { xRange: [time.low, time.high], xName: time.name, yName: "power (dB of its mean)", xFormat: time.text,
+          xTicks: time.ticks, yFormat });
+      const chosen = store.description.inputs[this.picker.value].label;
+      this.frequencyChart.title.textContent = `Power of ${chosen} against frequency`;
+      this.timeChart.title.textContent = `Change of power of ${chosen} against time`;
       this.image.setCross(null, { row: this.picker.value, column: -1 });
     }
 

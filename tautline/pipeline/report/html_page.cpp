@@ -18,15 +18,16 @@ using core::ErrorKind;
 
 /// The order in which the scripts run.
 constexpr std::string_view kVisibilityScripts[] = {
-    "dygraph.min.js", "messages.js", "store.js",   "colour.js",   "format.js", "controls.js",
-    "image.js",       "chart.js",    "axes.js",    "delay.js",    "map.js",    "header.js",
-    "fringes.js",     "spectra.js",  "quality.js", "closures.js", "page.js"};
-constexpr std::string_view kFitScripts[] = {"dygraph.min.js", "messages.js", "colour.js",
-                                            "format.js",      "controls.js", "image.js",
-                                            "chart.js",       "fit.js"};
-constexpr std::string_view kCandidateScripts[] = {"dygraph.min.js", "messages.js", "colour.js",
-                                                  "format.js",      "controls.js", "image.js",
-                                                  "chart.js",       "scatter.js",  "candidates.js"};
+    "dygraph.min.js", "messages.js", "store.js",         "colour.js",   "format.js",
+    "controls.js",    "theme.js",    "canvas_axes.js",   "image.js",    "chart.js",
+    "axes.js",        "delay.js",    "fringe_search.js", "map.js",      "header.js",
+    "fringes.js",     "spectra.js",  "quality.js",       "closures.js", "page.js"};
+constexpr std::string_view kFitScripts[] = {
+    "dygraph.min.js", "messages.js",    "colour.js", "format.js", "controls.js",
+    "theme.js",       "canvas_axes.js", "image.js",  "chart.js",  "fit.js"};
+constexpr std::string_view kCandidateScripts[] = {
+    "dygraph.min.js", "messages.js", "colour.js", "format.js",  "controls.js",  "theme.js",
+    "canvas_axes.js", "image.js",    "chart.js",  "scatter.js", "candidates.js"};
 constexpr std::string_view kStyles[] = {"dygraph.min.css", "page.css"};
 
 std::string escape_html(std::string_view text) {

@@ -1,0 +1,36 @@
+// Runs before the page's own scripts: remembers what is written on each canvas, where, and the frames around the data.
+(() => {
+  const drawn = new WeakMap();
+  const of = (canvas) => {
+    if (!drawn.has(canvas)) drawn.set(canvas, { texts: [], frames: [] });
+    return drawn.get(canvas);
+  };
+  window.drawnOn = of;
+  const width = Object.getOwnPropertyDescriptor(HTMLCanvasElement.prototype, "width");
+  Object.defineProperty(HTMLCanvasElement.prototype, "width", {
+    get: width.get,
+    set(value) { drawn.delete(this); width.set.call(this, value); },
+  });
+  /** A box in the context's units as a box in CSS pixels from the canvas' corner. */
+  const placed = (context, left, top, right, bottom) => {
+    const t = context.getTransform(), ratio = window.devicePixelRatio || 1;
+    const corners = [[left, top], [right, top], [left, bottom], [right, bottom]]
+      .map(([x, y]) => [(t.a * x + t.c * y + t.e) / ratio, (t.b * x + t.d * y + t.f) / ratio]);
+    const xs = corners.map(([x]) => x), ys = corners.map(([, y]) => y);
+    return { left: Math.min(...xs), right: Math.max(...xs), top: Math.min(...ys), bottom: Math.max(...ys),
+             upright: Math.abs(t.b) < 1e-6 };
+  };
+  const context = CanvasRenderingContext2D.prototype;
+  const { fillText, strokeRect } = context;
+  context.fillText = function (text, x, y, ...rest) {
+    const size = this.measureText(text);
+    const box = placed(this, x - size.actualBoundingBoxLeft, y - size.actualBoundingBoxAscent,
+                       x + size.actualBoundingBoxRight, y + size.actualBoundingBoxDescent);
+    of(this.canvas).texts.push({ text: String(text), colour: this.fillStyle, ...box });
+    return fillText.call(this, text, x, y, ...rest);
+  };
+  context.strokeRect = function (x, y, w, h) {
+    of(this.canvas).frames.push(placed(this, x, y, x + w, y + h));
+    return strokeRect.call(this, x, y, w, h);
+  };
+})();
