@@ -133,10 +133,10 @@ class FusedKernel final : public GroupKernel {
   std::size_t first_floats() const { return passes_.list()[0].radix * kBlock; }
 
   // Sums components [q, q + kLanes) of the folded frames; writes kColumn values of all lanes to
-  // `out`.
+  // `out`. Not in line: every radix's first pass would hold its hundreds of instructions again.
   template <class T>
-  HWY_INLINE void filter_column(const Tile& tile, std::size_t q, const Work& work,
-                                float* out) const {
+  HWY_NOINLINE void filter_column(const Tile& tile, std::size_t q, const Work& work,
+                                  float* out) const {
     const auto* samples = reinterpret_cast<const T*>(tile.samples);
     const std::size_t frame = 2 * bank_->channels;
     prefetch(tile, q);
@@ -215,13 +215,18 @@ class FusedKernel final : public GroupKernel {
     for (std::size_t m = 0; m < columns; m += kColumn) {
       for (std::size_t n = 0; n < kRadix; ++n)
         filter_column<T>(tile, 2 * (n * columns + m), work, work.first + n * kBlock);
-      for (std::size_t c = 0; c < kColumn; ++c) {
-        const Load source{work.first + c * kValue, kBlock};
-        const StoreTwiddled sink{{work.array + pass.columns[m + c] * kValue, pass.stride * kValue},
-                                 pass.twiddles.data() + 2 * kRadix * (m + c)};
-        dft<kRadix>(source, sink, work.dft);
-      }
+      for (std::size_t c = 0; c < kColumn; ++c) first_column<kRadix>(pass, m, c, work);
     }
+  }
+
+  // Not in line, so that all sample types share it.
+  template <int kRadix>
+  static HWY_NOINLINE void first_column(const FftPass& pass, std::size_t m, std::size_t c,
+                                        const Work& work) {
+    const Load source{work.first + c * kValue, kBlock};
+    const StoreTwiddled sink{{work.array + pass.columns[m + c] * kValue, pass.stride * kValue},
+                             pass.twiddles.data() + 2 * kRadix * (m + c)};
+    dft<kRadix>(source, sink, work.dft);
   }
 
   void middle(const FftPass& pass, const Work& work) const {
@@ -273,15 +278,21 @@ class FusedKernel final : public GroupKernel {
     return writer.clipped();
   }
 
+  // In place; not in line, so that all outputs share it.
+  template <int kRadix>
+  static HWY_NOINLINE void transform_row(float* row, float* scratch) {
+    const Store in_place{row, kValue};
+    dft<kRadix>(Load{row, kValue}, in_place, scratch);
+  }
+
   // Real input: terms k and C - k of the transform are in rows r and rows - r.
   template <int kRadix, Output kOutput>
   HWY_INLINE void last_pair(Writer<kOutput>& writer, std::size_t r, const Work& work) const {
     const std::size_t rows = passes_.rows(), mirror = (rows - r) % rows;
     float* a = work.array + passes_.row_place(r) * kValue;
     float* b = work.array + passes_.row_place(mirror) * kValue;
-    const Store in_a{a, kValue}, in_b{b, kValue};
-    dft<kRadix>(Load{a, kValue}, in_a, work.dft);
-    if (mirror != r) dft<kRadix>(Load{b, kValue}, in_b, work.dft);
+    transform_row<kRadix>(a, work.dft);
+    if (mirror != r) transform_row<kRadix>(b, work.dft);
     for (std::size_t j = 0; j < kRadix; ++j) {
       const std::size_t k = r + rows * j;
       const std::size_t other = r == 0 ? (kRadix - j) % kRadix : kRadix - 1 - j;
