@@ -2,7 +2,7 @@
 (function (tautline) {
   "use strict";
 
-  /** About `most` round numbers in [low, high], with the decimals that tell them apart. */
+  /** About `most` round numbers in [low, high], two at least, with the decimals that tell them apart. */
   tautline.ticks = function (low, high, most) {
     const span = high - low;
     if (!(span > 0) || !isFinite(span)) return [{ value: low, text: tautline.short(low) }];
@@ -15,6 +15,7 @@
       const value = k === 0 ? 0 : k * step;
       found.push({ value, text: text(value) });
     }
+    if (found.length < 2 && most < 10) return tautline.ticks(low, high, 1.5 * Math.max(1, most));
     return found;
   };
 
@@ -34,7 +35,8 @@
     return [-180, -90, 0, 90, 180].map((value) => ({ value, text: tautline.signed(value, 0) }));
   };
 
-  tautline.signed = (value, decimals) => value.toFixed(decimals).replace("-", "−");
+  tautline.signed = (value, decimals) =>
+    (Number(value.toFixed(decimals)) || 0).toFixed(decimals).replace("-", "−");
 
   /** Three or four significant digits, no trailing zeros. */
   tautline.short = function (value) {

@@ -91,7 +91,8 @@
     }
 
     /**
-     * Opens on the baseline with the strongest fringe. A stream's first rows are mostly noise: until the reader chooses, it
+     * Opens on the baseline with the strongest fringe; of those within a tenth of it, on the longest, which shows most of
+     * the fringe. A stream's first rows are mostly noise: until the reader chooses, it
      * looks again whenever the rows have doubled.
      */
     chooseBaseline() {
@@ -101,8 +102,10 @@
       const all = [...store.description.baselines.keys()];
       const crossed = (b) => store.description.baselines[b].reasons.includes("cross-hand");
       const found = all.filter((b) => !crossed(b) || all.every(crossed))
-        .map((b) => ({ b, snr: tautline.fringeSnr(store, b).snr }));
-      this.picker.select.value = found.reduce((best, one) => one.snr > best.snr ? one : best).b;
+        .map((b) => ({ b, snr: tautline.fringeSnr(store, b).snr, length_m: store.description.baselines[b].length_m }))
+        .sort((one, other) => other.snr - one.snr);
+      const strong = found.filter((one) => one.snr >= 0.9 * found[0].snr);
+      this.picker.select.value = strong.reduce((best, one) => one.length_m > best.length_m ? one : best).b;
     }
 
     get width_hz() {

@@ -1,8 +1,9 @@
 // The commands of guide pages that promise to run as they stand: each indented line that begins with the command's name,
-// in order, in one folder.
+// in order, in one folder, with the TOML files that the page shows (their first line is their name).
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -27,15 +28,34 @@ std::vector<std::vector<std::string>> commands_of(const std::string& page) {
   return commands;
 }
 
-TEST(Guide, CommandsForPhotonsRunAsTheyStand) {
-#ifndef TAUTLINE_HDF5
-  GTEST_SKIP() << "a build without HDF5";
-#endif
+void write_toml_of(const std::string& page) {
+  std::istringstream lines(read_file(source_folder() + "/docs/guide/" + page));
+  std::ofstream file;
+  for (std::string line; std::getline(lines, line);) {
+    if (line == "```toml" && std::getline(lines, line))
+      file.open(line.substr(line.find_first_not_of("# ")));
+    else if (line == "```")
+      file.close();
+    else if (file.is_open())
+      file << line << "\n";
+  }
+}
+
+class Guide : public testing::Test {
+ protected:
+  Guide() { std::filesystem::current_path(scratch.path()); }
+  ~Guide() override { std::filesystem::current_path(before); }
+
+  void run_all(const std::string& page, std::size_t at_least);
+
+  const std::filesystem::path before = std::filesystem::current_path();
   const ScratchFolder scratch;
-  const auto commands = commands_of("photons.md");
-  ASSERT_GE(commands.size(), 10u);
-  const auto before = std::filesystem::current_path();
-  std::filesystem::current_path(scratch.path());
+};
+
+void Guide::run_all(const std::string& page, std::size_t at_least) {
+  write_toml_of(page);
+  const auto commands = commands_of(page);
+  ASSERT_GE(commands.size(), at_least);
   for (const auto& command : commands) {
     std::string line;
     for (const std::string& word : command) line += " " + word;
@@ -47,12 +67,25 @@ TEST(Guide, CommandsForPhotonsRunAsTheyStand) {
         EXPECT_TRUE(std::filesystem::exists(command[k + 1])) << line;
       }
   }
+}
+
+TEST_F(Guide, CommandsForInterferometryRunAsTheyStand) {
+#ifndef TAUTLINE_HDF5
+  GTEST_SKIP() << "a build without HDF5";
+#endif
+  run_all("interferometry.md", 5);
+}
+
+TEST_F(Guide, CommandsForPhotonsRunAsTheyStand) {
+#ifndef TAUTLINE_HDF5
+  GTEST_SKIP() << "a build without HDF5";
+#endif
+  run_all("photons.md", 10);
   // What the page says of the plain fit of the finest curve.
   const CommandResult plain =
       run_command({"fit", "fine.h5", "-o", "plain.csv", "--model", "3d"}, scratch.path().string());
   EXPECT_EQ(plain.status, kDamaged) << plain.out;
   EXPECT_NE(plain.err.find("--range"), std::string::npos) << plain.err;
-  std::filesystem::current_path(before);
 }
 
 }  // namespace

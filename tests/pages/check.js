@@ -138,7 +138,8 @@
     const across_ticks = below.filter((label) => label !== across);
     const upward_ticks = labels.filter((label) => label.upright && label.right < frame.left);
     for (const [ticks, name] of [[across_ticks, across], [upward_ticks, upward]]) {
-      if (!ticks.length) say(`no tick on the axis "${name && name.text}"`, named(canvas));
+      if (!ticks.length || (ticks.length === 1 && isNumber(ticks[0].text) && name && /\(/.test(name.text)))
+        say(`fewer than two ticks on the axis "${name && name.text}"`, named(canvas));
       if (!name || !/^DM /.test(name.text)) continue;
       for (const tick of ticks) if (/^[−-]/.test(tick.text)) say(`a DM of ${tick.text}`, named(canvas));
       const zero = ticks.find((tick) => Number(tick.text) === 0);

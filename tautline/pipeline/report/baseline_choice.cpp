@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <optional>
 #include <utility>
 
@@ -23,6 +24,8 @@ double distance_m(const formats::Antenna& a, const formats::Antenna& b) {
 
 /// At most this many products are looked at to find the strongest baselines: half a second.
 constexpr std::size_t kProductsToRank = std::size_t{1} << 26;
+/// Products of one place in the band, and the fewest places at which a baseline is looked at.
+constexpr std::size_t kProductsAPlace = 6, kFewestPlaces = 16;
 
 class Chooser {
  public:
@@ -71,7 +74,9 @@ class Chooser {
     const std::size_t inputs = array_.inputs.size();
     // With thousands of inputs every k-th pair stands for its neighbours.
     const std::size_t pairs = core::baseline_count(inputs);
-    const std::size_t step = 1 + pairs * 16 / kProductsToRank;
+    const std::size_t step = 1 + pairs * kFewestPlaces * kProductsAPlace / kProductsToRank;
+    places_ = std::max(kFewestPlaces,
+                       kProductsToRank / (kProductsAPlace * std::max<std::size_t>(1, pairs)));
     std::size_t turn = 0;
     for (std::size_t second = 0; second < inputs; ++second)
       for (std::size_t first = 0; first < second; ++first) {
@@ -80,9 +85,13 @@ class Chooser {
         if (turn++ % step != 0) continue;
         Candidate candidate{first, second,
                             distance_m(array_.antennas[a.antenna], array_.antennas[b.antenna]),
-                            correlation_coefficient(first_, second, first)};
+                            strength(second, first)};
         (a.feed == b.feed ? same_feed_ : cross_hand_).push_back(candidate);
       }
+  }
+
+  double strength(std::size_t i, std::size_t j) const {
+    return fringe_coefficient(first_, i, j, places_);
   }
 
   bool full() const { return choice_.baselines.size() >= most_; }
@@ -128,8 +137,7 @@ class Chooser {
         if (std::find(members.begin(), members.end(), input) != members.end()) continue;
         double strength = 0;
         for (std::size_t member : members)
-          strength +=
-              correlation_coefficient(first_, std::max(input, member), std::min(input, member));
+          strength += this->strength(std::max(input, member), std::min(input, member));
         if (strength > best) {
           best = strength;
           chosen = input;
@@ -149,8 +157,7 @@ class Chooser {
     auto side = [&](std::size_t a, std::size_t b) {
       const auto& one = array_.antennas[array_.inputs[a].antenna];
       const auto& other = array_.antennas[array_.inputs[b].antenna];
-      return *keep({a, b, distance_m(one, other), correlation_coefficient(first_, b, a)},
-                   "closure");
+      return *keep({a, b, distance_m(one, other), strength(b, a)}, "closure");
     };
     for (std::size_t a = 0; a < n; ++a)
       for (std::size_t b = a + 1; b < n; ++b)
@@ -162,29 +169,36 @@ class Chooser {
 
   const formats::ArrayLayout& array_;
   const formats::Integration& first_;
-  std::size_t most_;
+  std::size_t most_, places_ = kFewestPlaces;
   std::vector<Candidate> same_feed_, cross_hand_;
   Choice choice_;
 };
 
 }  // namespace
 
-double correlation_coefficient(const formats::Integration& integration, std::size_t i,
-                               std::size_t j) {
+double fringe_coefficient(const formats::Integration& integration, std::size_t i, std::size_t j,
+                          std::size_t places) {
   const auto& visibilities = integration.visibilities;
   const std::size_t channels = visibilities.extent(0);
-  const std::size_t step = std::max<std::size_t>(1, channels / 16);
-  double sum = 0;
-  std::size_t used = 0;
-  for (std::size_t channel = 0; channel < channels; channel += step) {
+  const auto coefficient = [&](std::size_t channel) -> std::optional<std::complex<double>> {
     const double power = double{visibilities(channel, core::baseline_index(i, i)).real()} *
                          double{visibilities(channel, core::baseline_index(j, j)).real()};
-    const double amplitude = std::abs(visibilities(channel, core::baseline_index(i, j)));
-    if (!(power > 0) || !std::isfinite(power) || !std::isfinite(amplitude)) continue;
-    sum += amplitude / std::sqrt(power);
+    const std::complex<double> value = visibilities(channel, core::baseline_index(i, j));
+    if (!(power > 0) || !std::isfinite(power) || !std::isfinite(std::abs(value)))
+      return std::nullopt;
+    return value / std::sqrt(power);
+  };
+  if (channels == 1) return std::abs(coefficient(0).value_or(0));
+  const std::size_t step = std::max<std::size_t>(1, (channels - 1) / places);
+  std::complex<double> sum = 0;
+  std::size_t used = 0;
+  for (std::size_t channel = 0; channel + 1 < channels; channel += step) {
+    const auto here = coefficient(channel), next = coefficient(channel + 1);
+    if (!here || !next) continue;
+    sum += *next * std::conj(*here);
     ++used;
   }
-  return used == 0 ? 0 : sum / static_cast<double>(used);
+  return used == 0 ? 0 : std::sqrt(std::abs(sum) / static_cast<double>(used));
 }
 
 Choice choose_baselines(const formats::ArrayLayout& array, const formats::Integration& first,

@@ -15,7 +15,7 @@ namespace tautline::pipeline::report {
 struct KeptBaseline {
   std::size_t first = 0, second = 0;  ///< inputs, first < second
   double length_m = 0;                ///< 0 when positions are unknown
-  double strength = 0;                ///< correlation coefficient in the first integration
+  double strength = 0;                ///< fringe_coefficient() in the first integration
   std::vector<std::string>
       reasons;  ///< "strongest", "shortest", "longest", "closure", "cross-hand", "other"
 };
@@ -37,8 +37,10 @@ struct Choice {
 Choice choose_baselines(const formats::ArrayLayout& array, const formats::Integration& first,
                         std::size_t most, std::size_t closure_antennas);
 
-/// |V(i, j)| / sqrt(V(i, i) V(j, j)), the mean over some 16 to 32 channels spread over the band.
-double correlation_coefficient(const formats::Integration& integration, std::size_t i,
-                               std::size_t j);
+/// Root of |mean of r(c + 1) conj(r(c))| over neighbouring channels c, r = V(i, j) / sqrt(V(i, i) V(j, j)), at some
+/// `places` (1 or more) spread over the band: a fringe counts whole whatever its delay, noise averages away, and a tone
+/// in one channel counts little.
+double fringe_coefficient(const formats::Integration& integration, std::size_t i, std::size_t j,
+                          std::size_t places);
 
 }  // namespace tautline::pipeline::report

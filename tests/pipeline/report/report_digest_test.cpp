@@ -175,6 +175,35 @@ TEST(ReportDigest, ChoosesShortLongStrongAndClosing) {
   }
 }
 
+// A fringe below the noise of a channel, on a baseline that is neither short nor long, and a tone in one channel of another.
+TEST(ReportDigest, KeepsAWeakFringe) {
+  const std::uint64_t seed = tests::generator()();
+  SyntheticVisibilities sky(20, 512, 120, 150e6, 1.28e6, seed);
+  sky.sources.clear();
+  const formats::Integration first = sky.make(0.5);
+  const std::size_t i = 22, j = 12;
+  const double sigma = 1 / std::sqrt(static_cast<double>(sky.description.nominal_count));
+  for (std::size_t c = 0; c < sky.channels(); ++c)
+    sky.value(c, i, j) += std::complex<float>(
+        std::polar(0.8 * sigma * std::sqrt(sky.bandpass(i, c) * sky.bandpass(j, c)),
+                   0.02 * static_cast<double>(c)));
+  EXPECT_NEAR(fringe_coefficient(first, i, j, 512), 0.8 * sigma, 0.3 * sigma);
+  EXPECT_NEAR(fringe_coefficient(first, i, i, 512), 1, 0.1);
+  sky.value(100, 30, 8) += 400;
+  EXPECT_LT(fringe_coefficient(first, 30, 8, 512), 0.75 * sigma);
+  DigestLimits limits;
+  limits.closure_antennas = 0;
+  VisibilityDigest digest(sky.description, limits);
+  digest.add(first);
+  const auto& kept = digest.choice().baselines;
+  ASSERT_FALSE(kept.empty());
+  const auto strongest = std::max_element(
+      kept.begin(), kept.end(),
+      [](const KeptBaseline& a, const KeptBaseline& b) { return a.strength < b.strength; });
+  EXPECT_EQ(strongest->first, j);
+  EXPECT_EQ(strongest->second, i);
+}
+
 TEST(ReportDigest, TakesArraysOfOneAndTwoAntennas) {
   for (std::size_t antennas : {1, 2}) {
     SyntheticVisibilities sky(antennas, 4);
