@@ -45,7 +45,7 @@ struct InputOptions {
   void add_to(CLI::App& to, Config& config) {
     command = &to;
     to.add_option("input", config.inputs, voltages_help())->required();
-    add_fields(to, config, {"start_s", "duration_s"});
+    add_fields(to, config, {"start_s", "duration_s", "keep_constant"});
     to.add_flag("--strict", strict, "damaged input is a failure (status 1, not 3)");
     to.add_flag("--overwrite", config.overwrite, "replace an existing output");
     add_field(to, config, "memory_bytes");

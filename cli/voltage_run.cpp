@@ -3,17 +3,23 @@
 #include <fmt/format.h>
 
 #include "cli/run_output.h"
+#include "tautline/pipeline/voltages/empty_text.h"
 
 namespace tautline::cli {
 
 void summarise(const Global& global, const std::string& schema, const std::string& output,
                const pipeline::VoltageRunSummary& s, const OwnSummary& own) {
+  constexpr std::size_t kNamed = 20;  // stretches
   const formats::Damage& damage = s.damage;
+  const std::string empty = pipeline::empty_text(s.empty, s.samples);
   nlohmann::ordered_json object{{"output", output}, {"inputs", s.inputs}, {"channels", s.channels}};
   object.update(own.fields);
   object.update({{"lost_samples", damage.lost_samples},
                  {"dropped_samples", damage.dropped_samples},
                  {"trailing_bytes", damage.trailing_bytes},
+                 {"empty_samples", s.empty.samples},
+                 {"empty_stretches", pipeline::empty_stretches(s.empty, kNamed)},
+                 {"empty_inputs", pipeline::empty_inputs(s.empty)},
                  {"clipped", s.clipped},
                  {"not_finite", s.not_finite}});
   object.update(own.fields_of_kernels);
@@ -22,11 +28,12 @@ void summarise(const Global& global, const std::string& schema, const std::strin
   print_summary(
       global, schema, object,
       fmt::format("{}: {}, {}, {}\n{}\n  kernels: {}\n"
-                  "  samples: {} lost, {} dropped, {}{} not finite; {} clipped, {}\n",
+                  "  samples: {} lost, {} dropped, {}{} empty, {} not finite; {} clipped, {}\n{}",
                   output, own.made, counted(s.inputs, "input"), counted(s.channels, "channel"),
                   speed_line(s.stream_s, s.elapsed_s), s.backend, damage.lost_samples,
                   damage.dropped_samples, own.in_gaps.empty() ? "" : own.in_gaps + ", ",
-                  s.not_finite, counted(s.clipped, "component"), own.results),
+                  s.empty.samples, s.not_finite, counted(s.clipped, "component"), own.results,
+                  empty.empty() ? "" : "  empty, taken for lost: " + empty + "\n"),
       &s.profile);
 }
 

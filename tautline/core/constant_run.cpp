@@ -26,20 +26,11 @@ std::size_t repeats_of_nothing(int bits, double samples_per_s) {
       std::ceil(std::log(kChancesPerHour / places) / std::log(chance_of_a_repeat(bits))));
 }
 
-// A run of `repeats` holds two neighbouring probes.
 std::optional<ConstantRun> find_constant_run(const ItemSeries& series, std::size_t repeats,
                                              std::size_t from) {
   const auto equal = [&series](std::size_t a, std::size_t b) { return series.equal(a, b); };
-  const std::size_t step = (repeats + 1) / 2;
-  std::size_t known = from;  // the end of the run that was looked at last
-  for (std::size_t k = from; k + step < series.count; k += step) {
-    if (k + step < known || !equal(k, k + step)) continue;
-    const ConstantRun run = run_around(equal, series.count, k, from);
-    known = run.end;
-    if (run.repeats() >= repeats || run.end == series.count) return run;
-  }
-  if (series.count <= from) return std::nullopt;
-  return run_around(equal, series.count, series.count - 1, from);
+  const auto around = [&](std::size_t k) { return run_around(equal, series.count, k, from); };
+  return find_constant_run(equal, around, series.count, repeats, from);
 }
 
 }  // namespace tautline::core

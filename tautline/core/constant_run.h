@@ -43,7 +43,24 @@ ConstantRun run_around(const Equal& equal, std::size_t count, std::size_t k, std
 
 /// The first run, not before item `from`, of `repeats` (1 or more) or more, or that reaches the end, be it of the last
 /// item alone: what follows decides about that one. Looks at one item in (repeats + 1) / 2 where neighbouring ones
-/// differ. None where there are no items.
+/// differ. None where there are no items. equal(a, b) compares two items, around(k) is the longest run around item k of
+/// [from, count).
+template <class Equal, class Around>
+std::optional<ConstantRun> find_constant_run(const Equal& equal, const Around& around,
+                                             std::size_t count, std::size_t repeats,
+                                             std::size_t from) {
+  if (count <= from) return std::nullopt;
+  const std::size_t step = (repeats + 1) / 2;  // a run of `repeats` holds two neighbouring probes
+  std::size_t known = from;                    // the end of the run that was looked at last
+  for (std::size_t k = from; k + step < count; k += step) {
+    if (k + step < known || !equal(k, k + step)) continue;
+    const ConstantRun run = around(k);
+    known = run.end;
+    if (run.repeats() >= repeats || run.end == count) return run;
+  }
+  return around(count - 1);
+}
+/// Of items that are compared byte for byte.
 std::optional<ConstantRun> find_constant_run(const ItemSeries& series, std::size_t repeats,
                                              std::size_t from = 0);
 

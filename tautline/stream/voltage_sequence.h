@@ -15,8 +15,9 @@ namespace tautline::stream {
 
 struct SequenceOptions {
   formats::ReaderOptions reader;
-  double start_s = 0;      ///< skip this much, from the first file's first sample
-  double duration_s = -1;  ///< and stop after this much; negative: to the end
+  double start_s = 0;          ///< skip this much, from the first file's first sample
+  double duration_s = -1;      ///< and stop after this much; negative: to the end
+  bool keep_constant = false;  ///< for whoever reads: stretches that never change are data
 };
 
 /// Where the samples of a read belong. A segment is a part of the data without gaps between files.

@@ -31,7 +31,8 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
                                       const ProgressCallback& progress, std::stop_token stop) {
   core::check(config);
   ProgressReporter reporter(progress);
-  const stream::SequenceOptions options{config.reader, config.start_s, config.duration_s};
+  const stream::SequenceOptions options{config.reader, config.start_s, config.duration_s,
+                                        config.keep_constant};
   auto source = std::make_unique<VoltageSourceNode>(
       VoltageSourceConfig{config.inputs, options, /*unbroken=*/true});
   const stream::VoltageSequence& sequence = source->sequence();
@@ -83,6 +84,7 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
   s.not_finite = facts.at("not_finite");
   s.samples = voltages.counters().at("samples");
   s.damage = voltages.sequence().damage();
+  s.empty = voltages.empty();
   s.backend = f.backend();
   s.written = file.counters().at("written");
   s.invalid_spectra = file.counters().at("invalid_spectra");

@@ -30,6 +30,7 @@ struct ChannelizeConfig {
   std::uint64_t integrate = 1;              ///< spectra summed into one power sample
   Stokes stokes = Stokes::i;  ///< power of all antennas is summed (an incoherent beam)
   double start_s = 0, duration_s = -1;
+  bool keep_constant = false;  ///< stretches that never change are data
   formats::ReaderOptions reader;
   std::size_t memory_bytes = core::half_of_memory();
   std::string history;

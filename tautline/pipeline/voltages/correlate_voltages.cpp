@@ -29,7 +29,10 @@ using core::ErrorKind;
 constexpr engine::EdgeOptions kPageWaits{.depth = 1};
 
 stream::SequenceOptions sequence_options(const CorrelateConfig& config) {
-  return {.reader = config.reader, .start_s = config.start_s, .duration_s = config.duration_s};
+  return {.reader = config.reader,
+          .start_s = config.start_s,
+          .duration_s = config.duration_s,
+          .keep_constant = config.keep_constant};
 }
 
 FilterConfig filter_of(const CorrelateConfig& config) {
@@ -203,6 +206,7 @@ CorrelateSummary Correlation::summary(const engine::Run& run) const {
   for (std::size_t d = 0; d < devices_.size(); ++d)
     s.devices.push_back({devices_[d]->name(), nodes_.f_engines[d]->counters().at("sent_bytes")});
   s.damage = source_->sequence().damage();
+  s.empty = source_->empty();
   s.backend = sums.spectra.kernels;
   s.memory_bytes = run.bytes().host_bytes;
   s.profile = run.profile();

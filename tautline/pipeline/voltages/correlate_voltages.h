@@ -44,6 +44,7 @@ struct CorrelateConfig {
   std::string phase_centre;
   formats::EarthOrientation earth;      ///< for tracking and uvw
   double start_s = 0, duration_s = -1;  ///< part of the input; negative: all
+  bool keep_constant = false;           ///< stretches that never change are data
   formats::ReaderOptions reader;
   std::size_t memory_bytes = core::half_of_memory();  ///< cap on what the run allocates
   std::string history;                                ///< version and command line, for the output

@@ -35,7 +35,8 @@ const core::Fields<VoltageFiles>& fields(const VoltageFiles&) {
         &C::inputs, core::file_names());
     return list
         .include("", self,
-                 some_of<C>(fields_of<CorrelateConfig>(), {"start_s", "duration_s", "reader."}))
+                 some_of<C>(fields_of<CorrelateConfig>(),
+                            {"start_s", "duration_s", "keep_constant", "reader."}))
         .add({.name = "block_samples",
               .help = "samples (times) in a block; 0: about 16 MiB, for a GPU 64"},
              &C::block_samples);
@@ -87,9 +88,12 @@ std::shared_ptr<const device::Device> host_of(const NodeContext& context) {
 }
 
 std::unique_ptr<engine::Node> make_source(const VoltageFiles& config, const NodeContext& context) {
-  auto node = std::make_unique<VoltageSourceNode>(VoltageSourceConfig{
-      config.inputs,
-      {.reader = config.reader, .start_s = config.start_s, .duration_s = config.duration_s}});
+  auto node = std::make_unique<VoltageSourceNode>(
+      VoltageSourceConfig{config.inputs,
+                          {.reader = config.reader,
+                           .start_s = config.start_s,
+                           .duration_s = config.duration_s,
+                           .keep_constant = config.keep_constant}});
   constexpr std::size_t kProbe = 4096;
   const bool gpu = context.devices.front()->compiles();
   const std::size_t most =

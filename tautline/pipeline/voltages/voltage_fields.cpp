@@ -43,6 +43,10 @@ template <class C>
 core::Fields<C> voltage_run_fields() {
   core::Fields<C> list;
   return add_range_fields(list)
+      .add({.name = "keep_constant",
+            .help = "take stretches in which an input never changes for data (simulations without "
+                    "noise), not for invalid samples"},
+           &C::keep_constant)
       .include("reader", &C::reader, fields(formats::ReaderOptions{}))
       .include("filter", &C::filter, fields(FilterConfig{}))
       .add({.name = "memory_bytes", .unit = "bytes", .help = "cap on the memory used"},

@@ -7,6 +7,7 @@
 #include "tautline/core/error.h"
 #include "tautline/pipeline/graph_streams.h"
 #include "tautline/pipeline/voltages/correlate_voltages.h"
+#include "tautline/pipeline/voltages/empty_text.h"
 #include "tautline/pipeline/voltages/spectra_record.h"
 
 namespace tautline::pipeline {
@@ -85,6 +86,8 @@ void finish_page(const VoltageNodes& nodes, report::ReportBuilder& page) {
   page.set_clipped(clipped_by(nodes), 2 * facts.at("spectra") * channels);
   for (const std::string& message : nodes.source->sequence().damage().messages)
     page.add_warning(message);
+  const std::string empty = empty_text(nodes.source->empty(), nodes.source->samples());
+  if (!empty.empty()) page.add_warning("samples that never change, taken for lost: " + empty);
   if (facts.at("overflowed") > 0) page.add_warning(overflow_message(facts.at("overflowed")));
 }
 
@@ -100,8 +103,11 @@ std::string spectra_record(const VoltageNodes& nodes, const Spectra& spectra,
   const auto facts = facts_of(nodes);
   record["spectra"] = facts.at("spectra");
   record["invalid_spectra"] = invalid_spectra;
-  for (const char* name : {"lost_samples", "dropped_samples", "clipped", "not_finite"})
+  for (const char* name :
+       {"lost_samples", "dropped_samples", "empty_samples", "clipped", "not_finite"})
     record[name] = facts.at(name);
+  record["empty_stretches"] = empty_stretches(nodes.source->empty());
+  record["empty_inputs"] = empty_inputs(nodes.source->empty());
   add_channels(record, spectra);
   return record.dump(1) + "\n";
 }

@@ -7,6 +7,7 @@
 
 #include "tautline/engine/profile.h"
 #include "tautline/formats/voltage_reader.h"
+#include "tautline/stream/empty_voltages.h"
 
 namespace tautline::pipeline {
 
@@ -17,6 +18,7 @@ struct VoltageRunSummary {
   std::uint64_t not_finite = 0;  ///< float samples
   double elapsed_s = 0, stream_s = 0;
   formats::Damage damage;
+  stream::EmptyVoltages empty;
   std::string backend;
   engine::Profile profile;
 };

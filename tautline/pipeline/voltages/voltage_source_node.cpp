@@ -10,7 +10,9 @@
 namespace tautline::pipeline {
 
 VoltageSourceNode::VoltageSourceNode(VoltageSourceConfig config)
-    : config_(std::move(config)), sequence_(config_.files, config_.options) {}
+    : config_(std::move(config)), sequence_(config_.files, config_.options) {
+  if (!config_.options.keep_constant) finder_.emplace(sequence_.description());
+}
 
 std::vector<engine::Stream> VoltageSourceNode::open(std::span<const engine::Stream>) {
   const core::VoltageDescription& description = sequence_.description();
@@ -21,12 +23,26 @@ std::vector<engine::Stream> VoltageSourceNode::open(std::span<const engine::Stre
            .start = description.start,
            .total_samples = sequence_.total_samples(),
            .max_samples = block_samples_,
+           .open_blocks = finder_ ? std::size_t{2} : std::size_t{1},
            .details = RawVoltages{description, sequence_.layout(block_samples_), sequence_.end(),
                                   sequence_.files(), config_.options}}};
 }
 
 bool VoltageSourceNode::produce(engine::Outputs& outputs) {
   engine::Block& block = outputs.begin();
+  const bool more = fill(block);
+  if (finder_ && more) {
+    const bool follows_on = held_ != nullptr && held_->segment == block.segment;
+    finder_->look(block.payload_of<core::RawBlock>(),
+                  follows_on ? &held_->payload_of<core::RawBlock>() : nullptr);
+  }
+  if (held_ != nullptr || (more && !finder_)) outputs.commit();
+  held_ = more && finder_ ? &block : nullptr;
+  return more;
+}
+
+// False: there are no more samples.
+bool VoltageSourceNode::fill(engine::Block& block) {
   engine::Array& bytes = block.arrays.front();
   auto& raw = block.payload_of<core::RawBlock>();
   raw.bytes.lend({static_cast<std::byte*>(bytes.data), bytes.extents[0]});
@@ -48,7 +64,6 @@ bool VoltageSourceNode::produce(engine::Outputs& outputs) {
   block.first = next_;
   next_ += block.samples;
   samples_ += block.samples;
-  outputs.commit();
   return true;
 }
 
@@ -58,7 +73,8 @@ engine::Counters VoltageSourceNode::counters() const {
           {"lost_samples", damage.lost_samples},
           {"dropped_samples", damage.dropped_samples},
           {"trailing_bytes", damage.trailing_bytes},
-          {"gap_samples", sequence_.gap_samples()}};
+          {"gap_samples", sequence_.gap_samples()},
+          {"empty_samples", finder_ ? finder_->found().samples : 0}};
 }
 
 }  // namespace tautline::pipeline

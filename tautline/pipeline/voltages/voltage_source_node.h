@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tautline/engine/node.h"
+#include "tautline/stream/empty_voltages.h"
 #include "tautline/stream/voltage_sequence.h"
 
 namespace tautline::pipeline {
@@ -16,7 +19,8 @@ struct VoltageSourceConfig {
   bool unbroken = false;  ///< refuses gaps between files
 };
 
-/// Gives "raw voltages".
+/// Gives "raw voltages", a block later than it reads them: what does not change at a block's end may be an empty stretch,
+/// and its samples invalid, by what follows.
 class VoltageSourceNode final : public engine::Node {
  public:
   /// Opens the files. Throws core::Error.
@@ -29,12 +33,21 @@ class VoltageSourceNode final : public engine::Node {
   std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
   bool produce(engine::Outputs& outputs) override;
   engine::Counters counters() const override;
+  std::uint64_t samples() const { return samples_; }
+  /// Nothing where constant stretches are kept.
+  stream::EmptyVoltages empty() const {
+    return finder_ ? finder_->found() : stream::EmptyVoltages();
+  }
 
  private:
+  bool fill(engine::Block& block);
+
   VoltageSourceConfig config_;
   stream::VoltageSequence sequence_;
   std::size_t block_samples_ = 0;
-  std::uint64_t next_ = 0, samples_ = 0;  // of the segment, and of the stream so far
+  std::uint64_t next_ = 0, samples_ = 0;              // of the segment, and of the stream so far
+  std::optional<stream::EmptyVoltageFinder> finder_;  // none: constant stretches are data
+  engine::Block* held_ = nullptr;                     // read, not yet handed on
 };
 
 }  // namespace tautline::pipeline

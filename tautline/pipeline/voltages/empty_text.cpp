@@ -1,0 +1,71 @@
+#include "tautline/pipeline/voltages/empty_text.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+namespace tautline::pipeline {
+
+namespace {
+
+constexpr std::size_t kNamedStretches = 3, kNamedInputs = 4;
+
+// By first sample and length.
+using InputsOfStretch = std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<std::size_t>>;
+
+InputsOfStretch inputs_of_stretches(const stream::EmptyVoltages& found) {
+  InputsOfStretch inputs;
+  for (const stream::EmptyInput& one : found.list)
+    inputs[{one.first_sample, one.samples}].push_back(one.input);
+  return inputs;
+}
+
+// "input 3", "inputs 0, 1, 2, 3 and 12 more", "all inputs"
+std::string name_inputs(const std::vector<std::size_t>& inputs, std::size_t all) {
+  if (all > 1 && inputs.size() == all) return "all inputs";
+  std::string text = inputs.size() == 1 ? "input" : "inputs";
+  for (std::size_t k = 0; k < inputs.size() && k < kNamedInputs; ++k)
+    text += fmt::format("{} {}", k > 0 ? "," : "", inputs[k]);
+  if (inputs.size() > kNamedInputs)
+    text += fmt::format(" and {} more", inputs.size() - kNamedInputs);
+  return text;
+}
+
+}  // namespace
+
+nlohmann::ordered_json empty_stretches(const stream::EmptyVoltages& found, std::size_t most) {
+  auto list = nlohmann::ordered_json::array();
+  for (const auto& [times, inputs] : inputs_of_stretches(found)) {
+    if (list.size() == most) break;
+    list.push_back({{"inputs", inputs}, {"first_sample", times.first}, {"samples", times.second}});
+  }
+  return list;
+}
+
+nlohmann::ordered_json empty_inputs(const stream::EmptyVoltages& found) {
+  auto list = nlohmann::ordered_json::array();
+  for (std::size_t i = 0; i < found.inputs.size(); ++i)
+    if (found.inputs[i] > 0) list.push_back({{"input", i}, {"samples", found.inputs[i]}});
+  return list;
+}
+
+std::string empty_text(const stream::EmptyVoltages& found, std::uint64_t samples) {
+  const auto stretches = inputs_of_stretches(found);
+  std::string text;
+  std::size_t named = 0;
+  for (const auto& [times, inputs] : stretches) {
+    if (named == kNamedStretches) return text + " ...";
+    text += named++ > 0 ? "; " : "";
+    text += name_inputs(inputs, found.inputs.size());
+    if (times.first == 0 && times.second == samples)
+      text += inputs.size() == 1 ? " never changes" : " never change";
+    else
+      text += fmt::format(" for {} samples from {}", times.second, times.first);
+  }
+  return text;
+}
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,266 @@
+#include "tautline/stream/empty_voltages.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "tautline/core/constant_run.h"
+#include "tautline/core/integers.h"
+#include "tautline/core/validity.h"
+
+namespace tautline::stream {
+
+namespace {
+
+// Fewer repeats of all channels together are worth no gap.
+constexpr std::size_t kLeastRepeats = 16;
+// Samples of one bit often come in wider ones (VDIF, arrays): what holds for one bit holds for all.
+constexpr int kFewestBits = 1;
+
+// Samples that are compared with one call.
+constexpr std::size_t kPiece = 256;
+
+}  // namespace
+
+// Long stretches are looked through by comparing memory with itself one time later: of all inputs together where
+// they lie side by side, once for all of them.
+class EmptyVoltageFinder::Pieces {
+ public:
+  explicit Pieces(const core::RawBlock& block)
+      : block_(block), known_(core::divide_up(block.samples, kPiece)) {}
+
+  // Whether samples [kPiece piece, kPiece (piece + 1)] of all inputs are equal; false where that is not known.
+  bool constant(std::size_t piece) {
+    const core::RawLayout& layout = block_.layout;
+    const std::size_t last = (layout.channels - 1) * layout.channel_stride_bits +
+                             (layout.antennas - 1) * layout.antenna_stride_bits +
+                             (layout.polarisations - 1) * layout.polarisation_stride_bits;
+    if (layout.offset_bits % 8 != 0 || layout.time_stride_bits % 8 != 0 ||
+        last >= layout.time_stride_bits || (piece + 1) * kPiece >= block_.samples)
+      return false;
+    if (known_[piece] == Known::no) {
+      const std::size_t row = layout.time_stride_bits / 8;
+      const std::byte* first = block_.bytes.data() + layout.offset_bits / 8 + piece * kPiece * row;
+      // The last time's row may lack what is between its samples and the next ones'.
+      const std::size_t bytes = (kPiece - 1) * row + (last + sample_bits()) / 8;
+      known_[piece] = std::memcmp(first, first + row, bytes) == 0 ? Known::constant : Known::other;
+    }
+    return known_[piece] == Known::constant;
+  }
+
+ private:
+  enum class Known : std::uint8_t { no, constant, other };
+  std::size_t sample_bits() const {
+    return static_cast<std::size_t>(block_.layout.format.bits_per_sample());
+  }
+
+  const core::RawBlock& block_;
+  std::vector<Known> known_;
+};
+
+namespace {
+
+// The samples of one input in a block.
+class InputSamples {
+ public:
+  InputSamples(const core::RawBlock& block, std::size_t input)
+      : bytes_(block.bytes.data()),
+        layout_(block.layout),
+        first_bit_(layout_.offset_bits +
+                   input / layout_.polarisations * layout_.antenna_stride_bits +
+                   input % layout_.polarisations * layout_.polarisation_stride_bits),
+        bits_(static_cast<std::size_t>(layout_.format.bits_per_sample())) {}
+
+  // All bits of a sample as they lie there.
+  std::uint64_t value(std::size_t t, std::size_t channel) const {
+    const std::size_t bit =
+        first_bit_ + t * layout_.time_stride_bits + channel * layout_.channel_stride_bits;
+    std::uint64_t value = 0;
+    if (bits_ < 8)
+      return std::to_integer<std::uint64_t>(bytes_[bit / 8]) >> bit % 8 & core::low_bits(bits_);
+    switch (bits_) {
+      case 8:
+        return std::to_integer<std::uint64_t>(bytes_[bit / 8]);
+      case 16:
+        std::memcpy(&value, bytes_ + bit / 8, 2);
+        return value;
+      case 32:
+        std::memcpy(&value, bytes_ + bit / 8, 4);
+        return value;
+      default:
+        std::memcpy(&value, bytes_ + bit / 8, 8);
+        return value;
+    }
+  }
+  bool equal(std::size_t a, std::size_t b) const {
+    for (std::size_t c = 0; c < layout_.channels; ++c)
+      if (value(a, c) != value(b, c)) return false;
+    return true;
+  }
+  // The first sample behind `first`, before `end`, that differs from it.
+  template <class Pieces>
+  std::size_t end_of_run(std::size_t first, std::size_t end, Pieces& pieces) const {
+    std::size_t t = first + 1;
+    while (t < end) {
+      const std::size_t piece = (t - 1) / kPiece, next = (piece + 1) * kPiece;
+      if ((t - 1) % kPiece == 0 && next < end &&
+          (constant(t - 1, next) || pieces.constant(piece))) {
+        t = next + 1;
+        continue;
+      }
+      for (const std::size_t stop = std::min(end, next + 1); t < stop; ++t)
+        if (!equal(first, t)) return t;
+    }
+    return end;
+  }
+  // Samples that are not finite are counted as such, not as empty ones.
+  bool finite(std::size_t t) const {
+    if (!layout_.format.is_float()) return true;
+    const std::size_t parts = layout_.format.complex ? 2 : 1;
+    for (std::size_t c = 0; c < layout_.channels; ++c)
+      for (std::size_t part = 0; part < parts; ++part)
+        if (!is_finite(value(t, c) >> part * (bits_ / parts))) return false;
+    return true;
+  }
+
+ private:
+  // Whether samples [first, last] are equal, where an input's samples lie side by side; else false.
+  bool constant(std::size_t first, std::size_t last) const {
+    if (bits_ < 8 || layout_.time_stride_bits != bits_) return false;
+    for (std::size_t c = 0; c < layout_.channels; ++c) {
+      const std::byte* from =
+          bytes_ + (first_bit_ + first * bits_ + c * layout_.channel_stride_bits) / 8;
+      if (std::memcmp(from, from + bits_ / 8, (last - first) * bits_ / 8) != 0) return false;
+    }
+    return true;
+  }
+  // By the exponent's bits.
+  bool is_finite(std::uint64_t bits) const {
+    const std::uint64_t exponent = layout_.format.bits == 16 ? 0x7c00 : 0x7f800000;
+    return (bits & exponent) != exponent;
+  }
+
+  const std::byte* bytes_;
+  core::RawLayout layout_;
+  std::size_t first_bit_, bits_;
+};
+
+// Parts of a block in which an input's samples are valid.
+std::vector<core::ConstantRun> valid_parts(const core::RawBlock& block, std::size_t input) {
+  std::vector<core::ConstantRun> lost;
+  for (const core::InvalidSpan& span : block.invalid)
+    if (span.input == input || span.input == core::InvalidSpan::kAllInputs)
+      lost.push_back({span.first_sample, span.samples > block.samples
+                                             ? block.samples
+                                             : span.first_sample + span.samples});
+  std::sort(lost.begin(), lost.end(),
+            [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<core::ConstantRun> parts;
+  std::size_t from = 0;
+  for (const core::ConstantRun& span : lost) {
+    if (span.first > from) parts.push_back({from, std::min(span.first, block.samples)});
+    from = std::max(from, span.end);
+  }
+  if (from < block.samples) parts.push_back({from, block.samples});
+  return parts;
+}
+
+}  // namespace
+
+EmptyVoltageFinder::EmptyVoltageFinder(const core::VoltageDescription& description)
+    : repeats_(std::max(
+          kLeastRepeats,
+          core::divide_up(
+              core::repeats_of_nothing(kFewestBits, description.rate_hz.value() *
+                                                        static_cast<double>(description.inputs())),
+              description.channels))),
+      open_(description.inputs()) {
+  found_.inputs.resize(description.inputs());
+}
+
+// Of one stretch: `entry` is its place in the list, which it gets when it is marked first.
+void EmptyVoltageFinder::mark(core::RawBlock& block, std::size_t input, std::size_t first,
+                              std::size_t end, std::uint64_t position,
+                              std::optional<std::size_t>& entry) {
+  if (end == first) return;
+  block.invalid.push_back({input, first, end - first});
+  found_.samples += end - first;
+  found_.inputs[input] += end - first;
+  if (!entry) {
+    entry = found_.stretches++;
+    if (*entry < EmptyVoltages::kListed) found_.list.push_back({input, position + first, 0});
+  }
+  if (*entry < found_.list.size()) found_.list[*entry].samples += end - first;
+}
+
+// The run that ended the block before in this one; returns where it ends.
+std::size_t EmptyVoltageFinder::go_on(OpenRun& open, std::size_t input, std::size_t first,
+                                      std::size_t end, core::RawBlock& block,
+                                      core::RawBlock& before, Pieces& pieces) {
+  const InputSamples samples(block, input);
+  for (std::size_t c = 0; c < open.value.size(); ++c)
+    if (samples.value(first, c) != open.value[c]) return first;
+  const std::size_t stop = samples.end_of_run(first, end, pieces);
+  const bool known = open.entry.has_value();
+  const std::size_t there = std::min(open.samples, before.samples);
+  open.samples += stop - first;
+  if (open.samples > repeats_) {
+    if (!known)
+      mark(before, input, before.samples - there, before.samples, before_position_, open.entry);
+    mark(block, input, first, stop, position_, open.entry);
+  }
+  return stop;
+}
+
+void EmptyVoltageFinder::look_at(std::size_t input, std::size_t first, std::size_t end,
+                                 core::RawBlock& block, core::RawBlock* before, Pieces& pieces) {
+  OpenRun& open = open_[input];
+  if (first == 0 && before != nullptr && open.samples > 0) {
+    first = go_on(open, input, first, end, block, *before, pieces);
+    if (first == block.samples) return;
+  }
+  open.samples = 0;
+  open.entry.reset();
+  const InputSamples samples(block, input);
+  const auto equal = [&](std::size_t a, std::size_t b) { return samples.equal(a, b); };
+  const auto around = [&](std::size_t k) {
+    core::ConstantRun run{k, samples.end_of_run(k, end, pieces)};
+    while (run.first > first && samples.equal(run.first - 1, k)) --run.first;
+    return run;
+  };
+  while (const auto run = core::find_constant_run(equal, around, end, repeats_, first)) {
+    std::optional<std::size_t> entry;
+    const bool finite = samples.finite(run->first);
+    if (finite && run->repeats() >= repeats_)
+      mark(block, input, run->first, run->end, position_, entry);
+    if (finite && run->end == block.samples) {
+      open.samples = run->end - run->first;
+      open.entry = entry;
+      open.value.resize(block.layout.channels);
+      for (std::size_t c = 0; c < open.value.size(); ++c)
+        open.value[c] = samples.value(run->first, c);
+    }
+    first = run->end;
+  }
+}
+
+void EmptyVoltageFinder::look(core::RawBlock& block, core::RawBlock* before) {
+  Pieces pieces(block);
+  std::vector<std::vector<core::ConstantRun>> parts;
+  const bool whole = block.invalid.empty();
+  if (!whole)
+    for (std::size_t i = 0; i < open_.size(); ++i) parts.push_back(valid_parts(block, i));
+  for (std::size_t i = 0; i < open_.size(); ++i) {
+    if (whole) {
+      look_at(i, 0, block.samples, block, before, pieces);
+      continue;
+    }
+    if (parts[i].empty() || parts[i].front().first > 0) open_[i].samples = 0;
+    for (const core::ConstantRun& part : parts[i])
+      look_at(i, part.first, part.end, block, before, pieces);
+    if (parts[i].empty() || parts[i].back().end < block.samples) open_[i].samples = 0;
+  }
+  before_position_ = position_;
+  position_ += block.samples;
+}
+
+}  // namespace tautline::stream

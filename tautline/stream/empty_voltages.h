@@ -1,0 +1,67 @@
+// Stretches of voltages that hold nothing: an input that stopped, padding, packets that were written as zeros
+// (docs/design/empty.md).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "tautline/core/voltage.h"
+
+namespace tautline::stream {
+
+/// Times at which an input does not change.
+struct EmptyInput {
+  std::size_t input = 0;
+  std::uint64_t first_sample = 0, samples = 0;  ///< counted among the samples that were delivered
+};
+
+/// What was found in a stream.
+struct EmptyVoltages {
+  std::uint64_t samples = 0, stretches = 0;  ///< times x inputs; an input's stretch is one
+  std::vector<std::uint64_t> inputs;         ///< [input] times
+  std::vector<EmptyInput> list;              ///< the first kListed stretches
+  static constexpr std::size_t kListed = 10'000;
+};
+
+/// Looks at a stream's blocks, in order of time, and names empty samples in their `invalid`. What it finds does not
+/// depend on where blocks end, as long as they are longer than least_repeats(). Takes a sample of one input in all of
+/// its channels for one item; samples that are invalid already end a stretch.
+class EmptyVoltageFinder {
+ public:
+  explicit EmptyVoltageFinder(const core::VoltageDescription& description);
+
+  /// `before`: the block before this one, with nothing missing between them, or null; a stretch that began there may
+  /// turn out to be one only now. So `before` is complete when this returns, and `block` after the next call, or when
+  /// no block follows on from it.
+  void look(core::RawBlock& block, core::RawBlock* before);
+
+  const EmptyVoltages& found() const { return found_; }
+  /// Samples that equal the one before them, from which on a stretch holds nothing.
+  std::size_t least_repeats() const { return repeats_; }
+
+ private:
+  /// A run at the end of the last block.
+  struct OpenRun {
+    std::size_t samples = 0;           // 0: none
+    std::optional<std::size_t> entry;  // of the list, or beyond it; none: not long enough yet
+    std::vector<std::uint64_t> value;  // [channel]
+  };
+
+  class Pieces;
+
+  std::size_t go_on(OpenRun& open, std::size_t input, std::size_t first, std::size_t end,
+                    core::RawBlock& block, core::RawBlock& before, Pieces& pieces);
+  void look_at(std::size_t input, std::size_t first, std::size_t end, core::RawBlock& block,
+               core::RawBlock* before, Pieces& pieces);
+  void mark(core::RawBlock& block, std::size_t input, std::size_t first, std::size_t end,
+            std::uint64_t position, std::optional<std::size_t>& entry);
+
+  std::size_t repeats_;
+  std::vector<OpenRun> open_;                         // [input]
+  std::uint64_t position_ = 0, before_position_ = 0;  // of the block's first sample
+  EmptyVoltages found_;
+};
+
+}  // namespace tautline::stream

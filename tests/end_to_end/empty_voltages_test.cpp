@@ -1,0 +1,192 @@
+// An antenna that stops, padding: invalid samples of their inputs alone, counted and named, in blocks of any length.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <complex>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+
+#include "tautline/formats/npy/header.h"
+#include "tautline/formats/visibility_reader.h"
+#include "tests/end_to_end/documented_json.h"
+#include "tests/end_to_end/run_command.h"
+#include "tests/support/scratch.h"
+
+namespace tautline::tests {
+namespace {
+
+constexpr std::size_t kStoppedInputs = 4, kStoppedTimes = 300'000;
+constexpr std::size_t kStoppedChannels = 32, kStoppedTaps = 4;
+
+/// Counts [integration][channel][baseline] and values of a file.
+struct StoppedVisibilities {
+  std::vector<std::int64_t> counts;
+  std::vector<std::complex<float>> values;
+  std::size_t channels = 0, baselines = 0;
+
+  explicit StoppedVisibilities(const std::string& path) {
+    const auto reader = formats::open_visibilities(path);
+    for (std::size_t k = 0; k < reader->integrations(); ++k) {
+      const formats::Integration one = reader->read(k);
+      channels = one.counts.extent(0), baselines = one.counts.extent(1);
+      for (std::size_t c = 0; c < channels; ++c) {
+        counts.insert(counts.end(), one.counts.row(c), one.counts.row(c) + baselines);
+        values.insert(values.end(), one.visibilities.row(c), one.visibilities.row(c) + baselines);
+      }
+    }
+  }
+  std::int64_t count(std::size_t baseline) const {
+    std::int64_t sum = 0;
+    for (std::size_t k = baseline; k < counts.size(); k += channels * baselines) sum += counts[k];
+    return sum;
+  }
+};
+
+/// Complex noise of 8 bits, [input][time], 1 MHz.
+class EmptyVoltageFiles : public ::testing::Test {
+ protected:
+  EmptyVoltageFiles() : voltages(kStoppedInputs * kStoppedTimes * 2, '\0') {
+    auto random = generator();
+    for (char& byte : voltages) byte = static_cast<char>(random() % 61) - 30;
+  }
+  void stop(std::size_t input, std::size_t first, std::size_t samples, char value) {
+    std::fill_n(voltages.begin() + static_cast<std::ptrdiff_t>((input * kStoppedTimes + first) * 2),
+                samples * 2, value);
+  }
+  void write() {
+    write_file(scratch / "x.npy",
+               formats::npy::format_header("|i1", {kStoppedInputs, kStoppedTimes, 2}) + voltages);
+  }
+  nlohmann::json run(const std::string& command, const std::string& output,
+                     const std::vector<std::string>& more) {
+    std::vector<std::string> arguments{"--json",          command,
+                                       scratch / "x.npy", "-o",
+                                       scratch / output,  "--overwrite",
+                                       "--format",        "ci8",
+                                       "--rate-hz",       "1000000",
+                                       "--centre-hz",     "1e9",
+                                       "--taps",          std::to_string(kStoppedTaps),
+                                       "--channels",      std::to_string(kStoppedChannels)};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    result = run_command(arguments, scratch.path().string());
+    EXPECT_EQ(result.status, kDone) << result.err;
+    return nlohmann::json::parse(result.out);
+  }
+  // Spectra that need none of the samples [first, first + samples).
+  static std::int64_t spectra_without(std::size_t first, std::size_t samples) {
+    std::int64_t count = 0;
+    for (std::size_t s = 0; (s + kStoppedTaps) * kStoppedChannels <= kStoppedTimes; ++s)
+      count +=
+          (s + kStoppedTaps) * kStoppedChannels <= first || s * kStoppedChannels >= first + samples
+              ? 1
+              : 0;
+    return count;
+  }
+  ScratchFolder scratch;
+  std::string voltages;
+  CommandResult result;
+};
+
+TEST_F(EmptyVoltageFiles, AnAntennaThatStopsLowersNoOtherWeights) {
+  auto random = generator();
+  const std::size_t first = random() % 200'000, samples = 2'000 + random() % 90'000;
+  stop(1, first, samples, static_cast<char>(random() % 3));
+  // Different from the stretch, so that its ends are known.
+  voltages[(kStoppedTimes + first + samples) * 2] = 99;
+  if (first > 0) voltages[(kStoppedTimes + first - 1) * 2] = 99;
+  write();
+  const auto summary =
+      run("correlate", "all.uvh5",
+          {"--integration", "0.05", "--polarisations", "2", "--report", scratch / "page.html"});
+  EXPECT_EQ(summary["empty_samples"], samples);
+  EXPECT_EQ(summary["lost_samples"], 0);
+  ASSERT_EQ(summary["empty_stretches"].size(), 1u) << summary;
+  EXPECT_EQ(summary["empty_stretches"][0]["inputs"], nlohmann::json({1}));
+  EXPECT_EQ(summary["empty_stretches"][0]["first_sample"], first);
+  EXPECT_EQ(summary["empty_stretches"][0]["samples"], samples);
+  EXPECT_EQ(summary["empty_inputs"][0]["samples"], samples);
+  EXPECT_NE(read_file(scratch / "page.html").find("input 1 for " + std::to_string(samples)),
+            std::string::npos);
+  const StoppedVisibilities found(scratch / "all.uvh5");
+  const std::int64_t whole = spectra_without(0, 0), left = spectra_without(first, samples);
+  ASSERT_LT(left, whole);
+  for (std::size_t i = 0, baseline = 0; i < kStoppedInputs; ++i)
+    for (std::size_t j = 0; j <= i; ++j, ++baseline)
+      EXPECT_EQ(found.count(baseline), i == 1 || j == 1 ? left : whole) << i << " " << j;
+  // Short blocks, which the stretch crosses: the same bits.
+  run("correlate", "blocks.uvh5",
+      {"--integration", "0.05", "--polarisations", "2", "--memory", "6M"});
+  const StoppedVisibilities blocks(scratch / "blocks.uvh5");
+  EXPECT_EQ(blocks.counts, found.counts);
+  EXPECT_EQ(blocks.values, found.values);
+  const auto kept = run("correlate", "kept.uvh5",
+                        {"--integration", "0.05", "--polarisations", "2", "--keep-constant"});
+  EXPECT_EQ(kept["empty_samples"], 0);
+  EXPECT_EQ(StoppedVisibilities(scratch / "kept.uvh5").count(2), whole);
+}
+
+TEST_F(EmptyVoltageFiles, PaddingAndDeadInputsAreNamed) {
+  const std::size_t padding = 10'000;
+  for (std::size_t i = 0; i < kStoppedInputs; ++i) {
+    stop(i, kStoppedTimes - padding, padding, 0);
+    voltages[(i * kStoppedTimes + kStoppedTimes - padding - 1) * 2] = 99;
+  }
+  stop(2, 0, kStoppedTimes, 5);
+  write();
+  const auto summary = run("correlate", "out.uvh5", {"--integration", "0.05"});
+  EXPECT_EQ(summary["empty_samples"], (kStoppedInputs - 1) * padding + kStoppedTimes);
+  const CommandResult text =
+      run_command({"correlate", scratch / "x.npy", "-o", scratch / "text.uvh5", "--format", "ci8",
+                   "--rate-hz", "1000000", "--centre-hz", "1e9", "--integration", "0.05"},
+                  scratch.path().string());
+  EXPECT_NE(text.out.find("input 2 never changes; inputs 0, 1, 3 for 10000 samples from 290000"),
+            std::string::npos)
+      << text.out;
+  const StoppedVisibilities found(scratch / "out.uvh5");
+  for (std::size_t baseline = 0; baseline < 10; ++baseline)
+    EXPECT_EQ(found.count(baseline), baseline >= 3 && (baseline <= 5 || baseline == 8)
+                                         ? 0
+                                         : spectra_without(kStoppedTimes - padding, padding))
+        << baseline;
+}
+
+TEST_F(EmptyVoltageFiles, ChannelizeWritesThemAsInvalid) {
+  stop(3, 100'000, 50'000, 0);
+  voltages[(3 * kStoppedTimes + 150'000) * 2] = 99;
+  voltages[(3 * kStoppedTimes + 99'999) * 2] = 99;
+  write();
+  const auto summary = run("channelize", "out.npy", {});
+  const std::int64_t gone = spectra_without(0, 0) - spectra_without(100'000, 50'000);
+  EXPECT_EQ(summary["empty_samples"], 50'000);
+  EXPECT_EQ(summary["invalid_spectra"], gone);
+  const auto record = nlohmann::json::parse(read_file(scratch / "out.npy.json"));
+  EXPECT_EQ(record["empty_samples"], 50'000);
+  EXPECT_EQ(record["empty_stretches"][0]["inputs"], nlohmann::json({3}));
+  EXPECT_EQ(run("channelize", "out.npy", {"--keep-constant"})["invalid_spectra"], 0);
+}
+
+// Samples [channel][input][time], all channels of one input.
+TEST_F(EmptyVoltageFiles, OfChannelizedInputToo) {
+  constexpr std::size_t kChannels = 8, kInputs = 2, kTimes = 20'000;
+  std::string bytes = voltages.substr(0, kChannels * kInputs * kTimes * 2);
+  for (std::size_t c = 0; c < kChannels; ++c) {
+    auto at = bytes.begin() + static_cast<std::ptrdiff_t>(((c * kInputs + 1) * kTimes) * 2);
+    std::fill_n(at + 2 * 5'000, 2 * 3'000, '\0');
+    at[2 * 4'999] = at[2 * 8'000] = 99;
+  }
+  write_file(scratch / "c.npy",
+             formats::npy::format_header("|i1", {kChannels, kInputs, kTimes, 2}) + bytes);
+  const CommandResult found =
+      run_command({"--json", "correlate", scratch / "c.npy", "-o", scratch / "c.uvh5", "--format",
+                   "ci8", "--rate-hz", "10000", "--centre-hz", "1e8", "--integration", "2"},
+                  scratch.path().string());
+  ASSERT_EQ(found.status, kDone) << found.err;
+  EXPECT_EQ(nlohmann::json::parse(found.out)["empty_samples"], 3'000);
+  const StoppedVisibilities visibilities(scratch / "c.uvh5");
+  EXPECT_EQ(visibilities.counts[0], static_cast<std::int64_t>(kTimes));
+  EXPECT_EQ(visibilities.counts[1], static_cast<std::int64_t>(kTimes - 3'000));
+  EXPECT_EQ(visibilities.counts[2], static_cast<std::int64_t>(kTimes - 3'000));
+}
+
+}  // namespace
+}  // namespace tautline::tests

@@ -1,0 +1,251 @@
+// Empty stretches of voltages against a loop over every sample, in blocks of any length, layout and damage.
+#include "tautline/stream/empty_voltages.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "tautline/core/validity.h"
+#include "tests/support/seed.h"
+
+namespace tautline::stream {
+namespace {
+
+constexpr std::size_t kTimes = 20'000;
+
+/// A stream of codes [time][input][channel] that a sample's bits hold.
+struct Voltages {
+  core::VoltageDescription description;
+  bool time_slowest = true;
+  std::vector<std::uint32_t> codes;
+  core::ValidityMask lost;  // [input][time]; invalid: lost
+
+  std::size_t bits() const {
+    return static_cast<std::size_t>(description.format.bits_per_sample());
+  }
+  std::size_t at(std::size_t t, std::size_t input, std::size_t channel) const {
+    return (t * description.inputs() + input) * description.channels + channel;
+  }
+  bool equal(std::size_t input, std::size_t a, std::size_t b) const {
+    return std::equal(&codes[at(a, input, 0)], &codes[at(a, input, 0)] + description.channels,
+                      &codes[at(b, input, 0)]);
+  }
+  core::RawBlock block(std::size_t first, std::size_t samples, std::size_t most) const;
+};
+
+void put_bits(std::byte* bytes, std::size_t at, std::size_t bits, std::uint32_t code) {
+  for (std::size_t k = 0; k < bits; ++k)
+    if ((code >> k & 1) != 0) bytes[(at + k) / 8] |= std::byte{1} << (at + k) % 8;
+}
+
+core::RawBlock Voltages::block(std::size_t first, std::size_t samples, std::size_t most) const {
+  core::RawBlock out;
+  core::RawLayout& layout = out.layout;
+  layout.format = description.format;
+  layout.channels = description.channels;
+  layout.antennas = description.antennas;
+  layout.polarisations = description.polarisations;
+  layout.offset_bits = 24;
+  const std::size_t inputs = description.inputs();
+  layout.time_stride_bits = time_slowest ? bits() * inputs * description.channels : bits();
+  layout.channel_stride_bits = time_slowest ? bits() : bits() * most;
+  layout.polarisation_stride_bits = layout.channel_stride_bits * description.channels;
+  layout.antenna_stride_bits = layout.polarisation_stride_bits * description.polarisations;
+  out.bytes.resize(3 + (bits() * inputs * description.channels * most + 7) / 8 + 8);
+  std::fill(out.bytes.begin(), out.bytes.end(), std::byte{0});
+  out.first_sample = first;
+  out.samples = samples;
+  for (std::size_t t = 0; t < samples; ++t)
+    for (std::size_t i = 0; i < inputs; ++i)
+      for (std::size_t c = 0; c < description.channels; ++c)
+        put_bits(out.bytes.data(),
+                 layout.offset_bits + t * layout.time_stride_bits + c * layout.channel_stride_bits +
+                     i * layout.polarisation_stride_bits,
+                 bits(), codes[at(first + t, i, c)]);
+  for (std::size_t i = 0; i < inputs; ++i)
+    for (std::size_t t = 0; t < samples; ++t)
+      if (!lost.valid(i, first + t)) out.invalid.push_back({i, t, 1});
+  return out;
+}
+
+Voltages random_voltages(std::minstd_rand& random) {
+  static constexpr int kBits[] = {1, 2, 4, 8, 16, 32};
+  Voltages v;
+  const int bits = kBits[random() % 6];
+  v.description.format = {
+      bits, bits < 32 && random() % 2 == 0,
+      bits == 32 ? core::Encoding::ieee_float : core::Encoding::twos_complement};
+  v.description.antennas = 1 + random() % 2;
+  v.description.polarisations = 1 + random() % 2;
+  v.description.channels = random() % 2 == 0 ? 1 : 1 + random() % 5;
+  v.description.rate_hz = {1'000'000, 1};
+  v.time_slowest = random() % 2 == 0;
+  const std::size_t inputs = v.description.inputs();
+  v.codes.resize(kTimes * inputs * v.description.channels);
+  const std::uint32_t mask =
+      v.bits() >= 32 ? 0x3fffffff : (std::uint32_t{1} << v.bits()) - 1;  // floats: finite ones
+  std::mt19937 noise(static_cast<unsigned>(random()));
+  for (auto& code : v.codes) code = static_cast<std::uint32_t>(noise()) & mask;
+  v.lost = core::ValidityMask(inputs, kTimes);
+  for (std::size_t i = 0; i < inputs; ++i)
+    for (std::size_t t = random() % 3000; t < kTimes; t += 1 + random() % 3000) {
+      const std::size_t end = std::min(kTimes, t + 1 + random() % 1500);
+      if (random() % 4 == 0) {
+        v.lost.set(i, t, end - t, false);
+        continue;
+      }
+      for (std::size_t k = t + 1; k < end; ++k)
+        std::copy_n(&v.codes[v.at(t, i, 0)], v.description.channels, &v.codes[v.at(k, i, 0)]);
+      t = end;
+    }
+  return v;
+}
+
+/// The definition: what is left of the samples that are not lost, and the stretches in order of inputs.
+struct Expected {
+  core::ValidityMask valid;
+  std::vector<EmptyInput> list;
+};
+
+Expected expected_of(const Voltages& v, std::size_t repeats) {
+  Expected out{v.lost, {}};
+  for (std::size_t i = 0; i < v.description.inputs(); ++i)
+    for (std::size_t first = 0; first < kTimes;) {
+      std::size_t end = first + 1;
+      while (end < kTimes && v.lost.valid(i, first) && v.lost.valid(i, end) &&
+             v.equal(i, first, end))
+        ++end;
+      if (v.lost.valid(i, first) && end - first > repeats) {
+        out.valid.set(i, first, end - first, false);
+        out.list.push_back({i, first, end - first});
+      }
+      first = end;
+    }
+  return out;
+}
+
+TEST(EmptyVoltages, AreWhatALoopOverEverySampleFindsInAnyBlocks) {
+  auto seeds = tests::generator();
+  std::size_t stretches = 0, across = 0;
+  for (int turn = 0; turn < 60; ++turn) {
+    std::minstd_rand random(static_cast<unsigned>(seeds()));
+    const Voltages v = random_voltages(random);
+    EmptyVoltageFinder finder(v.description);
+    const Expected expected = expected_of(v, finder.least_repeats());
+    const std::size_t most = finder.least_repeats() + 1 + random() % 6000;
+    std::vector<core::RawBlock> blocks;
+    for (std::size_t first = 0; first < kTimes;) {
+      // The last one may be short.
+      const std::size_t count = std::min(
+          kTimes - first, finder.least_repeats() + 1 + random() % (most - finder.least_repeats()));
+      blocks.push_back(v.block(first, count, most));
+      finder.look(blocks.back(), blocks.size() > 1 ? &blocks[blocks.size() - 2] : nullptr);
+      first += count;
+    }
+    core::ValidityMask found(v.description.inputs(), kTimes);
+    for (const core::RawBlock& block : blocks)
+      for (const core::InvalidSpan& span : block.invalid)
+        found.set(span.input, block.first_sample + span.first_sample, span.samples, false);
+    for (std::size_t i = 0; i < v.description.inputs(); ++i)
+      for (std::size_t t = 0; t < kTimes; ++t)
+        ASSERT_EQ(found.valid(i, t), expected.valid.valid(i, t)) << turn << " " << i << " " << t;
+    EXPECT_EQ(finder.found().samples, v.lost.count() - expected.valid.count());
+    auto list = finder.found().list;
+    std::sort(list.begin(), list.end(), [](const EmptyInput& a, const EmptyInput& b) {
+      return std::pair(a.input, a.first_sample) < std::pair(b.input, b.first_sample);
+    });
+    ASSERT_EQ(list.size(), expected.list.size());
+    EXPECT_EQ(finder.found().stretches, list.size());
+    for (std::size_t k = 0; k < list.size(); ++k) {
+      EXPECT_EQ(list[k].input, expected.list[k].input);
+      EXPECT_EQ(list[k].first_sample, expected.list[k].first_sample);
+      EXPECT_EQ(list[k].samples, expected.list[k].samples);
+      ++stretches;
+      for (const core::RawBlock& block : blocks)
+        across += block.first_sample > list[k].first_sample &&
+                          block.first_sample < list[k].first_sample + list[k].samples
+                      ? 1
+                      : 0;
+    }
+  }
+  EXPECT_GT(stretches, 100u);
+  EXPECT_GT(across, 20u);
+}
+
+TEST(EmptyVoltages, AStretchEndsWhereABlockDoesNotFollowOn) {
+  auto random = tests::generator();
+  core::VoltageDescription description;
+  description.rate_hz = {1'000'000, 1};
+  EmptyVoltageFinder finder(description);
+  const std::size_t repeats = finder.least_repeats(), most = 3 * repeats;
+  core::RawBlock one;
+  one.layout.format = description.format;
+  one.layout.time_stride_bits = 16;
+  one.samples = most;
+  one.bytes.resize(2 * most);
+  for (auto& byte : one.bytes) byte = static_cast<std::byte>(random());
+  core::RawBlock two = one;
+  // Two thirds of a stretch on either side.
+  const std::size_t share = 2 * repeats / 3;
+  std::fill(one.bytes.end() - static_cast<std::ptrdiff_t>(2 * share), one.bytes.end(),
+            std::byte{7});
+  std::fill_n(two.bytes.begin(), 2 * share, std::byte{7});
+  core::RawBlock joined = two, first = one;
+  finder.look(first, nullptr);
+  finder.look(joined, nullptr);
+  EXPECT_EQ(finder.found().samples, 0u);
+  EmptyVoltageFinder other(description);
+  first = one, joined = two;
+  other.look(first, nullptr);
+  EXPECT_TRUE(first.invalid.empty());
+  other.look(joined, &first);
+  EXPECT_EQ(other.found().samples, 2 * share);
+  ASSERT_EQ(first.invalid.size(), 1u);
+  EXPECT_EQ(first.invalid[0].samples, share);
+}
+
+TEST(EmptyVoltages, NoiseOfOneAndTwoBitsHasNone) {
+  auto random = tests::generator();
+  std::mt19937 noise(static_cast<unsigned>(random()));
+  core::VoltageDescription description;
+  description.format = {8, false, core::Encoding::twos_complement};
+  description.rate_hz = {64'000'000, 1};
+  EmptyVoltageFinder finder(description);
+  // 95 % ones, and 89 % of one value in four.
+  std::bernoulli_distribution one(0.95);
+  std::discrete_distribution<int> four({0.89, 0.05, 0.03, 0.03});
+  for (int turn = 0; turn < 40; ++turn) {
+    core::RawBlock block;
+    block.layout.format = description.format;
+    block.layout.time_stride_bits = 8;
+    block.samples = 100'000;
+    block.bytes.resize(block.samples);
+    for (auto& byte : block.bytes)
+      byte = static_cast<std::byte>(turn % 2 == 0 ? (one(noise) ? 1 : -1) : four(noise));
+    finder.look(block, nullptr);
+  }
+  EXPECT_EQ(finder.found().samples, 0u);
+}
+
+TEST(EmptyVoltages, SamplesThatAreNotFiniteAreNotCountedAsEmpty) {
+  core::VoltageDescription description;
+  description.format = core::kCf32;
+  description.rate_hz = {1000, 1};
+  EmptyVoltageFinder finder(description);
+  core::RawBlock block;
+  block.layout.format = description.format;
+  block.layout.time_stride_bits = 64;
+  block.samples = 4000;
+  block.bytes.resize(8 * block.samples);
+  std::fill(block.bytes.begin(), block.bytes.end(), std::byte{0xff});  // NaN
+  finder.look(block, nullptr);
+  EXPECT_EQ(finder.found().samples, 0u);
+  std::fill(block.bytes.begin(), block.bytes.end(), std::byte{0});
+  finder.look(block, nullptr);
+  EXPECT_EQ(finder.found().samples, 4000u);
+}
+
+}  // namespace
+}  // namespace tautline::stream
