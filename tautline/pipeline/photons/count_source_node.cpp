@@ -18,14 +18,18 @@ namespace {
 // What live input waits for to fill a block before it gives what there is.
 constexpr std::chrono::milliseconds kPatience{100};
 
-class CountSource final : public engine::Node {
+class CountSource final : public CountSourceNode {
  public:
   CountSource(CountInput input, std::size_t block_samples, std::stop_token stop)
-      : input_(std::move(input)),
-        most_samples_(block_samples),
-        block_samples_(
-            static_cast<std::size_t>(std::clamp<std::uint64_t>(input_.samples, 1, block_samples))),
-        stop_(std::move(stop)) {}
+      : input_(std::move(input)), stop_(std::move(stop)) {
+    set_block_samples(block_samples);
+  }
+
+  void set_block_samples(std::size_t block_samples) override {
+    most_samples_ = block_samples;
+    block_samples_ =
+        static_cast<std::size_t>(std::clamp<std::uint64_t>(input_.samples, 1, block_samples));
+  }
 
   std::vector<engine::Stream> open(std::span<const engine::Stream>) override {
     engine::Stream stream{.kind = input_.photons != nullptr ? "photons" : "counts",
@@ -140,7 +144,7 @@ class CountSource final : public engine::Node {
   }
 
   CountInput input_;
-  std::size_t most_samples_, block_samples_;
+  std::size_t most_samples_ = 0, block_samples_ = 0;
   std::stop_token stop_;
   std::vector<std::byte> rows_;  // as they are read, before their sensors are added together
   std::uint64_t given_ = 0;      // samples
@@ -155,8 +159,8 @@ core::Rational rate_of_bins(double bin_s) {
   return core::make_rational(std::llround(kParts), std::max(1LL, std::llround(bin_s * kParts)));
 }
 
-std::unique_ptr<engine::Node> make_count_source(CountInput input, std::size_t block_samples,
-                                                std::stop_token stop) {
+std::unique_ptr<CountSourceNode> make_count_source(CountInput input, std::size_t block_samples,
+                                                   std::stop_token stop) {
   return std::make_unique<CountSource>(std::move(input), block_samples, std::move(stop));
 }
 

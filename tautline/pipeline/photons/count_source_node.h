@@ -39,9 +39,15 @@ struct CountPayload {
 /// Of bins of that length, which is taken to a femtosecond.
 core::Rational rate_of_bins(double bin_s);
 
+class CountSourceNode : public engine::Node {
+ public:
+  /// Before the run is made: other blocks.
+  virtual void set_block_samples(std::size_t block_samples) = 0;
+};
+
 /// Blocks of at most `block_samples`; a short file takes short ones. Live ones may hold no sample at all: there are ten of them a second or more, so that
 /// whoever comes behind can look at the clock. `stop`: as it was given to open_count_input().
-std::unique_ptr<engine::Node> make_count_source(CountInput input, std::size_t block_samples,
-                                                std::stop_token stop);
+std::unique_ptr<CountSourceNode> make_count_source(CountInput input, std::size_t block_samples,
+                                                   std::stop_token stop);
 
 }  // namespace tautline::pipeline

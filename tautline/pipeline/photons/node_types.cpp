@@ -1,10 +1,16 @@
 #include "tautline/pipeline/photons/node_types.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "tautline/core/error.h"
 #include "tautline/formats/input_stream.h"
+#include "tautline/formats/partial_file.h"
+#include "tautline/pipeline/graph_streams.h"
 #include "tautline/pipeline/photons/autocorrelate_fields.h"
 #include "tautline/pipeline/photons/count_source_node.h"
 #include "tautline/pipeline/photons/curve_output.h"
@@ -53,7 +59,8 @@ const core::Fields<Autocorrelator>& fields(const Autocorrelator&) {
       core::Fields<C>()
           .include("", &C::curves, curve_fields())
           .include("", &C::curves,
-                   some_of<AutocorrelateConfig>(fields(AutocorrelateConfig{}), {"every_s"}));
+                   some_of<AutocorrelateConfig>(fields(AutocorrelateConfig{}),
+                                                {"every_s", "save_state", "resume"}));
   return all;
 }
 
@@ -98,11 +105,53 @@ std::unique_ptr<engine::Node> make_count_file(CountFile config, const NodeContex
   return make_count_source(std::move(input), block_samples, {});
 }
 
-std::unique_ptr<engine::Node> make_autocorrelator(Autocorrelator config,
-                                                  const NodeContext& context) {
-  config.curves.memory_bytes = context.memory_bytes;
-  check_curve_settings(config.curves);
-  return make_curve_node(config.curves, context.devices.front(), nullptr);
+// Some devices' states depend on the blocks that were pushed.
+void read_as_before(const StateFile& state, const engine::Graph& graph, const engine::Port& from) {
+  auto* counts = dynamic_cast<CountSourceNode*>(graph.members()[from.node].node.get());
+  if (counts == nullptr) return;
+  const bool shared = std::any_of(graph.edges().begin(), graph.edges().end(),
+                                  [&](const auto& one) { return one.from.node == from.node; });
+  const std::size_t before = state.block_samples();
+  const engine::Stream stream = stream_at(graph, from);
+  if (!shared)
+    counts->set_block_samples(before);
+  else if (stream.detail<CountStream>().block_samples != before)
+    throw core::Error(core::ErrorKind::config, "resume",
+                      fmt::format("a state of blocks of {} samples", before),
+                      "the blocks that others read",
+                      fmt::format("set block_samples of the counts to {}", before));
+}
+
+// The curves, and beside them the state.
+std::vector<engine::Port> add_autocorrelator(Autocorrelator config, engine::Graph& graph,
+                                             const std::string& name,
+                                             const std::vector<engine::Port>& inputs,
+                                             const engine::EdgeOptions& edge,
+                                             const NodeContext& context) {
+  AutocorrelateConfig& curves = config.curves;
+  curves.memory_bytes = context.memory_bytes;
+  check_curve_settings(curves);
+  std::unique_ptr<StateFile> state;
+  if (!curves.resume.empty()) {
+    state = std::make_unique<StateFile>(curves.resume, curves.memory_bytes);
+    read_as_before(*state, graph, inputs.front());
+  }
+  std::optional<engine::NodeId> saved;
+  if (!curves.save_state.empty()) {
+    formats::PartialPath(curves.save_state,
+                         context.overwrite);  // refused now rather than after the work
+    saved = graph.add(name + ".state",
+                      std::make_unique<CurveSink>(CurveSinkConfig{.output = {},
+                                                                  .save_state = curves.save_state,
+                                                                  .overwrite = context.overwrite,
+                                                                  .history = {},
+                                                                  .log = {}}));
+  }
+  const engine::NodeId node =
+      graph.add(name, make_curve_node(curves, context.devices.front(), std::move(state)));
+  graph.connect(inputs.front(), node, edge);
+  if (saved) graph.connect(node, *saved, {.depth = 1});
+  return {node};
 }
 
 std::unique_ptr<engine::Node> make_curve_file(const CurveFile& config, const engine::Graph&,
@@ -135,8 +184,10 @@ std::vector<NodeType> photon_node_types() {
   return {node_type<CountFile>("count_file", "counts of photons, or their time tags, from a file",
                                0, make_count_file)
               .reading({"path", "mask_path"}),
-          node_type<Autocorrelator>("autocorrelator", "counts or time tags to correlation curves",
-                                    1, make_autocorrelator),
+          composite_type<Autocorrelator>(
+              "autocorrelator", "counts or time tags to correlation curves", 1, add_autocorrelator)
+              .reading({"resume"})
+              .writing({"save_state"}),
           sink_type<CurveFile>("curve_file", "correlation curves to .csv, .zip or .h5", 1,
                                make_curve_file)
               .writing({"path"}),

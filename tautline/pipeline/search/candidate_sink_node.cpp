@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "tautline/pipeline/search/coincident_beams.h"
+#include "tautline/pipeline/search/filterbank_input.h"
 #include "tautline/pipeline/search/merge_pulses.h"
 
 namespace tautline::pipeline {
@@ -14,7 +15,6 @@ CandidateSinkNode::CandidateSinkNode(CandidateFiles files)
       format_(formats::candidates::format_of(files_.output)),
       list_(files_.output, files_.overwrite),
       record_(files_.output + ".json", files_.overwrite) {
-  if (files_.beams) formats::candidates::beams_to_text(format_, {}, {}, 0);  // refuses a format
   if (files_.plot_folder.empty()) return;
   plot_folder_ = std::make_unique<formats::OutputFolder>("plot_folder", files_.plot_folder);
   page_ = std::make_unique<formats::PartialFile>(
@@ -24,12 +24,15 @@ CandidateSinkNode::CandidateSinkNode(CandidateFiles files)
 std::vector<engine::Stream> CandidateSinkNode::open(std::span<const engine::Stream> inputs) {
   stream_ = inputs.front().detail<PulseStream>();
   const FilterbankStream& filterbank = stream_.filterbank;
+  const FilterbankInput* files = filterbank.input.get();
+  beams_ = files != nullptr && files->each_is_beam;
+  if (beams_) formats::candidates::beams_to_text(format_, {}, {}, 0);  // refuses a format
   searched_.clear();
   for (std::size_t b = 0; b < filterbank.beams.size(); ++b) {
     const formats::FilterbankDescription& beam = filterbank.beams[b];
     searched_.push_back({beam.start, beam.rate_hz, beam.highest_mhz(), stream_.dm_constant,
                          b < filterbank.files.size() ? filterbank.files[b] : "",
-                         files_.files_of_beam});
+                         files != nullptr ? files->files_of_beam() : 1});
   }
   dms_ = stream_.trials.dms();
   return {};
@@ -98,7 +101,7 @@ void CandidateSinkNode::add(const stages::detect::Pulse& pulse, const SearchedDa
   candidate.members = pulse.members;
   candidate.first_sample = grid_first + pulse.begin;
   candidate.last_sample = grid_first + pulse.end - 1;
-  candidate.beam = files_.beams ? beam : static_cast<std::size_t>(std::max(0, description.beam));
+  candidate.beam = beams_ ? beam : static_cast<std::size_t>(std::max(0, description.beam));
   candidates_.push_back(candidate);
 }
 
@@ -118,16 +121,16 @@ void CandidateSinkNode::mark() {
   count_beams(candidates_, coincidence);
 }
 
-void CandidateSinkNode::finish(engine::Outputs&) {
+void CandidateSinkNode::finish(engine::Outputs& outputs) {
   std::stable_sort(
       candidates_.begin(), candidates_.end(),
       [](const core::Candidate& a, const core::Candidate& b) { return a.snr > b.snr; });
-  if (files_.beams) mark();
-  list_.write(files_.beams ? formats::candidates::beams_to_text(
-                                 format_, candidates_, searched_,
-                                 most_beams(files_.max_beams, stream_.filterbank.beams.size()))
-                           : formats::candidates::to_text(format_, candidates_, searched_.front()));
-  const CandidateTexts texts = describe();
+  if (beams_) mark();
+  list_.write(beams_ ? formats::candidates::beams_to_text(
+                           format_, candidates_, searched_,
+                           most_beams(files_.max_beams, stream_.filterbank.beams.size()))
+                     : formats::candidates::to_text(format_, candidates_, searched_.front()));
+  const CandidateTexts texts = describe(outputs.stop());
   if (page_) page_->write(std::string_view(texts.page));
   record_.write(texts.record);
 }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -21,10 +22,8 @@ namespace tautline::pipeline {
 struct CandidateFiles {
   std::string output;  ///< the list; its record is OUTPUT.json
   bool overwrite = false;
-  std::string plot_folder = {};   ///< of candidates.html; empty: no page
-  bool beams = false;             ///< each file of the stream is a beam
-  std::size_t max_beams = 0;      ///< most_beams() of coincident_beams.h
-  std::size_t files_of_beam = 1;  ///< consecutive ones
+  std::string plot_folder = {};  ///< of candidates.html; empty: no page
+  std::size_t max_beams = 0;     ///< most_beams() of coincident_beams.h
 };
 
 /// What is written beside the list.
@@ -46,7 +45,7 @@ class CandidateSinkNode final : public engine::Node {
   explicit CandidateSinkNode(CandidateFiles files);
 
   /// Called when all candidates are known, on the run's thread of this node.
-  std::function<CandidateTexts()> describe;
+  std::function<CandidateTexts(const std::stop_token& stop)> describe;
 
   std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
   void begin_segment(std::size_t input, const engine::Block& first,
@@ -84,6 +83,7 @@ class CandidateSinkNode final : public engine::Node {
   std::unique_ptr<formats::OutputFolder> plot_folder_;
   std::unique_ptr<formats::PartialFile> page_;  // in it
   PulseStream stream_;
+  bool beams_ = false;                                 // each file of the stream is one
   std::vector<formats::candidates::Search> searched_;  // [beam]
   std::vector<double> dms_;                            // [trial]
   FilterbankStream::Turn turn_;

@@ -107,7 +107,7 @@ class Dedispersion {
   const DedisperseConfig& config_;
   std::shared_ptr<const device::Device> device_;
   std::stop_token stop_;
-  std::unique_ptr<formats::FilterbankReader> reader_;
+  std::shared_ptr<formats::FilterbankReader> reader_;
   SampleRange range_;
   LeftOutChannels left_out_;
   DataSegments data_segments_;

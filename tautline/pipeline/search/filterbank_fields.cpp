@@ -138,6 +138,40 @@ void add_reading_fields(core::Fields<C>& to) {
 }
 
 template <class C>
+void add_bandpass_field(core::Fields<C>& to) {
+  to.add({.name = "bandpass",
+          .help = "record every channel's mean and standard deviation (OUTPUT.json)"},
+         &C::bandpass);
+}
+
+template <class C>
+void add_beams_field(core::Fields<C>& to) {
+  to.add({.name = "beams",
+          .help = "each input is a beam; they are searched together, and a candidate that "
+                  "many have at once is marked"},
+         &C::beams);
+}
+
+// Of the list and its page.
+template <class C>
+void add_max_beams_field(core::Fields<C>& to) {
+  to.add({.name = "max_beams",
+          .help = "beams that may have a candidate at once before it is marked; 0: a quarter "
+                  "of them, and at least 2"},
+         &C::max_beams);
+}
+
+template <class C>
+void add_page_fields(core::Fields<C>& to) {
+  to.add({.name = "plot_folder",
+          .help = "a folder for candidates.html: the candidates against DM and time, and "
+                  "pictures of the best ones",
+          .option = "plot"},
+         &C::plot_folder)
+      .add({.name = "most_plots", .help = "candidates with pictures"}, &C::most_plots);
+}
+
+template <class C>
 void add_detection_fields(core::Fields<C>& to) {
   to.add({.name = "threshold", .help = "smallest S/N"}, &C::threshold, core::above(0))
       .add({.name = "max_width_s", .unit = "s", .help = "of the widest boxcar"}, &C::max_width_s,
@@ -203,12 +237,9 @@ const core::Fields<FilterbankRunConfig>& fields(const FilterbankRunConfig&) {
     add_dedispersion_fields(list);
     add_cleaning_fields(list);
     add_reading_fields(list);
-    return list
-        .add({.name = "bandpass",
-              .help = "record every channel's mean and standard deviation (OUTPUT.json)"},
-             &C::bandpass)
-        .add({.name = "memory_bytes", .unit = "bytes", .help = "cap on the memory used"},
-             &C::memory_bytes, core::memory_size());
+    add_bandpass_field(list);
+    return list.add({.name = "memory_bytes", .unit = "bytes", .help = "cap on the memory used"},
+                    &C::memory_bytes, core::memory_size());
   }();
   return all;
 }
@@ -224,26 +255,14 @@ const core::Fields<SearchConfig>& fields(const SearchConfig&) {
   using C = SearchConfig;
   static const auto all = [] {
     auto list = filterbank_run_fields<C>();
-    list.add({.name = "beams",
-              .help = "each input is a beam; they are searched together, and a candidate that "
-                      "many have at once is marked"},
-             &C::beams)
-        .add({.name = "max_beams",
-              .help = "beams that may have a candidate at once before it is marked; 0: a quarter "
-                      "of them, and at least 2"},
-             &C::max_beams);
+    add_beams_field(list);
+    add_max_beams_field(list);
     add_detection_fields(list);
-    return list
-        .add({.name = "plot_folder",
-              .help = "a folder for candidates.html: the candidates against DM and time, and "
-                      "pictures of the best ones",
-              .option = "plot"},
-             &C::plot_folder)
-        .add({.name = "most_plots", .help = "candidates with pictures"}, &C::most_plots)
-        .add({.name = "memory_bytes",
-              .unit = "bytes",
-              .help = "cap on the memory used; with a GPU on its blocks in the host's"},
-             &C::memory_bytes, core::memory_size());
+    add_page_fields(list);
+    return list.add({.name = "memory_bytes",
+                     .unit = "bytes",
+                     .help = "cap on the memory used; with a GPU on its blocks in the host's"},
+                    &C::memory_bytes, core::memory_size());
   }();
   return all;
 }
@@ -252,8 +271,10 @@ const core::Fields<FilterbankFiles>& fields(const FilterbankFiles&) {
   using C = FilterbankFiles;
   static const auto all = [] {
     core::Fields<C> list;
-    list.add({.name = "files", .help = "filterbanks, consecutive", .separator = '\n'}, &C::inputs,
-             core::file_names());
+    list.add(
+        {.name = "files", .help = "filterbanks, consecutive or of a beam each", .separator = '\n'},
+        &C::inputs, core::file_names());
+    add_beams_field(list);
     add_reading_fields(list);
     add_cleaning_fields(list);
     return list
@@ -271,6 +292,7 @@ const core::Fields<DedisperseStage>& fields(const DedisperseStage&) {
   static const auto all = [] {
     core::Fields<DedisperseStage> list;
     add_dedispersion_fields(list);
+    add_bandpass_field(list);
     return list;
   }();
   return all;
@@ -281,6 +303,7 @@ const core::Fields<SearchStage>& fields(const SearchStage&) {
     core::Fields<SearchStage> list;
     add_dedispersion_fields(list);
     add_detection_fields(list);
+    add_bandpass_field(list);
     return list;
   }();
   return all;
@@ -296,10 +319,18 @@ const core::Fields<TrialFile>& fields(const TrialFile&) {
 }
 
 const core::Fields<CandidateFile>& fields(const CandidateFile&) {
-  static const auto all = core::Fields<CandidateFile>().add(
-      {.name = "path",
-       .help = "the list: .csv, .cand (heimdall's), .singlepulse (PRESTO's) or .your.csv (your's)"},
-      &CandidateFile::path);
+  static const auto all = [] {
+    core::Fields<CandidateFile> list;
+    list.add(
+        {.name = "path",
+         .help =
+             "the list: .csv, .cand (heimdall's), .singlepulse (PRESTO's) or .your.csv (your's)",
+         .option = "output"},
+        &CandidateFile::output);
+    add_max_beams_field(list);
+    add_page_fields(list);
+    return list;
+  }();
   return all;
 }
 

@@ -40,14 +40,22 @@ FilterbankSourceNode::FilterbankSourceNode(
               std::move(config.parts),
               std::move(config.data_segments),
               std::move(config.files),
-              std::move(config.left_out)},
+              std::move(config.left_out),
+              std::move(config.input)},
       block_samples_(config.block_samples),
       mask_(std::move(config.mask)),
       empty_config_(config.empty) {
   for (const auto& reader : readers_) stream_.beams.push_back(reader->description());
   stream_.left_out.resize(readers_.size());
-  for (const FilterbankPart& part : stream_.parts) segments_ += part.passes;
+  read_for(std::move(stream_.parts), block_samples_);
   found_.channels.assign(stream_.description().channels, 0);
+}
+
+void FilterbankSourceNode::read_for(std::vector<FilterbankPart> parts, std::size_t block_samples) {
+  stream_.parts = std::move(parts);
+  block_samples_ = block_samples;
+  segments_ = 0;
+  for (const FilterbankPart& part : stream_.parts) segments_ += part.passes;
 }
 
 std::vector<engine::Stream> FilterbankSourceNode::open(std::span<const engine::Stream>) {

@@ -20,6 +20,8 @@
 
 namespace tautline::pipeline {
 
+struct FilterbankInput;
+
 /// A part of a filterbank without a gap. It is given once for each pass; without a pass not at all.
 struct FilterbankPart {
   PlacedRange placed;
@@ -38,6 +40,7 @@ struct FilterbankStream {
   std::vector<std::string> files;  ///< that were opened
   std::vector<std::vector<std::size_t>>
       left_out;  ///< [beam] channels that sums over channels leave out
+  std::shared_ptr<const FilterbankInput> input;  ///< where files were opened for the run
 
   struct Turn {
     std::size_t part = 0, pass = 0;
@@ -68,6 +71,7 @@ struct FilterbankSourceConfig {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> data_segments = {};
   std::vector<std::string> files = {};                  ///< FilterbankStream's
   std::vector<std::vector<std::size_t>> left_out = {};  ///< FilterbankStream's
+  std::shared_ptr<const FilterbankInput> input = {};    ///< FilterbankStream's
 };
 
 /// Gives "filterbank": array "samples", [time][channel], as the reader delivers them, masked samples replaced.
@@ -86,6 +90,11 @@ class FilterbankSourceNode final : public engine::Node {
       : FilterbankSourceNode(
             {std::shared_ptr<formats::FilterbankReader>(std::shared_ptr<void>(), &reader)},
             std::move(config)) {}
+
+  /// Before the run is made: other passes over the same parts, and the length of blocks.
+  void read_for(std::vector<FilterbankPart> parts, std::size_t block_samples);
+  const FilterbankStream& stream() const { return stream_; }
+  std::size_t block_samples() const { return block_samples_; }
 
   std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
   bool produce(engine::Outputs& outputs) override;
@@ -115,9 +124,9 @@ class FilterbankSourceNode final : public engine::Node {
   SampleRange filling_;                 // a stretch that reached beyond the last block
   std::vector<std::byte> filled_with_;  // one spectrum
   EmptyFound found_;
-  std::uint64_t segment_ = 0, segments_ = 0;
-  std::uint64_t done_ = 0;          // times of the pass
-  engine::Block* block_ = nullptr;  // begun
+  std::uint64_t segment_ = 0, segments_ = 0;  // those of all passes
+  std::uint64_t done_ = 0;                    // times of the pass
+  engine::Block* block_ = nullptr;            // begun
   std::uint64_t samples_ = 0, masked_ = 0;
 };
 

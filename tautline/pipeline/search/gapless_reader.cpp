@@ -9,7 +9,7 @@
 
 namespace tautline::pipeline {
 
-GaplessReader::GaplessReader(std::unique_ptr<formats::FilterbankReader> reader)
+GaplessReader::GaplessReader(std::shared_ptr<formats::FilterbankReader> reader)
     : reader_(std::move(reader)),
       line_(reader_->description().sample_bytes()),
       measured_(reader_->segments().size()) {
@@ -75,7 +75,7 @@ std::size_t GaplessReader::read(std::uint64_t first_sample, std::size_t count,
   return filled;
 }
 
-DataSegments fill_gaps(std::unique_ptr<formats::FilterbankReader>& reader, SampleRange& range) {
+DataSegments fill_gaps(std::shared_ptr<formats::FilterbankReader>& reader, SampleRange& range) {
   if (split_at_gaps(*reader, range).size() == 1) return {{0, range.count}};
   auto filled = std::make_unique<GaplessReader>(std::move(reader));
   const std::uint64_t first = filled->grid_of(range.first);

@@ -19,7 +19,7 @@ namespace tautline::pipeline {
 class GaplessReader final : public formats::FilterbankReader {
  public:
   /// Throws Error(format) when more is missing than there is: filling that would be inventing.
-  explicit GaplessReader(std::unique_ptr<formats::FilterbankReader> reader);
+  explicit GaplessReader(std::shared_ptr<formats::FilterbankReader> reader);
 
   std::size_t read(std::uint64_t first_sample, std::size_t count,
                    std::span<std::byte> destination) override;
@@ -35,7 +35,7 @@ class GaplessReader final : public formats::FilterbankReader {
   void fill(std::size_t before, std::size_t count, std::span<std::byte> destination);
   void measure(std::size_t segment);
 
-  std::unique_ptr<formats::FilterbankReader> reader_;
+  std::shared_ptr<formats::FilterbankReader> reader_;
   std::vector<std::byte> line_;  // a time of the gap that was read last
   std::size_t measured_;         // the segment before it
 };
@@ -45,6 +45,6 @@ using DataSegments = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
 
 /// Puts a reader without gaps in the place of one whose data have gaps inside the range, which then
 /// counts the missing times too. Returns the segments of the range that hold data.
-DataSegments fill_gaps(std::unique_ptr<formats::FilterbankReader>& reader, SampleRange& range);
+DataSegments fill_gaps(std::shared_ptr<formats::FilterbankReader>& reader, SampleRange& range);
 
 }  // namespace tautline::pipeline

@@ -5,14 +5,13 @@
 #include <utility>
 
 #include "tautline/core/error.h"
-#include "tautline/formats/file_formats.h"
 #include "tautline/pipeline/graph_streams.h"
 #include "tautline/pipeline/search/candidate_sink_node.h"
 #include "tautline/pipeline/search/dedisperse_node.h"
+#include "tautline/pipeline/search/filterbank_input.h"
 #include "tautline/pipeline/search/filterbank_record.h"
-#include "tautline/pipeline/search/gapless_reader.h"
-#include "tautline/pipeline/search/left_out_channels.h"
 #include "tautline/pipeline/search/search_plan.h"
+#include "tautline/pipeline/search/search_report.h"
 #include "tautline/pipeline/search/trial_sink_node.h"
 
 namespace tautline::pipeline {
@@ -40,29 +39,29 @@ std::size_t block_samples_of(const FilterbankFiles& config, const NodeContext& c
 
 std::unique_ptr<engine::Node> make_source(const FilterbankFiles& config,
                                           const NodeContext& context) {
-  if (config.inputs.empty())
-    throw Error(ErrorKind::config, "files", "none", "one filterbank or more");
-  auto reader = formats::open_filterbank(config.inputs, config.reader);
-  log_remarks(*reader, *context.devices.front());
-  SampleRange range = choose_range(*reader, config.start_s, config.duration_s);
-  FilterbankSourceConfig source;
-  source.files = config.inputs;
-  source.left_out = {channels_to_leave_out(*reader, range, config).all};
-  if (config.fill_gaps) source.data_segments = fill_gaps(reader, range);
-  for (const PlacedRange& data : split_at_gaps(*reader, range)) source.parts.push_back({data});
-  if (!config.keep_constant) source.empty = config.fill_gaps ? Empty::fill : Empty::split;
-  if (!config.mask.empty()) source.mask = formats::presto::read_mask(config.mask);
-  source.block_samples =
-      block_samples_of(config, context, {{reader->description()}, source.parts, {}, {}, {}});
-  return std::make_unique<FilterbankSourceNode>(
-      std::vector<std::shared_ptr<formats::FilterbankReader>>{std::move(reader)},
-      std::move(source));
+  auto input = open_filterbanks(config, config.beams, config.fill_gaps, *context.devices.front());
+  input->block_samples = config.block_samples;
+  auto source = make_filterbank_source(std::move(input), 1);
+  const FilterbankStream& stream = source->stream();
+  source->read_for(stream.parts, block_samples_of(config, context, stream));
+  return source;
 }
 
+[[noreturn]] void refuse_other_passes(const std::string& found) {
+  throw Error(ErrorKind::config, "inputs", found, "one reading of the files for all who share them",
+              "give the search a filterbank_files of its own, or more memory");
+}
+
+// One beam without gaps, which is read once.
 void require_whole(const FilterbankStream& stream, const char* field) {
+  if (stream.beams.size() > 1)
+    throw Error(ErrorKind::config, field, std::to_string(stream.beams.size()) + " beams", "one",
+                "dedisperse beams one by one");
   if (stream.parts.size() > 1)
     throw Error(ErrorKind::config, field, "data with gaps", "series without gaps",
                 "set fill_gaps of the files, or name one part with start_s and duration_s");
+  if (stream.parts.front().passes != 1)
+    refuse_other_passes("a filterbank that a search reads several times");
 }
 
 // An output for each sampling: how many there are depends on the input's band.
@@ -92,45 +91,61 @@ std::vector<engine::Port> add_dedispersion(const DedisperseStage& config, engine
   return outputs;
 }
 
-// All trials in one pass: the source gives each part once.
-std::unique_ptr<engine::Node> make_search(const SearchStage& config, const NodeContext& context) {
-  const auto& device = context.devices.front();
-  SearchConfig search = config;
-  search.memory_bytes = context.memory_bytes;
-  return std::make_unique<SearchNode>(
-      [search, device](const FilterbankStream& stream, std::size_t block_samples) {
-        auto plan = std::make_shared<const SearchPlan>(search, stream.description(), stream.parts,
-                                                       stream.left_out, device, block_samples);
-        if (plan->passes().size() > 1)
-          throw Error(ErrorKind::memory, "memory_bytes",
-                      std::to_string(search.memory_bytes) + " bytes",
-                      "enough for all trials at once",
-                      "allow for more, take fewer trials, or use `tautline search`, which reads "
-                      "the input several times");
-        return node_config(std::move(plan));
-      },
-      device);
+// What the files and the stage say together.
+SearchConfig search_config(const SearchStage& stage, const FilterbankStream& stream,
+                           const NodeContext& context) {
+  SearchConfig config = stage;
+  const FilterbankRunConfig& read = stream.input->config;
+  config.inputs = read.inputs;
+  config.reader = read.reader;
+  config.start_s = read.start_s;
+  config.duration_s = read.duration_s;
+  config.ignored_channels = read.ignored_channels;
+  config.mask = read.mask;
+  config.flag_channels = read.flag_channels;
+  config.keep_constant = read.keep_constant;
+  config.beams = stream.input->each_is_beam;
+  config.memory_bytes = context.memory_bytes;
+  config.history = context.history;
+  config.overwrite = context.overwrite;
+  return config;
 }
 
-// What a record says of the band and of what the run met.
-Json record_of(const std::string& schema, const NodeContext& context,
-               const std::vector<NamedNode>& nodes, const formats::FilterbankDescription& band,
-               const std::vector<double>& dms, double dm_constant,
-               const std::vector<std::size_t>& left_out) {
-  Json record{{"schema", schema},
-              {"version", 1},
-              {"history", context.history},
-              {"device", context.devices.front()->name()},
-              {"f_ref_mhz", band.highest_mhz()},
-              {"dm_constant", dm_constant},
-              {"start", core::to_iso(band.start)},
-              {"start_mjd", core::modified_julian_date(band.start)},
-              {"ignored_channels", left_out},
-              {"dms", dms}};
-  for (const auto& [node, counted] : nodes)
-    for (const auto& [name, count] : counted->counters())
-      record["counters"][node + "." + name] = count;
-  return record;
+// A search that is the first to read a source says how long its blocks are and how often it reads; others take what
+// there is.
+std::vector<engine::Port> add_search(const SearchStage& config, engine::Graph& graph,
+                                     const std::string& name,
+                                     const std::vector<engine::Port>& inputs,
+                                     const engine::EdgeOptions& edge, const NodeContext& context) {
+  const auto& device = context.devices.front();
+  const engine::Port& from = inputs.front();
+  stream_at(graph, from).detail<FilterbankStream>();  // refuses other kinds
+  auto& source = dynamic_cast<FilterbankSourceNode&>(*graph.members()[from.node].node);
+  const FilterbankStream& stream = source.stream();
+  const bool first = std::none_of(graph.edges().begin(), graph.edges().end(),
+                                  [&](const auto& one) { return one.from.node == from.node; });
+  const bool sets_blocks = first && stream.input->block_samples == 0;
+  auto plan = std::make_shared<const SearchPlan>(
+      search_config(config, stream, context), stream.description(), stream.parts, stream.left_out,
+      device, sets_blocks ? 0 : source.block_samples());
+  const std::vector<FilterbankPart> parts = plan->parts();
+  const auto passes = [](const FilterbankPart& part) { return part.passes; };
+  if (first)
+    source.read_for(parts, sets_blocks ? plan->block_samples() : source.block_samples());
+  else if (!std::ranges::equal(parts, stream.parts, {}, passes, passes))
+    refuse_other_passes("a search that reads its files otherwise than another node");
+  const engine::NodeId node =
+      graph.add(name, std::make_unique<SearchNode>(node_config(std::move(plan)), device));
+  graph.connect(from, node, edge);
+  return {node};
+}
+
+// The first of a type among the nodes that blocks come through.
+template <class Node>
+const Node* find_node(const std::vector<NamedNode>& nodes) {
+  for (const NamedNode& one : nodes)
+    if (const auto* found = dynamic_cast<const Node*>(one.node)) return found;
+  return nullptr;
 }
 
 // Of series that are sampled differently, a segment of the trials for each sampling.
@@ -151,9 +166,27 @@ std::string series_record(const NodeContext& context, const std::vector<NamedNod
   }
   for (const auto& [from, end] : first.data_segments)
     data_segments.push_back({{"first_sample", from}, {"samples", end - from}});
-  Json record = record_of("tautline.dedisperse.record", context, nodes, first.description, dms,
-                          first.dm_constant, first.left_out);
-  record["tsamp_s"] = first.description.tsamp_s * static_cast<double>(first.downsample);
+  const formats::FilterbankDescription& band = first.description;
+  Json record{{"schema", "tautline.dedisperse.record"},
+              {"version", 1},
+              {"history", context.history},
+              {"device", context.devices.front()->name()},
+              {"f_ref_mhz", band.highest_mhz()},
+              {"dm_constant", first.dm_constant},
+              {"start", core::to_iso(band.start)},
+              {"start_mjd", core::modified_julian_date(band.start)},
+              {"ignored_channels", first.left_out},
+              {"dms", dms}};
+  for (const auto& [node, counted] : nodes)
+    for (const auto& [name, count] : counted->counters())
+      record["counters"][node + "." + name] = count;
+  const auto& moments = find_node<DedisperseNode>(nodes)->moments();
+  if (!moments.empty()) {
+    const Bandpass bandpass = bandpass_of(moments, band.zero_level);
+    record["bandpass"] = {{"mean", bandpass.mean},
+                          {"standard_deviation", bandpass.standard_deviation}};
+  }
+  record["tsamp_s"] = band.tsamp_s * static_cast<double>(first.downsample);
   record["segments"] = segments;
   if (!data_segments.empty()) record["data_segments"] = data_segments;
   return record.dump(1) + "\n";
@@ -173,17 +206,22 @@ std::unique_ptr<engine::Node> make_candidate_file(const CandidateFile& config,
                                                   const engine::Graph& graph,
                                                   const engine::Port& output,
                                                   const NodeContext& context) {
+  const engine::Stream stream = stream_at(graph, output);
+  const auto& pulses = stream.detail<PulseStream>();
   auto sink = std::make_unique<CandidateSinkNode>(
-      CandidateFiles{.output = config.path, .overwrite = context.overwrite});
-  sink->describe = [context, node = sink.get(), nodes = nodes_before(graph, output)] {
-    const PulseStream& pulses = node->stream();
-    const FilterbankStream& filterbank = pulses.filterbank;
-    Json record = record_of("tautline.search.record", context, nodes, filterbank.description(),
-                            pulses.trials.dms(), pulses.dm_constant, filterbank.left_out.front());
-    record["inputs"] = filterbank.files;
-    record["tsamp_s"] = filterbank.description().tsamp_s;
-    record["candidates"] = node->candidates().size();
-    return CandidateTexts{"", record.dump(1) + "\n"};
+      CandidateFiles{config.output, context.overwrite, config.plot_folder, config.max_beams});
+  SearchConfig reported = pulses.plan->config();
+  reported.output = config.output;
+  reported.max_beams = config.max_beams;
+  reported.plot_folder = config.plot_folder;
+  reported.most_plots = config.most_plots;
+  const auto report = std::make_shared<SearchReport>(std::move(reported), pulses.filterbank.input,
+                                                     pulses.plan, context.devices.front());
+  const std::vector<NamedNode> before = nodes_before(graph, output);
+  const SearchRunNodes nodes{find_node<FilterbankSourceNode>(before), find_node<SearchNode>(before),
+                             sink.get()};
+  sink->describe = [report, nodes](const std::stop_token& stop) {
+    return report->describe(nodes, stop);
   };
   return sink;
 }
@@ -199,8 +237,8 @@ std::vector<NodeType> filterbank_node_types() {
           "dedisperse",
           "a filterbank to the series of every trial DM; an output for each sampling of them", 1,
           add_dedispersion),
-      node_type<SearchStage>("search", "a filterbank to the pulses in all trial DMs", 1,
-                             make_search),
+      composite_type<SearchStage>("search", "filterbanks to the pulses in all trial DMs", 1,
+                                  add_search),
       sink_type<TrialFile>("trial_files", "series to .npy, or to a folder of .dat or .tim",
                            kAnyInputs, make_trial_file)
           .writing({"path"}),

@@ -13,6 +13,7 @@ namespace tautline::pipeline {
 
 /// What is read and cleaned; the rest of the base is not described.
 struct FilterbankFiles : FilterbankRunConfig {
+  bool beams = false;
   bool fill_gaps = false;
   std::size_t block_samples = 0;
 };
@@ -30,9 +31,8 @@ struct TrialFile {
 };
 const core::Fields<TrialFile>& fields(const TrialFile&);
 
-struct CandidateFile {
-  std::string path;
-};
+/// Of the base, what concerns the list and the page.
+struct CandidateFile : SearchConfig {};
 const core::Fields<CandidateFile>& fields(const CandidateFile&);
 
 std::vector<NodeType> filterbank_node_types();

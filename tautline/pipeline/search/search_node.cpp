@@ -7,26 +7,19 @@
 
 namespace tautline::pipeline {
 
-void SearchNode::plan(const engine::Stream& input) const {
-  if (!planner_) return;
-  config_ = planner_(input.detail<FilterbankStream>(), input.max_samples);
-  planner_ = {};
-}
-
-engine::Needs SearchNode::needs(std::size_t, const engine::Stream& input) const {
-  plan(input);
+engine::Needs SearchNode::needs(std::size_t, const engine::Stream&) const {
   return {.device = config_.reads_on_device ? device_ : nullptr};
 }
 
 std::vector<engine::Stream> SearchNode::open(std::span<const engine::Stream> inputs) {
-  plan(inputs.front());
   filterbank_ = inputs.front().detail<FilterbankStream>();
   moments_.assign(filterbank_.beams.size(), {});
   engine::Stream pulses = inputs.front();
   pulses.kind = "pulses";
   pulses.arrays.clear();
   pulses.device = nullptr;
-  pulses.details = PulseStream{filterbank_, config_.trials, config_.links, config_.dm_constant};
+  pulses.details =
+      PulseStream{filterbank_, config_.trials, config_.links, config_.dm_constant, config_.plan};
   return {pulses};
 }
 

@@ -16,12 +16,15 @@
 
 namespace tautline::pipeline {
 
+class SearchPlan;
+
 /// Details of streams of kind "pulses". Blocks have the filterbank's times.
 struct PulseStream {
   FilterbankStream filterbank;
   stages::dedisperse::DmPlan trials;
   stages::detect::Links links;
   double dm_constant = core::kDispersionConstant;
+  std::shared_ptr<const SearchPlan> plan = {};  ///< SearchNodeConfig's
 };
 
 /// Trials that one pass over a part has searched.
@@ -46,19 +49,15 @@ struct SearchNodeConfig {
   device::MemoryUse bytes = {};  ///< of plans and states
   std::string kernels = {};      ///< for people
   double dm_constant = core::kDispersionConstant;
+  std::shared_ptr<const SearchPlan> plan =
+      {};  ///< where there is one, for those who report on the search
 };
-/// Plans a search of a stream whose blocks have `block_samples` times.
-using SearchPlanner =
-    std::function<SearchNodeConfig(const FilterbankStream& stream, std::size_t block_samples)>;
 
 /// Takes "filterbank", of which each segment is a pass. Gives "pulses": no arrays, a FoundPulses in each block.
 class SearchNode final : public engine::Node {
  public:
   SearchNode(SearchNodeConfig config, std::shared_ptr<const device::Device> device)
       : config_(std::move(config)), device_(std::move(device)) {}
-  /// One that plans when its input is known.
-  SearchNode(SearchPlanner planner, std::shared_ptr<const device::Device> device)
-      : planner_(std::move(planner)), device_(std::move(device)) {}
 
   std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
   engine::Needs needs(std::size_t input, const engine::Stream&) const override;
@@ -77,10 +76,7 @@ class SearchNode final : public engine::Node {
   const std::vector<std::vector<stages::dedisperse::Moments>>& moments() const { return moments_; }
 
  private:
-  void plan(const engine::Stream& input) const;
-
-  mutable SearchPlanner planner_;  // until it has planned: needs() and open() come in any order
-  mutable SearchNodeConfig config_;
+  SearchNodeConfig config_;
   std::shared_ptr<const device::Device> device_;
   FilterbankStream filterbank_;
   FilterbankStream::Turn turn_;       // the pass at hand

@@ -29,7 +29,8 @@ SearchPlan::SearchPlan(const SearchConfig& config, formats::FilterbankDescriptio
                        std::vector<FilterbankPart> parts,
                        std::vector<std::vector<std::size_t>> left_out,
                        std::shared_ptr<const device::Device> device, std::size_t most_block_samples)
-    : description_(std::move(description)),
+    : config_(config),
+      description_(std::move(description)),
       parts_(std::move(parts)),
       left_out_(std::move(left_out)),
       device_(std::move(device)) {
@@ -121,6 +122,7 @@ SearchNodeConfig node_config(std::shared_ptr<const SearchPlan> plan) {
     }
   }
   config.dm_constant = plan->first_part().dedisperse->config().dm_constant;
+  config.plan = plan;
   config.kernels =
       plan->first_part().dedisperse->backend() + "; search " + plan->first_part().detect->backend();
   return config;

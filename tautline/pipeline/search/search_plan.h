@@ -22,6 +22,7 @@ class SearchPlan {
              std::vector<FilterbankPart> parts, std::vector<std::vector<std::size_t>> left_out,
              std::shared_ptr<const device::Device> device, std::size_t most_block_samples = 0);
 
+  const SearchConfig& config() const { return config_; }
   const stages::dedisperse::DmPlan& trials() const { return trials_; }
   /// S/N that a pulse half-way between two trials loses at most.
   double spacing_loss() const { return spacing_loss_; }
@@ -45,6 +46,7 @@ class SearchPlan {
   PassRequest request_of(std::size_t part) const;
   bool is_planned(const PassRequest& request, const stages::dedisperse::DmPlan& trials) const;
 
+  SearchConfig config_;
   formats::FilterbankDescription description_;
   std::vector<FilterbankPart> parts_;
   std::vector<std::vector<std::size_t>> left_out_;  // [beam]

@@ -1,0 +1,111 @@
+#include "tautline/pipeline/search/filterbank_input.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "tautline/core/error.h"
+#include "tautline/formats/file_formats.h"
+#include "tautline/pipeline/search/filterbank_record.h"
+#include "tautline/pipeline/search/gapless_reader.h"
+
+namespace tautline::pipeline {
+
+namespace {
+
+Beam open_beam(std::vector<std::string> files, const FilterbankRunConfig& config) {
+  Beam beam;
+  beam.reader = formats::open_filterbank(files, config.reader);
+  beam.files = std::move(files);
+  beam.range = choose_range(*beam.reader, config.start_s, config.duration_s);
+  beam.data_segments = split_at_gaps(*beam.reader, beam.range);
+  return beam;
+}
+
+// Beams share plans: band, sample time and sample type are alike.
+void require_alike(const Beam& first, const Beam& other) {
+  const formats::FilterbankDescription &a = first.description(), &b = other.description();
+  const auto refuse = [&](const char* what, const std::string& found, const std::string& wanted) {
+    throw core::Error(core::ErrorKind::config, other.files.front() + ": " + what, found,
+                      wanted + ", as " + first.files.front() + " has",
+                      "search beams that differ each for itself, without `beams`");
+  };
+  if (a.channels != b.channels)
+    refuse("channels", std::to_string(b.channels), std::to_string(a.channels));
+  for (std::size_t c = 0; c < a.channels; ++c)
+    if (a.channel_mhz[c] != b.channel_mhz[c])
+      refuse("frequencies", fmt::format("channel {} at {:.9g} MHz", c, b.channel_mhz[c]),
+             fmt::format("{:.9g} MHz", a.channel_mhz[c]));
+  if (!(a.rate_hz == b.rate_hz))
+    refuse("sample time", fmt::format("{:.9g} s", b.tsamp_s), fmt::format("{:.9g} s", a.tsamp_s));
+  if (a.bits != b.bits) refuse("bits", std::to_string(b.bits), std::to_string(a.bits));
+  if (a.summed_ifs.size() != b.summed_ifs.size() || a.delivered != b.delivered ||
+      a.zero_level != b.zero_level)
+    refuse("IFs", fmt::format("{} added up", b.summed_ifs.size()),
+           fmt::format("{}", a.summed_ifs.size()));
+}
+
+}  // namespace
+
+std::uint64_t Beam::gap_samples() const {
+  return data_segments.back().grid_first + data_segments.back().range.count -
+         data_segments.front().grid_first - range.count;
+}
+
+std::uint64_t FilterbankInput::samples() const {
+  std::uint64_t all = 0;
+  for (const Beam& beam : beams) all += beam.range.count;
+  return all;
+}
+
+std::shared_ptr<FilterbankInput> open_filterbanks(const FilterbankRunConfig& config,
+                                                  bool each_is_beam, bool fill_gaps,
+                                                  const device::Device& device) {
+  if (config.inputs.empty())
+    throw core::Error(core::ErrorKind::config, "files", "none", "one filterbank or more");
+  if (each_is_beam && fill_gaps)
+    throw core::Error(core::ErrorKind::config, "fill_gaps", "with beams",
+                      "beams, whose gaps are left out", "leave one of them out");
+  auto input = std::make_shared<FilterbankInput>();
+  input->config = config;
+  input->each_is_beam = each_is_beam;
+  std::vector<Beam>& beams = input->beams;
+  if (!each_is_beam) beams.push_back(open_beam(config.inputs, config));
+  for (std::size_t k = 0; each_is_beam && k < config.inputs.size(); ++k) {
+    beams.push_back(open_beam({config.inputs[k]}, config));
+    if (beams.back().description().time_series)
+      throw core::Error(core::ErrorKind::config, config.inputs[k], "a dedispersed series",
+                        "filterbanks, one for each beam");
+    require_alike(beams.front(), beams.back());
+  }
+  for (const Beam& beam : beams) log_remarks(*beam.reader, device);
+  for (Beam& beam : beams) {
+    beam.left_out = channels_to_leave_out(*beam.reader, beam.range, config);
+    if (!fill_gaps) continue;
+    input->filled = pipeline::fill_gaps(beam.reader, beam.range);
+    beam.data_segments = split_at_gaps(*beam.reader, beam.range);
+  }
+  return input;
+}
+
+std::unique_ptr<FilterbankSourceNode> make_filterbank_source(
+    std::shared_ptr<const FilterbankInput> input, std::size_t block_samples) {
+  const FilterbankRunConfig& config = input->config;
+  FilterbankSourceConfig read;
+  read.block_samples = block_samples;
+  read.data_segments = input->filled;
+  if (!config.mask.empty()) read.mask = formats::presto::read_mask(config.mask);
+  if (!config.keep_constant) read.empty = input->filled.empty() ? Empty::split : Empty::fill;
+  std::vector<std::shared_ptr<formats::FilterbankReader>> readers;
+  for (std::size_t b = 0; b < input->beams.size(); ++b) {
+    const Beam& beam = input->beams[b];
+    readers.push_back(beam.reader);
+    read.files.push_back(beam.files.front());
+    read.left_out.push_back(beam.left_out.all);
+    for (const PlacedRange& data : beam.data_segments) read.parts.push_back({data, 1, b});
+  }
+  read.input = std::move(input);
+  return std::make_unique<FilterbankSourceNode>(std::move(readers), std::move(read));
+}
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,288 @@
+#include "tautline/pipeline/search/search_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <tuple>
+#include <utility>
+
+#include "tautline/pipeline/search/candidate_page.h"
+#include "tautline/pipeline/search/candidate_pictures.h"
+#include "tautline/pipeline/search/coincident_beams.h"
+#include "tautline/pipeline/search/expected_rate.h"
+#include "tautline/pipeline/search/filterbank_record.h"
+
+namespace tautline::pipeline {
+
+SearchReport::SearchReport(SearchConfig config, std::shared_ptr<const FilterbankInput> input,
+                           std::shared_ptr<const SearchPlan> plan,
+                           std::shared_ptr<const device::Device> device)
+    : config_(std::move(config)),
+      input_(std::move(input)),
+      plan_(std::move(plan)),
+      device_(std::move(device)) {
+  summarise_plan();
+}
+
+void SearchReport::summarise_plan() {
+  SearchSummary& s = summary_;
+  s.data_segments = 0;
+  for (const Beam& beam : beams()) {
+    s.flagged_channels = std::max(s.flagged_channels, beam.left_out.flagged.size());
+    s.ignored_channels = std::max(s.ignored_channels, beam.left_out.all.size());
+    s.constant_channels = std::max(s.constant_channels, beam.left_out.constant.size());
+    s.data_segments += beam.data_segments.size();
+    s.gap_samples += beam.gap_samples();
+  }
+  const auto& passes = plan_->passes();
+  s.trials = plan_->trials().trials();
+  s.spacing_loss = plan_->spacing_loss();
+  s.channels = description().channels;
+  s.passes = passes.size();
+  s.f_ref_mhz = description().highest_mhz();
+  const SearchPart& first = plan_->first_part();
+  s.backend = first.dedisperse->backend();
+  s.detect_backend = first.detect->backend();
+  s.widths = first.detect->widths().size();
+  for (const PassPlan& pass : passes) {
+    s.bytes = std::max(s.bytes, pass.bytes);
+    for (const SearchPart& part : pass.parts) {
+      s.methods.push_back(part.dedisperse->choice().text);
+      s.loss = std::max(s.loss, part.dedisperse->choice().loss);
+    }
+  }
+}
+
+// All passes go as fast as the first, trial by trial.
+void SearchReport::expect() {
+  std::size_t trials = 0;
+  const auto& parts = plan_->passes().front().parts;
+  for (const SearchPart& part : parts) trials += part.detect->config().trials;
+  summary_.expected_s = seconds_per_sample(parts, device_, samples()) *
+                        static_cast<double>(samples()) * static_cast<double>(summary_.trials) /
+                        static_cast<double>(trials);
+}
+
+CandidateTexts SearchReport::describe(const SearchRunNodes& nodes, const std::stop_token& stop) {
+  summarise_run(nodes);
+  CandidateTexts texts;
+  if (!config_.plot_folder.empty()) {
+    const std::scoped_lock alone(input_->drawing);
+    texts.page = page_text(stop);
+  }
+  summary_.elapsed_s = input_->opened.elapsed_s();
+  texts.record = record_text(nodes);
+  return texts;
+}
+
+// The plan for people.
+std::string SearchReport::plan_text() const {
+  std::string lines = plan_->trials_text() + "\n";
+  for (const PassPlan& pass : plan_->passes()) lines += pass.text + "\n";
+  const SearchPart& part = plan_->first_part();
+  const double sample_s = part.detect->config().sample_time_s;
+  const auto seconds = [&](std::size_t samples) {
+    std::string digits = std::to_string(static_cast<double>(samples) * sample_s);
+    return digits + " s";
+  };
+  lines += "search: " + std::to_string(summary_.widths) + " boxcars of 1 to " +
+           std::to_string(part.detect->widths().back()) + " samples (" +
+           seconds(part.detect->widths().back()) + "), baseline " +
+           seconds(part.detect->baseline_samples()) + ", noise over " +
+           seconds(part.detect->noise_samples()) + ", threshold " +
+           std::to_string(config_.threshold).substr(0, 4) + "\n";
+  lines += "memory: " + std::to_string(summary_.bytes >> 20) + " MiB";
+  if (config_.beams)
+    lines += fmt::format("; {} beams, marked above {}", beams().size(),
+                         most_beams(config_.max_beams, beams().size()));
+  if (summary_.passes > 1)
+    lines += "; the input is read " + std::to_string(summary_.passes) +
+             " times, since all trials at once take more than `memory_bytes`";
+  const double data_s = static_cast<double>(samples()) / description().rate_hz.value();
+  if (summary_.data_segments > beams().size())
+    lines += "; " + std::to_string(summary_.data_segments) + " segments of data, " +
+             std::to_string(summary_.gap_samples) + " samples missing between them";
+  if (summary_.ignored_channels > 0)
+    lines += "; " + std::to_string(summary_.ignored_channels) + " of " +
+             std::to_string(description().channels) + " channels left out";
+  lines += "\nexpected: " +
+           describe_expected("dedispersion and search", summary_.expected_s / data_s, data_s);
+  if (!config_.plot_folder.empty()) lines += "; `plot_folder` takes its own time after the search";
+  return lines;
+}
+
+// Before pictures are read, which is no part of the search.
+void SearchReport::summarise_run(const SearchRunNodes& nodes) {
+  SearchSummary& s = summary_;
+  s.samples = samples();
+  s.stream_s = static_cast<double>(samples()) / description().rate_hz.value();
+  s.masked = nodes.source->counters()["masked"];
+  s.empty = nodes.source->empty();
+  s.data_segments = data_searched(*nodes.sink).size();
+  const engine::Counters found = nodes.search->counters();
+  s.detections = found.at("detections");
+  s.not_finite = found.at("not_finite");
+  s.bandpass = bandpass_of(nodes.search->moments().front(), description().zero_level);
+  s.candidates = nodes.sink->candidates();
+  s.searched = nodes.sink->searched();
+  s.most_beams = most_beams(config_.max_beams, beams().size());
+  for (const core::Candidate& c : s.candidates)
+    s.in_many_beams += config_.beams && c.beams > s.most_beams ? 1 : 0;
+  for (const Beam& beam : beams()) {
+    const formats::Damage& damage = beam.reader->damage();
+    s.damage.lost_samples += damage.lost_samples;
+    s.damage.dropped_samples += damage.dropped_samples;
+    s.damage.trailing_bytes += damage.trailing_bytes;
+    for (const std::string& message : damage.messages) s.damage.note(message);
+  }
+}
+
+// In order of beam and time, those too short for all trials among them.
+std::vector<SearchedData> SearchReport::data_searched(const CandidateSinkNode& sink) const {
+  std::vector<SearchedData> all = sink.data_searched();
+  for (const FilterbankPart& part : plan_->parts())
+    if (part.passes == 0)
+      all.push_back({part.beam, part.placed.grid_first, part.placed.range.count, 0});
+  std::sort(all.begin(), all.end(), [](const SearchedData& a, const SearchedData& b) {
+    return std::tuple(a.beam, a.first_sample) < std::tuple(b.beam, b.first_sample);
+  });
+  return all;
+}
+
+const Beam& SearchReport::beam_of(const core::Candidate& candidate) const {
+  return config_.beams ? beams()[candidate.beam] : beams().front();
+}
+
+const PlacedRange& SearchReport::data_segment_of(const core::Candidate& candidate) const {
+  const auto& segments = beam_of(candidate).data_segments;
+  for (const PlacedRange& data : segments)
+    if (candidate.sample < data.grid_first + data.range.count) return data;
+  return segments.back();
+}
+
+// The page: pictures of the best candidates, read again from the input.
+std::string SearchReport::page_text(const std::stop_token& stop) const {
+  report::CandidatePage page;
+  const std::string name = std::filesystem::path(config_.inputs.front()).filename().string();
+  page.title =
+      config_.beams ? fmt::format("Pulses in {} beams", beams().size()) : "Pulses in " + name;
+  page.beams = config_.beams ? config_.inputs : std::vector<std::string>{};
+  page.most_beams = summary_.most_beams;
+  double first_s = 1e300, end_s = 0;
+  for (const Beam& beam : beams()) {
+    const auto first = beam.data_segments.front().grid_first;
+    const std::uint64_t end = first + beam.range.count + beam.gap_samples();
+    first_s = std::min(first_s, static_cast<double>(first) / beam.rate_hz());
+    end_s = std::max(end_s, static_cast<double>(end) / beam.rate_hz());
+  }
+  page.first_s = first_s;
+  page.duration_s = end_s - first_s;
+  const std::vector<double> dms = plan_->trials().dms();
+  page.low_dm = dms.front();
+  page.high_dm = dms.back();
+  page.threshold = config_.threshold;
+  page.candidates = summary_.candidates;
+  page.sample_s = 1 / description().rate_hz.value();
+  constexpr std::size_t kDrawn = 1000;
+  for (std::size_t k = 0; k < std::min(kDrawn, summary_.empty.list.size()); ++k)
+    page.empty.emplace_back(
+        static_cast<double>(summary_.empty.list[k].first_sample) * page.sample_s,
+        static_cast<double>(summary_.empty.list[k].samples) * page.sample_s);
+  PictureConfig pictures;
+  pictures.dm_constant = config_.dm_constant;
+  pictures.zero_dm = config_.zero_dm;
+  formats::presto::Mask mask;
+  if (!config_.mask.empty()) {
+    mask = formats::presto::read_mask(config_.mask);
+    pictures.mask = &mask;
+  }
+  const std::size_t drawn = std::min(config_.most_plots, page.candidates.size());
+  for (std::size_t k = 0; k < drawn; ++k) {
+    require_running(stop);
+    const PlacedRange& data = data_segment_of(page.candidates[k]);
+    const Beam& beam = beam_of(page.candidates[k]);
+    pictures.ignored_channels = beam.left_out.all;
+    page.pictures.push_back(draw_candidate(*beam.reader, data.range, page.candidates[k],
+                                           data.grid_first - data.range.first, pictures));
+  }
+  for (const std::string& input : config_.inputs) page.facts.emplace_back("input", input);
+  page.facts.emplace_back("run", config_.history);
+  page.facts.emplace_back("kernels", summary_.backend + "; search " + summary_.detect_backend);
+  page.facts.emplace_back("trials", std::to_string(summary_.trials));
+  page.facts.emplace_back("channels left out", std::to_string(summary_.ignored_channels) + " of " +
+                                                   std::to_string(description().channels));
+  page.facts.emplace_back("zero-DM filter", config_.zero_dm ? "yes" : "no");
+  page.facts.emplace_back("samples in gaps", std::to_string(summary_.gap_samples));
+  page.facts.emplace_back("samples without data", std::to_string(summary_.empty.samples));
+  page.facts.emplace_back("values of channels that stopped", std::to_string(summary_.empty.values));
+  page.facts.emplace_back("detections before grouping", std::to_string(summary_.detections));
+  page.facts.emplace_back("samples that were not finite", std::to_string(summary_.not_finite));
+  page.facts.emplace_back("masked samples", std::to_string(summary_.masked));
+  return report::compose_candidate_page(page);
+}
+
+std::string SearchReport::record_text(const SearchRunNodes& nodes) const {
+  const SearchPart& part = plan_->first_part();
+  nlohmann::ordered_json object =
+      filterbank_record("tautline.search.record", config_, summary_, description(),
+                        beams().front().left_out, *device_);
+  object.update({{"search_kernels", summary_.detect_backend},
+                 {"methods", summary_.methods},
+                 {"candidates", summary_.candidates.size()},
+                 {"detections", summary_.detections},
+                 {"dms", plan_->trials().dms()},
+                 {"tsamp_s", description().tsamp_s},
+                 {"threshold", config_.threshold},
+                 {"widths_samples", part.detect->widths()},
+                 {"baseline_s", static_cast<double>(part.detect->baseline_samples()) *
+                                    part.detect->config().sample_time_s},
+                 {"noise", config_.noise == stages::detect::Noise::trial ? "trial" : "width"},
+                 {"noise_samples", part.detect->noise_samples()},
+                 {"links",
+                  {{"time_samples", config_.links.time_samples},
+                   {"dm_trials", config_.links.dm_trials},
+                   {"width_octaves", config_.links.width_octaves}}},
+                 {"passes", summary_.passes}});
+  std::vector<nlohmann::ordered_json> segments(beams().size(), nlohmann::ordered_json::array());
+  for (const SearchedData& data : data_searched(*nodes.sink))
+    segments[data.beam].push_back(
+        {{"first_sample", data.first_sample}, {"samples", data.samples}, {"trials", data.trials}});
+  if (config_.beams)
+    add_beams(segments, *nodes.search, object);
+  else
+    object["data_segments"] = segments.front();
+  return object.dump(1) + "\n";
+}
+
+// What differs between beams is said of each.
+void SearchReport::add_beams(const std::vector<nlohmann::ordered_json>& segments,
+                             const SearchNode& search, nlohmann::ordered_json& object) const {
+  for (const char* name :
+       {"start", "start_mjd", "ignored_channels", "flagged_channels", "bandpass"})
+    object.erase(name);
+  object["most_beams"] = summary_.most_beams;
+  object["in_many_beams"] = summary_.in_many_beams;
+  std::vector<std::size_t> candidates(beams().size(), 0);
+  for (const core::Candidate& c : summary_.candidates) ++candidates[c.beam];
+  for (std::size_t b = 0; b < beams().size(); ++b) {
+    const Beam& beam = beams()[b];
+    nlohmann::ordered_json one{{"file", beam.files.front()},
+                               {"start", core::to_iso(beam.description().start)},
+                               {"start_mjd", core::modified_julian_date(beam.description().start)},
+                               {"samples", beam.range.count},
+                               {"candidates", candidates[b]},
+                               {"ignored_channels", beam.left_out.all},
+                               {"flagged_channels", beam.left_out.flagged},
+                               {"data_segments", segments[b]}};
+    if (config_.bandpass) {
+      const Bandpass bandpass = bandpass_of(search.moments()[b], description().zero_level);
+      one["bandpass"] = {{"mean", bandpass.mean},
+                         {"standard_deviation", bandpass.standard_deviation}};
+    }
+    object["beams"].push_back(std::move(one));
+  }
+}
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,59 @@
+// What a search is and what it has found: the plan for people, the summary, the record and the page.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "tautline/device/device.h"
+#include "tautline/pipeline/search/candidate_sink_node.h"
+#include "tautline/pipeline/search/filterbank_input.h"
+#include "tautline/pipeline/search/search_filterbank.h"
+#include "tautline/pipeline/search/search_plan.h"
+
+namespace tautline::pipeline {
+
+/// The nodes of a graph that a report asks what they have met.
+struct SearchRunNodes {
+  const FilterbankSourceNode* source = nullptr;
+  const SearchNode* search = nullptr;
+  const CandidateSinkNode* sink = nullptr;
+};
+
+class SearchReport {
+ public:
+  SearchReport(SearchConfig config, std::shared_ptr<const FilterbankInput> input,
+               std::shared_ptr<const SearchPlan> plan,
+               std::shared_ptr<const device::Device> device);
+
+  /// Measures how long the run will take: SearchSummary::expected_s.
+  void expect();
+  std::string plan_text() const;
+  /// When all has been searched. Pictures are read from the input, which nobody else reads then.
+  CandidateTexts describe(const SearchRunNodes& nodes, const std::stop_token& stop);
+  SearchSummary& summary() { return summary_; }
+
+ private:
+  void summarise_plan();
+  void summarise_run(const SearchRunNodes& nodes);
+  std::vector<SearchedData> data_searched(const CandidateSinkNode& sink) const;
+  const Beam& beam_of(const core::Candidate& candidate) const;
+  const PlacedRange& data_segment_of(const core::Candidate& candidate) const;
+  std::string page_text(const std::stop_token& stop) const;
+  std::string record_text(const SearchRunNodes& nodes) const;
+  void add_beams(const std::vector<nlohmann::ordered_json>& segments, const SearchNode& search,
+                 nlohmann::ordered_json& object) const;
+  const std::vector<Beam>& beams() const { return input_->beams; }
+  const formats::FilterbankDescription& description() const { return input_->description(); }
+  std::uint64_t samples() const { return input_->samples(); }
+
+  SearchConfig config_;
+  std::shared_ptr<const FilterbankInput> input_;
+  std::shared_ptr<const SearchPlan> plan_;
+  std::shared_ptr<const device::Device> device_;
+  SearchSummary summary_;
+};
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,140 @@
+// run: pipelines of searches give the lists, records and pages of the command.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "tests/end_to_end/documented_json.h"
+#include "tests/end_to_end/run_command.h"
+#include "tests/support/scratch.h"
+#include "tests/support/seed.h"
+
+namespace tautline::tests {
+namespace {
+
+class RunSearch : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    for (const std::string beam : {"a", "b", "c"})
+      done({"simulate", "filterbank", "--nchans", "32", "--fch1", "1500", "--foff", "-8", "--tsamp",
+            "512e-6", "--duration", "6", "--seed",
+            std::to_string(seed() % 1000000 + static_cast<unsigned>(beam[0])), "--pulse",
+            "dm=40,time=" + std::string(beam == "c" ? "2" : "4") + ",width=0.004,snr=40", "-o",
+            scratch / (beam + ".fil")});
+  }
+  CommandResult done(const std::vector<std::string>& arguments) {
+    CommandResult result = run_command(arguments, scratch.path().string());
+    EXPECT_EQ(result.status, kDone) << result.err;
+    return result;
+  }
+  CommandResult refused(const std::vector<std::string>& arguments, const std::string& said) {
+    CommandResult result = run_command(arguments, scratch.path().string());
+    EXPECT_EQ(result.status, kWrongUsage) << result.err;
+    EXPECT_NE(result.err.find(said), std::string::npos) << result.err;
+    return result;
+  }
+  std::vector<std::string> pipeline(const std::vector<std::string>& fields,
+                                    const std::vector<std::string>& options = {}) {
+    std::vector<std::string> arguments{"--device", "cpu", "run",
+                                       source_folder() + "/examples/pipelines/search.toml"};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    for (const std::string& field : fields) arguments.insert(arguments.end(), {"--set", field});
+    arguments.insert(arguments.end(), {"--set", "candidates.path=" + (scratch / "run.csv")});
+    return arguments;
+  }
+  std::vector<std::string> command(const std::vector<std::string>& more) {
+    std::vector<std::string> arguments{"--device", "cpu", "search", "-o", scratch / "command.csv"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return arguments;
+  }
+  // All that a record says but how it came about and how long that took.
+  nlohmann::json record(const std::string& name) {
+    auto all = nlohmann::json::parse(read_file(scratch / name));
+    for (const char* key : {"history", "elapsed_s", "expected_s"})
+      EXPECT_EQ(all.erase(key), 1u) << key;
+    return all;
+  }
+  nlohmann::json expect_same_search() {
+    const std::string list = read_file(scratch / "command.csv");
+    EXPECT_GT(std::count(list.begin(), list.end(), '\n'), 1);
+    EXPECT_EQ(read_file(scratch / "run.csv"), list);
+    nlohmann::json said = record("run.csv.json");
+    EXPECT_EQ(said, record("command.csv.json"));
+    return said;
+  }
+  // Without its line of the history.
+  std::string page(const std::string& folder) {
+    std::string text = read_file(scratch / folder + "/candidates.html");
+    const std::size_t fact = text.find("[\"run\",");
+    EXPECT_NE(fact, std::string::npos);
+    return text.erase(fact, text.find(']', fact) - fact);
+  }
+
+  ScratchFolder scratch;
+};
+
+TEST_F(RunSearch, SearchesBeamsTogetherAndDrawsTheirPage) {
+  const std::string a = scratch / "a.fil", b = scratch / "b.fil", c = scratch / "c.fil";
+  done(pipeline({"filterbank.files=" + a + "," + b + "," + c, "filterbank.beams=true",
+                 "pulses.dms.range=0:100:2", "pulses.bandpass=true", "candidates.max_beams=1",
+                 "candidates.plot_folder=" + (scratch / "run"), "candidates.most_plots=3"}));
+  done(command({a, b, c, "--beams", "--dms", "0:100:2", "--bandpass", "--max-beams", "1", "--plot",
+                scratch / "command", "--most-plots", "3"}));
+  const nlohmann::json said = expect_same_search();
+  ASSERT_EQ(said["beams"].size(), 3u);
+  EXPECT_EQ(said["beams"][2]["bandpass"]["mean"].size(), 32u);
+  EXPECT_GT(said["in_many_beams"], 0);
+  EXPECT_GT(page("run").size(), 10000u);
+  EXPECT_TRUE(page("run") == page("command"));
+}
+
+TEST_F(RunSearch, ReadsItsFilesAsOftenAsMemoryAsks) {
+  const std::string a = scratch / "a.fil";
+  const std::string memory = "24M";
+  done(pipeline({"filterbank.files=" + a, "pulses.dms.range=0:400:1"}, {"--memory", memory}));
+  done(command({a, "--dms", "0:400:1", "--memory", memory}));
+  EXPECT_GT(expect_same_search()["passes"], 1);
+  // Somebody else who reads the files would be given them several times.
+  write_file(scratch / "fork.toml",
+             "[filterbank]\ntype = \"filterbank_files\"\nfiles = [\"" + a +
+                 "\"]\n[pulses]\ntype = \"search\"\ninputs = \"filterbank\"\n"
+                 "dms.range = \"0:400:1\"\n[candidates]\ntype = \"candidate_file\"\n"
+                 "inputs = \"pulses\"\npath = \"" +
+                 (scratch / "fork.csv") +
+                 "\"\n[trials]\ntype = \"dedisperse\"\ninputs = \"filterbank\"\n"
+                 "dms.range = \"0:4:1\"\n[series]\ntype = \"trial_files\"\ninputs = \"trials\"\n"
+                 "path = \"" +
+                 (scratch / "fork.npy") + "\"\n");
+  refused({"--device", "cpu", "run", scratch / "fork.toml", "--memory", memory},
+          "[trials]: inputs (line 14): a filterbank that a search reads several times");
+  EXPECT_FALSE(std::filesystem::exists(scratch / "fork.csv"));
+  done({"--device", "cpu", "run", scratch / "fork.toml"});
+  EXPECT_EQ(read_file(scratch / "fork.csv"), read_file(scratch / "command.csv"));
+}
+
+TEST_F(RunSearch, RecordsTheBandpassOfSeries) {
+  const std::string a = scratch / "a.fil";
+  done({"--device", "cpu", "run", source_folder() + "/examples/pipelines/dedisperse.toml", "--set",
+        "filterbank.files=" + a, "--set", "trials.dms.range=0:20:2", "--set",
+        "trials.bandpass=true", "--set", "series.path=" + (scratch / "run.npy")});
+  done({"--device", "cpu", "dedisperse", a, "-o", scratch / "command.npy", "--dms", "0:20:2",
+        "--bandpass"});
+  EXPECT_TRUE(read_file(scratch / "run.npy") == read_file(scratch / "command.npy"));
+  const auto one = nlohmann::json::parse(read_file(scratch / "run.npy.json"));
+  EXPECT_EQ(one["bandpass"]["mean"].size(), 32u);
+  EXPECT_EQ(one["bandpass"],
+            nlohmann::json::parse(read_file(scratch / "command.npy.json"))["bandpass"]);
+}
+
+TEST_F(RunSearch, RefusesWhatBeamsCannotBe) {
+  const std::string files = "filterbank.files=" + (scratch / "a.fil") + "," + (scratch / "b.fil");
+  refused(pipeline({files, "filterbank.beams=true", "filterbank.fill_gaps=true"}), "fill_gaps");
+  std::vector<std::string> arguments = pipeline({files, "filterbank.beams=true"});
+  arguments.back() = "candidates.path=" + (scratch / "run.cand");
+  refused(arguments, "a name that ends with .csv");
+  EXPECT_FALSE(std::filesystem::exists(scratch / "run.cand"));
+}
+
+}  // namespace
+}  // namespace tautline::tests
