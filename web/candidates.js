@@ -94,7 +94,7 @@
           tile("Best S/N", candidates.length ? candidates[0].snr.toFixed(1) : "–"),
           tile("Threshold", `S/N ${short(threshold)}`),
           tile("Searched", duration(duration_s)),
-          tile("DM", `${short(this.message.low_dm)} – ${short(this.message.high_dm)} pc cm⁻³`)));
+          tile("DM", `${short(this.message.low_dm)} – ${short(this.message.high_dm)} pc\u00a0cm⁻³`)));
     }
 
     fillOverview() {

@@ -107,6 +107,7 @@
   const judge = (plot, across, upward, labels, room, what) => {
     for (const [axis, name] of [["across", across], ["upward", upward]]) {
       if (!name) say(`no name on the axis ${axis}`, named(plot));
+      else if (/\(dB\)/.test(name)) say("dB of what", named(plot));
       else if (!withUnit(name)) say(`no unit in the axis' name "${name}"`, named(plot));
     }
     labels.forEach((label, k) => {
@@ -174,6 +175,7 @@
     if (!bar) { say("colours that nobody explains", named(card)); continue; }
     const quantity = bar.querySelector(".quantity");
     if (!quantity || !withUnit(quantity.textContent.trim())) say(`a colour bar of "${quantity ? quantity.textContent : ""}"`, named(card));
+    if (quantity && /\(dB\)/.test(quantity.textContent)) say("dB of what", named(card));
     for (const end of bar.querySelectorAll(".end"))
       if (!/\d/.test(end.textContent)) say("a colour bar without numbers", named(card));
   }

@@ -132,6 +132,17 @@ PAGES = (Maker.fringes, Maker.noisy_baselines, Maker.one_input, Maker.candidates
          Maker.doubtful_fits)
 
 
+# What a page must say or draw beyond what check.js asks of all.
+ERROR_BARS = "drawnOn(document.querySelector('#curves .chart canvas')).upright > 60"
+EXPECTED = {
+    "noisy_baselines": {"document.querySelector('#fringes .facts dd').textContent": "ant0x – ant1x"},
+    "fit_of_one": {ERROR_BARS: True, "document.getElementById('maps').hidden": True},
+    "fit_of_many": {ERROR_BARS: True, "document.querySelectorAll('#maps canvas').length": 6},
+    "doubtful_fits": {ERROR_BARS: True, "document.querySelectorAll('#maps canvas').length": 0},
+    "no_candidates": {"[...document.querySelectorAll('main canvas')].some((one) => one.clientWidth > 0)": False},
+}
+
+
 def look_at(chromium, path, name, screenshots, complain):
     check = (HERE / "check.js").read_text()
 
@@ -141,15 +152,16 @@ def look_at(chromium, path, name, screenshots, complain):
         if screenshots:
             chromium.screenshot(screenshots / f"{name}-{view.replace(' ', '-')}.png")
 
-    for theme in ("light", "dark"):
-        for width in WIDTHS:
-            chromium.look(width, theme)
-            chromium.open(path)
-            judge(f"{width} {theme}")
-    if name == "noisy_baselines":
-        opened = chromium.run("document.querySelector('#fringes .facts dd').textContent")
-        if opened != "ant0x – ant1x":
-            complain(f"{name}: opens on {opened}, not on the baseline with a fringe")
+    for width in WIDTHS:
+        chromium.look(width, "light")
+        chromium.open(path)
+        judge(f"{width} light")
+        chromium.look(width, "dark")
+        chromium.settle()
+        judge(f"{width} dark")
+    for question, answer in EXPECTED.get(name, {}).items():
+        if chromium.run(question) != answer:
+            complain(f"{name}: not {answer}: {question}")
     # On paper a page is light, whatever it was on the screen: checked as laid out for it, then printed.
     chromium.run("dispatchEvent(new Event('beforeprint'))")
     chromium.look(PAPER, "dark", "print")
@@ -172,7 +184,7 @@ FAULTS = ("the page scrolls sideways", "reaches from", "shows 80 x", "a choice t
           'a dead link "outside"', '"1579.480031 MHz"', '"1 antennas"', '"2 min 60 s long"', '"NaN"', "contrast 1",
           "a curve's colour is faint", 'no unit in the axis\' name "time"', "no name on the axis upward", '"12345" is cut off',
           '"0.1" and "0.2" lie on each other', "a DM of −50", "an axis of DM that runs below zero", "colours that nobody explains",
-          'a colour bar of "power"', "a colour bar without numbers", 'contrast of "faint"', "faulty on purpose",
+          "dB of what", 'a colour bar of "power"', "a colour bar without numbers", 'contrast of "faint"', "faulty on purpose",
           "no tick on the axis x")
 
 

@@ -2,7 +2,7 @@
 (() => {
   const drawn = new WeakMap();
   const of = (canvas) => {
-    if (!drawn.has(canvas)) drawn.set(canvas, { texts: [], frames: [] });
+    if (!drawn.has(canvas)) drawn.set(canvas, { texts: [], frames: [], upright: 0 });
     return drawn.get(canvas);
   };
   window.drawnOn = of;
@@ -21,7 +21,18 @@
              upright: Math.abs(t.b) < 1e-6 };
   };
   const context = CanvasRenderingContext2D.prototype;
-  const { fillText, strokeRect } = context;
+  const { fillText, strokeRect, moveTo, lineTo } = context;
+  const last = new WeakMap();
+  context.moveTo = function (x, y) {
+    last.set(this, x);
+    return moveTo.call(this, x, y);
+  };
+  /** Upright lines: error bars, and a few of the grid. */
+  context.lineTo = function (x, y) {
+    if (last.get(this) === x) ++of(this.canvas).upright;
+    last.set(this, x);
+    return lineTo.call(this, x, y);
+  };
   context.fillText = function (text, x, y, ...rest) {
     const size = this.measureText(text);
     const box = placed(this, x - size.actualBoundingBoxLeft, y - size.actualBoundingBoxAscent,
