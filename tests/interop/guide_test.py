@@ -1,5 +1,5 @@
-"""The Python of the guide's pages runs as it stands behind the page's commands, makes its figure, and measures what was
-simulated."""
+"""The Python of the guide's pages runs as it stands behind the page's commands, makes its figure, and measures
+what was simulated."""
 import os
 import pathlib
 import re
@@ -29,23 +29,30 @@ def prepare(text, command, folder):
             raise SystemExit(f"{' '.join(words)}\nstatus {done.returncode}\n{done.stdout}{done.stderr}")
 
 
-def interferometry(source, command, folder, checks):
-    text = (source / "docs/guide/interferometry.md").read_text()
+def run_page(page, source, command, folder, checks):
+    """What the page's Python prints."""
+    checks.where = page
+    text = (source / "docs/guide" / page).read_text()
     prepare(text, command, folder)
     (block,) = blocks_of(text, "python")
     done = subprocess.run([sys.executable, "-c", block], cwd=folder, capture_output=True, text=True,
                           env={**os.environ, "MPLBACKEND": "Agg"})
     checks.that(done.returncode == 0, done.stderr)
-    numbers = re.search(r"coefficient (\S+) (\S+) error (\S+)", done.stdout)
-    checks.that(numbers is not None, f"no coefficient in {done.stdout!r}")
+    figure = folder / "figure.pdf"
+    checks.that(figure.exists() and figure.stat().st_size > 5000, "no figure.pdf")
+    return done.stdout
+
+
+def interferometry(source, command, folder, checks):
+    printed = run_page("interferometry.md", source, command, folder, checks)
+    numbers = re.search(r"coefficient (\S+) (\S+) error (\S+)", printed)
+    checks.that(numbers is not None, f"no coefficient in {printed!r}")
     if numbers is None:
         return
     real, imaginary, error = map(float, numbers.groups())
     true = 0.2 / 1.2
     checks.that(0 < error < 0.01 and abs(real - true) < 5 * error + 0.01 * true and abs(imaginary) < 5 * error,
                 f"coefficient {real} {imaginary} +- {error} where {true:.4f} was simulated")
-    for name in ("figure.pdf", "figure.png"):
-        checks.that((folder / name).stat().st_size > 5000, f"{name} is empty")
 
 
 def main():
@@ -55,9 +62,10 @@ def main():
     except ImportError:
         interop_support.skip("matplotlib is not installed in this environment; scripts/interop installs it")
     checks = interop_support.Checks()
-    checks.where = "interferometry.md"
     with interop_support.scratch() as folder:
         interferometry(options.source, options.command.resolve(), pathlib.Path(folder), checks)
+    with interop_support.scratch() as folder:
+        run_page("photons.md", options.source, options.command.resolve(), pathlib.Path(folder), checks)
     checks.finish()
 
 
