@@ -104,6 +104,7 @@ int run_main(int argc, char** argv) {
   cli::add_search(app, global, action);
   cli::add_delays(app, global, action);
   cli::add_compare(app, global, action);
+  cli::add_plot(app, global, action);
   cli::add_report(app, global, action);
   cli::add_fit(app, global, action);
   cli::add_inspect(app, global, action);

@@ -39,6 +39,19 @@ else()
 endif()
 option(TAUTLINE_CASACORE "Write Measurement Sets" ${casacore_found})
 
+# Pictures, and the font of their text, which is compiled into their module.
+find_path(TAUTLINE_CAIRO_INCLUDE cairo-ft.h PATH_SUFFIXES cairo)
+find_library(TAUTLINE_CAIRO_LIBRARY cairo)
+find_package(Freetype)
+find_file(TAUTLINE_FONT DejaVuSans.ttf PATHS /usr/share/fonts/truetype/dejavu /usr/share/fonts/dejavu NO_DEFAULT_PATH)
+find_file(TAUTLINE_FONT_LICENCE copyright PATHS /usr/share/doc/fonts-dejavu-core NO_DEFAULT_PATH)
+if(TAUTLINE_CAIRO_INCLUDE AND TAUTLINE_CAIRO_LIBRARY AND FREETYPE_FOUND AND TAUTLINE_FONT AND TAUTLINE_FONT_LICENCE)
+  set(cairo_found ON)
+else()
+  set(cairo_found OFF)
+endif()
+option(TAUTLINE_CAIRO "Draw pictures (.png, .svg, .pdf)" ${cairo_found})
+
 # .zip files of several correlation curves.
 find_path(TAUTLINE_MINIZIP_INCLUDE minizip/zip.h)
 find_library(TAUTLINE_MINIZIP_LIBRARY minizip)

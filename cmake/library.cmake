@@ -104,9 +104,13 @@ endforeach()
 
 # Formats of libraries that take long to load stand by themselves, so that a program can open them when it
 # needs them (tautline/formats/modules).
-set(heavy "/formats/(uvh5|curves_hdf5|photon_hdf5|measurement_set|psrfits|modules)/")
+set(heavy "/formats/(uvh5|curves_hdf5|photon_hdf5|measurement_set|psrfits|figure|picture|modules)/")
+tautline_layer(figure formats/figure BATCH 10 LINK tautline_core)
+if(TAUTLINE_CAIRO)
+  target_compile_definitions(tautline_figure PRIVATE TAUTLINE_CAIRO)
+endif()
 tautline_layer(formats formats BATCH 10 WITHOUT ${heavy}
-  LINK tautline_core nlohmann_json::nlohmann_json tomlplusplus::tomlplusplus
+  LINK tautline_figure nlohmann_json::nlohmann_json tomlplusplus::tomlplusplus
        ${TAUTLINE_ERFA_LIBRARY})
 target_include_directories(tautline_formats SYSTEM PRIVATE ${TAUTLINE_ERFA_INCLUDE})
 if(TAUTLINE_ZIP)
@@ -155,13 +159,21 @@ if(TAUTLINE_CASACORE)
     LINK ${TAUTLINE_CASA_MS} ${TAUTLINE_CASA_MEASURES} ${TAUTLINE_CASA_TABLES} ${TAUTLINE_CASA_CASA}
     INCLUDE ${TAUTLINE_CASACORE_INCLUDE} ${TAUTLINE_CASACORE_INCLUDE}/casacore)
 endif()
+if(TAUTLINE_CAIRO)
+  tautline_heavy_formats(cairo FOLDERS picture
+    LINK ${TAUTLINE_CAIRO_LIBRARY} ${FREETYPE_LIBRARIES} INCLUDE ${TAUTLINE_CAIRO_INCLUDE} ${FREETYPE_INCLUDE_DIRS})
+  embed_assets(tautline_formats_cairo tautline/formats/picture/font.h tautline::formats::picture::font_file
+    "DejaVuSans.ttf=${TAUTLINE_FONT}")
+endif()
 tautline_layer(stream stream BATCH 8 LINK tautline_formats Threads::Threads)
-tautline_layer(pipeline pipeline BATCH 10 LINK ${tautline_stages} tautline_engine tautline_stream TBB::tbb)
+tautline_layer(pipeline pipeline BATCH 10 WITHOUT "/pipeline/plot/" LINK ${tautline_stages} tautline_engine tautline_stream TBB::tbb)
 if(TAUTLINE_FIT)
   target_link_libraries(tautline_pipeline PUBLIC ${TAUTLINE_CMINPACK_LIBRARY})
   target_include_directories(tautline_pipeline SYSTEM PRIVATE ${TAUTLINE_CMINPACK_INCLUDE})
 endif()
 include(${PROJECT_SOURCE_DIR}/web/assets.cmake)
+# The room that only the command needs.
+tautline_layer(plot pipeline/plot BATCH 10 LINK tautline_pipeline)
 
 # What is installed: one library.
 set(objects)

@@ -36,6 +36,7 @@ ROOMS = {
     "photons": {"report"},
     "simulation": {"voltages", "search", "photons", "report"},
     "bench": {"voltages", "search", "photons", "report", "simulation"},
+    "plot": {"voltages", "search", "photons", "report"},
     "graph_file": {"voltages", "search", "photons"},
 }
 # Third-party header prefix -> folders (relative to tautline/) that may include it.
@@ -48,6 +49,8 @@ THIRD_PARTY = {
     "H5": ("formats",),
     "casacore/": ("formats/measurement_set",),
     "fitsio": ("formats",),
+    "cairo": ("formats/picture",),
+    "ft2build": ("formats/picture",),
     "minizip/": ("formats/curves",),
     "tiff": ("formats/tiff",),
     "cminpack": ("pipeline",),

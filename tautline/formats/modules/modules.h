@@ -1,5 +1,5 @@
-// Formats whose libraries take long to load, each in a module beside the command: HDF5, casacore and cfitsio need 50 shared
-// libraries and 30 ms before a program's first line. A program that links open_modules.cpp opens a module where the
+// Formats whose libraries take long to load, each in a module beside the command: HDF5, casacore, cfitsio and Cairo need 60
+// shared libraries and 30 ms before a program's first line. A program that links open_modules.cpp opens a module where the
 // first such file is read or written; one that does not links the libraries themselves.
 #pragma once
 
@@ -7,6 +7,7 @@
 #include "tautline/formats/measurement_set/measurement_set_writer.h"
 #include "tautline/formats/partial_file.h"
 #include "tautline/formats/photon_hdf5/photon_hdf5.h"
+#include "tautline/formats/picture/picture.h"
 #include "tautline/formats/psrfits/psrfits.h"
 #include "tautline/formats/uvh5/uvh5.h"
 
@@ -33,6 +34,11 @@ struct CfitsioModule {
   const char* version;
   decltype(&formats::remove_partial_files) remove_partial_files;
   decltype(&psrfits::open) open_psrfits;
+};
+struct CairoModule {
+  const char* version;
+  decltype(&formats::remove_partial_files) remove_partial_files;
+  decltype(&picture::write) write_picture;
 };
 
 }  // namespace tautline::formats::modules

@@ -87,4 +87,11 @@ std::unique_ptr<FilterbankReader> psrfits::open(const std::string& path,
 }
 #endif
 
+#if defined(TAUTLINE_CAIRO) && !defined(TAUTLINE_CAIRO_MODULE)
+void picture::write(const std::string& path, const figure::Figure& figure, bool overwrite) {
+  static const auto& module = open_module<modules::CairoModule>("cairo", path);
+  module.write_picture(path, figure, overwrite);
+}
+#endif
+
 }  // namespace tautline::formats

@@ -28,6 +28,9 @@ constexpr std::string_view kFitScripts[] = {
 constexpr std::string_view kCandidateScripts[] = {
     "dygraph.min.js", "messages.js", "colour.js", "format.js",  "controls.js",  "theme.js",
     "canvas_axes.js", "image.js",    "chart.js",  "scatter.js", "candidates.js"};
+constexpr std::string_view kFigureScripts[] = {
+    "dygraph.min.js", "messages.js", "colour.js", "format.js",  "controls.js", "theme.js",
+    "canvas_axes.js", "image.js",    "chart.js",  "scatter.js", "figure.js"};
 constexpr std::string_view kStyles[] = {"dygraph.min.css", "page.css"};
 
 std::string escape_html(std::string_view text) {
@@ -98,6 +101,8 @@ Parts parts_of(PageKind kind) {
       return {"candidates.html", kCandidateScripts};
     case PageKind::fit:
       return {"fit.html", kFitScripts};
+    case PageKind::figure:
+      return {"figure.html", kFigureScripts};
     case PageKind::visibilities:
       break;
   }

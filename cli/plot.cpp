@@ -1,0 +1,77 @@
+// tautline plot: a page or a picture of anything that tautline reads or writes.
+#include "tautline/pipeline/plot/plot.h"
+
+#include <fmt/format.h>
+
+#include "cli/command.h"
+#include "cli/field_options.h"
+#include "tautline/formats/distinct_files.h"
+
+namespace tautline::cli {
+
+namespace {
+
+struct PlotOptions {
+  pipeline::PlotConfig config;
+  std::string output;
+  bool overwrite = false;
+};
+
+std::string default_output(std::string input) {
+  while (input.size() > 1 && input.back() == '/') input.pop_back();
+  return input + ".html";
+}
+
+int run_plot(const Global& global, const PlotOptions& options) {
+  const std::string output =
+      options.output.empty() ? default_output(options.config.input) : options.output;
+  pipeline::require_figure_name(output);
+  formats::require_distinct({{"-o", output}}, {{"input", options.config.input}});
+  ProgressLine line(global);
+  const pipeline::PlotRun run{
+      [&] { return open_device(global); },
+      [&](double fraction) { line.show(fraction, fmt::format("{:.0f} % read", 100 * fraction)); },
+      global.stop};
+  const formats::figure::Figure figure = pipeline::plot_file(options.config, run);
+  pipeline::write_figure(output, figure, options.overwrite);
+  if (global.json) {
+    nlohmann::ordered_json object{{"output", output}};
+    object.update(nlohmann::ordered_json::parse(pipeline::describe_figure(figure)));
+    print_json("tautline.plot", 1, std::move(object));
+  } else if (!global.quiet) {
+    fmt::print("{}\n", output);
+  }
+  return kDone;
+}
+
+}  // namespace
+
+void add_plot(CLI::App& app, const Global& global, Action& action) {
+  auto* command = app.add_subcommand("plot", "a page or a picture of a file");
+  auto options = std::make_shared<PlotOptions>();
+  pipeline::PlotConfig& config = options->config;
+  command
+      ->add_option("file", config.input,
+                   "voltages, a filterbank, dedispersed series, visibilities, correlation curves, "
+                   "time tags, counts, "
+                   "candidates, wisdom or lines of bench --json")
+      ->required();
+  command->add_option("-o,--output", options->output,
+                      "X.html, X.png, X.svg or X.pdf; default: FILE.html");
+  command->add_flag("--overwrite", options->overwrite, "replace an existing file");
+  add_fields(*command, config, {"start_s", "duration_s", "baseline", "channels", "bin_s"});
+  add_fields(*command, config, {"raw.dtype", "raw.sensors", "raw.header_bytes"},
+             "What a file's header may not say");
+  add_reader_options(*command, config, "reader.");
+  command->footer(
+      "Examples: tautline plot night.fil\n"
+      "          tautline plot night.uvh5 -o night.png --baseline 3-7");
+  command->callback([&global, &action, options, command] {
+    action = [&global, options, command] {
+      options->config.reader.named = given_members(*command, "reader.");
+      return run_plot(global, *options);
+    };
+  });
+}
+
+}  // namespace tautline::cli

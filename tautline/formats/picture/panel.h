@@ -1,0 +1,21 @@
+// One panel of a picture: its axes, and what lies in them.
+#pragma once
+
+#include "tautline/formats/figure/figure.h"
+#include "tautline/formats/picture/canvas.h"
+
+namespace tautline::formats::picture {
+
+/// Room that a panel needs around its axes.
+struct Margins {
+  double left = 0, right = 0, top = 0, bottom = 0;
+};
+
+/// `height` of the axes and `width` of the whole panel are those that it will be drawn with.
+Margins margins_of(const Canvas& canvas, const figure::Panel& panel, double width, double height);
+
+/// `axes`: the frame in which data lie.
+void draw_panel(const Canvas& canvas, const figure::Panel& panel, const Box& axes,
+                const Margins& margins);
+
+}  // namespace tautline::formats::picture

@@ -1,0 +1,30 @@
+// Each kind of file as a figure.
+#pragma once
+
+#include "tautline/pipeline/plot/plot.h"
+
+namespace tautline::pipeline::plot {
+
+using formats::figure::Figure;
+
+/// Dynamic spectrum, bandpass and mean over channels; of one channel, the series.
+Figure plot_filterbank(const PlotConfig& config, const PlotRun& run);
+/// Dedispersed series as `dedisperse` writes them, [dm][time] with a .json beside them.
+Figure plot_trials(const PlotConfig& config, const PlotRun& run);
+bool holds_trials(const std::string& path);
+/// A list of pulses: DM and S/N against time and each other.
+Figure plot_candidates(const PlotConfig& config);
+/// Power of all inputs against frequency and time, and each one's spectrum.
+Figure plot_voltages(const PlotConfig& config, const PlotRun& run);
+/// One baseline's amplitude and phase against frequency and time, and all amplitudes.
+Figure plot_visibilities(const PlotConfig& config, const PlotRun& run);
+Figure plot_curves(const PlotConfig& config);
+/// Photon time tags: rates of detectors, and when in the laser's period photons come.
+Figure plot_tags(const PlotConfig& config, const PlotRun& run);
+/// Photon counts [time][sensor]: the rate, and a map of sensors.
+Figure plot_counts(const PlotConfig& config, const PlotRun& run);
+/// Wisdom of `tune`, or what `bench --json` printed.
+Figure plot_timings(const PlotConfig& config);
+bool holds_timings(const std::string& path);
+
+}  // namespace tautline::pipeline::plot

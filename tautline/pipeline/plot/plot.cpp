@@ -1,0 +1,102 @@
+#include "tautline/pipeline/plot/plot.h"
+
+#include <filesystem>
+#include <system_error>
+
+#include "tautline/core/error.h"
+#include "tautline/formats/candidates/candidates.h"
+#include "tautline/formats/curves/curves.h"
+#include "tautline/formats/file_formats.h"
+#include "tautline/formats/input_file.h"
+#include "tautline/formats/photon_hdf5/photon_hdf5.h"
+#include "tautline/formats/picture/picture.h"
+#include "tautline/formats/seeming_kind.h"
+#include "tautline/pipeline/plot/figure_page.h"
+#include "tautline/pipeline/plot/kinds.h"
+#include "tautline/pipeline/progress.h"
+#include "tautline/pipeline/report/html_page.h"
+
+namespace tautline::pipeline {
+
+namespace {
+
+using formats::FileFormat;
+using plot::Figure;
+
+constexpr std::size_t kFirstBytes = 2880;
+
+bool holds_photons([[maybe_unused]] const std::string& path) {
+#ifdef TAUTLINE_HDF5
+  return (path.ends_with(".h5") || path.ends_with(".hdf5")) &&
+         formats::photon_hdf5::holds_photons(path);
+#else
+  return false;
+#endif
+}
+
+bool is_folder(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(path, ignored);
+}
+
+// In the order in which a file is told to be of a kind: what is certain first.
+Figure figure_of(const PlotConfig& config, const PlotRun& run) {
+  const std::string& path = config.input;
+  const bool named_visibilities = path.ends_with(".uvh5") || is_folder(path);
+  if (named_visibilities) return plot::plot_visibilities(config, run);
+  const std::vector<std::byte> head = formats::InputFile(path).head(kFirstBytes);
+  if (head.empty())
+    throw core::Error(core::ErrorKind::format, path, "an empty file", "data to draw");
+  if (plot::holds_timings(path)) return plot::plot_timings(config);
+  if (formats::candidates::recognise(path)) return plot::plot_candidates(config);
+  if (formats::recognise_filterbank(head, path)) return plot::plot_filterbank(config, run);
+  if (formats::curves::recognise(path) && !holds_photons(path)) return plot::plot_curves(config);
+  if (formats::recognise_photons(head, path)) return plot::plot_tags(config, run);
+  if (plot::holds_trials(path)) return plot::plot_trials(config, run);
+  if (config.reader.assumed.rate_hz.numerator == 0) {
+    const FileFormat* const counts = formats::find_format(&FileFormat::counts, head, path);
+    if (counts != nullptr || config.raw.dtype) return plot::plot_counts(config, run);
+  }
+  if (formats::find_format(&FileFormat::visibilities, head, path) != nullptr)
+    return plot::plot_visibilities(config, run);
+  if (formats::find_format(&FileFormat::voltages, head, path) != nullptr)
+    return plot::plot_voltages(config, run);
+  throw formats::other_kind(
+      path,
+      "voltages, filterbanks, series, visibilities, curves, photons, candidates "
+      "or timings",
+      "`inspect` says what files hold");
+}
+
+}  // namespace
+
+void PlotRun::at(double fraction) const {
+  require_running(stop);
+  if (progress) progress(fraction);
+}
+
+void require_figure_name(const std::string& path) {
+  if (path.ends_with(".html") || formats::picture::recognise(path)) return;
+  throw core::Error(core::ErrorKind::config, "output", path,
+                    "a name that ends in .html, .png, .svg or .pdf");
+}
+
+void write_figure(const std::string& path, const Figure& figure, bool overwrite) {
+  require_figure_name(path);
+  if (formats::picture::recognise(path))
+    formats::picture::write(path, figure, overwrite);
+  else
+    report::write_page(path, plot::compose_figure_page(figure), overwrite);
+}
+
+std::string describe_figure(const Figure& figure) {
+  return plot::describe(figure).dump();
+}
+
+Figure plot_file(const PlotConfig& config, const PlotRun& run) {
+  Figure figure = figure_of(config, run);
+  formats::figure::require_something(figure, config.input);
+  return figure;
+}
+
+}  // namespace tautline::pipeline

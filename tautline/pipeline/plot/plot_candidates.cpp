@@ -1,0 +1,61 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tautline/core/error.h"
+#include "tautline/formats/candidates/candidates.h"
+#include "tautline/pipeline/plot/kinds.h"
+#include "tautline/pipeline/plot/texts.h"
+
+namespace tautline::pipeline::plot {
+
+namespace {
+
+namespace figure = formats::figure;
+
+figure::Panel discs(const std::string& title, const std::vector<double>& x,
+                    const std::vector<double>& y, const std::vector<double>& snr,
+                    figure::Axis x_axis, figure::Axis y_axis) {
+  figure::Panel panel{title, std::move(x_axis), std::move(y_axis)};
+  figure::fit_axis(panel.x, x);
+  figure::fit_axis(panel.y, y);
+  panel.lines.push_back({"", figure::Style::points, x, y, {}, snr});
+  return panel;
+}
+
+}  // namespace
+
+Figure plot_candidates(const PlotConfig& config) {
+  const std::vector<core::Candidate> candidates = formats::candidates::read(config.input);
+  if (candidates.empty())
+    throw core::Error(core::ErrorKind::format, config.input, "no candidates", "at least one");
+  std::vector<double> time, dm, snr, width;
+  for (const core::Candidate& one : candidates) {
+    time.push_back(one.time_s);
+    dm.push_back(one.dm);
+    snr.push_back(one.snr);
+    width.push_back(static_cast<double>(one.width_samples));
+  }
+  const auto best = std::max_element(candidates.begin(), candidates.end(),
+                                     [](const auto& a, const auto& b) { return a.snr < b.snr; });
+  Figure made{name_of(config.input)};
+  made.facts = {{"candidates", grouped(candidates.size())},
+                {"best S/N", fmt::format("{:.1f} at {:.6g} s, DM {:.6g} pc cm\u207b\u00b3",
+                                         best->snr, best->time_s, best->dm)}};
+  const auto dm_axis = axis("DM", "pc cm\u207b\u00b3"), snr_axis = axis("S/N", "");
+  made.panels.push_back(discs("Candidates", time, dm, snr, axis("time", "s"), dm_axis));
+  made.panels.back().tall = true;
+  made.panels.push_back(discs("Strength and DM", dm, snr, snr, dm_axis, snr_axis));
+  figure::Axis widths = axis("width", "samples");
+  widths.scale = figure::Scale::logarithmic;
+  made.panels.push_back(discs("Strength and width", width, snr, snr, widths, snr_axis));
+  for (std::size_t k = 1; k < 3; ++k) made.panels[k].wide = false;
+  // DMs and times are never below zero, and neither are their axes.
+  for (figure::Panel& panel : made.panels)
+    for (figure::Axis* const one : {&panel.x, &panel.y})
+      if (one->label != "width" && one->low < 0) one->low = -0.01 * one->high;
+  made.notes.push_back("Discs grow, and go from dark to light, with S/N.");
+  return made;
+}
+
+}  // namespace tautline::pipeline::plot

@@ -1,0 +1,133 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tautline/core/curve_label.h"
+#include "tautline/core/error.h"
+#include "tautline/formats/curves/curves.h"
+#include "tautline/pipeline/plot/kinds.h"
+#include "tautline/pipeline/plot/texts.h"
+
+namespace tautline::pipeline::plot {
+
+namespace {
+
+namespace figure = formats::figure;
+
+constexpr std::size_t kMostCurves = 8, kMostTrace = 1000;
+
+std::string name_of_curve(const core::CorrelationCurve& curve, std::size_t index) {
+  const std::string label = core::label_of(curve);
+  return label.empty() ? fmt::format("curve {}", index) : label;
+}
+
+figure::Line curve_line(const core::CorrelationCurve& curve, const std::string& name) {
+  figure::Line line;
+  line.name = name;
+  line.style = curve.standard_error.empty() ? figure::Style::line : figure::Style::points;
+  for (std::size_t k = 0; k < curve.lag_s.size(); ++k) {
+    if (!(curve.lag_s[k] > 0)) continue;
+    line.x.push_back(curve.lag_s[k]);
+    line.y.push_back(curve.g[k]);
+    if (!curve.standard_error.empty()) line.error.push_back(curve.standard_error[k]);
+  }
+  return line;
+}
+
+figure::Line trace_line(const core::RateTrace& trace, const std::string& name) {
+  figure::Line line;
+  line.name = name;
+  const std::size_t per =
+      std::max<std::size_t>(1, (trace.time_s.size() + kMostTrace - 1) / kMostTrace);
+  for (std::size_t k = 0; k < trace.time_s.size(); k += per) {
+    const std::size_t end = std::min(k + per, trace.time_s.size());
+    double time = 0, rate = 0;
+    for (std::size_t i = k; i < end; ++i) {
+      time += trace.time_s[i];
+      rate += trace.rate_khz[i];
+    }
+    line.x.push_back(time / static_cast<double>(end - k));
+    line.y.push_back(rate / static_cast<double>(end - k));
+  }
+  return line;
+}
+
+// Without the shortest lags where these stand far above all others: shot noise and afterpulses would push the rest to the
+// axis.
+std::vector<double> without_shot_noise(const std::vector<figure::Line>& lines) {
+  constexpr std::size_t kShortest = 3, kEnough = 20;
+  std::vector<double> values, shortest;
+  for (const figure::Line& line : lines) {
+    const auto cut = static_cast<std::ptrdiff_t>(line.y.size() > kEnough ? kShortest : 0);
+    shortest.insert(shortest.end(), line.y.begin(), line.y.begin() + cut);
+    values.insert(values.end(), line.y.begin() + cut, line.y.end());
+  }
+  figure::Axis rest;
+  figure::fit_axis(rest, values);
+  const double reach = 0.5 * (rest.high - rest.low);
+  for (const double value : shortest)
+    if (value > rest.low - reach && value < rest.high + reach) values.push_back(value);
+  return values;
+}
+
+figure::Panel rates(const std::vector<core::CorrelationCurve>& curves) {
+  figure::Panel panel{"Count rate", axis("time", "s"), axis("count rate", "kHz")};
+  std::vector<double> x, y;
+  std::vector<std::string> seen;
+  const auto add = [&](const core::CurveSignal& signal, const std::string& name) {
+    if (signal.trace.time_s.empty() || panel.lines.size() >= kMostCurves) return;
+    if (std::find(seen.begin(), seen.end(), name) != seen.end()) return;
+    seen.push_back(name);
+    panel.lines.push_back(trace_line(signal.trace, name));
+    x.insert(x.end(), panel.lines.back().x.begin(), panel.lines.back().x.end());
+    y.insert(y.end(), panel.lines.back().y.begin(), panel.lines.back().y.end());
+  };
+  for (std::size_t k = 0; k < curves.size(); ++k) {
+    const auto& one = curves[k];
+    add(one.first, one.first.label.empty() ? fmt::format("curve {}", k) : one.first.label);
+    if (one.cross)
+      add(one.second,
+          one.second.label.empty() ? fmt::format("curve {}, second", k) : one.second.label);
+  }
+  figure::fit_axis(panel.x, x);
+  figure::fit_axis(panel.y, y);
+  panel.y.low = std::min(0.0, panel.y.low);
+  return panel;
+}
+
+}  // namespace
+
+Figure plot_curves(const PlotConfig& config) {
+  const formats::curves::CurveFile file = formats::curves::read(config.input);
+  if (file.curves.empty())
+    throw core::Error(core::ErrorKind::format, config.input, "no curves", "at least one");
+  const std::size_t shown = std::min(kMostCurves, file.curves.size());
+  Figure made{name_of(config.input)};
+  made.facts = {{"format", file.format}, {"curves", grouped(file.curves.size())}};
+  const core::CorrelationCurve& first = file.curves.front();
+  if (first.duration_s > 0) made.facts.push_back({"length", in_seconds(first.duration_s)});
+  if (std::isfinite(first.first.mean_rate_hz) && first.first.mean_rate_hz > 0)
+    made.facts.push_back({"count rate", in_hertz(first.first.mean_rate_hz)});
+  figure::Panel panel{"Correlation", axis("lag", "s"), axis("G", "")};
+  panel.x.scale = figure::Scale::logarithmic;
+  panel.tall = true;
+  std::vector<double> lags;
+  for (std::size_t k = 0; k < shown; ++k) {
+    const std::string name = shown > 1 ? name_of_curve(file.curves[k], k) : "";
+    panel.lines.push_back(curve_line(file.curves[k], name));
+    lags.insert(lags.end(), panel.lines.back().x.begin(), panel.lines.back().x.end());
+  }
+  figure::fit_axis(panel.x, lags);
+  figure::fit_axis(panel.y, without_shot_noise(panel.lines));
+  made.panels.push_back(std::move(panel));
+  figure::Panel trace = rates(file.curves);
+  if (!trace.lines.empty()) made.panels.push_back(std::move(trace));
+  if (!first.standard_error.empty()) made.notes.push_back("Bars are standard errors.");
+  if (shown < file.curves.size())
+    made.notes.push_back(
+        fmt::format("The first {} of {} curves.", shown, grouped(file.curves.size())));
+  return made;
+}
+
+}  // namespace tautline::pipeline::plot

@@ -1,0 +1,257 @@
+// Filterbanks and dedispersed series.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "tautline/core/time.h"
+#include "tautline/formats/filterbank_reader.h"
+#include "tautline/pipeline/plot/kinds.h"
+#include "tautline/pipeline/plot/mean_grid.h"
+#include "tautline/pipeline/plot/texts.h"
+#include "tautline/pipeline/search/sample_range.h"
+
+namespace tautline::pipeline::plot {
+
+namespace {
+
+namespace figure = formats::figure;
+
+constexpr std::size_t kReadBytes = std::size_t{4} << 20;
+
+// Sums over samples that share a column, of every channel.
+class ColumnSums {
+ public:
+  explicit ColumnSums(std::size_t channels) : sums_(channels), counts_(channels) {}
+
+  template <class Sample>
+  void add(const Sample* spectra, std::size_t samples, double zero_level) {
+    const std::size_t channels = sums_.size();
+    for (std::size_t t = 0; t < samples; ++t)
+      for (std::size_t c = 0; c < channels; ++c) {
+        const double value = static_cast<double>(spectra[t * channels + c]) - zero_level;
+        if (!std::isfinite(value)) continue;
+        sums_[c] += value;
+        counts_[c] += 1;
+        low_ = std::min(low_, value);
+        high_ = std::max(high_, value);
+      }
+  }
+  void add(const formats::FilterbankDescription& d, const std::byte* bytes, std::size_t samples) {
+    const double zero = d.zero_level;
+    switch (d.delivered) {
+      case formats::Delivered::u8:
+        return add(reinterpret_cast<const std::uint8_t*>(bytes), samples, zero);
+      case formats::Delivered::u16:
+        return add(reinterpret_cast<const std::uint16_t*>(bytes), samples, zero);
+      case formats::Delivered::f32:
+        return add(reinterpret_cast<const float*>(bytes), samples, zero);
+    }
+  }
+  double sum(std::size_t channel) const { return sums_[channel]; }
+  double count(std::size_t channel) const { return counts_[channel]; }
+  double low() const { return low_; }
+  double high() const { return high_; }
+  void clear() {
+    std::fill(sums_.begin(), sums_.end(), 0);
+    std::fill(counts_.begin(), counts_.end(), 0);
+    low_ = std::numeric_limits<double>::infinity();
+    high_ = -low_;
+  }
+
+ private:
+  std::vector<double> sums_, counts_;
+  double low_ = std::numeric_limits<double>::infinity(), high_ = -low_;
+};
+
+struct Spectrogram {
+  Binning time, frequency;
+  std::vector<std::size_t> row_of;  // of each channel; row 0: the lowest frequencies
+  MeanGrid grid;
+  std::vector<double> channel_sum, channel_count;  // of the whole range
+  std::vector<double> low, high;                   // of each column
+  std::uint64_t grid_first = 0;
+};
+
+std::vector<std::size_t> rows_by_frequency(const std::vector<double>& channel_mhz,
+                                           const Binning& frequency) {
+  std::vector<std::size_t> order(channel_mhz.size()), row_of(channel_mhz.size());
+  for (std::size_t c = 0; c < order.size(); ++c) order[c] = c;
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return channel_mhz[a] < channel_mhz[b]; });
+  for (std::size_t k = 0; k < order.size(); ++k) row_of[order[k]] = frequency.cell(k);
+  return row_of;
+}
+
+Spectrogram read_spectrogram(formats::FilterbankReader& reader, const PlotConfig& config,
+                             const PlotRun& run) {
+  const formats::FilterbankDescription& d = reader.description();
+  const SampleRange range = choose_range(reader, config.start_s, config.duration_s);
+  const std::vector<PlacedRange> parts = split_at_gaps(reader, range);
+  const std::uint64_t first = parts.front().grid_first;
+  const std::uint64_t span = parts.back().grid_first + parts.back().range.count - first;
+  const Binning time = Binning::of(span, config.columns);
+  const Binning frequency = Binning::of(d.channels, config.rows);
+  Spectrogram s{time,
+                frequency,
+                rows_by_frequency(d.channel_mhz, frequency),
+                MeanGrid(frequency.cells, time.cells),
+                std::vector<double>(d.channels),
+                std::vector<double>(d.channels),
+                std::vector<double>(time.cells, std::numeric_limits<double>::quiet_NaN()),
+                std::vector<double>(time.cells, std::numeric_limits<double>::quiet_NaN()),
+                first};
+  ColumnSums sums(d.channels);
+  const std::size_t block = std::max<std::size_t>(1, kReadBytes / d.sample_bytes());
+  std::vector<std::byte> bytes(block * d.sample_bytes());
+  for (const PlacedRange& part : parts) {
+    std::uint64_t done = 0;
+    while (done < part.range.count) {
+      const std::uint64_t place = part.grid_first + done - first;
+      const std::uint64_t left_in_cell = time.per_cell - place % time.per_cell;
+      const auto wanted = static_cast<std::size_t>(
+          std::min({part.range.count - done, left_in_cell, static_cast<std::uint64_t>(block)}));
+      const std::size_t got = reader.read(part.range.first + done, wanted, bytes);
+      if (got == 0) break;
+      sums.clear();
+      sums.add(d, bytes.data(), got);
+      const std::size_t column = time.cell(place);
+      for (std::size_t c = 0; c < d.channels; ++c) {
+        s.grid.add(s.row_of[c], column, sums.sum(c), sums.count(c));
+        s.channel_sum[c] += sums.sum(c);
+        s.channel_count[c] += sums.count(c);
+      }
+      if (sums.low() <= sums.high()) {
+        s.low[column] =
+            std::isnan(s.low[column]) ? sums.low() : std::min(s.low[column], sums.low());
+        s.high[column] =
+            std::isnan(s.high[column]) ? sums.high() : std::max(s.high[column], sums.high());
+      }
+      done += got;
+      run.at(static_cast<double>(place + got) / static_cast<double>(span));
+    }
+  }
+  return s;
+}
+
+std::string level_unit(const formats::FilterbankDescription& d) {
+  return d.delivered == formats::Delivered::f32 ? "units of the file" : "counts";
+}
+
+// Cells over their row's mean, so that the bandpass does not hide what changes.
+figure::Panel waterfall(const Spectrogram& s, const formats::FilterbankDescription& d,
+                        const figure::Axis& time) {
+  figure::Panel panel{"Dynamic spectrum", time, axis("frequency", "MHz")};
+  const double half = d.channels > 1 ? std::fabs(d.highest_mhz() - d.lowest_mhz()) /
+                                           static_cast<double>(d.channels - 1) / 2
+                                     : 0.5;
+  panel.y.low = d.lowest_mhz() - half;
+  // The last row may have fewer channels than the others: its cells are drawn as large.
+  panel.y.high =
+      panel.y.low + 2 * half * static_cast<double>(s.frequency.cells * s.frequency.per_cell);
+  panel.image.rows = s.grid.rows();
+  panel.image.columns = s.grid.columns();
+  panel.image.colour = axis("power over the channel's mean", "");
+  for (std::size_t row = 0; row < s.grid.rows(); ++row) {
+    const double mean = s.grid.row_mean(row);
+    for (std::size_t column = 0; column < s.grid.columns(); ++column)
+      panel.image.values.push_back(static_cast<float>(
+          mean != 0 ? s.grid.mean(row, column) / mean : std::numeric_limits<double>::quiet_NaN()));
+  }
+  figure::fit_colours(panel.image, 0.01, 0.995);
+  return panel;
+}
+
+figure::Panel bandpass(const Spectrogram& s, const formats::FilterbankDescription& d) {
+  figure::Panel panel{"Bandpass, mean over time", axis("frequency", "MHz"),
+                      axis("power", level_unit(d))};
+  std::vector<std::size_t> order(d.channels);
+  for (std::size_t c = 0; c < order.size(); ++c) order[c] = c;
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return d.channel_mhz[a] < d.channel_mhz[b]; });
+  figure::Line line;
+  for (const std::size_t c : order) {
+    line.x.push_back(d.channel_mhz[c]);
+    line.y.push_back(s.channel_sum[c] / s.channel_count[c]);
+  }
+  figure::fit_axis(panel.y, line.y);
+  figure::fit_axis(panel.x, line.x);
+  panel.lines.push_back(std::move(line));
+  return panel;
+}
+
+std::vector<double> column_means(const Spectrogram& s) {
+  std::vector<double> means;
+  for (std::size_t column = 0; column < s.grid.columns(); ++column) {
+    double sum = 0, rows = 0;
+    for (std::size_t row = 0; row < s.grid.rows(); ++row) {
+      const double mean = s.grid.mean(row, column);
+      if (!std::isfinite(mean)) continue;
+      sum += mean;
+      rows += 1;
+    }
+    means.push_back(rows > 0 ? sum / rows : std::numeric_limits<double>::quiet_NaN());
+  }
+  return means;
+}
+
+figure::Panel level_against_time(const Spectrogram& s, const formats::FilterbankDescription& d,
+                                 const figure::Axis& time) {
+  figure::Panel panel{d.channels > 1 ? "Mean over channels" : "Series", time,
+                      axis(d.channels > 1 ? "power" : "level", level_unit(d))};
+  const auto centres = [&] {
+    std::vector<double> x;
+    const double step = (time.high - time.low) / static_cast<double>(s.grid.columns());
+    for (std::size_t k = 0; k < s.grid.columns(); ++k)
+      x.push_back(time.low + (static_cast<double>(k) + 0.5) * step);
+    return x;
+  }();
+  const bool averaged = d.channels == 1 && s.time.per_cell > 1;
+  std::vector<double> all;
+  const auto add = [&](const std::string& name, const std::vector<double>& y) {
+    panel.lines.push_back({name, figure::Style::line, centres, y});
+    all.insert(all.end(), y.begin(), y.end());
+  };
+  // A mean would hide pulses that are shorter than a cell.
+  add(averaged ? "mean" : "", column_means(s));
+  if (averaged) add("largest", s.high);
+  if (averaged) add("smallest", s.low);
+  figure::fit_axis(panel.y, all);
+  return panel;
+}
+
+}  // namespace
+
+Figure plot_filterbank(const PlotConfig& config, const PlotRun& run) {
+  const auto reader = formats::open_filterbank({config.input});
+  const formats::FilterbankDescription& d = reader->description();
+  if (d.samples == 0)
+    throw core::Error(core::ErrorKind::format, config.input, "no samples", "at least one");
+  const Spectrogram s = read_spectrogram(*reader, config, run);
+  const double tsamp = 1 / d.rate_hz.value();
+  double scale = 1;
+  const figure::Axis time =
+      time_axis(static_cast<double>(s.grid_first) * tsamp,
+                static_cast<double>(s.time.cells * s.time.per_cell) * tsamp, scale);
+  Figure made{name_of(config.input)};
+  made.facts = {{"format", d.format},
+                {"samples", grouped(d.samples) + " of " + in_seconds(tsamp)},
+                {"start", core::to_iso(d.start) + " UTC"}};
+  if (d.channels > 1)
+    made.facts.push_back(
+        {"channels", fmt::format("{} from {:.6g} to {:.6g} MHz", grouped(d.channels),
+                                 d.lowest_mhz(), d.highest_mhz())});
+  if (d.refdm) made.facts.push_back({"DM", fmt::format("{:.6g} pc cm\u207b\u00b3", *d.refdm)});
+  if (!d.source.empty()) made.facts.push_back({"source", d.source});
+  if (d.channels > 1) made.panels.push_back(waterfall(s, d, time));
+  made.panels.push_back(level_against_time(s, d, time));
+  if (d.channels > 1) made.panels.push_back(bandpass(s, d));
+  const std::string note = averaged_note(s.time.per_cell, s.frequency.per_cell);
+  if (!note.empty()) made.notes.push_back(note);
+  for (const std::string& damage : reader->damage().messages)
+    made.notes.push_back("Damaged: " + damage);
+  return made;
+}
+
+}  // namespace tautline::pipeline::plot

@@ -1,0 +1,259 @@
+// Dedispersed series as `dedisperse` writes them: an array [dm][time], and a .json beside it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "tautline/core/error.h"
+#include "tautline/formats/input_file.h"
+#include "tautline/formats/npy/header.h"
+#include "tautline/formats/npy/npy.h"
+#include "tautline/pipeline/plot/kinds.h"
+#include "tautline/pipeline/plot/mean_grid.h"
+#include "tautline/pipeline/plot/texts.h"
+
+namespace tautline::pipeline::plot {
+
+namespace {
+
+namespace figure = formats::figure;
+
+constexpr std::size_t kReadSamples = std::size_t{1} << 18, kMostSidecar = std::size_t{256} << 20;
+
+nlohmann::json read_sidecar(const std::string& path) {
+  const std::string beside = path + ".json";
+  const std::vector<std::byte> bytes = formats::InputFile(beside).head(kMostSidecar);
+  return nlohmann::json::parse(reinterpret_cast<const char*>(bytes.data()),
+                               reinterpret_cast<const char*>(bytes.data()) + bytes.size(), nullptr,
+                               false);
+}
+
+class Trials {
+ public:
+  explicit Trials(const std::string& path) : file_(path) {
+    const formats::npy::Header header =
+        formats::npy::parse_header(file_.head(formats::npy::kMaxHeaderBytes), path);
+    const nlohmann::json beside = read_sidecar(path);
+    if (!beside.is_object() || !beside.contains("dms") || !beside["dms"].is_array() ||
+        !beside.contains("tsamp_s") || !beside["tsamp_s"].is_number())
+      refuse(path + ".json", "no list of DMs and no sample time");
+    for (const nlohmann::json& dm : beside["dms"]) {
+      if (!dm.is_number()) refuse(path + ".json", "a DM that is no number");
+      dms_.push_back(dm.get<double>());
+    }
+    tsamp_s_ = beside["tsamp_s"].get<double>();
+    if (header.shape.size() != 2 || header.fortran_order || header.shape[0] != dms_.size() ||
+        (header.type != "<f4" && header.type != "<i4"))
+      refuse(path, "an array of " + header.type + " " + formats::npy::shape_text(header.shape));
+    floats_ = header.type == "<f4";
+    samples_ = header.shape[1];
+    offset_ = header.data_offset_bytes;
+    if (samples_ == 0 || dms_.empty()) refuse(path, "no samples");
+    if (!(tsamp_s_ > 0)) refuse(path + ".json", "no sample time above zero");
+  }
+
+  const std::vector<double>& dms() const { return dms_; }
+  std::uint64_t samples() const { return samples_; }
+  double tsamp_s() const { return tsamp_s_; }
+
+  /// Hands over [first, first + count) of a trial in pieces: use(first of the piece, values).
+  template <class Use>
+  void read(std::size_t trial, std::uint64_t first, std::uint64_t count, Use&& use) {
+    std::vector<std::byte> bytes;
+    std::vector<float> values;
+    for (std::uint64_t done = 0; done < count;) {
+      const auto piece =
+          static_cast<std::size_t>(std::min<std::uint64_t>(kReadSamples, count - done));
+      bytes.resize(4 * piece);
+      if (file_.read(offset_ + 4 * (trial * samples_ + first + done), bytes) != bytes.size())
+        refuse(file_.path(), "an array that is cut short");
+      values.resize(piece);
+      for (std::size_t k = 0; k < piece; ++k)
+        values[k] =
+            floats_ ? reinterpret_cast<const float*>(bytes.data())[k]
+                    : static_cast<float>(reinterpret_cast<const std::int32_t*>(bytes.data())[k]);
+      use(done, values);
+      done += piece;
+    }
+  }
+
+ private:
+  [[noreturn]] static void refuse(const std::string& path, const std::string& found) {
+    throw core::Error(
+        core::ErrorKind::format, path, found,
+        "dedispersed series [dm][time] with `dms` and `tsamp_s` in the .json beside them",
+        "make both again with `dedisperse`");
+  }
+
+  formats::InputFile file_;
+  std::vector<double> dms_;
+  double tsamp_s_ = 0;
+  bool floats_ = false;
+  std::uint64_t samples_ = 0, offset_ = 0;
+};
+
+struct Range {
+  std::uint64_t first = 0, count = 0;
+};
+
+Range range_of(const Trials& trials, const PlotConfig& config) {
+  const auto first = static_cast<std::uint64_t>(config.start_s / trials.tsamp_s());
+  if (first >= trials.samples())
+    throw core::Error(core::ErrorKind::config, "start_s", fmt::format("{} s", config.start_s),
+                      fmt::format("less than {:.6g} s",
+                                  static_cast<double>(trials.samples()) * trials.tsamp_s()));
+  std::uint64_t count = trials.samples() - first;
+  if (config.duration_s >= 0)
+    count = std::clamp<std::uint64_t>(
+        static_cast<std::uint64_t>(std::llround(config.duration_s / trials.tsamp_s())), 1, count);
+  return {first, count};
+}
+
+// Largest sample of a trial over its own mean, in its standard deviations.
+struct TrialPeaks {
+  MeanGrid grid;
+  std::vector<double> peak, deviation;
+};
+
+TrialPeaks read_trials(Trials& trials, const Range& range, const Binning& rows,
+                       const Binning& columns, const PlotRun& run) {
+  TrialPeaks found{MeanGrid(rows.cells, columns.cells), {}, {}};
+  for (std::size_t t = 0; t < trials.dms().size(); ++t) {
+    double sum = 0, squares = 0, largest = -INFINITY, count = 0, origin = NAN;
+    trials.read(t, range.first, range.count,
+                [&](std::uint64_t at, const std::vector<float>& values) {
+                  for (std::size_t k = 0; k < values.size(); ++k) {
+                    const auto value = static_cast<double>(values[k]);
+                    if (!std::isfinite(value)) continue;
+                    if (std::isnan(origin)) origin = value;
+                    sum += value - origin;
+                    squares += (value - origin) * (value - origin);
+                    count += 1;
+                    largest = std::max(largest, value - origin);
+                    found.grid.add(rows.cell(t), columns.cell(at + k), value, 1);
+                  }
+                });
+    const double mean = sum / count;
+    const double deviation = std::sqrt(std::max(0.0, squares / count - mean * mean));
+    found.deviation.push_back(deviation);
+    found.peak.push_back(deviation > 0 ? (largest - mean) / deviation : NAN);
+    run.at(static_cast<double>(t + 1) / static_cast<double>(trials.dms().size() + 1));
+  }
+  return found;
+}
+
+figure::Panel trial_picture(const TrialPeaks& found, const Trials& trials, const Binning& rows,
+                            const figure::Axis& time) {
+  figure::Panel panel{"DM against time", time, axis("DM", "pc cm\u207b\u00b3")};
+  const auto& dms = trials.dms();
+  // Trials may stand unevenly: then rows are numbered, and named by their DMs.
+  const double step =
+      dms.size() > 1 ? (dms.back() - dms.front()) / static_cast<double>(dms.size() - 1) : 1;
+  bool even = step > 0;
+  for (std::size_t t = 0; t < dms.size(); ++t)
+    even = even && std::fabs(dms[t] - dms.front() - step * static_cast<double>(t)) < 0.05 * step;
+  if (even) {
+    panel.y.low = dms.front() - step / 2;
+    panel.y.high = panel.y.low + step * static_cast<double>(rows.cells * rows.per_cell);
+  } else {
+    panel.y.high = static_cast<double>(rows.cells);
+    for (std::size_t r = 0; r < rows.cells; ++r)
+      panel.y.names.push_back(fmt::format("{:.4g}", dms[r * rows.per_cell]));
+  }
+  panel.image.rows = found.grid.rows();
+  panel.image.columns = found.grid.columns();
+  panel.image.colour = axis("deviation from the trial's mean", "sigma");
+  for (std::size_t r = 0; r < found.grid.rows(); ++r) {
+    const double mean = found.grid.row_mean(r);
+    const double sigma = found.deviation[r * rows.per_cell];
+    for (std::size_t c = 0; c < found.grid.columns(); ++c)
+      panel.image.values.push_back(
+          sigma > 0 ? static_cast<float>((found.grid.mean(r, c) - mean) / sigma) : NAN);
+  }
+  figure::fit_colours(panel.image, 0.01, 0.9999);
+  return panel;
+}
+
+figure::Panel best_series(Trials& trials, std::size_t best, const Range& range,
+                          const Binning& columns, const figure::Axis& time) {
+  std::vector<double> high(columns.cells, NAN), x;
+  MeanGrid means(1, columns.cells);
+  trials.read(best, range.first, range.count,
+              [&](std::uint64_t at, const std::vector<float>& values) {
+                for (std::size_t k = 0; k < values.size(); ++k) {
+                  const auto value = static_cast<double>(values[k]);
+                  if (!std::isfinite(value)) continue;
+                  const std::size_t cell = columns.cell(at + k);
+                  means.add(0, cell, value, 1);
+                  high[cell] = std::isnan(high[cell]) ? value : std::max(high[cell], value);
+                }
+              });
+  const double step = (time.high - time.low) / static_cast<double>(columns.cells);
+  std::vector<double> mean;
+  for (std::size_t c = 0; c < columns.cells; ++c) {
+    x.push_back(time.low + (static_cast<double>(c) + 0.5) * step);
+    mean.push_back(means.mean(0, c));
+  }
+  figure::Panel panel{
+      fmt::format("Series of DM {:.6g} pc cm\u207b\u00b3, which has the largest deviation",
+                  trials.dms()[best]),
+      time, axis("level", "units of the file")};
+  const bool averaged = columns.per_cell > 1;
+  std::vector<double> all = mean;
+  panel.lines.push_back({averaged ? "mean" : "", figure::Style::line, x, mean});
+  if (averaged) {
+    panel.lines.push_back({"largest", figure::Style::line, x, high});
+    all.insert(all.end(), high.begin(), high.end());
+  }
+  figure::fit_axis(panel.y, all);
+  return panel;
+}
+
+}  // namespace
+
+bool holds_trials(const std::string& path) {
+  if (!path.ends_with(".npy")) return false;
+  try {
+    const nlohmann::json beside = read_sidecar(path);
+    return beside.is_object() && beside.contains("dms");
+  } catch (const core::Error&) {
+    return false;  // nothing beside it
+  }
+}
+
+Figure plot_trials(const PlotConfig& config, const PlotRun& run) {
+  Trials trials(config.input);
+  const Range range = range_of(trials, config);
+  const Binning rows = Binning::of(trials.dms().size(), config.rows);
+  const Binning columns = Binning::of(range.count, config.columns);
+  const TrialPeaks found = read_trials(trials, range, rows, columns, run);
+  std::size_t best = 0;
+  for (std::size_t t = 1; t < found.peak.size(); ++t)
+    if (found.peak[t] > found.peak[best] || std::isnan(found.peak[best])) best = t;
+  double scale = 1;
+  const figure::Axis time =
+      time_axis(static_cast<double>(range.first) * trials.tsamp_s(),
+                static_cast<double>(columns.cells * columns.per_cell) * trials.tsamp_s(), scale);
+  Figure made{name_of(config.input)};
+  made.facts = {{"trials", fmt::format("{} from DM {:.6g} to {:.6g} pc cm\u207b\u00b3",
+                                       grouped(trials.dms().size()), trials.dms().front(),
+                                       trials.dms().back())},
+                {"samples", grouped(trials.samples()) + " of " + in_seconds(trials.tsamp_s())}};
+  if (trials.dms().size() > 1) made.panels.push_back(trial_picture(found, trials, rows, time));
+  made.panels.push_back(best_series(trials, best, range, columns, time));
+  if (trials.dms().size() > 1) {
+    figure::Panel peaks{"Largest sample of each trial", axis("DM", "pc cm\u207b\u00b3"),
+                        axis("deviation from the mean", "sigma")};
+    figure::fit_axis(peaks.x, trials.dms());
+    figure::fit_axis(peaks.y, found.peak);
+    peaks.lines.push_back({"", figure::Style::line, trials.dms(), found.peak});
+    made.panels.push_back(std::move(peaks));
+  }
+  const std::string note = averaged_note(columns.per_cell, 1);
+  if (!note.empty()) made.notes.push_back(note);
+  return made;
+}
+
+}  // namespace tautline::pipeline::plot

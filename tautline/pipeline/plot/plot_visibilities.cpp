@@ -1,0 +1,394 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <complex>
+#include <limits>
+#include <numbers>
+#include <optional>
+
+#include "tautline/core/baseline.h"
+#include "tautline/core/error.h"
+#include "tautline/core/time.h"
+#include "tautline/formats/visibility_reader.h"
+#include "tautline/pipeline/plot/kinds.h"
+#include "tautline/pipeline/plot/mean_grid.h"
+#include "tautline/pipeline/plot/texts.h"
+
+namespace tautline::pipeline::plot {
+
+namespace {
+
+namespace figure = formats::figure;
+
+constexpr double kDegrees = 180 / std::numbers::pi;
+constexpr std::size_t kMatrixIntegrations = 64, kMatrixChannels = 16, kMostMatrix = 600;
+constexpr double kMostlyGaps =
+    0.25;  // recorded part of the span below which times stand side by side
+
+std::string label_of_input(const formats::ArrayLayout& array, std::size_t input) {
+  const formats::InputLabel& label = array.inputs[input];
+  const bool two_feeds = std::any_of(array.inputs.begin(), array.inputs.end(),
+                                     [&](const auto& one) { return one.feed != label.feed; });
+  return std::to_string(array.antennas[label.antenna].number) +
+         (two_feeds ? std::string(1, label.feed) : "");
+}
+
+// Mean over times and channels of the amplitude of every baseline, and of the same over the geometric mean of both
+// autocorrelations where there are any.
+class Matrix {
+ public:
+  explicit Matrix(std::size_t inputs)
+      : inputs_(inputs), sums_(core::baseline_count(inputs)), counts_(sums_.size()) {}
+
+  void add(const formats::Integration& one) {
+    const std::size_t channels = one.visibilities.extent(0);
+    const std::size_t step = std::max<std::size_t>(1, channels / kMatrixChannels);
+    for (std::size_t c = step / 2; c < channels; c += step)
+      for (std::size_t i = 0; i < inputs_; ++i)
+        for (std::size_t j = 0; j <= i; ++j) add(one, c, i, j);
+  }
+  /// NaN where nothing valid was found.
+  double at(std::size_t i, std::size_t j) const {
+    const std::size_t b = core::baseline_index(std::max(i, j), std::min(i, j));
+    return counts_[b] > 0 ? sums_[b] / counts_[b] : std::numeric_limits<double>::quiet_NaN();
+  }
+  bool normalised() const { return normalised_; }
+
+ private:
+  void add(const formats::Integration& one, std::size_t channel, std::size_t i, std::size_t j) {
+    const std::size_t b = core::baseline_index(i, j);
+    const double amplitude = std::abs(std::complex<double>(one.visibilities(channel, b)));
+    if (one.counts(channel, b) == 0 || !std::isfinite(amplitude)) return;
+    const auto power = [&](std::size_t input) {
+      return static_cast<double>(
+          one.visibilities(channel, core::baseline_index(input, input)).real());
+    };
+    const double level = std::sqrt(power(i) * power(j));
+    // What the first value is decides for all of them.
+    if (b == 0 || first_) normalised_ = level > 0;
+    first_ = false;
+    if (normalised_ && !(level > 0)) return;
+    sums_[b] += normalised_ ? amplitude / level : amplitude;
+    counts_[b] += 1;
+  }
+
+  std::size_t inputs_;
+  bool normalised_ = false, first_ = true;
+  std::vector<double> sums_, counts_;
+};
+
+struct Baseline {
+  std::size_t first = 0, second = 0;  // inputs, first < second; equal: an autocorrelation
+};
+
+// "3x" among the inputs; without a feed the first input of the antenna.
+std::size_t input_named(const formats::ArrayLayout& array, const std::string& text,
+                        const std::string& whole) {
+  int number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, failed] = std::from_chars(text.data(), end, number);
+  const std::string feed(stop, end);
+  if (failed == std::errc{})
+    for (std::size_t k = 0; k < array.inputs.size(); ++k)
+      if (array.antennas[array.inputs[k].antenna].number == number &&
+          (feed.empty() || feed == std::string(1, array.inputs[k].feed)))
+        return k;
+  throw core::Error(core::ErrorKind::config, "baseline", whole,
+                    "two of the file's antennas, as 3-7 or 3x-7y", "`inspect` lists its antennas");
+}
+
+Baseline baseline_named(const formats::ArrayLayout& array, const std::string& text) {
+  const std::size_t dash = text.find('-');
+  if (dash == std::string::npos)
+    throw core::Error(core::ErrorKind::config, "baseline", text, "two antennas, as 3-7 or 3x-7y");
+  const std::size_t a = input_named(array, text.substr(0, dash), text);
+  const std::size_t b = input_named(array, text.substr(dash + 1), text);
+  return {std::min(a, b), std::max(a, b)};
+}
+
+// Between different antennas and like feeds; where there is no such baseline, any.
+Baseline strongest(const formats::ArrayLayout& array, const Matrix& matrix) {
+  std::optional<Baseline> best;
+  double most = -1;
+  for (const bool strict : {true, false}) {
+    for (std::size_t i = 0; i < array.inputs.size(); ++i)
+      for (std::size_t j = 0; j < i; ++j) {
+        if (strict && (array.inputs[i].antenna == array.inputs[j].antenna ||
+                       array.inputs[i].feed != array.inputs[j].feed))
+          continue;
+        if (!(matrix.at(i, j) > most)) continue;
+        most = matrix.at(i, j);
+        best = Baseline{j, i};
+      }
+    if (best) return *best;
+  }
+  return {0, 0};
+}
+
+Matrix read_matrix(formats::VisibilityReader& reader, const PlotRun& run) {
+  Matrix matrix(reader.description().array.inputs.size());
+  const std::size_t count = reader.integrations();
+  const std::size_t step = std::max<std::size_t>(1, count / kMatrixIntegrations);
+  for (std::size_t k = 0; k < count; k += step) {
+    matrix.add(reader.read(k));
+    run.at(0.5 * static_cast<double>(k) / static_cast<double>(count));
+  }
+  return matrix;
+}
+
+// Integrations in the columns of a picture.
+struct Columns {
+  std::vector<std::size_t> of;  // column of each integration; the count of columns: left out
+  std::size_t count = 0;
+  figure::Axis axis;
+  std::vector<double> centre;  // of each column
+};
+
+Columns place_in_time(const formats::VisibilityReader& reader, const PlotConfig& config) {
+  const auto& middles = reader.middles();
+  const auto& lengths = reader.integration_lengths_s();
+  const auto start_s = [&](std::size_t k) {
+    return core::seconds_between(middles[0], middles[k]) + (lengths[0] - lengths[k]) / 2;
+  };
+  std::vector<std::size_t> taken;
+  double end = -INFINITY, first = INFINITY, recorded = 0, shortest = INFINITY;
+  for (std::size_t k = 0; k < middles.size(); ++k) {
+    const double middle = start_s(k) + lengths[k] / 2;
+    if (middle < config.start_s) continue;
+    if (config.duration_s >= 0 && middle >= config.start_s + config.duration_s) continue;
+    taken.push_back(k);
+    first = std::min(first, start_s(k));
+    end = std::max(end, start_s(k) + lengths[k]);
+    recorded += lengths[k];
+    shortest = std::min(shortest, lengths[k]);
+  }
+  if (taken.empty())
+    throw core::Error(core::ErrorKind::config, "start_s", fmt::format("{} s", config.start_s),
+                      "a time that the file has integrations of");
+  Columns columns;
+  columns.of.assign(middles.size(), static_cast<std::size_t>(-1));
+  if (recorded < kMostlyGaps * (end - first)) {
+    const Binning binning = Binning::of(taken.size(), config.columns);
+    columns.count = binning.cells;
+    columns.axis = axis("UTC of the integration", "", 0, static_cast<double>(binning.cells));
+    for (std::size_t t = 0; t < taken.size(); ++t) {
+      columns.of[taken[t]] = binning.cell(t);
+      if (t % binning.per_cell == 0)
+        columns.axis.names.push_back(core::to_iso(middles[taken[t]]).substr(11, 8));
+    }
+  } else {
+    const auto steps =
+        static_cast<std::uint64_t>(std::max(1.0, std::round((end - first) / shortest)));
+    const Binning binning = Binning::of(steps, config.columns);
+    columns.count = binning.cells;
+    double scale = 1;
+    const double cell_s =
+        (end - first) / static_cast<double>(steps) * static_cast<double>(binning.per_cell);
+    columns.axis = time_axis(first, cell_s * static_cast<double>(binning.cells), scale);
+    for (const std::size_t k : taken)
+      columns.of[k] = std::min(
+          columns.count - 1,
+          static_cast<std::size_t>(std::max(0.0, (start_s(k) + lengths[k] / 2 - first) / cell_s)));
+  }
+  for (std::size_t c = 0; c < columns.count; ++c)
+    columns.centre.push_back(columns.axis.low + (static_cast<double>(c) + 0.5) *
+                                                    (columns.axis.high - columns.axis.low) /
+                                                    static_cast<double>(columns.count));
+  return columns;
+}
+
+struct Frequencies {
+  std::vector<std::size_t> row_of;  // of each channel; row 0 is the lowest
+  Binning binning;
+  figure::Axis axis;
+  std::vector<double> centre;
+};
+
+Frequencies place_in_frequency(const formats::VisibilityDescription& d, const PlotConfig& config) {
+  const std::size_t channels = d.channel_hz.size();
+  std::vector<std::size_t> order(channels);
+  for (std::size_t c = 0; c < channels; ++c) order[c] = c;
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return d.channel_hz[a] < d.channel_hz[b]; });
+  Frequencies f;
+  f.binning = Binning::of(channels, config.rows);
+  f.row_of.resize(channels);
+  for (std::size_t k = 0; k < channels; ++k) f.row_of[order[k]] = f.binning.cell(k);
+  const double low = d.channel_hz[order.front()] - d.channel_width_hz / 2;
+  const double step = channels > 1 ? (d.channel_hz[order.back()] - d.channel_hz[order.front()]) /
+                                         static_cast<double>(channels - 1)
+                                   : d.channel_width_hz;
+  const double cell = step * static_cast<double>(f.binning.per_cell);
+  f.axis = axis("frequency", "MHz", low / 1e6,
+                (low + cell * static_cast<double>(f.binning.cells)) / 1e6);
+  for (std::size_t r = 0; r < f.binning.cells; ++r)
+    f.centre.push_back((low + (static_cast<double>(r) + 0.5) * cell) / 1e6);
+  return f;
+}
+
+using Means = std::vector<std::complex<double>>;  // NaN: nothing valid
+
+// The chosen baseline, [row][column], and its means over columns and over rows.
+struct Fringes {
+  std::size_t rows = 0, columns = 0;
+  Means cells, spectrum, series;
+};
+
+class ComplexMeans {
+ public:
+  explicit ComplexMeans(std::size_t count) : sums_(count), counts_(count) {}
+  void add(std::size_t k, std::complex<double> value) {
+    sums_[k] += value;
+    counts_[k] += 1;
+  }
+  Means means() const {
+    Means made(sums_.size(), std::numeric_limits<double>::quiet_NaN());
+    for (std::size_t k = 0; k < made.size(); ++k)
+      if (counts_[k] > 0) made[k] = sums_[k] / counts_[k];
+    return made;
+  }
+
+ private:
+  Means sums_;
+  std::vector<double> counts_;
+};
+
+Fringes read_fringes(formats::VisibilityReader& reader, const Baseline& baseline,
+                     const Columns& columns, const Frequencies& frequencies, const PlotRun& run) {
+  Fringes f;
+  f.rows = frequencies.binning.cells;
+  f.columns = columns.count;
+  ComplexMeans cells(f.rows * f.columns), spectrum(f.rows), series(f.columns);
+  const std::size_t b = core::baseline_index(baseline.second, baseline.first);
+  for (std::size_t k = 0; k < reader.integrations(); ++k) {
+    if (columns.of[k] >= columns.count) continue;
+    const formats::Integration one = reader.read(k);
+    for (std::size_t c = 0; c < frequencies.row_of.size(); ++c) {
+      const std::complex<double> value(one.visibilities(c, b));
+      if (one.counts(c, b) == 0 || !std::isfinite(std::abs(value))) continue;
+      const std::size_t row = frequencies.row_of[c];
+      cells.add(row * f.columns + columns.of[k], value);
+      spectrum.add(row, value);
+      series.add(columns.of[k], value);
+    }
+    run.at(0.5 + 0.5 * static_cast<double>(k + 1) / static_cast<double>(reader.integrations()));
+  }
+  f.cells = cells.means();
+  f.spectrum = spectrum.means();
+  f.series = series.means();
+  return f;
+}
+
+std::vector<double> amplitudes(const Means& means) {
+  std::vector<double> made;
+  for (const auto& value : means) made.push_back(std::abs(value));
+  return made;
+}
+
+std::vector<double> phases(const Means& means) {
+  std::vector<double> made;
+  for (const auto& value : means) made.push_back(std::arg(value) * kDegrees);
+  return made;
+}
+
+figure::Axis phase_axis() {
+  return axis("phase", "degrees", -180, 180);
+}
+
+figure::Panel picture(const std::string& title, const Fringes& f, const std::vector<double>& values,
+                      const Columns& columns, const Frequencies& frequencies, bool phase) {
+  figure::Panel panel{title, columns.axis, frequencies.axis};
+  panel.image.rows = f.rows;
+  panel.image.columns = f.columns;
+  panel.image.values.assign(values.begin(), values.end());
+  panel.image.colour = phase ? phase_axis() : axis("amplitude", "units of the file");
+  if (phase)
+    panel.image.map = figure::ColourMap::phase;
+  else
+    figure::fit_colours(panel.image);
+  return panel;
+}
+
+figure::Panel chart(const std::string& title, const figure::Axis& x, const std::vector<double>& at,
+                    const std::vector<double>& values, bool phase) {
+  figure::Panel panel{title, x, phase ? phase_axis() : axis("amplitude", "units of the file")};
+  panel.wide = false;
+  panel.lines.push_back({"", phase ? figure::Style::points : figure::Style::line, at, values});
+  if (!phase) {
+    figure::fit_axis(panel.y, values);
+    panel.y.low = 0;
+    panel.y.high *= 1.05;
+  }
+  return panel;
+}
+
+figure::Panel matrix_panel(const formats::ArrayLayout& array, const Matrix& matrix) {
+  const std::size_t inputs = array.inputs.size();
+  const Binning binning = Binning::of(inputs, kMostMatrix);
+  MeanGrid grid(binning.cells, binning.cells);
+  for (std::size_t i = 0; i < inputs; ++i)
+    for (std::size_t j = 0; j < inputs; ++j)
+      // An input with itself would outshine all others.
+      if (i != j && std::isfinite(matrix.at(i, j)))
+        grid.add(binning.cell(i), binning.cell(j), matrix.at(i, j), 1);
+  figure::Axis one = axis("input", "", 0, static_cast<double>(binning.cells));
+  for (std::size_t k = 0; k < inputs; k += binning.per_cell)
+    one.names.push_back(label_of_input(array, k));
+  figure::Panel panel{"Strength of every baseline", one, one};
+  panel.tall = true;
+  panel.image.rows = panel.image.columns = binning.cells;
+  panel.image.colour = matrix.normalised() ? axis("correlation coefficient", "")
+                                           : axis("amplitude", "units of the file");
+  for (std::size_t row = 0; row < binning.cells; ++row)
+    for (std::size_t column = 0; column < binning.cells; ++column)
+      panel.image.values.push_back(static_cast<float>(grid.mean(row, column)));
+  figure::fit_colours(panel.image, 0, 1);
+  return panel;
+}
+
+}  // namespace
+
+Figure plot_visibilities(const PlotConfig& config, const PlotRun& run) {
+  const auto reader = formats::open_visibilities(config.input);
+  const formats::VisibilityDescription& d = reader->description();
+  const Columns columns = place_in_time(*reader, config);
+  const Frequencies frequencies = place_in_frequency(d, config);
+  const Matrix matrix = read_matrix(*reader, run);
+  const Baseline baseline = config.baseline.empty() ? strongest(d.array, matrix)
+                                                    : baseline_named(d.array, config.baseline);
+  const Fringes f = read_fringes(*reader, baseline, columns, frequencies, run);
+  const std::string name =
+      label_of_input(d.array, baseline.first) + "\u2013" + label_of_input(d.array, baseline.second);
+  Figure made{name_of(config.input)};
+  made.facts = {{"inputs", grouped(d.array.inputs.size())},
+                {"channels", fmt::format("{} of {}", grouped(d.channel_hz.size()),
+                                         in_hertz(d.channel_width_hz))},
+                {"integrations", fmt::format("{} of {}", grouped(reader->integrations()),
+                                             in_seconds(d.integration_s))},
+                {"first", core::to_iso(reader->middles().front()) + " UTC"},
+                {"baseline", name + (config.baseline.empty() ? ", the strongest" : "")}};
+  if (d.phase_centre.tracked) made.facts.push_back({"phase centre", d.phase_centre.name});
+  const std::string of = " of baseline " + name;
+  made.panels.push_back(
+      picture("Amplitude" + of, f, amplitudes(f.cells), columns, frequencies, false));
+  made.panels.push_back(picture("Phase" + of, f, phases(f.cells), columns, frequencies, true));
+  made.panels.push_back(chart("Amplitude, mean over time", frequencies.axis, frequencies.centre,
+                              amplitudes(f.spectrum), false));
+  made.panels.push_back(chart("Phase, mean over time", frequencies.axis, frequencies.centre,
+                              phases(f.spectrum), true));
+  if (f.columns > 1) {
+    made.panels.push_back(chart("Amplitude, mean over frequency", columns.axis, columns.centre,
+                                amplitudes(f.series), false));
+    made.panels.push_back(
+        chart("Phase, mean over frequency", columns.axis, columns.centre, phases(f.series), true));
+  }
+  if (d.array.inputs.size() > 1 && !d.autos_only)
+    made.panels.push_back(matrix_panel(d.array, matrix));
+  made.notes.push_back(
+      "Means are of complex visibilities: a fringe that turns within a mean lowers its amplitude.");
+  return made;
+}
+
+}  // namespace tautline::pipeline::plot

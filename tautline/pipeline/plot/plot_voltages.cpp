@@ -1,0 +1,248 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <memory>
+
+#include "tautline/core/error.h"
+#include "tautline/core/time.h"
+#include "tautline/engine/run.h"
+#include "tautline/pipeline/graph_run.h"
+#include "tautline/pipeline/plot/kinds.h"
+#include "tautline/pipeline/plot/mean_grid.h"
+#include "tautline/pipeline/plot/texts.h"
+#include "tautline/pipeline/voltages/block_size.h"
+#include "tautline/pipeline/voltages/engines.h"
+#include "tautline/pipeline/voltages/frequencies.h"
+#include "tautline/pipeline/voltages/rethrow_of_stage.h"
+#include "tautline/pipeline/voltages/voltage_source_node.h"
+#include "tautline/pipeline/voltages/voltage_streams.h"
+
+namespace tautline::pipeline::plot {
+
+namespace {
+
+namespace figure = formats::figure;
+
+constexpr std::size_t kMemory = std::size_t{1} << 30, kMostInputs = 8;
+
+// Mean power of spectra, against time and frequency of all inputs, and against frequency of each. Lives longer than the
+// node that fills it.
+struct PowerMeans {
+  Binning time, frequency;
+  MeanGrid picture{1, 1};          // [row][column]
+  std::vector<double> sum, count;  // [input][channel]
+  std::size_t inputs = 0, channels = 0;
+};
+
+// The end of a graph: spectra of a filter bank, or of a stream that is channelized already.
+class PowerNode final : public engine::Node {
+ public:
+  PowerNode(std::shared_ptr<PowerMeans> means, core::Instant start, std::uint64_t spectra,
+            const PlotConfig& config)
+      : means_(std::move(means)),
+        start_(start),
+        spectra_(std::max<std::uint64_t>(1, spectra)),
+        config_(config) {}
+
+  std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override {
+    const auto details = inputs[0].detail<Spectra>();
+    rate_ = core::make_rational(
+        details.voltages.rate_hz.numerator,
+        details.voltages.rate_hz.denominator * static_cast<std::int64_t>(details.hop_samples));
+    channels_first_ = inputs[0].arrays.front().axes.front() == "channel";
+    PowerMeans& m = *means_;
+    m.inputs = details.voltages.inputs();
+    m.channels = details.stream_channels;
+    m.time = Binning::of(spectra_, config_.columns);
+    m.frequency = Binning::of(m.channels, config_.rows);
+    m.picture = MeanGrid(m.frequency.cells, m.time.cells);
+    m.sum.assign(m.inputs * m.channels, 0);
+    m.count.assign(m.inputs * m.channels, 0);
+    return {};
+  }
+
+  void process(std::size_t, const engine::Block& block, engine::Outputs&) override {
+    const core::SampleView<3> from = block.view<3>();
+    const core::SampleView<3> spectra =
+        channels_first_ ? core::SampleView<3>(from.data(), from.type(),
+                                              {from.extent(1), from.extent(2), from.extent(0)},
+                                              {from.stride(1), from.stride(2), from.stride(0)})
+                        : from;
+    const std::int64_t first = core::samples_between(start_, block.segment_start, rate_) +
+                               static_cast<std::int64_t>(block.first);
+    core::with_type<std::complex<float>, core::ci8>(spectra, "spectra", [&](const auto& typed) {
+      add(typed, block, static_cast<std::uint64_t>(std::max<std::int64_t>(0, first)));
+    });
+  }
+
+ private:
+  static double power(const std::complex<float>& v) { return std::norm(std::complex<double>(v)); }
+  static double power(const core::ci8& v) {
+    return static_cast<double>(v.re) * v.re + static_cast<double>(v.im) * v.im;
+  }
+
+  template <class View>
+  void add(const View& spectra, const engine::Block& block, std::uint64_t first) {
+    PowerMeans& m = *means_;
+    const core::ValidityView valid = block.valid.view();
+    for (std::size_t input = 0; input < m.inputs; ++input)
+      for (std::size_t t = 0; t < block.samples; ++t) {
+        if (!valid.empty() && (valid(input, t / 64) >> (t % 64) & 1) == 0) continue;
+        const std::size_t column = m.time.cell(first + t);
+        if (column >= m.time.cells) continue;
+        for (std::size_t c = 0; c < m.channels; ++c) {
+          const double p = power(spectra(input, t, c));
+          if (!std::isfinite(p)) continue;
+          m.sum[input * m.channels + c] += p;
+          m.count[input * m.channels + c] += 1;
+          m.picture.add(m.frequency.cell(c), column, p, 1);
+        }
+      }
+  }
+
+  std::shared_ptr<PowerMeans> means_;
+  core::Instant start_;
+  std::uint64_t spectra_;
+  PlotConfig config_;
+  core::Rational rate_;
+  bool channels_first_ = false;
+};
+
+// Power of which ratios are shown, in decibels over the mean of all inputs and channels.
+double decibels(double power, double level) {
+  return power > 0 && level > 0 ? 10 * std::log10(power / level) : NAN;
+}
+
+double mean_level(const PowerMeans& m) {
+  double sum = 0, count = 0;
+  for (std::size_t k = 0; k < m.sum.size(); ++k) {
+    sum += m.sum[k];
+    count += m.count[k];
+  }
+  return count > 0 ? sum / count : 0;
+}
+
+std::shared_ptr<PowerMeans> measure(const PlotConfig& config, const PlotRun& run,
+                                    core::VoltageDescription& description) {
+  const stream::SequenceOptions options{config.reader, config.start_s, config.duration_s};
+  auto source =
+      std::make_unique<VoltageSourceNode>(VoltageSourceConfig{{config.input}, options, false});
+  const stream::VoltageSequence& sequence = source->sequence();
+  description = sequence.description();
+  const auto device = run.device();
+  FilterConfig filter;
+  filter.channels = config.channels;
+  filter.taps = 4;
+  filter.output = description.channelized() ? stages::channelize::Output::corner_turned_float
+                                            : stages::channelize::Output::spectra_float;
+  source->set_block_samples(choose_block_samples(sequence, filter, kMemory, device->compiles()));
+  const std::uint64_t hop = description.channelized()    ? 1
+                            : description.format.complex ? filter.channels
+                                                         : 2 * filter.channels;
+  engine::Graph graph;
+  const engine::NodeId voltages = graph.add("voltages", std::move(source));
+  const engine::Port f =
+      add_f_engines(graph, "f", voltages, {.devices = {device}, .filter = filter}).front();
+  const auto means = std::make_shared<PowerMeans>();
+  const double span_s = core::seconds_between(description.start, sequence.end());
+  // The first one spans all taps.
+  const double before = description.channelized() ? 0 : static_cast<double>(filter.taps - 1);
+  const auto spectra = static_cast<std::uint64_t>(std::max(
+      1.0, std::floor(span_s * description.rate_hz.value() / static_cast<double>(hop)) - before));
+  graph.connect(
+      f, graph.add("power", std::make_unique<PowerNode>(means, description.start, spectra, config)),
+      {.depth = 1});
+  const ProgressCallback progress = [&](const Progress& p) {
+    if (run.progress && p.total_samples > 0)
+      run.progress(static_cast<double>(p.samples) / static_cast<double>(p.total_samples));
+  };
+  ProgressReporter reporter(progress);
+  engine::Run go(std::move(graph), run_options(reporter, description.rate_hz));
+  try {
+    go.go(run.stop);
+  } catch (...) {
+    rethrow_of_stage(go.failed_node(), false);
+  }
+  return means;
+}
+
+figure::Axis frequency_axis(const std::vector<double>& centres_hz, double width_hz,
+                            const Binning& rows) {
+  const double low = *std::min_element(centres_hz.begin(), centres_hz.end()) - width_hz / 2;
+  return axis("frequency", "MHz", low / 1e6,
+              (low + width_hz * static_cast<double>(rows.cells * rows.per_cell)) / 1e6);
+}
+
+figure::Panel spectra_panel(const PowerMeans& m, const std::vector<double>& centres_hz,
+                            const figure::Axis& frequency, double level,
+                            const core::VoltageDescription& d) {
+  figure::Panel panel{"Bandpass of each input", frequency, axis("power over the mean", "dB")};
+  std::vector<double> all;
+  for (std::size_t input = 0; input < std::min(m.inputs, kMostInputs); ++input) {
+    figure::Line line;
+    line.name = d.polarisations > 1 ? fmt::format("antenna {} polarisation {}",
+                                                  input / d.polarisations, input % d.polarisations)
+                                    : fmt::format("input {}", input);
+    for (std::size_t c = 0; c < m.channels; ++c) {
+      const std::size_t k = input * m.channels + c;
+      line.x.push_back(centres_hz[c] / 1e6);
+      line.y.push_back(m.count[k] > 0 ? decibels(m.sum[k] / m.count[k], level) : NAN);
+    }
+    all.insert(all.end(), line.y.begin(), line.y.end());
+    panel.lines.push_back(std::move(line));
+  }
+  figure::fit_axis(panel.y, all);
+  return panel;
+}
+
+}  // namespace
+
+Figure plot_voltages(const PlotConfig& config, const PlotRun& run) {
+  core::VoltageDescription d;
+  const auto means = measure(config, run, d);
+  const PowerMeans& m = *means;
+  const double level = mean_level(m);
+  if (!(level > 0))
+    throw core::Error(core::ErrorKind::format, config.input, "no power at any time and frequency",
+                      "voltages that are not all zero or invalid");
+  const std::vector<double> centres = channel_frequencies_hz(d, m.channels);
+  const double width = channel_width_hz(d, m.channels);
+  const figure::Axis frequency = frequency_axis(centres, width, m.frequency);
+  const double spectrum_s = static_cast<double>(d.channelized()    ? 1
+                                                : d.format.complex ? m.channels
+                                                                   : 2 * m.channels) /
+                            d.rate_hz.value();
+  double scale = 1;
+  const figure::Axis time =
+      time_axis(std::max(0.0, config.start_s),
+                static_cast<double>(m.time.cells * m.time.per_cell) * spectrum_s, scale);
+  const bool descending = centres.size() > 1 && centres.front() > centres.back();
+  figure::Panel picture{"Power, mean of all inputs", time, frequency};
+  picture.image.rows = m.picture.rows();
+  picture.image.columns = m.picture.columns();
+  picture.image.colour = axis("power over the mean", "dB");
+  for (std::size_t r = 0; r < picture.image.rows; ++r)
+    for (std::size_t c = 0; c < picture.image.columns; ++c)
+      picture.image.values.push_back(static_cast<float>(
+          decibels(m.picture.mean(descending ? picture.image.rows - 1 - r : r, c), level)));
+  figure::fit_colours(picture.image);
+  Figure made{name_of(config.input)};
+  made.facts = {{"format", core::to_string(d.format)},
+                {"inputs", fmt::format("{} of {} antenna{}", d.inputs(), d.antennas,
+                                       d.antennas == 1 ? "" : "s")},
+                {"rate", in_hertz(d.rate_hz.value())},
+                {"centre", in_hertz(d.centre_hz)},
+                {"start", core::to_iso(d.start) + " UTC"}};
+  made.panels.push_back(std::move(picture));
+  made.panels.push_back(spectra_panel(m, centres, frequency, level, d));
+  if (m.inputs > kMostInputs)
+    made.notes.push_back(
+        fmt::format("Spectra of the first {} of {} inputs.", kMostInputs, m.inputs));
+  const std::string note = averaged_note(m.time.per_cell, m.frequency.per_cell);
+  if (!note.empty()) made.notes.push_back(note);
+  return made;
+}
+
+}  // namespace tautline::pipeline::plot

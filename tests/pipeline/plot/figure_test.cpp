@@ -1,0 +1,84 @@
+// Axes and ticks of figures.
+#include "tautline/formats/figure/figure.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tautline/core/error.h"
+#include "tests/support/seed.h"
+
+namespace tautline::tests {
+namespace {
+
+namespace figure = formats::figure;
+
+figure::Axis axis_of(double low, double high, figure::Scale scale = figure::Scale::linear) {
+  figure::Axis axis{"label", "unit", scale};
+  axis.low = low;
+  axis.high = high;
+  return axis;
+}
+
+TEST(FigureTicks, AreRoundInRangeAndTellValuesApart) {
+  auto random = generator();
+  for (int k = 0; k < 2000; ++k) {
+    const double size = std::pow(10, static_cast<double>(random() % 1200) / 100 - 6);
+    const double low = size * (static_cast<double>(random() % 2000) / 1000 - 1);
+    const auto axis =
+        axis_of(low, low + size * (0.05 + static_cast<double>(random() % 1000) / 1000));
+    const auto ticks = figure::ticks(axis, 8);
+    ASSERT_GE(ticks.size(), 2u) << axis.low << " to " << axis.high;
+    ASSERT_LE(ticks.size(), 10u) << axis.low << " to " << axis.high;
+    for (std::size_t t = 0; t < ticks.size(); ++t) {
+      const double room = 1e-6 * (axis.high - axis.low);
+      ASSERT_GE(ticks[t].value, axis.low - room);
+      ASSERT_LE(ticks[t].value, axis.high + room);
+      if (t > 0) {
+        ASSERT_NE(ticks[t].text, ticks[t - 1].text) << axis.low << " to " << axis.high;
+      }
+    }
+  }
+}
+
+TEST(FigureTicks, OfLogarithmsArePowersOfTen) {
+  const auto decades = figure::ticks(axis_of(2e-7, 30, figure::Scale::logarithmic), 12);
+  ASSERT_EQ(decades.size(), 8u);
+  EXPECT_DOUBLE_EQ(decades.front().value, 1e-6);
+  EXPECT_EQ(decades.front().text, "10\u207b\u2076");
+  EXPECT_EQ(decades.back().text, "10");
+  const auto within = figure::ticks(axis_of(12, 60, figure::Scale::logarithmic), 8);
+  ASSERT_EQ(within.size(), 2u);
+  EXPECT_EQ(within.front().text, "20");
+}
+
+TEST(FigureTicks, OfPhasesAreQuartersOfATurn) {
+  const auto ticks = figure::ticks(axis_of(-180, 180), 5);
+  ASSERT_EQ(ticks.size(), 5u);
+  EXPECT_EQ(ticks[0].text, "\u2212180");
+  EXPECT_EQ(ticks[3].text, "90");
+}
+
+TEST(FigureAxis, HoldsItsValuesWithRoom) {
+  figure::Axis axis;
+  figure::fit_axis(axis, {3, NAN, 7, INFINITY});
+  EXPECT_LT(axis.low, 3);
+  EXPECT_GT(axis.high, 7);
+  EXPECT_LT(axis.high, 8);
+  for (const std::vector<double>& odd : {std::vector<double>{}, {NAN}, {0}, {5, 5}}) {
+    figure::fit_axis(axis, odd);
+    EXPECT_LT(axis.low, axis.high);
+  }
+}
+
+TEST(Figure, WithoutAFiniteValueIsRefused) {
+  figure::Panel panel;
+  panel.lines.push_back({"", figure::Style::line, {0, 1}, {NAN, NAN}});
+  figure::Figure made{"title", {}, {panel}};
+  EXPECT_THROW(figure::require_something(made, "x"), core::Error);
+  made.panels[0].lines[0].y[1] = 0;
+  figure::require_something(made, "x");
+}
+
+}  // namespace
+}  // namespace tautline::tests

@@ -1,0 +1,207 @@
+// Pictures, decoded: what is drawn lies where its axes say.
+#include "tautline/formats/picture/picture.h"
+
+#include <cairo.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tautline/core/error.h"
+#include "tests/end_to_end/run_command.h"
+#include "tests/support/scratch.h"
+#include "tests/support/seed.h"
+#include "tests/support/small_disk.h"
+
+namespace tautline::tests {
+namespace {
+
+namespace figure = formats::figure;
+
+struct Pixels {
+  int width = 0, height = 0;
+  std::vector<std::uint32_t> values;  // 0xRRGGBB
+
+  explicit Pixels(const std::string& path) {
+    cairo_surface_t* const surface = cairo_image_surface_create_from_png(path.c_str());
+    EXPECT_EQ(cairo_surface_status(surface), CAIRO_STATUS_SUCCESS) << path;
+    width = cairo_image_surface_get_width(surface);
+    height = cairo_image_surface_get_height(surface);
+    const unsigned char* const bytes = cairo_image_surface_get_data(surface);
+    const int stride = cairo_image_surface_get_stride(surface);
+    for (int y = 0; y < height; ++y)
+      for (int x = 0; x < width; ++x)
+        values.push_back(reinterpret_cast<const std::uint32_t*>(bytes + y * stride)[x] & 0xFFFFFF);
+    cairo_surface_destroy(surface);
+  }
+
+  struct Box {
+    int left = 1 << 20, right = -1, top = 1 << 20, bottom = -1;
+    double x() const { return (left + right + 1) / 2.0; }
+    double y() const { return (top + bottom + 1) / 2.0; }
+  };
+  // Of the pixels within 12 steps of this colour in each component.
+  Box box_of(std::uint32_t colour) const {
+    Box box;
+    for (int y = 0; y < height; ++y)
+      for (int x = 0; x < width; ++x) {
+        const std::uint32_t value = values[static_cast<std::size_t>(y * width + x)];
+        bool near = true;
+        for (const int shift : {0, 8, 16})
+          near = near && std::abs(static_cast<int>(value >> shift & 255) -
+                                  static_cast<int>(colour >> shift & 255)) <= 12;
+        if (!near) continue;
+        box.left = std::min(box.left, x);
+        box.right = std::max(box.right, x);
+        box.top = std::min(box.top, y);
+        box.bottom = std::max(box.bottom, y);
+      }
+    return box;
+  }
+};
+
+constexpr std::uint32_t kBlue = 0x0A63B5;  // of the first line
+
+figure::Panel line_panel(const std::vector<double>& x, const std::vector<double>& y) {
+  figure::Panel panel{"A line", {"time", "s"}, {"level", "counts"}};
+  panel.x.low = *std::min_element(x.begin(), x.end());
+  panel.x.high = *std::max_element(x.begin(), x.end());
+  figure::fit_axis(panel.y, y);
+  panel.lines.push_back({"", figure::Style::line, x, y});
+  return panel;
+}
+
+TEST(Picture, ALinesPeakLiesAtItsPlaceOnBothAxes) {
+  const ScratchFolder scratch;
+  auto random = generator();
+  for (const bool logarithmic : {false, true}) {
+    const double peak = 0.2 + 0.6 * static_cast<double>(random() % 1000) / 1000;
+    const double at = logarithmic ? std::pow(10, -6 + 6 * peak) : 30 * peak;
+    std::vector<double> x{logarithmic ? 1e-6 : 0.0, at * 0.999, at, at * 1.001,
+                          logarithmic ? 1.0 : 30.0};
+    figure::Panel panel = line_panel(x, {0, 0, 100, 0, 0});
+    if (logarithmic) panel.x.scale = figure::Scale::logarithmic;
+    formats::picture::write(scratch / "x.png", {"One peak", {}, {panel}}, true);
+    const Pixels pixels(scratch / "x.png");
+    EXPECT_EQ(pixels.width, 1200);
+    const Pixels::Box line = pixels.box_of(kBlue);
+    // The line runs from edge to edge of the frame, and to 4 per cent of its height from both others.
+    int peak_x = 0, count = 0;
+    for (int px = line.left; px <= line.right; ++px) {
+      const auto value =
+          pixels.values[static_cast<std::size_t>((line.top + 10) * pixels.width + px)];
+      if (value == 0xFFFFFF || (value & 255) < 150 || (value >> 16) > 120) continue;
+      peak_x += px;
+      ++count;
+    }
+    ASSERT_GT(count, 0);
+    const double part =
+        (peak_x / static_cast<double>(count) - line.left) / (line.right - line.left);
+    EXPECT_NEAR(part, peak, 0.006) << "logarithmic " << logarithmic;
+    EXPECT_NEAR(line.bottom - line.top, 250 / 1.08, 4);
+  }
+}
+
+TEST(Picture, ACellOfAnImageLiesAtItsPlaceAndRowsRunUpwards) {
+  const ScratchFolder scratch;
+  auto random = generator();
+  figure::Panel panel{"An image", {"time", "s"}, {"frequency", "MHz"}};
+  panel.x.high = 40;
+  panel.y.high = 25;
+  panel.image.rows = 25;
+  panel.image.columns = 40;
+  panel.image.values.assign(25 * 40, 0);
+  panel.image.colour.label = "power";
+  const std::size_t row = random() % 25, column = random() % 40;
+  panel.image.values[row * 40 + column] = 1;
+  formats::picture::write(scratch / "x.png", {"One cell", {}, {panel}}, true);
+  Pixels pixels(scratch / "x.png");
+  // Low values are the darkest of the map, which is nowhere else but at the foot of the colour bar.
+  const Pixels::Box whole = pixels.box_of(0x150629);
+  const int bar = 60;  // the bar and its gap, and the frame
+  const double width = whole.right - bar - whole.left;
+  for (int y = 0; y < pixels.height; ++y)  // the bar has the brightest colour too
+    for (int x = whole.right - bar / 2; x < pixels.width; ++x)
+      pixels.values[static_cast<std::size_t>(y * pixels.width + x)] = 0xFFFFFF;
+  const Pixels::Box axes = pixels.box_of(0x150629);
+  const Pixels::Box cell = pixels.box_of(0xF0EEC9);
+  ASSERT_GE(cell.right, cell.left) << "seed's row " << row << " column " << column;
+  EXPECT_GT(width, 900);
+  EXPECT_NEAR((cell.x() - axes.left) / (axes.right + 1 - axes.left),
+              (static_cast<double>(column) + 0.5) / 40, 0.004);
+  EXPECT_NEAR((axes.bottom + 1 - cell.y()) / (axes.bottom + 1 - axes.top),
+              (static_cast<double>(row) + 0.5) / 25, 0.006);
+}
+
+TEST(Picture, TextIsDrawnAndNothingTouchesTheEdge) {
+  const ScratchFolder scratch;
+  figure::Figure made{
+      std::string(300, 'W') + "\u00b5\u00b5", {}, {line_panel({0, 1}, {-1e5, 3e5})}};
+  for (int k = 0; k < 20; ++k) made.facts.push_back({"fact " + std::to_string(k), "value"});
+  made.panels[0].y.label = "a long label of the vertical axis";
+  for (const bool title : {true, false}) {
+    if (!title) made.title.clear();
+    formats::picture::write(scratch / "x.png", made, true);
+    const Pixels pixels(scratch / "x.png");
+    std::size_t ink = 0;
+    for (int y = 0; y < pixels.height; ++y)
+      for (int x = 0; x < pixels.width; ++x) {
+        const bool white =
+            pixels.values[static_cast<std::size_t>(y * pixels.width + x)] == 0xFFFFFF;
+        if (!white && y < 45) ++ink;
+        if (x < 4 || y < 4 || x >= pixels.width - 4 || y >= pixels.height - 4) {
+          ASSERT_TRUE(white) << x << " " << y;
+        }
+      }
+    EXPECT_EQ(ink > 500, title);
+  }
+}
+
+TEST(Picture, IsAlsoWrittenAsSvgAndPdf) {
+  const ScratchFolder scratch;
+  const figure::Figure made{"Title", {}, {line_panel({0, 1, 2}, {1, 3, 2})}};
+  formats::picture::write(scratch / "x.svg", made, false);
+  formats::picture::write(scratch / "x.pdf", made, false);
+  EXPECT_NE(read_file(scratch / "x.svg").find("<svg"), std::string::npos);
+  EXPECT_TRUE(read_file(scratch / "x.pdf").starts_with("%PDF"));
+}
+
+TEST(Picture, RefusesAnExistingFile) {
+  const ScratchFolder scratch;
+  write_file(scratch / "x.png", "mine");
+  EXPECT_THROW(
+      formats::picture::write(scratch / "x.png", {"T", {}, {line_panel({0, 1}, {1, 2})}}, false),
+      core::Error);
+  EXPECT_EQ(read_file(scratch / "x.png"), "mine");
+}
+
+TEST(Picture, AFullDiskLeavesNothing) {
+  const ScratchFolder scratch;
+  figure::Panel panel{"Noise", {"time", "s"}, {"frequency", "MHz"}};
+  panel.image.rows = 300;
+  panel.image.columns = 600;
+  auto random = generator();
+  for (int k = 0; k < 300 * 600; ++k)
+    panel.image.values.push_back(static_cast<float>(random() % 1000) / 1000);
+  const int status = on_small_disk(scratch.path().string(), 65536, [&] {
+    for (const char* name : {"/x.png", "/x.svg", "/x.pdf"}) {
+      try {
+        formats::picture::write(scratch.path().string() + name, {"Too large", {}, {panel}}, false);
+        return 1;
+      } catch (const core::Error& error) {
+        if (error.kind() != core::ErrorKind::io) return 2;
+      }
+      if (!std::filesystem::is_empty(scratch.path())) return 3;
+    }
+    return 0;
+  });
+  if (status == kNoSmallDisk) GTEST_SKIP() << "this machine does not allow mounts";
+  EXPECT_EQ(status, 0) << "1: written, 2: another error, 3: something was left";
+}
+
+}  // namespace
+}  // namespace tautline::tests

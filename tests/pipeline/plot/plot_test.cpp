@@ -1,0 +1,357 @@
+// Each kind of file makes a page and a picture, and what is known to be in it stands at its place in the figure.
+#include "tautline/pipeline/plot/plot.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <numbers>
+
+#include "tautline/core/error.h"
+#include "tests/end_to_end/run_command.h"
+#include "tests/formats/ptu/tag_file.h"
+#include "tests/support/scratch.h"
+#include "tests/support/small_disk.h"
+
+namespace tautline::tests {
+namespace {
+
+namespace fs = std::filesystem;
+namespace figure = formats::figure;
+using nlohmann::json;
+
+class Plot : public ::testing::Test {
+ protected:
+  CommandResult run(std::vector<std::string> arguments) {
+    return run_command(arguments, scratch.path().string());
+  }
+  void must(const std::vector<std::string>& arguments) {
+    const CommandResult result = run(arguments);
+    ASSERT_EQ(result.status, kDone) << result.err;
+  }
+  /// A page and, where this build draws, a picture; returns the description.
+  json drawn(const std::string& file, const std::vector<std::string>& options = {}) {
+    std::vector<std::string> arguments{"--json", "plot", scratch / file};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    const CommandResult page = run(arguments);
+    EXPECT_EQ(page.status, kDone) << page.err;
+    const json described = json::parse(page.out, nullptr, false);
+    if (!described.is_object()) return {};
+    const std::string text = read_file(scratch / (file + ".html"));
+    EXPECT_NE(text.find("tautline.figure"), std::string::npos) << file;
+    EXPECT_NE(text.find("receiveFigure"), std::string::npos) << file;
+#ifdef TAUTLINE_CAIRO
+    arguments.insert(arguments.end(), {"-o", scratch / "picture.png", "--overwrite"});
+    const CommandResult picture = run(arguments);
+    EXPECT_EQ(picture.status, kDone) << picture.err;
+    EXPECT_TRUE(read_file(scratch / "picture.png").starts_with("\x89PNG")) << file;
+#endif
+    for (const json& panel : described["panels"])
+      for (const char* axis : {"x", "y"})
+        EXPECT_LT(panel[axis]["low"], panel[axis]["high"]) << panel;
+    return described;
+  }
+  figure::Figure figure_of(const std::string& file, pipeline::PlotConfig config = {}) {
+    config.input = scratch / file;
+    pipeline::PlotRun on_host;
+    on_host.device = [] { return device::open({}); };
+    return pipeline::plot_file(config, on_host);
+  }
+  static const figure::Panel& panel(const figure::Figure& made, const std::string& title) {
+    for (const figure::Panel& one : made.panels)
+      if (one.title.starts_with(title)) return one;
+    throw std::runtime_error("no panel " + title);
+  }
+  static double peak_of(const figure::Line& line) {
+    return line.x[static_cast<std::size_t>(std::max_element(line.y.begin(), line.y.end()) -
+                                           line.y.begin())];
+  }
+  // A pulse at time_s in 5 s of 128 channels of 1.2 to 1.45 GHz.
+  void simulate_pulse(double time_s, double dm) {
+    must({"simulate",
+          "filterbank",
+          "--nchans",
+          "128",
+          "--fch1",
+          "1450",
+          "--foff",
+          "-2",
+          "--tsamp",
+          "5e-4",
+          "--nbits",
+          "8",
+          "--duration",
+          "5",
+          "--seed",
+          std::to_string(generator()() % 100000),
+          "--pulse",
+          "dm=" + std::to_string(dm) + ",time=" + std::to_string(time_s) + ",width=0.02,snr=150",
+          "-o",
+          scratch / "a.fil"});
+  }
+  // Two antennas that share a tone at 154.88 MHz + 0.3 x 1.28 MHz, in the order of DADA's TFAP.
+  void write_tone() {
+    DadaFile file;
+    file.npol = "1";
+    file.payload_bytes = 0;
+    std::string bytes = file.bytes();
+    auto random = generator();
+    for (int t = 0; t < 200000; ++t)
+      for (int antenna = 0; antenna < 2; ++antenna) {
+        const double angle = 2 * std::numbers::pi * 0.3 * t;
+        for (const double part : {std::cos(angle), std::sin(angle)})
+          bytes +=
+              static_cast<char>(std::lround(40 * part + static_cast<double>(random() % 21) - 10));
+      }
+    write_file(scratch / "tone.dada", bytes);
+  }
+  static constexpr double kToneMhz = 154.88 + 0.3 * 1.28;
+
+  ScratchFolder scratch;
+};
+
+TEST_F(Plot, AFilterbanksPulseIsAtItsTimeAndFrequencies) {
+  simulate_pulse(2.1, 50);
+  const json described = drawn("a.fil");
+  ASSERT_EQ(described["panels"].size(), 3u);
+  EXPECT_EQ(described["panels"][0]["x"]["unit"], "s");
+  EXPECT_EQ(described["panels"][0]["y"]["unit"], "MHz");
+  EXPECT_NEAR(described["panels"][0]["y"]["high"].get<double>(), 1451, 1e-6);
+  EXPECT_NEAR(described["panels"][0]["y"]["low"].get<double>(), 1450 - 127 * 2 - 1, 1e-6);
+  const figure::Figure made = figure_of("a.fil");
+  const figure::Panel& picture = panel(made, "Dynamic spectrum");
+  ASSERT_EQ(picture.image.rows, 128u);
+  // Row by row the brightest cell follows the sweep: k DM (f^-2 - f_ref^-2).
+  for (const std::size_t row : {std::size_t{0}, std::size_t{64}, std::size_t{127}}) {
+    const auto* const cells = picture.image.values.data() + row * picture.image.columns;
+    // A few rows together, since one has noise of its own.
+    std::vector<float> sum(picture.image.columns);
+    const std::size_t from = std::min<std::size_t>(row, 120);
+    for (std::size_t r = from; r < from + 8; ++r)
+      for (std::size_t c = 0; c < sum.size(); ++c)
+        sum[c] += picture.image.values[r * sum.size() + c];
+    ASSERT_TRUE(std::isfinite(cells[0]));
+    const auto column = std::max_element(sum.begin(), sum.end()) - sum.begin();
+    const double time = picture.x.low + (static_cast<double>(column) + 0.5) *
+                                            (picture.x.high - picture.x.low) /
+                                            static_cast<double>(sum.size());
+    const double f = 1450 - 127 * 2 + 2 * (static_cast<double>(from) + 3.5);
+    const double expected = 2.1 + 4148.808 * 50 * (1 / (f * f) - 1 / (1450.0 * 1450.0));
+    EXPECT_NEAR(time, expected, 0.03) << "row " << row;
+  }
+  EXPECT_NEAR(peak_of(panel(made, "Mean over channels").lines.at(0)), 2.12, 0.06);
+}
+
+TEST_F(Plot, PartsOfAFileAreReadAndManySamplesAveraged) {
+  simulate_pulse(2.1, 0);
+  pipeline::PlotConfig config;
+  config.start_s = 2;
+  config.duration_s = 0.4;
+  config.columns = 100;
+  config.rows = 32;
+  const figure::Figure made = figure_of("a.fil", config);
+  const figure::Panel& picture = panel(made, "Dynamic spectrum");
+  EXPECT_EQ(picture.image.rows, 32u);
+  EXPECT_EQ(picture.image.columns, 100u);
+  EXPECT_EQ(picture.x.unit, "s");
+  EXPECT_NEAR(picture.x.low, 2, 1e-9);
+  EXPECT_NEAR(picture.x.high, 2.4, 1e-9);
+  EXPECT_NEAR(peak_of(panel(made, "Mean over channels").lines.at(0)), 2.1, 0.02);
+  ASSERT_EQ(made.notes.size(), 1u);
+  EXPECT_NE(made.notes[0].find("8 samples and 4 channels"), std::string::npos) << made.notes[0];
+  config.start_s = 7;
+  EXPECT_THROW(figure_of("a.fil", config), core::Error);
+}
+
+TEST_F(Plot, TrialsAndSeriesAndCandidatesOfASearch) {
+  simulate_pulse(2.1, 50);
+  must({"dedisperse", scratch / "a.fil", "-o", scratch / "d.npy", "--dms", "0:100:2"});
+  drawn("d.npy");
+  const figure::Figure trials = figure_of("d.npy");
+  EXPECT_NEAR(peak_of(panel(trials, "Largest sample").lines.at(0)), 50, 10);
+  EXPECT_NEAR(peak_of(panel(trials, "Series of DM").lines.at(0)), 2.1, 0.03);
+  EXPECT_EQ(panel(trials, "DM against time").image.rows, 51u);
+  must({"dedisperse", scratch / "a.fil", "-o", scratch / "s.tim", "--dms", "50:50:1"});
+  drawn("s.tim");
+  EXPECT_NEAR(peak_of(panel(figure_of("s.tim"), "Series").lines.at(0)), 2.1, 0.03);
+  must({"search", scratch / "a.fil", "-o", scratch / "c.csv", "--dms", "0:100:2"});
+  const json described = drawn("c.csv");
+  EXPECT_EQ(described["panels"][0]["y"]["unit"], "pc cm\u207b\u00b3");
+  const figure::Figure list = figure_of("c.csv");
+  const figure::Line& discs = panel(list, "Candidates").lines.at(0);
+  const auto best = static_cast<std::size_t>(
+      std::max_element(discs.strength.begin(), discs.strength.end()) - discs.strength.begin());
+  EXPECT_NEAR(discs.x[best], 2.1, 0.03);
+  EXPECT_NEAR(discs.y[best], 50, 6);
+}
+
+TEST_F(Plot, AToneOfVoltagesIsAtItsFrequency) {
+  write_tone();
+  const json described = drawn("tone.dada");
+  EXPECT_EQ(described["panels"][0]["colour"]["unit"], "dB");
+  const figure::Figure made = figure_of("tone.dada");
+  const figure::Panel& spectra = panel(made, "Bandpass");
+  ASSERT_EQ(spectra.lines.size(), 2u);
+  for (const figure::Line& line : spectra.lines) EXPECT_NEAR(peak_of(line), kToneMhz, 1.28 / 512);
+  const figure::Panel& picture = panel(made, "Power");
+  std::vector<float> column(picture.image.rows);
+  for (std::size_t r = 0; r < column.size(); ++r)
+    column[r] = picture.image.values[r * picture.image.columns + picture.image.columns / 2];
+  const auto row = std::max_element(column.begin(), column.end()) - column.begin();
+  EXPECT_NEAR(picture.y.low + (static_cast<double>(row) + 0.5) * (picture.y.high - picture.y.low) /
+                                  static_cast<double>(column.size()),
+              kToneMhz, 1.28 / 512);
+  for (const float value : picture.image.values) ASSERT_TRUE(std::isfinite(value));
+}
+
+#ifdef TAUTLINE_HDF5
+TEST_F(Plot, ABaselinesAmplitudeAndPhase) {
+  write_tone();
+  must({"correlate", scratch / "tone.dada", "-o", scratch / "v.uvh5", "--channels", "64",
+        "--integration", "0.01"});
+  const json described = drawn("v.uvh5");
+  EXPECT_EQ(described["panels"][1]["colour"]["low"], -180);
+  EXPECT_EQ(described["panels"][1]["colour"]["unit"], "degrees");
+  const figure::Figure made = figure_of("v.uvh5");
+  const double width = 1.28 / 64;
+  EXPECT_NEAR(peak_of(panel(made, "Amplitude, mean over time").lines.at(0)), kToneMhz, width);
+  const figure::Line& phase = panel(made, "Phase, mean over time").lines.at(0);
+  const auto channel = std::min_element(phase.x.begin(), phase.x.end(),
+                                        [](double a, double b) {
+                                          return std::fabs(a - kToneMhz) < std::fabs(b - kToneMhz);
+                                        }) -
+                       phase.x.begin();
+  EXPECT_NEAR(phase.y[static_cast<std::size_t>(channel)], 0, 2)
+      << "both antennas have the same tone";
+  const figure::Image& matrix = panel(made, "Strength").image;
+  EXPECT_TRUE(std::isnan(matrix.values[0])) << "an input with itself is left out";
+  EXPECT_FLOAT_EQ(matrix.values[1], matrix.values[matrix.columns]);
+  pipeline::PlotConfig config;
+  config.baseline = "1-0";
+  EXPECT_EQ(figure_of("v.uvh5", config).panels.size(), made.panels.size());
+  for (const char* wrong : {"5", "0-9", "a-b", "0-", "0q-1"}) {
+    config.baseline = wrong;
+    EXPECT_THROW(figure_of("v.uvh5", config), core::Error) << wrong;
+  }
+}
+#endif
+
+TEST_F(Plot, PhotonTagsTheirRateAndHistogram) {
+  // HydraHarp v2 T3: photons of detector 0, whose microtimes are 25 with few exceptions; overflows of 1,024 periods.
+  std::vector<std::uint32_t> words;
+  for (int k = 0; k < 5000; ++k) {
+    words.push_back(0xFE000001U);
+    words.push_back(static_cast<std::uint32_t>(k % 10 == 0 ? 400 : 25) << 10 | 7U);
+  }
+  save(scratch / "p.ptu", tag_file(0x01010304, words, 5e-8));
+  const json described = drawn("p.ptu");
+  ASSERT_EQ(described["panels"].size(), 2u);
+  EXPECT_EQ(described["panels"][1]["x"]["unit"], "ns");
+  EXPECT_TRUE(described["panels"][1]["y"]["logarithmic"]);
+  const figure::Figure made = figure_of("p.ptu");
+  EXPECT_NEAR(peak_of(panel(made, "Photons within").lines.at(0)), 25.5 * 4e-3, 4e-3);
+  const std::vector<double>& rate = panel(made, "Count rate").lines.at(0).y;
+  double mean = 0;
+  for (const double one : rate) mean += one / static_cast<double>(rate.size());
+  EXPECT_NEAR(mean, 1 / (1024 * 5e-8) / 1e3, 0.02 / (1024 * 5e-8) / 1e3);
+}
+
+TEST_F(Plot, CountsAndTheirCurve) {
+  must({"simulate", "photons", "--sensors", "64", "--duration", "0.2", "--bin", "1e-5", "--model",
+        "diffusion:n=2,tau=1e-3,rate=50000", "-o", scratch / "x.npy"});
+  const json counts = drawn("x.npy", {"--bin", "1e-5"});
+  EXPECT_EQ(counts["panels"][0]["y"]["unit"], "kHz");
+  must({"autocorrelate", scratch / "x.npy", "-o", scratch / "g.zip", "--bin", "1e-5", "--levels",
+        "4"});
+  const json curves = drawn("g.zip");
+  EXPECT_TRUE(curves["panels"][0]["x"]["logarithmic"]);
+  EXPECT_EQ(curves["panels"][0]["x"]["label"], "lag");
+  EXPECT_EQ(curves["panels"][0]["lines"].size(), 8u);
+  EXPECT_FALSE(curves["notes"].empty()) << "more curves than are drawn";
+}
+
+TEST_F(Plot, WhatBenchPrints) {
+  std::string lines;
+  for (const auto& [problem, part] : {std::pair{"small", 0.25}, {"large", 0.75}, {"middle", 0.5}})
+    lines += json{{"schema", "tautline.bench"}, {"version", 1},    {"stage", "correlate"},
+                  {"problem", problem},         {"device", "cpu"}, {"fraction_of_limit", part}}
+                 .dump() +
+             "\n";
+  write_file(scratch / "b.jsonl", lines);
+  const json described = drawn("b.jsonl");
+  const json& names = described["panels"][0]["y"]["names"];
+  EXPECT_EQ(names,
+            json({"correlate small on cpu", "correlate middle on cpu", "correlate large on cpu"}));
+  EXPECT_EQ(figure_of("b.jsonl").panels[0].lines[0].x, (std::vector<double>{25, 50, 75}));
+  write_file(scratch / "b.jsonl", lines + "{half a line\n");
+  EXPECT_THROW(figure_of("b.jsonl"), core::Error);
+}
+
+TEST_F(Plot, RefusesWhatItCannotDraw) {
+  write_file(scratch / "empty.fil", "");
+  write_file(scratch / "words.txt", "no data at all");
+  write_file(scratch / "none.csv",
+             "snr,time_s,sample,width_samples,width_s,dm,dm_index,members,first_sample,last_sample,"
+             "mjd,mjd_inf,"
+             "f_ref_mhz,beam,file\n");
+  fs::create_directory(scratch / "folder");
+  for (const auto& [file, words] : {std::pair{"empty.fil", "empty"},
+                                    {"words.txt", "words.txt"},
+                                    {"none.csv", "no candidates"},
+                                    {"missing.fil", "missing.fil"},
+                                    {"folder", "folder"}}) {
+    const CommandResult result = run({"plot", scratch / file});
+    EXPECT_EQ(result.status, kFailed) << file << result.err;
+    EXPECT_NE(result.err.find(words), std::string::npos) << result.err;
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+    EXPECT_FALSE(fs::exists(scratch / (std::string(file) + ".html")));
+  }
+  EXPECT_EQ(run({"plot", scratch / "words.txt", "-o", scratch / "x.gif"}).status, kWrongUsage);
+}
+
+TEST_F(Plot, RefusesAnExistingPageAndItsOwnInput) {
+  simulate_pulse(1, 10);
+  write_file(scratch / "a.fil.html", "mine");
+  EXPECT_NE(run({"plot", scratch / "a.fil"}).status, kDone);
+  EXPECT_EQ(read_file(scratch / "a.fil.html"), "mine");
+  fs::copy_file(scratch / "a.fil", scratch / "a.png");
+  EXPECT_EQ(run({"plot", scratch / "a.png", "-o", scratch / "a.png", "--overwrite"}).status,
+            kWrongUsage);
+}
+
+TEST_F(Plot, ADiskThatIsFullLeavesNothing) {
+  simulate_pulse(1, 10);
+  const std::string disk = scratch / "disk";
+  fs::create_directory(disk);
+  const int status = on_small_disk(disk, 65536, [&] {
+    for (const char* name : {"/x.html", "/x.png"}) {
+      if (run({"plot", scratch / "a.fil", "-o", disk + name}).status == kDone) return 1;
+      if (!fs::is_empty(disk)) return 2;
+    }
+    return 0;
+  });
+  if (status == kNoSmallDisk) GTEST_SKIP() << "this machine does not allow mounts";
+  EXPECT_EQ(status, 0) << "1: written, 2: something was left";
+}
+
+#ifdef TAUTLINE_CAIRO
+TEST_F(Plot, WithoutItsModulePagesAreStillMade) {
+  simulate_pulse(1, 10);
+  const std::string alone = scratch / "tautline";
+  fs::copy_file(command_path(), alone);
+  const CommandResult page =
+      run_program(alone, {"plot", scratch / "a.fil"}, scratch.path().string());
+  EXPECT_EQ(page.status, kDone) << page.err;
+  const CommandResult picture = run_program(
+      alone, {"plot", scratch / "a.fil", "-o", scratch / "a.png"}, scratch.path().string());
+  EXPECT_EQ(picture.status, kFailed);
+  EXPECT_NE(picture.err.find("module libtautline_cairo.so"), std::string::npos) << picture.err;
+  EXPECT_FALSE(fs::exists(scratch / "a.png"));
+}
+#endif
+
+}  // namespace
+}  // namespace tautline::tests

@@ -1,0 +1,228 @@
+// The page of `plot`: one card for each panel of a figure.
+// tautline.receiveFigure(message) is the one entrance.
+(function (tautline) {
+  "use strict";
+
+  const { element } = tautline;
+  // Told apart on a light and on a dark page, and with any colour vision.
+  const COLOURS = ["#2f7fd0", "#d0661a", "#23946a", "#a05fc0", "#7b8794", "#b08a10", "#1c9fb4", "#c83c62"];
+
+  function decode(Type, text) {
+    const binary = atob(text);
+    const bytes = new Uint8Array(binary.length);
+    for (let k = 0; k < binary.length; ++k) bytes[k] = binary.charCodeAt(k);
+    return new Type(bytes.buffer);
+  }
+
+  const caption = ({ label, unit }) => unit ? `${label} (${unit})` : label;
+  const heading = (panel) => `${panel.title}: ${caption(panel.y)} against ${caption(panel.x)}`;
+
+  const SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹";
+  function powerOfTen(power) {
+    if (power >= -1 && power <= 3) return String(Number(Math.pow(10, power).toPrecision(1)));
+    const digits = Array.from(String(Math.abs(power)), (digit) => SUPERSCRIPTS[digit]).join("");
+    return `10${power < 0 ? "⁻" : ""}${digits}`;
+  }
+
+  /** An axis in the numbers that it is drawn in: logarithms where it is logarithmic. */
+  class Axis {
+    constructor(axis) {
+      Object.assign(this, axis);
+      this.from = axis.logarithmic ? Math.log10(axis.low) : axis.low;
+      this.to = axis.logarithmic ? Math.log10(axis.high) : axis.high;
+    }
+    place(value) {
+      if (!this.logarithmic) return value;
+      return value > 0 ? Math.log10(value) : NaN;
+    }
+    ticks(low, high, most) {
+      if (this.names) {
+        const step = Math.max(1, Math.ceil((high - low) / Math.max(1, most)));
+        return this.names.map((text, k) => ({ value: k + 0.5, text })).filter((_, k) => k % step === 0)
+          .filter(({ value }) => value >= low && value <= high);
+      }
+      if (this.low === -180 && this.high === 180) return tautline.phaseTicks();
+      if (!this.logarithmic) return tautline.ticks(low, high, most);
+      const step = Math.max(1, Math.ceil((high - low) / Math.max(1, most)));
+      const found = [];
+      for (let power = Math.ceil(low - 1e-9); power <= high + 1e-9; power += step) {
+        found.push({ value: power, text: powerOfTen(power) });
+      }
+      if (found.length >= 2) return found;
+      return tautline.ticks(low, high, most).map(({ value }) =>
+        ({ value, text: tautline.short(Math.pow(10, value)) }));
+    }
+    text(place) {
+      if (this.names) return this.names[Math.floor(place)] || "";
+      const value = this.logarithmic ? Math.pow(10, place) : place;
+      return `${tautline.short(value)} ${this.unit}`.trim();
+    }
+  }
+
+  class ImagePanel {
+    constructor(panel) {
+      this.x = new Axis(panel.x);
+      this.y = new Axis(panel.y);
+      this.colour = new Axis(panel.colour);
+      this.panel = panel;
+      this.values = ImagePanel.upwards(panel);
+      this.readout = element("p.readout");
+      this.image = new tautline.Heatmap(heading(panel), {
+        height: panel.tall ? 460 : 320, cyclic: panel.map === "phase", onMove: (cell) => this.read(cell) });
+      this.image.root.append(this.readout);
+      this.root = this.image.root;
+    }
+
+    /** The page draws the first row at the top, a figure has it at the bottom. */
+    static upwards({ values, rows, columns }) {
+      const from = decode(Float32Array, values);
+      const to = new Float32Array(from.length);
+      for (let row = 0; row < rows; ++row) {
+        to.set(from.subarray((rows - 1 - row) * columns, (rows - row) * columns), row * columns);
+      }
+      return to;
+    }
+
+    draw() {
+      const { panel, x, y, colour } = this;
+      const size = (y.to - y.from) / panel.rows;
+      // Upwards are higher values: rows lie on the negative of their axis.
+      const rowEdges = Array.from({ length: panel.rows }, (_, k) =>
+        [-y.to + k * size, -y.to + (k + 1) * size]).flat();
+      const shown = (value) => `${tautline.short(value)} ${colour.unit}`.trim();
+      this.image.show({
+        values: this.values, rows: panel.rows, columns: panel.columns, rowEdges,
+        xLow: x.from, xHigh: x.to, xTicks: (low, high, most) => x.ticks(low, high, most),
+        yTicks: (low, high, most) => y.ticks(-high, -low, most).map((tick) =>
+          ({ value: -tick.value, text: tick.text })),
+        map: tautline.colourMaps[panel.map], low: colour.from, high: colour.to,
+        lowText: `${colour.label} ${shown(colour.low)}`, highText: shown(colour.high),
+      });
+      this.read(null);
+    }
+
+    read(cell) {
+      if (!cell) {
+        this.readout.textContent = "\u00a0";
+        return;
+      }
+      const { panel, x, y, colour } = this;
+      const at = (axis, k, count) => axis.text(axis.from + (k + 0.5) / count * (axis.to - axis.from));
+      const value = this.values[cell.row * panel.columns + cell.column];
+      this.readout.textContent = `${x.label} ${at(x, cell.column, panel.columns)}, ` +
+        `${y.label} ${at(y, panel.rows - 1 - cell.row, panel.rows)}: ` +
+        (isFinite(value) ? `${colour.label} ${tautline.short(value)} ${colour.unit}` : "no data");
+    }
+
+    redraw() { this.draw(); }
+  }
+
+  class LinePanel {
+    constructor(panel) {
+      this.x = new Axis(panel.x);
+      this.y = new Axis(panel.y);
+      this.lines = panel.lines.map((line) => ({
+        name: line.name, style: line.style, x: decode(Float64Array, line.x), y: decode(Float64Array, line.y),
+        error: line.error ? decode(Float64Array, line.error) : null,
+      }));
+      this.bars = this.lines.some((line) => line.error);
+      this.chart = new tautline.LineChart(heading(panel), {
+        height: panel.tall ? 420 : 230, bars: this.bars,
+        // dygraphs wants a name for each.
+        series: this.lines.map((line, k) => ({
+          name: line.name || (this.lines.length > 1 ? `line ${k + 1}` : panel.y.label), colour: `line-${k % COLOURS.length}`,
+          points: line.style === "points", dash: line.style === "dashes", width: 1.5 })) });
+      this.root = this.chart.root;
+    }
+
+    /** One row for each x that any line has. */
+    rows() {
+      const at = new Map();
+      const nothing = () => new Array(this.lines.length).fill(this.bars ? [null, null, null] : null);
+      this.lines.forEach((line, which) => line.x.forEach((x, k) => {
+        const place = this.x.place(x), y = this.y.place(line.y[k]);
+        if (!isFinite(place)) return;
+        if (!at.has(place)) at.set(place, nothing());
+        const value = isFinite(y) ? y : NaN;
+        if (!this.bars) { at.get(place)[which] = value; return; }
+        const error = line.error && isFinite(line.error[k]) ? line.error[k] : 0;
+        const low = this.y.place(line.y[k] - error);
+        at.get(place)[which] = isFinite(y)
+          ? [isFinite(low) ? low : this.y.from, y, this.y.place(line.y[k] + error)] : [NaN, NaN, NaN];
+      }));
+      return [...at].sort((a, b) => a[0] - b[0]).map(([x, values]) => [x, ...values]);
+    }
+
+    draw() {
+      this.chart.show(this.rows(), {
+        xRange: [this.x.from, this.x.to], yRange: [this.y.from, this.y.to],
+        xFormat: (x) => `${this.x.label} ${this.x.text(x)}`, yFormat: (y) => this.y.text(y),
+        xTicks: (low, high, most) => this.x.ticks(low, high, most) });
+      this.chart.graph.updateOptions({ axes: { y: {
+        ticker: (low, high, pixels) => this.y.ticks(low, high, pixels / 28)
+          .map((tick) => ({ v: tick.value, label: tick.text })) } } });
+    }
+
+    redraw() { this.chart.redraw(); this.draw(); }
+  }
+
+  /** Points whose strength shows in their area and colour. */
+  class DiscPanel {
+    constructor(panel) {
+      this.panel = panel;
+      this.scatter = new tautline.Scatter(heading(panel), {
+        height: panel.tall ? 460 : 300, xName: caption(panel.x), yName: caption(panel.y), onPick: () => {} });
+      this.root = this.scatter.root;
+      const [line] = panel.lines;
+      const y = decode(Float64Array, line.y), snr = decode(Float64Array, line.strength);
+      this.points = Array.from(decode(Float64Array, line.x), (x, index) =>
+        ({ x, y: y[index], snr: snr[index], index }));
+    }
+    draw() {
+      const { x, y, empty } = this.panel;
+      this.scatter.show(this.points, [x.low, x.high], [y.low, y.high],
+                        empty.map(([first, last]) => [first, last - first]));
+    }
+    redraw() { this.draw(); }
+  }
+
+  function themeNow() {
+    const chosen = document.documentElement.dataset.theme;
+    if (chosen) return chosen;
+    return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+  }
+
+  function setTheme(theme) {
+    document.documentElement.dataset.theme = theme;
+    document.getElementById("theme").replaceChildren(...(theme === "dark"
+      ? ["☀", element("span", {}, " Light")] : ["☾", element("span", {}, " Dark")]));
+  }
+
+  const panelOf = (panel) => panel.rows ? new ImagePanel(panel)
+    : panel.lines.some((line) => line.strength) ? new DiscPanel(panel) : new LinePanel(panel);
+
+  tautline.startFigure = function () {
+    COLOURS.forEach((colour, k) => document.documentElement.style.setProperty(`--line-${k}`, colour));
+    setTheme(themeNow());
+    let panels = [];
+    document.getElementById("theme").addEventListener("click", () => {
+      setTheme(themeNow() === "dark" ? "light" : "dark");
+      for (const panel of panels) panel.redraw();
+    });
+    tautline.receiveFigure = function (message) {
+      if (message.schema !== "tautline.figure" || message.version !== 1) {
+        throw new Error(`unknown schema ${message.schema} version ${message.version}`);
+      }
+      document.getElementById("head").replaceChildren(
+        element("h1", {}, message.title),
+        element("div.tiles", {}, ...message.facts.map(([name, value]) =>
+          element("div.tile", {}, element("span", {}, name), element("b", {}, value)))));
+      panels = message.panels.map(panelOf);
+      message.panels.forEach((panel, k) => { if (panel.wide) panels[k].root.classList.add("both"); });
+      document.getElementById("panels").replaceChildren(
+        element("div.grid", {}, ...panels.map((panel) => panel.root)),
+        ...message.notes.map((note) => element("p", {}, note)));
+      for (const panel of panels) panel.draw();
+    };
+  };
+})(globalThis.tautline = globalThis.tautline || {});
