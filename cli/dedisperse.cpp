@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "cli/filterbank_run.h"
+#include "cli/output_names.h"
 #include "cli/run_output.h"
 #include "tautline/core/error.h"
 #include "tautline/pipeline/search/dedisperse_filterbank.h"
@@ -29,6 +30,7 @@ pipeline::SeriesFormat format_of(const std::string& format, const std::string& o
                       "leave --format out, or name the output otherwise");
   if (format == "npy" && !npy)
     throw core::Error(core::ErrorKind::config, "-o", output, "a name that ends in .npy");
+  if (ending.empty()) require_folder_name("--output", output);
   const std::string& chosen = format == "auto" ? ending : format;
   if (chosen == "npy") return pipeline::SeriesFormat::npy;
   return chosen == "tim" ? pipeline::SeriesFormat::tim : pipeline::SeriesFormat::dat;
@@ -98,7 +100,7 @@ void add_dedisperse(CLI::App& app, const Global& global, Action& action) {
   note_field(*command
                   ->add_option("--format", options->format,
                                "of a folder's files: dat (PRESTO) or tim (sigproc)")
-                  ->check(CLI::IsMember({"auto", "dat", "tim", "npy"}))
+                  ->check(one_of({"auto", "dat", "tim", "npy"}))
                   ->capture_default_str(),
              fields(options->config).named("format"));
   options->run.dms.add_to(*command, options->config);

@@ -7,6 +7,7 @@
 
 #include "cli/command.h"
 #include "cli/field_options.h"
+#include "cli/output_names.h"
 #include "tautline/core/angle.h"
 #include "tautline/core/error.h"
 #include "tautline/core/time.h"
@@ -40,6 +41,7 @@ void add_angle(CLI::App& command, const std::string& name, double& degrees, core
 
 int run_delays(const Global& global, const DelaysOptions& options) {
   formats::require_distinct({{"-o", options.output}}, {{"--array", options.array}});
+  require_own_ending("--output", options.output, {".toml"});
   const auto array = formats::read_array_layout(options.array);
   const auto table = formats::delays::track(array, options.name, {options.ra_deg, options.dec_deg},
                                             utc_option("--utc-start", options.start),

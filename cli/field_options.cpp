@@ -32,6 +32,21 @@ std::string reason(const core::Error& error) {
   return text;
 }
 
+// "1ms, expected a time (20ms, 1.5s, 5min; ...), above 0": what the user wrote, what an option of the field's kind
+// takes, and what the field allows.
+std::string refused(const core::FieldDescription& field, const std::string& given,
+                    const core::Error& error) {
+  constexpr std::string_view kNumber = "a number", kWhole = "a whole number of 0 or more, ";
+  const bool seconds = field.unit == "s" && field.in_option.unit.empty();
+  std::string limit = error.limit();
+  if (limit.starts_with(kWhole)) limit = "a whole number, " + limit.substr(kWhole.size());
+  if (seconds && limit.starts_with(kNumber))
+    limit = "a time without blanks (20ms, 1.5s, 5min; plain numbers are seconds)" +
+            limit.substr(kNumber.size());
+  return reason(
+      {error.kind(), error.field(), seconds ? given : error.value(), limit, error.advice()});
+}
+
 // What the help puts behind the option's name.
 std::string value_name(const core::FieldDescription& field) {
   if (!field.form.empty()) return field.form;
@@ -132,8 +147,8 @@ CLI::Option* add_described(CLI::App& command, const core::FieldDescription& fiel
       set(in_field_unit(field, text));
     } catch (const core::Error& error) {
       const std::string& allowed = field.in_option.allowed;
-      throw CLI::ValidationError(name,
-                                 allowed.empty() ? reason(error) : text + ", expected " + allowed);
+      throw CLI::ValidationError(
+          name, allowed.empty() ? refused(field, text, error) : text + ", expected " + allowed);
     }
     return true;
   };
@@ -171,7 +186,11 @@ std::string OptionWords::option_of(const std::string& field) const {
       for (const CLI::Option* one : at->get_options())
         if (one->check_lname(tried)) return "--" + tried;
   }
-  return field;
+  // "autocorrelate bins": a stage and its field.
+  const std::size_t blank = field.find(' ');
+  if (blank == std::string::npos || field.find_first_not_of(kNameLetters) != blank) return field;
+  const std::string member = field.substr(blank + 1), option = option_of(member);
+  return option == member ? field : option;
 }
 
 std::string OptionWords::text(const std::string& text) const {

@@ -6,6 +6,8 @@
 
 #include "cli/command.h"
 #include "cli/field_options.h"
+#include "cli/output_names.h"
+#include "cli/usage_errors.h"
 #include "tautline/core/error.h"
 #include "tautline/formats/distinct_files.h"
 #include "tautline/pipeline/photons/fit_curves.h"
@@ -72,6 +74,8 @@ std::vector<formats::NamedFile> named_inputs(const std::vector<std::string>& pat
 }
 
 int run_fit(const Global& global, FitOptions& options) {
+  require_own_ending("--output", options.config.output, {".csv", ".txt"});
+  require_own_ending("--report", options.config.report, {".html", ".htm"});
   formats::require_distinct({{"-o", options.config.output}, {"--report", options.config.report}},
                             named_inputs(options.inputs));
   resolve(global, options);
@@ -130,6 +134,7 @@ void add_fit(CLI::App& app, const Global& global, Action& action) {
   command
       ->add_option("--kappa", options->kappa,
                    "length of the focus over its waist; held unless freed")
+      ->check(number_above(0))
       ->capture_default_str();
   add_fields(*command, config,
              {"waist_um", "pixel_um", "q_per_um", "range_s", "fixed", "freed", "starts", "bounds",

@@ -11,6 +11,7 @@
 #include "cli/inspect_array.h"
 #include "cli/inspect_search.h"
 #include "cli/inspect_text.h"
+#include "cli/output_names.h"
 #include "tautline/core/error.h"
 #include "tautline/core/time.h"
 #include "tautline/formats/file_formats.h"
@@ -128,8 +129,20 @@ void refuse_unless_tags(const std::string& path) {
                       "leave it out");
 }
 
+// Of no format at all, by its bytes or by what the options say of voltages.
+void refuse_unknown_kind(const std::string& path, const InspectOptions& options) {
+  constexpr std::size_t kHeadBytes = 4096;
+  if (!options.reader.named.empty()) return;
+  const auto first = formats::InputFile(path).head(kHeadBytes);
+  if (formats::find_format(&formats::FileFormat::voltages, first, path) != nullptr) return;
+  throw formats::other_kind(path, "a file of the kinds that tautline inspect --help lists",
+                            first.empty() ? "check that the file was written completely"
+                                          : "give the file the ending of its format");
+}
+
 int inspect_file(const Global& global, const std::string& path, const InspectOptions& options) {
   refuse_folder(path);
+  require_own_ending("--tcspc", options.tcspc.path, {".csv", ".txt"});
   if (!options.tcspc.path.empty()) refuse_unless_tags(path);
   if (const auto status = inspect_text(global, path)) return *status;
   if (formats::find_format(&formats::FileFormat::visibilities, {}, path) != nullptr)
@@ -140,6 +153,7 @@ int inspect_file(const Global& global, const std::string& path, const InspectOpt
   // An array of unsigned numbers may be counts or voltages, which alone have a rate.
   if (options.reader.assumed.rate_hz.numerator == 0)
     if (const auto status = inspect_array(global, path, options.strict)) return *status;
+  refuse_unknown_kind(path, options);
   return inspect_voltages(global, path, options);
 }
 

@@ -78,10 +78,11 @@ void kill_children() {
 
 // Blocking the signals instead would not do: libraries start threads before main.
 void install_handlers() {
-  for (const int signal : {SIGINT, SIGTERM}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction now {};
     ::sigaction(signal, nullptr, &now);
     if (now.sa_handler == handle) continue;
+    if (signal == SIGHUP && now.sa_handler == SIG_IGN) continue;  // nohup
     struct sigaction action {};
     action.sa_handler = handle;
     action.sa_flags = SA_RESTART;
@@ -93,6 +94,7 @@ void install_handlers() {
 
 std::jthread watch_interrupts(std::stop_source& source) {
   install_handlers();
+  ::signal(SIGXFSZ, SIG_IGN);  // a file over the limit of its size is an error of writing
   return std::jthread([&source](const std::stop_token& done) {
     // Woken at once at the end, so that the command does not wait for its last pause.
     std::mutex mutex;

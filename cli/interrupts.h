@@ -1,4 +1,4 @@
-// SIGINT and SIGTERM ask a run to stop; a second one ends the process. Either way nothing half-written is left.
+// SIGINT, SIGTERM and SIGHUP ask a run to stop; a second one ends the process. Either way nothing half-written is left.
 #pragma once
 
 #include <stop_token>

@@ -5,6 +5,9 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <exception>
 #include <memory>
 #include <new>
@@ -59,7 +62,8 @@ int status_of(const core::Error& error) {
 }
 
 // For people on standard error and, with --json, for programs on standard output.
-int say_error(bool json, const std::string& message, int status) {
+int say_error(bool json, const std::string& said, int status) {
+  const std::string message = cli::printable(said);
   fmt::print(stderr, "tautline: {}\n", message);
   if (json) cli::print_json("tautline.error", 1, {{"message", message}, {"status", status}});
   return status;
@@ -89,7 +93,7 @@ int run_main(int argc, char** argv) {
   app.add_flag("--json", global.json, "results as JSON Lines");
   app.add_flag("--profile", global.profile, "where the run's time went, on standard error");
   app.add_option("--log-level", global.log_level, "debug, info, warn or error")
-      ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
+      ->check(cli::one_of({"debug", "info", "warn", "error"}))
       ->capture_default_str();
   app.require_subcommand(1);
   app.fallthrough();
@@ -115,12 +119,16 @@ int run_main(int argc, char** argv) {
   cli::add_tune_worker(app, global, action);
   cli::add_options_page(app, global, action);
   cli::say_options_in_help(app);
+  if (const std::string empty = cli::empty_word(argc, argv); !empty.empty())
+    return say_error(json, empty, cli::kWrongUsage);
   try {
     std::vector<std::string> words = cli::with_help_as_option(argc, argv);
     std::reverse(words.begin(), words.end());  // the order that CLI11 takes a list in
     app.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) {  // --help and --version
+      const std::string unknown = cli::unknown_command(app);
+      if (!unknown.empty()) return say_error(json, unknown, cli::kWrongUsage);
       if (json && error.get_name() == "CallForVersion")
         cli::print_json("tautline.version", 1, {{"tautline", TAUTLINE_VERSION}});
       else
@@ -145,11 +153,19 @@ int run_main(int argc, char** argv) {
   }
 }
 
+// What was printed has to have arrived: a full disk shows when the last of it is written.
+int with_output_written(int status) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
+  fmt::print(stderr, "tautline: standard output: {}; what was printed is not whole\n",
+             std::strerror(errno));
+  return status == cli::kDone ? cli::kFailed : status;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   try {
-    return run_main(argc, argv);
+    return with_output_written(run_main(argc, argv));
   } catch (const std::bad_alloc&) {
     return say_error(cli::asks_for_json(argc, argv), "out of memory; lower --channels or --memory",
                      cli::kFailed);

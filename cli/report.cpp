@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "cli/command.h"
+#include "cli/output_names.h"
 #include "tautline/formats/distinct_files.h"
 #include "tautline/pipeline/report/report_file.h"
 
@@ -16,6 +17,7 @@ struct ReportOptions {
 
 int run_report(const Global& global, const ReportOptions& options) {
   formats::require_distinct({{"-o", options.output}}, {{"input", options.visibilities}});
+  require_own_ending("--output", options.output, {".html", ".htm"});
   {
     ProgressLine line(global);
     pipeline::report::report_file(options.visibilities, options.output, options.overwrite, {},

@@ -96,6 +96,7 @@ int run_search(const Global& global, SearchOptions& options) {
       config.plot_folder.empty()
           ? ""
           : (std::filesystem::path(config.plot_folder) / "candidates.html").string();
+  formats::candidates::format_of(config.output);  // refuses names of no list
   formats::require_distinct(
       {{"-o", config.output}, {"-o (its record)", config.output + ".json"}, {"--plot", page}},
       files_read(config, options.run.dms));

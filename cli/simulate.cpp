@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "cli/field_options.h"
+#include "cli/output_names.h"
 #include "cli/run_output.h"
 #include "cli/simulate_filterbank.h"
 #include "tautline/formats/distinct_files.h"
@@ -28,6 +29,8 @@ std::vector<formats::NamedFile> files_written_simulate(const pipeline::SimulateC
 
 int run_simulate(const Global& global, SimulateOptions& options) {
   pipeline::SimulateConfig& config = options.config;
+  if (config.format == pipeline::SimulateFormat::dada)
+    require_own_ending("--output", config.output, {".dada"});
   formats::require_distinct(files_written_simulate(config),
                             {{"--array", config.array_path}, {"--scene", config.scene_path}});
   config.threads = global.threads;

@@ -5,6 +5,7 @@
 #include <spdlog/spdlog.h>
 
 #include "cli/field_options.h"
+#include "cli/output_names.h"
 #include "cli/run_output.h"
 #include "tautline/core/error.h"
 #include "tautline/core/exact_double.h"
@@ -60,6 +61,7 @@ void add_scene_fields(CLI::App& command, SimulateFilterbankOptions& options,
 
 int run_simulate_filterbank(const Global& global, SimulateFilterbankOptions& options) {
   pipeline::SimulateFilterbankConfig& config = options.config;
+  require_own_ending("--output", config.output, {".fil"});
   formats::require_distinct(
       {{"-o", config.output}, {"-o (the truth)", pipeline::filterbank_truth_path(config.output)}},
       {{"--scene", options.scene_path}});

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "cli/field_options.h"
+#include "cli/output_names.h"
 #include "cli/run_output.h"
 #include "tautline/core/error.h"
 
@@ -17,6 +18,7 @@ struct SimulatePhotonsOptions {
 
 int run_simulate_photons(const Global& global, SimulatePhotonsOptions& options) {
   pipeline::SimulatePhotonsConfig& config = options.config;
+  require_own_ending("--output", config.output, {".npy", ".ptu", ".raw", ".u8", ".u16"});
   config.threads = global.threads;
   config.history = history_line(global);
   ProgressLine line(global);

@@ -53,6 +53,27 @@ std::string unknown_option(const CLI::App& app, const CLI::App& at) {
   return {};
 }
 
+// What CLI11 says of numbers of values, in other words.
+std::string counted_values(const std::string& said) {
+  const std::size_t colon = said.find(": ");
+  if (said.find(" missing", colon) != std::string::npos)
+    return said.substr(0, colon) + ": no value given, expected one";
+  constexpr std::string_view kReceived = "At Most 1 required but received ";
+  if (const std::size_t at = said.find(kReceived); at != std::string::npos)
+    return said.substr(0, colon) + ": " + said.substr(at + kReceived.size()) +
+           " values given, expected one";
+  return said;
+}
+
+// "b.ptu: a word more than tautline autocorrelate takes".
+std::string unexpected_words(const std::string& here, const std::string& said) {
+  const std::size_t colon = said.find(": ");
+  if (colon == std::string::npos) return said;
+  return fmt::format(
+      "{}: a word more than {} takes; the name of an option may be missing before it",
+      said.substr(colon + 2), here);
+}
+
 CLI::Validator number_check(std::string words, std::function<bool(double)> holds, bool whole) {
   CLI::Validator check(
       [words, holds = std::move(holds), whole](std::string& text) -> std::string {
@@ -107,17 +128,67 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
   if (at.get_require_subcommand_min() == 0)
     if (const std::string unknown = unknown_option(app, at); !unknown.empty())
       return fmt::format("{}; {} --help lists the options", unknown, here);
-  if (error.get_name() != "RequiredError" || at.get_require_subcommand_min() == 0)
-    return fmt::format("{}; {} --help lists the options", error.what(), here);
-  const std::string advice = fmt::format("{} --help lists the commands", here);
+  if (error.get_name() != "RequiredError" || at.get_require_subcommand_min() == 0) {
+    std::string said = error.what();
+    if (error.get_name() == "ArgumentMismatch") said = counted_values(said);
+    if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr)
+      said = unexpected_words(here, said);
+    return fmt::format("{}; {} --help lists the options", said, here);
+  }
+  const std::string unknown = unknown_command(app);
+  if (!unknown.empty()) return unknown;
+  return fmt::format("no command given after {}; {} --help lists the commands", here, here);
+}
+
+std::string printable(const std::string& text) {
+  std::string shown;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte < 32 && c != '\n' && c != '\t') || byte == 127)
+      shown += fmt::format("\\x{:02x}", byte);
+    else
+      shown += c;
+  }
+  return shown;
+}
+
+std::string unknown_command(const CLI::App& app) {
+  const CLI::App& at = chosen(app);
   const std::vector<std::string> unknown = app.remaining(true);
-  if (unknown.empty()) return fmt::format("no command given after {}; {}", here, advice);
+  if (at.get_require_subcommand_min() == 0 || unknown.empty()) return {};
+  const std::string here = full_name(at);
+  const std::string advice = fmt::format("{} --help lists the commands", here);
   const std::string& word = unknown.front();
   if (word.starts_with('-'))
     return fmt::format("{}: unknown option before a command; {}", word, advice);
   const std::string nearest = nearest_name(word, commands_of(at));
   return fmt::format("{}: unknown command of {}{}; {}", word, here,
                      nearest.empty() ? "" : fmt::format(", perhaps {}", nearest), advice);
+}
+
+std::string empty_word(int argc, char** argv) {
+  for (int a = 1; a < argc; ++a) {
+    const std::string word = argv[a], before = argv[a - 1];
+    if (!word.empty()) continue;
+    return before.starts_with('-')
+               ? before +
+                     ": an empty text, expected a value; leave the option out, or fill what the "
+                     "text comes from"
+               : "an empty text behind " + before +
+                     ", expected a name; leave it out, or fill what it comes from";
+  }
+  return {};
+}
+
+CLI::Validator one_of(const std::vector<std::string>& names) {
+  CLI::Validator check(
+      [names](std::string& text) -> std::string {
+        if (std::find(names.begin(), names.end(), text) != names.end()) return {};
+        return fmt::format("{}, expected one of {}", text, fmt::join(names, ", "));
+      },
+      "");
+  check.name("");
+  return check;
 }
 
 CLI::Validator whole_number(std::uint64_t low, std::uint64_t high) {

@@ -24,12 +24,22 @@ std::string nearest_name(std::string_view word, const std::vector<std::string>& 
 /// unknown, that word and the nearest command; and where to find what there is.
 std::string usage_error(const CLI::App& app, const CLI::ParseError& error);
 
+/// `text` as a terminal may be sent it: control characters, as of a file that is no text, as "\\x00". Lines stay lines.
+std::string printable(const std::string& text);
+
+/// What is said of a word that is no command where one has to be; empty: there is no such word.
+std::string unknown_command(const CLI::App& app);
+
 /// `tautline help search` as `tautline search --help`; other command lines as they are.
 std::vector<std::string> with_help_as_option(int argc, char** argv);
+
+/// What is wrong with a line that has an empty word, as a script writes one for a variable that is not set; empty: nothing.
+std::string empty_word(int argc, char** argv);
 
 /// No limit of whole_number.
 inline constexpr std::uint64_t kAnyWhole = std::numeric_limits<std::uint64_t>::max();
 /// Checks of the command's own options, in the words of those that are made from fields.
+CLI::Validator one_of(const std::vector<std::string>& names);
 CLI::Validator whole_number(std::uint64_t low, std::uint64_t high);
 CLI::Validator number_from(double low);
 CLI::Validator number_above(double low);

@@ -24,10 +24,32 @@ struct Mark {
 };
 
 // Kinds that nothing here reads: the bytes that a file of the kind begins with.
-constexpr std::array<Mark, 4> kOthers{{{"PK\x03\x04"sv, "a ZIP archive"},
+constexpr std::array<Mark, 8> kOthers{{{"PK\x03\x04"sv, "a ZIP archive"},
+                                       {"\x89PNG"sv, "a PNG picture"},
+                                       {"%PDF"sv, "PDF"},
+                                       {"\x1f\x8b"sv, "a gzip archive"},
+                                       {"\x7f"
+                                        "ELF"sv,
+                                        "a program"},
                                        {"<!DOCTYPE html"sv, "an HTML page"},
                                        {"<!doctype html"sv, "an HTML page"},
                                        {"{"sv, "JSON"}}};
+
+// Texts by words within their first bytes, and which command reads such a text.
+constexpr std::array<Mark, 9> kTexts{
+    {{"snr,time_s,sample,"sv, "these are candidates: compare and inspect read them"},
+     {"sensor,label,row,column,status"sv,
+      "these are results of fit, a table for programs that read CSV"},
+     {"time_s,detector_"sv,
+      "this is a histogram of microtimes, a table for programs that read CSV"},
+     {"holds one correlation curve"sv,
+      "this is a correlation curve: fit, compare and inspect read it"},
+     {"ALV-"sv, "this is a correlation curve (ALV): fit, compare and inspect read it"},
+     {"[CorrelationFunction]"sv,
+      "this is a correlation curve (Correlator.com): fit, compare and inspect read it"},
+     {"[[antenna]]"sv, "this is an array of antennas: give it as `array_path`"},
+     {"[[source]]"sv, "this is a scene: simulate voltages reads it"},
+     {"<html"sv, "this is a page: open it in a browser"}}};
 
 bool is_text(std::string_view head) {
   return std::none_of(head.begin(), head.end(), [](char c) {
@@ -81,11 +103,19 @@ const FileFormat* format_of(const std::string& path) {
   return by_bytes->kind == "HDF5" && by_name != nullptr ? by_name : by_bytes;
 }
 
+std::string commands_for_text(const std::string& path) {
+  const std::string bytes = first_bytes_of(path);
+  if (!is_text(bytes)) return {};
+  for (const Mark& mark : kTexts)
+    if (bytes.find(mark.bytes) != std::string::npos) return std::string(mark.kind);
+  return {};
+}
+
 }  // namespace
 
 std::string commands_for(const std::string& path) {
   const FileFormat* format = format_of(path);
-  if (format == nullptr) return {};
+  if (format == nullptr) return commands_for_text(path);
   const std::string name = " (" + format->name + ")";
   if (format->voltages != nullptr && format->counts != nullptr)
     return "this is an array" + name +
@@ -108,8 +138,11 @@ std::string commands_for(const std::string& path) {
 core::Error other_kind(const std::string& path, const std::string& expected,
                        const std::string& advice) {
   const std::string kind = seeming_kind(path), commands = commands_for(path);
+  // A name that promises a format which the bytes are not says nothing of who reads the file.
+  const FileFormat* format = format_of(path);
+  const bool by_name = format != nullptr && expected.find(format->name + " (") != std::string::npos;
   return {core::ErrorKind::format, path + ": kind of file", kind.empty() ? "unknown" : kind,
-          expected, commands.empty() ? advice : commands};
+          expected, commands.empty() || by_name ? advice : commands};
 }
 
 std::string seeming_kind(const std::string& path) {

@@ -126,11 +126,11 @@ TEST_F(Channelize, CoefficientsThatCannotBeOpenedOrReadAreNamed) {
 // Too short for one spectrum, or for one power sample.
 TEST_F(Channelize, RefusesToWriteNothing) {
   for (const char* output : {"c.dada", "c.npy", "c.fil"}) {
-    const CommandResult result = channelize(output, {"--duration", "0"});
+    const CommandResult result = channelize(output, {"--duration", "1us"});
     EXPECT_EQ(result.status, 1) << output << ": " << result.err;
     EXPECT_NE(result.err.find("one spectrum"), std::string::npos) << result.err;
   }
-  EXPECT_EQ(channelize("c.npy", {"--duration", "0", "--requantize", "8"}).status, 1);
+  EXPECT_EQ(channelize("c.npy", {"--duration", "1us", "--requantize", "8"}).status, 1);
   const CommandResult result = channelize("c.fil", {"--integrate", "1000000"});
   EXPECT_EQ(result.status, 1) << result.err;
   EXPECT_NE(result.err.find("--integrate"), std::string::npos) << result.err;

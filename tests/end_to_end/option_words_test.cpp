@@ -40,7 +40,7 @@ TEST_F(OptionWords, ValuesThatAreRefusedOnTheLine) {
   expect_said(correlate("--channels", "1"), kWrongUsage,
               "tautline: --channels: 1, expected 2 to 65536; tautline correlate --help");
   expect_said(correlate("--integration", "1S"), kWrongUsage,
-              "--integration: 1S, expected a number, above 0");
+              "--integration: 1S, expected a time without blanks");
   expect_said(correlate("--requantize", "2"), kWrongUsage, "--requantize: 2, expected 8, 4 or off");
   expect_said(correlate("--memory", "lots"), kWrongUsage, "--memory: lots, expected bytes");
   // Options in another unit than the field's.

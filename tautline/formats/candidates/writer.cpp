@@ -99,7 +99,7 @@ Format format_of(const std::string& path) {
   if (path.ends_with(".csv")) return Format::csv;
   if (path.ends_with(".cand")) return Format::heimdall;
   if (path.ends_with(".singlepulse")) return Format::presto;
-  throw core::Error(core::ErrorKind::config, "candidate file", path,
+  throw core::Error(core::ErrorKind::config, "output", path,
                     "a name that ends with .csv, .cand (heimdall), .singlepulse (PRESTO) or "
                     ".your.csv (your)");
 }

@@ -9,6 +9,7 @@
 #include "tautline/formats/curves/curves.h"
 #include "tautline/formats/file_formats.h"
 #include "tautline/formats/input_file.h"
+#include "tautline/formats/seeming_kind.h"
 #include "tautline/formats/text.h"
 #ifdef TAUTLINE_HDF5
 #include "tautline/formats/curves_hdf5/curves_hdf5.h"
@@ -56,7 +57,8 @@ CurveFile read(const std::string& path) {
   if (const FileFormat* format = find_format(&FileFormat::read_curves, {}, path))
     return format->read_curves(path);
   throw format_error(path, "name", path,
-                     "a name ending in " + endings_of(formats_with(&FileFormat::read_curves)));
+                     "a name ending in " + endings_of(formats_with(&FileFormat::read_curves)),
+                     commands_for(path));
 }
 
 CurveFile read_hdf5_file(const std::string& path) {

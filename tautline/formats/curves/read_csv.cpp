@@ -5,6 +5,7 @@
 
 #include "tautline/formats/curves/curves.h"
 #include "tautline/formats/input_file.h"
+#include "tautline/formats/seeming_kind.h"
 #include "tautline/formats/text.h"
 
 namespace tautline::formats::curves {
@@ -76,6 +77,11 @@ void read_comment(std::string_view line, core::CorrelationCurve& curve, CurveFil
   if (file.facts.size() < 100) file.facts.emplace(key, value);
 }
 
+std::string what_it_may_be(const std::string& path) {
+  const std::string commands = commands_for(path);
+  return commands.empty() ? "is this a correlation curve as PyCorrFit writes it?" : commands;
+}
+
 CurveFile read_lines_of_csv(const std::string& path, const std::vector<std::string>& lines) {
   CurveFile file;
   file.format = "PyCorrFit CSV";
@@ -97,8 +103,7 @@ CurveFile read_lines_of_csv(const std::string& path, const std::vector<std::stri
     const std::vector<double> row = numbers(line, kSeparators);
     if (row.size() < 2)
       throw format_error(path, "line " + std::to_string(n + 1), std::string(line.substr(0, 60)),
-                         "two numbers or more, lag (s) and G",
-                         "is this a correlation curve as PyCorrFit writes it?");
+                         "two numbers or more, lag (s) and G", what_it_may_be(path));
     add_row(curve, part, row);
   }
   if (curve.lag_s.empty()) throw format_error(path, "curve", "no lags", "lines of lag (s) and G");

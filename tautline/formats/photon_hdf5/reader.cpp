@@ -31,7 +31,9 @@ std::string group_of(const hdf5::InputFile& file) {
   file.fail("photon_data/timestamps",
             spots.empty() ? "missing" : fmt::format("{} spots", spots.size()),
             "the photons of one spot",
-            spots.empty() ? "is this a Photon-HDF5 file?" : "save each spot as a file of its own");
+            spots.empty() ? "is this a Photon-HDF5 file? Correlation curves (.h5) are read by fit, "
+                            "compare and inspect"
+                          : "save each spot as a file of its own");
 }
 
 class Reader final : public PhotonReader {

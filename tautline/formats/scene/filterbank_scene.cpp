@@ -8,6 +8,7 @@
 
 #include "tautline/core/error.h"
 #include "tautline/core/exact_double.h"
+#include "tautline/core/field_text.h"
 #include "tautline/formats/toml/toml_table.h"
 
 namespace tautline::formats::scene {
@@ -37,17 +38,20 @@ void parse_keys(const char* field, std::string_view text, One& one) {
     });
     if (equals == std::string_view::npos || found == keys.end())
       throw fail(fmt::format("'{}'", item), "key=value with one of " + names);
-    const std::string_view text_of_value = item.substr(equals + 1);
+    const std::string field_of_key(found->field), given(item.substr(equals + 1));
+    const std::string text_of_value =
+        field_of_key.ends_with("_s") ? core::text::in_seconds(given) : given;
     double& value = one.*found->member;
     const char* end_of_text = text_of_value.data() + text_of_value.size();
     const auto [end, error] = std::from_chars(text_of_value.data(), end_of_text, value);
     if (error != std::errc() || end != end_of_text || !std::isfinite(value))
-      throw fail(fmt::format("'{}'", item), "a number behind the key");
+      throw fail(fmt::format("'{}'", item), fmt::format("a number behind {}=", found->name));
     seen[static_cast<std::size_t>(found - keys.begin())] = true;
   }
   for (std::size_t k = 0; k < keys.size(); ++k)
     if (keys[k].required && !seen[k])
-      throw fail(fmt::format("no {}", keys[k].name), "a value for it");
+      throw fail(fmt::format("no {}", keys[k].name),
+                 fmt::format("{}= too: it has no default", keys[k].name));
 }
 
 // The tables of [[section]].

@@ -84,7 +84,9 @@ std::vector<std::string> InputFile::names(const std::string& group) const {
 }
 
 Handle InputFile::open(const std::string& dataset) const {
-  if (!has(dataset)) fail(dataset, "missing", "a dataset", "is this a UVH5 file?");
+  if (!has(dataset))
+    fail(dataset, "missing", "a dataset",
+         "is this a UVH5 file? Correlation curves (.h5) are read by fit, compare and inspect");
   Handle opened(H5Dopen2(file_.get(), dataset.c_str(), H5P_DEFAULT), H5Dclose);
   if (opened.get() < 0) fail(dataset, "unreadable", "a dataset");
   return opened;

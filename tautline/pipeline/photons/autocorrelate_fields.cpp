@@ -1,6 +1,8 @@
 // The fields of the run over photon counts.
 #include "tautline/pipeline/photons/autocorrelate_fields.h"
 
+#include "tautline/pipeline/range_fields.h"
+
 namespace tautline::pipeline {
 
 namespace {
@@ -48,11 +50,13 @@ core::FieldText<core::Normalization> normalization_text() {
 
 // Nobody gives 0, which leaves it to the file.
 core::FieldText<double> bin_text() {
+  constexpr double kLongest_s = 3600;  // longer ones are microseconds without their unit
+  constexpr const char* kWords = "above 0, at most 3600 s";
   auto form = core::plain_text<double>(core::at_least(0));
-  form.allowed = "above 0";
+  form.allowed = kWords;
   form.read = [](const std::string& text) {
     const double value = core::text::read_number(text);
-    if (!(value > 0)) core::text::refuse(text, "above 0");
+    if (!(value > 0) || value > kLongest_s) core::text::refuse(text, kWords);
     return value;
   };
   return form;
@@ -91,8 +95,8 @@ core::Fields<AutocorrelateConfig> input_fields() {
                                     {"direct", TagMethod::direct}}))
       .add({.name = "start_s", .unit = "s", .help = "how much to skip"}, &C::start_s,
            core::at_least(0))
-      .add({.name = "duration_s", .unit = "s", .help = "how much to take; negative: all"},
-           &C::duration_s);
+      .add({.name = "duration_s", .unit = "s", .help = "how much to take"}, &C::duration_s,
+           part_or_all());
 }
 
 core::Fields<AutocorrelateConfig> curve_fields() {

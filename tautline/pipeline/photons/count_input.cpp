@@ -1,5 +1,7 @@
 #include "tautline/pipeline/photons/count_input.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -92,6 +94,11 @@ std::pair<std::uint64_t, std::uint64_t> part_of(const AutocorrelateConfig& confi
     const double bins = std::round(seconds / bin_s);
     return bins >= static_cast<double>(total) ? total : static_cast<std::uint64_t>(bins);
   };
+  // At the very end there is nothing more: a run that goes on with a state may have come to it.
+  if (std::round(config.start_s / bin_s) > static_cast<double>(total))
+    throw Error(ErrorKind::config, "start_s", fmt::format("{:g} s", config.start_s),
+                fmt::format("less than the {:g} s of {}", static_cast<double>(total) * bin_s,
+                            config.input));
   const std::uint64_t first = whole(config.start_s);
   if (config.duration_s < 0) return {first, total - first};
   return {first, std::min(total - first, whole(config.duration_s))};

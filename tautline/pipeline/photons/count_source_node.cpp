@@ -133,9 +133,13 @@ class CountSource final : public CountSourceNode {
   // Of nothing there are no curves: what lies under the output's name stays.
   void require_samples() const {
     if (given_ > 0 || input_.samples == 0) return;
+    const std::string name = input_.name == "-" ? "standard input" : input_.name;
+    if (stop_.stop_requested())
+      throw core::Error(core::ErrorKind::io, name, "interrupted", "",
+                        "no samples had come; nothing was written");
     const auto& messages = input_.damage().messages;
     throw core::Error(
-        core::ErrorKind::io, input_.name == "-" ? "standard input" : input_.name,
+        core::ErrorKind::io, name,
         std::string("no samples came") + (messages.empty() ? "" : " (" + messages[0] + ")"),
         input_.start_s > 0
             ? fmt::format("one or more whole ones after the first {:g} s", input_.start_s)

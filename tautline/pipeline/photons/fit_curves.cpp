@@ -42,28 +42,44 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-fit::Parameter& find(std::vector<fit::Parameter>& parameters, const std::string& name) {
+// `field` is what named it.
+fit::Parameter& find(std::vector<fit::Parameter>& parameters, const std::string& name,
+                     const std::string& field) {
   std::string names;
   for (fit::Parameter& p : parameters) {
     if (p.name == name) return p;
     names += (names.empty() ? "" : ", ") + p.name;
   }
-  throw Error(ErrorKind::config, "fit parameter", name, "one of " + names);
+  throw Error(ErrorKind::config, field, name, "one of the model's parameters, " + names);
 }
 
 std::vector<fit::Parameter> configured(const FitConfig& config) {
   std::vector<fit::Parameter> parameters = fit::parameters_of(config.model);
   if (config.model.shape == fit::Shape::pixel_2d && config.waist_um > 0 && config.pixel_um > 0)
-    find(parameters, "blur").value = config.waist_um / config.pixel_um;
-  for (const std::string& name : config.freed) find(parameters, name).fixed = false;
+    find(parameters, "blur", "model").value = config.waist_um / config.pixel_um;
+  for (const std::string& name : config.freed) find(parameters, name, "freed").fixed = false;
   for (const auto& [name, limits] : config.bounds) {
-    fit::Parameter& p = find(parameters, name);
+    fit::Parameter& p = find(parameters, name, "bounds");
+    if (!(limits.first < limits.second) || (p.logarithmic && !(limits.second > 0)))
+      throw Error(ErrorKind::config, "bounds",
+                  fmt::format("{}={:g}:{:g}", name, limits.first, limits.second),
+                  p.logarithmic ? "a lower bound before the upper one, which is above 0"
+                                : "a lower bound before the upper one");
     std::tie(p.lower, p.upper) = limits;
     p.value = std::clamp(p.value, p.lower, p.upper);
   }
-  for (const auto& [name, value] : config.starts) find(parameters, name).value = value;
+  for (const auto& [name, value] : config.starts) {
+    fit::Parameter& p = find(parameters, name, "starts");
+    if (!(value >= p.lower && value <= p.upper))
+      throw Error(ErrorKind::config, "starts", fmt::format("{}={:g}", name, value),
+                  fmt::format("a start from {:g} to {:g}", p.lower, p.upper), "set `bounds`");
+    p.value = value;
+  }
   for (const auto& [name, value] : config.fixed) {
-    fit::Parameter& p = find(parameters, name);
+    fit::Parameter& p = find(parameters, name, "fixed");
+    if (!std::isfinite(value) || (p.logarithmic && !(value > 0)))
+      throw Error(ErrorKind::config, "fixed", fmt::format("{}={:g}", name, value),
+                  p.logarithmic ? "a value above 0" : "a finite value");
     p.value = value;
     p.fixed = true;
   }
@@ -240,9 +256,17 @@ void check(const CorrelationCurves& c, const FitConfig& config) {
     throw Error(ErrorKind::config, config.input + ": normalization", "none: g holds sums",
                 "symmetric or global", "correlate again with symmetric normalization");
   if (!(config.lowest_lag_s >= 0) || !(config.lowest_lag_s < config.highest_lag_s))
-    throw Error(ErrorKind::config, "range",
+    throw Error(ErrorKind::config, "range_s",
                 fmt::format("{:g}:{:g}", config.lowest_lag_s, config.highest_lag_s),
                 "a lower lag before the upper one, in seconds");
+  const auto in_range = [&](double lag_s) {
+    return lag_s > 0 && lag_s >= config.lowest_lag_s && lag_s <= config.highest_lag_s;
+  };
+  if (!c.lag_s.empty() && std::none_of(c.lag_s.begin(), c.lag_s.end(), in_range))
+    throw Error(ErrorKind::config, "range_s",
+                fmt::format("{:g}:{:g} s", config.lowest_lag_s, config.highest_lag_s),
+                fmt::format("lags from {:g} to {:g} s, as the curves have them", c.lag_s.front(),
+                            c.lag_s.back()));
   if (config.waist_um < 0 || config.pixel_um < 0)
     throw Error(ErrorKind::config, "waist or pixel", "negative", "micrometres");
 }
@@ -284,7 +308,7 @@ class Fitter {
         parameters_(result.parameters),
         weighted_(result.weighted),
         segments_(result.from_segments) {
-    for (const std::string& name : config.shared) find(parameters_, name);  // throws
+    for (const std::string& name : config.shared) find(parameters_, name, "shared");  // throws
     for (const fit::Parameter& p : parameters_)
       shared_.push_back(std::find(config.shared.begin(), config.shared.end(), p.name) !=
                         config.shared.end());

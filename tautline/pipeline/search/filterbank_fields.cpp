@@ -1,6 +1,8 @@
 // The fields of the runs over filterbanks.
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "tautline/pipeline/range_fields.h"
 #include "tautline/pipeline/search/dedisperse_filterbank.h"
 #include "tautline/pipeline/search/filterbank_run.h"
@@ -24,7 +26,9 @@ void set_trials(DmChoice& dms, const std::string& text) {
     dms.low = core::text::read_number(parts[0]);
     dms.high = parts.size() > 1 ? core::text::read_number(parts[1]) : dms.low;
     dms.step = parts.size() > 2 ? core::text::read_number(parts[2]) : parts.size() == 1 ? 1 : 0;
-    if (parts.size() > 2 && !(dms.step > 0)) core::text::refuse(text, kForms);
+    const bool finite =
+        std::isfinite(dms.low) && std::isfinite(*dms.high) && std::isfinite(dms.step);
+    if (!finite || (parts.size() > 2 && !(dms.step > 0))) core::text::refuse(text, kForms);
   } catch (const core::Error&) {
     core::text::refuse(text, kForms);
   }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tautline/core/error.h"
+#include "tautline/core/field_text.h"
 #include "tautline/stages/detect/backends.h"
 
 namespace tautline::stages::detect {
@@ -43,25 +44,28 @@ void check_config(const Config& config) {
   require_positive("sample_time_s", config.sample_time_s);
   require_positive("threshold", config.threshold);
   require_positive("max_width_s", config.max_width_s);
-  if (config.threshold > 1e6) refuse("threshold", std::to_string(config.threshold), "1e6 or less");
+  if (config.threshold > 1e6)
+    refuse("threshold", core::text::write_number(config.threshold), "1e6 or less");
   const double widest = config.max_width_s / config.sample_time_s * (1 + 1e-12);
   if (widest < 1)
-    refuse("max_width_s", std::to_string(config.max_width_s),
-           "one sample (" + std::to_string(config.sample_time_s) + " s) or more");
+    refuse("max_width_s", core::text::write_number(config.max_width_s),
+           "one sample (" + core::text::write_number(config.sample_time_s) + " s) or more");
   if (widest >= static_cast<double>(kMaxWidthSamples) + 1)
-    refuse("max_width_s", std::to_string(config.max_width_s),
-           std::to_string(kMaxWidthSamples) + " samples (" +
-               std::to_string(static_cast<double>(kMaxWidthSamples) * config.sample_time_s) +
-               " s) or less",
-           "search downsampled series for wider pulses");
+    refuse(
+        "max_width_s", core::text::write_number(config.max_width_s),
+        std::to_string(kMaxWidthSamples) + " samples (" +
+            core::text::write_number(static_cast<double>(kMaxWidthSamples) * config.sample_time_s) +
+            " s) or less",
+        "search downsampled series for wider pulses");
   if (config.baseline_s != 0) {
     require_positive("baseline_s", config.baseline_s);
     if (config.baseline_s < 4 * config.max_width_s)
-      refuse("baseline_s", std::to_string(config.baseline_s),
-             "4 x max_width_s (" + std::to_string(4 * config.max_width_s) + " s) or more",
-             "a shorter baseline would take the widest pulses away");
+      refuse(
+          "baseline_s", core::text::write_number(config.baseline_s),
+          "4 x `max_width_s` (" + core::text::write_number(4 * config.max_width_s) + " s) or more",
+          "a shorter baseline would take the widest pulses away");
     if (config.baseline_s / config.sample_time_s > 1e8)
-      refuse("baseline_s", std::to_string(config.baseline_s), "1e8 samples or fewer");
+      refuse("baseline_s", core::text::write_number(config.baseline_s), "1e8 samples or fewer");
   }
   if (config.links.beam_trials != 0 && config.trials % config.links.beam_trials != 0)
     refuse("trials", std::to_string(config.trials),

@@ -203,7 +203,8 @@ TEST_P(BadFilterbank, WrongUsageIsNamed) {
   const SigprocShape s = shape();
   write(s, noise(s, 2000));
   expect_refused(kWrongUsage, "--start", {"--start", "99"});
-  expect_refused(kWrongUsage, "no samples", {"--duration", "0"});
+  expect_refused(kWrongUsage, "above 0, or all", {"--duration", "0"});
+  expect_refused(kWrongUsage, "no samples", {"--duration", "1ps"});
   expect_refused(kWrongUsage, "--start", {"--start", "nan"});
   expect_refused(kWrongUsage, "--duration", {"--duration", "nan"});
   expect_refused(kWrongUsage, "memory", {"--memory", "lots"});

@@ -1,0 +1,244 @@
+// Mistakes of every kind of user: each is refused in one line that says what to do, with nothing
+// written.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <thread>
+
+#include "tests/end_to_end/run_command.h"
+#include "tests/support/scratch.h"
+
+namespace tautline::tests {
+namespace {
+
+class Mistakes : public ::testing::Test {
+ protected:
+  CommandResult run(const std::vector<std::string>& arguments) {
+    return run_command(arguments, scratch.path().string());
+  }
+  std::set<std::string> files() const {
+    std::set<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(scratch.path()))
+      names.insert(entry.path().filename().string());
+    return names;
+  }
+  void refused(const std::vector<std::string>& arguments, int status, const std::string& words) {
+    run({"--version"});  // so that the files of a run's output are there before
+    const auto before = files();
+    const CommandResult result = run(arguments);
+    EXPECT_EQ(result.status, status) << words << ": " << result.err;
+    EXPECT_TRUE(result.err.starts_with("tautline: ")) << result.err;
+    EXPECT_NE(result.err.find(words), std::string::npos) << words << " in " << result.err;
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+    for (const char c : result.err)
+      EXPECT_TRUE(c == '\n' || static_cast<unsigned char>(c) >= 32) << result.err;
+    EXPECT_EQ(files(), before) << words;
+  }
+  std::string voltages() {
+    write_file(scratch / "v.dada", DadaFile().bytes());
+    return scratch / "v.dada";
+  }
+  std::string filterbank() {
+    const CommandResult made =
+        run({"simulate", "filterbank", "--nchans", "16", "--fch1", "1500", "--foff", "-10",
+             "--tsamp", "1ms", "--duration", "1", "--overwrite", "-o", scratch / "x.fil"});
+    EXPECT_EQ(made.status, kDone) << made.err;
+    return scratch / "x.fil";
+  }
+  std::string counts() {
+    const CommandResult made =
+        run({"simulate", "photons", "--duration", "0.1", "--bin", "10us", "--model",
+             "diffusion:n=1,tau=2e-4,rate=5e5", "--overwrite", "-o", scratch / "y.npy"});
+    EXPECT_EQ(made.status, kDone) << made.err;
+    return scratch / "y.npy";
+  }
+  std::string curve() {
+    const CommandResult made =
+        run({"autocorrelate", counts(), "--bin", "10us", "--overwrite", "-o", scratch / "g.csv"});
+    EXPECT_EQ(made.status, kDone) << made.err;
+    return scratch / "g.csv";
+  }
+
+  ScratchFolder scratch;
+};
+
+TEST_F(Mistakes, ADurationIsAbove0OrAll) {
+  const std::string dada = voltages(), fil = filterbank(), npy = counts();
+  const std::vector<std::vector<std::string>> runs{
+      {"correlate", dada, "-o", scratch / "o.uvh5", "--channels", "16"},
+      {"channelize", dada, "-o", scratch / "o.dada", "--channels", "16"},
+      {"search", fil, "-o", scratch / "o.csv", "--dms", "1"},
+      {"dedisperse", fil, "-o", scratch / "o.npy", "--dms", "1"},
+      {"autocorrelate", npy, "-o", scratch / "o.h5", "--bin", "10us"}};
+  for (std::vector<std::string> words : runs) {
+    for (const char* wrong : {"-4", "0", "inf", "-1ms"}) {
+      std::vector<std::string> with = words;
+      with.insert(with.end(), {"--duration", wrong});
+      refused(with, kWrongUsage,
+              std::string("--duration: ") + wrong + ", expected above 0, or all; tautline");
+    }
+    words.insert(words.end(), {"--duration", "all"});
+    const CommandResult all = run(words);
+    EXPECT_EQ(all.status, kDone) << words.front() << ": " << all.err;
+  }
+}
+
+TEST_F(Mistakes, EmptyTextsAreNoValues) {
+  refused({"search", "x.fil", "-o", "c.csv", "--dms", "1", "--mask", ""}, kWrongUsage,
+          "--mask: an empty text, expected a value");
+  refused({"correlate", "", "-o", "v.uvh5"}, kWrongUsage, "an empty text behind correlate");
+}
+
+TEST_F(Mistakes, TimesThatAreNoneAreToldTheirForm) {
+  refused({"correlate", "v.dada", "-o", "v.uvh5", "--integration", "5m"}, kWrongUsage,
+          "--integration: 5m, expected a time without blanks (20ms, 1.5s, 5min; plain numbers are "
+          "seconds), above 0; tautline");
+  refused({"autocorrelate", "x.npy", "-o", "g.h5", "--bin", "10 us"}, kWrongUsage,
+          "--bin: 10 us, expected a time");
+  refused({"autocorrelate", "x.npy", "-o", "g.h5", "--bin", "-1us"}, kWrongUsage, "--bin: -1us,");
+  refused({"autocorrelate", "x.npy", "-o", "g.h5", "--bin", "1e300"}, kWrongUsage,
+          "--bin: 1e300, expected above 0, at most 3600 s");
+  refused({"fit", "g.h5", "-o", "f.csv", "--model", "3d", "--range", "1us"}, kWrongUsage,
+          "--range: 1us, expected LO:HI");
+  refused({"correlate", "v.dada", "-o", "v.uvh5", "--channels", "1e3"}, kWrongUsage,
+          "--channels: 1e3, expected a whole number, 2 to 65536; tautline");
+}
+
+TEST_F(Mistakes, ValuesAreCountedInPlainWords) {
+  refused({"correlate", "v.dada", "-o"}, kWrongUsage, "--output: no value given, expected one;");
+  refused({"correlate", "v.dada", "-o", "a.uvh5", "--taps", "4", "--taps", "8"}, kWrongUsage,
+          "--taps: 2 values given, expected one;");
+  refused({"autocorrelate", "a.ptu", "b.ptu", "-o", "g.csv"}, kWrongUsage,
+          "b.ptu: a word more than tautline autocorrelate takes");
+  refused({"--log-level", "verbose", "devices"}, kWrongUsage,
+          "--log-level: verbose, expected one of debug, info, warn, error");
+  refused({"help", "corelate"}, kWrongUsage, "corelate: unknown command of tautline, perhaps");
+}
+
+TEST_F(Mistakes, OutputsAreNotNamedAsOtherKindsOfFiles) {
+  const std::string fil = filterbank(), g = curve(), dada = voltages();
+  for (const char* name : {"t.spc", "t.h5", "t.pt3", "t.dada"})
+    refused({"simulate", "photons", "--duration", "0.01", "--bin", "1ms", "--model",
+             "diffusion:n=1,tau=2e-4,rate=5e4", "-o", scratch / name},
+            kWrongUsage, "expected a name ending in .npy or .ptu");
+  refused({"simulate", "filterbank", "--nchans", "16", "--fch1", "1500", "--foff", "-10", "--tsamp",
+           "1ms", "--duration", "1", "-o", scratch / "z.csv"},
+          kWrongUsage, "expected a name ending in .fil");
+  refused({"fit", g, "-o", scratch / "f.h5", "--model", "3d"}, kWrongUsage,
+          "expected a name ending in .csv");
+  refused({"fit", g, "-o", scratch / "f.csv", "--model", "3d", "--report", scratch / "f.pdf"},
+          kWrongUsage, "--report: " + (scratch / "f.pdf") + ", expected a name ending in .html");
+  refused({"dedisperse", fil, "-o", scratch / "d.csv", "--dms", "1"}, kWrongUsage,
+          "d.csv, expected the name of a folder");
+  refused({"search", fil, "-o", scratch.path().string() + "/", "--dms", "1"}, kWrongUsage,
+          "expected a name that ends with .csv");
+  refused({"correlate", dada, "-o", scratch.path().string()}, kWrongUsage,
+          "is a folder, expected a name ending in .uvh5 or .ms");
+}
+
+TEST_F(Mistakes, TablesAreSentToWhoeverReadsThem) {
+  const std::string fil = filterbank(), g = curve();
+  ASSERT_NE(run({"fit", g, "-o", scratch / "f.csv", "--model", "3d"}).status, kFailed);
+  ASSERT_EQ(run({"search", fil, "-o", scratch / "c.csv", "--dms", "1"}).status, kDone);
+  const std::string out = scratch / "o.csv";
+  refused({"fit", scratch / "c.csv", "-o", out, "--model", "3d"}, kFailed,
+          "these are candidates: compare and inspect read them");
+  refused({"fit", scratch / "y.npy", "-o", out, "--model", "3d"}, kFailed, "autocorrelate reads");
+  refused({"inspect", scratch / "f.csv"}, kFailed, "these are results of fit");
+  refused({"autocorrelate", g, "-o", scratch / "h.csv", "--bin", "1us"}, kFailed,
+          "this is a correlation curve: fit, compare and inspect read it");
+  // The name promises a format that the bytes are not.
+  write_file(scratch / "noise.fil", "\x01\x02" + DadaFile().bytes().substr(4200, 5000));
+  const CommandResult noise = run({"search", scratch / "noise.fil", "-o", out, "--dms", "1"});
+  EXPECT_EQ(noise.status, kFailed);
+  EXPECT_EQ(noise.err.find("search and dedisperse read it"), std::string::npos) << noise.err;
+  write_file(scratch / "empty.fil", "");
+  refused({"inspect", scratch / "empty.fil"}, kFailed,
+          "an empty file, expected a file of the kinds that tautline inspect --help lists; check "
+          "that the file was written completely");
+}
+
+TEST_F(Mistakes, NumbersOfFitsHaveRanges) {
+  const std::string g = curve();
+  const auto refuses = [&](const std::vector<std::string>& more, const std::string& words) {
+    std::vector<std::string> all{"fit", g, "-o", scratch / "f.csv", "--model", "3d"};
+    all.insert(all.end(), more.begin(), more.end());
+    refused(all, kWrongUsage, words);
+  };
+  refuses({"--kappa", "-5"}, "--kappa: -5, expected a number above 0");
+  refuses({"--kappa", "nan"}, "--kappa: nan, expected");
+  refuses({"--range", "10:20"}, "--range: 10:20 s, expected lags from 1e-05 to");
+  refuses({"--fix", "n=-1"}, "--fix: n=-1, expected a value above 0");
+  refuses({"--fix", "foo=1"}, "--fix: foo, expected one of the model's parameters, n, tau_d_s");
+  refuses({"--share", "foo"}, "--share: foo, expected");
+  refuses({"--bounds", "n=5:1"}, "--bounds: n=5:1, expected a lower bound before the upper one");
+  refuses({"--start-at", "tau_d_s=-1"}, "--start-at: tau_d_s=-1, expected a start from");
+}
+
+TEST_F(Mistakes, PartsAndTrialsThatAreNotThere) {
+  const std::string fil = filterbank(), npy = counts();
+  refused({"autocorrelate", npy, "-o", scratch / "g.h5", "--bin", "10us", "--start", "100"},
+          kWrongUsage, "--start: 100 s, expected less than the 0.1 s of " + npy);
+  refused({"search", fil, "-o", scratch / "c.csv", "--dms", "0:inf"}, kWrongUsage,
+          "--dms: 0:inf, expected LO:HI:STEP");
+  refused({"search", fil, "-o", scratch / "c.csv", "--dms", "1", "--baseline", "1e-9"}, kWrongUsage,
+          "--baseline: 1e-09, expected 4 x --max-width (0.4 s) or more");
+  refused({"autocorrelate", npy, "-o", scratch / "g.h5", "--bin", "10us", "--bins", "7", "--lags",
+           "standard"},
+          kWrongUsage, "--bins: 7, expected an even number");
+  // No control characters of it reach the terminal.
+  refused({"search", fil, "-o", scratch / "c.csv", "--dm-list", fil}, kFailed, "x.fil, line 1");
+}
+
+TEST_F(Mistakes, PulsesTakeTimesAndNameTheKeyThatIsWrong) {
+  const auto with = [&](const std::string& pulse) {
+    return std::vector<std::string>{
+        "simulate", "filterbank", "--nchans", "16",         "--fch1", "1500", "--foff",
+        "-10",      "--tsamp",    "1ms",      "--duration", "1",      "-o",   scratch / "p.fil",
+        "--pulse",  pulse};
+  };
+  refused(with("dm=1"), kWrongUsage, "time= too: it has no default");
+  refused(with("dm=x,time=0.5,width=5ms,snr=9"), kWrongUsage, "a number behind dm=");
+  ASSERT_EQ(run(with("dm=1,time=500ms,width=5ms,snr=9")).status, kDone);
+  const auto truth = nlohmann::json::parse(read_file(scratch / "p.truth.json"));
+  EXPECT_EQ(truth.at("pulses").at(0).at("width_s"), 0.005);
+  EXPECT_EQ(truth.at("pulses").at(0).at("time_s"), 0.5);
+}
+
+TEST_F(Mistakes, AHangUpLeavesNothing) {
+  const pid_t pid =
+      start_command({"simulate", "filterbank", "--nchans", "1024", "--fch1", "1465", "--foff",
+                     "-0.3", "--tsamp", "1e-4", "--duration", "2000", "-o", scratch / "out.fil"},
+                    scratch.path().string());
+  std::this_thread::sleep_for(std::chrono::milliseconds(600));
+  kill(pid, SIGHUP);
+  const CommandResult result = finish_command(pid, scratch.path().string());
+  EXPECT_EQ(result.status, 128 + SIGHUP) << result.err;
+  for (const std::string& name : files()) EXPECT_FALSE(name.starts_with("out.")) << name;
+}
+
+TEST_F(Mistakes, AFullDiskUnderStandardOutputIsNoSuccess) {
+  if (!std::filesystem::exists("/dev/full"))
+    GTEST_SKIP() << "no /dev/full: nothing to write to that is always full";
+  const CommandResult full =
+      run_program("/bin/sh", {"-c", command_path() + " inspect " + filterbank() + " > /dev/full"},
+                  scratch.path().string());
+  EXPECT_EQ(full.status, kFailed) << full.err;
+  EXPECT_NE(full.err.find("standard output: No space left on device"), std::string::npos)
+      << full.err;
+}
+
+TEST_F(Mistakes, AFileOverItsLimitOfSizeIsAnErrorOfWriting) {
+  const std::string line = "ulimit -f 20; exec " + command_path() + " channelize " + voltages() +
+                           " --channels 16 -o " + (scratch / "out.npy");
+  const CommandResult result = run_program("/bin/sh", {"-c", line}, scratch.path().string());
+  EXPECT_EQ(result.status, kFailed) << result.err;
+  EXPECT_NE(result.err.find("File too large"), std::string::npos) << result.err;
+  for (const std::string& name : files()) EXPECT_FALSE(name.starts_with("out.")) << name;
+}
+
+}  // namespace
+}  // namespace tautline::tests
