@@ -15,7 +15,6 @@
   }
 
   const caption = ({ label, unit }) => unit ? `${label} (${unit})` : label;
-  const heading = (panel) => `${panel.title}: ${caption(panel.y)} against ${caption(panel.x)}`;
 
   const SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹";
   function powerOfTen(power) {
@@ -67,7 +66,7 @@
       this.panel = panel;
       this.values = ImagePanel.upwards(panel);
       this.readout = element("p.readout");
-      this.image = new tautline.Heatmap(heading(panel), {
+      this.image = new tautline.Heatmap(panel.title, {
         height: panel.tall ? 460 : 320, cyclic: panel.map === "phase", onMove: (cell) => this.read(cell) });
       this.image.root.append(this.readout);
       this.root = this.image.root;
@@ -89,14 +88,14 @@
       // Upwards are higher values: rows lie on the negative of their axis.
       const rowEdges = Array.from({ length: panel.rows }, (_, k) =>
         [-y.to + k * size, -y.to + (k + 1) * size]).flat();
-      const shown = (value) => `${tautline.short(value)} ${colour.unit}`.trim();
       this.image.show({
         values: this.values, rows: panel.rows, columns: panel.columns, rowEdges,
+        xName: caption(x), yName: caption(y), quantity: caption(colour),
         xLow: x.from, xHigh: x.to, xTicks: (low, high, most) => x.ticks(low, high, most),
         yTicks: (low, high, most) => y.ticks(-high, -low, most).map((tick) =>
           ({ value: -tick.value, text: tick.text })),
         map: tautline.colourMaps[panel.map], low: colour.from, high: colour.to,
-        lowText: `${colour.label} ${shown(colour.low)}`, highText: shown(colour.high),
+        lowText: tautline.short(colour.low), highText: tautline.short(colour.high),
       });
       this.read(null);
     }
@@ -126,7 +125,7 @@
         error: line.error ? decode(Float64Array, line.error) : null,
       }));
       this.bars = this.lines.some((line) => line.error);
-      this.chart = new tautline.LineChart(heading(panel), {
+      this.chart = new tautline.LineChart(panel.title, {
         height: panel.tall ? 420 : 230, bars: this.bars,
         // dygraphs wants a name for each.
         series: this.lines.map((line, k) => ({
@@ -155,6 +154,7 @@
 
     draw() {
       this.chart.show(this.rows(), {
+        xName: caption(this.x), yName: caption(this.y),
         xRange: [this.x.from, this.x.to], yRange: [this.y.from, this.y.to],
         xFormat: (x) => `${this.x.label} ${this.x.text(x)}`, yFormat: (y) => this.y.text(y),
         xTicks: (low, high, most) => this.x.ticks(low, high, most) });
@@ -170,7 +170,7 @@
   class DiscPanel {
     constructor(panel) {
       this.panel = panel;
-      this.scatter = new tautline.Scatter(heading(panel), {
+      this.scatter = new tautline.Scatter(panel.title, {
         height: panel.tall ? 460 : 300, xName: caption(panel.x), yName: caption(panel.y), onPick: () => {} });
       this.root = this.scatter.root;
       const [line] = panel.lines;
@@ -186,29 +186,13 @@
     redraw() { this.draw(); }
   }
 
-  function themeNow() {
-    const chosen = document.documentElement.dataset.theme;
-    if (chosen) return chosen;
-    return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
-  }
-
-  function setTheme(theme) {
-    document.documentElement.dataset.theme = theme;
-    document.getElementById("theme").replaceChildren(...(theme === "dark"
-      ? ["☀", element("span", {}, " Light")] : ["☾", element("span", {}, " Dark")]));
-  }
-
   const panelOf = (panel) => panel.rows ? new ImagePanel(panel)
     : panel.lines.some((line) => line.strength) ? new DiscPanel(panel) : new LinePanel(panel);
 
   tautline.startFigure = function () {
     COLOURS.forEach((colour, k) => document.documentElement.style.setProperty(`--line-${k}`, colour));
-    setTheme(themeNow());
     let panels = [];
-    document.getElementById("theme").addEventListener("click", () => {
-      setTheme(themeNow() === "dark" ? "light" : "dark");
-      for (const panel of panels) panel.redraw();
-    });
+    tautline.startTheme(() => { for (const panel of panels) panel.redraw(); });
     tautline.receiveFigure = function (message) {
       if (message.schema !== "tautline.figure" || message.version !== 1) {
         throw new Error(`unknown schema ${message.schema} version ${message.version}`);

@@ -127,9 +127,29 @@ class Maker:
                       status=(0, 3))
         return "few.html"
 
+    def plotted(self, data, page):
+        self.tautline("plot", data, "-o", page)
+        return page
+
+    def figure_of_a_filterbank(self):
+        return self.plotted("pulses.fil", "filterbank.html")
+
+    def figure_of_candidates(self):
+        return self.plotted("pulses.csv", "found.html")
+
+    def figure_of_voltages(self):
+        return self.plotted("sky.dada", "voltages.html")
+
+    def figure_of_visibilities(self):
+        return self.plotted("sky.uvh5", "visibilities.html")
+
+    def figure_of_a_curve(self):
+        return self.plotted("one.h5", "curve.html")
+
 
 PAGES = (Maker.fringes, Maker.noisy_baselines, Maker.one_input, Maker.candidates, Maker.no_candidates, Maker.fit_of_one, Maker.fit_of_many,
-         Maker.doubtful_fits)
+         Maker.doubtful_fits, Maker.figure_of_a_filterbank, Maker.figure_of_candidates, Maker.figure_of_voltages,
+         Maker.figure_of_visibilities, Maker.figure_of_a_curve)
 
 
 # What a page must say or draw beyond what check.js asks of all.

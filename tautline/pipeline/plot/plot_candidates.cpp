@@ -53,7 +53,7 @@ Figure plot_candidates(const PlotConfig& config) {
   // DMs and times are never below zero, and neither are their axes.
   for (figure::Panel& panel : made.panels)
     for (figure::Axis* const one : {&panel.x, &panel.y})
-      if (one->label != "width" && one->low < 0) one->low = -0.01 * one->high;
+      if (one->label != "width" && one->low < 0) one->low = 0;
   made.notes.push_back("Discs grow, and go from dark to light, with S/N.");
   return made;
 }

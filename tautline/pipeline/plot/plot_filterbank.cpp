@@ -152,7 +152,7 @@ figure::Panel waterfall(const Spectrogram& s, const formats::FilterbankDescripti
       panel.y.low + 2 * half * static_cast<double>(s.frequency.cells * s.frequency.per_cell);
   panel.image.rows = s.grid.rows();
   panel.image.columns = s.grid.columns();
-  panel.image.colour = axis("power over the channel's mean", "");
+  panel.image.colour = axis("power", "of the channel's mean");
   for (std::size_t row = 0; row < s.grid.rows(); ++row) {
     const double mean = s.grid.row_mean(row);
     for (std::size_t column = 0; column < s.grid.columns(); ++column)

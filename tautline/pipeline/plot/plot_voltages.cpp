@@ -178,7 +178,7 @@ figure::Axis frequency_axis(const std::vector<double>& centres_hz, double width_
 figure::Panel spectra_panel(const PowerMeans& m, const std::vector<double>& centres_hz,
                             const figure::Axis& frequency, double level,
                             const core::VoltageDescription& d) {
-  figure::Panel panel{"Bandpass of each input", frequency, axis("power over the mean", "dB")};
+  figure::Panel panel{"Bandpass of each input", frequency, axis("power", "dB of the mean")};
   std::vector<double> all;
   for (std::size_t input = 0; input < std::min(m.inputs, kMostInputs); ++input) {
     figure::Line line;
@@ -222,7 +222,7 @@ Figure plot_voltages(const PlotConfig& config, const PlotRun& run) {
   figure::Panel picture{"Power, mean of all inputs", time, frequency};
   picture.image.rows = m.picture.rows();
   picture.image.columns = m.picture.columns();
-  picture.image.colour = axis("power over the mean", "dB");
+  picture.image.colour = axis("power", "dB of the mean");
   for (std::size_t r = 0; r < picture.image.rows; ++r)
     for (std::size_t c = 0; c < picture.image.columns; ++c)
       picture.image.values.push_back(static_cast<float>(
