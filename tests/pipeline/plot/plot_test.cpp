@@ -191,7 +191,7 @@ TEST_F(Plot, TrialsAndSeriesAndCandidatesOfASearch) {
 TEST_F(Plot, AToneOfVoltagesIsAtItsFrequency) {
   write_tone();
   const json described = drawn("tone.dada");
-  EXPECT_EQ(described["panels"][0]["colour"]["unit"], "dB");
+  EXPECT_EQ(described["panels"][0]["colour"]["unit"], "dB of the mean");
   const figure::Figure made = figure_of("tone.dada");
   const figure::Panel& spectra = panel(made, "Bandpass");
   ASSERT_EQ(spectra.lines.size(), 2u);
