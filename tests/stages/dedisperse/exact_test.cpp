@@ -37,6 +37,7 @@ TEST(Exact, EveryWidthOfChannelsAndSamplesInBothOrders) {
 }
 
 TEST(Exact, AwkwardLengthsAndSplits) {
+  const bool small = std::getenv("TAUTLINE_SMALL") != nullptr;
   Config config = small_config(33, 8, 40);
   config.beams = 2;
   const std::vector<Feed> feeds{
@@ -46,7 +47,11 @@ TEST(Exact, AwkwardLengthsAndSplits) {
     const std::size_t overlap = make_plan(config, device::open({}))->max_delay();
     for (const std::size_t times :
          {overlap, overlap + 1, overlap + 2, overlap + 64, overlap + 511, overlap + 513})
-      for (const Feed& feed : feeds) compare(config, times, feed, {});
+      for (const Feed& feed : feeds) {
+        // 617 calls of one sample each are slow under sanitizers, and 168 do the same.
+        if (small && feed.pieces == std::vector<std::size_t>{1} && times > overlap + 64) continue;
+        compare(config, times, feed, {});
+      }
   }
 }
 

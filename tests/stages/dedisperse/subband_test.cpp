@@ -85,10 +85,15 @@ std::vector<std::size_t> plan_channels(const Config& config) {
 // Where pulses lie between a trial's DM and the next one's.
 constexpr double kBetween[] = {0, 0.25, 0.5};
 
-// Every ninth trial; every one with TAUTLINE_FULL.
+// Every ninth trial; every one with TAUTLINE_FULL, and a few with TAUTLINE_SMALL.
+std::size_t stated_step() {
+  if (std::getenv("TAUTLINE_FULL") != nullptr) return 1;
+  return std::getenv("TAUTLINE_SMALL") != nullptr ? 57 : 9;
+}
+
 void lose_no_more_than_stated(const Config& of, const std::vector<double>& pulses,
                               const std::vector<double>& losses) {
-  const std::size_t step = std::getenv("TAUTLINE_FULL") != nullptr ? 1 : 9;
+  const std::size_t step = stated_step();
   for (const double pulse_samples : pulses)
     for (const double max_loss : losses) {
       Config config = of;
