@@ -174,7 +174,7 @@ TEST_F(Mistakes, NumbersOfFitsHaveRanges) {
   refuses({"--fix", "n=-1"}, "--fix: n=-1, expected a value above 0");
   refuses({"--fix", "foo=1"}, "--fix: foo, expected one of the model's parameters, n, tau_d_s");
   refuses({"--share", "foo"}, "--share: foo, expected");
-  refuses({"--bounds", "n=5:1"}, "--bounds: n=5:1, expected a lower bound before the upper one");
+  refuses({"--bounds", "n=5:1"}, "--bounds: n=5, expected a lower bound below the upper one, 1");
   refuses({"--start-at", "tau_d_s=-1"}, "--start-at: tau_d_s=-1, expected a start from");
 }
 

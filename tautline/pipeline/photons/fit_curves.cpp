@@ -19,6 +19,7 @@
 #include "tautline/pipeline/photons/fit/doubt.h"
 #include "tautline/pipeline/photons/fit/start.h"
 #include "tautline/pipeline/photons/fit_page.h"
+#include "tautline/pipeline/photons/fit_parameters.h"
 
 namespace tautline::pipeline {
 
@@ -42,48 +43,8 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-// `field` is what named it.
-fit::Parameter& find(std::vector<fit::Parameter>& parameters, const std::string& name,
-                     const std::string& field) {
-  std::string names;
-  for (fit::Parameter& p : parameters) {
-    if (p.name == name) return p;
-    names += (names.empty() ? "" : ", ") + p.name;
-  }
-  throw Error(ErrorKind::config, field, name, "one of the model's parameters, " + names);
-}
-
-std::vector<fit::Parameter> configured(const FitConfig& config) {
-  std::vector<fit::Parameter> parameters = fit::parameters_of(config.model);
-  if (config.model.shape == fit::Shape::pixel_2d && config.waist_um > 0 && config.pixel_um > 0)
-    find(parameters, "blur", "model").value = config.waist_um / config.pixel_um;
-  for (const std::string& name : config.freed) find(parameters, name, "freed").fixed = false;
-  for (const auto& [name, limits] : config.bounds) {
-    fit::Parameter& p = find(parameters, name, "bounds");
-    if (!(limits.first < limits.second) || (p.logarithmic && !(limits.second > 0)))
-      throw Error(ErrorKind::config, "bounds",
-                  fmt::format("{}={:g}:{:g}", name, limits.first, limits.second),
-                  p.logarithmic ? "a lower bound before the upper one, which is above 0"
-                                : "a lower bound before the upper one");
-    std::tie(p.lower, p.upper) = limits;
-    p.value = std::clamp(p.value, p.lower, p.upper);
-  }
-  for (const auto& [name, value] : config.starts) {
-    fit::Parameter& p = find(parameters, name, "starts");
-    if (!(value >= p.lower && value <= p.upper))
-      throw Error(ErrorKind::config, "starts", fmt::format("{}={:g}", name, value),
-                  fmt::format("a start from {:g} to {:g}", p.lower, p.upper), "set `bounds`");
-    p.value = value;
-  }
-  for (const auto& [name, value] : config.fixed) {
-    fit::Parameter& p = find(parameters, name, "fixed");
-    if (!std::isfinite(value) || (p.logarithmic && !(value > 0)))
-      throw Error(ErrorKind::config, "fixed", fmt::format("{}={:g}", name, value),
-                  p.logarithmic ? "a value above 0" : "a finite value");
-    p.value = value;
-    p.fixed = true;
-  }
-  return parameters;
+bool in_range(const FitConfig& config, double lag_s) {
+  return lag_s > 0 && lag_s >= config.lowest_lag_s && lag_s <= config.highest_lag_s;
 }
 
 // The points of one curve within the range: defined, and where there are errors, with one.
@@ -92,8 +53,7 @@ fit::Points points_of(const CorrelationCurves& c, std::size_t curve, const FitCo
   fit::Points points;
   for (std::size_t l = 0; l < c.lags; ++l) {
     const double lag = c.lag_s[l], g = c.g[curve * c.lags + l];
-    if (!(lag > 0) || lag < config.lowest_lag_s || lag > config.highest_lag_s || !std::isfinite(g))
-      continue;
+    if (!in_range(config, lag) || !std::isfinite(g)) continue;
     const double error = weighted ? c.standard_error[curve * c.lags + l] : 1;
     if (!(error > 0) || !std::isfinite(error)) continue;
     points.lag_s.push_back(lag);
@@ -122,9 +82,7 @@ std::vector<double> lags_with_points(const CorrelationCurves& c, const FitConfig
   }
   const bool none = std::find(used.begin(), used.end(), 1) == used.end();
   for (std::size_t l = 0; l < c.lags; ++l)
-    if (c.lag_s[l] > 0 && c.lag_s[l] >= config.lowest_lag_s && c.lag_s[l] <= config.highest_lag_s &&
-        (none || used[l] != 0))
-      all.push_back(c.lag_s[l]);
+    if (in_range(config, c.lag_s[l]) && (none || used[l] != 0)) all.push_back(c.lag_s[l]);
   return all;
 }
 
@@ -259,10 +217,8 @@ void check(const CorrelationCurves& c, const FitConfig& config) {
     throw Error(ErrorKind::config, "range_s",
                 fmt::format("{:g}:{:g}", config.lowest_lag_s, config.highest_lag_s),
                 "a lower lag before the upper one, in seconds");
-  const auto in_range = [&](double lag_s) {
-    return lag_s > 0 && lag_s >= config.lowest_lag_s && lag_s <= config.highest_lag_s;
-  };
-  if (!c.lag_s.empty() && std::none_of(c.lag_s.begin(), c.lag_s.end(), in_range))
+  if (!c.lag_s.empty() && std::none_of(c.lag_s.begin(), c.lag_s.end(),
+                                       [&](double lag_s) { return in_range(config, lag_s); }))
     throw Error(ErrorKind::config, "range_s",
                 fmt::format("{:g}:{:g} s", config.lowest_lag_s, config.highest_lag_s),
                 fmt::format("lags from {:g} to {:g} s, as the curves have them", c.lag_s.front(),
@@ -275,7 +231,7 @@ void check(const CorrelationCurves& c, const FitConfig& config) {
 FitResult begin_result(const CorrelationCurves& curves, const FitConfig& config) {
   FitResult result;
   result.model = config.model;
-  result.parameters = configured(config);
+  result.parameters = configured_parameters(config);
   result.weighted = config.weighted && !curves.standard_error.empty();
   if (config.weighted && !result.weighted)
     result.warnings.push_back("the curves have no standard errors: all lags weigh the same");
@@ -308,7 +264,8 @@ class Fitter {
         parameters_(result.parameters),
         weighted_(result.weighted),
         segments_(result.from_segments) {
-    for (const std::string& name : config.shared) find(parameters_, name, "shared");  // throws
+    for (const std::string& name : config.shared)
+      find_parameter(parameters_, name, "shared");  // throws
     for (const fit::Parameter& p : parameters_)
       shared_.push_back(std::find(config.shared.begin(), config.shared.end(), p.name) !=
                         config.shared.end());

@@ -1,9 +1,13 @@
 // The fields of fits of correlation curves.
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <tuple>
 
 #include "tautline/pipeline/photons/fit_curves.h"
+#include "tautline/pipeline/photons/fit_parameters.h"
 
 namespace tautline::pipeline {
 
@@ -82,7 +86,55 @@ void set_afterpulsing(FitConfig& config, const std::string& text) {
   config.detector.afterpulse_tau_s = tau_s;
 }
 
+// `name` is a parameter's name and the value that it cannot have.
+[[noreturn]] void refuse_value(const std::string& field, const std::string& name, double value,
+                               const std::string& limit) {
+  throw core::Error(core::ErrorKind::config, field, fmt::format("{}={:g}", name, value), limit);
+}
+
 }  // namespace
+
+fit::Parameter& find_parameter(std::vector<fit::Parameter>& parameters, const std::string& name,
+                               const std::string& field) {
+  std::string names;
+  for (fit::Parameter& p : parameters) {
+    if (p.name == name) return p;
+    names += (names.empty() ? "" : ", ") + p.name;
+  }
+  throw core::Error(core::ErrorKind::config, field, name,
+                    "one of the model's parameters, " + names);
+}
+
+std::vector<fit::Parameter> configured_parameters(const FitConfig& config) {
+  std::vector<fit::Parameter> parameters = fit::parameters_of(config.model);
+  if (config.model.shape == fit::Shape::pixel_2d && config.waist_um > 0 && config.pixel_um > 0)
+    find_parameter(parameters, "blur", "model").value = config.waist_um / config.pixel_um;
+  for (const std::string& name : config.freed)
+    find_parameter(parameters, name, "freed").fixed = false;
+  for (const auto& [name, limits] : config.bounds) {
+    fit::Parameter& p = find_parameter(parameters, name, "bounds");
+    if (!(limits.first < limits.second))
+      refuse_value("bounds", name, limits.first,
+                   fmt::format("a lower bound below the upper one, {:g}", limits.second));
+    std::tie(p.lower, p.upper) = limits;
+    p.value = std::clamp(p.value, p.lower, p.upper);
+  }
+  for (const auto& [name, value] : config.starts) {
+    fit::Parameter& p = find_parameter(parameters, name, "starts");
+    if (!(value >= p.lower && value <= p.upper))
+      refuse_value("starts", name, value,
+                   fmt::format("a start from {:g} to {:g}", p.lower, p.upper));
+    p.value = value;
+  }
+  for (const auto& [name, value] : config.fixed) {
+    fit::Parameter& p = find_parameter(parameters, name, "fixed");
+    if (!std::isfinite(value) || (p.logarithmic && !(value > 0)))
+      refuse_value("fixed", name, value, p.logarithmic ? "a value above 0" : "a finite value");
+    p.value = value;
+    p.fixed = true;
+  }
+  return parameters;
+}
 
 const core::Fields<FitConfig>& fields(const FitConfig&) {
   using C = FitConfig;
