@@ -16,6 +16,7 @@
 #include "tautline/device/device.h"
 #include "tautline/formats/curves/curves.h"
 #include "tautline/formats/partial_file.h"
+#include "tautline/pipeline/photons/fit/curve_points.h"
 #include "tautline/pipeline/photons/fit/doubt.h"
 #include "tautline/pipeline/photons/fit/start.h"
 #include "tautline/pipeline/photons/fit_page.h"
@@ -41,49 +42,6 @@ double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
-}
-
-bool in_range(const FitConfig& config, double lag_s) {
-  return lag_s > 0 && lag_s >= config.lowest_lag_s && lag_s <= config.highest_lag_s;
-}
-
-// The points of one curve within the range: defined, and where there are errors, with one.
-fit::Points points_of(const CorrelationCurves& c, std::size_t curve, const FitConfig& config,
-                      bool weighted) {
-  fit::Points points;
-  for (std::size_t l = 0; l < c.lags; ++l) {
-    const double lag = c.lag_s[l], g = c.g[curve * c.lags + l];
-    if (!in_range(config, lag) || !std::isfinite(g)) continue;
-    const double error = weighted ? c.standard_error[curve * c.lags + l] : 1;
-    if (!(error > 0) || !std::isfinite(error)) continue;
-    points.lag_s.push_back(lag);
-    points.g.push_back(g);
-    if (weighted) points.standard_error.push_back(error);
-  }
-  return points;
-}
-
-// Which lags of the file the points are.
-std::vector<std::size_t> places_of(const CorrelationCurves& c, const fit::Points& points) {
-  std::vector<std::size_t> places;
-  for (std::size_t l = 0; l < c.lags && places.size() < points.lag_s.size(); ++l)
-    if (c.lag_s[l] == points.lag_s[places.size()]) places.push_back(l);
-  return places;
-}
-
-// Those of the range that at least one curve has a point at; all of the range where none has.
-std::vector<double> lags_with_points(const CorrelationCurves& c, const FitConfig& config,
-                                     bool weighted) {
-  std::vector<double> all;
-  std::vector<std::uint8_t> used(c.lags);
-  for (std::size_t k = 0; k < c.curves; ++k) {
-    if (k < c.mask.size() && c.mask[k] == 0) continue;
-    for (const std::size_t lag : places_of(c, points_of(c, k, config, weighted))) used[lag] = 1;
-  }
-  const bool none = std::find(used.begin(), used.end(), 1) == used.end();
-  for (std::size_t l = 0; l < c.lags; ++l)
-    if (in_range(config, c.lag_s[l]) && (none || used[l] != 0)) all.push_back(c.lag_s[l]);
-  return all;
 }
 
 // The best of the starts that the curve's shape suggests.
@@ -112,34 +70,6 @@ void order_species(const FitConfig& config, const std::vector<fit::Parameter>& p
   std::swap(values[1], values[2]);
   std::swap(solution.standard_errors[1], solution.standard_errors[2]);
   values[3] = 1 - values[3];
-}
-
-// What each segment's curve differs by from their mean, each lag weighed by the segment's share of its
-// pairs (docs/maths/fit.md): the first segment has fewer than the others where the lag reaches before
-// the run. Files that do not say how many have equal shares. Nothing where a segment has none.
-std::vector<std::vector<double>> deviations_of(const CorrelationCurves& c, std::size_t curve,
-                                               const fit::Points& points) {
-  const bool counted = c.segment_counts.size() == c.segments * c.lags;
-  const auto segments = static_cast<double>(c.segments);
-  std::vector<std::vector<double>> all(c.segments);
-  for (const std::size_t lag : places_of(c, points)) {
-    const auto pairs_of = [&](std::size_t k) {
-      return counted ? static_cast<double>(c.segment_counts[k * c.lags + lag]) : 1.0;
-    };
-    const auto g_of = [&](std::size_t k) {
-      return static_cast<double>(c.segment_g[(k * c.curves + curve) * c.lags + lag]);
-    };
-    double pairs = 0, mean = 0;
-    for (std::size_t k = 0; k < c.segments; ++k) {
-      if (!(pairs_of(k) > 0) || !std::isfinite(g_of(k))) return {};
-      pairs += pairs_of(k);
-      mean += pairs_of(k) * g_of(k);
-    }
-    mean /= pairs;
-    for (std::size_t k = 0; k < c.segments; ++k)
-      all[k].push_back(std::sqrt(segments * pairs_of(k) / pairs) * (g_of(k) - mean));
-  }
-  return all;
 }
 
 void add_physics(const FitConfig& config, CurveFit& one) {
@@ -217,8 +147,9 @@ void check(const CorrelationCurves& c, const FitConfig& config) {
     throw Error(ErrorKind::config, "range_s",
                 fmt::format("{:g}:{:g}", config.lowest_lag_s, config.highest_lag_s),
                 "a lower lag before the upper one, in seconds");
-  if (!c.lag_s.empty() && std::none_of(c.lag_s.begin(), c.lag_s.end(),
-                                       [&](double lag_s) { return in_range(config, lag_s); }))
+  const fit::PointRange range{config.lowest_lag_s, config.highest_lag_s, config.weighted};
+  if (!c.lag_s.empty() &&
+      std::none_of(c.lag_s.begin(), c.lag_s.end(), [&](double lag_s) { return range.has(lag_s); }))
     throw Error(ErrorKind::config, "range_s",
                 fmt::format("{:g}:{:g} s", config.lowest_lag_s, config.highest_lag_s),
                 fmt::format("lags from {:g} to {:g} s, as the curves have them", c.lag_s.front(),
@@ -241,7 +172,8 @@ FitResult begin_result(const CorrelationCurves& curves, const FitConfig& config)
     result.warnings.push_back(
         "no curves of single segments in the file: errors of parameters take lags as independent, "
         "which they are not (2 to 3 times too small is usual)");
-  result.lag_s = lags_with_points(curves, config, result.weighted);
+  result.lag_s =
+      fit::lags_with_points(curves, {config.lowest_lag_s, config.highest_lag_s, result.weighted});
   result.fits.resize(curves.curves);
   for (std::size_t k = 0; k < curves.curves; ++k) {
     CurveFit& one = result.fits[k];
@@ -300,7 +232,7 @@ class Fitter {
     std::vector<std::vector<std::vector<double>>> deviations;
     for (const CurveFit& one : result.fits) {
       if (one.masked) continue;
-      fit::Points own = points_of(curves_, one.sensor, config_, weighted_);
+      fit::Points own = points_of(one, config_.lowest_lag_s);
       const fit::Solution alone = best_of(config_, parameters_, own);
       if (!alone.converged) {
         result.fits[one.sensor].solution = alone;  // says why
@@ -309,7 +241,7 @@ class Fitter {
       starts.push_back(parameters_);
       for (std::size_t k = 0; k < parameters_.size(); ++k)
         if (!parameters_[k].fixed) starts.back()[k].value = alone.values[k];
-      deviations.push_back(deviations_of(curves_, one.sensor, own));
+      deviations.push_back(fit::deviations_of(curves_, one.sensor, own));
       points.push_back(std::move(own));
       who.push_back(one.sensor);
     }
@@ -327,15 +259,13 @@ class Fitter {
   // A curve that noise does not explain is not described by the model; nor are its shortest lags, perhaps.
   void judge(CurveFit& one) const {
     if (!weighted_ || !one.solution.converged || !one.solution.trouble.empty()) return;
-    const fit::Points all = points_of(curves_, one.sensor, config_, weighted_);
+    const fit::Points all = points_of(one, config_.lowest_lag_s);
     one.solution.trouble = misfit_of(one.solution, all);
     if (one.solution.trouble.empty()) return;
     for (double from = 2 * all.lag_s.front(); from < one.solution_time_s(config_.model);
          from *= 2) {
-      FitConfig shorter = config_;
-      shorter.lowest_lag_s = from;
-      const fit::Points points = points_of(curves_, one.sensor, shorter, weighted_);
-      const fit::Solution solution = best_of(shorter, parameters_, points);
+      const fit::Points points = points_of(one, from);
+      const fit::Solution solution = best_of(config_, parameters_, points);
       if (!solution.converged || !solution.trouble.empty() || !misfit_of(solution, points).empty())
         continue;
       one.suggested_lowest_lag_s = points.lag_s.front();
@@ -344,14 +274,18 @@ class Fitter {
   }
 
  private:
+  fit::Points points_of(const CurveFit& one, double lowest_lag_s) const {
+    return fit::points_of(curves_, one.sensor, {lowest_lag_s, config_.highest_lag_s, weighted_});
+  }
+
   // False where segments said nothing of the errors.
   bool fit_one(CurveFit& one) const {
-    const fit::Points points = points_of(curves_, one.sensor, config_, weighted_);
+    const fit::Points points = points_of(one, config_.lowest_lag_s);
     fit::Solution solution = best_of(config_, parameters_, points);
     order_species(config_, parameters_, solution);
     const bool known =
         !segments_ || fit::use_segments(config_.model, parameters_, points,
-                                        deviations_of(curves_, one.sensor, points), solution);
+                                        fit::deviations_of(curves_, one.sensor, points), solution);
     finish(one, points, std::move(solution));
     return known;
   }

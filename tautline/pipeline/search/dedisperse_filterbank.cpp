@@ -13,10 +13,8 @@
 #include "tautline/pipeline/progress.h"
 #include "tautline/pipeline/search/dedisperse_node.h"
 #include "tautline/pipeline/search/expected_rate.h"
+#include "tautline/pipeline/search/filterbank_input.h"
 #include "tautline/pipeline/search/filterbank_record.h"
-#include "tautline/pipeline/search/filterbank_source_node.h"
-#include "tautline/pipeline/search/gapless_reader.h"
-#include "tautline/pipeline/search/left_out_channels.h"
 #include "tautline/pipeline/search/trial_sink_node.h"
 #include "tautline/stages/dedisperse/plan/spacing.h"
 
@@ -82,12 +80,7 @@ class Dedispersion {
         config_(config),
         device_(std::move(device)),
         stop_(std::move(stop)),
-        reader_(formats::open_filterbank(config.inputs, config.reader)),
-        range_(choose_range(*reader_, config.start_s, config.duration_s)),
-        left_out_(channels_to_leave_out(*reader_, range_, config)),
-        data_segments_(fill_gaps(reader_, range_)) {
-    log_remarks(*reader_, *device_);
-  }
+        input_(open_filterbanks(config, false, true, *device_)) {}
 
   DedisperseSummary run(const std::function<void(const std::string&)>& announce);
 
@@ -107,10 +100,10 @@ class Dedispersion {
   const DedisperseConfig& config_;
   std::shared_ptr<const device::Device> device_;
   std::stop_token stop_;
-  std::shared_ptr<formats::FilterbankReader> reader_;
-  SampleRange range_;
-  LeftOutChannels left_out_;
-  DataSegments data_segments_;
+  const Beam& beam() const { return input_->beams.front(); }
+  const SampleRange& range() const { return beam().range; }
+
+  std::shared_ptr<const FilterbankInput> input_;
   formats::FilterbankDescription description_;  // of the range
   double rate_hz_ = 0;
   DmPlan trials_;
@@ -130,9 +123,9 @@ DedisperseSummary Dedispersion::run(const std::function<void(const std::string&)
 }
 
 void Dedispersion::describe() {
-  description_ = reader_->description();
+  description_ = beam().description();
   rate_hz_ = description_.rate_hz.value();
-  description_.start = core::advance(description_.start, static_cast<std::int64_t>(range_.first),
+  description_.start = core::advance(description_.start, static_cast<std::int64_t>(range().first),
                                      description_.rate_hz);
   description_.tstart_mjd = core::modified_julian_date(description_.start);
 }
@@ -142,10 +135,10 @@ void Dedispersion::plan() {
     throw core::Error(core::ErrorKind::config, config_.inputs.front(), "is dedispersed already",
                       "filterbanks", "tautline search reads such a series as it is");
   require_trials(config_.dms);
-  stages::dedisperse::Config stage = stage_config(config_, description_, left_out_.all);
+  stages::dedisperse::Config stage = stage_config(config_, description_, beam().left_out.all);
   const stages::dedisperse::Band band{description_.channel_mhz, description_.tsamp_s,
                                       config_.dm_constant};
-  require_delays(config_.dms, band, static_cast<double>(range_.count) / rate_hz_);
+  require_delays(config_.dms, band, static_cast<double>(range().count) / rate_hz_);
   trials_ = make_dm_plan(config_.dms, share_loss(config_, config_.dms).spacing, band);
   summary_.spacing_loss =
       stages::dedisperse::spacing_loss(band, trials_.dms(), config_.dms.pulse_width_s);
@@ -157,9 +150,9 @@ void Dedispersion::plan() {
           : std::max(kNearBlockBytes / description_.sample_bytes(),
                      longest_delay(description_, trials_, config_.dm_constant));
   stage.max_samples = first_guess(description_, trials_, 1 + more_trial_blocks(*device_),
-                                  config_.memory_bytes, range_.count, enough);
+                                  config_.memory_bytes, range().count, enough);
   plans_ = plans_within_memory(std::move(stage));
-  require_samples(plans_, range_.count, rate_hz_);
+  require_samples(plans_, range().count, rate_hz_);
   summary_.block_samples = plans_.front()->config().max_samples;
 }
 
@@ -193,20 +186,15 @@ void Dedispersion::refuse_memory(std::size_t needed) const {
 std::string Dedispersion::expect() {
   summary_.bytes = bytes_of(plans_);
   double seconds = 0;
-  for (const auto& made : plans_) seconds += seconds_per_sample(*made, device_, range_.count);
-  summary_.expected_s = seconds * static_cast<double>(range_.count);
+  for (const auto& made : plans_) seconds += seconds_per_sample(*made, device_, range().count);
+  summary_.expected_s = seconds * static_cast<double>(range().count);
   return trials_text_ + "\n" + stages::dedisperse::describe(plans_) + "\nexpected: " +
          describe_expected("dedispersion", seconds * rate_hz_,
-                           static_cast<double>(range_.count) / rate_hz_);
+                           static_cast<double>(range().count) / rate_hz_);
 }
 
 void Dedispersion::sum_all() {
-  FilterbankSourceConfig read{{{{range_, range_.first}}}, summary_.block_samples};
-  if (!config_.mask.empty()) read.mask = formats::presto::read_mask(config_.mask);
-  read.data_segments = data_segments_;
-  read.left_out = {left_out_.all};
-  if (!config_.keep_constant) read.empty = Empty::fill;
-  auto source = std::make_unique<FilterbankSourceNode>(*reader_, std::move(read));
+  auto source = make_filterbank_source(input_, summary_.block_samples);
   auto summing = std::make_unique<DedisperseNode>(plans_, device_);
   auto sink = std::make_unique<TrialSinkNode>(
       TrialFiles{config_.format, config_.output, config_.overwrite,
@@ -246,11 +234,11 @@ void Dedispersion::summarise_run() {
   DedisperseSummary& s = summary_;
   s.trials = trials_.trials();
   s.channels = description_.channels;
-  s.ignored_channels = left_out_.all.size();
-  s.flagged_channels = left_out_.flagged.size();
-  s.constant_channels = left_out_.constant.size();
-  s.gap_samples = range_.count;
-  for (const auto& [first, end] : data_segments_) s.gap_samples -= end - first;
+  s.ignored_channels = beam().left_out.all.size();
+  s.flagged_channels = beam().left_out.flagged.size();
+  s.constant_channels = beam().left_out.constant.size();
+  s.gap_samples = range().count;
+  for (const auto& [first, end] : input_->filled) s.gap_samples -= end - first;
   s.written = written_.front();
   s.f_ref_mhz = description_.highest_mhz();
   s.backend = plans_.front()->backend();
@@ -258,13 +246,13 @@ void Dedispersion::summarise_run() {
     s.methods.push_back(made->choice().text);
     s.loss = std::max(s.loss, made->choice().loss);
   }
-  s.damage = reader_->damage();
+  s.damage = beam().reader->damage();
 }
 
 std::string Dedispersion::record() const {
   const auto& segments = trials_.segments;
   nlohmann::ordered_json object = filterbank_record("tautline.dedisperse.record", config_, summary_,
-                                                    description_, left_out_, *device_);
+                                                    description_, beam().left_out, *device_);
   object["dms"] = trials_.dms();
   object["tsamp_s"] = description_.tsamp_s * static_cast<double>(segments[0].downsample);
   for (std::size_t k = 0; k < segments.size(); ++k)
@@ -273,7 +261,7 @@ std::string Dedispersion::record() const {
                                   {"downsample", segments[k].downsample},
                                   {"samples", written_[k]},
                                   {"method", summary_.methods[k]}});
-  for (const auto& [first, end] : data_segments_)
+  for (const auto& [first, end] : input_->filled)
     object["data_segments"].push_back({{"first_sample", first}, {"samples", end - first}});
   return object.dump(1) + "\n";
 }

@@ -1,0 +1,73 @@
+#include "tautline/pipeline/photons/fit/curve_points.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+namespace tautline::pipeline::fit {
+
+namespace {
+
+// Which lags of the file the points are.
+std::vector<std::size_t> places_of(const core::CorrelationCurves& c, const Points& points) {
+  std::vector<std::size_t> places;
+  for (std::size_t l = 0; l < c.lags && places.size() < points.lag_s.size(); ++l)
+    if (c.lag_s[l] == points.lag_s[places.size()]) places.push_back(l);
+  return places;
+}
+
+}  // namespace
+
+Points points_of(const core::CorrelationCurves& c, std::size_t curve, const PointRange& range) {
+  Points points;
+  for (std::size_t l = 0; l < c.lags; ++l) {
+    const double lag = c.lag_s[l], g = c.g[curve * c.lags + l];
+    if (!range.has(lag) || !std::isfinite(g)) continue;
+    const double error = range.weighted ? c.standard_error[curve * c.lags + l] : 1;
+    if (!(error > 0) || !std::isfinite(error)) continue;
+    points.lag_s.push_back(lag);
+    points.g.push_back(g);
+    if (range.weighted) points.standard_error.push_back(error);
+  }
+  return points;
+}
+
+std::vector<double> lags_with_points(const core::CorrelationCurves& c, const PointRange& range) {
+  std::vector<double> all;
+  std::vector<std::uint8_t> used(c.lags);
+  for (std::size_t k = 0; k < c.curves; ++k) {
+    if (k < c.mask.size() && c.mask[k] == 0) continue;
+    for (const std::size_t lag : places_of(c, points_of(c, k, range))) used[lag] = 1;
+  }
+  const bool none = std::find(used.begin(), used.end(), 1) == used.end();
+  for (std::size_t l = 0; l < c.lags; ++l)
+    if (range.has(c.lag_s[l]) && (none || used[l] != 0)) all.push_back(c.lag_s[l]);
+  return all;
+}
+
+std::vector<std::vector<double>> deviations_of(const core::CorrelationCurves& c, std::size_t curve,
+                                               const Points& points) {
+  const bool counted = c.segment_counts.size() == c.segments * c.lags;
+  const auto segments = static_cast<double>(c.segments);
+  std::vector<std::vector<double>> all(c.segments);
+  for (const std::size_t lag : places_of(c, points)) {
+    const auto pairs_of = [&](std::size_t k) {
+      return counted ? static_cast<double>(c.segment_counts[k * c.lags + lag]) : 1.0;
+    };
+    const auto g_of = [&](std::size_t k) {
+      return static_cast<double>(c.segment_g[(k * c.curves + curve) * c.lags + lag]);
+    };
+    double pairs = 0, mean = 0;
+    for (std::size_t k = 0; k < c.segments; ++k) {
+      if (!(pairs_of(k) > 0) || !std::isfinite(g_of(k))) return {};
+      pairs += pairs_of(k);
+      mean += pairs_of(k) * g_of(k);
+    }
+    mean /= pairs;
+    for (std::size_t k = 0; k < c.segments; ++k)
+      all[k].push_back(std::sqrt(segments * pairs_of(k) / pairs) * (g_of(k) - mean));
+  }
+  return all;
+}
+
+}  // namespace tautline::pipeline::fit
