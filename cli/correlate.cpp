@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <mutex>
+#include <span>
 
 #include "cli/filter_options.h"
 #include "cli/output_names.h"
@@ -39,7 +41,20 @@ std::string gaps_of(const pipeline::CorrelateSummary& s) {
                      static_cast<double>(s.gap_samples) * sample_s);
 }
 
-void summarise_correlate(const Global& global, const std::string& output,
+// "; edge channel 0 flagged (--keep-edge)"
+std::string edges_of(const pipeline::CorrelateSummary& s, bool averaged) {
+  constexpr std::size_t kNamed = 4;
+  if (s.edge_channels.empty()) return "";
+  const auto named = std::span(s.edge_channels).first(std::min(kNamed, s.edge_channels.size()));
+  return fmt::format("; edge {} {}{} {} (--keep-edge)",
+                     s.edge_channels.size() == 1 ? "channel" : "channels", fmt::join(named, ", "),
+                     named.size() < s.edge_channels.size()
+                         ? fmt::format(" and {} more", s.edge_channels.size() - named.size())
+                         : "",
+                     averaged ? "left out of the averages" : "flagged");
+}
+
+void summarise_correlate(const Global& global, const std::string& output, bool averaged,
                          const pipeline::CorrelateSummary& s) {
   nlohmann::ordered_json devices = nlohmann::ordered_json::array();
   for (const pipeline::DeviceShare& share : s.devices)
@@ -50,13 +65,15 @@ void summarise_correlate(const Global& global, const std::string& output,
                         {"integration_s", s.integration_s},
                         {"spectra", s.spectra},
                         {"samples", s.samples},
-                        {"gap_samples", s.gap_samples}},
+                        {"gap_samples", s.gap_samples},
+                        {"edge_channels", s.edge_channels}},
              .fields_of_kernels = {{"overflowed", s.overflowed},
                                    {"kernels", s.backend},
                                    {"devices", devices},
                                    {"setup_s", s.setup_s}},
              .in_gaps = gaps_of(s),
-             .results = counted(s.overflowed, "visibility", "visibilities") + " overflowed"});
+             .results = counted(s.overflowed, "visibility", "visibilities") + " overflowed" +
+                        edges_of(s, averaged)});
 }
 
 void warn_of_no_array() {
@@ -86,7 +103,7 @@ int run_correlate(const Global& global, CorrelateOptions& options) {
   const auto summary =
       pipeline::correlate_voltages(config, open_devices(global), progress, global.stop);
   if (config.array_path.empty()) std::call_once(warned, warn_of_no_array);
-  summarise_correlate(global, config.output, summary);
+  summarise_correlate(global, config.output, config.reduction.average_channels > 1, summary);
   if (summary.overflowed > 0) spdlog::warn("{}", pipeline::overflow_message(summary.overflowed));
   const int status = damage_status(summary.damage, summary.not_finite, options.input.strict);
   if (summary.overflowed == 0 || status != kDone) return status;
@@ -108,7 +125,7 @@ void add_correlate(CLI::App& app, const Global& global, Action& action) {
   options->filter.add_to(*command, config);
   add_fields(*command, config,
              {"integration_s", "channel_range", "average_channels", "average_time", "autos_only",
-              "array_path"});
+              "keep_edge", "array_path"});
   command->add_option("--report", config.report_path,
                       "an HTML page with fringes, spectra and data quality");
   add_fields(*command, config, {"delays_path", "phase_centre"});

@@ -50,7 +50,7 @@ void add_fields(CLI::App& command, Config& config, const std::vector<std::string
 template <class Config>
 void add_reader_options(CLI::App& command, Config& config, const std::string& prefix) {
   for (const char* name : {"receivers", "format", "rate_hz", "centre_hz", "bandwidth_hz",
-                           "utc_start", "antennas", "polarisations"})
+                           "utc_start", "antennas", "polarisations", "threads_are"})
     add_field(command, config, prefix + name, "What a file's header may not say");
 }
 

@@ -58,11 +58,13 @@ struct InputOptions {
     config.opened = [this, &config](const core::VoltageDescription& input) {
       if (input.centre_hz == 0 && command->count("--centre-hz") == 0)
         warn_of_unknown_frequency(config.inputs.front());
+      if (!input.assumed.empty()) warn_of_guess(config.inputs.front(), input.assumed);
     };
   }
 
  private:
   static void warn_of_unknown_frequency(const std::string& file);
+  static void warn_of_guess(const std::string& file, const std::string& assumed);
 };
 
 /// What both read.

@@ -12,7 +12,10 @@ void summarise(const Global& global, const std::string& schema, const std::strin
   constexpr std::size_t kNamed = 20;  // stretches
   const formats::Damage& damage = s.damage;
   const std::string empty = pipeline::empty_text(s.empty, s.samples);
-  nlohmann::ordered_json object{{"output", output}, {"inputs", s.inputs}, {"channels", s.channels}};
+  nlohmann::ordered_json object{{"output", output},
+                                {"inputs", s.inputs},
+                                {"antenna_names", s.antenna_names},
+                                {"channels", s.channels}};
   object.update(own.fields);
   object.update({{"lost_samples", damage.lost_samples},
                  {"dropped_samples", damage.dropped_samples},
@@ -28,11 +31,14 @@ void summarise(const Global& global, const std::string& schema, const std::strin
   print_summary(
       global, schema, object,
       fmt::format("{}: {}, {}, {}\n{}\n  kernels: {}\n"
-                  "  samples: {} lost, {} dropped, {}{} empty, {} not finite; {} clipped, {}\n{}",
+                  "  samples: {} lost, {} dropped, {}{} empty, {} not finite; {} clipped, {}\n{}{}",
                   output, own.made, counted(s.inputs, "input"), counted(s.channels, "channel"),
                   speed_line(s.stream_s, s.elapsed_s), s.backend, damage.lost_samples,
                   damage.dropped_samples, own.in_gaps.empty() ? "" : own.in_gaps + ", ",
                   s.empty.samples, s.not_finite, counted(s.clipped, "component"), own.results,
+                  s.antenna_names.empty()
+                      ? ""
+                      : fmt::format("  antennas: {}\n", fmt::join(s.antenna_names, ", ")),
                   empty.empty() ? "" : "  empty, taken for lost: " + empty + "\n"),
       &s.profile);
 }

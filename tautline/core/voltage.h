@@ -24,6 +24,9 @@ struct VoltageDescription {
   double centre_hz = 0;      ///< sky frequency of the middle of the band
   double bandwidth_hz = 0;   ///< of the whole band; negative: lower sideband, or descending order
   std::string telescope, instrument, source;
+  std::vector<std::string>
+      antenna_names;    ///< as the format has them (stations of VDIF); empty: none
+  std::string assumed;  ///< what its reader guessed, in words; empty: nothing
 
   std::size_t inputs() const { return antennas * polarisations; }
   bool channelized() const { return channels > 1; }

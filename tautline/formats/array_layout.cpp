@@ -224,7 +224,8 @@ void assume_polarisations(ArrayLayout& layout, std::size_t polarisations) {
   }
 }
 
-ArrayLayout unknown_array(std::size_t antennas, std::size_t polarisations) {
+ArrayLayout unknown_array(std::size_t antennas, std::size_t polarisations,
+                          const std::vector<std::string>& names) {
   if (antennas == 0) throw Error(ErrorKind::config, "antennas", "0", "at least 1");
   if (polarisations < 1 || polarisations > 2)
     throw Error(ErrorKind::config, "polarisations", std::to_string(polarisations), "1 or 2",
@@ -235,7 +236,7 @@ ArrayLayout unknown_array(std::size_t antennas, std::size_t polarisations) {
   for (std::size_t a = 0; a < antennas; ++a) {
     Antenna antenna;
     antenna.number = static_cast<int>(a);
-    antenna.name = fmt::format("ant{}", a);
+    antenna.name = a < names.size() ? names[a] : fmt::format("ant{}", a);
     antenna.ecef_m = centre;
     if (polarisations == 1) antenna.feeds = {'x'};
     for (const char feed : antenna.feeds) array.inputs.push_back({a, feed});

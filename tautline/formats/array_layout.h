@@ -40,8 +40,9 @@ ArrayLayout read_array_layout(const std::string& path);
 /// Where nothing was listed and the data has one polarisation, each antenna has its x feed alone.
 void assume_polarisations(ArrayLayout& layout, std::size_t polarisations);
 
-/// For `antennas` x `polarisations` inputs with nothing known: zero positions, antenna slow.
-ArrayLayout unknown_array(std::size_t antennas, std::size_t polarisations);
+/// For `antennas` x `polarisations` inputs with nothing known but, perhaps, names: zero positions, antenna slow.
+ArrayLayout unknown_array(std::size_t antennas, std::size_t polarisations,
+                          const std::vector<std::string>& names = {});
 
 /// Throws Error(config) unless the layout labels exactly `inputs` inputs.
 void require_inputs(const ArrayLayout& layout, std::size_t inputs);

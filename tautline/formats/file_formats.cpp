@@ -137,8 +137,9 @@ std::vector<FileFormat> make_formats() {
        .recognise = vdif::recognise,
        .voltages =
            [](const std::string& path, const ReaderOptions& options) {
-             refuse_unused(path, "VDIF", options,
-                           {"rate_hz", "centre_hz", "bandwidth_hz", "polarisations"});
+             refuse_unused(
+                 path, "VDIF", options,
+                 {"rate_hz", "centre_hz", "bandwidth_hz", "polarisations", "threads_are"});
              return vdif::open(path, options);
            }},
       {.name = "MWA receiver",

@@ -171,6 +171,16 @@ void gather_rows(const VisibilityLayout& layout, const std::vector<Polarisation>
   core::in_pieces(count, values / kLeastValues, gather);
 }
 
+void flag_channels(const std::vector<std::size_t>& flagged, std::size_t products,
+                   const RowRange& range, std::size_t row_channels, std::uint8_t* flags) {
+  for (const std::size_t channel : flagged) {
+    if (channel < range.first_channel || channel >= range.first_channel + range.channels) continue;
+    for (std::size_t row = 0; row < range.pairs; ++row)
+      std::fill_n(flags + (row * row_channels + channel - range.first_channel) * products, products,
+                  std::uint8_t{1});
+  }
+}
+
 void check(const VisibilityDescription& description) {
   const auto wrong = [](const std::string& field, const std::string& value,
                         const std::string& limit) {
@@ -183,6 +193,10 @@ void check(const VisibilityDescription& description) {
     if (!(value > 0) || !std::isfinite(value))
       throw wrong(field, fmt::format("{}", value), "a positive number");
   };
+  for (const std::size_t channel : description.flagged_channels)
+    if (channel >= description.channel_hz.size())
+      throw wrong("flagged_channels", std::to_string(channel),
+                  fmt::format("below {}", description.channel_hz.size()));
   positive("channel_width_hz", description.channel_width_hz);
   positive("integration_s", description.integration_s);
   if (description.nominal_count < 1)

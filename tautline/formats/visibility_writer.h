@@ -29,6 +29,8 @@ struct VisibilityDescription {
   ArrayLayout array;
   std::vector<double> channel_hz;  ///< sky frequency of each channel's centre
   double channel_width_hz = 0;     ///< positive
+  /// Flagged whatever their counts, ascending; visibilities and weights are written as they are.
+  std::vector<std::size_t> flagged_channels;
   /// Integrations hold, and files list, the products of antennas with themselves alone.
   bool autos_only = false;
   double integration_s = 0;        ///< nominal: spectra x hop / rate

@@ -73,11 +73,15 @@ class VoltageReader {
 /// Of a piece of a read that is decoded on a thread of its own: handing over less takes as long as decoding it.
 inline constexpr std::size_t kLeastDecodedBytes = std::size_t{1} << 18;
 
+/// What threads of VDIF are: the file does not say.
+enum class ThreadsAre { guessed, antennas, polarisations, bands };
+
 struct ReaderOptions {
   /// What the file cannot say: everything for NPY; rate, centre, sideband and start for MWA
   /// receivers; rate, centre, sideband and polarisations for VDIF. Ignored elsewhere. A rate whose numerator
   /// is zero, a centre or a bandwidth of zero are not given.
   core::VoltageDescription assumed;
+  ThreadsAre threads_are = ThreadsAre::guessed;
   bool receivers = false;  ///< MWA: the files are receivers of one array, not consecutive
   /// That several threads decode a read of VDIF or GUPPI in; 0: by its length.
   std::size_t decoding_pieces = 0;

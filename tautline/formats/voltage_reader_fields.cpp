@@ -74,7 +74,16 @@ const core::Fields<ReaderOptions>& fields(const ReaderOptions&) {
           .add(
               {.name = "polarisations", .help = "polarisations in the file"},
               [](auto& c) -> auto& { return c.assumed.polarisations; },
-              core::plain_text<std::size_t>(core::at_least(1)));
+              core::plain_text<std::size_t>(core::at_least(1)))
+          .add({.name = "threads_are",
+                .help = "what threads of VDIF are; bands of a station are adjacent, in ascending "
+                        "order of threads; guessed: two of each station are polarisations, others "
+                        "antennas"},
+               &C::threads_are,
+               core::choice<ThreadsAre>({{"guessed", ThreadsAre::guessed},
+                                         {"antennas", ThreadsAre::antennas},
+                                         {"polarisations", ThreadsAre::polarisations},
+                                         {"bands", ThreadsAre::bands}}));
   return all;
 }
 

@@ -141,11 +141,11 @@ TEST_F(BadInput, VisibilitiesThatOverflowAreFlaggedAndCounted) {
           bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
         }
       write_file(scratch / "in.npy", bytes);
-      const CommandResult result =
-          run_command({"--json", "correlate", scratch / "in.npy", "-o", scratch / "out.uvh5",
-                       "--rate-hz", "1280000", "--centre-hz", "1e8", "--channels", "16",
-                       "--integration", "0.001", "--requantize", requantise, "--overwrite"},
-                      scratch.path().string());
+      const CommandResult result = run_command(
+          {"--json", "correlate", scratch / "in.npy", "-o", scratch / "out.uvh5", "--rate-hz",
+           "1280000", "--centre-hz", "1e8", "--channels", "16", "--integration", "0.001",
+           "--requantize", requantise, "--overwrite", "--keep-edge"},
+          scratch.path().string());
       EXPECT_EQ(result.status, kDamaged) << what << result.err;
       EXPECT_NE(result.err.find("overflowed"), std::string::npos) << what << result.err;
       const auto reader = formats::open_visibilities(scratch / "out.uvh5");

@@ -185,7 +185,8 @@ TEST_F(CorrelateFormats, CountsOfMwaReceiversAreThoseOfTheMaskToTheLast) {
   const CommandResult result = correlate(
       {"mwa.0", "mwa.1", "mwa.2", "mwa.3"}, "out.uvh5",
       {"--receivers", "--utc-start", "2026-03-20-14:00:00", "--array", array, "--channels",
-       std::to_string(kChannels), "--taps", std::to_string(kTaps), "--integration", "0.02"});
+       std::to_string(kChannels), "--taps", std::to_string(kTaps), "--integration", "0.02",
+       "--keep-edge"});
   ASSERT_EQ(result.status, kDamaged) << result.err;
   EXPECT_NE(result.err.find("mwa.1"), std::string::npos) << result.err;
   const auto summary = nlohmann::json::parse(result.out);

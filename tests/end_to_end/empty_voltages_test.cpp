@@ -95,9 +95,9 @@ TEST_F(EmptyVoltageFiles, AnAntennaThatStopsLowersNoOtherWeights) {
   voltages[(kStoppedTimes + first + samples) * 2] = 99;
   if (first > 0) voltages[(kStoppedTimes + first - 1) * 2] = 99;
   write();
-  const auto summary =
-      run("correlate", "all.uvh5",
-          {"--integration", "0.05", "--polarisations", "2", "--report", scratch / "page.html"});
+  const auto summary = run("correlate", "all.uvh5",
+                           {"--integration", "0.05", "--keep-edge", "--polarisations", "2",
+                            "--report", scratch / "page.html"});
   EXPECT_EQ(summary["empty_samples"], samples);
   EXPECT_EQ(summary["lost_samples"], 0);
   ASSERT_EQ(summary["empty_stretches"].size(), 1u) << summary;
@@ -115,12 +115,13 @@ TEST_F(EmptyVoltageFiles, AnAntennaThatStopsLowersNoOtherWeights) {
       EXPECT_EQ(found.count(baseline), i == 1 || j == 1 ? left : whole) << i << " " << j;
   // Short blocks, which the stretch crosses: the same bits.
   run("correlate", "blocks.uvh5",
-      {"--integration", "0.05", "--polarisations", "2", "--memory", "6M"});
+      {"--integration", "0.05", "--keep-edge", "--polarisations", "2", "--memory", "6M"});
   const StoppedVisibilities blocks(scratch / "blocks.uvh5");
   EXPECT_EQ(blocks.counts, found.counts);
   EXPECT_EQ(blocks.values, found.values);
-  const auto kept = run("correlate", "kept.uvh5",
-                        {"--integration", "0.05", "--polarisations", "2", "--keep-constant"});
+  const auto kept =
+      run("correlate", "kept.uvh5",
+          {"--integration", "0.05", "--keep-edge", "--polarisations", "2", "--keep-constant"});
   EXPECT_EQ(kept["empty_samples"], 0);
   EXPECT_EQ(StoppedVisibilities(scratch / "kept.uvh5").count(2), whole);
 }
@@ -133,7 +134,7 @@ TEST_F(EmptyVoltageFiles, PaddingAndDeadInputsAreNamed) {
   }
   stop(2, 0, kStoppedTimes, 5);
   write();
-  const auto summary = run("correlate", "out.uvh5", {"--integration", "0.05"});
+  const auto summary = run("correlate", "out.uvh5", {"--integration", "0.05", "--keep-edge"});
   EXPECT_EQ(summary["empty_samples"], (kStoppedInputs - 1) * padding + kStoppedTimes);
   const CommandResult text =
       run_command({"correlate", scratch / "x.npy", "-o", scratch / "text.uvh5", "--format", "ci8",

@@ -80,7 +80,7 @@ def check(options, folder, checks, rng, name, real, channelized, lower):
     array.write_text("latitude_deg = -45.8\nlongitude_deg = 170.5\naltitude_m = 63.0\n" + "".join(
         f"[[antenna]]\nfeeds = ['x']\nenu_m = [{10.0 * a * a}, {3.0 * a}, 0.0]\n" for a in range(ANTENNAS)))
     filter_options = [] if channelized else ["--channels", str(CHANNELS), "--taps", str(TAPS)]
-    subprocess.run([options.command, "--quiet", "correlate", voltages, "-o", output, "--array", array, *filter_options,
+    subprocess.run([options.command, "--quiet", "correlate", voltages, "-o", output, "--array", array, "--keep-edge", *filter_options,
                     "--integration", repr(float(per_integration * hop / rate))], check=True)
     uv = UVData()
     uv.read(str(output))
@@ -152,7 +152,7 @@ inputs = {list(range(16, 32))}
                     str(samples / rate), "--format", "mwa32t", "-o", folder / "mwa"], check=True)
     output = folder / "mwa.uvh5"
     correlate_damaged(options, [folder / f"mwa.{r}" for r in range(4)], output, "--receivers", "--utc-start",
-                      "2026-03-20-14:00:00", "--array", array, "--channels", "16", "--taps", "4", "--integration", "0.01")
+                      "2026-03-20-14:00:00", "--array", array, "--channels", "16", "--taps", "4", "--integration", "0.01", "--keep-edge")
     valid = np.ones((4, samples), bool)
     valid[1, gap[0]:gap[1]] = False
     check_mask(checks, read_checked(output, checks), valid, lambda antenna: antenna // 8, 16, 64, 800)

@@ -158,7 +158,7 @@ def main():
             "mwa": (write_mwa(options, folder), 3, 16,
                     ["--receivers", "--utc-start", "2026-03-20-14:00:00", "--array",
                      options.source / "examples/demo/array.toml", "--channels", "16", "--taps", "4", "--integration",
-                     "0.01"])}
+                     "0.01", "--keep-edge"])}
         for name, (files, status, channels, more) in inputs.items():
             correlate(options, files, folder / "plain.uvh5", status, "--overwrite", *more)
             plain = read(folder / "plain.uvh5")

@@ -150,6 +150,9 @@ class MeasurementSetWriter final : public VisibilityWriter {
         const std::size_t count = std::min(block, pairs_.size() - first);
         gather_rows(layout_, polarisations_, Conjugation::second, integration,
                     description_.nominal_count, first, count, buffer_);
+        const std::size_t channels = description_.channel_hz.size();
+        flag_channels(description_.flagged_channels, polarisations_.size(),
+                      {first, count, 0, channels}, channels, buffer_.flags.data());
         tables_->write(start + first, count, buffer_.visibilities.data(), buffer_.fractions.data(),
                        buffer_.flags.data());
       }

@@ -42,7 +42,7 @@ constexpr float kFullWeight = 1;
 
 DataWriter::DataWriter(hdf5::File& file, hid_t group, const VisibilityLayout& layout,
                        std::vector<Polarisation> polarisations, std::size_t channels,
-                       std::int64_t nominal_count)
+                       std::int64_t nominal_count, std::vector<std::size_t> flagged_channels)
     : file_(file),
       layout_(layout),
       polarisations_(std::move(polarisations)),
@@ -51,6 +51,7 @@ DataWriter::DataWriter(hdf5::File& file, hid_t group, const VisibilityLayout& la
                              channels * polarisations_.size() * sizeof(std::complex<float>))),
       chunk_channels_(chunk_channels(channels, polarisations_.size())),
       nominal_count_(nominal_count),
+      flagged_(std::move(flagged_channels)),
       lacks_products_(lacks_any(layout, polarisations_)),
       visibilities_(file, group, "visdata", hdf5::complex_type(), {channels, polarisations_.size()},
                     chunk_rows_, {chunk_channels_, polarisations_.size()}),
@@ -114,10 +115,19 @@ void DataWriter::gather(const Integration& integration, const Losses& losses,
     out.fractions = chunk.fractions.data() + at;
     out.flags = chunk.flags.data() + at;
   }
-  gather_rows(
-      layout_, polarisations_, Conjugation::first, integration, nominal_count_,
-      {first_pair, pairs, first_channel, std::min(chunk_channels_, channels_ - first_channel)},
-      out);
+  const RowRange range{first_pair, pairs, first_channel,
+                       std::min(chunk_channels_, channels_ - first_channel)};
+  gather_rows(layout_, polarisations_, Conjugation::first, integration, nominal_count_, range, out);
+  if (!with_flagged({}, block).flags) return;
+  std::uint8_t* flags = chunk.flags.data() + at;
+  if (!losses.weights)
+    std::fill_n(flags, pairs * chunk_channels_ * polarisations_.size(), std::uint8_t{0});
+  flag_channels(flagged_, polarisations_.size(), range, chunk_channels_, flags);
+}
+
+DataWriter::Losses DataWriter::with_flagged(Losses losses, std::size_t block) const {
+  for (const std::size_t channel : flagged_) losses.flags |= channel / chunk_channels_ == block;
+  return losses;
 }
 
 DataWriter::Addresses DataWriter::reserve(std::uint64_t first_row, std::size_t block,
@@ -146,7 +156,7 @@ void DataWriter::write_whole(const Integration& integration, const Losses& losse
   std::vector<Addresses> addresses;
   for (std::size_t row = 0; row < pairs; row += chunk_rows_)
     for (std::size_t block = 0; block < blocks(); ++block)
-      addresses.push_back(reserve(rows_ + row, block, losses));
+      addresses.push_back(reserve(rows_ + row, block, with_flagged(losses, block)));
   buffers_.resize(std::min(core::spare_threads(), addresses.size()));
   core::in_pieces(addresses.size(), buffers_.size(),
                   [&](std::size_t piece, std::size_t begin, std::size_t end) {
@@ -155,7 +165,7 @@ void DataWriter::write_whole(const Integration& integration, const Losses& losse
                     for (std::size_t k = begin; k < end; ++k) {
                       gather(integration, losses, first_pair + k / blocks() * chunk_rows_,
                              chunk_rows_, k % blocks(), 0, chunk);
-                      put(chunk, addresses[k], losses);
+                      put(chunk, addresses[k], with_flagged(losses, k % blocks()));
                     }
                   });
   file_.check(0, "writing");
@@ -180,9 +190,10 @@ void DataWriter::carry(const Integration& integration, const Losses& losses, std
 }
 
 void DataWriter::write_carried() {
-  for (std::size_t block = 0; block < blocks(); ++block)
-    put(carried_[block], reserve(rows_ / chunk_rows_ * chunk_rows_, block, carried_losses_),
-        carried_losses_);
+  for (std::size_t block = 0; block < blocks(); ++block) {
+    const Losses losses = with_flagged(carried_losses_, block);
+    put(carried_[block], reserve(rows_ / chunk_rows_ * chunk_rows_, block, losses), losses);
+  }
   file_.check(0, "writing");
 }
 

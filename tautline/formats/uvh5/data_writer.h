@@ -18,7 +18,7 @@ class DataWriter {
   /// `layout` must outlive this.
   DataWriter(hdf5::File& file, hid_t group, const VisibilityLayout& layout,
              std::vector<Polarisation> polarisations, std::size_t channels,
-             std::int64_t nominal_count);
+             std::int64_t nominal_count, std::vector<std::size_t> flagged_channels);
 
   void write(const Integration& integration);
   /// Writes the rows that have not filled a chunk.
@@ -40,6 +40,8 @@ class DataWriter {
 
   std::size_t blocks() const { return (channels_ + chunk_channels_ - 1) / chunk_channels_; }
   std::size_t chunk_values() const { return chunk_rows_ * chunk_channels_ * polarisations_.size(); }
+  // Of a block of channels: some are flagged whatever is lost.
+  Losses with_flagged(Losses losses, std::size_t block) const;
   Losses losses_of(const Integration& integration) const;
   // Some rows of one block of channels, from `row` of the chunk on.
   void gather(const Integration& integration, const Losses& losses, std::size_t first_pair,
@@ -57,7 +59,8 @@ class DataWriter {
   std::vector<Polarisation> polarisations_;
   std::size_t channels_, chunk_rows_, chunk_channels_;
   std::int64_t nominal_count_;
-  bool lacks_products_ = false;  // a pair lacks a polarisation
+  std::vector<std::size_t> flagged_;  // channels
+  bool lacks_products_ = false;       // a pair lacks a polarisation
   hdf5::Growing visibilities_, fractions_, flags_;
   std::uint64_t rows_ = 0;               // so far
   std::vector<VisibilityRows> buffers_;  // a chunk for each thread

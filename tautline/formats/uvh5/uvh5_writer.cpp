@@ -107,7 +107,8 @@ class Uvh5Writer final : public VisibilityWriter {
     write_phase_centre();
     rows_.emplace(*file_, header_.get());
     data_writer_.emplace(*file_, data_.get(), layout_, polarisations_,
-                         description_.channel_hz.size(), description_.nominal_count);
+                         description_.channel_hz.size(), description_.nominal_count,
+                         description_.flagged_channels);
     for (std::size_t a = 0; a < layout_.antennas().size(); ++a)
       offsets_m_.push_back(antenna_offset_m(description_.array, layout_.antennas()[a]));
     for (const AntennaPair& pair : layout_.pairs()) {

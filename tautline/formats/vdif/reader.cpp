@@ -6,6 +6,7 @@
 #include "tautline/formats/text.h"
 #include "tautline/formats/vdif/frame_window.h"
 #include "tautline/formats/vdif/payload.h"
+#include "tautline/formats/vdif/thread_roles.h"
 #include "tautline/formats/vdif/vdif.h"
 
 namespace tautline::formats::vdif {
@@ -24,25 +25,16 @@ Header first_header(const InputFile& file) {
   return header;
 }
 
-// Two threads of each station are two polarisations; otherwise every thread is an antenna of its
-// own.
-std::size_t guess_polarisations(const std::vector<std::uint32_t>& threads, std::size_t told) {
-  if (told > 1 && threads.size() % told == 0) return told;
-  if (threads.size() % 2 != 0) return 1;
-  for (std::size_t t = 0; t < threads.size(); ++t)
-    if (threads[t] >> 10 != threads[t / 2 * 2] >> 10 ||
-        (t >= 2 && threads[t] >> 10 == threads[t - 2] >> 10))
-      return 1;
-  return 2;
-}
-
 core::VoltageDescription describe(const Header& header, const Timeline& timeline,
+                                  const ThreadRoles& roles,
                                   const core::VoltageDescription& assumed) {
   core::VoltageDescription d;
   d.format = delivered_format(header);
-  d.polarisations = guess_polarisations(timeline.threads, assumed.polarisations);
-  d.antennas = timeline.threads.size() / d.polarisations;
-  d.channels = header.channels;
+  d.polarisations = roles.polarisations;
+  d.antennas = roles.antennas;
+  d.channels = roles.bands * header.channels;
+  d.antenna_names = roles.antenna_names;
+  d.assumed = roles.assumed;
   d.rate_hz = timeline.rate_hz;
   Header origin = header;
   origin.seconds = static_cast<std::uint32_t>(timeline.origin_second);
@@ -68,7 +60,9 @@ class Reader : public VoltageReader {
         window_(file_, header_, timeline_, damage_),
         pieces_(options.decoding_pieces),
         missing_(timeline_.threads.size(), false) {
-    description_ = describe(header_, timeline_, options.assumed);
+    const ThreadRoles roles = roles_of(timeline_.threads, options);
+    bands_ = roles.bands;
+    description_ = describe(header_, timeline_, roles, options.assumed);
     file_.sequential();
   }
 
@@ -126,9 +120,9 @@ class Reader : public VoltageReader {
       const auto within = static_cast<std::size_t>(position_ % frame_samples_);
       if (slots.empty() || within >= window_.samples()) break;
       const std::size_t count = std::min(samples - block.samples, window_.samples() - within);
-      for (std::size_t input = 0; input < slots.size(); ++input) {
-        note_missing(slots[input], input);
-        deliveries_.push_back({slots[input], input, within, count, block.samples});
+      for (std::size_t thread = 0; thread < slots.size(); ++thread) {
+        note_missing(slots[thread], thread);
+        deliveries_.push_back({slots[thread], thread, within, count, block.samples});
       }
       block.samples += count;
       position_ += count;
@@ -146,7 +140,7 @@ class Reader : public VoltageReader {
   /// Samples of one frame, for the block from `first` on.
   struct Delivery {
     Slot slot;
-    std::size_t input, within, count, first;
+    std::size_t thread, within, count, first;
     std::size_t good = 0;  ///< decoded, from the first on
     bool cut = false;      ///< the file lacks them
   };
@@ -173,7 +167,7 @@ class Reader : public VoltageReader {
     if (d.cut) return;
     const std::size_t row = block.layout.channel_stride_bits / 8;
     std::byte* rows =
-        block.bytes.data() + d.input * description_.channels * row + d.first * sample_bytes();
+        block.bytes.data() + d.thread * header_.channels * row + d.first * sample_bytes();
     decode_samples(header_, packing_, payload, d.within, count, rows, row);
     d.good = count;
   }
@@ -184,24 +178,25 @@ class Reader : public VoltageReader {
                                file_.path(), d.slot.payload_offset));
     if (d.good == d.count) return;
     const std::size_t first = d.first + d.good, lost = d.count - d.good;
+    const std::size_t input = d.thread / bands_;
     damage_.lost_samples += lost;
-    if (!block.invalid.empty() && block.invalid.back().input == d.input &&
+    if (!block.invalid.empty() && block.invalid.back().input == input &&
         block.invalid.back().first_sample + block.invalid.back().samples == first)
       block.invalid.back().samples += lost;
     else
-      block.invalid.push_back({d.input, first, lost});
+      block.invalid.push_back({input, first, lost});
   }
 
-  void note_missing(const Slot& slot, std::size_t input) {
-    if (slot.present == !missing_[input]) return;
-    missing_[input] = !slot.present;
+  void note_missing(const Slot& slot, std::size_t thread) {
+    if (slot.present == !missing_[thread]) return;
+    missing_[thread] = !slot.present;
     if (slot.present) return;
-    const std::uint32_t key = timeline_.threads[input];
+    const std::uint32_t key = timeline_.threads[thread];
     damage_.note(
         fmt::format("{}: thread {} of station {}: no frame for sample {}, expected one of "
                     "{} samples; it is marked invalid, like those that follow until the "
                     "thread goes on",
-                    file_.path(), key & 1023u, key >> 10, position_, frame_samples_));
+                    file_.path(), key & 1023u, station_text(key >> 10), position_, frame_samples_));
   }
 
   InputFile file_;
@@ -211,7 +206,8 @@ class Reader : public VoltageReader {
   Timeline timeline_;
   FrameWindow window_;
   std::size_t pieces_;
-  std::vector<bool> missing_;  ///< by input: the last frame was
+  std::size_t bands_ = 1;      ///< threads of one input
+  std::vector<bool> missing_;  ///< by thread: the last frame was
   std::vector<Delivery> deliveries_;
   std::uint64_t position_ = 0;
 };

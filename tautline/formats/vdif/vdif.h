@@ -1,7 +1,7 @@
 // VDIF files: frames of one thread each, in any order of threads within a frame number.
 //
-// An input is one thread of one station, in ascending order of station and thread. A frame with
-// several channels makes an already channelized stream: [input][channel].
+// An input is one thread of one station, in ascending order of station and thread, or all threads of a station where
+// these are bands. Bands, and frames with several channels, make an already channelized stream: [input][channel].
 //
 // | buffer of read() | axes                     | type                                  | | |
 // block.bytes      | [input][channel][time]   | i8 or ci8 (1 to 8 bits in the file),  | overwritten

@@ -85,6 +85,7 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
   s.samples = voltages.counters().at("samples");
   s.damage = voltages.sequence().damage();
   s.empty = voltages.empty();
+  s.antenna_names = description.antenna_names;
   s.backend = f.backend();
   s.written = file.counters().at("written");
   s.invalid_spectra = file.counters().at("invalid_spectra");

@@ -11,6 +11,7 @@
 #include "tautline/pipeline/graph_streams.h"
 #include "tautline/pipeline/voltages/block_size.h"
 #include "tautline/pipeline/voltages/engines.h"
+#include "tautline/pipeline/voltages/frequencies.h"
 #include "tautline/pipeline/voltages/measure_gains.h"
 #include "tautline/pipeline/voltages/rethrow_of_stage.h"
 #include "tautline/pipeline/voltages/tracking.h"
@@ -117,6 +118,7 @@ void Correlation::add_engines() {
                                .phase_centre = tracking.centre,
                                .earth = config_.earth,
                                .history = config_.history,
+                               .keep_edge = config_.keep_edge,
                                .rotation = tracking.before_filter ? nullptr : tracking.table}});
   nodes_ = voltage_nodes(graph_, correlated.means);
   if (correlated.reduced != correlated.means)
@@ -207,6 +209,10 @@ CorrelateSummary Correlation::summary(const engine::Run& run) const {
     s.devices.push_back({devices_[d]->name(), nodes_.f_engines[d]->counters().at("sent_bytes")});
   s.damage = source_->sequence().damage();
   s.empty = source_->empty();
+  if (!config_.keep_edge)
+    for (const std::size_t edge : edge_channels(voltages, channels_))
+      if (edge >= kept_.first && edge < kept_.first + kept_.count) s.edge_channels.push_back(edge);
+  s.antenna_names = source_->sequence().description().antenna_names;
   s.backend = sums.spectra.kernels;
   s.memory_bytes = run.bytes().host_bytes;
   s.profile = run.profile();

@@ -37,6 +37,7 @@ struct CorrelateConfig {
   double integration_s = 1.0;  ///< rounded to whole spectra
   Reduction reduction;  ///< of what is written; the page shows the range of channels as it is
   Requantise requantise = Requantise::bits8;
+  bool keep_edge = false;   ///< the channels that hold both ends of a band are not flagged
   std::string array_path;   ///< array.toml; empty: positions unknown
   std::string delays_path;  ///< delays.toml: track by delaying the voltages
   /// NAME=RA_DEG,DEC_DEG: rotate the fringes to that place after correlation. NAME alone: do so
@@ -66,6 +67,8 @@ struct CorrelateSummary : VoltageRunSummary {
   std::uint64_t gap_samples = 0;  ///< between files
   /// Means of finite samples that no float holds: flagged.
   std::uint64_t overflowed = 0;
+  /// Channels of the stream that hold both ends of a band, and are flagged or left out of averages.
+  std::vector<std::size_t> edge_channels;
   std::size_t memory_bytes = 0;
   std::vector<DeviceShare> devices;
   double setup_s = 0;  ///< of elapsed_s, before the first block

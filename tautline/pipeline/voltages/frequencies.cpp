@@ -36,6 +36,16 @@ std::vector<double> channel_frequencies_hz(const core::VoltageDescription& descr
   return frequencies;
 }
 
+std::vector<std::size_t> edge_channels(const core::VoltageDescription& description,
+                                       std::size_t channels) {
+  const std::size_t fine = channels / description.channels;
+  std::vector<std::size_t> edges;
+  // Of an odd number no channel's centre is at the edge; of one channel that came so nothing is known.
+  if (!description.format.complex || fine < 2 || fine % 2 != 0) return edges;
+  for (std::size_t lowest = 0; lowest < channels; lowest += fine) edges.push_back(lowest);
+  return edges;
+}
+
 double channel_width_hz(const core::VoltageDescription& description, std::size_t channels) {
   return std::fabs(description.bandwidth_hz) / static_cast<double>(channels);
 }

@@ -17,6 +17,12 @@ namespace tautline::pipeline {
 std::vector<double> channel_frequencies_hz(const core::VoltageDescription& description,
                                            std::size_t channels);
 
+/// Those of `channels` whose centre is half the sampling rate below the middle of a band of complex samples: they hold
+/// the lower edge of the band and, wrapped, the upper one. Of fine channels the lowest in each coarse one. None of real
+/// samples, of an odd number of channels, and of input that is left in the channels it came in. Ascending.
+std::vector<std::size_t> edge_channels(const core::VoltageDescription& description,
+                                       std::size_t channels);
+
 /// Distance between channels, positive.
 double channel_width_hz(const core::VoltageDescription& description, std::size_t channels);
 

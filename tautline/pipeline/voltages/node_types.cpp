@@ -53,10 +53,10 @@ const core::Fields<FilterBank>& fields(const FilterBank&) {
 
 struct Correlator : CorrelateConfig {};
 const core::Fields<Correlator>& fields(const Correlator&) {
-  static const auto all =
-      some_of<Correlator>(fields_of<CorrelateConfig>(),
-                          {"integration_s", "channel_range", "average_channels", "average_time",
-                           "autos_only", "array_path", "delays_path", "phase_centre", "earth."});
+  static const auto all = some_of<Correlator>(
+      fields_of<CorrelateConfig>(),
+      {"integration_s", "channel_range", "average_channels", "average_time", "autos_only",
+       "keep_edge", "array_path", "delays_path", "phase_centre", "earth."});
   return all;
 }
 
@@ -146,6 +146,7 @@ std::vector<engine::Port> add_correlator(const Correlator& config, engine::Graph
   x.means.array = array_for(config.array_path, voltages);
   x.means.earth = config.earth;
   x.means.history = context.history;
+  x.means.keep_edge = config.keep_edge;
   if (!config.phase_centre.empty() || !config.delays_path.empty()) {
     if (config.phase_centre.empty())
       throw core::Error(core::ErrorKind::config, "phase_centre", "not given",

@@ -30,7 +30,11 @@ void average_description(const Reduction& reduction, formats::VisibilityDescript
   description.channel_width_hz *= static_cast<double>(group);
   description.integration_s *= static_cast<double>(reduction.average_time);
   description.nominal_count *= static_cast<std::int64_t>(group * reduction.average_time);
-  if (group > 1) description.extra["averaged_channels"] = std::to_string(group);
+  if (group > 1) {
+    description.extra["averaged_channels"] = std::to_string(group);
+    description.flagged_channels.clear();  // the averages are made without them
+    description.extra.erase("flagged_edge_channels");
+  }
   if (reduction.average_time > 1)
     description.extra["averaged_integrations"] = std::to_string(reduction.average_time);
   description.autos_only |= reduction.autos_only;
@@ -41,19 +45,21 @@ void average_description(const Reduction& reduction, formats::VisibilityDescript
 void add_to_groups(device::Queue& host_queue,
                    const core::View<const std::complex<float>, 2>& visibilities,
                    const core::View<const std::int64_t, 2>& counts,
-                   const std::vector<std::size_t>& kept,
+                   const std::vector<std::size_t>& kept, const std::vector<std::size_t>& left_out,
                    const core::View<std::complex<double>, 2>& sums,
                    const core::View<std::int64_t, 2>& sum_counts) {
   const std::size_t group = visibilities.extent(0) / sums.extent(0);
   const auto add = [&](std::size_t begin, std::size_t end, std::size_t) {
     for (std::size_t g = begin; g < end; ++g)
-      for (std::size_t c = g * group; c < (g + 1) * group; ++c)
+      for (std::size_t c = g * group; c < (g + 1) * group; ++c) {
+        if (std::binary_search(left_out.begin(), left_out.end(), c)) continue;
         for (std::size_t k = 0; k < kept.size(); ++k) {
           const std::int64_t count = counts(c, kept[k]);
           if (count <= 0) continue;
           sums(g, k) += static_cast<double>(count) * std::complex<double>(visibilities(c, kept[k]));
           sum_counts(g, k) += count;
         }
+      }
   };
   host_queue.parallel_for(sums.extent(0), 1, add);
 }
@@ -64,6 +70,7 @@ std::vector<engine::Stream> ReductionNode::open(std::span<const engine::Stream> 
   clock_ = details.clock;
   const formats::ArrayLayout& array = details.description.array;
   const bool autos_come = details.description.autos_only;
+  if (reduction_.average_channels > 1) left_out_ = details.description.flagged_channels;
   average_description(reduction_, details.description);
   channels_ = details.description.channel_hz.size();
   kept_ = formats::baselines_of_antennas(array);
@@ -99,7 +106,7 @@ void ReductionNode::process(std::size_t, const engine::Block& block, engine::Out
     for (std::size_t c = 0; c < channels_; ++c) std::fill_n(counts.row(c), kept_.size(), 0);
   }
   add_to_groups(outputs.queue(host_), block.view<2>(0).as<const std::complex<float>>(),
-                block.view<2>(1).as<const std::int64_t>(), kept_, sums(),
+                block.view<2>(1).as<const std::int64_t>(), kept_, left_out_, sums(),
                 output_->view<2>(1).as<std::int64_t>());
   output_->samples += block.samples;
   if (++added_ == reduction_.average_time) give(outputs);

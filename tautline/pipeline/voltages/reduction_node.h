@@ -21,11 +21,11 @@ namespace tautline::pipeline {
 /// | sum counts   | [group of channels][kept]    | int64           | added   |
 ///
 /// sum += counts x visibilities, sum count += counts: a sum over its count is the mean of all valid samples. `kept` are
-/// the baselines, of those that there are.
+/// the baselines, of those that there are; channels that are `left_out` are not added.
 void add_to_groups(device::Queue& host_queue,
                    const core::View<const std::complex<float>, 2>& visibilities,
                    const core::View<const std::int64_t, 2>& counts,
-                   const std::vector<std::size_t>& kept,
+                   const std::vector<std::size_t>& kept, const std::vector<std::size_t>& left_out,
                    const core::View<std::complex<double>, 2>& sums,
                    const core::View<std::int64_t, 2>& sum_counts);
 
@@ -49,8 +49,9 @@ class ReductionNode final : public engine::Node {
   std::shared_ptr<const device::Device> host_;
   Reduction reduction_;
   IntegrationClock clock_;
-  std::size_t channels_ = 0;       // given
-  std::vector<std::size_t> kept_;  // baselines, of those that come
+  std::size_t channels_ = 0;           // given
+  std::vector<std::size_t> kept_;      // baselines, of those that come
+  std::vector<std::size_t> left_out_;  // channels, of those that come
   std::vector<std::complex<double>> sums_;
   engine::Block* output_ = nullptr;  // whose counts are those of the sums
   std::size_t added_ = 0;            // integrations, to output_

@@ -46,7 +46,8 @@ NamedPlace parse_place(const std::string& text) {
 formats::ArrayLayout array_for(const std::string& array_path,
                                const core::VoltageDescription& description) {
   formats::ArrayLayout array =
-      array_path.empty() ? formats::unknown_array(description.antennas, description.polarisations)
+      array_path.empty() ? formats::unknown_array(description.antennas, description.polarisations,
+                                                  description.antenna_names)
                          : formats::read_array_layout(array_path);
   formats::assume_polarisations(array, description.polarisations);
   formats::require_inputs(array, description.inputs());

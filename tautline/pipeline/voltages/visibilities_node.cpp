@@ -133,7 +133,8 @@ formats::VisibilityDescription VisibilitiesNode::describe(
   const core::VoltageDescription& voltages = spectra.voltages;
   formats::VisibilityDescription output;
   output.array = config_.array.antennas.empty()
-                     ? formats::unknown_array(voltages.antennas, voltages.polarisations)
+                     ? formats::unknown_array(voltages.antennas, voltages.polarisations,
+                                              voltages.antenna_names)
                      : config_.array;
   formats::assume_polarisations(output.array, voltages.polarisations);
   formats::require_inputs(output.array, voltages.inputs());
@@ -141,6 +142,13 @@ formats::VisibilityDescription VisibilitiesNode::describe(
   const auto first = centres.begin() + static_cast<std::ptrdiff_t>(all_channels_.first);
   output.channel_hz.assign(first, first + static_cast<std::ptrdiff_t>(all_channels_.count));
   output.channel_width_hz = channel_width_hz(voltages, spectra.stream_channels);
+  if (!config_.keep_edge)
+    for (const std::size_t edge : edge_channels(voltages, spectra.stream_channels))
+      if (edge >= all_channels_.first && edge < all_channels_.first + all_channels_.count)
+        output.flagged_channels.push_back(edge - all_channels_.first);
+  if (!output.flagged_channels.empty())
+    output.extra["flagged_edge_channels"] =
+        fmt::format("{}", fmt::join(output.flagged_channels, ", "));
   output.autos_only = !pairs_.empty();
   output.nominal_count = static_cast<std::int64_t>(sums.integration_spectra);
   output.integration_s = static_cast<double>(sums.integration_spectra) *

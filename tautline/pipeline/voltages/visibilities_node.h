@@ -49,6 +49,7 @@ struct VisibilitiesNodeConfig {
   formats::PhaseCentre phase_centre = {};
   formats::EarthOrientation earth = {};
   std::string history = {};
+  bool keep_edge = false;  ///< edge_channels() are not flagged
   /// Rotates the fringes by these delays; null: not.
   std::shared_ptr<const formats::delays::Table> rotation = {};
 };

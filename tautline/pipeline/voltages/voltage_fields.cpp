@@ -99,6 +99,10 @@ const core::Fields<CorrelateConfig>& fields(const CorrelateConfig&) {
           .include("", &C::reduction, fields(Reduction{}))
           .add({.name = "requantise", .help = "bits between F and X", .option = "requantize"},
                &C::requantise, requantise_names())
+          .add({.name = "keep_edge",
+                .help = "do not flag the channel half the sampling rate below the middle of a band "
+                        "of complex voltages, which holds the wrapped upper edge, too"},
+               &C::keep_edge)
           .add({.name = "array_path", .help = "array.toml: antenna positions", .option = "array"},
                &C::array_path)
           .add({.name = "delays_path",

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "tautline/engine/profile.h"
 #include "tautline/formats/voltage_reader.h"
@@ -17,6 +18,7 @@ struct VoltageRunSummary {
   std::uint64_t clipped = 0;     ///< components, of valid spectra
   std::uint64_t not_finite = 0;  ///< float samples
   double elapsed_s = 0, stream_s = 0;
+  std::vector<std::string> antenna_names;  ///< as the format has them; empty: none
   formats::Damage damage;
   stream::EmptyVoltages empty;
   std::string backend;
