@@ -35,7 +35,8 @@ def main():
                 path = folder / f"kept{kept}.{ending}"
                 subprocess.run([options.command, "--quiet", "correlate", folder / "x.npy", "-o", path, "--array", array,
                                 "--utc-start", "2026-03-20-14:00:00", "--rate-hz", str(RATE_HZ), "--centre-hz", "1e9",
-                                "--polarisations", "2", "--channels", str(CHANNELS), "--integration", "0.005", *(["--keep-edge"] if kept else [])],
+                                "--polarisations", "2", "--channels", str(CHANNELS), "--integration", "0.005",
+                                *(["--keep-edge"] if kept else [])],
                                check=True)
                 files[kept] = read(path)
             flagged = np.zeros(files[True].flag_array.shape, bool)
