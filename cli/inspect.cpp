@@ -16,6 +16,7 @@
 #include "tautline/core/time.h"
 #include "tautline/formats/file_formats.h"
 #include "tautline/formats/input_file.h"
+#include "tautline/formats/measurement_set/contents.h"
 #include "tautline/formats/photon_reader.h"
 #include "tautline/formats/seeming_kind.h"
 #include "tautline/formats/visibility_reader.h"
@@ -113,15 +114,61 @@ int inspect_visibilities(const Global& global, const std::string& path) {
   return kDone;
 }
 
-// A Measurement Set is a folder, and this program only writes them.
+int inspect_measurement_set(const Global& global, const std::string& path) {
+  const formats::measurement_set::Contents c = formats::measurement_set::contents_of(path);
+  if (global.json) {
+    nlohmann::ordered_json windows = nlohmann::ordered_json::array();
+    for (const auto& window : c.windows)
+      windows.push_back({{"channels", window.channels},
+                         {"lowest_hz", window.lowest_hz},
+                         {"highest_hz", window.highest_hz},
+                         {"channel_width_hz", window.channel_width_hz}});
+    print_json("tautline.inspect.measurement_set", 1,
+               {{"file", path},
+                {"telescope", c.telescope},
+                {"antennas", c.antennas},
+                {"fields", c.fields},
+                {"polarisations", c.polarisations},
+                {"windows", windows},
+                {"rows", c.rows},
+                {"flagged_rows", c.flagged_rows},
+                {"integrations", c.integrations},
+                {"integration_s", c.integration_s},
+                {"first_mjd", c.first_mjd_s / core::kSecondsPerDay},
+                {"last_mjd", c.last_mjd_s / core::kSecondsPerDay},
+                {"lowest_weight", c.lowest_weight},
+                {"mean_weight", c.mean_weight},
+                {"highest_weight", c.highest_weight}});
+    return kDone;
+  }
+  fmt::print("{}: a Measurement Set\n", path);
+  fmt::print("  antennas    {} ({})\n", c.antennas.size(), c.telescope);
+  for (const auto& window : c.windows)
+    fmt::print("  channels    {} of {:.6g} kHz from {:.6f} to {:.6f} MHz\n", window.channels,
+               window.channel_width_hz / 1e3, window.lowest_hz / 1e6, window.highest_hz / 1e6);
+  fmt::print("  products    {}\n", fmt::join(c.polarisations, ", "));
+  fmt::print("  times       {} integrations of {:.6g} s, MJD {:.8f} to {:.8f}\n", c.integrations,
+             c.integration_s, c.first_mjd_s / core::kSecondsPerDay,
+             c.last_mjd_s / core::kSecondsPerDay);
+  fmt::print("  rows        {}, of them {} flagged\n", c.rows, c.flagged_rows);
+  fmt::print("  weights     {:.4g} to {:.4g}, mean {:.4g}\n", c.lowest_weight, c.highest_weight,
+             c.mean_weight);
+  fmt::print("  fields      {}\n", fmt::join(c.fields, ", "));
+  return kDone;
+}
+
+// A Measurement Set is a folder of tables.
+bool is_measurement_set(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(path, ignored) &&
+         std::filesystem::exists(path + "/table.dat", ignored);
+}
+
 void refuse_folder(const std::string& path) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(path, ignored)) return;
-  const bool table = std::filesystem::exists(path + "/table.dat", ignored);
   throw core::Error(core::ErrorKind::unsupported, path, formats::seeming_kind(path), "a file",
-                    table ? "CASA and python-casacore read Measurement Sets; to inspect "
-                            "visibilities here write .uvh5"
-                          : "give the files in it");
+                    "give the files in it");
 }
 
 // Only these have microtimes.
@@ -145,6 +192,7 @@ void refuse_unknown_kind(const std::string& path, const InspectOptions& options)
 }
 
 int inspect_file(const Global& global, const std::string& path, const InspectOptions& options) {
+  if (is_measurement_set(path)) return inspect_measurement_set(global, path);
   refuse_folder(path);
   require_own_ending("--tcspc", options.tcspc.path, {".csv", ".txt"});
   if (!options.tcspc.path.empty()) refuse_unless_tags(path);
@@ -198,7 +246,8 @@ void add_inspect(CLI::App& app, const Global& global, Action& action) {
           "input", options->files,
           fmt::format(
               "voltages ({}), visibilities ({}), filterbanks ({}), dedispersed series ({}), "
-              "masks, candidates, photon time tags ({}), counts ({}), correlation curves "
+              "Measurement Sets, masks, candidates, photon time tags ({}), counts ({}), "
+              "correlation curves "
               "({}), array.toml, scenes, truths and records (.json)",
               of(&FileFormat::voltages), of(&FileFormat::visibilities), of(&FileFormat::filterbank),
               of(&FileFormat::series), of(&FileFormat::photons), of(&FileFormat::counts),

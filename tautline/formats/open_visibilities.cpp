@@ -1,5 +1,6 @@
 #include "tautline/core/error.h"
 #include "tautline/formats/file_formats.h"
+#include "tautline/formats/measurement_set/contents.h"
 #include "tautline/formats/measurement_set/measurement_set_writer.h"
 #include "tautline/formats/uvh5/uvh5.h"
 #include "tautline/formats/visibility_reader.h"
@@ -28,6 +29,11 @@ std::unique_ptr<VisibilityWriter> measurement_set::create(const std::string& pat
                                                           const VisibilityDescription&, bool) {
   throw Error(ErrorKind::unsupported, path, "Measurement Set", "a build with casacore",
               "install casacore-dev and build with -DTAUTLINE_CASACORE=ON, or write .uvh5");
+}
+
+measurement_set::Contents measurement_set::contents_of(const std::string& path) {
+  throw Error(ErrorKind::unsupported, path, "Measurement Set", "a build with casacore",
+              "install casacore-dev and build with -DTAUTLINE_CASACORE=ON");
 }
 #endif
 

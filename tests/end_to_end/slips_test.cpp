@@ -100,11 +100,11 @@ TEST_F(Slips, PulsesOutsideTheFileAreAWarning) {
   EXPECT_EQ(whole.err, "");
 }
 
-TEST_F(Slips, AMeasurementSetIsToldToBeAFolder) {
+TEST_F(Slips, AFolderThatIsNoWholeMeasurementSetIsSaidToBeOne) {
   std::filesystem::create_directory(scratch / "v.ms");
   expect_said({"inspect", scratch / "v.ms"}, kFailed, "a folder, expected a file");
   write_file(scratch / "v.ms/table.dat", "x");
-  expect_said({"inspect", scratch / "v.ms"}, kFailed, "a Measurement Set (a folder)");
+  expect_said({"inspect", scratch / "v.ms"}, kFailed, "Measurement Set");
 }
 
 #ifdef TAUTLINE_HDF5

@@ -4,7 +4,7 @@ namespace tautline::formats::modules {
 
 extern "C" __attribute__((visibility("default"))) const CasacoreModule* tautline_casacore_module() {
   static const CasacoreModule module{TAUTLINE_VERSION, remove_partial_files,
-                                     measurement_set::create};
+                                     measurement_set::create, measurement_set::contents_of};
   return &module;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "tautline/formats/curves_hdf5/curves_hdf5.h"
+#include "tautline/formats/measurement_set/contents.h"
 #include "tautline/formats/measurement_set/measurement_set_writer.h"
 #include "tautline/formats/partial_file.h"
 #include "tautline/formats/photon_hdf5/photon_hdf5.h"
@@ -29,6 +30,7 @@ struct CasacoreModule {
   const char* version;
   decltype(&formats::remove_partial_files) remove_partial_files;
   decltype(&measurement_set::create) create_measurement_set;
+  decltype(&measurement_set::contents_of) contents_of_measurement_set;
 };
 struct CfitsioModule {
   const char* version;

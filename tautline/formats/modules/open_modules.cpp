@@ -71,11 +71,19 @@ bool photon_hdf5::holds_photons(const std::string& path) {
 #endif
 
 #if defined(TAUTLINE_CASACORE) && !defined(TAUTLINE_CASACORE_MODULE)
+static const modules::CasacoreModule& casacore_module(const std::string& path) {
+  static const auto& module = open_module<modules::CasacoreModule>("casacore", path);
+  return module;
+}
+
 std::unique_ptr<VisibilityWriter> measurement_set::create(const std::string& path,
                                                           const VisibilityDescription& description,
                                                           bool overwrite) {
-  static const auto& module = open_module<modules::CasacoreModule>("casacore", path);
-  return module.create_measurement_set(path, description, overwrite);
+  return casacore_module(path).create_measurement_set(path, description, overwrite);
+}
+
+measurement_set::Contents measurement_set::contents_of(const std::string& path) {
+  return casacore_module(path).contents_of_measurement_set(path);
 }
 #endif
 

@@ -239,6 +239,30 @@ TEST_F(Plot, ABaselinesAmplitudeAndPhase) {
 }
 #endif
 
+TEST_F(Plot, InspectSaysWhatAMeasurementSetHolds) {
+  write_tone();
+  const CommandResult written = run({"correlate", scratch / "tone.dada", "-o", scratch / "v.ms",
+                                     "--channels", "64", "--integration", "0.01"});
+  if (written.err.find("a build with casacore") != std::string::npos)
+    GTEST_SKIP() << "a build without casacore";
+  ASSERT_EQ(written.status, kDone) << written.err;
+  const CommandResult said = run({"--json", "inspect", scratch / "v.ms"});
+  ASSERT_EQ(said.status, kDone) << said.err;
+  const json held = json::parse(said.out);
+  const double seconds = 200000 / 1.28e6;
+  EXPECT_EQ(held["antennas"].size(), 2u);
+  ASSERT_EQ(held["windows"].size(), 1u);
+  EXPECT_EQ(held["windows"][0]["channels"], 64);
+  EXPECT_NEAR(held["windows"][0]["channel_width_hz"].get<double>(), 1.28e6 / 64, 1e-6);
+  EXPECT_NEAR(held["windows"][0]["lowest_hz"].get<double>(), 154.88e6 - 0.64e6, 1e-3);
+  EXPECT_EQ(held["integrations"], static_cast<int>(std::ceil(seconds / 0.01)));
+  EXPECT_EQ(held["rows"].get<int>(), 3 * held["integrations"].get<int>());
+  EXPECT_NEAR(held["integration_s"].get<double>(), 0.01, 1e-9);
+  EXPECT_EQ(held["flagged_rows"], 0);
+  EXPECT_LE(held["highest_weight"].get<double>(), 1);
+  EXPECT_GT(held["lowest_weight"].get<double>(), 0);
+}
+
 TEST_F(Plot, PhotonTagsTheirRateAndHistogram) {
   // HydraHarp v2 T3: photons of detector 0, whose microtimes are 25 with few exceptions; overflows of 1,024 periods.
   std::vector<std::uint32_t> words;
