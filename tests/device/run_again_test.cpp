@@ -1,8 +1,11 @@
 // A test program that PoCL ended is started once more (tests/support/run_again.cpp), and no other.
-#include <assert.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+
+// Of the C library; <assert.h> has it only where NDEBUG is not set.
+extern "C" [[noreturn]] void __assert_fail(const char* assertion, const char* file, unsigned line,
+                                           const char* function) noexcept;
 
 namespace tautline::tests {
 namespace {

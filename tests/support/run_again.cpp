@@ -1,6 +1,5 @@
 // PoCL 3.1 ends a process by an assertion of its own now and then (docs/design/roadmap.md). A program that this file is
 // linked to is then started once more, and says so; any other assertion, and PoCL's second, ends it as ever.
-#include <assert.h>
 #include <signal.h>
 #include <unistd.h>
 
