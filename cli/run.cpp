@@ -58,6 +58,54 @@ std::string plan_of(const engine::Run& run) {
                             mebibytes(all.device_bytes));
 }
 
+nlohmann::ordered_json node_json(const engine::PlannedNode& node) {
+  auto outputs = nlohmann::ordered_json::array();
+  for (const engine::Stream& stream : node.outputs) {
+    auto arrays = nlohmann::ordered_json::array();
+    for (const engine::ArrayType& array : stream.arrays)
+      arrays.push_back({{"name", array.name},
+                        {"type", core::to_string(array.type)},
+                        {"axes", array.axes},
+                        {"extents", array.extents}});
+    outputs.push_back({{"kind", stream.kind},
+                       {"arrays", arrays},
+                       {"device", stream.device ? stream.device->name() : ""}});
+  }
+  return {{"node", node.name},
+          {"lane", node.lane},
+          {"kernels", node.kernels},
+          {"outputs", outputs},
+          {"host_bytes", node.bytes.host_bytes},
+          {"device_bytes", node.bytes.device_bytes},
+          {"blocks", node.blocks},
+          {"block_bytes", node.block_bytes}};
+}
+
+// The same as JSON, with the rate to expect; null where nothing was measured.
+nlohmann::ordered_json plan_json(const std::string& path, const engine::Run& run,
+                                 const pipeline::ExpectedRate& rate) {
+  auto nodes = nlohmann::ordered_json::array(), measured = nlohmann::ordered_json::array();
+  for (const engine::PlannedNode& node : run.plan()) nodes.push_back(node_json(node));
+  for (const pipeline::ExpectedNode& node : rate.measured)
+    measured.push_back({{"node", node.name},
+                        {"device", node.load.device},
+                        {"seconds_per_data_s", node.load.seconds}});
+  nlohmann::ordered_json expected_s, factor;
+  if (!rate.bound_by.empty()) factor = rate.real_time_factor();
+  if (!rate.bound_by.empty() && rate.stream_s > 0)
+    expected_s = rate.busiest.seconds * rate.stream_s;
+  return {{"pipeline", path},
+          {"nodes", nodes},
+          {"host_bytes", run.bytes().host_bytes},
+          {"device_bytes", run.bytes().device_bytes},
+          {"measured", measured},
+          {"not_measured", rate.not_measured},
+          {"bound_by", rate.bound_by},
+          {"data_s", rate.stream_s},
+          {"expected_s", expected_s},
+          {"expected_real_time_factor", factor}};
+}
+
 // The types of nodes, with their fields.
 std::string types_text(const std::vector<pipeline::NodeType>& types) {
   std::string text;
@@ -130,8 +178,13 @@ int run_pipeline(const Global& global, const RunOptions& options) {
     throw file.placed(error.node(), error);
   }
   rate_hz = run->plan().front().outputs.front().rate_hz.value();
-  if (options.plan)
-    fmt::print("{}{}", plan_of(*run), pipeline::describe(pipeline::expected_rate(*run)));
+  if (options.plan) {
+    const pipeline::ExpectedRate rate = pipeline::expected_rate(*run);
+    if (global.json)
+      print_json("tautline.plan", 1, plan_json(options.path, *run, rate));
+    else
+      fmt::print("{}{}", plan_of(*run), pipeline::describe(rate));
+  }
   if (options.check || options.plan) return kDone;
   finish_when_stopped();  // live sources end there, and what came is written
   try {

@@ -3,9 +3,11 @@
 
 #include <filesystem>
 
+#include "cli/field_options.h"
 #include "cli/filterbank_run.h"
 #include "cli/run_output.h"
 #include "cli/usage_errors.h"
+#include "tautline/core/error.h"
 #include "tautline/formats/file_formats.h"
 #include "tautline/pipeline/search/search_filterbank.h"
 
@@ -17,6 +19,7 @@ struct SearchOptions {
   pipeline::SearchConfig config;
   FilterbankRunOptions run;
   std::size_t from_top = 10;
+  bool plan = false;
 };
 
 // The columns of the .csv; arrival times are text, as a double has not their nanoseconds.
@@ -66,10 +69,16 @@ void summarise_search(const Global& global, const SearchOptions& options,
   object["files"] = s.paths;
   object["candidates"] = s.candidates.size();
   object["detections"] = s.detections;
+  object["cutouts"] = s.cutouts;
   object["widths"] = s.widths;
   object["passes"] = s.passes;
   object["data_segments"] = s.data_segments;
   object["search_kernels"] = s.detect_backend;
+  std::string cutouts;
+  if (!config.cutout_folder.empty())
+    cutouts = fmt::format(
+        "  {} in {}{}\n", counted(s.cutouts, "cut-out"), config.cutout_folder,
+        s.cutouts < s.candidates.size() ? ", the highest S/N first (--max-cutouts)" : "");
   std::string beams;
   if (config.beams) {
     object["beams"] = config.inputs.size();
@@ -80,18 +89,61 @@ void summarise_search(const Global& global, const SearchOptions& options,
   }
   print_summary(
       global, "tautline.search", object,
-      fmt::format("{}: {} from {}, {}, {}\n{}{}{}\n"
+      fmt::format("{}: {} from {}, {}, {}\n{}{}{}{}\n"
                   "  kernels: {}; search {}\n{}\n",
                   config.output, counted(s.candidates.size(), "candidate"),
                   counted(s.detections, "detection"), counted(s.trials, "trial"),
                   channels_text(s, config.zero_dm), candidate_table(s.candidates, options.from_top),
-                  beams, speed_line(s.stream_s, s.elapsed_s), s.backend, s.detect_backend,
+                  beams, cutouts, speed_line(s.stream_s, s.elapsed_s), s.backend, s.detect_backend,
                   counted_line(s)),
       &s.profile);
 }
 
-int run_search(const Global& global, SearchOptions& options) {
+// --plan: what a search would do. Its text is the result, so it goes to standard output.
+int plan_search(const Global& global, SearchOptions& options) {
   pipeline::SearchConfig& config = options.config;
+  options.run.dms.fill(config);
+  std::string text;
+  const pipeline::SearchSummary s = pipeline::plan_search(
+      config, open_device(global), [&](const std::string& plan) { text = plan; });
+  if (!global.json) {
+    fmt::print("{}\n", option_words().text(text));
+    return kDone;
+  }
+  const auto [least, most] = pipeline::dm_steps(s.dms);
+  print_json("tautline.search.plan", 1,
+             {{"inputs", config.inputs},
+              {"trials", s.trials},
+              {"low_dm", s.dms.front()},
+              {"high_dm", s.dms.back()},
+              {"least_dm_step", least},
+              {"greatest_dm_step", most},
+              {"dm_constant", config.dm_constant},
+              {"widths_samples", s.widths_samples},
+              {"passes", s.passes},
+              {"methods", s.methods},
+              {"channels", s.channels},
+              {"ignored_channels", s.ignored_channels},
+              {"samples", s.samples},
+              {"data_s", s.stream_s},
+              {"loss_of_snr", s.loss},
+              {"loss_of_snr_by_spacing", s.spacing_loss},
+              {"loss_of_snr_by_widths", s.width_loss},
+              {"loss_of_snr_whole", s.whole_loss},
+              {"bytes", s.bytes},
+              {"kernels", s.backend},
+              {"search_kernels", s.detect_backend},
+              {"expected_s", s.expected_s},
+              {"expected_real_time_factor", real_time_factor(s.stream_s, s.expected_s)}});
+  return kDone;
+}
+
+int run_search(const Global& global, SearchOptions& options) {
+  if (options.plan) return plan_search(global, options);
+  pipeline::SearchConfig& config = options.config;
+  if (config.output.empty())
+    throw core::Error(core::ErrorKind::config, "--output", "not given",
+                      "a name for the list, or --plan");
   const std::string page =
       config.plot_folder.empty()
           ? ""
@@ -119,20 +171,22 @@ void add_search(CLI::App& app, const Global& global, Action& action) {
                    filterbanks_help() + "; or a dedispersed series (" +
                        formats::names_of(formats::formats_with(&formats::FileFormat::series)) + ")")
       ->required();
-  command
-      ->add_option("-o,--output", options->config.output,
-                   "C.csv, C.cand (heimdall's), C.singlepulse (PRESTO's) or C.your.csv (your's)")
-      ->required();
+  command->add_option(
+      "-o,--output", options->config.output,
+      "C.csv, C.cand (heimdall's), C.singlepulse (PRESTO's) or C.your.csv (your's)");
   add_fields(*command, options->config, {"beams", "max_beams"});
   options->run.dms.add_to(*command, options->config);
   add_fields(*command, options->config,
              {"threshold", "max_width_s", "baseline_s", "noise", "links.time_samples",
               "links.dm_trials", "links.width_octaves"},
              "Search");
-  add_fields(*command, options->config, {"plot_folder", "most_plots"});
+  add_fields(*command, options->config,
+             {"plot_folder", "most_plots", "cutout_folder", "most_cutouts"});
   command->add_option("--from-top", options->from_top, "candidates to print, the brightest first")
       ->check(whole_number(0, kAnyWhole))
       ->capture_default_str();
+  command->add_flag("--plan", options->plan,
+                    "only print trials, boxcars, passes, losses, memory and the rate to expect");
   options->run.add_input(*command, options->config);
   command->footer("Example: tautline search obs.fil -o candidates.csv --dms 0:1000 --zero-dm");
   command->callback([&global, &action, options] {

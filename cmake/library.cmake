@@ -113,7 +113,7 @@ endforeach()
 
 # Formats of libraries that take long to load stand by themselves, so that a program can open them when it
 # needs them (tautline/formats/modules).
-set(heavy "/formats/(uvh5|curves_hdf5|photon_hdf5|measurement_set|psrfits|figure|picture|modules)/")
+set(heavy "/formats/(uvh5|curves_hdf5|cutout_hdf5|photon_hdf5|measurement_set|psrfits|figure|picture|modules)/")
 tautline_layer(figure formats/figure BATCH 10 LINK tautline_core)
 if(TAUTLINE_CAIRO)
   target_compile_definitions(tautline_figure PRIVATE TAUTLINE_CAIRO)
@@ -150,7 +150,7 @@ function(tautline_heavy_formats name)
   set(tautline_modules ${tautline_modules} ${name} PARENT_SCOPE)
 endfunction()
 if(TAUTLINE_HDF5)
-  tautline_heavy_formats(hdf5 FOLDERS uvh5 curves_hdf5 photon_hdf5
+  tautline_heavy_formats(hdf5 FOLDERS uvh5 curves_hdf5 cutout_hdf5 photon_hdf5
     LINK ${HDF5_C_LIBRARIES} INCLUDE ${HDF5_C_INCLUDE_DIRS})
 endif()
 if(TAUTLINE_CFITSIO)

@@ -3,8 +3,6 @@
 (function (tautline) {
   "use strict";
 
-  const SHOWN = 500;  // rows of the list
-
   function floats(text) {
     const binary = atob(text);
     const bytes = new Uint8Array(binary.length);
@@ -36,6 +34,7 @@
                 element("p", {}, "A disc is a candidate; its area and colour say its S/N. Click one to see it below.")),
         element("div.grid", {}, this.dmTime.root, this.snrDm.root, this.snrTime.root));
 
+      this.list = new tautline.CandidateList(at("list"), pick);
       this.picker = new tautline.Picker("Candidate", pick);
       this.about = element("p");
       this.profile = new tautline.LineChart("Dedispersed profile", {
@@ -45,16 +44,9 @@
       this.profile.root.classList.add("both");
       this.pictures = element("div.grid", {}, this.profile.root, this.dms.root, this.band.root);
       at("candidate").append(
-        element("div.section-head", {}, element("h2", {}, "Candidate"), this.picker.root),
+        element("div.section-head", {}, element("h2", {}, "Candidate"), this.picker.root, this.list.editor),
         this.about, this.pictures);
 
-      this.body = element("tbody");
-      this.names = element("tr");
-      this.listNote = element("p");
-      at("list").append(
-        element("div.section-head", {}, element("h2", {}, "List"), this.listNote),
-        element("div.card", {}, element("div.wide-table", {}, element("table", {},
-          element("thead", {}, this.names), this.body))));
       this.facts = element("tbody");
       at("run").append(element("div.section-head", {}, element("h2", {}, "Run")),
                        element("div.card", {}, element("table.facts-table", {}, this.facts)));
@@ -68,7 +60,7 @@
       this.message = message;
       this.fillHead();
       this.fillOverview();
-      this.fillList();
+      this.list.show(message);
       const { element } = tautline;
       this.facts.replaceChildren(...message.facts.map(([name, value]) =>
         element("tr", {}, element("td", {}, name), element("td", {}, value))));
@@ -110,29 +102,10 @@
       this.snrTime.show(points("time_s", "snr"), time, snr, empty);
     }
 
-    fillList() {
-      const { element, count, duration } = tautline;
-      const { candidates, sample_s, beams } = this.message;
-      const names = ["", "S/N", "time (s)", "DM (pc cm⁻³)", "width (samples)", "members", ...(beams ? ["beam", "in beams"] : [])];
-      this.names.replaceChildren(...names.map((name) => element("th", {}, name)));
-      const ofBeam = (one) => beams ? [
-        element("td", { title: beams[one.beam] }, String(one.beam)),
-        element("td", {}, one.in_many_beams ? `${one.beams} (many)` : String(one.beams))] : [];
-      this.listNote.textContent = candidates.length > SHOWN
-        ? `The best ${SHOWN} of ${count(candidates.length)}; all are in the file of the search.` : "";
-      this.rows = candidates.slice(0, SHOWN).map((one, k) => element("tr", {
-        onclick: () => this.choose(k), style: "cursor: pointer" },
-        element("td", {}, String(k + 1)), element("td", {}, one.snr.toFixed(2)),
-        element("td", {}, one.time_s.toFixed(6)), element("td", {}, one.dm.toFixed(3)),
-        element("td", {}, `${one.width_samples} (${duration(one.width_samples * sample_s)})`),
-        element("td", {}, count(one.members)), ...ofBeam(one)));
-      this.body.replaceChildren(...this.rows);
-    }
-
     choose(index) {
       this.chosen = index;
       for (const scatter of [this.dmTime, this.snrDm, this.snrTime]) scatter.choose(index);
-      (this.rows || []).forEach((row, k) => row.setAttribute("aria-selected", String(k === index)));
+      this.list.choose(index);
       const one = this.message.candidates[index], drawn = this.message.pictures[index];
       this.about.textContent = `S/N ${one.snr.toFixed(2)} at ${one.time_s.toFixed(6)} s, DM ` +
         `${one.dm.toFixed(3)} pc cm⁻³, ${tautline.counted(one.width_samples, "sample")} ` +

@@ -205,6 +205,13 @@ SkyDirection icrs_direction(const ApparentPlace& place, const core::Instant& tim
   return {eraAnp(icrs.longitude_rad) / core::kRadPerDeg, icrs.latitude_rad / core::kRadPerDeg};
 }
 
+GalacticPlace galactic_place(double right_ascension_deg, double declination_deg) {
+  double longitude = 0, latitude = 0;
+  eraIcrs2g(right_ascension_deg * core::kRadPerDeg, declination_deg * core::kRadPerDeg, &longitude,
+            &latitude);
+  return {longitude / core::kRadPerDeg, latitude / core::kRadPerDeg};
+}
+
 double arrival_delay_s(const Vector3& offset_ecef_m, const ProjectionAxes& axes) {
   return -dot(offset_ecef_m, axes.w) / core::kSpeedOfLight_m_per_s;
 }

@@ -79,6 +79,12 @@ struct SkyDirection {
 SkyDirection icrs_direction(const ApparentPlace& place, const core::Instant& time, const Site& site,
                             const EarthOrientation& earth = {});
 
+struct GalacticPlace {
+  double longitude_deg = 0, latitude_deg = 0;  ///< longitude 0 to 360
+};
+
+GalacticPlace galactic_place(double right_ascension_deg, double declination_deg);
+
 /// How much later than at the array's centre the wavefront from `axes.w` reaches an antenna:
 ///   tau = -(offset . w) / c
 /// so that x_antenna(t) = s(t - tau). The delay that aligns the antenna with the centre is -tau.

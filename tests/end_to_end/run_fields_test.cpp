@@ -282,6 +282,23 @@ TEST_F(RunTrials, ExpectsARateOfWhatItMeasured) {
   EXPECT_FALSE(std::filesystem::exists(scratch / "c.csv"));
 }
 
+TEST_F(RunTrials, PlansAreJsonToo) {
+  const CommandResult told =
+      done(with_fields({"--json", "run", example("search.toml"), "--plan"},
+                       {"filterbank.files=" + (scratch / "obs.fil"), "pulses.dms.range=0:100:2",
+                        "candidates.path=" + (scratch / "c.csv")}));
+  const nlohmann::json plan = documented_in(told.out, "tautline.plan");
+  ASSERT_EQ(plan["nodes"].size(), 3u);
+  EXPECT_EQ(plan["nodes"][0]["node"], "filterbank");
+  EXPECT_EQ(plan["nodes"][0]["outputs"][0]["kind"], "filterbank");
+  EXPECT_EQ(plan["bound_by"], "pulses");
+  ASSERT_EQ(plan["measured"].size(), 1u);
+  const double seconds = plan["measured"][0]["seconds_per_data_s"];
+  EXPECT_NEAR(plan["expected_s"], seconds * plan["data_s"].get<double>(), 1e-9);
+  EXPECT_NEAR(plan["expected_real_time_factor"].get<double>() * seconds, 1, 1e-9);
+  EXPECT_EQ(plan["not_measured"], nlohmann::json({"filterbank", "candidates"}));
+}
+
 TEST_F(RunVoltages, ExpectsARateOfEachStage) {
   std::vector<std::string> arguments = pipeline();
   arguments.push_back("--plan");

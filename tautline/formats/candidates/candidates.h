@@ -41,6 +41,16 @@ std::string to_text(Format format, std::span<const core::Candidate> candidates,
 std::string beams_to_text(Format format, std::span<const core::Candidate> candidates,
                           std::span<const Search> searches, std::size_t most_beams);
 
+/// A line of the list of `your`, its numbers as they are read back from the text.
+struct YourCandidate {
+  double snr = 0, time_s = 0, dm = 0;
+  int width_octaves = 0;  ///< the width is 2^this samples
+};
+YourCandidate as_your(const core::Candidate& candidate, const Search& search);
+/// "cand_tstart_58543.330387241345_tcand_1.0000000_dm_50.00000_snr_20.00000": what `your` calls a
+/// candidate, and its file.
+std::string your_id(const YourCandidate& candidate, double tstart_mjd);
+
 /// Writes PATH.partial and renames it. Throws Error(config) on an unknown ending, Error(io).
 void write(const std::string& path, std::span<const core::Candidate> candidates,
            const Search& search, bool overwrite);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tautline/core/error.h"
+#include "tautline/core/field_text.h"
 #include "tautline/formats/candidates/candidates.h"
 #include "tautline/formats/partial_file.h"
 #include "tautline/formats/presto/inf.h"
@@ -85,14 +86,26 @@ constexpr double kYourConstant = 4148.808;
 
 // The columns that your_candmaker.py reads; it needs no mask.
 std::string your_row(const Candidate& c, const Search& search) {
-  const double dm = search.dm_constant > 0 ? c.dm * search.dm_constant / kYourConstant : c.dm;
-  return fmt::format("{},{:.6g},{:.9f},{},{:.10g},0,,{}\n", field(search.file), c.snr, c.time_s,
-                     c.filter_index(), dm, search.files);
+  const YourCandidate y = as_your(c, search);
+  return fmt::format("{},{:.6g},{:.9f},{},{:.10g},0,,{}\n", field(search.file), y.snr, y.time_s,
+                     y.width_octaves, y.dm, search.files);
 }
 
 constexpr const char* kYourColumns = "file,snr,stime,width,dm,label,chan_mask_path,num_files\n";
 
 }  // namespace
+
+YourCandidate as_your(const Candidate& c, const Search& search) {
+  const double dm = search.dm_constant > 0 ? c.dm * search.dm_constant / kYourConstant : c.dm;
+  using core::text::read_number;
+  return {read_number(fmt::format("{:.6g}", c.snr)), read_number(fmt::format("{:.9f}", c.time_s)),
+          read_number(fmt::format("{:.10g}", dm)), c.filter_index()};
+}
+
+std::string your_id(const YourCandidate& candidate, double tstart_mjd) {
+  return fmt::format("cand_tstart_{:.12f}_tcand_{:.7f}_dm_{:.5f}_snr_{:.5f}", tstart_mjd,
+                     candidate.time_s, candidate.dm, candidate.snr);
+}
 
 Format format_of(const std::string& path) {
   if (path.ends_with(".your.csv")) return Format::your;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "tautline/formats/curves_hdf5/curves_hdf5.h"
+#include "tautline/formats/cutout_hdf5/cutout_hdf5.h"
 #include "tautline/formats/measurement_set/contents.h"
 #include "tautline/formats/measurement_set/measurement_set_writer.h"
 #include "tautline/formats/partial_file.h"
@@ -25,6 +26,7 @@ struct Hdf5Module {
   decltype(&curves_hdf5::read) read_curves;
   decltype(&photon_hdf5::open) open_photons;
   decltype(&photon_hdf5::holds_photons) holds_photons;
+  decltype(&cutout_hdf5::write) write_cutout;
 };
 struct CasacoreModule {
   const char* version;

@@ -68,6 +68,15 @@ std::unique_ptr<PhotonReader> photon_hdf5::open(const std::string& path) {
 bool photon_hdf5::holds_photons(const std::string& path) {
   return hdf5_module(path).holds_photons(path);
 }
+
+void cutout_hdf5::require(const std::string& path) {
+  hdf5_module(path);
+}
+
+void cutout_hdf5::write(const std::string& name, const std::string& path, const Cutout& cutout,
+                        const FilterbankDescription& description) {
+  hdf5_module(path).write_cutout(name, path, cutout, description);
+}
 #endif
 
 #if defined(TAUTLINE_CASACORE) && !defined(TAUTLINE_CASACORE_MODULE)

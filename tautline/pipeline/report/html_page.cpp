@@ -26,8 +26,9 @@ constexpr std::string_view kFitScripts[] = {
     "dygraph.min.js", "messages.js",    "colour.js", "format.js", "controls.js",
     "theme.js",       "canvas_axes.js", "image.js",  "chart.js",  "fit.js"};
 constexpr std::string_view kCandidateScripts[] = {
-    "dygraph.min.js", "messages.js", "colour.js", "format.js",  "controls.js",  "theme.js",
-    "canvas_axes.js", "image.js",    "chart.js",  "scatter.js", "candidates.js"};
+    "dygraph.min.js", "messages.js", "colour.js",         "format.js",
+    "controls.js",    "theme.js",    "canvas_axes.js",    "image.js",
+    "chart.js",       "scatter.js",  "candidate_list.js", "candidates.js"};
 constexpr std::string_view kFigureScripts[] = {
     "dygraph.min.js", "messages.js", "colour.js", "format.js",  "controls.js", "theme.js",
     "canvas_axes.js", "image.js",    "chart.js",  "scatter.js", "figure.js"};

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tautline/core/hash.h"
 #include "tautline/pipeline/report/base64.h"
 #include "tautline/pipeline/report/html_page.h"
 
@@ -27,16 +28,18 @@ nlohmann::ordered_json to_json(const CandidatePictures& p) {
 }  // namespace
 
 std::string candidates_message(const CandidatePage& page) {
-  nlohmann::ordered_json message{{"type", "candidates"},
-                                 {"schema", "tautline.candidates"},
-                                 {"version", 1},
-                                 {"title", page.title},
-                                 {"first_s", page.first_s},
-                                 {"duration_s", page.duration_s},
-                                 {"low_dm", page.low_dm},
-                                 {"high_dm", page.high_dm},
-                                 {"threshold", page.threshold},
-                                 {"sample_s", page.sample_s}};
+  nlohmann::ordered_json message{
+      {"type", "candidates"},
+      {"schema", "tautline.candidates"},
+      {"version", 1},
+      {"id", core::hash_name(core::hash(page.history, core::hash(page.csv)))},
+      {"title", page.title},
+      {"first_s", page.first_s},
+      {"duration_s", page.duration_s},
+      {"low_dm", page.low_dm},
+      {"high_dm", page.high_dm},
+      {"threshold", page.threshold},
+      {"sample_s", page.sample_s}};
   message["candidates"] = nlohmann::ordered_json::array();
   for (const core::Candidate& c : page.candidates) {
     message["candidates"].push_back({{"snr", c.snr},
@@ -50,6 +53,7 @@ std::string candidates_message(const CandidatePage& page) {
         {{"beam", c.beam}, {"beams", c.beams}, {"in_many_beams", c.beams > page.most_beams}});
   }
   if (!page.beams.empty()) message["beams"] = page.beams;
+  message["lists"] = {{"csv", page.csv}, {"your", page.your_csv}};
   message["empty"] = page.empty;
   message["pictures"] = nlohmann::ordered_json::array();
   for (const CandidatePictures& pictures : page.pictures)

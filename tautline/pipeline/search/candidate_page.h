@@ -17,8 +17,11 @@ struct CandidatePage {
   double low_dm = 0, high_dm = 0;  ///< of the trials
   double threshold = 0;
   std::vector<core::Candidate> candidates;  ///< best first
-  std::vector<std::string> beams;           ///< files, where each is a beam; else none
-  std::size_t most_beams = 0;               ///< that may have a candidate at once
+  std::string csv,
+      your_csv;  ///< the list as `search` writes it: a header, and a line each in their order
+  std::string history;  ///< of the run: with the list, it tells one page's marks from another's
+  std::vector<std::string> beams;  ///< files, where each is a beam; else none
+  std::size_t most_beams = 0;      ///< that may have a candidate at once
   double sample_s = 0;
   std::vector<std::pair<double, double>>
       empty;                                ///< first_s and duration_s of stretches without data

@@ -15,6 +15,8 @@ CandidateSinkNode::CandidateSinkNode(CandidateFiles files)
       format_(formats::candidates::format_of(files_.output)),
       list_(files_.output, files_.overwrite),
       record_(files_.output + ".json", files_.overwrite) {
+  if (!files_.cutout_folder.empty())
+    cutouts_ = std::make_unique<CutoutFolder>(files_.cutout_folder, files_.overwrite);
   if (files_.plot_folder.empty()) return;
   plot_folder_ = std::make_unique<formats::OutputFolder>("plot_folder", files_.plot_folder);
   page_ = std::make_unique<formats::PartialFile>(
@@ -137,6 +139,7 @@ void CandidateSinkNode::finish(engine::Outputs& outputs) {
 
 void CandidateSinkNode::publish() {
   if (page_) page_->finish();
+  if (cutouts_) cutouts_->publish();
   list_.finish();
   record_.finish();
 }

@@ -1,4 +1,4 @@
-// What searches find to a list of candidates, its record and its page.
+// What searches find to a list of candidates, its record, its page and cut-outs.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +15,7 @@
 #include "tautline/formats/candidates/candidates.h"
 #include "tautline/formats/output_folder.h"
 #include "tautline/formats/partial_file.h"
+#include "tautline/pipeline/search/cutout_folder.h"
 #include "tautline/pipeline/search/search_node.h"
 
 namespace tautline::pipeline {
@@ -22,8 +23,9 @@ namespace tautline::pipeline {
 struct CandidateFiles {
   std::string output;  ///< the list; its record is OUTPUT.json
   bool overwrite = false;
-  std::string plot_folder = {};  ///< of candidates.html; empty: no page
-  std::size_t max_beams = 0;     ///< most_beams() of coincident_beams.h
+  std::string plot_folder = {};    ///< of candidates.html; empty: no page
+  std::string cutout_folder = {};  ///< empty: no cut-outs
+  std::size_t max_beams = 0;       ///< most_beams() of coincident_beams.h
 };
 
 /// What is written beside the list.
@@ -62,6 +64,8 @@ class CandidateSinkNode final : public engine::Node {
   /// [beam]
   const std::vector<formats::candidates::Search>& searched() const { return searched_; }
   const PulseStream& stream() const { return stream_; }
+  /// To write cut-outs to when all candidates are known; null where none are wanted.
+  CutoutFolder* cutouts() const { return cutouts_.get(); }
   /// List, record and page.
   std::vector<std::string> paths() const;
 
@@ -82,6 +86,7 @@ class CandidateSinkNode final : public engine::Node {
   formats::AppendFile list_, record_;
   std::unique_ptr<formats::OutputFolder> plot_folder_;
   std::unique_ptr<formats::PartialFile> page_;  // in it
+  std::unique_ptr<CutoutFolder> cutouts_;
   PulseStream stream_;
   bool beams_ = false;                                 // each file of the stream is one
   std::vector<formats::candidates::Search> searched_;  // [beam]

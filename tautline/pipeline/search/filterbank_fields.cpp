@@ -176,6 +176,17 @@ void add_page_fields(core::Fields<C>& to) {
 }
 
 template <class C>
+void add_cutout_fields(core::Fields<C>& to) {
+  to.add({.name = "cutout_folder",
+          .help = "a folder for cut-outs of the best candidates, as FETCH and your read them: "
+                  "frequency-time and DM-time, one .h5 each",
+          .option = "cutouts"},
+         &C::cutout_folder)
+      .add({.name = "most_cutouts", .help = "candidates with cut-outs", .option = "max-cutouts"},
+           &C::most_cutouts);
+}
+
+template <class C>
 void add_detection_fields(core::Fields<C>& to) {
   to.add({.name = "threshold", .help = "smallest S/N"}, &C::threshold, core::above(0))
       .add({.name = "max_width_s", .unit = "s", .help = "of the widest boxcar"}, &C::max_width_s,
@@ -263,6 +274,7 @@ const core::Fields<SearchConfig>& fields(const SearchConfig&) {
     add_max_beams_field(list);
     add_detection_fields(list);
     add_page_fields(list);
+    add_cutout_fields(list);
     return list.add({.name = "memory_bytes",
                      .unit = "bytes",
                      .help = "cap on the memory used; with a GPU on its blocks in the host's"},
@@ -333,6 +345,7 @@ const core::Fields<CandidateFile>& fields(const CandidateFile&) {
         &CandidateFile::output);
     add_max_beams_field(list);
     add_page_fields(list);
+    add_cutout_fields(list);
     return list;
   }();
   return all;

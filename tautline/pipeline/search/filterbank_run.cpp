@@ -82,15 +82,21 @@ stages::dedisperse::DmPlan make_dm_plan(const DmChoice& choice, double spacing_l
   return dedisperse::segment(band, dms, pulse_of_tolerances(choice), choice.downsample_tolerance);
 }
 
-std::string describe_trials(const DmChoice& choice, const stages::dedisperse::DmPlan& trials,
-                            const stages::dedisperse::Band& band, double spacing_loss) {
-  const std::vector<double> dms = trials.dms();
-  if (dms.size() < 2) return fmt::format("1 trial, DM {:.10g}", dms.empty() ? 0 : dms.front());
+std::pair<double, double> dm_steps(const std::vector<double>& dms) {
+  if (dms.size() < 2) return {};
   double least = dms[1] - dms[0], most = least;
   for (std::size_t k = 1; k + 1 < dms.size(); ++k) {
     least = std::min(least, dms[k + 1] - dms[k]);
     most = std::max(most, dms[k + 1] - dms[k]);
   }
+  return {least, most};
+}
+
+std::string describe_trials(const DmChoice& choice, const stages::dedisperse::DmPlan& trials,
+                            const stages::dedisperse::Band& band, double spacing_loss) {
+  const std::vector<double> dms = trials.dms();
+  if (dms.size() < 2) return fmt::format("1 trial, DM {:.10g}", dms.empty() ? 0 : dms.front());
+  const auto [least, most] = dm_steps(dms);
   const double pulse_s = choice.pulse_width_s > 0 ? choice.pulse_width_s : band.sample_time_s;
   return fmt::format(
       "{} trials, DM {:.10g} to {:.10g} in steps of {:.4g}{}: a pulse of {:.6g} ms half-way "

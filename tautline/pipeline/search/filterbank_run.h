@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tautline/core/fields.h"
@@ -111,6 +112,9 @@ stages::dedisperse::DmPlan make_dm_plan(const DmChoice& choice, double spacing_l
 
 /// Throws Error(config): no trial may be delayed as long as the data, and says which DM may.
 void require_delays(const DmChoice& choice, const stages::dedisperse::Band& band, double data_s);
+
+/// Least and greatest step from one trial to the next; zeros for one trial.
+std::pair<double, double> dm_steps(const std::vector<double>& dms);
 
 /// How many trials, their steps, and what a pulse between them loses, for people.
 std::string describe_trials(const DmChoice& choice, const stages::dedisperse::DmPlan& trials,

@@ -209,12 +209,15 @@ std::unique_ptr<engine::Node> make_candidate_file(const CandidateFile& config,
   const engine::Stream stream = stream_at(graph, output);
   const auto& pulses = stream.detail<PulseStream>();
   auto sink = std::make_unique<CandidateSinkNode>(
-      CandidateFiles{config.output, context.overwrite, config.plot_folder, config.max_beams});
+      CandidateFiles{config.output, context.overwrite, config.plot_folder, config.cutout_folder,
+                     config.max_beams});
   SearchConfig reported = pulses.plan->config();
   reported.output = config.output;
   reported.max_beams = config.max_beams;
   reported.plot_folder = config.plot_folder;
   reported.most_plots = config.most_plots;
+  reported.cutout_folder = config.cutout_folder;
+  reported.most_cutouts = config.most_cutouts;
   const auto report = std::make_shared<SearchReport>(std::move(reported), pulses.filterbank.input,
                                                      pulses.plan, context.devices.front());
   const std::vector<NamedNode> before = nodes_before(graph, output);

@@ -11,6 +11,36 @@
 
 namespace tautline::pipeline {
 
+namespace {
+
+// What a search reads, how, and what it says of that.
+struct PlannedSearch {
+  PlannedSearch(const SearchConfig& config, const std::shared_ptr<const device::Device>& device,
+                const std::function<void(const std::string&)>& announce)
+      : input(open_filterbanks(config, config.beams, false, *device)),
+        source(make_filterbank_source(input, 0)),
+        plan(std::make_shared<const SearchPlan>(config, source->stream().description(),
+                                                source->stream().parts, source->stream().left_out,
+                                                device)),
+        report(config, input, plan, device) {
+    report.expect();
+    if (announce) announce(report.plan_text());
+  }
+
+  std::shared_ptr<const FilterbankInput> input;
+  std::unique_ptr<FilterbankSourceNode> source;
+  std::shared_ptr<const SearchPlan> plan;
+  SearchReport report;
+};
+
+}  // namespace
+
+SearchSummary plan_search(const SearchConfig& config, std::shared_ptr<const device::Device> device,
+                          const std::function<void(const std::string&)>& announce) {
+  core::check(config);
+  return std::move(PlannedSearch(config, device, announce).report.summary());
+}
+
 SearchSummary search_filterbank(const SearchConfig& config,
                                 std::shared_ptr<const device::Device> device,
                                 const ProgressCallback& progress,
@@ -20,23 +50,18 @@ SearchSummary search_filterbank(const SearchConfig& config,
   // Other endings, and files that exist, are refused before anything is read.
   if (config.beams)
     formats::candidates::beams_to_text(formats::candidates::format_of(config.output), {}, {}, 0);
-  auto sink = std::make_unique<CandidateSinkNode>(
-      CandidateFiles{config.output, config.overwrite, config.plot_folder, config.max_beams});
-  const auto input = open_filterbanks(config, config.beams, false, *device);
-  auto source = make_filterbank_source(input, 0);
-  const FilterbankStream& stream = source->stream();
-  const auto plan = std::make_shared<const SearchPlan>(config, stream.description(), stream.parts,
-                                                       stream.left_out, device);
-  source->read_for(plan->parts(), plan->block_samples());
-  SearchReport report(config, input, plan, device);
-  report.expect();
-  if (announce) announce(report.plan_text());
+  auto sink = std::make_unique<CandidateSinkNode>(CandidateFiles{
+      config.output, config.overwrite, config.plot_folder, config.cutout_folder, config.max_beams});
+  PlannedSearch planned(config, device, announce);
+  planned.source->read_for(planned.plan->parts(), planned.plan->block_samples());
 
-  auto searching = std::make_unique<SearchNode>(node_config(plan), device);
-  const SearchRunNodes nodes{source.get(), searching.get(), sink.get()};
-  sink->describe = [&](const std::stop_token& stopped) { return report.describe(nodes, stopped); };
+  auto searching = std::make_unique<SearchNode>(node_config(planned.plan), device);
+  const SearchRunNodes nodes{planned.source.get(), searching.get(), sink.get()};
+  sink->describe = [&](const std::stop_token& stopped) {
+    return planned.report.describe(nodes, stopped);
+  };
   engine::Graph graph;
-  const auto filterbank = graph.add("filterbank", std::move(source));
+  const auto filterbank = graph.add("filterbank", std::move(planned.source));
   const auto pulses = graph.add("search", std::move(searching));
   graph.connect(filterbank, pulses);
   graph.connect(pulses, graph.add("candidates", std::move(sink)));
@@ -45,13 +70,13 @@ SearchSummary search_filterbank(const SearchConfig& config,
   engine::RunOptions options;
   options.progress = [&](std::uint64_t samples, std::uint64_t total) {
     const double done = static_cast<double>(samples) / static_cast<double>(total) *
-                        static_cast<double>(input->samples());
-    reporter.report(static_cast<std::uint64_t>(done), input->samples(),
-                    done / input->description().rate_hz.value());
+                        static_cast<double>(planned.input->samples());
+    reporter.report(static_cast<std::uint64_t>(done), planned.input->samples(),
+                    done / planned.input->description().rate_hz.value());
   };
   engine::Run run(std::move(graph), std::move(options));
   run.go(stop);
-  SearchSummary& summary = report.summary();
+  SearchSummary& summary = planned.report.summary();
   summary.paths = nodes.sink->paths();
   summary.profile = run.profile();
   return std::move(summary);

@@ -21,10 +21,12 @@ namespace tautline::pipeline {
 /// The output is .csv, .cand or .singlepulse, with OUTPUT.json beside it. A dedispersed series is
 /// searched as it is, and has the DM that it says (PRESTO's is converted to dm_constant).
 struct SearchConfig : FilterbankRunConfig {
-  bool beams = false;            ///< each input is a beam; the output is a .csv
-  std::size_t max_beams = 0;     ///< that may have a candidate at once; 0: a quarter, 2 at least
-  std::string plot_folder;       ///< candidates.html goes there; empty: no page
-  std::size_t most_plots = 100;  ///< candidates drawn, best first
+  bool beams = false;              ///< each input is a beam; the output is a .csv
+  std::size_t max_beams = 0;       ///< that may have a candidate at once; 0: a quarter, 2 at least
+  std::string plot_folder;         ///< candidates.html goes there; empty: no page
+  std::size_t most_plots = 100;    ///< candidates drawn, best first
+  std::string cutout_folder;       ///< cut-outs as `your` and FETCH read them; empty: none
+  std::size_t most_cutouts = 100;  ///< candidates cut out, best first
   double threshold = 6;
   double max_width_s = 0.1;
   double baseline_s = 0;  ///< 0: 2 s, or 16 times the widest boxcar
@@ -35,12 +37,17 @@ const core::Fields<SearchConfig>& fields(const SearchConfig&);
 
 struct SearchSummary : FilterbankRunSummary {
   std::size_t widths = 0, passes = 1;
+  std::vector<std::size_t> widths_samples;  ///< of the boxcars, of the first segment's samples
+  double width_loss = 0;  ///< of S/N: of a rectangular pulse between two boxcars, beside the others
+  double whole_loss = 0;  ///< of all three
+  std::vector<double> dms;        ///< of the trials
   std::size_t data_segments = 1;  ///< without a gap, each searched for itself
   std::uint64_t detections = 0;   ///< events of single trials over the threshold
   std::string detect_backend;
   std::vector<core::Candidate> candidates;  ///< best first, samples of the input
   /// What gives them their times: one, or that of each beam.
   std::vector<formats::candidates::Search> searched;
+  std::size_t cutouts = 0;        ///< written
   std::size_t most_beams = 0;     ///< that may have a candidate at once
   std::size_t in_many_beams = 0;  ///< candidates that more have
   const formats::candidates::Search& search_of(const core::Candidate& candidate) const {
@@ -60,5 +67,10 @@ SearchSummary search_filterbank(const SearchConfig& config,
                                 const ProgressCallback& progress = {},
                                 const std::function<void(const std::string&)>& announce = {},
                                 std::stop_token stop = {});
+
+/// The plan alone, to `announce` and in what it returns: trials, boxcars, passes, losses, memory and
+/// the time to expect. Reads no more than what is left out is chosen by, and writes nothing.
+SearchSummary plan_search(const SearchConfig& config, std::shared_ptr<const device::Device> device,
+                          const std::function<void(const std::string&)>& announce = {});
 
 }  // namespace tautline::pipeline

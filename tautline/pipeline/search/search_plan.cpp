@@ -1,6 +1,7 @@
 #include "tautline/pipeline/search/search_plan.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "tautline/core/error.h"
@@ -109,6 +110,18 @@ std::size_t SearchPlan::block_samples() const {
   std::size_t samples = passes_.front().block_samples;
   for (const PassPlan& pass : passes_) samples = std::min(samples, pass.block_samples);
   return samples;
+}
+
+// Of a pulse of w samples a boxcar of b has b / sqrt(b w) where b < w, and w / sqrt(b w) where b > w.
+double width_loss(std::span<const std::size_t> widths) {
+  double worst = 1;
+  for (std::size_t k = 0; k + 1 < widths.size(); ++k)
+    for (std::size_t w = widths[k] + 1; w < widths[k + 1]; ++w) {
+      const auto pulse = static_cast<double>(w);
+      worst = std::min(worst, std::max(std::sqrt(static_cast<double>(widths[k]) / pulse),
+                                       std::sqrt(pulse / static_cast<double>(widths[k + 1]))));
+    }
+  return 1 - worst;
 }
 
 SearchNodeConfig node_config(std::shared_ptr<const SearchPlan> plan) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,9 @@ class SearchPlan {
   PassRequest request_;           // for the longest part
   std::vector<PassPlan> passes_;  // for it
 };
+
+/// The part of its S/N that a rectangular pulse loses at most when its width is between two boxcars.
+double width_loss(std::span<const std::size_t> widths);
 
 /// What the node needs.
 SearchNodeConfig node_config(std::shared_ptr<const SearchPlan> plan);

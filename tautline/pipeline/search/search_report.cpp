@@ -11,6 +11,7 @@
 #include "tautline/pipeline/search/candidate_page.h"
 #include "tautline/pipeline/search/candidate_pictures.h"
 #include "tautline/pipeline/search/coincident_beams.h"
+#include "tautline/pipeline/search/cut_out.h"
 #include "tautline/pipeline/search/expected_rate.h"
 #include "tautline/pipeline/search/filterbank_record.h"
 
@@ -23,11 +24,34 @@ SearchReport::SearchReport(SearchConfig config, std::shared_ptr<const Filterbank
       input_(std::move(input)),
       plan_(std::move(plan)),
       device_(std::move(device)) {
+  if (!config_.cutout_folder.empty()) require_cutouts();
   summarise_plan();
+}
+
+// The widest boxcar at the highest DM takes the most memory.
+void SearchReport::require_cutouts() const {
+  if (description().time_series)
+    throw core::Error(core::ErrorKind::config, "cutout_folder",
+                      "given for " + config_.inputs.front() + ", which is dedispersed already",
+                      "a filterbank", "leave `cutout_folder` out");
+  core::Candidate most;
+  most.dm = plan_->trials().dms().back();
+  most.width_samples = plan_->first_part().detect->widths().back();
+  formats::candidates::Search search;
+  search.dm_constant = config_.dm_constant;
+  const CutoutChunk chunk = chunk_of(formats::candidates::as_your(most, search), description());
+  const std::size_t bytes = cutout_bytes(chunk, description());
+  if (bytes > config_.memory_bytes)
+    throw core::Error(core::ErrorKind::memory, "cutout_folder",
+                      fmt::format("{} MiB for one cut-out at DM {:.6g}", bytes >> 20, most.dm),
+                      fmt::format("{} MiB at most (`memory_bytes`)", config_.memory_bytes >> 20),
+                      "raise `memory_bytes`, lower the highest DM or leave `cutout_folder` out");
 }
 
 void SearchReport::summarise_plan() {
   SearchSummary& s = summary_;
+  s.samples = samples();
+  s.stream_s = static_cast<double>(samples()) / description().rate_hz.value();
   s.data_segments = 0;
   for (const Beam& beam : beams()) {
     s.flagged_channels = std::max(s.flagged_channels, beam.left_out.flagged.size());
@@ -46,6 +70,9 @@ void SearchReport::summarise_plan() {
   s.backend = first.dedisperse->backend();
   s.detect_backend = first.detect->backend();
   s.widths = first.detect->widths().size();
+  s.widths_samples = first.detect->widths();
+  s.width_loss = width_loss(s.widths_samples);
+  s.dms = plan_->trials().dms();
   for (const PassPlan& pass : passes) {
     s.bytes = std::max(s.bytes, pass.bytes);
     for (const SearchPart& part : pass.parts) {
@@ -53,6 +80,7 @@ void SearchReport::summarise_plan() {
       s.loss = std::max(s.loss, part.dedisperse->choice().loss);
     }
   }
+  s.whole_loss = 1 - (1 - s.spacing_loss) * (1 - s.width_loss) * (1 - s.loss);
 }
 
 // All passes go as fast as the first, trial by trial.
@@ -68,9 +96,10 @@ void SearchReport::expect() {
 CandidateTexts SearchReport::describe(const SearchRunNodes& nodes, const std::stop_token& stop) {
   summarise_run(nodes);
   CandidateTexts texts;
-  if (!config_.plot_folder.empty()) {
+  {
     const std::scoped_lock alone(input_->drawing);
-    texts.page = page_text(stop);
+    if (!config_.plot_folder.empty()) texts.page = page_text(stop);
+    if (CutoutFolder* const folder = nodes.sink->cutouts()) write_cutouts(*folder, stop);
   }
   summary_.elapsed_s = input_->opened.elapsed_s();
   texts.record = record_text(nodes);
@@ -93,6 +122,11 @@ std::string SearchReport::plan_text() const {
            seconds(part.detect->baseline_samples()) + ", noise over " +
            seconds(part.detect->noise_samples()) + ", threshold " +
            std::to_string(config_.threshold).substr(0, 4) + "\n";
+  lines += fmt::format(
+      "loss: at most {:.2g} % of a pulse's S/N: {:.2g} % by the spacing of trials, {:.2g} % by "
+      "that of boxcars, {:.2g} % by sub-bands\n",
+      100 * summary_.whole_loss, 100 * summary_.spacing_loss, 100 * summary_.width_loss,
+      100 * summary_.loss);
   lines += "memory: " + std::to_string(summary_.bytes >> 20) + " MiB";
   if (config_.beams)
     lines += fmt::format("; {} beams, marked above {}", beams().size(),
@@ -100,7 +134,7 @@ std::string SearchReport::plan_text() const {
   if (summary_.passes > 1)
     lines += "; the input is read " + std::to_string(summary_.passes) +
              " times, since all trials at once take more than `memory_bytes`";
-  const double data_s = static_cast<double>(samples()) / description().rate_hz.value();
+  const double data_s = summary_.stream_s;
   if (summary_.data_segments > beams().size())
     lines += "; " + std::to_string(summary_.data_segments) + " segments of data, " +
              std::to_string(summary_.gap_samples) + " samples missing between them";
@@ -109,15 +143,14 @@ std::string SearchReport::plan_text() const {
              std::to_string(description().channels) + " channels left out";
   lines += "\nexpected: " +
            describe_expected("dedispersion and search", summary_.expected_s / data_s, data_s);
-  if (!config_.plot_folder.empty()) lines += "; `plot_folder` takes its own time after the search";
+  if (!config_.plot_folder.empty() || !config_.cutout_folder.empty())
+    lines += "; pictures and cut-outs take their own time after the search";
   return lines;
 }
 
 // Before pictures are read, which is no part of the search.
 void SearchReport::summarise_run(const SearchRunNodes& nodes) {
   SearchSummary& s = summary_;
-  s.samples = samples();
-  s.stream_s = static_cast<double>(samples()) / description().rate_hz.value();
   s.masked = nodes.source->counters()["masked"];
   s.empty = nodes.source->empty();
   s.data_segments = data_searched(*nodes.sink).size();
@@ -162,6 +195,31 @@ const PlacedRange& SearchReport::data_segment_of(const core::Candidate& candidat
   return segments.back();
 }
 
+// Of the best candidates, read again from the input.
+void SearchReport::write_cutouts(CutoutFolder& folder, const std::stop_token& stop) {
+  const auto host = (device_->compiles() ? device::open({}, {}) : device_)->make_queue();
+  const std::size_t count = std::min(config_.most_cutouts, summary_.candidates.size());
+  for (std::size_t k = 0; k < count; ++k) {
+    require_running(stop);
+    const core::Candidate& candidate = summary_.candidates[k];
+    const PlacedRange& data = data_segment_of(candidate);
+    const Beam& beam = beam_of(candidate);
+    auto cutout = cut_out(
+        *beam.reader, formats::candidates::as_your(candidate, summary_.search_of(candidate)),
+        candidate.sample, data.grid_first - data.range.first, beam.left_out.all, *host);
+    cutout.files = beam.files;
+    folder.write(cutout, beam.description(), config_.beams ? &candidate.beam : nullptr);
+  }
+  summary_.cutouts = count;
+}
+
+std::string SearchReport::list_text(formats::candidates::Format format) const {
+  const SearchSummary& s = summary_;
+  return config_.beams
+             ? formats::candidates::beams_to_text(format, s.candidates, s.searched, s.most_beams)
+             : formats::candidates::to_text(format, s.candidates, s.searched.front());
+}
+
 // The page: pictures of the best candidates, read again from the input.
 std::string SearchReport::page_text(const std::stop_token& stop) const {
   report::CandidatePage page;
@@ -184,6 +242,9 @@ std::string SearchReport::page_text(const std::stop_token& stop) const {
   page.high_dm = dms.back();
   page.threshold = config_.threshold;
   page.candidates = summary_.candidates;
+  page.csv = list_text(formats::candidates::Format::csv);
+  page.your_csv = list_text(formats::candidates::Format::your);
+  page.history = config_.history;
   page.sample_s = 1 / description().rate_hz.value();
   constexpr std::size_t kDrawn = 1000;
   for (std::size_t k = 0; k < std::min(kDrawn, summary_.empty.list.size()); ++k)
@@ -232,6 +293,7 @@ std::string SearchReport::record_text(const SearchRunNodes& nodes) const {
                  {"methods", summary_.methods},
                  {"candidates", summary_.candidates.size()},
                  {"detections", summary_.detections},
+                 {"cutouts", summary_.cutouts},
                  {"dms", plan_->trials().dms()},
                  {"tsamp_s", description().tsamp_s},
                  {"threshold", config_.threshold},

@@ -1,4 +1,4 @@
-// What a search is and what it has found: the plan for people, the summary, the record and the page.
+// What a search is and what it has found: the plan for people, the summary, the record, the page and cut-outs.
 #pragma once
 
 #include <memory>
@@ -24,6 +24,7 @@ struct SearchRunNodes {
 
 class SearchReport {
  public:
+  /// Throws Error(config) and Error(memory) where cut-outs are asked for that cannot be made.
   SearchReport(SearchConfig config, std::shared_ptr<const FilterbankInput> input,
                std::shared_ptr<const SearchPlan> plan,
                std::shared_ptr<const device::Device> device);
@@ -31,16 +32,19 @@ class SearchReport {
   /// Measures how long the run will take: SearchSummary::expected_s.
   void expect();
   std::string plan_text() const;
-  /// When all has been searched. Pictures are read from the input, which nobody else reads then.
+  /// When all has been searched. Pictures and cut-outs are read from the input, which nobody else reads then.
   CandidateTexts describe(const SearchRunNodes& nodes, const std::stop_token& stop);
   SearchSummary& summary() { return summary_; }
 
  private:
+  void require_cutouts() const;
   void summarise_plan();
   void summarise_run(const SearchRunNodes& nodes);
   std::vector<SearchedData> data_searched(const CandidateSinkNode& sink) const;
   const Beam& beam_of(const core::Candidate& candidate) const;
   const PlacedRange& data_segment_of(const core::Candidate& candidate) const;
+  void write_cutouts(CutoutFolder& folder, const std::stop_token& stop);
+  std::string list_text(formats::candidates::Format format) const;
   std::string page_text(const std::stop_token& stop) const;
   std::string record_text(const SearchRunNodes& nodes) const;
   void add_beams(const std::vector<nlohmann::ordered_json>& segments, const SearchNode& search,

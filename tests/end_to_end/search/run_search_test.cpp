@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "tests/end_to_end/documented_json.h"
 #include "tests/end_to_end/run_command.h"
@@ -63,12 +64,15 @@ class RunSearch : public ::testing::Test {
     EXPECT_EQ(said, record("command.csv.json"));
     return said;
   }
-  // Without its line of the history.
+  // Without its line of the history, and its identity, which is made of that.
   std::string page(const std::string& folder) {
     std::string text = read_file(scratch / folder + "/candidates.html");
-    const std::size_t fact = text.find("[\"run\",");
-    EXPECT_NE(fact, std::string::npos);
-    return text.erase(fact, text.find(']', fact) - fact);
+    for (const auto& [first, end] : {std::pair{"[\"run\",", ']'}, {"\"id\":", ','}}) {
+      const std::size_t at = text.find(first);
+      EXPECT_NE(at, std::string::npos) << first;
+      if (at != std::string::npos) text.erase(at, text.find(end, at) - at);
+    }
+    return text;
   }
 
   ScratchFolder scratch;
@@ -88,6 +92,39 @@ TEST_F(RunSearch, SearchesBeamsTogetherAndDrawsTheirPage) {
   EXPECT_GT(page("run").size(), 10000u);
   EXPECT_TRUE(page("run") == page("command"));
 }
+
+#ifdef TAUTLINE_HDF5
+TEST_F(RunSearch, CutsCandidatesOut) {
+  const std::string a = scratch / "a.fil", b = scratch / "b.fil";
+  done(pipeline({"filterbank.files=" + a + "," + b, "filterbank.beams=true",
+                 "pulses.dms.range=0:100:2", "candidates.cutout_folder=" + (scratch / "run"),
+                 "candidates.most_cutouts=3"}));
+  done(command({a, b, "--beams", "--dms", "0:100:2", "--cutouts", scratch / "command",
+                "--max-cutouts", "3"}));
+  const nlohmann::json said = expect_same_search();
+  std::size_t written = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(scratch / "command")) {
+    const std::string name = entry.path().filename().string();
+    EXPECT_TRUE(read_file(scratch / "run" + "/" + name) == read_file(entry.path().string()))
+        << name;
+    ++written;
+  }
+  EXPECT_GE(written, 2u);
+  EXPECT_EQ(said["cutouts"], written);
+}
+
+TEST_F(RunSearch, RefusesCutoutsThatTakeTooMuchMemory) {
+  const CommandResult result = run_command(
+      pipeline({"filterbank.files=" + (scratch / "a.fil"), "pulses.dms.range=0:3000:100",
+                "pulses.max_width_s=2", "candidates.cutout_folder=" + (scratch / "run")},
+               {"--memory", "30M"}),
+      scratch.path().string());
+  EXPECT_EQ(result.status, kFailed) << result.err;
+  EXPECT_NE(result.err.find("candidates.cutout_folder: "), std::string::npos) << result.err;
+  EXPECT_FALSE(std::filesystem::exists(scratch / "run"));
+  EXPECT_FALSE(std::filesystem::exists(scratch / "run.csv"));
+}
+#endif
 
 TEST_F(RunSearch, ReadsItsFilesAsOftenAsMemoryAsks) {
   const std::string a = scratch / "a.fil";

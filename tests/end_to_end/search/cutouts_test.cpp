@@ -1,0 +1,115 @@
+// Cut-outs of candidates from the command: how many, under which names, and what is refused.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tests/end_to_end/search/search_files.h"
+#include "tests/support/scratch.h"
+#include "tests/support/seed.h"
+
+namespace tautline::tests {
+namespace {
+
+#ifdef TAUTLINE_HDF5
+std::vector<std::string> names_in(const std::string& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    names.push_back(entry.path().filename().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+class Cutouts : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const CommandResult made = run({"simulate",   "filterbank",
+                                    "--nchans",   "64",
+                                    "--fch1",     "1500",
+                                    "--foff",     "-4",
+                                    "--tsamp",    "512e-6",
+                                    "--duration", "8",
+                                    "--pulse",    "dm=80,time=3,width=0.004,snr=60",
+                                    "--pulse",    "dm=20,time=6,width=0.002,snr=25",
+                                    "--seed",     std::to_string(generator()()),
+                                    "-o",         fil_});
+    ASSERT_EQ(made.status, 0) << made.err;
+  }
+  CommandResult run(std::vector<std::string> words) {
+    return run_command(words, folder_.path().string());
+  }
+  std::vector<std::string> search(const std::string& input) {
+    return {"--json", "search", input, "-o", folder_ / "c.csv", "--overwrite", "--cutouts", cut_};
+  }
+  CommandResult search(const std::string& input, std::vector<std::string> more) {
+    std::vector<std::string> words = search(input);
+    words.insert(words.end(), more.begin(), more.end());
+    return run(words);
+  }
+
+  const ScratchFolder folder_;
+  const std::string fil_ = folder_ / "obs.fil", cut_ = folder_ / "cut/outs";
+};
+
+TEST_F(Cutouts, TheBestComeFirstAndTheSummarySaysHowMany) {
+  const CommandResult found = search(fil_, {"--dms", "0:120:1", "--max-cutouts", "1"});
+  ASSERT_EQ(found.status, 0) << found.err;
+  const auto lines = json_lines(found.out);
+  ASSERT_GE(lines.size(), 3u) << found.out;
+  EXPECT_EQ(lines.back()["cutouts"], 1);
+  const auto names = names_in(cut_);
+  ASSERT_EQ(names.size(), 1u);
+  char dm[40];
+  std::snprintf(dm, sizeof dm, "_dm_%.5f_", lines[0]["dm"].get<double>());
+  EXPECT_NE(names[0].find(dm), std::string::npos) << names[0] << lines[0];
+  EXPECT_TRUE(names[0].starts_with("cand_tstart_")) << names[0];
+}
+
+TEST_F(Cutouts, AFolderThatHoldsSomeIsRefusedBeforeTheSearch) {
+  std::filesystem::create_directories(cut_);
+  write_file(cut_ + "/cand_tstart_1_old.h5", "old");
+  std::vector<std::string> words{"search", fil_,      "-o",        folder_ / "n.csv",
+                                 "--dms",  "0:120:1", "--cutouts", cut_};
+  const CommandResult refused = run(words);
+  EXPECT_EQ(refused.status, 1) << refused.err;
+  EXPECT_NE(refused.err.find("--cutouts"), std::string::npos) << refused.err;
+  EXPECT_NE(refused.err.find("--overwrite"), std::string::npos) << refused.err;
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "n.csv"));
+  words.push_back("--overwrite");
+  EXPECT_EQ(run(words).status, 0);
+  EXPECT_GE(names_in(cut_).size(), 3u);
+}
+
+TEST_F(Cutouts, ASeriesHasNone) {
+  const std::string dat = folder_ / "s.dat";
+  ASSERT_EQ(run({"dedisperse", fil_, "-o", dat, "--dms", "80"}).status, 0);
+  const CommandResult refused = search(dat, {});
+  EXPECT_EQ(refused.status, 2) << refused.err;
+  EXPECT_NE(refused.err.find("--cutouts"), std::string::npos) << refused.err;
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "cut"));
+}
+
+TEST_F(Cutouts, ThoseThatMemoryIsTooShortForAreRefusedByName) {
+  const CommandResult refused =
+      search(fil_, {"--dms", "0:3000:100", "--max-width", "2", "--memory", "60M"});
+  EXPECT_NE(refused.status, 0);
+  EXPECT_NE(refused.err.find("--cutouts"), std::string::npos) << refused.err;
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "cut"));
+}
+
+TEST_F(Cutouts, BeamsHaveTheirNumbersInTheNames) {
+  const std::string other = folder_ / "other.fil";
+  std::filesystem::copy_file(fil_, other);
+  const CommandResult found = search(fil_, {other, "--beams", "--dms", "0:120:1"});
+  ASSERT_EQ(found.status, 0) << found.err;
+  std::size_t second = 0;
+  for (const std::string& name : names_in(cut_)) second += name.ends_with("_beam_1.h5") ? 1 : 0;
+  EXPECT_GE(second, 2u);
+  EXPECT_EQ(2 * second, names_in(cut_).size());
+}
+#endif
+
+}  // namespace
+}  // namespace tautline::tests

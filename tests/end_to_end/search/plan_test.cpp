@@ -1,0 +1,105 @@
+// `search --plan`: what a search would do, without the search.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tests/end_to_end/documented_json.h"
+#include "tests/end_to_end/search/search_files.h"
+#include "tests/support/scratch.h"
+#include "tests/support/seed.h"
+
+namespace tautline::tests {
+namespace {
+
+class SearchPlanned : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const CommandResult made = run({"simulate", "filterbank", "--nchans", "64", "--fch1", "1500",
+                                    "--foff", "-4", "--tsamp", "512e-6", "--duration", "4",
+                                    "--seed", std::to_string(generator()()), "-o", fil_});
+    ASSERT_EQ(made.status, 0) << made.err;
+  }
+  CommandResult run(std::vector<std::string> words) {
+    return run_command(words, folder_.path().string());
+  }
+
+  const ScratchFolder folder_;
+  const std::string fil_ = folder_ / "obs.fil";
+};
+
+TEST_F(SearchPlanned, SaysAllThatASearchDoesAndDoesNothing) {
+  const CommandResult told = run({"search", fil_, "--dms", "0:300", "--plan"});
+  ASSERT_EQ(told.status, 0) << told.err;
+  for (const char* said : {" trials, DM 0 to 300", "boxcars of 1 to", "loss: at most ",
+                           "memory: ", "expected: ", " x real time"})
+    EXPECT_NE(told.out.find(said), std::string::npos) << said << "\n" << told.out;
+  EXPECT_EQ(told.err, "");
+  const auto entries = [&] {
+    std::size_t count = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_.path()))
+      count += entry.path().filename() == "out" || entry.path().filename() == "err" ? 0 : 1;
+    return count;
+  };
+  EXPECT_EQ(entries(), 2u);  // the filterbank and its truth
+  const CommandResult named =
+      run({"search", fil_, "--dms", "0:300", "--plan", "-o", folder_ / "c.csv"});
+  EXPECT_EQ(named.status, 0);
+  EXPECT_EQ(entries(), 2u);
+}
+
+TEST_F(SearchPlanned, TheJsonIsWhatTheSearchThenRecords) {
+  const CommandResult told = run({"--json", "search", fil_, "--dms", "0:300", "--plan"});
+  ASSERT_EQ(told.status, 0) << told.err;
+  const nlohmann::json plan = documented_in(told.out, "tautline.search.plan");
+  const std::string csv = folder_ / "c.csv";
+  const CommandResult searched = run({"search", fil_, "--dms", "0:300", "-o", csv});
+  ASSERT_EQ(searched.status, 0) << searched.err;
+  const auto record = nlohmann::json::parse(read_file(csv + ".json"));
+  for (const char* name : {"widths_samples", "passes", "methods", "kernels", "search_kernels",
+                           "loss_of_snr", "loss_of_snr_by_spacing", "bytes", "dm_constant"})
+    EXPECT_EQ(plan[name], record[name]) << name;
+  const std::vector<double> dms = record["dms"];
+  EXPECT_EQ(plan["trials"], dms.size());
+  EXPECT_EQ(plan["low_dm"], dms.front());
+  EXPECT_EQ(plan["high_dm"], dms.back());
+  double least = 1e9, most = 0;
+  for (std::size_t k = 1; k < dms.size(); ++k) {
+    least = std::min(least, dms[k] - dms[k - 1]);
+    most = std::max(most, dms[k] - dms[k - 1]);
+  }
+  EXPECT_EQ(plan["least_dm_step"], least);
+  EXPECT_EQ(plan["greatest_dm_step"], most);
+  // Every width up to the widest, against every boxcar.
+  const std::vector<double> boxcars = plan["widths_samples"];
+  double worst = 1;
+  for (double width = 1; width <= boxcars.back(); ++width) {
+    double best = 0;
+    for (const double boxcar : boxcars)
+      best = std::max(best, std::min(boxcar, width) / std::sqrt(boxcar * width));
+    worst = std::min(worst, best);
+  }
+  EXPECT_NEAR(plan["loss_of_snr_by_widths"], 1 - worst, 1e-12);
+  EXPECT_GT(worst, 0.9);
+  const double whole = 1 - (1 - plan["loss_of_snr"].get<double>()) *
+                               (1 - plan["loss_of_snr_by_spacing"].get<double>()) * worst;
+  EXPECT_NEAR(plan["loss_of_snr_whole"], whole, 1e-12);
+  EXPECT_GT(plan["expected_s"], 0);
+  EXPECT_NEAR(plan["expected_real_time_factor"].get<double>() * plan["expected_s"].get<double>(),
+              plan["data_s"], 1e-6 * plan["data_s"].get<double>());
+}
+
+TEST_F(SearchPlanned, WithoutItTheListNeedsAName) {
+  const CommandResult refused = run({"search", fil_, "--dms", "0:300"});
+  EXPECT_EQ(refused.status, kWrongUsage);
+  EXPECT_NE(refused.err.find("--output: not given"), std::string::npos) << refused.err;
+  const CommandResult range = run({"search", fil_, "--plan"});
+  EXPECT_EQ(range.status, kWrongUsage);
+  EXPECT_NE(range.err.find("--dms"), std::string::npos) << range.err;
+}
+
+}  // namespace
+}  // namespace tautline::tests
