@@ -63,7 +63,8 @@ void Guide::run_all(const std::string& page, std::size_t at_least) {
     EXPECT_EQ(result.status, kDone) << line << "\n" << result.out << result.err;
     // Every output that it names is there.
     for (std::size_t k = 0; k + 1 < command.size(); ++k)
-      if (command[k] == "-o" || command[k] == "--report" || command[k] == "--tcspc") {
+      if (command[k] == "-o" || command[k] == "--report" || command[k] == "--tcspc" ||
+          command[k] == "--plot" || command[k] == "--cutouts") {
         EXPECT_TRUE(std::filesystem::exists(command[k + 1])) << line;
       }
   }
@@ -74,6 +75,19 @@ TEST_F(Guide, CommandsForInterferometryRunAsTheyStand) {
   GTEST_SKIP() << "a build without HDF5";
 #endif
   run_all("interferometry.md", 5);
+}
+
+TEST_F(Guide, CommandsForPulsesRunAsTheyStand) {
+#ifndef TAUTLINE_HDF5
+  GTEST_SKIP() << "a build without HDF5";
+#endif
+  run_all("pulses.md", 6);
+  // What the page says of the burst.
+  const CommandResult found =
+      run_command({"--json", "compare", "found.csv", "burst.truth.json"}, scratch.path().string());
+  EXPECT_EQ(found.status, kDone) << found.err;
+  EXPECT_NE(found.out.find("\"found\":3"), std::string::npos) << found.out;
+  EXPECT_NE(found.out.find("\"recall\":1"), std::string::npos) << found.out;
 }
 
 TEST_F(Guide, CommandsForPhotonsRunAsTheyStand) {
