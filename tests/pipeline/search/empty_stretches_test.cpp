@@ -17,6 +17,7 @@
 #include "tautline/pipeline/search/filterbank_source_node.h"
 #include "tautline/pipeline/search/search_filterbank.h"
 #include "tautline/pipeline/simulation/simulate_filterbank.h"
+#include "tests/pipeline/search/noise_in_memory.h"
 #include "tests/support/gpus.h"
 #include "tests/support/scratch.h"
 #include "tests/support/seed.h"
@@ -27,28 +28,10 @@ namespace {
 constexpr std::size_t kBands = 24;
 constexpr std::uint64_t kStreamTimes = 30000;
 
-// Noise of 8 bits in memory, for tests to write stretches into.
-class StoppingReader final : public formats::FilterbankReader {
+// For tests to write stretches into.
+class StoppingReader final : public NoiseInMemory {
  public:
-  explicit StoppingReader(std::mt19937_64& random) : bytes(kBands * kStreamTimes) {
-    description_.channels = kBands;
-    for (std::size_t c = 0; c < kBands; ++c)
-      description_.channel_mhz.push_back(1500 - 10 * static_cast<double>(c));
-    description_.fch1_mhz = 1500;
-    description_.foff_mhz = -10;
-    description_.tsamp_s = 1e-3;
-    description_.rate_hz = core::make_rational(1000, 1);
-    description_.samples = kStreamTimes;
-    segments_ = {{0, kStreamTimes, {}, 0}};
-    std::normal_distribution<double> normal(100, 6);
-    for (std::byte& value : bytes) value = static_cast<std::byte>(std::lround(normal(random)));
-  }
-  std::size_t read(std::uint64_t first, std::size_t count, std::span<std::byte> to) override {
-    if (first >= kStreamTimes) return 0;
-    count = static_cast<std::size_t>(std::min<std::uint64_t>({count, most, kStreamTimes - first}));
-    std::memcpy(to.data(), bytes.data() + first * kBands, count * kBands);
-    return count;
-  }
+  explicit StoppingReader(std::mt19937_64& random) : NoiseInMemory(kBands, kStreamTimes, random) {}
   void stop(std::uint64_t first, std::uint64_t count, std::uint8_t value) {
     std::memset(bytes.data() + first * kBands, value, count * kBands);
   }
@@ -56,8 +39,6 @@ class StoppingReader final : public formats::FilterbankReader {
     for (std::uint64_t t = first; t < first + count; ++t)
       bytes[t * kBands + channel] = std::byte{7};
   }
-  std::vector<std::byte> bytes;
-  std::uint64_t most = kStreamTimes;  // times that a call gives
 };
 
 // What a source gave: spectra of each piece without a gap, by its first time.

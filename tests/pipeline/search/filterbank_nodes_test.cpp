@@ -12,6 +12,7 @@
 #include "tautline/pipeline/search/dedisperse_node.h"
 #include "tautline/pipeline/search/filterbank_run.h"
 #include "tautline/pipeline/search/trial_sink_node.h"
+#include "tests/pipeline/search/noise_in_memory.h"
 #include "tests/support/gpus.h"
 #include "tests/support/scratch.h"
 #include "tests/support/seed.h"
@@ -21,34 +22,24 @@ namespace {
 
 constexpr std::size_t kLines = 16, kLineTimes = 9000, kLineBlock = 1024;
 
-// Noise with a pulse every 2,000 times, DM 0, in memory; fails at a sample where it is told to.
-class NoiseReader final : public formats::FilterbankReader {
+// With a pulse every 2,000 times, DM 0; fails at a sample where it is told to.
+class NoiseReader final : public NoiseInMemory {
  public:
-  explicit NoiseReader(std::uint64_t fails_at = kLineTimes) : fails_at_(fails_at) {
-    description_.channels = kLines;
-    for (std::size_t c = 0; c < kLines; ++c)
-      description_.channel_mhz.push_back(1500 - 10 * static_cast<double>(c));
-    description_.fch1_mhz = 1500;
-    description_.foff_mhz = -10;
-    description_.tsamp_s = 1e-3;
-    description_.rate_hz = core::make_rational(1000, 1);
-    description_.samples = kLineTimes;
-    segments_ = {{0, kLineTimes, {}, 0}};
-    auto random = tests::generator();
-    std::normal_distribution<double> normal(100, 6);
-    for (std::size_t k = 0; k < kLines * kLineTimes; ++k) {
-      const bool pulse = k / kLines % 2000 == 1000;
-      samples.push_back(static_cast<std::byte>(std::lround(normal(random) + (pulse ? 25 : 0))));
-    }
+  explicit NoiseReader(std::uint64_t fails_at = kLineTimes,
+                       std::mt19937_64 random = tests::generator())
+      : NoiseInMemory(kLines, kLineTimes, random), fails_at_(fails_at) {
+    most = 700;  // as at the ends of files
+    for (std::size_t t = 1000; t < kLineTimes; t += 2000)
+      for (std::size_t c = 0; c < kLines; ++c) {
+        std::byte& value = bytes[t * kLines + c];
+        value = static_cast<std::byte>(std::to_integer<int>(value) + 25);
+      }
   }
   std::size_t read(std::uint64_t first, std::size_t count, std::span<std::byte> to) override {
     if (first + count > fails_at_)
       throw core::Error(core::ErrorKind::io, "noise.fil", "the disk is gone", "");
-    count = std::min<std::size_t>(count, 700);  // as at the ends of files
-    std::memcpy(to.data(), samples.data() + first * kLines, count * kLines);
-    return count;
+    return NoiseInMemory::read(first, count, to);
   }
-  std::vector<std::byte> samples;
 
  private:
   std::uint64_t fails_at_;
@@ -147,7 +138,7 @@ TEST_P(FilterbankNodes, ASecondConsumerIsGivenTheSameSamples) {
   std::vector<std::vector<std::byte>> recorded;
   const auto found = search(reader, once, recorded);
   ASSERT_EQ(recorded.size(), 1u);
-  EXPECT_EQ(recorded[0], reader.samples);
+  EXPECT_EQ(recorded[0], reader.bytes);
   EXPECT_GE(found.size(), 3u);  // the first ones are within the first baseline
   EXPECT_TRUE(std::filesystem::exists(folder / "c.csv"));
 
@@ -166,8 +157,8 @@ TEST_P(FilterbankNodes, ASecondConsumerIsGivenTheSameSamples) {
   recorded.clear();
   EXPECT_EQ(search(reader, twice, recorded), found);
   ASSERT_EQ(recorded.size(), 2u);
-  EXPECT_EQ(recorded[0], reader.samples);
-  EXPECT_EQ(recorded[1], reader.samples);
+  EXPECT_EQ(recorded[0], reader.bytes);
+  EXPECT_EQ(recorded[1], reader.bytes);
 }
 
 TEST_P(FilterbankNodes, AReaderThatFailsLeavesNothing) {
@@ -246,8 +237,8 @@ TEST(FilterbankSource, GivesEachPartAsOftenAsAsked) {
   EXPECT_EQ(passes[0].size(), 2500 * kLines);
   EXPECT_EQ(passes[1], passes[0]);
   EXPECT_EQ(passes[3], passes[2]);
-  EXPECT_EQ(passes[4], std::vector(reader.samples.begin() + 3000 * kLines,
-                                   reader.samples.begin() + 4300 * kLines));
+  EXPECT_EQ(passes[4], std::vector(reader.bytes.begin() + 3000 * kLines,
+                                   reader.bytes.begin() + 4300 * kLines));
   EXPECT_EQ(run.counters()["filterbank.samples"], 3800u);
   EXPECT_EQ(run.counters()["filterbank.masked"], 1000u);
 }
