@@ -9,6 +9,7 @@
 #include "cli/usage_errors.h"
 #include "tautline/core/error.h"
 #include "tautline/formats/file_formats.h"
+#include "tautline/pipeline/plot/candidate_figures.h"
 #include "tautline/pipeline/search/search_filterbank.h"
 
 namespace tautline::cli {
@@ -152,11 +153,18 @@ int run_search(const Global& global, SearchOptions& options) {
   formats::require_distinct(
       {{"-o", config.output}, {"-o (its record)", config.output + ".json"}, {"--plot", page}},
       files_read(config, options.run.dms));
+  if (!config.picture_folder.empty())
+    pipeline::require_candidate_pictures(config.picture_folder, config.overwrite);
   options.run.dms.fill(config);
   config.history = history_line(global);
   ProgressLine line(global);
-  const auto summary = pipeline::search_filterbank(config, open_device(global), drawn_on(line),
-                                                   print_plan(global), global.stop);
+  auto summary = pipeline::search_filterbank(config, open_device(global), drawn_on(line),
+                                             print_plan(global), global.stop);
+  if (!config.picture_folder.empty()) {
+    const auto drawn = pipeline::write_candidate_pictures(config.picture_folder, summary,
+                                                          config.overwrite, global.stop);
+    summary.paths.insert(summary.paths.end(), drawn.begin(), drawn.end());
+  }
   summarise_search(global, options, summary);
   return damage_status(summary.damage, summary.not_finite, options.run.strict);
 }
@@ -181,7 +189,7 @@ void add_search(CLI::App& app, const Global& global, Action& action) {
               "links.dm_trials", "links.width_octaves"},
              "Search");
   add_fields(*command, options->config,
-             {"plot_folder", "most_plots", "cutout_folder", "most_cutouts"});
+             {"plot_folder", "picture_folder", "most_plots", "cutout_folder", "most_cutouts"});
   command->add_option("--from-top", options->from_top, "candidates to print, the brightest first")
       ->check(whole_number(0, kAnyWhole))
       ->capture_default_str();

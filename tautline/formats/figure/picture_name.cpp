@@ -9,9 +9,13 @@ bool recognise(const std::string& path) {
 }
 
 #ifndef TAUTLINE_CAIRO
-void write(const std::string& path, const figure::Figure&, bool) {
+void require(const std::string& path) {
   throw core::Error(core::ErrorKind::unsupported, path, "a picture", "a build with Cairo",
                     "install libcairo2-dev and build with -DTAUTLINE_CAIRO=ON, or write .html");
+}
+
+void write(const std::string& path, const figure::Figure&, bool) {
+  require(path);
 }
 #endif
 

@@ -105,9 +105,17 @@ std::unique_ptr<FilterbankReader> psrfits::open(const std::string& path,
 #endif
 
 #if defined(TAUTLINE_CAIRO) && !defined(TAUTLINE_CAIRO_MODULE)
-void picture::write(const std::string& path, const figure::Figure& figure, bool overwrite) {
+static const modules::CairoModule& cairo_module(const std::string& path) {
   static const auto& module = open_module<modules::CairoModule>("cairo", path);
-  module.write_picture(path, figure, overwrite);
+  return module;
+}
+
+void picture::require(const std::string& path) {
+  cairo_module(path);
+}
+
+void picture::write(const std::string& path, const figure::Figure& figure, bool overwrite) {
+  cairo_module(path).write_picture(path, figure, overwrite);
 }
 #endif
 

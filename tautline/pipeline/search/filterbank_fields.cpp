@@ -275,10 +275,17 @@ const core::Fields<SearchConfig>& fields(const SearchConfig&) {
     add_detection_fields(list);
     add_page_fields(list);
     add_cutout_fields(list);
-    return list.add({.name = "memory_bytes",
-                     .unit = "bytes",
-                     .help = "cap on the memory used; with a GPU on its blocks in the host's"},
-                    &C::memory_bytes, core::memory_size());
+    return list
+        .add({.name = "picture_folder",
+              .help =
+                  "a folder for candidate_0001.png ...: profile, frequency and DM against time of "
+                  "each of the best candidates",
+              .option = "pictures"},
+             &C::picture_folder)
+        .add({.name = "memory_bytes",
+              .unit = "bytes",
+              .help = "cap on the memory used; with a GPU on its blocks in the host's"},
+             &C::memory_bytes, core::memory_size());
   }();
   return all;
 }

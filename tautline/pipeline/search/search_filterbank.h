@@ -13,6 +13,7 @@
 #include "tautline/device/device.h"
 #include "tautline/formats/candidates/candidates.h"
 #include "tautline/pipeline/progress.h"
+#include "tautline/pipeline/search/candidate_pictures.h"
 #include "tautline/pipeline/search/filterbank_run.h"
 #include "tautline/stages/detect/detect.h"
 
@@ -21,9 +22,10 @@ namespace tautline::pipeline {
 /// The output is .csv, .cand or .singlepulse, with OUTPUT.json beside it. A dedispersed series is
 /// searched as it is, and has the DM that it says (PRESTO's is converted to dm_constant).
 struct SearchConfig : FilterbankRunConfig {
-  bool beams = false;              ///< each input is a beam; the output is a .csv
-  std::size_t max_beams = 0;       ///< that may have a candidate at once; 0: a quarter, 2 at least
-  std::string plot_folder;         ///< candidates.html goes there; empty: no page
+  bool beams = false;          ///< each input is a beam; the output is a .csv
+  std::size_t max_beams = 0;   ///< that may have a candidate at once; 0: a quarter, 2 at least
+  std::string plot_folder;     ///< candidates.html goes there; empty: no page
+  std::string picture_folder;  ///< SearchSummary::pictures are made for pictures there; empty: none
   std::size_t most_plots = 100;    ///< candidates drawn, best first
   std::string cutout_folder;       ///< cut-outs as `your` and FETCH read them; empty: none
   std::size_t most_cutouts = 100;  ///< candidates cut out, best first
@@ -47,9 +49,10 @@ struct SearchSummary : FilterbankRunSummary {
   std::vector<core::Candidate> candidates;  ///< best first, samples of the input
   /// What gives them their times: one, or that of each beam.
   std::vector<formats::candidates::Search> searched;
-  std::size_t cutouts = 0;        ///< written
-  std::size_t most_beams = 0;     ///< that may have a candidate at once
-  std::size_t in_many_beams = 0;  ///< candidates that more have
+  std::size_t cutouts = 0;                  ///< written
+  std::size_t most_beams = 0;               ///< that may have a candidate at once
+  std::size_t in_many_beams = 0;            ///< candidates that more have
+  std::vector<CandidatePictures> pictures;  ///< of the best candidates, where a folder was named
   const formats::candidates::Search& search_of(const core::Candidate& candidate) const {
     return searched.size() > 1 ? searched[candidate.beam] : searched.front();
   }

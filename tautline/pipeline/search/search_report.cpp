@@ -98,7 +98,8 @@ CandidateTexts SearchReport::describe(const SearchRunNodes& nodes, const std::st
   CandidateTexts texts;
   {
     const std::scoped_lock alone(input_->drawing);
-    if (!config_.plot_folder.empty()) texts.page = page_text(stop);
+    if (draws()) draw_best(stop);
+    if (!config_.plot_folder.empty()) texts.page = page_text();
     if (CutoutFolder* const folder = nodes.sink->cutouts()) write_cutouts(*folder, stop);
   }
   summary_.elapsed_s = input_->opened.elapsed_s();
@@ -143,7 +144,7 @@ std::string SearchReport::plan_text() const {
              std::to_string(description().channels) + " channels left out";
   lines += "\nexpected: " +
            describe_expected("dedispersion and search", summary_.expected_s / data_s, data_s);
-  if (!config_.plot_folder.empty() || !config_.cutout_folder.empty())
+  if (draws() || !config_.cutout_folder.empty())
     lines += "; pictures and cut-outs take their own time after the search";
   return lines;
 }
@@ -220,8 +221,33 @@ std::string SearchReport::list_text(formats::candidates::Format format) const {
              : formats::candidates::to_text(format, s.candidates, s.searched.front());
 }
 
-// The page: pictures of the best candidates, read again from the input.
-std::string SearchReport::page_text(const std::stop_token& stop) const {
+bool SearchReport::draws() const {
+  return !config_.plot_folder.empty() || !config_.picture_folder.empty();
+}
+
+// Pictures of the best candidates, read again from the input.
+void SearchReport::draw_best(const std::stop_token& stop) {
+  PictureConfig pictures;
+  pictures.dm_constant = config_.dm_constant;
+  pictures.zero_dm = config_.zero_dm;
+  formats::presto::Mask mask;
+  if (!config_.mask.empty()) {
+    mask = formats::presto::read_mask(config_.mask);
+    pictures.mask = &mask;
+  }
+  const std::size_t drawn = std::min(config_.most_plots, summary_.candidates.size());
+  for (std::size_t k = 0; k < drawn; ++k) {
+    require_running(stop);
+    const core::Candidate& candidate = summary_.candidates[k];
+    const PlacedRange& data = data_segment_of(candidate);
+    const Beam& beam = beam_of(candidate);
+    pictures.ignored_channels = beam.left_out.all;
+    summary_.pictures.push_back(draw_candidate(*beam.reader, data.range, candidate,
+                                               data.grid_first - data.range.first, pictures));
+  }
+}
+
+std::string SearchReport::page_text() const {
   report::CandidatePage page;
   const std::string name = std::filesystem::path(config_.inputs.front()).filename().string();
   page.title =
@@ -251,23 +277,7 @@ std::string SearchReport::page_text(const std::stop_token& stop) const {
     page.empty.emplace_back(
         static_cast<double>(summary_.empty.list[k].first_sample) * page.sample_s,
         static_cast<double>(summary_.empty.list[k].samples) * page.sample_s);
-  PictureConfig pictures;
-  pictures.dm_constant = config_.dm_constant;
-  pictures.zero_dm = config_.zero_dm;
-  formats::presto::Mask mask;
-  if (!config_.mask.empty()) {
-    mask = formats::presto::read_mask(config_.mask);
-    pictures.mask = &mask;
-  }
-  const std::size_t drawn = std::min(config_.most_plots, page.candidates.size());
-  for (std::size_t k = 0; k < drawn; ++k) {
-    require_running(stop);
-    const PlacedRange& data = data_segment_of(page.candidates[k]);
-    const Beam& beam = beam_of(page.candidates[k]);
-    pictures.ignored_channels = beam.left_out.all;
-    page.pictures.push_back(draw_candidate(*beam.reader, data.range, page.candidates[k],
-                                           data.grid_first - data.range.first, pictures));
-  }
+  page.pictures = summary_.pictures;
   for (const std::string& input : config_.inputs) page.facts.emplace_back("input", input);
   page.facts.emplace_back("run", config_.history);
   page.facts.emplace_back("kernels", summary_.backend + "; search " + summary_.detect_backend);

@@ -45,7 +45,9 @@ class SearchReport {
   const PlacedRange& data_segment_of(const core::Candidate& candidate) const;
   void write_cutouts(CutoutFolder& folder, const std::stop_token& stop);
   std::string list_text(formats::candidates::Format format) const;
-  std::string page_text(const std::stop_token& stop) const;
+  bool draws() const;
+  void draw_best(const std::stop_token& stop);
+  std::string page_text() const;
   std::string record_text(const SearchRunNodes& nodes) const;
   void add_beams(const std::vector<nlohmann::ordered_json>& segments, const SearchNode& search,
                  nlohmann::ordered_json& object) const;

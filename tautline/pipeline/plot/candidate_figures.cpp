@@ -1,0 +1,127 @@
+#include "tautline/pipeline/plot/candidate_figures.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "tautline/core/error.h"
+#include "tautline/core/time.h"
+#include "tautline/formats/figure/figure.h"
+#include "tautline/formats/output_folder.h"
+#include "tautline/formats/picture/picture.h"
+#include "tautline/pipeline/plot/texts.h"
+#include "tautline/pipeline/search/candidate_pictures.h"
+
+namespace tautline::pipeline {
+
+namespace {
+
+namespace figure = formats::figure;
+using plot::axis;
+
+std::string picture_path(const std::string& folder, std::size_t rank) {
+  return (std::filesystem::path(folder) / fmt::format("candidate_{:04}.png", rank)).string();
+}
+
+figure::Panel candidate_picture(const std::string& title, const figure::Axis& time, figure::Axis y,
+                                std::size_t rows, std::size_t columns, std::vector<float> values) {
+  figure::Panel panel{title, time, std::move(y)};
+  panel.image.rows = rows;
+  panel.image.columns = columns;
+  panel.image.values = std::move(values);
+  panel.image.colour = axis("S/N of a bin", "");
+  figure::fit_colours(panel.image, 0.02, 0.9995);
+  return panel;
+}
+
+// Rows from the lowest frequency up; the pictures of a search have the highest first.
+std::vector<float> turned(const std::vector<float>& rows, std::size_t columns) {
+  std::vector<float> made;
+  for (std::size_t row = rows.size() / columns; row-- > 0;)
+    made.insert(made.end(), rows.begin() + static_cast<std::ptrdiff_t>(row * columns),
+                rows.begin() + static_cast<std::ptrdiff_t>((row + 1) * columns));
+  return made;
+}
+
+// No DM is below zero: such rows are left out.
+figure::Panel dm_panel(const CandidatePictures& p, const figure::Axis& time) {
+  const double step =
+      p.dm_rows > 1 ? (p.high_dm - p.low_dm) / static_cast<double>(p.dm_rows - 1) : 1;
+  std::size_t first = 0;
+  while (first + 1 < p.dm_rows && p.low_dm + step * static_cast<double>(first) < 0) ++first;
+  const double low = p.low_dm + step * (static_cast<double>(first) - 0.5);
+  std::vector<float> rows(p.dm_time.begin() + static_cast<std::ptrdiff_t>(first * p.bins),
+                          p.dm_time.end());
+  return candidate_picture("DM against time", time,
+                           axis("DM", "pc cm\u207b\u00b3", low, p.high_dm + step / 2),
+                           p.dm_rows - first, p.bins, std::move(rows));
+}
+
+figure::Panel profile_panel(const CandidatePictures& p, const figure::Axis& time) {
+  figure::Panel panel{"Dedispersed profile", time, axis("S/N of a bin", "")};
+  figure::Line line;
+  const double step = (time.high - time.low) / static_cast<double>(p.bins);
+  for (std::size_t k = 0; k < p.bins; ++k) {
+    line.x.push_back(time.low + (static_cast<double>(k) + 0.5) * step);
+    line.y.push_back(static_cast<double>(p.profile[k]));
+  }
+  figure::fit_axis(panel.y, line.y);
+  panel.lines.push_back(std::move(line));
+  return panel;
+}
+
+figure::Figure candidate_figure(const core::Candidate& candidate, const CandidatePictures& p,
+                                const formats::candidates::Search& search, std::size_t rank) {
+  double scale = 1;
+  figure::Axis time = plot::time_axis(p.first_s, static_cast<double>(p.bins) * p.bin_s, scale);
+  time.label = "time after the candidate's";
+  figure::Figure made{fmt::format("Candidate {}: S/N {:.1f}, DM {:.6g} pc cm\u207b\u00b3", rank,
+                                  candidate.snr, candidate.dm)};
+  made.facts = {
+      {"file", plot::name_of(search.file)},
+      {"time", fmt::format("{:.6f} s", candidate.time_s)},
+      {"MJD", formats::candidates::mjd_text(candidate, search)},
+      {"width", fmt::format("{} samples ({})", candidate.width_samples,
+                            plot::in_seconds(static_cast<double>(candidate.width_samples) /
+                                             search.rate_hz.value()))},
+      {"detections", plot::grouped(candidate.members)}};
+  made.panels.push_back(profile_panel(p, time));
+  made.panels.push_back(candidate_picture("Frequency against time, dedispersed", time,
+                                          axis("frequency", "MHz", p.low_mhz, p.high_mhz),
+                                          p.sub_bands, p.bins, turned(p.frequency_time, p.bins)));
+  made.panels.push_back(dm_panel(p, time));
+  made.notes.push_back("Each bin of time, frequency and DM is shown in units of its own noise.");
+  return made;
+}
+
+}  // namespace
+
+void require_candidate_pictures(const std::string& folder, bool overwrite) {
+  const std::string first = picture_path(folder, 1);
+  formats::picture::require(first);
+  std::error_code ignored;
+  if (overwrite || !std::filesystem::exists(first, ignored)) return;
+  throw core::Error(core::ErrorKind::io, first, "exists already", "",
+                    "choose another folder or give `overwrite`");
+}
+
+std::vector<std::string> write_candidate_pictures(const std::string& folder,
+                                                  const SearchSummary& summary, bool overwrite,
+                                                  const std::stop_token& stop) {
+  const formats::OutputFolder made("picture_folder", folder);
+  std::vector<std::string> paths;
+  for (std::size_t k = 0; k < summary.pictures.size(); ++k) {
+    require_running(stop);
+    const core::Candidate& candidate = summary.candidates[k];
+    paths.push_back(picture_path(folder, k + 1));
+    formats::picture::write(
+        paths.back(),
+        candidate_figure(candidate, summary.pictures[k], summary.search_of(candidate), k + 1),
+        overwrite);
+  }
+  return paths;
+}
+
+}  // namespace tautline::pipeline
