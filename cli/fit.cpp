@@ -74,10 +74,10 @@ std::vector<formats::NamedFile> named_inputs(const std::vector<std::string>& pat
 }
 
 int run_fit(const Global& global, FitOptions& options) {
-  require_own_ending("--output", options.config.output, {".csv", ".txt"});
-  require_own_ending("--report", options.config.report, {".html", ".htm"});
   formats::require_distinct({{"-o", options.config.output}, {"--report", options.config.report}},
                             named_inputs(options.inputs));
+  require_own_ending("--output", options.config.output, {".csv", ".txt"});
+  require_own_ending("--report", options.config.report, {".html", ".htm"});
   resolve(global, options);
   pipeline::FitResult result;
   {

@@ -29,10 +29,10 @@ std::vector<formats::NamedFile> files_written_simulate(const pipeline::SimulateC
 
 int run_simulate(const Global& global, SimulateOptions& options) {
   pipeline::SimulateConfig& config = options.config;
-  if (config.format == pipeline::SimulateFormat::dada)
-    require_own_ending("--output", config.output, {".dada"});
   formats::require_distinct(files_written_simulate(config),
                             {{"--array", config.array_path}, {"--scene", config.scene_path}});
+  if (config.format == pipeline::SimulateFormat::dada)
+    require_own_ending("--output", config.output, {".dada"});
   config.threads = global.threads;
   config.history = history_line(global);
   ProgressLine line(global);

@@ -80,7 +80,7 @@ TEST_F(AutocorrelateOptions, LimitsAndNumbersReadWell) {
     EXPECT_EQ(refused.status, 2) << refused.err;
     EXPECT_NE(refused.err.find("--bin: " + std::string(bin) + ", expected "), std::string::npos)
         << refused.err;
-    EXPECT_NE(refused.err.find("above 0; tautline autocorrelate --help"), std::string::npos)
+    EXPECT_NE(refused.err.find("above 0, at most 3600 s; tautline autocorrelate --help"), std::string::npos)
         << refused.err;
   }
   const CommandResult done = run("1e-5");
