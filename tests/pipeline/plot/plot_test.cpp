@@ -65,8 +65,10 @@ class Plot : public ::testing::Test {
       if (one.title.starts_with(title)) return one;
     throw std::runtime_error("no panel " + title);
   }
+  // Of values that are there: flagged channels have none.
   static double peak_of(const figure::Line& line) {
-    return line.x[static_cast<std::size_t>(std::max_element(line.y.begin(), line.y.end()) -
+    const auto less = [](double a, double b) { return std::isnan(a) ? !std::isnan(b) : a < b; };
+    return line.x[static_cast<std::size_t>(std::max_element(line.y.begin(), line.y.end(), less) -
                                            line.y.begin())];
   }
   // A pulse at time_s in 5 s of 128 channels of 1.2 to 1.45 GHz.
