@@ -26,7 +26,9 @@ int run_plot(const Global& global, const PlotOptions& options) {
   const std::string output =
       options.output.empty() ? default_output(options.config.input) : options.output;
   pipeline::require_figure_name(output);
-  formats::require_distinct({{"-o", output}}, {{"input", options.config.input}});
+  formats::require_distinct({{"-o", output}}, {{"input", options.config.input},
+                                               {"--mask", options.config.mask},
+                                               {"--fit", options.config.fit}});
   ProgressLine line(global);
   const pipeline::PlotRun run{
       [&] { return open_device(global); },
@@ -59,13 +61,17 @@ void add_plot(CLI::App& app, const Global& global, Action& action) {
   command->add_option("-o,--output", options->output,
                       "X.html, X.png, X.svg or X.pdf; default: FILE.html");
   command->add_flag("--overwrite", options->overwrite, "replace an existing file");
-  add_fields(*command, config, {"start_s", "duration_s", "baseline", "channels", "bin_s"});
+  add_fields(
+      *command, config,
+      {"start_s", "duration_s", "baseline", "mask", "flag_channels", "fit", "channels", "bin_s"});
   add_fields(*command, config, {"raw.dtype", "raw.sensors", "raw.header_bytes"},
              "What a file's header may not say");
   add_reader_options(*command, config, "reader.");
   command->footer(
       "Examples: tautline plot night.fil\n"
-      "          tautline plot night.uvh5 -o night.png --baseline 3-7");
+      "          tautline plot night.uvh5 -o night.png --baseline 3-7\n"
+      "          tautline plot night.fil --mask night_rfifind.mask --flag-channels\n"
+      "          tautline plot G.h5 --fit fit.csv -o fit.pdf");
   command->callback([&global, &action, options, command] {
     action = [&global, options, command] {
       options->config.reader.named = given_members(*command, "reader.");

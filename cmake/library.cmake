@@ -161,6 +161,7 @@ if(TAUTLINE_CASACORE)
   # casacore 3.5's headers use what C++20 took out of std::allocator.
   set_source_files_properties(
     ${PROJECT_SOURCE_DIR}/tautline/formats/measurement_set/contents.cpp
+    ${PROJECT_SOURCE_DIR}/tautline/formats/measurement_set/input_tables.cpp
     ${PROJECT_SOURCE_DIR}/tautline/formats/measurement_set/tables.cpp
     ${PROJECT_SOURCE_DIR}/tautline/formats/measurement_set/subtables.cpp
     PROPERTIES COMPILE_OPTIONS "-std=c++17")

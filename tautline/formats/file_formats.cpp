@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 
 #include "tautline/formats/dada/dada.h"
 #include "tautline/formats/guppi/guppi.h"
+#include "tautline/formats/measurement_set/measurement_set_reader.h"
 #include "tautline/formats/measurement_set/measurement_set_writer.h"
 #include "tautline/formats/mwa32t/mwa32t.h"
 #include "tautline/formats/npy/npy.h"
@@ -53,6 +56,14 @@ std::vector<FileFormat> make_formats() {
        .write_visibilities = uvh5::create},
       {.name = "Measurement Set",
        .endings = {".ms"},
+       // CASA's own have endings such as .ms.split.
+       .recognise =
+           [](Bytes, const std::string& name) {
+             std::error_code ignored;
+             return lower(name).ends_with(".ms") ||
+                    (!name.empty() && std::filesystem::exists(name + "/table.dat", ignored));
+           },
+       .visibilities = measurement_set::open,
        .write_visibilities = measurement_set::create},
       {.name = "sigproc",
        .endings = {".fil", ".tim"},

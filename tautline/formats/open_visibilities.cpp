@@ -1,6 +1,7 @@
 #include "tautline/core/error.h"
 #include "tautline/formats/file_formats.h"
 #include "tautline/formats/measurement_set/contents.h"
+#include "tautline/formats/measurement_set/measurement_set_reader.h"
 #include "tautline/formats/measurement_set/measurement_set_writer.h"
 #include "tautline/formats/uvh5/uvh5.h"
 #include "tautline/formats/visibility_reader.h"
@@ -31,17 +32,27 @@ std::unique_ptr<VisibilityWriter> measurement_set::create(const std::string& pat
               "install casacore-dev and build with -DTAUTLINE_CASACORE=ON, or write .uvh5");
 }
 
+std::unique_ptr<VisibilityReader> measurement_set::open(const std::string& path) {
+  throw Error(ErrorKind::unsupported, path, "Measurement Set", "a build with casacore",
+              "install casacore-dev and build with -DTAUTLINE_CASACORE=ON");
+}
+
 measurement_set::Contents measurement_set::contents_of(const std::string& path) {
   throw Error(ErrorKind::unsupported, path, "Measurement Set", "a build with casacore",
               "install casacore-dev and build with -DTAUTLINE_CASACORE=ON");
 }
 #endif
 
+// Folders are often named with a slash at the end.
+static std::string without_slash(std::string name) {
+  while (name.size() > 1 && name.back() == '/') name.pop_back();
+  return name;
+}
+
 std::unique_ptr<VisibilityWriter> create_visibilities(const std::string& path,
                                                       const VisibilityDescription& description,
                                                       bool overwrite) {
-  std::string name = path;
-  while (name.size() > 1 && name.back() == '/') name.pop_back();  // folders are often named so
+  const std::string name = without_slash(path);
   if (const FileFormat* format = find_format(&FileFormat::write_visibilities, {}, name))
     return format->write_visibilities(name, description, overwrite);
   throw Error(ErrorKind::config, "output", path,
@@ -50,7 +61,7 @@ std::unique_ptr<VisibilityWriter> create_visibilities(const std::string& path,
 
 std::unique_ptr<VisibilityReader> open_visibilities(const std::string& path) {
   // Under any name: the reader says what is wrong with a file that is not its own.
-  if (const FileFormat* format = find_format(&FileFormat::visibilities, {}, path))
+  if (const FileFormat* format = find_format(&FileFormat::visibilities, {}, without_slash(path)))
     return format->visibilities(path);
   return formats_with(&FileFormat::visibilities).front().visibilities(path);
 }

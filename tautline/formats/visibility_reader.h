@@ -28,7 +28,7 @@ class VisibilityReader {
   std::size_t integrations() const { return middles().size(); }
 };
 
-/// Opens a UVH5 file. Throws Error(unsupported) when this build has no HDF5.
+/// Opens a UVH5 file or a Measurement Set. Throws Error(unsupported) when this build lacks its library.
 std::unique_ptr<VisibilityReader> open_visibilities(const std::string& path);
 
 }  // namespace tautline::formats

@@ -111,10 +111,9 @@ TEST_F(Slips, AFolderThatIsNoWholeMeasurementSetIsSaidToBeOne) {
 TEST_F(Slips, AReportOfAnotherKindOfFileSaysWhichItSeemsToBe) {
   write_file(scratch / "v.dada", DadaFile{}.bytes());
   write_file(scratch / "v.csv", "lag,g\n1,2\n");
-  std::filesystem::create_directory(scratch / "v.ms");
-  write_file(scratch / "v.ms/table.dat", "x");
+  std::filesystem::create_directory(scratch / "set");
   const std::pair<std::string, std::string> cases[] = {
-      {"v.dada", "DADA voltages"}, {"v.csv", "text"}, {"v.ms", "a Measurement Set (a folder)"}};
+      {"v.dada", "DADA voltages"}, {"v.csv", "text"}, {"set", "a folder"}};
   for (const auto& [name, kind] : cases)
     expect_said({"report", scratch / name, "-o", scratch / "v.html"}, kFailed,
                 name + ": seems to be " + kind + ", expected UVH5 visibilities");

@@ -143,13 +143,27 @@ class Maker:
     def figure_of_visibilities(self):
         return self.plotted("sky.uvh5", "visibilities.html")
 
+    def figure_of_a_measurement_set(self):
+        self.tautline("correlate", "sky.dada", "--array", "array.toml", "--channels", 64, "--integration", 0.1, "-o", "sky.ms")
+        return self.plotted("sky.ms", "set.html")
+
+    def figure_of_flags(self):
+        self.tautline("plot", "pulses.fil", "--flag-channels", "-o", "flags.html")
+        return "flags.html"
+
+    def figure_of_a_fit(self):
+        self.photons("one", 1, 4)
+        self.tautline("fit", "one.h5", "-o", "drawn.csv", "--model", "3d", status=(0, 3))
+        self.tautline("plot", "one.h5", "--fit", "drawn.csv", "-o", "drawn.html")
+        return "drawn.html"
+
     def figure_of_a_curve(self):
         return self.plotted("one.h5", "curve.html")
 
 
 PAGES = (Maker.fringes, Maker.noisy_baselines, Maker.one_input, Maker.candidates, Maker.no_candidates, Maker.fit_of_one, Maker.fit_of_many,
          Maker.doubtful_fits, Maker.figure_of_a_filterbank, Maker.figure_of_candidates, Maker.figure_of_voltages,
-         Maker.figure_of_visibilities, Maker.figure_of_a_curve)
+         Maker.figure_of_visibilities, Maker.figure_of_a_measurement_set, Maker.figure_of_flags, Maker.figure_of_a_fit, Maker.figure_of_a_curve)
 
 
 # What a page must say or draw beyond what check.js asks of all.

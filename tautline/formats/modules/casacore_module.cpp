@@ -4,7 +4,8 @@ namespace tautline::formats::modules {
 
 extern "C" __attribute__((visibility("default"))) const CasacoreModule* tautline_casacore_module() {
   static const CasacoreModule module{TAUTLINE_VERSION, remove_partial_files,
-                                     measurement_set::create, measurement_set::contents_of};
+                                     measurement_set::create, measurement_set::open,
+                                     measurement_set::contents_of};
   return &module;
 }
 

@@ -6,6 +6,7 @@
 #include "tautline/formats/curves_hdf5/curves_hdf5.h"
 #include "tautline/formats/cutout_hdf5/cutout_hdf5.h"
 #include "tautline/formats/measurement_set/contents.h"
+#include "tautline/formats/measurement_set/measurement_set_reader.h"
 #include "tautline/formats/measurement_set/measurement_set_writer.h"
 #include "tautline/formats/partial_file.h"
 #include "tautline/formats/photon_hdf5/photon_hdf5.h"
@@ -32,6 +33,7 @@ struct CasacoreModule {
   const char* version;
   decltype(&formats::remove_partial_files) remove_partial_files;
   decltype(&measurement_set::create) create_measurement_set;
+  decltype(&measurement_set::open) open_measurement_set;
   decltype(&measurement_set::contents_of) contents_of_measurement_set;
 };
 struct CfitsioModule {

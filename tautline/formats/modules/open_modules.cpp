@@ -91,6 +91,10 @@ std::unique_ptr<VisibilityWriter> measurement_set::create(const std::string& pat
   return casacore_module(path).create_measurement_set(path, description, overwrite);
 }
 
+std::unique_ptr<VisibilityReader> measurement_set::open(const std::string& path) {
+  return casacore_module(path).open_measurement_set(path);
+}
+
 measurement_set::Contents measurement_set::contents_of(const std::string& path) {
   return casacore_module(path).contents_of_measurement_set(path);
 }

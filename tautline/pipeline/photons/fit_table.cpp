@@ -36,6 +36,8 @@ std::string fit_csv(const FitResult& result, const CorrelationCurves& curves,
   text += fmt::format("# {} good, {} hot, {} masked, {} doubtful; errors of parameters from {}\n",
                       result.good, result.hot, result.masked, result.failed,
                       result.from_segments ? "the run's segments" : "independent lags");
+  if (!result.lag_s.empty())
+    text += fmt::format("# lags {:.9g} {:.9g}\n", result.lag_s.front(), result.lag_s.back());
   text += "sensor,label,row,column,status";
   for (const fit::Parameter& p : result.parameters)
     text += fmt::format(",{},{}_error", p.name, p.name);

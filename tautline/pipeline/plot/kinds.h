@@ -19,6 +19,8 @@ Figure plot_voltages(const PlotConfig& config, const PlotRun& run);
 /// One baseline's amplitude and phase against frequency and time, and all amplitudes.
 Figure plot_visibilities(const PlotConfig& config, const PlotRun& run);
 Figure plot_curves(const PlotConfig& config);
+/// Curves, the models of the table config.fit, and residuals.
+Figure plot_fits(const PlotConfig& config);
 /// Photon time tags: rates of detectors, and when in the laser's period photons come.
 Figure plot_tags(const PlotConfig& config, const PlotRun& run);
 /// Photon counts [time][sensor]: the rate, and a map of sensors.

@@ -12,6 +12,7 @@
 #include "tautline/formats/picture/picture.h"
 #include "tautline/formats/seeming_kind.h"
 #include "tautline/pipeline/plot/figure_page.h"
+#include "tautline/pipeline/plot/fit_table_reader.h"
 #include "tautline/pipeline/plot/kinds.h"
 #include "tautline/pipeline/progress.h"
 #include "tautline/pipeline/report/html_page.h"
@@ -47,9 +48,20 @@ Figure figure_of(const PlotConfig& config, const PlotRun& run) {
   const std::vector<std::byte> head = formats::InputFile(path).head(kFirstBytes);
   if (head.empty())
     throw core::Error(core::ErrorKind::format, path, "an empty file", "data to draw");
+  if (!config.fit.empty()) {
+    if (formats::curves::recognise(path) && !holds_photons(path)) return plot::plot_fits(config);
+    throw core::Error(core::ErrorKind::config, "fit", config.fit + " with " + path,
+                      "correlation curves, for which alone it is");
+  }
+  if (plot::holds_fits(path))
+    throw core::Error(core::ErrorKind::format, path, "a table of fits, without its curves",
+                      "the curves that were fitted", "plot these, with `fit` " + path);
   if (plot::holds_timings(path)) return plot::plot_timings(config);
   if (formats::candidates::recognise(path)) return plot::plot_candidates(config);
   if (formats::recognise_filterbank(head, path)) return plot::plot_filterbank(config, run);
+  if (!config.mask.empty() || config.flag_channels)
+    throw core::Error(core::ErrorKind::config, config.mask.empty() ? "flag_channels" : "mask", path,
+                      "a filterbank, for which alone it is");
   if (formats::curves::recognise(path) && !holds_photons(path)) return plot::plot_curves(config);
   if (formats::recognise_photons(head, path)) return plot::plot_tags(config, run);
   if (plot::holds_trials(path)) return plot::plot_trials(config, run);

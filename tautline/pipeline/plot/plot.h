@@ -20,6 +20,9 @@ struct PlotConfig {
   std::string input;
   double start_s = 0, duration_s = -1;  ///< of the data; negative: to the end
   std::string baseline;                 ///< of visibilities, "3-7" or "3x-7y"; empty: the strongest
+  std::string mask;                     ///< of filterbanks, rfifind's; empty: none
+  bool flag_channels = false;           ///< of filterbanks: as `search` flags them
+  std::string fit;                      ///< of curves, the table that `fit` wrote; empty: none
   std::size_t channels = 512;           ///< of voltages that are not channelized
   double bin_s = 0;                     ///< of counts whose file does not say it; 0: not known
   formats::ReaderOptions reader = {};   ///< what a file of voltages does not say

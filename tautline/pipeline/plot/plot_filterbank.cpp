@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "tautline/core/time.h"
 #include "tautline/formats/filterbank_reader.h"
+#include "tautline/pipeline/plot/cell_flags.h"
 #include "tautline/pipeline/plot/kinds.h"
 #include "tautline/pipeline/plot/mean_grid.h"
 #include "tautline/pipeline/plot/texts.h"
@@ -72,6 +74,10 @@ struct Spectrogram {
   std::vector<double> channel_sum, channel_count;  // of the whole range
   std::vector<double> low, high;                   // of each column
   std::uint64_t grid_first = 0;
+  // With flags: what they leave, and the channels that they leave nothing of.
+  std::optional<MeanGrid> kept = {};
+  std::vector<std::size_t> flagged_channels = {};
+  double flagged = 0, counted = 0;  // samples of channels
 };
 
 std::vector<std::size_t> rows_by_frequency(const std::vector<double>& channel_mhz,
@@ -82,6 +88,17 @@ std::vector<std::size_t> rows_by_frequency(const std::vector<double>& channel_mh
             [&](std::size_t a, std::size_t b) { return channel_mhz[a] < channel_mhz[b]; });
   for (std::size_t k = 0; k < order.size(); ++k) row_of[order[k]] = frequency.cell(k);
   return row_of;
+}
+
+void keep_unflagged(Spectrogram& s, const std::vector<std::uint8_t>& flags, const ColumnSums& sums,
+                    std::size_t column) {
+  for (std::size_t c = 0; c < flags.size(); ++c) {
+    s.counted += sums.count(c);
+    if (flags[c] == 0)
+      s.kept->add(s.row_of[c], column, sums.sum(c), sums.count(c));
+    else
+      s.flagged += sums.count(c);
+  }
 }
 
 Spectrogram read_spectrogram(formats::FilterbankReader& reader, const PlotConfig& config,
@@ -102,6 +119,12 @@ Spectrogram read_spectrogram(formats::FilterbankReader& reader, const PlotConfig
                 std::vector<double>(time.cells, std::numeric_limits<double>::quiet_NaN()),
                 std::vector<double>(time.cells, std::numeric_limits<double>::quiet_NaN()),
                 first};
+  std::optional<CellFlags> flags;
+  if (!config.mask.empty() || config.flag_channels) {
+    flags.emplace(reader, range, config);
+    s.kept.emplace(frequency.cells, time.cells);
+    s.flagged_channels = flags->channels();
+  }
   ColumnSums sums(d.channels);
   const std::size_t block = std::max<std::size_t>(1, kReadBytes / d.sample_bytes());
   std::vector<std::byte> bytes(block * d.sample_bytes());
@@ -110,8 +133,9 @@ Spectrogram read_spectrogram(formats::FilterbankReader& reader, const PlotConfig
     while (done < part.range.count) {
       const std::uint64_t place = part.grid_first + done - first;
       const std::uint64_t left_in_cell = time.per_cell - place % time.per_cell;
-      const auto wanted = static_cast<std::size_t>(
-          std::min({part.range.count - done, left_in_cell, static_cast<std::uint64_t>(block)}));
+      const std::uint64_t alike = flags ? flags->same_until(part.grid_first + done) : left_in_cell;
+      const auto wanted = static_cast<std::size_t>(std::min(
+          {part.range.count - done, left_in_cell, alike, static_cast<std::uint64_t>(block)}));
       const std::size_t got = reader.read(part.range.first + done, wanted, bytes);
       if (got == 0) break;
       sums.clear();
@@ -122,6 +146,7 @@ Spectrogram read_spectrogram(formats::FilterbankReader& reader, const PlotConfig
         s.channel_sum[c] += sums.sum(c);
         s.channel_count[c] += sums.count(c);
       }
+      if (flags) keep_unflagged(s, flags->at(part.grid_first + done), sums, column);
       if (sums.low() <= sums.high()) {
         s.low[column] =
             std::isnan(s.low[column]) ? sums.low() : std::min(s.low[column], sums.low());
@@ -140,9 +165,9 @@ std::string level_unit(const formats::FilterbankDescription& d) {
 }
 
 // Cells over their row's mean, so that the bandpass does not hide what changes.
-figure::Panel waterfall(const Spectrogram& s, const formats::FilterbankDescription& d,
-                        const figure::Axis& time) {
-  figure::Panel panel{"Dynamic spectrum", time, axis("frequency", "MHz")};
+figure::Panel waterfall(const std::string& title, const Spectrogram& s, const MeanGrid& grid,
+                        const formats::FilterbankDescription& d, const figure::Axis& time) {
+  figure::Panel panel{title, time, axis("frequency", "MHz")};
   const double half = d.channels > 1 ? std::fabs(d.highest_mhz() - d.lowest_mhz()) /
                                            static_cast<double>(d.channels - 1) / 2
                                      : 0.5;
@@ -150,14 +175,14 @@ figure::Panel waterfall(const Spectrogram& s, const formats::FilterbankDescripti
   // The last row may have fewer channels than the others: its cells are drawn as large.
   panel.y.high =
       panel.y.low + 2 * half * static_cast<double>(s.frequency.cells * s.frequency.per_cell);
-  panel.image.rows = s.grid.rows();
-  panel.image.columns = s.grid.columns();
+  panel.image.rows = grid.rows();
+  panel.image.columns = grid.columns();
   panel.image.colour = axis("power", "of the channel's mean");
-  for (std::size_t row = 0; row < s.grid.rows(); ++row) {
-    const double mean = s.grid.row_mean(row);
-    for (std::size_t column = 0; column < s.grid.columns(); ++column)
+  for (std::size_t row = 0; row < grid.rows(); ++row) {
+    const double mean = grid.row_mean(row);
+    for (std::size_t column = 0; column < grid.columns(); ++column)
       panel.image.values.push_back(static_cast<float>(
-          mean != 0 ? s.grid.mean(row, column) / mean : std::numeric_limits<double>::quiet_NaN()));
+          mean != 0 ? grid.mean(row, column) / mean : std::numeric_limits<double>::quiet_NaN()));
   }
   figure::fit_colours(panel.image, 0.01, 0.995);
   return panel;
@@ -177,7 +202,21 @@ figure::Panel bandpass(const Spectrogram& s, const formats::FilterbankDescriptio
   }
   figure::fit_axis(panel.y, line.y);
   figure::fit_axis(panel.x, line.x);
+  const bool marked = !s.flagged_channels.empty();
+  if (marked) line.name = "all channels";
   panel.lines.push_back(std::move(line));
+  if (!marked) return panel;
+  figure::Line flagged;
+  flagged.name = "flagged";
+  flagged.style = figure::Style::points;
+  for (const std::size_t c : order) {
+    if (std::find(s.flagged_channels.begin(), s.flagged_channels.end(), c) ==
+        s.flagged_channels.end())
+      continue;
+    flagged.x.push_back(d.channel_mhz[c]);
+    flagged.y.push_back(s.channel_sum[c] / s.channel_count[c]);
+  }
+  panel.lines.push_back(std::move(flagged));
   return panel;
 }
 
@@ -244,7 +283,19 @@ Figure plot_filterbank(const PlotConfig& config, const PlotRun& run) {
                                  d.lowest_mhz(), d.highest_mhz())});
   if (d.refdm) made.facts.push_back({"DM", fmt::format("{:.6g} pc cm\u207b\u00b3", *d.refdm)});
   if (!d.source.empty()) made.facts.push_back({"source", d.source});
-  if (d.channels > 1) made.panels.push_back(waterfall(s, d, time));
+  if (s.kept)
+    made.facts.push_back(
+        {"flagged", fmt::format("{} of {}, {:.3g} % of the samples",
+                                grouped(s.flagged_channels.size()) +
+                                    (s.flagged_channels.size() == 1 ? " channel" : " channels"),
+                                grouped(d.channels), 100 * s.flagged / s.counted)});
+  if (d.channels > 1)
+    made.panels.push_back(waterfall(s.kept ? "Dynamic spectrum, before flags" : "Dynamic spectrum",
+                                    s, s.grid, d, time));
+  if (d.channels > 1 && s.kept) {
+    made.panels.push_back(waterfall("Dynamic spectrum, after flags", s, *s.kept, d, time));
+    made.notes.push_back("Hatched cells are flagged whole; others are means of what is left.");
+  }
   made.panels.push_back(level_against_time(s, d, time));
   if (d.channels > 1) made.panels.push_back(bandpass(s, d));
   const std::string note = averaged_note(s.time.per_cell, s.frequency.per_cell);
