@@ -34,7 +34,7 @@ TEST_F(Plot, AMeasurementSetAndAUvh5FileGiveTheSamePanels) {
     for (std::size_t p = 0; p < found.panels.size(); ++p) {
       const figure::Panel &one = found.panels[p], &other = expected.panels[p];
       EXPECT_EQ(one.title, other.title);
-      EXPECT_NEAR(one.x.high, other.x.high, 1e-4) << one.title;
+      EXPECT_NEAR(one.x.high, other.x.high, 1e-3 * std::fabs(other.x.high)) << one.title;
       EXPECT_NEAR(one.y.high, other.y.high, 1e-9 * std::fabs(other.y.high)) << one.title;
       ASSERT_EQ(one.image.values.size(), other.image.values.size()) << one.title;
       for (std::size_t k = 0; k < one.image.values.size(); ++k)
@@ -188,7 +188,7 @@ TEST_F(Plot, AFilterbankBeforeAndAfterFlags) {
 }
 
 // What the commands themselves write.
-TEST_F(Plot, WhatBenchAndTuneWrite) {
+TEST_F(Plot, WhatBenchWrites) {
   const CommandResult measured =
       run({"--json", "--device", "cpu", "bench", "correlate", "--problem",
            "mwa32,channels=2,samples=64", "--sweep", "inputs=4:8", "--budget", "0"});
@@ -205,9 +205,11 @@ TEST_F(Plot, WhatBenchAndTuneWrite) {
   EXPECT_EQ(rates.panels[0].lines[0].x, expected);
   for (const std::string& name : rates.panels[0].y.names)
     EXPECT_TRUE(name.starts_with("correlate bits=8,channels=2,inputs=")) << name;
+}
 
+TEST_F(Plot, WhatTuneWritesOnAGpu) {
   const std::string device = gpu_names().front();
-  if (device == "none") GTEST_SKIP() << "bench is drawn; nothing to tune: no GPU or OpenCL device";
+  if (device == "none") GTEST_SKIP() << "nothing to tune: no GPU or OpenCL device";
   const Environment cache("TAUTLINE_CACHE", scratch / "cache");
   const CommandResult tuned =
       run({"--json", "--device", device, "tune", "correlate", "--problem",
