@@ -35,6 +35,18 @@ std::string empty_text(const pipeline::FilterbankRunSummary& s) {
   return text;
 }
 
+// Where the level of the data steps, for people.
+std::string steps_text(const std::vector<pipeline::LevelStep>& steps) {
+  constexpr std::size_t kMost = 3;
+  std::string text;
+  for (std::size_t k = 0; k < std::min(kMost, steps.size()); ++k)
+    text += fmt::format("\n  level steps at the join of {} and {}: sample {}", steps[k].before,
+                        steps[k].after, steps[k].sample);
+  if (steps.size() > kMost)
+    text += fmt::format("\n  level steps at {} more joins", steps.size() - kMost);
+  return text;
+}
+
 }  // namespace
 
 std::string filterbanks_help() {
@@ -61,6 +73,7 @@ nlohmann::ordered_json summary_fields(const pipeline::FilterbankRunConfig& confi
           {"samples", s.samples},
           {"constant_channels", s.constant_channels},
           {"gap_samples", s.gap_samples},
+          {"level_steps", s.level_steps.size()},
           {"empty_samples", s.empty.samples},
           {"empty_stretches", pipeline::empty_stretches(s.empty, kNamed)},
           {"empty_values", s.empty.values},
@@ -94,7 +107,7 @@ std::string counted_line(const pipeline::FilterbankRunSummary& s) {
       "{} empty",
       s.damage.lost_samples, s.damage.dropped_samples, s.gap_samples, s.empty.samples, s.not_finite,
       s.masked, s.empty.values);
-  return line + empty_text(s);
+  return line + empty_text(s) + steps_text(s.level_steps);
 }
 
 }  // namespace tautline::cli

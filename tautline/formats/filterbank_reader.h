@@ -49,6 +49,12 @@ struct Segment {
   std::uint64_t grid_sample = 0;
 };
 
+/// Where a file of several goes on in the next one, without a gap: segments do not end there.
+struct FileJoin {
+  std::uint64_t sample = 0;   ///< the first of the next file, as read() counts
+  std::string before, after;  ///< paths
+};
+
 struct FilterbankDescription {
   std::string format;        ///< "sigproc", "PSRFITS", "PRESTO"
   bool time_series = false;  ///< dedispersed already, one channel
@@ -101,6 +107,8 @@ class FilterbankReader {
   const FilterbankDescription& description() const { return description_; }
   /// At least one where there are samples; more where files, or rows of PSRFITS, leave gaps.
   const std::vector<Segment>& segments() const { return segments_; }
+  /// In order of time.
+  const std::vector<FileJoin>& joins() const { return joins_; }
   /// Writes samples [first_sample, first_sample + count) to `destination` (any alignment that its
   /// type wants) and returns how many: fewer at the end of the data and at the end of a segment,
   /// which a read never crosses; 0 behind the last sample. Any order of reads is allowed;
@@ -124,6 +132,7 @@ class FilterbankReader {
 
   FilterbankDescription description_;
   std::vector<Segment> segments_;
+  std::vector<FileJoin> joins_;
   Damage damage_;
   std::vector<std::string> remarks_;
 };

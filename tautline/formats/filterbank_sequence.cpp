@@ -106,6 +106,7 @@ void FilterbankSequence::join(Part& part, const Part* before) {
   }
   for (const Segment& segment : part.reader->segments()) {
     if (goes_on) {
+      joins_.push_back({part.first_sample, before->path, part.path});
       segments_.back().samples += segment.samples;
       goes_on = false;
     } else {

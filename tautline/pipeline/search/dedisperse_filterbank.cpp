@@ -237,6 +237,7 @@ void Dedispersion::summarise_run() {
   s.ignored_channels = beam().left_out.all.size();
   s.flagged_channels = beam().left_out.flagged.size();
   s.constant_channels = beam().left_out.constant.size();
+  s.level_steps = beam().level_steps;
   s.gap_samples = range().count;
   for (const auto& [first, end] : input_->filled) s.gap_samples -= end - first;
   s.written = written_.front();

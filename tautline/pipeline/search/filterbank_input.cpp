@@ -81,8 +81,14 @@ std::shared_ptr<FilterbankInput> open_filterbanks(const FilterbankRunConfig& con
   for (const Beam& beam : beams) log_remarks(*beam.reader, device);
   for (Beam& beam : beams) {
     beam.left_out = channels_to_leave_out(*beam.reader, beam.range, config);
+    if (!config.keep_constant)
+      beam.level_steps = find_level_steps(*beam.reader, beam.data_segments, beam.left_out.all);
+    split_at_steps(beam.level_steps, beam.data_segments);
     if (!fill_gaps) continue;
-    input->filled = pipeline::fill_gaps(beam.reader, beam.range);
+    const std::uint64_t first = beam.data_segments.front().grid_first;
+    for (const auto& [range, grid_first] : beam.data_segments)
+      input->filled.emplace_back(grid_first - first, grid_first - first + range.count);
+    pipeline::fill_gaps(beam.reader, beam.range);
     beam.data_segments = split_at_gaps(*beam.reader, beam.range);
   }
   return input;

@@ -14,6 +14,7 @@
 #include "tautline/pipeline/search/filterbank_run.h"
 #include "tautline/pipeline/search/filterbank_source_node.h"
 #include "tautline/pipeline/search/left_out_channels.h"
+#include "tautline/pipeline/search/level_steps.h"
 #include "tautline/pipeline/search/sample_range.h"
 
 namespace tautline::pipeline {
@@ -24,6 +25,7 @@ struct Beam {
   SampleRange range;
   std::vector<PlacedRange> data_segments;  ///< of the range
   LeftOutChannels left_out;
+  std::vector<LevelStep> level_steps;  ///< data segments end at them
 
   const formats::FilterbankDescription& description() const { return reader->description(); }
   double rate_hz() const { return description().rate_hz.value(); }

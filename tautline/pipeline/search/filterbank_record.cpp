@@ -4,6 +4,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "tautline/pipeline/search/level_steps.h"
+
 namespace tautline::pipeline {
 
 void log_remarks(const formats::FilterbankReader& reader, const device::Device& device) {
@@ -65,6 +67,7 @@ nlohmann::ordered_json filterbank_record(const std::string& schema,
           {"masked_samples", s.masked},
           {"not_finite", s.not_finite},
           {"gap_samples", s.gap_samples},
+          {"level_steps", level_steps(s.level_steps)},
           {"empty_samples", s.empty.samples},
           {"empty_values", s.empty.values},
           {"empty_stretches", empty_stretches(s.empty)},

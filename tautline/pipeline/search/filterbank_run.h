@@ -13,6 +13,7 @@
 #include "tautline/engine/profile.h"
 #include "tautline/formats/filterbank_reader.h"
 #include "tautline/pipeline/search/empty_found.h"
+#include "tautline/pipeline/search/level_step.h"
 #include "tautline/stages/dedisperse/dedisperse.h"
 #include "tautline/stages/dedisperse/plan/trials.h"
 
@@ -68,8 +69,9 @@ struct FilterbankRunSummary {
   std::uint64_t samples = 0;      ///< of the input
   std::uint64_t gap_samples = 0;  ///< times of the input that are missing
   std::uint64_t masked = 0;       ///< samples (times x channels) replaced because a mask said so
-  std::size_t constant_channels = 0;  ///< left out
-  EmptyFound empty;                   ///< stretches that hold nothing
+  std::size_t constant_channels = 0;   ///< left out
+  EmptyFound empty;                    ///< stretches that hold nothing
+  std::vector<LevelStep> level_steps;  ///< where files join
   std::uint64_t not_finite = 0;
   std::size_t bytes = 0;
   double elapsed_s = 0, stream_s = 0;

@@ -35,13 +35,6 @@ std::uint64_t GaplessReader::grid_of(std::uint64_t sample) const {
   return segments[k].grid_sample + (sample - segments[k].first_sample);
 }
 
-std::vector<std::pair<std::uint64_t, std::uint64_t>> GaplessReader::filled_segments() const {
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> list;
-  for (const formats::Segment& segment : reader_->segments())
-    list.emplace_back(segment.grid_sample, segment.grid_sample + segment.samples);
-  return list;
-}
-
 void GaplessReader::measure(std::size_t segment) {
   if (measured_ == segment) return;
   const formats::Segment& before = reader_->segments()[segment];
@@ -75,18 +68,12 @@ std::size_t GaplessReader::read(std::uint64_t first_sample, std::size_t count,
   return filled;
 }
 
-DataSegments fill_gaps(std::shared_ptr<formats::FilterbankReader>& reader, SampleRange& range) {
-  if (split_at_gaps(*reader, range).size() == 1) return {{0, range.count}};
+void fill_gaps(std::shared_ptr<formats::FilterbankReader>& reader, SampleRange& range) {
+  if (split_at_gaps(*reader, range).size() == 1) return;
   auto filled = std::make_unique<GaplessReader>(std::move(reader));
   const std::uint64_t first = filled->grid_of(range.first);
-  const std::uint64_t end = filled->grid_of(range.first + range.count - 1) + 1;
-  range = {first, end - first};
-  DataSegments there;
-  for (const auto& [from, to] : filled->filled_segments())
-    if (from < end && to > first)
-      there.emplace_back(std::max(from, first) - first, std::min(to, end) - first);
+  range = {first, filled->grid_of(range.first + range.count - 1) + 1 - first};
   reader = std::move(filled);
-  return there;
 }
 
 }  // namespace tautline::pipeline

@@ -28,8 +28,6 @@ class GaplessReader final : public formats::FilterbankReader {
 
   /// Where the reader's own sample stands on the grid.
   std::uint64_t grid_of(std::uint64_t sample) const;
-  /// First and last + 1 sample of what is there, on the grid.
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> filled_segments() const;
 
  private:
   void fill(std::size_t before, std::size_t count, std::span<std::byte> destination);
@@ -40,11 +38,8 @@ class GaplessReader final : public formats::FilterbankReader {
   std::size_t measured_;         // the segment before it
 };
 
-/// First and last + 1 sample of what holds data, from a range's start.
-using DataSegments = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
-
 /// Puts a reader without gaps in the place of one whose data have gaps inside the range, which then
-/// counts the missing times too. Returns the segments of the range that hold data.
-DataSegments fill_gaps(std::shared_ptr<formats::FilterbankReader>& reader, SampleRange& range);
+/// counts the missing times too.
+void fill_gaps(std::shared_ptr<formats::FilterbankReader>& reader, SampleRange& range);
 
 }  // namespace tautline::pipeline

@@ -58,7 +58,8 @@ void require_whole(const FilterbankStream& stream, const char* field) {
     throw Error(ErrorKind::config, field, std::to_string(stream.beams.size()) + " beams", "one",
                 "dedisperse beams one by one");
   if (stream.parts.size() > 1)
-    throw Error(ErrorKind::config, field, "data with gaps", "series without gaps",
+    throw Error(ErrorKind::config, field, "data with gaps, or steps of level at joins of files",
+                "series without them",
                 "set fill_gaps of the files, or name one part with start_s and duration_s");
   if (stream.parts.front().passes != 1)
     refuse_other_passes("a filterbank that a search reads several times");

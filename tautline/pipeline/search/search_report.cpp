@@ -57,6 +57,7 @@ void SearchReport::summarise_plan() {
     s.flagged_channels = std::max(s.flagged_channels, beam.left_out.flagged.size());
     s.ignored_channels = std::max(s.ignored_channels, beam.left_out.all.size());
     s.constant_channels = std::max(s.constant_channels, beam.left_out.constant.size());
+    s.level_steps.insert(s.level_steps.end(), beam.level_steps.begin(), beam.level_steps.end());
     s.data_segments += beam.data_segments.size();
     s.gap_samples += beam.gap_samples();
   }
@@ -277,6 +278,8 @@ std::string SearchReport::page_text() const {
     page.empty.emplace_back(
         static_cast<double>(summary_.empty.list[k].first_sample) * page.sample_s,
         static_cast<double>(summary_.empty.list[k].samples) * page.sample_s);
+  for (const LevelStep& step : summary_.level_steps)  // a line each
+    page.empty.emplace_back(static_cast<double>(step.sample) * page.sample_s, 0);
   page.pictures = summary_.pictures;
   for (const std::string& input : config_.inputs) page.facts.emplace_back("input", input);
   page.facts.emplace_back("run", config_.history);
@@ -286,6 +289,7 @@ std::string SearchReport::page_text() const {
                                                    std::to_string(description().channels));
   page.facts.emplace_back("zero-DM filter", config_.zero_dm ? "yes" : "no");
   page.facts.emplace_back("samples in gaps", std::to_string(summary_.gap_samples));
+  page.facts.emplace_back("steps of level at joins", std::to_string(summary_.level_steps.size()));
   page.facts.emplace_back("samples without data", std::to_string(summary_.empty.samples));
   page.facts.emplace_back("values of channels that stopped", std::to_string(summary_.empty.values));
   page.facts.emplace_back("detections before grouping", std::to_string(summary_.detections));

@@ -39,6 +39,11 @@ TEST_F(FilterbankSequence, FollowingFilesMakeOneSegmentInOrderOfTime) {
   const auto reader = open_filterbank({part("b", 100), part("a", 0), part("c", 200.3)});
   ASSERT_EQ(reader->segments().size(), 1u);
   EXPECT_EQ(reader->description().samples, 300u);
+  ASSERT_EQ(reader->joins().size(), 2u);
+  EXPECT_EQ(reader->joins()[0].sample, 100u);
+  EXPECT_EQ(reader->joins()[0].before, folder_ / "a");
+  EXPECT_EQ(reader->joins()[0].after, folder_ / "b");
+  EXPECT_EQ(reader->joins()[1].sample, 200u);
   const auto values = tests::read_filterbank(*reader, random_, 150);
   ASSERT_EQ(values.size(), 900u);
   for (std::size_t k = 0; k < 900; ++k)
@@ -48,6 +53,7 @@ TEST_F(FilterbankSequence, FollowingFilesMakeOneSegmentInOrderOfTime) {
 TEST_F(FilterbankSequence, GapsBeginANewSegment) {
   const auto reader = open_filterbank({part("a", 0), part("b", 150)});
   ASSERT_EQ(reader->segments().size(), 2u);
+  EXPECT_TRUE(reader->joins().empty());
   EXPECT_EQ(reader->segments()[1].first_sample, 100u);
   EXPECT_EQ(reader->segments()[1].grid_sample, 150u);
   EXPECT_EQ(reader->segments()[1].samples, 100u);

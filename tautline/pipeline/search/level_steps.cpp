@@ -1,0 +1,219 @@
+#include "tautline/pipeline/search/level_steps.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <utility>
+
+namespace tautline::pipeline {
+
+namespace {
+
+constexpr std::size_t kSide = 16, kBlocks = 2 * kSide;  // blocks of spectra on a side, and in all
+constexpr std::size_t kMostSpectra = 256, kLeastSpectra = 16;  // of a block
+constexpr double kThreshold = 10;                              // in standard errors
+
+using Series = std::array<double, kBlocks>;  // a value of each block
+
+// Least squares of a mean, a slope, and a step in the middle.
+struct Fit {
+  double step = 0;       // in standard errors; 0 of what does not scatter
+  double deviation = 0;  // of what is left
+};
+
+Fit fit_step(const Series& values) {
+  const auto project = [](const Series& x, const Series& on) {
+    double dot = 0, square = 0;
+    for (std::size_t k = 0; k < kBlocks; ++k) dot += x[k] * on[k], square += on[k] * on[k];
+    return std::pair(dot / square, square);
+  };
+  const auto take = [](Series& from, double times, const Series& what) {
+    for (std::size_t k = 0; k < kBlocks; ++k) from[k] -= times * what[k];
+  };
+  Series one, time, step;
+  for (std::size_t k = 0; k < kBlocks; ++k) {
+    one[k] = 1;
+    time[k] = static_cast<double>(k) - 0.5 * (kBlocks - 1);
+    step[k] = k < kSide ? -0.5 : 0.5;
+  }
+  take(step, project(step, time).first, time);
+  Series left = values;
+  take(left, project(left, one).first, one);
+  take(left, project(left, time).first, time);
+  const auto [height, square] = project(left, step);
+  take(left, height, step);
+  double rest = 0, all = 0;
+  for (std::size_t k = 0; k < kBlocks; ++k) rest += left[k] * left[k], all += values[k] * values[k];
+  constexpr double kRounding = 1e-24;  // of doubles, squared
+  if (!(rest > kRounding * all)) return {};
+  const double deviation = std::sqrt(rest / (kBlocks - 3));
+  return {height / (deviation / std::sqrt(square)), deviation};
+}
+
+// The mean of the middle half; of three the middle one.
+double middle_mean(std::vector<double>& values) {
+  const std::size_t cut = (values.size() + 1) / 4;
+  std::sort(values.begin(), values.end());
+  double sum = 0;
+  for (std::size_t k = cut; k < values.size() - cut; ++k) sum += values[k];
+  return sum / static_cast<double>(values.size() - 2 * cut);
+}
+
+// Whether one quantity of the channels steps: together, which few standard deviations of a channel show, or half of
+// them each for itself, in whatever direction.
+bool quantity_steps(const std::vector<Series>& channels) {
+  std::vector<Series> scaled;
+  std::vector<double> steps;
+  for (const Series& values : channels) {
+    const Fit fit = fit_step(values);
+    const auto changes = [](auto from, auto to) {
+      return std::any_of(from, to, [&](double x) { return x != *from; });
+    };
+    const auto middle = values.begin() + kSide;
+    if (!(fit.deviation > 0) || !changes(values.begin(), middle) || !changes(middle, values.end()))
+      continue;
+    scaled.push_back(values);
+    for (double& x : scaled.back()) x = (x - values.front()) / fit.deviation;
+    steps.push_back(std::abs(fit.step));
+  }
+  if (scaled.empty()) return false;
+  Series together;
+  std::vector<double> of_block(scaled.size());
+  for (std::size_t k = 0; k < kBlocks; ++k) {
+    for (std::size_t c = 0; c < scaled.size(); ++c) of_block[c] = scaled[c][k];
+    together[k] = middle_mean(of_block);
+  }
+  const auto half = steps.begin() + static_cast<std::ptrdiff_t>((steps.size() - 1) / 2);
+  std::nth_element(steps.begin(), half, steps.end());
+  return std::abs(fit_step(together).step) > kThreshold || *half > kThreshold;
+}
+
+// [channel] of a block; values that are not finite do not count.
+struct Levels {
+  explicit Levels(std::size_t channels) : count(channels), mean(channels), deviation(channels) {}
+  std::vector<double> count, mean, deviation;
+};
+
+template <class Sample>
+Levels levels_of(const std::vector<std::byte>& bytes, std::size_t channels) {
+  const auto* samples = reinterpret_cast<const Sample*>(bytes.data());
+  const std::size_t spectra = bytes.size() / sizeof(Sample) / channels;
+  Levels levels(channels);
+  // Sums of distances from a value of the channel: squares of high levels would lose the noise.
+  std::vector<double> origin(channels, 0), sum(channels, 0), squares(channels, 0);
+  for (std::size_t c = 0; c < channels && spectra > 0; ++c) {
+    const auto x = static_cast<double>(samples[c]);
+    if (std::isfinite(x)) origin[c] = x;
+  }
+  for (std::size_t t = 0; t < spectra; ++t)
+    for (std::size_t c = 0; c < channels; ++c) {
+      const double x = static_cast<double>(samples[t * channels + c]) - origin[c];
+      const bool finite = std::isfinite(x);
+      levels.count[c] += finite ? 1 : 0;
+      sum[c] += finite ? x : 0;
+      squares[c] += finite ? x * x : 0;
+    }
+  for (std::size_t c = 0; c < channels; ++c) {
+    const double count = std::max(2.0, levels.count[c]), mean = sum[c] / count;
+    levels.mean[c] = origin[c] + mean;
+    levels.deviation[c] =
+        std::sqrt(std::max(0.0, (squares[c] - count * mean * mean) / (count - 1)));
+  }
+  return levels;
+}
+
+Levels read_levels(formats::FilterbankReader& reader, std::uint64_t first, std::size_t spectra) {
+  const formats::FilterbankDescription& description = reader.description();
+  std::vector<std::byte> bytes(spectra * description.sample_bytes());
+  std::size_t got = 0;
+  while (got < spectra) {
+    const std::size_t more = reader.read(
+        first + got, spectra - got, std::span(bytes).subspan(got * description.sample_bytes()));
+    if (more == 0) break;
+    got += more;
+  }
+  bytes.resize(got * description.sample_bytes());
+  switch (description.delivered) {
+    case formats::Delivered::u8:
+      return levels_of<std::uint8_t>(bytes, description.channels);
+    case formats::Delivered::u16:
+      return levels_of<std::uint16_t>(bytes, description.channels);
+    case formats::Delivered::f32:
+      break;
+  }
+  return levels_of<float>(bytes, description.channels);
+}
+
+bool level_steps_at(formats::FilterbankReader& reader, std::uint64_t join, std::size_t spectra,
+                    const std::vector<bool>& counts) {
+  std::vector<Series> means(counts.size()), deviations(counts.size());
+  std::vector<bool> known = counts;
+  for (std::size_t k = 0; k < kBlocks; ++k) {
+    const Levels levels = read_levels(reader, join + k * spectra - kSide * spectra, spectra);
+    for (std::size_t c = 0; c < counts.size(); ++c) {
+      means[c][k] = levels.mean[c];
+      deviations[c][k] = levels.deviation[c];
+      if (levels.count[c] < kLeastSpectra / 2) known[c] = false;
+    }
+  }
+  const auto keep_known = [&](std::vector<Series>& channels) {
+    std::size_t kept = 0;
+    for (std::size_t c = 0; c < known.size(); ++c)
+      if (known[c]) channels[kept++] = channels[c];
+    channels.resize(kept);
+  };
+  keep_known(means);
+  keep_known(deviations);
+  return quantity_steps(means) || quantity_steps(deviations);
+}
+
+}  // namespace
+
+std::vector<LevelStep> find_level_steps(formats::FilterbankReader& reader,
+                                        const std::vector<PlacedRange>& segments,
+                                        const std::vector<std::size_t>& left_out) {
+  std::vector<bool> counts(reader.description().channels, true);
+  for (const std::size_t c : left_out) counts[c] = false;
+  const auto& joins = reader.joins();
+  std::vector<LevelStep> steps;
+  for (const auto& [range, grid_first] : segments)
+    for (std::size_t k = 0; k < joins.size(); ++k) {
+      const std::uint64_t join = joins[k].sample;
+      if (join <= range.first || join >= range.first + range.count) continue;
+      const std::uint64_t low = std::max(range.first, k > 0 ? joins[k - 1].sample : 0);
+      const std::uint64_t high = std::min(range.first + range.count,
+                                          k + 1 < joins.size() ? joins[k + 1].sample : UINT64_MAX);
+      const auto spectra = static_cast<std::size_t>(
+          std::min<std::uint64_t>(kMostSpectra, std::min(join - low, high - join) / kSide));
+      if (spectra >= kLeastSpectra && level_steps_at(reader, join, spectra, counts))
+        steps.push_back({grid_first + (join - range.first), joins[k].before, joins[k].after});
+    }
+  return steps;
+}
+
+void split_at_steps(const std::vector<LevelStep>& steps, std::vector<PlacedRange>& segments) {
+  std::vector<PlacedRange> parts;
+  for (PlacedRange left : segments) {
+    for (const LevelStep& step : steps) {
+      if (step.sample <= left.grid_first || step.sample >= left.grid_first + left.range.count)
+        continue;
+      const std::uint64_t count = step.sample - left.grid_first;
+      parts.push_back({{left.range.first, count}, left.grid_first});
+      left = {{left.range.first + count, left.range.count - count}, step.sample};
+    }
+    parts.push_back(left);
+  }
+  segments = std::move(parts);
+}
+
+nlohmann::ordered_json level_steps(const std::vector<LevelStep>& steps) {
+  auto list = nlohmann::ordered_json::array();
+  for (const LevelStep& step : steps)
+    list.push_back({{"sample", step.sample}, {"before", step.before}, {"after", step.after}});
+  return list;
+}
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,27 @@
+// Finds steps of level where files join (docs/design/empty.md).
+#pragma once
+
+#include <cstddef>
+#include <nlohmann/json_fwd.hpp>
+#include <vector>
+
+#include "tautline/formats/filterbank_reader.h"
+#include "tautline/pipeline/search/level_step.h"
+#include "tautline/pipeline/search/sample_range.h"
+
+namespace tautline::pipeline {
+
+/// The joins inside the data segments at which the level steps. Reads 4,096 spectra on either side of each join, or as
+/// many as there are up to the next join or gap; of fewer than 256 nothing is said. `left_out`: channels that do not
+/// count.
+std::vector<LevelStep> find_level_steps(formats::FilterbankReader& reader,
+                                        const std::vector<PlacedRange>& segments,
+                                        const std::vector<std::size_t>& left_out);
+
+/// Cuts data segments at steps.
+void split_at_steps(const std::vector<LevelStep>& steps, std::vector<PlacedRange>& segments);
+
+/// {sample, before, after} of each.
+nlohmann::ordered_json level_steps(const std::vector<LevelStep>& steps);
+
+}  // namespace tautline::pipeline

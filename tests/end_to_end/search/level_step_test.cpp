@@ -1,0 +1,144 @@
+// Files whose level differs, read as one: what a search and a series make of the join.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+#include "tests/end_to_end/search/search_files.h"
+#include "tests/support/scratch.h"
+
+namespace tautline::tests {
+namespace {
+
+constexpr std::size_t kFileTimes = 8000, kFileChannels = 32;
+
+class LevelStep : public ::testing::Test {
+ protected:
+  LevelStep() {
+    shape_.nchans = kFileChannels;
+    shape_.fch1 = 1500;
+    shape_.foff = -8;
+    shape_.tsamp = 1e-3;
+  }
+  // One observation, cut in two files. The second one has its level moved and its noise scaled about 100.
+  void write(const std::vector<NoisePulse>& pulses, double moved, double scaled = 1) {
+    const auto all = noise_with_pulses(shape_, 2 * kFileTimes, pulses, random_);
+    const auto cut = all.begin() + kFileTimes * kFileChannels;
+    write_filterbank(scratch_ / "a.fil", shape_, {all.begin(), cut});
+    std::vector<double> second;
+    std::transform(cut, all.end(), std::back_inserter(second), [&](double x) {
+      return std::clamp(std::round(100 + scaled * (x - 100) + moved), 0.0, 255.0);
+    });
+    SigprocShape later = shape_;
+    later.tstart += kFileTimes * shape_.tsamp / 86400;
+    write_filterbank(scratch_ / "b.fil", later, second);
+  }
+  nlohmann::json search(std::vector<std::string> files, const std::vector<std::string>& more = {}) {
+    for (std::string& file : files) file = scratch_ / file;
+    std::vector<std::string> words{"--json", "search"};
+    words.insert(words.end(), files.begin(), files.end());
+    words.insert(words.end(), {"-o", scratch_ / "out.csv", "--overwrite", "--dms", "0:100:1",
+                               "--max-loss", "0"});
+    words.insert(words.end(), more.begin(), more.end());
+    const CommandResult result = run_command(words, scratch_.path().string());
+    EXPECT_EQ(result.status, 0) << result.err;
+    candidates_ = json_lines(result.out);
+    const nlohmann::json summary = candidates_.back();
+    candidates_.pop_back();
+    record_ = nlohmann::json::parse(read_file(scratch_ / "out.csv.json"));
+    return summary;
+  }
+  std::size_t near(double sample, double reach) const {
+    return static_cast<std::size_t>(
+        std::count_if(candidates_.begin(), candidates_.end(), [&](const nlohmann::json& c) {
+          return c["first_sample"].get<double>() <= sample + reach &&
+                 c["last_sample"].get<double>() >= sample - reach;
+        }));
+  }
+  SigprocShape shape_;
+  ScratchFolder scratch_;
+  std::mt19937_64 random_ = generator();
+  std::vector<nlohmann::json> candidates_;
+  nlohmann::json record_;
+};
+
+TEST_F(LevelStep, IsNoCandidate) {
+  write({}, 6);
+  EXPECT_EQ(search({"a.fil", "b.fil"}, {"--keep-constant"})["level_steps"], 0);
+  EXPECT_EQ(record_["data_segments"].size(), 1u);
+  EXPECT_GE(near(kFileTimes, 200), 1u);
+  EXPECT_EQ(search({"a.fil", "b.fil"})["level_steps"], 1);
+  EXPECT_EQ(near(kFileTimes, 200), 0u);
+}
+
+TEST_F(LevelStep, EndsASearchAndBeginsAnother) {
+  // The second one's lowest channel is 48 samples late: it ends 12 samples before the join.
+  write({{40, 2400, 40}, {60, kFileTimes - 60, 40}, {50, kFileTimes + 100, 40}}, 6);
+  const nlohmann::json summary = search({"a.fil", "b.fil"});
+  EXPECT_EQ(summary["level_steps"], 1);
+  EXPECT_EQ(summary["data_segments"], 2);
+  EXPECT_EQ(summary["gap_samples"], 0);
+  EXPECT_EQ(summary["samples"], 2 * kFileTimes);
+  ASSERT_EQ(record_["level_steps"].size(), 1u);
+  EXPECT_EQ(record_["level_steps"][0], nlohmann::json({{"sample", kFileTimes},
+                                                       {"before", scratch_ / "a.fil"},
+                                                       {"after", scratch_ / "b.fil"}}));
+  EXPECT_EQ(record_["data_segments"][1]["first_sample"], kFileTimes);
+  for (const std::size_t pulse : {std::size_t{2400}, kFileTimes - 60, kFileTimes + 100})
+    EXPECT_GE(near(static_cast<double>(pulse), 5), 1u) << pulse;
+  // The same as of each file alone.
+  std::vector<std::pair<double, std::uint64_t>> expected, found;
+  const auto add = [&](auto& to, std::uint64_t first) {
+    for (const auto& c : candidates_)
+      to.emplace_back(c["snr"].get<double>(), c["sample"].get<std::uint64_t>() + first);
+    std::sort(to.begin(), to.end());
+  };
+  add(found, 0);
+  search({"a.fil"});
+  add(expected, 0);
+  search({"b.fil"});
+  add(expected, kFileTimes);
+  EXPECT_EQ(found, expected);
+}
+
+TEST_F(LevelStep, OfTheNoiseAloneIsOneToo) {
+  write({}, 0, 1.5);
+  EXPECT_EQ(search({"a.fil", "b.fil"})["level_steps"], 1);
+}
+
+// A pulse whose sweep crosses the join is found there, and is no step.
+TEST_F(LevelStep, EqualLevelsAreNotCut) {
+  write({{80, kFileTimes - 60, 60}}, 0);
+  const nlohmann::json summary = search({"a.fil", "b.fil"});
+  EXPECT_EQ(summary["level_steps"], 0);
+  EXPECT_EQ(summary["data_segments"], 1);
+  EXPECT_EQ(record_["level_steps"], nlohmann::json::array());
+  EXPECT_GE(near(kFileTimes - 60, 5), 1u);
+}
+
+TEST_F(LevelStep, IsNamedAndDrawnAndASeriesSaysWhereItIs) {
+  write({}, 6);
+  const std::string a = scratch_ / "a.fil", b = scratch_ / "b.fil";
+  const std::string said = "level steps at the join of " + a + " and " + b + ": sample 8000";
+  const CommandResult searched = run_command(
+      {"search", b, a, "-o", scratch_ / "out.csv", "--dms", "0:100:1", "--plot", scratch_ / "page"},
+      scratch_.path().string());
+  ASSERT_EQ(searched.status, 0) << searched.err;
+  EXPECT_NE(searched.out.find(said), std::string::npos) << searched.out;
+  const CommandResult series = run_command(
+      {"dedisperse", a, b, "-o", scratch_ / "s.dat", "--dms", "40"}, scratch_.path().string());
+  ASSERT_EQ(series.status, 0) << series.err;
+  EXPECT_NE(series.out.find(said), std::string::npos) << series.out;
+  const auto record = nlohmann::json::parse(read_file(scratch_ / "s.dat.json"));
+  EXPECT_EQ(record["level_steps"][0]["sample"], kFileTimes);
+  EXPECT_EQ(record["samples"], 2 * kFileTimes);
+  EXPECT_EQ(record["gap_samples"], 0);
+  EXPECT_EQ(record["data_segments"], nlohmann::json::parse(R"([{"first_sample": 0, "samples": 8000},
+                                      {"first_sample": 8000, "samples": 8000}])"));
+  const std::string inf = read_file(scratch_ / "s.inf");
+  EXPECT_NE(inf.find("Any breaks in the data? (1 yes, 0 no)  =  1"), std::string::npos) << inf;
+}
+
+}  // namespace
+}  // namespace tautline::tests

@@ -1,0 +1,169 @@
+// Joins of files: which of them are steps of level.
+#include "tautline/pipeline/search/level_steps.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <functional>
+
+#include "tests/support/seed.h"
+
+namespace tautline::pipeline {
+namespace {
+
+// Files of the same length in memory, one after the other.
+class JoinedFiles final : public formats::FilterbankReader {
+ public:
+  using Value = std::function<double(std::uint64_t time, std::size_t channel, double noise)>;
+  /// `value` makes a sample of normal noise. `bits`: 1, 8, or 32 (floats).
+  JoinedFiles(std::size_t channels, std::uint64_t files, std::uint64_t times, int bits,
+              std::mt19937_64& random, const Value& value) {
+    description_.channels = channels;
+    description_.bits = bits;
+    description_.delivered = bits == 32 ? formats::Delivered::f32 : formats::Delivered::u8;
+    description_.rate_hz = core::make_rational(1000, 1);
+    description_.samples = files * times;
+    segments_ = {{0, files * times, {}, 0}};
+    for (std::uint64_t k = 1; k < files; ++k)
+      joins_.push_back({k * times, std::to_string(k - 1), std::to_string(k)});
+    std::normal_distribution<double> normal;
+    for (std::uint64_t t = 0; t < files * times; ++t)
+      for (std::size_t c = 0; c < channels; ++c) {
+        const double x = value(t, c, normal(random));
+        values_.push_back(
+            static_cast<float>(bits == 32  ? x
+                               : bits == 1 ? x > 0
+                                           : std::clamp(std::round(100 + 6 * x), 0.0, 255.0)));
+      }
+  }
+  std::size_t read(std::uint64_t first, std::size_t count, std::span<std::byte> to) override {
+    if (first >= description_.samples) return 0;
+    const std::size_t channels = description_.channels;
+    count = std::min<std::size_t>({count, 100, description_.samples - first});
+    const auto from = values_.begin() + static_cast<std::ptrdiff_t>(first * channels);
+    const auto end = from + static_cast<std::ptrdiff_t>(count * channels);
+    if (description_.delivered == formats::Delivered::f32)
+      std::memcpy(to.data(), &*from, count * channels * sizeof(float));
+    else
+      std::transform(from, end, to.begin(), [](float x) { return static_cast<std::byte>(x); });
+    return count;
+  }
+
+ private:
+  std::vector<float> values_;
+};
+
+std::vector<std::uint64_t> steps_of(JoinedFiles& files, std::uint64_t first = 0,
+                                    const std::vector<std::size_t>& left_out = {}) {
+  std::vector<std::uint64_t> samples;
+  const SampleRange range{first, files.description().samples - first};
+  for (const LevelStep& step : find_level_steps(files, {{range, first}}, left_out))
+    samples.push_back(step.sample);
+  return samples;
+}
+
+using Samples = std::vector<std::uint64_t>;
+
+}  // namespace
+
+// Of every width and kind, with means and gains that differ from channel to channel, and a level that drifts.
+TEST(LevelSteps, NoiseHasNone) {
+  auto random = tests::generator();
+  for (const std::size_t channels : {1, 2, 3, 10, 64})
+    for (const int bits : {1, 8, 32}) {
+      const std::uint64_t times = 256 + random() % 500;
+      const double slope = 3e-6 * static_cast<double>(random() % 1000) / 1000;
+      JoinedFiles files(channels, 60, times, bits, random,
+                        [&](std::uint64_t t, std::size_t c, double noise) {
+                          const double level = 0.2 * std::sin(static_cast<double>(c));
+                          return level + slope * static_cast<double>(t) +
+                                 noise * (1 + 0.5 * std::cos(static_cast<double>(c)));
+                        });
+      EXPECT_EQ(steps_of(files), Samples{}) << channels << " channels of " << bits << " bits";
+    }
+}
+
+TEST(LevelSteps, OfAllChannelsAndOfHalfOfThemAreFound) {
+  auto random = tests::generator();
+  constexpr std::uint64_t kTimes = 3000;
+  const auto find = [&](std::size_t channels, const JoinedFiles::Value& value) {
+    JoinedFiles files(channels, 4, kTimes, 8, random, value);
+    return steps_of(files);
+  };
+  const auto file = [](std::uint64_t t) { return t / kTimes; };
+  // A tenth of a channel's noise, which a search would take for a pulse.
+  const auto faint = [&](std::uint64_t t, std::size_t, double noise) {
+    return noise + (file(t) >= 2 ? 0.1 : 0);
+  };
+  EXPECT_EQ(find(256, faint), Samples{2 * kTimes});
+  // Up in one channel, down in the next, as gains that a receiver sets again.
+  const auto mixed = [&](std::uint64_t t, std::size_t c, double noise) {
+    return noise + (file(t) == 1 ? c % 2 ? 2 : -2 : 0);
+  };
+  EXPECT_EQ(find(32, mixed), (Samples{kTimes, 2 * kTimes}));
+  EXPECT_EQ(find(1, mixed), (Samples{kTimes, 2 * kTimes}));
+  // The same mean, another standard deviation.
+  const auto gain = [&](std::uint64_t t, std::size_t, double noise) {
+    return noise * (file(t) == 3 ? 2 : 1);
+  };
+  EXPECT_EQ(find(32, gain), Samples{3 * kTimes});
+  JoinedFiles bits(256, 4, kTimes, 1, random, faint);
+  EXPECT_EQ(steps_of(bits), Samples{2 * kTimes});
+}
+
+TEST(LevelSteps, PulsesBadChannelsAndShortFilesHaveNone) {
+  auto random = tests::generator();
+  constexpr std::uint64_t kTimes = 4096;
+  // Bright in all channels, as long as three quarters of what is looked at on a side, and cut by the join or not.
+  for (const std::uint64_t length : {1u, 50u, 1000u, 3000u})
+    for (const std::uint64_t before : {std::uint64_t{0}, length / 2, length}) {
+      JoinedFiles pulse(24, 2, kTimes, 32, random, [&](std::uint64_t t, std::size_t, double noise) {
+        const bool on = t + before >= kTimes && t + before < kTimes + length;
+        return noise + (on ? 100 : 0);
+      });
+      EXPECT_EQ(steps_of(pulse), Samples{}) << length << ' ' << before;
+    }
+  JoinedFiles bad(24, 2, kTimes, 8, random, [&](std::uint64_t t, std::size_t c, double noise) {
+    return noise + (c == 5 && t >= kTimes ? 10 : 0);
+  });
+  EXPECT_EQ(steps_of(bad), Samples{});
+  // One of two is half of them, unless it is left out.
+  JoinedFiles two(2, 2, kTimes, 8, random, [&](std::uint64_t t, std::size_t c, double noise) {
+    return noise + (c == 1 && t >= kTimes ? 10 : 0);
+  });
+  EXPECT_EQ(steps_of(two), Samples{kTimes});
+  EXPECT_EQ(steps_of(two, 0, {1}), Samples{});
+  // 256 spectra on either side are enough, fewer are not.
+  const auto step = [](std::uint64_t t, std::size_t, double noise) {
+    return noise + (t >= kTimes ? 5 : 0);
+  };
+  JoinedFiles files(24, 2, kTimes, 8, random, step);
+  EXPECT_EQ(steps_of(files, kTimes - 256), Samples{kTimes});
+  EXPECT_EQ(steps_of(files, kTimes - 255), Samples{});
+  // Without noise nobody knows what a step is; padding is found by itself.
+  JoinedFiles padded(24, 2, kTimes, 8, random, [](std::uint64_t t, std::size_t, double noise) {
+    return t >= kTimes ? 0 : 3 + noise;
+  });
+  EXPECT_EQ(steps_of(padded), Samples{});
+  JoinedFiles broken(24, 2, kTimes, 32, random, [&](std::uint64_t t, std::size_t c, double noise) {
+    return (t + c) % 7 == 0 ? NAN : step(t, c, noise);
+  });
+  EXPECT_EQ(steps_of(broken), Samples{kTimes});
+}
+
+TEST(LevelSteps, CutTheirSegment) {
+  std::vector<PlacedRange> segments{{{10, 100}, 10}, {{110, 50}, 200}};
+  split_at_steps({{40, "a", "b"}, {60, "b", "c"}, {220, "d", "e"}}, segments);
+  const std::vector<std::array<std::uint64_t, 3>> expected{
+      {10, 30, 10}, {40, 20, 40}, {60, 50, 60}, {110, 20, 200}, {130, 30, 220}};
+  ASSERT_EQ(segments.size(), expected.size());
+  for (std::size_t k = 0; k < segments.size(); ++k)
+    EXPECT_EQ(
+        (std::array{segments[k].range.first, segments[k].range.count, segments[k].grid_first}),
+        expected[k]);
+}
+
+}  // namespace tautline::pipeline
