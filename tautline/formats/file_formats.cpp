@@ -3,9 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <string_view>
-#include <system_error>
 
 #include "tautline/formats/dada/dada.h"
 #include "tautline/formats/guppi/guppi.h"
@@ -56,13 +54,6 @@ std::vector<FileFormat> make_formats() {
        .write_visibilities = uvh5::create},
       {.name = "Measurement Set",
        .endings = {".ms"},
-       // CASA's own have endings such as .ms.split.
-       .recognise =
-           [](Bytes, const std::string& name) {
-             std::error_code ignored;
-             return lower(name).ends_with(".ms") ||
-                    (!name.empty() && std::filesystem::exists(name + "/table.dat", ignored));
-           },
        .visibilities = measurement_set::open,
        .write_visibilities = measurement_set::create},
       {.name = "sigproc",

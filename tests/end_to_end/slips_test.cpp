@@ -112,8 +112,9 @@ TEST_F(Slips, AReportOfAnotherKindOfFileSaysWhichItSeemsToBe) {
   write_file(scratch / "v.dada", DadaFile{}.bytes());
   write_file(scratch / "v.csv", "lag,g\n1,2\n");
   std::filesystem::create_directory(scratch / "set");
+  write_file(scratch / "set/table.dat", "x");
   const std::pair<std::string, std::string> cases[] = {
-      {"v.dada", "DADA voltages"}, {"v.csv", "text"}, {"set", "a folder"}};
+      {"v.dada", "DADA voltages"}, {"v.csv", "text"}, {"set", "a Measurement Set (a folder)"}};
   for (const auto& [name, kind] : cases)
     expect_said({"report", scratch / name, "-o", scratch / "v.html"}, kFailed,
                 name + ": seems to be " + kind + ", expected UVH5 visibilities");
