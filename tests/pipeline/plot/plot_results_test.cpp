@@ -34,7 +34,8 @@ TEST_F(Plot, AMeasurementSetAndAUvh5FileGiveTheSamePanels) {
     for (std::size_t p = 0; p < found.panels.size(); ++p) {
       const figure::Panel &one = found.panels[p], &other = expected.panels[p];
       EXPECT_EQ(one.title, other.title);
-      EXPECT_NEAR(one.x.high, other.x.high, 1e-3 * std::fabs(other.x.high)) << one.title;
+      // Milliseconds of time, or megahertz.
+      EXPECT_NEAR(one.x.high, other.x.high, one.x.unit == "ms" ? 0.08 : 1e-9) << one.title;
       EXPECT_NEAR(one.y.high, other.y.high, 1e-9 * std::fabs(other.y.high)) << one.title;
       ASSERT_EQ(one.image.values.size(), other.image.values.size()) << one.title;
       for (std::size_t k = 0; k < one.image.values.size(); ++k)
@@ -52,9 +53,6 @@ TEST_F(Plot, AMeasurementSetAndAUvh5FileGiveTheSamePanels) {
   // A report and a comparison read sets, too; a table that lost its data says so.
   must({"report", scratch / "v.ms", "-o", scratch / "report.html"});
   must({"plot", scratch / "v.ms/", "-o", scratch / "slash.html"});
-  fs::rename(scratch / "v.ms", scratch / "v.ms.split");
-  must({"plot", scratch / "v.ms.split", "-o", scratch / "split.html"});
-  fs::rename(scratch / "v.ms.split", scratch / "v.ms");
   for (const auto& entry : fs::directory_iterator(scratch / "v.ms"))
     if (entry.path().filename().string().starts_with("table.f")) fs::remove(entry.path());
   const CommandResult broken = run({"plot", scratch / "v.ms", "-o", scratch / "broken.html"});
@@ -91,12 +89,15 @@ TEST_F(Plot, ACurveWithItsFit) {
     const double x = lag_s / medians["tau_d_s"].get<double>();
     return 1 / medians["n"].get<double>() / ((1 + x) * std::sqrt(1 + x / 25));
   };
-  if (json::parse(made_fit.out)["good"] == 1)
-    for (std::size_t k = 0; k < model.x.size(); ++k)
-      if (model.x[k] > 5e-5 && model.x[k] < 0.5)
-        EXPECT_NEAR(model.y[k], height(model.x[k]), 1e-6 * height(0)) << model.x[k];
-      else
-        EXPECT_TRUE(std::isnan(model.y[k])) << "drawn where it was not fitted: " << model.x[k];
+  const bool good = json::parse(made_fit.out)["good"] == 1;  // others have no medians
+  for (std::size_t k = 0; k < model.x.size(); ++k) {
+    const bool within = model.x[k] > 5e-5 && model.x[k] < 0.5;
+    EXPECT_TRUE(within || std::isnan(model.y[k]))
+        << "drawn where it was not fitted: " << model.x[k];
+    if (within && good) {
+      EXPECT_NEAR(model.y[k], height(model.x[k]), 1e-6 * height(0)) << model.x[k];
+    }
+  }
   const figure::Line& residual = panel(made, "Residuals").lines.at(0);
   std::size_t fitted = 0;
   for (std::size_t k = 0; k < measured.x.size(); ++k) {
