@@ -84,12 +84,12 @@ void warn_of_no_array() {
 
 int run_correlate(const Global& global, CorrelateOptions& options) {
   pipeline::CorrelateConfig& config = options.config;
+  if (!config.output.ends_with(".ms") && !config.output.ends_with(".ms/"))
+    require_own_ending("--output", config.output, {".uvh5", ".ms"});
   auto read = files_read(config.inputs, options.filter);
   read.insert(read.end(), {{"--array", config.array_path}, {"--delays", config.delays_path}});
   formats::require_distinct({{"-o", config.output}, {"--report", config.report_path}}, read);
   require_own_ending("--report", config.report_path, {".html", ".htm"});
-  if (!config.output.ends_with(".ms") && !config.output.ends_with(".ms/"))
-    require_own_ending("--output", config.output, {".uvh5", ".ms"});
   options.input.fill(config);
   options.filter.fill(config.filter);
   config.history = history_line(global);

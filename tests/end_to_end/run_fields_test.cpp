@@ -335,7 +335,7 @@ TEST_F(RunFits, FitsTheCurvesAsTheCommandDoes) {
   done({"fit", scratch / "command.h5", "-o", scratch / "command.csv", "--model", "3d", "--waist",
         "0.25"});
   const std::string text = table("run.csv");
-  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 7)
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 8)
       << text;  // of a model, counts, names and 4 curves
   EXPECT_EQ(text, table("command.csv"));
   EXPECT_GT(read_file(scratch / "run.html").size(), 10000u);
