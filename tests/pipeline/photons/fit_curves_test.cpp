@@ -399,7 +399,7 @@ TEST(FitCurves, HotMaskedAndBrokenSensors) {
   EXPECT_EQ(result.hot + result.masked + result.failed, 3u);
   EXPECT_NEAR(result.medians.at("n"), 3.5, 0.1);
   const std::string csv = fit_csv(result, c, "who");
-  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 28);
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 29);
   EXPECT_NE(csv.find("\n3,sensor 3,0,3,masked,nan,"), std::string::npos);
 }
 
