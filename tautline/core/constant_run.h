@@ -41,24 +41,38 @@ ConstantRun run_around(const Equal& equal, std::size_t count, std::size_t k, std
   return run;
 }
 
+/// Items that are compared to find runs of `repeats` or more: one in so many, from item 0 on.
+inline std::size_t probe_step(std::size_t repeats) {
+  return (repeats + 1) / 2;  // a run of `repeats` holds two neighbouring probes
+}
+
 /// The first run, not before item `from`, of `repeats` (1 or more) or more, or that reaches the end, be it of the last
-/// item alone: what follows decides about that one. Looks at one item in (repeats + 1) / 2 where neighbouring ones
+/// item alone: what follows decides about that one. Looks at one item in probe_step(repeats) where neighbouring ones
 /// differ. None where there are no items. equal(a, b) compares two items, around(k) is the longest run around item k of
-/// [from, count).
-template <class Equal, class Around>
+/// [from, count); next(k) is the first probe from k on that may equal the probe behind it.
+template <class Equal, class Around, class Next>
 std::optional<ConstantRun> find_constant_run(const Equal& equal, const Around& around,
-                                             std::size_t count, std::size_t repeats,
-                                             std::size_t from) {
+                                             const Next& next, std::size_t count,
+                                             std::size_t repeats, std::size_t from) {
   if (count <= from) return std::nullopt;
-  const std::size_t step = (repeats + 1) / 2;  // a run of `repeats` holds two neighbouring probes
-  std::size_t known = from;                    // the end of the run that was looked at last
-  for (std::size_t k = from; k + step < count; k += step) {
+  const std::size_t step = probe_step(repeats);
+  std::size_t known = from;  // the end of the run that was looked at last
+  for (std::size_t k = next((from + step - 1) / step * step); k + step < count;
+       k = next(k + step)) {
     if (k + step < known || !equal(k, k + step)) continue;
     const ConstantRun run = around(k);
     known = run.end;
     if (run.repeats() >= repeats || run.end == count) return run;
   }
   return around(count - 1);
+}
+/// The same, looking at every probe.
+template <class Equal, class Around>
+std::optional<ConstantRun> find_constant_run(const Equal& equal, const Around& around,
+                                             std::size_t count, std::size_t repeats,
+                                             std::size_t from) {
+  const auto every = [](std::size_t k) { return k; };
+  return find_constant_run(equal, around, every, count, repeats, from);
 }
 /// Of items that are compared byte for byte.
 std::optional<ConstantRun> find_constant_run(const ItemSeries& series, std::size_t repeats,

@@ -164,6 +164,43 @@ std::vector<core::ConstantRun> valid_parts(const core::RawBlock& block, std::siz
   return parts;
 }
 
+// Inputs whose samples of one time lie side by side are compared together, which is many times as fast.
+template <class T>
+class SideBySide {
+ public:
+  explicit SideBySide(const core::RawBlock& block)
+      : first_(block.bytes.data() + block.layout.offset_bits / 8),
+        time_stride_(block.layout.time_stride_bits / 8),
+        inputs_(block.layout.inputs()) {}
+
+  // Calls found(input) for each input of which the first channels of two times are equal.
+  template <class Found>
+  void compare(std::size_t a, std::size_t b, const Found& found) const {
+    const std::byte *x = first_ + a * time_stride_, *y = first_ + b * time_stride_;
+    unsigned any = 0;
+    for (std::size_t i = 0; i < inputs_; ++i) any |= at(x, i) == at(y, i) ? 1u : 0u;
+    if (any == 0) return;
+    for (std::size_t i = 0; i < inputs_; ++i)
+      if (at(x, i) == at(y, i)) found(i);
+  }
+
+ private:
+  static T at(const std::byte* row, std::size_t i) {
+    T value;
+    std::memcpy(&value, row + i * sizeof(T), sizeof(T));
+    return value;
+  }
+  const std::byte* first_;
+  std::size_t time_stride_, inputs_;
+};
+
+bool inputs_side_by_side(const core::RawLayout& layout) {
+  const auto bits = static_cast<std::size_t>(layout.format.bits_per_sample());
+  return bits % 8 == 0 && layout.offset_bits % 8 == 0 && layout.time_stride_bits % 8 == 0 &&
+         (layout.polarisations == 1 || layout.polarisation_stride_bits == bits) &&
+         (layout.antennas == 1 || layout.antenna_stride_bits == layout.polarisations * bits);
+}
+
 }  // namespace
 
 EmptyVoltageFinder::EmptyVoltageFinder(const core::VoltageDescription& description)
@@ -175,6 +212,29 @@ EmptyVoltageFinder::EmptyVoltageFinder(const core::VoltageDescription& descripti
               description.channels))),
       open_(description.inputs()) {
   found_.inputs.resize(description.inputs());
+}
+
+void EmptyVoltageFinder::find_equal_probes(const core::RawBlock& block) {
+  equal_probes_.resize(inputs_side_by_side(block.layout) ? open_.size() : 0);
+  if (equal_probes_.empty()) return;
+  for (std::vector<std::uint32_t>& probes : equal_probes_) probes.clear();
+  const std::size_t step = core::probe_step(repeats_);
+  const auto look_through = [&](const auto& inputs) {
+    for (std::size_t k = 0; k + step < block.samples; k += step)
+      inputs.compare(k, k + step, [&](std::size_t input) {
+        equal_probes_[input].push_back(static_cast<std::uint32_t>(k / step));
+      });
+  };
+  switch (block.layout.format.bits_per_sample()) {
+    case 8:
+      return look_through(SideBySide<std::uint8_t>(block));
+    case 16:
+      return look_through(SideBySide<std::uint16_t>(block));
+    case 32:
+      return look_through(SideBySide<std::uint32_t>(block));
+    default:
+      return look_through(SideBySide<std::uint64_t>(block));
+  }
 }
 
 // Of one stretch: `entry` is its place in the list, which it gets when it is marked first.
@@ -227,7 +287,14 @@ void EmptyVoltageFinder::look_at(std::size_t input, std::size_t first, std::size
     while (run.first > first && samples.equal(run.first - 1, k)) --run.first;
     return run;
   };
-  while (const auto run = core::find_constant_run(equal, around, end, repeats_, first)) {
+  const std::size_t step = core::probe_step(repeats_);
+  const auto next = [&](std::size_t k) {
+    if (equal_probes_.empty()) return k;
+    const std::vector<std::uint32_t>& probes = equal_probes_[input];
+    const auto found = std::lower_bound(probes.begin(), probes.end(), k / step);
+    return found == probes.end() ? end : *found * step;
+  };
+  while (const auto run = core::find_constant_run(equal, around, next, end, repeats_, first)) {
     std::optional<std::size_t> entry;
     const bool finite = samples.finite(run->first);
     if (finite && run->repeats() >= repeats_)
@@ -245,6 +312,7 @@ void EmptyVoltageFinder::look_at(std::size_t input, std::size_t first, std::size
 
 void EmptyVoltageFinder::look(core::RawBlock& block, core::RawBlock* before) {
   Pieces pieces(block);
+  find_equal_probes(block);
   std::vector<std::vector<core::ConstantRun>> parts;
   const bool whole = block.invalid.empty();
   if (!whole)

@@ -51,6 +51,7 @@ class EmptyVoltageFinder {
 
   class Pieces;
 
+  void find_equal_probes(const core::RawBlock& block);
   std::size_t go_on(OpenRun& open, std::size_t input, std::size_t first, std::size_t end,
                     core::RawBlock& block, core::RawBlock& before, Pieces& pieces);
   void look_at(std::size_t input, std::size_t first, std::size_t end, core::RawBlock& block,
@@ -59,8 +60,9 @@ class EmptyVoltageFinder {
             std::uint64_t position, std::optional<std::size_t>& entry);
 
   std::size_t repeats_;
-  std::vector<OpenRun> open_;                         // [input]
-  std::uint64_t position_ = 0, before_position_ = 0;  // of the block's first sample
+  std::vector<OpenRun> open_;                             // [input]
+  std::vector<std::vector<std::uint32_t>> equal_probes_;  // [input]; none: not looked for
+  std::uint64_t position_ = 0, before_position_ = 0;      // of the block's first sample
   EmptyVoltages found_;
 };
 

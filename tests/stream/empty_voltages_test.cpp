@@ -18,7 +18,8 @@ constexpr std::size_t kTimes = 20'000;
 /// A stream of codes [time][input][channel] that a sample's bits hold.
 struct Voltages {
   core::VoltageDescription description;
-  bool time_slowest = true;
+  enum class Order { time_input_channel, time_channel_input, input_channel_time };
+  Order order = Order::time_input_channel;
   std::vector<std::uint32_t> codes;
   core::ValidityMask lost;  // [input][time]; invalid: lost
 
@@ -49,9 +50,12 @@ core::RawBlock Voltages::block(std::size_t first, std::size_t samples, std::size
   layout.polarisations = description.polarisations;
   layout.offset_bits = 24;
   const std::size_t inputs = description.inputs();
-  layout.time_stride_bits = time_slowest ? bits() * inputs * description.channels : bits();
-  layout.channel_stride_bits = time_slowest ? bits() : bits() * most;
-  layout.polarisation_stride_bits = layout.channel_stride_bits * description.channels;
+  const bool times_last = order == Order::input_channel_time;
+  const bool inputs_last = order == Order::time_channel_input;
+  layout.time_stride_bits = times_last ? bits() : bits() * inputs * description.channels;
+  layout.channel_stride_bits = times_last ? bits() * most : inputs_last ? bits() * inputs : bits();
+  layout.polarisation_stride_bits =
+      inputs_last ? bits() : layout.channel_stride_bits * description.channels;
   layout.antenna_stride_bits = layout.polarisation_stride_bits * description.polarisations;
   out.bytes.resize(3 + (bits() * inputs * description.channels * most + 7) / 8 + 8);
   std::fill(out.bytes.begin(), out.bytes.end(), std::byte{0});
@@ -81,7 +85,7 @@ Voltages random_voltages(std::minstd_rand& random) {
   v.description.polarisations = 1 + random() % 2;
   v.description.channels = random() % 2 == 0 ? 1 : 1 + random() % 5;
   v.description.rate_hz = {1'000'000, 1};
-  v.time_slowest = random() % 2 == 0;
+  v.order = static_cast<Voltages::Order>(random() % 3);
   const std::size_t inputs = v.description.inputs();
   v.codes.resize(kTimes * inputs * v.description.channels);
   const std::uint32_t mask =
