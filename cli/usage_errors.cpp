@@ -41,12 +41,15 @@ std::vector<std::string> options_of(const CLI::App& command) {
 }
 
 // "--treshold: unknown option of tautline search, did you mean --threshold"; empty where no word of
-// the line is an unknown option.
+// the line is an unknown option. One that stands before its command is unknown there.
 std::string unknown_option(const CLI::App& app, const CLI::App& at) {
   for (const std::string& word : app.remaining(true)) {
     if (word.size() < 2 || word[0] != '-' || word.find_first_of("0123456789.") == 1) continue;
     const std::string name = word.substr(0, word.find('='));
     const std::string nearest = nearest_name(name, options_of(at));
+    if (nearest == name)
+      return fmt::format("{}: stands before the command whose option it is; write {} {} ...", name,
+                         full_name(at), name);
     return fmt::format("{}: unknown option of {}{}", name, full_name(at),
                        nearest.empty() ? "" : ", did you mean " + nearest);
   }

@@ -104,6 +104,9 @@ TEST_F(FirstTries, MistypedOptionsAreNamedBesideTheNearest) {
   expect_said({"search", "x.fil", "-o", "c.csv", "--treshold", "6"}, kWrongUsage,
               "--treshold: unknown option of tautline search, did you mean --threshold");
   // Also where another is missing.
+  expect_said({"--overwrite", "correlate", "x"}, kWrongUsage,
+              "--overwrite: stands before the command whose option it is; write tautline correlate "
+              "--overwrite");
   expect_said({"correlate", "--integraton", "4", "x"}, kWrongUsage, "did you mean --integration");
   expect_said({"correlate", "x", "-o", "y.uvh5", "--thread=4"}, kWrongUsage,
               "--thread: unknown option of tautline correlate, did you mean --threads");
