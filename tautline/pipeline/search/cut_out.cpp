@@ -25,7 +25,7 @@ std::size_t width_of(const YourCandidate& candidate) {
 }
 
 // Of the sorted half of values; those of an even number have two in the middle.
-float median_of(std::vector<float> values) {
+float middle_value(std::vector<float> values) {
   if (values.empty()) return 0;
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
@@ -110,7 +110,7 @@ class Samples {
     if (from == 0 && to == times_) return;
     for (std::size_t c = 0; c < channels_; ++c) {
       float* const row = values_.data() + c * times_;
-      const float median = median_of({row + from, row + to});
+      const float median = middle_value({row + from, row + to});
       const float value = whole ? std::trunc(median) : median;
       std::fill(row, row + from, value);
       std::fill(row + to, row + times_, value);
@@ -139,7 +139,7 @@ struct Window {
 
   /// `row`: of the times needed.
   void means(std::vector<float> row, float* to, std::size_t stride) const {
-    if (end > times) row.resize(end, median_of(row));
+    if (end > times) row.resize(end, middle_value(row));
     for (std::size_t k = 0; k < kSide; ++k) {
       double sum = 0;
       for (std::size_t i = 0; i < factor; ++i)
@@ -153,7 +153,7 @@ struct Window {
 };
 
 void normalise(std::vector<float>& values) {
-  const float median = median_of(values);
+  const float median = middle_value(values);
   double sum = 0, squares = 0;
   for (float& v : values) {
     v -= median;
