@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <system_error>
 
 #include "cli/field_options.h"
@@ -23,6 +24,7 @@ struct AutocorrelateOptions {
 
 void summarise_autocorrelate(const Global& global, const std::string& output,
                              const pipeline::AutocorrelateSummary& s) {
+  constexpr std::size_t kNamed = 20;  // stretches
   // The curves and the rate are of both parts.
   const std::string resumed =
       s.resumed_samples > 0 ? fmt::format("  with the {:.3f} s of the state taken up: {:.3f} s\n",
@@ -51,22 +53,24 @@ void summarise_autocorrelate(const Global& global, const std::string& output,
        {"lost_samples", s.damage.lost_samples},
        {"dropped_samples", s.damage.dropped_samples},
        {"trailing_bytes", s.damage.trailing_bytes},
+       {"empty_samples", s.empty.samples},
+       {"empty_stretches", pipeline::empty_stretches(s.empty, kNamed)},
        {"ignored_photons", s.ignored_photons},
        {"kernels", s.backend},
        {"elapsed_s", s.elapsed_s},
        {"real_time_factor", real_time_factor(s.stream_s, s.elapsed_s)}},
-      fmt::format("{}: {} of {}, {}, {:.6g} s bins\n{}{}, {:.4g} samples/s\n{}"
-                  "  mean rate: {:.6g} counts/s a sensor\n  kernels: {}\n"
-                  "  counted: {} lost, {} dropped, {} bytes left over, {} masked, {} without "
-                  "counts\n",
-                  output, counted(s.curves, "curve"), counted(s.lags, "lag"),
-                  counted(s.sensors, "sensor"), s.bin_s,
-                  s.bin_reason.empty() ? "" : "  bins: " + s.bin_reason + "\n",
-                  speed_line(s.stream_s, s.elapsed_s),
-                  static_cast<double>(s.samples - s.resumed_samples) *
-                      static_cast<double>(s.sensors) / s.elapsed_s,
-                  resumed, s.mean_rate_hz, s.backend, s.damage.lost_samples,
-                  s.damage.dropped_samples, s.damage.trailing_bytes, s.masked, s.undefined),
+      fmt::format(
+          "{}: {} of {}, {}, {:.6g} s bins\n{}{}, {:.4g} samples/s\n{}"
+          "  mean rate: {:.6g} counts/s a sensor\n  kernels: {}\n"
+          "  counted: {} lost, {} dropped, {} bytes left over, {} empty, {} masked, {} "
+          "without counts\n",
+          output, counted(s.curves, "curve"), counted(s.lags, "lag"), counted(s.sensors, "sensor"),
+          s.bin_s, s.bin_reason.empty() ? "" : "  bins: " + s.bin_reason + "\n",
+          speed_line(s.stream_s, s.elapsed_s),
+          static_cast<double>(s.samples - s.resumed_samples) * static_cast<double>(s.sensors) /
+              s.elapsed_s,
+          resumed, s.mean_rate_hz, s.backend, s.damage.lost_samples, s.damage.dropped_samples,
+          s.damage.trailing_bytes, s.empty.samples, s.masked, s.undefined),
       &s.profile);
 }
 
@@ -108,7 +112,7 @@ void add_input(CLI::App& command, AutocorrelateOptions& options) {
                   "- or a named pipe: live")
       ->required();
   command.add_option("-o,--output", config.output, "G.csv, G.zip or G.h5")->required();
-  add_fields(command, config, {"start_s", "duration_s"});
+  add_fields(command, config, {"start_s", "duration_s", "keep_constant"});
   command.add_flag("--overwrite", config.overwrite, "replace an existing output");
   command.add_flag("--strict", options.strict, "damaged input is a failure (status 1, not 3)");
   add_field(command, config, "memory_bytes");

@@ -16,6 +16,7 @@
 #include "tautline/device/device.h"
 #include "tautline/engine/profile.h"
 #include "tautline/formats/count_reader.h"
+#include "tautline/pipeline/photons/empty_counts.h"
 #include "tautline/pipeline/photons/sensor_map.h"
 #include "tautline/pipeline/progress.h"
 #include "tautline/stages/autocorrelate/autocorrelate.h"
@@ -50,6 +51,8 @@ struct AutocorrelateConfig {
   TagMethod tag_method = TagMethod::automatic;      ///< automatic: direct where photons are rare
   double start_s = 0;                               ///< seconds to skip, 0 or more
   double duration_s = -1;                           ///< seconds to take; below 0: to the end
+  /// Padding at the ends of a file is data, and stretches without counts are not looked for.
+  bool keep_constant = false;
   std::size_t memory_bytes = core::half_of_memory();  ///< most that is taken
   /// Seconds between two writings of what came so far, on a thread of their own (which HDF5 is used
   /// from then); 0: at the end alone.
@@ -80,6 +83,7 @@ struct AutocorrelateSummary {
   std::string bin_reason;              ///< why this bin, where it was chosen; empty: it was given
   std::string backend;
   double elapsed_s = 0, stream_s = 0;
+  EmptyCountsFound empty;  ///< sensors that stopped, and padding that was left out
   formats::Damage damage;
   std::vector<std::string> warnings;
   engine::Profile profile;  ///< where the time went

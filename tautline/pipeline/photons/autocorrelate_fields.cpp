@@ -96,7 +96,11 @@ core::Fields<AutocorrelateConfig> input_fields() {
       .add({.name = "start_s", .unit = "s", .help = "how much to skip"}, &C::start_s,
            core::at_least(0))
       .add({.name = "duration_s", .unit = "s", .help = "how much to take"}, &C::duration_s,
-           part_or_all());
+           part_or_all())
+      .add({.name = "keep_constant",
+            .help = "take padding at the ends of a file, which is left out, for data, and do not "
+                    "look for sensors that stop"},
+           &C::keep_constant);
 }
 
 core::Fields<AutocorrelateConfig> curve_fields() {

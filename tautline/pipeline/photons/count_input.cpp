@@ -173,6 +173,17 @@ void open_stream(CountInput& input, const AutocorrelateConfig& config, std::stop
   input.description = input.live_counts->description();
 }
 
+// Of a run that goes on from another or will be gone on with, every bin has its place. Time tags end with a photon.
+void leave_out_padding(const AutocorrelateConfig& config, CountInput& input) {
+  if (config.keep_constant || !config.resume.empty() || !config.save_state.empty() ||
+      dynamic_cast<PhotonCounts*>(input.file.get()) != nullptr)
+    return;
+  input.padding =
+      find_padding([&] { return open_file(config); }, input.first, input.samples, input.bin_s);
+  input.first += input.padding.before;
+  input.samples -= input.padding.before + input.padding.after;
+}
+
 }  // namespace
 
 std::size_t live_buffer_bytes(const AutocorrelateConfig& config) {
@@ -211,7 +222,9 @@ CountInput open_count_input(const AutocorrelateConfig& config, const device::Dev
   if (input.live_counts != nullptr) input.live_counts->skip(input.first);
   if (input.live_tags != nullptr) input.live_tags->start_at(input.first);
   input.photons = input.live_tags.get();
+  input.keep_constant = config.keep_constant;
   if (input.live()) return input;
+  leave_out_padding(config, input);
   PhotonCounts* tags = tags_to_take(config, *input.file, *input.sensors, device);
   if (input.first > 0) input.file->seek(input.first);
   if (tags != nullptr) input.photons = &tags->binner();

@@ -10,6 +10,7 @@
 #include "tautline/device/device.h"
 #include "tautline/formats/count_reader.h"
 #include "tautline/pipeline/photons/autocorrelate_counts.h"
+#include "tautline/pipeline/photons/count_padding.h"
 #include "tautline/pipeline/photons/live_counts.h"
 #include "tautline/pipeline/photons/photon_counts.h"
 #include "tautline/pipeline/photons/sensor_map.h"
@@ -31,6 +32,8 @@ struct CountInput {
   double start_s = 0;  ///< as it was asked for
   /// Of the input's samples, the first that is taken, and how many; of live input at most so many.
   std::uint64_t first = 0, samples = 0;
+  Padding padding = {};        ///< left out before and after these
+  bool keep_constant = false;  ///< as it was asked for
 
   bool live() const { return file == nullptr; }
   const formats::Damage& damage() const;

@@ -51,7 +51,9 @@ class CountSource final : public CountSourceNode {
                     .rest = input_.live() ? 0 : input_.file->total_samples() - input_.first,
                     .block_samples = most_samples_,
                     .row_bytes = input_.row_bytes(),
-                    .live = input_.live()};
+                    .live = input_.live(),
+                    .padding = input_.padding,
+                    .keep_constant = input_.keep_constant};
     return {std::move(stream)};
   }
   device::MemoryUse bytes() const override { return {rows_bytes(), 0}; }

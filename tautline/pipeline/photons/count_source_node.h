@@ -24,6 +24,8 @@ struct CountStream {
   std::size_t block_samples = 0;  ///< most of a block, where the stream is long enough
   std::size_t row_bytes = 0;      ///< CountInput::row_bytes()
   bool live = false;
+  Padding padding;             ///< of the file, left out before and after the stream
+  bool keep_constant = false;  ///< sensors that stop are not looked for
 };
 
 /// The payload of their blocks.

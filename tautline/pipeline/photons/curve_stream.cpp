@@ -149,6 +149,13 @@ void CurveStream::finish_traces(core::CorrelationCurves& curves) const {
   });
 }
 
+std::vector<SensorStretch> CurveStream::empty_stretches(std::span<const std::uint8_t> good) const {
+  const std::uint64_t step = trace_.step_samples();
+  if (step == 0) return {};
+  const auto whole_steps = static_cast<std::size_t>(samples_ / step);
+  return stopped_sensors(trace_.values().first(whole_steps * good.size()), step, good);
+}
+
 void CurveStream::save(const core::ByteWriter::Sink& sink) {
   trace_.collect(queue_);
   queue_.synchronise();

@@ -12,6 +12,7 @@
 #include "tautline/device/device.h"
 #include "tautline/pipeline/photons/curve_segments.h"
 #include "tautline/pipeline/photons/curve_trace.h"
+#include "tautline/pipeline/photons/empty_counts.h"
 #include "tautline/stages/autocorrelate/autocorrelate.h"
 #include "tautline/stages/autocorrelate/tags.h"
 
@@ -54,6 +55,8 @@ class CurveStream {
   /// Everything but labels, mask and seconds: those are left as they are, but for the traces,
   /// whose times are in bins and whose rates are counts a bin. The stream may go on after it.
   void finish(core::CorrelationCurves& curves);
+  /// After finish(): where the sensors that are `good` had stopped or never changed, in whole steps of the trace.
+  std::vector<SensorStretch> empty_stretches(std::span<const std::uint8_t> good) const;
 
   /// Of open-ended runs: everything, for `load` into a stream of the same config, device and
   /// tunables, which then goes on as this one would have.

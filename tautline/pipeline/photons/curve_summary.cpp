@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 namespace tautline::pipeline {
 
@@ -118,7 +122,53 @@ void add_warnings(const AutocorrelateConfig& config, const core::CorrelationCurv
     s.warnings.push_back("fewer bins than segments: `detrend` has taken nothing off");
 }
 
+// Sensors that stopped together are one entry.
+void add_stretches(const CountStream& input, std::vector<SensorStretch> stretches,
+                   std::int64_t run_first, std::uint64_t good, EmptyCountsFound& found) {
+  constexpr std::size_t kNames = 4;
+  const auto place = [](const SensorStretch& s) {
+    return std::tuple(s.first_sample, s.samples, s.sensor);
+  };
+  std::sort(stretches.begin(), stretches.end(),
+            [&](const auto& a, const auto& b) { return place(a) < place(b); });
+  std::uint64_t last_first = 0, last_samples = 0;  // of none yet
+  for (const SensorStretch& one : stretches) {
+    if (one.first_sample != last_first || one.samples != last_samples)
+      found.stretches.push_back(
+          {.names = {},
+           .first_sample = static_cast<std::int64_t>(one.first_sample) + run_first,
+           .samples = one.samples});
+    last_first = one.first_sample, last_samples = one.samples;
+    EmptyCounts& entry = found.stretches.back();
+    entry.sensors += one.sensor ? 1 : good;
+    found.samples += one.samples * (one.sensor ? 1 : good);
+    if (one.sensor && entry.names.size() < kNames)
+      entry.names.push_back(
+          label_of(input.description, input.sensors->sensors()[*one.sensor], *one.sensor));
+  }
+}
+
 }  // namespace
+
+EmptyCountsFound name_empty(const CountStream& input, std::uint64_t samples,
+                            std::vector<SensorStretch> stretches, std::int64_t run_first) {
+  EmptyCountsFound found;
+  const auto sensors = input.sensors->good_sensors();
+  const auto good = static_cast<std::uint64_t>(std::count(sensors.begin(), sensors.end(), 1));
+  const auto add_padding = [&](std::uint64_t first, std::uint64_t length) {
+    if (length == 0) return;
+    found.stretches.push_back({.sensors = good,
+                               .names = {},
+                               .first_sample = static_cast<std::int64_t>(first),
+                               .samples = length,
+                               .left_out = true});
+    found.samples += length * good;
+  };
+  add_padding(input.first - input.padding.before, input.padding.before);
+  add_stretches(input, std::move(stretches), run_first, good, found);
+  add_padding(input.first + samples, input.padding.after);
+  return found;
+}
 
 void describe_curves(const AutocorrelateConfig& config,
                      const formats::CountDescription& description, const SensorMap& map,
@@ -126,6 +176,8 @@ void describe_curves(const AutocorrelateConfig& config,
   name_curves(curves, description, map, summary.bin_s);
   summarise(curves, map, summary);
   add_warnings(config, curves, summary);
+  for (std::string& text : empty_warnings(summary.empty, summary.bin_s))
+    summary.warnings.push_back(std::move(text));
 }
 
 std::map<std::string, std::string> curve_facts(const AutocorrelateConfig& config,
@@ -155,6 +207,8 @@ std::map<std::string, std::string> curve_facts(const AutocorrelateConfig& config
           {"lost_samples", std::to_string(s.damage.lost_samples)},
           {"dropped_samples", std::to_string(s.damage.dropped_samples)},
           {"trailing_bytes", std::to_string(s.damage.trailing_bytes)},
+          {"empty_samples", std::to_string(s.empty.samples)},
+          {"empty_stretches", empty_stretches(s.empty).dump()},
           {"ignored_photons", std::to_string(s.ignored_photons)}};
 }
 

@@ -32,6 +32,7 @@ class CurveTrace {
   void collect(device::Queue& queue);
   /// Samples of a step; 0: no trace, the array is too large for one.
   std::uint64_t step_samples() const { return step_; }
+  std::span<const double> values() const { return values_; }  ///< counts [step][sensor]
   double counts(std::uint64_t step, std::size_t sensor) const {
     return values_[static_cast<std::size_t>(step) * sensors_ + sensor];
   }

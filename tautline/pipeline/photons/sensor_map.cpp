@@ -248,6 +248,12 @@ void SensorMap::find_pairs(const std::string& text, const std::vector<std::uint1
                 "check the offset, the shape and the mask");
 }
 
+std::vector<std::uint8_t> SensorMap::good_sensors() const {
+  std::vector<std::uint8_t> good;
+  for (const MappedSensor& sensor : sensors_) good.push_back(sensor.good() ? 1 : 0);
+  return good;
+}
+
 std::size_t SensorMap::good_curves() const {
   if (!pairs_.empty()) return pairs_.size();
   return static_cast<std::size_t>(std::count_if(sensors_.begin(), sensors_.end(),

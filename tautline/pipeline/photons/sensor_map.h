@@ -39,6 +39,7 @@ class SensorMap {
             std::size_t file_columns, const std::vector<std::uint16_t>& numbers = {});
 
   const std::vector<MappedSensor>& sensors() const { return sensors_; }
+  std::vector<std::uint8_t> good_sensors() const;  ///< 1 or 0 of each
   /// Empty: every sensor with itself.
   const std::vector<stages::autocorrelate::Pair>& pairs() const { return pairs_; }
   bool cross() const { return cross_; }

@@ -7,6 +7,7 @@
 #include "tautline/core/error.h"
 #include "tautline/formats/curves/curves.h"
 #include "tautline/pipeline/plot/kinds.h"
+#include "tautline/pipeline/plot/stopped.h"
 #include "tautline/pipeline/plot/texts.h"
 
 namespace tautline::pipeline::plot {
@@ -53,6 +54,17 @@ figure::Line trace_line(const core::RateTrace& trace, const std::string& name) {
   return line;
 }
 
+// Of steps of equal length, whose times are their middles. The last one, which may be shorter, is left out.
+CountLine counts_of(const core::RateTrace& trace, const std::string& name) {
+  CountLine line{name, {}, 0, 0};
+  if (trace.time_s.size() < 3) return line;
+  line.cell = trace.time_s[1] - trace.time_s[0];
+  line.first = trace.time_s[0] - line.cell / 2;
+  for (std::size_t k = 0; k + 1 < trace.rate_khz.size(); ++k)
+    line.counts.push_back(std::round(trace.rate_khz[k] * 1e3 * line.cell));
+  return line;
+}
+
 // Without the shortest lags where these stand far above all others: shot noise and afterpulses would push the rest to the
 // axis.
 std::vector<double> without_shot_noise(const std::vector<figure::Line>& lines) {
@@ -71,15 +83,18 @@ std::vector<double> without_shot_noise(const std::vector<figure::Line>& lines) {
   return values;
 }
 
-figure::Panel rates(const std::vector<core::CorrelationCurve>& curves) {
+figure::Panel rates(const std::vector<core::CorrelationCurve>& curves,
+                    std::vector<std::string>& notes) {
   figure::Panel panel{"Count rate", axis("time", "s"), axis("count rate", "kHz")};
   std::vector<double> x, y;
   std::vector<std::string> seen;
+  std::vector<CountLine> counted;
   const auto add = [&](const core::CurveSignal& signal, const std::string& name) {
     if (signal.trace.time_s.empty() || panel.lines.size() >= kMostCurves) return;
     if (std::find(seen.begin(), seen.end(), name) != seen.end()) return;
     seen.push_back(name);
     panel.lines.push_back(trace_line(signal.trace, name));
+    counted.push_back(counts_of(signal.trace, name));
     x.insert(x.end(), panel.lines.back().x.begin(), panel.lines.back().x.end());
     y.insert(y.end(), panel.lines.back().y.begin(), panel.lines.back().y.end());
   };
@@ -90,6 +105,7 @@ figure::Panel rates(const std::vector<core::CorrelationCurve>& curves) {
       add(one.second,
           one.second.label.empty() ? fmt::format("curve {}, second", k) : one.second.label);
   }
+  mark_stops(counted, panel, notes);
   figure::fit_axis(panel.x, x);
   figure::fit_axis(panel.y, y);
   panel.y.low = std::min(0.0, panel.y.low);
@@ -121,7 +137,7 @@ Figure plot_curves(const PlotConfig& config) {
   figure::fit_axis(panel.x, lags);
   figure::fit_axis(panel.y, without_shot_noise(panel.lines));
   made.panels.push_back(std::move(panel));
-  figure::Panel trace = rates(file.curves);
+  figure::Panel trace = rates(file.curves, made.notes);
   if (!trace.lines.empty()) made.panels.push_back(std::move(trace));
   if (!first.standard_error.empty()) made.notes.push_back("Bars are standard errors.");
   if (shown < file.curves.size())

@@ -13,6 +13,7 @@
 #include "tautline/pipeline/photons/tcspc_histogram.h"
 #include "tautline/pipeline/plot/kinds.h"
 #include "tautline/pipeline/plot/mean_grid.h"
+#include "tautline/pipeline/plot/stopped.h"
 #include "tautline/pipeline/plot/texts.h"
 
 namespace tautline::pipeline::plot {
@@ -49,7 +50,8 @@ Window window_of(const PlotConfig& config, double length_s) {
   return window;
 }
 
-figure::Panel rate_panel(formats::PhotonReader& reader, const Window& window, const PlotRun& run) {
+figure::Panel rate_panel(formats::PhotonReader& reader, const Window& window, const PlotRun& run,
+                         std::vector<std::string>& notes) {
   const double unit = reader.description().time_unit_s;
   const double cell = (window.end_s - window.first_s) / kTraceCells;
   std::map<std::uint16_t, std::vector<double>> counts;
@@ -70,10 +72,12 @@ figure::Panel rate_panel(formats::PhotonReader& reader, const Window& window, co
   figure::Panel panel{"Count rate", time_axis(window.first_s, window.end_s - window.first_s, scale),
                       axis("count rate", "kHz")};
   std::vector<double> all;
+  std::vector<CountLine> counted;
   for (const auto& [detector, of] : counts) {
     if (panel.lines.size() == kMostDetectors) break;
     figure::Line line;
     line.name = fmt::format("detector {}", detector);
+    counted.push_back({line.name, of, window.first_s / scale, cell / scale});
     for (std::size_t k = 0; k < of.size(); ++k) {
       line.x.push_back((window.first_s + (static_cast<double>(k) + 0.5) * cell) / scale);
       line.y.push_back(of[k] / cell / 1e3);
@@ -81,6 +85,7 @@ figure::Panel rate_panel(formats::PhotonReader& reader, const Window& window, co
     all.insert(all.end(), line.y.begin(), line.y.end());
     panel.lines.push_back(std::move(line));
   }
+  mark_stops(counted, panel, notes);
   figure::fit_axis(panel.y, all);
   panel.y.low = std::min(0.0, panel.y.low);
   return panel;
@@ -207,7 +212,8 @@ Figure plot_tags(const PlotConfig& config, const PlotRun& run) {
                 {"length", in_seconds(length_s)},
                 {"mean rate", in_hertz(static_cast<double>(photons) / length_s)}};
   // One behind the last photon, which counts too.
-  made.panels.push_back(rate_panel(*reader, window_of(config, length_s + d.time_unit_s), run));
+  made.panels.push_back(
+      rate_panel(*reader, window_of(config, length_s + d.time_unit_s), run, made.notes));
   if (d.microtime_unit_s > 0) made.panels.push_back(tcspc_panel(*reader, config.input));
   for (const std::string& damage : reader->damage().messages)
     made.notes.push_back("Damaged: " + damage);
@@ -248,6 +254,10 @@ Figure plot_counts(const PlotConfig& config, const PlotRun& run) {
   panel.y.low = std::min(0.0, panel.y.low);
   panel.lines.push_back(std::move(line));
   Figure made{name_of(config.input)};
+  CountLine counted{d.sensors > 1 ? "all sensors" : "", {}, first_s / scale, cell / scale};
+  for (std::size_t k = 0; k < m.samples / m.time.per_cell; ++k)
+    counted.counts.push_back(m.trace.mean(0, k) * static_cast<double>(m.time.per_cell));
+  mark_stops({&counted, 1}, panel, made.notes);
   made.facts = {{"format", d.format}, {"sensors", grouped(d.sensors)}, {"times", grouped(total)}};
   if (bin_s > 0) made.facts.push_back({"bin", in_seconds(bin_s)});
   made.panels.push_back(std::move(panel));

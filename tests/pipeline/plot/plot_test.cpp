@@ -204,6 +204,34 @@ TEST_F(Plot, CountsAndTheirCurve) {
   EXPECT_FALSE(curves["notes"].empty()) << "more curves than are drawn";
 }
 
+// A shutter that closed, in the counts and in the rate of their curve.
+TEST_F(Plot, CountsThatStop) {
+  must({"simulate", "photons", "--sensors", "1", "--duration", "2", "--bin", "1e-3", "--model",
+        "diffusion:n=20,tau=1e-3,rate=50000", "-o", scratch / "x.npy"});
+  const std::string bytes = read_file(scratch / "x.npy");
+  std::string closed = bytes;
+  const std::size_t begin = bytes.size() - 2000;
+  std::fill_n(closed.begin() + static_cast<std::ptrdiff_t>(begin + 600), 400, '\0');
+  write_file(scratch / "closed.npy", closed);
+  pipeline::PlotConfig config;
+  config.bin_s = 1e-3;
+  EXPECT_TRUE(panel(figure_of("x.npy", config), "Count rate").empty.empty());
+  const figure::Figure counts = figure_of("closed.npy", config);
+  const auto& ranges = panel(counts, "Count rate").empty;
+  ASSERT_EQ(ranges.size(), 1u);
+  EXPECT_NEAR(ranges[0].first, 0.6, 0.005);
+  EXPECT_NEAR(ranges[0].second, 1, 0.005);
+  ASSERT_FALSE(counts.notes.empty());
+  EXPECT_EQ(counts.notes[0], "Grey: the counts of the sensor stop.");
+  must({"autocorrelate", scratch / "closed.npy", "-o", scratch / "g.csv", "--bin", "1e-3"});
+  const figure::Figure curve = figure_of("g.csv");
+  const auto& of_curve = panel(curve, "Count rate").empty;
+  ASSERT_EQ(of_curve.size(), 1u);
+  EXPECT_NEAR(of_curve[0].first, 0.6, 0.003);
+  EXPECT_NEAR(of_curve[0].second, 1, 0.003);
+  drawn("closed.npy", {"--bin", "1e-3"});
+}
+
 TEST_F(Plot, WhatBenchPrints) {
   std::string lines;
   for (const auto& [problem, part] : {std::pair{"small", 0.25}, {"large", 0.75}, {"middle", 0.5}})

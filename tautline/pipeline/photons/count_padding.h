@@ -1,0 +1,23 @@
+// Padding at the begin and the end of a file of counts: bins in which no sensor counts.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "tautline/formats/count_reader.h"
+
+namespace tautline::pipeline {
+
+/// Bins.
+struct Padding {
+  std::uint64_t before = 0, after = 0;
+};
+
+/// Of the `samples` bins from `first` on, as stopped_steps() has it for all sensors together, as far as they are
+/// beyond_darkness() too. `open` opens the file anew: a thousandth of it at either end is looked at, and all of it where
+/// one of these holds no count.
+Padding find_padding(const std::function<std::unique_ptr<formats::CountReader>()>& open,
+                     std::uint64_t first, std::uint64_t samples, double bin_s);
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,236 @@
+#include "tautline/pipeline/photons/empty_counts.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "tautline/core/threads.h"
+
+namespace tautline::pipeline {
+
+namespace {
+
+// A sensor that stops more often blinks, for all that can be told.
+constexpr std::size_t kMostStops = 3;
+// Of the rest of the run: so many windows tell what is ordinary, and this part of all steps for each stop. Its longest
+// stretch without a count, this many times over, is still shorter than a stop.
+constexpr std::size_t kFewestWindows = 8, kOrdinaryPart = 4, kLongerThanRest = 4;
+constexpr double kChance = 1e-12;  // of a false alarm in all series together
+constexpr double kMargin = 2;      // between what was measured and what may be
+// Photodiodes and photomultipliers have some tens to hundreds a second.
+constexpr double kDarkCounts_hz = 10;
+
+// Maximal runs of steps without a count.
+std::vector<StepRange> empty_runs(std::span<const double> counts) {
+  std::vector<StepRange> runs;
+  for (std::size_t k = 0; k < counts.size(); ++k) {
+    if (counts[k] != 0) continue;
+    if (!runs.empty() && runs.back().end == k)
+      ++runs.back().end;
+    else
+      runs.push_back({k, k + 1});
+  }
+  return runs;
+}
+
+// Sums of windows of `length` steps that lie between the stops; both in order.
+std::vector<double> window_sums(std::span<const double> counts, std::span<const StepRange> stops,
+                                std::size_t length) {
+  std::vector<double> sums;
+  std::size_t from = 0;
+  for (std::size_t i = 0; i <= stops.size(); ++i) {
+    const std::size_t end = i < stops.size() ? stops[i].first : counts.size();
+    for (; from + length <= end; from += length) {
+      double sum = 0;
+      for (std::size_t k = from; k < from + length; ++k) sum += counts[k];
+      sums.push_back(sum);
+    }
+    if (i < stops.size()) from = stops[i].end;
+  }
+  return sums;
+}
+
+// How many counts that came independently of each other such a window holds: mean^2 / variance, the variance about a
+// straight line, so that light that fades is not taken for light that flickers.
+double independent_counts(std::span<const double> windows) {
+  const auto count = static_cast<double>(windows.size());
+  double sum = 0, slope = 0, squares = 0;
+  for (const double window : windows) sum += window;
+  const double mean = sum / count, middle = (count - 1) / 2;
+  for (std::size_t i = 0; i < windows.size(); ++i) {
+    slope += (static_cast<double>(i) - middle) * (windows[i] - mean);
+    squares += (windows[i] - mean) * (windows[i] - mean);
+  }
+  const double spread = count * (count * count - 1) / 12;  // sum of (i - middle)^2
+  const double variance = (squares - slope * slope / spread) / (count - 2);
+  return mean * mean / std::max(mean, variance);
+}
+
+// Whether chance leaves no stretch as short as the shortest of `stops` empty.
+bool beyond_chance(std::span<const double> counts, std::span<const StepRange> stops,
+                   double needed) {
+  std::size_t shortest = counts.size(), ordinary = counts.size();
+  for (const StepRange& stop : stops) {
+    shortest = std::min(shortest, stop.steps());
+    ordinary -= stop.steps();
+  }
+  if (ordinary * kOrdinaryPart < stops.size() * counts.size()) return false;
+  double in_quietest = 0;  // counts in a stretch as long, at the rate of the quietest long window
+  for (std::size_t length = 1; length <= shortest; length *= 2) {
+    const auto windows = window_sums(counts, stops, length);
+    if (windows.size() < kFewestWindows) break;
+    const double parts = static_cast<double>(shortest) / static_cast<double>(length);
+    if (parts * independent_counts(windows) < kMargin * needed) return false;
+    in_quietest = parts * *std::min_element(windows.begin(), windows.end());
+  }
+  return in_quietest >= kMargin * needed;
+}
+
+// The steps that are left of a trace, in order, and runs of neighbours among some of them.
+std::vector<StepRange> neighbours(std::span<const std::size_t> left, const StepRange& some) {
+  std::vector<StepRange> ranges;
+  for (std::size_t k = some.first; k < some.end; ++k) {
+    if (!ranges.empty() && ranges.back().end == left[k])
+      ++ranges.back().end;
+    else
+      ranges.push_back({left[k], left[k] + 1});
+  }
+  return ranges;
+}
+
+std::string text_of(const EmptyCounts& one, double bin_s) {
+  std::string who = one.sensors == 1 ? "the sensor" : "all sensors";
+  if (!one.names.empty()) {
+    who = fmt::format("{}", fmt::join(one.names, ", "));
+    if (one.sensors > one.names.size())
+      who += fmt::format(" and {} more", one.sensors - one.names.size());
+  }
+  return fmt::format("{} for {:.6g} s from {:.6g} s", who, static_cast<double>(one.samples) * bin_s,
+                     static_cast<double>(one.first_sample) * bin_s);
+}
+
+}  // namespace
+
+std::vector<StepRange> stopped_steps(std::span<const double> counts, std::size_t series) {
+  std::vector<StepRange> runs = empty_runs(counts);
+  const std::size_t ranked = std::min(kMostStops + 1, runs.size());
+  std::partial_sort(runs.begin(), runs.begin() + static_cast<std::ptrdiff_t>(ranked), runs.end(),
+                    [](const auto& a, const auto& b) { return a.steps() > b.steps(); });
+  const double tries = static_cast<double>(counts.size()) * static_cast<double>(series);
+  const double needed = std::log(tries / kChance);
+  // The longest ones, as many as there may be.
+  for (std::size_t most = std::min(kMostStops, runs.size()); most > 0; --most) {
+    if (most < runs.size() && kLongerThanRest * runs[most].steps() > runs[most - 1].steps())
+      continue;
+    std::vector<StepRange> stops(runs.begin(), runs.begin() + static_cast<std::ptrdiff_t>(most));
+    std::sort(stops.begin(), stops.end(),
+              [](const auto& a, const auto& b) { return a.first < b.first; });
+    if (beyond_chance(counts, stops, needed)) return stops;
+  }
+  return {};
+}
+
+bool beyond_darkness(double seconds, std::size_t sensors) {
+  return seconds * static_cast<double>(sensors) * kDarkCounts_hz > -std::log(kChance);
+}
+
+std::vector<StepRange> constant_steps(std::span<const double> counts, std::uint64_t step_samples) {
+  constexpr std::size_t kFewestSteps = 50, kFewestSamples = 1000;
+  std::vector<StepRange> found;
+  const auto step = static_cast<double>(step_samples);
+  for (std::size_t k = 0; k < counts.size();) {
+    StepRange run{k, k + 1};
+    while (run.end < counts.size() && counts[run.end] == counts[k]) ++run.end;
+    const bool long_enough =
+        run.steps() >= kFewestSteps && run.steps() * step_samples >= kFewestSamples;
+    if (long_enough && counts[k] > 0 && std::fmod(counts[k], step) == 0 &&
+        run.steps() < counts.size())
+      found.push_back(run);
+    k = run.end;
+  }
+  return found;
+}
+
+std::vector<SensorStretch> stopped_sensors(std::span<const double> counts,
+                                           std::uint64_t step_samples,
+                                           std::span<const std::uint8_t> good) {
+  const std::size_t steps = counts.size() / good.size();
+  std::vector<SensorStretch> found;
+  const auto add = [&](std::vector<SensorStretch>& to, std::optional<std::uint32_t> sensor,
+                       const StepRange& range) {
+    to.push_back({sensor, range.first * step_samples, range.steps() * step_samples});
+  };
+  std::vector<std::size_t> left(steps);
+  std::iota(left.begin(), left.end(), std::size_t{0});
+  const auto sensors = static_cast<std::size_t>(
+      std::count_if(good.begin(), good.end(), [](std::uint8_t one) { return one != 0; }));
+  if (sensors > 1) {
+    std::vector<double> sums(steps);
+    for (std::size_t k = 0; k < steps; ++k)
+      for (std::size_t s = 0; s < good.size(); ++s)
+        if (good[s] != 0) sums[k] += counts[k * good.size() + s];
+    for (const StepRange& range : stopped_steps(sums, 1)) {
+      add(found, std::nullopt, range);
+      std::erase_if(left, [&](std::size_t k) { return k >= range.first && k < range.end; });
+    }
+  }
+  constexpr std::size_t kPieces = 64;
+  const std::size_t pieces = std::clamp<std::size_t>(good.size(), 1, kPieces);
+  std::vector<std::vector<SensorStretch>> of_pieces(pieces);
+  core::in_pieces(good.size(), pieces, [&](std::size_t piece, std::size_t first, std::size_t last) {
+    std::vector<double> series(left.size());
+    for (std::size_t s = first; s < last; ++s) {
+      if (good[s] == 0) continue;
+      for (std::size_t k = 0; k < left.size(); ++k) series[k] = counts[left[k] * good.size() + s];
+      auto ranges = stopped_steps(series, sensors);
+      const auto constant = constant_steps(series, step_samples);
+      ranges.insert(ranges.end(), constant.begin(), constant.end());
+      for (const StepRange& range : ranges)
+        for (const StepRange& part : neighbours(left, range))
+          add(of_pieces[piece], static_cast<std::uint32_t>(s), part);
+    }
+  });
+  for (const auto& of_piece : of_pieces)
+    found.insert(found.end(), of_piece.begin(), of_piece.end());
+  return found;
+}
+
+nlohmann::ordered_json empty_stretches(const EmptyCountsFound& found, std::size_t most) {
+  auto list = nlohmann::ordered_json::array();
+  for (const EmptyCounts& one : found.stretches) {
+    if (list.size() == most) break;
+    list.push_back({{"sensors", one.sensors},
+                    {"names", one.names},
+                    {"first_sample", one.first_sample},
+                    {"samples", one.samples},
+                    {"left_out", one.left_out}});
+  }
+  return list;
+}
+
+std::vector<std::string> empty_warnings(const EmptyCountsFound& found, double bin_s) {
+  constexpr std::size_t kNamed = 3;
+  std::vector<std::string> warnings;
+  for (const bool left_out : {true, false}) {
+    std::string text;
+    std::size_t named = 0;
+    for (const EmptyCounts& one : found.stretches) {
+      if (one.left_out != left_out) continue;
+      if (named++ < kNamed) text += (text.empty() ? "" : "; ") + text_of(one, bin_s);
+    }
+    if (named > kNamed) text += "; ...";
+    if (text.empty()) continue;
+    warnings.push_back(
+        left_out ? "padding without a count is left out: " + text + "; `keep_constant` keeps it"
+                 : "counts stop, or never change: " + text +
+                       ". This bends the curves, unless a lone emitter went dark; `start_s` and "
+                       "`duration_s` choose a part without it");
+  }
+  return warnings;
+}
+
+}  // namespace tautline::pipeline

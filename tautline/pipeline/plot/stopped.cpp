@@ -1,0 +1,30 @@
+#include "tautline/pipeline/plot/stopped.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "tautline/pipeline/photons/empty_counts.h"
+
+namespace tautline::pipeline::plot {
+
+void mark_stops(std::span<const CountLine> lines, formats::figure::Panel& panel,
+                std::vector<std::string>& notes) {
+  std::vector<std::string> names;
+  for (const CountLine& line : lines) {
+    const auto stops = stopped_steps(line.counts, lines.size());
+    if (stops.empty()) continue;
+    names.push_back(line.name.empty() ? "the sensor" : line.name);
+    for (const StepRange& stop : stops) {
+      const std::pair range{line.first + static_cast<double>(stop.first) * line.cell,
+                            line.first + static_cast<double>(stop.end) * line.cell};
+      if (std::find(panel.empty.begin(), panel.empty.end(), range) == panel.empty.end())
+        panel.empty.push_back(range);
+    }
+  }
+  if (!names.empty())
+    notes.push_back(fmt::format("Grey: the counts of {} stop.", fmt::join(names, ", ")));
+}
+
+}  // namespace tautline::pipeline::plot
