@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tautline/core/curve_label.h"
+#include "tautline/formats/figure/figure.h"
 #include "tautline/pipeline/report/base64.h"
 #include "tautline/pipeline/report/html_page.h"
 
@@ -67,6 +68,11 @@ std::string formula_of(const fit::Model& model) {
       break;
   }
   return "G = β" + dark + " exp(−2x) (1 + PDI x²/2 − s x³/6)²" + after + ", x = Γτ";
+}
+
+std::string lag_text(double seconds) {
+  const auto [unit, scale] = formats::figure::time_unit(seconds);
+  return fmt::format("{:.4g} {}", seconds / scale, unit);
 }
 
 // One quantity of all sensors, with its errors.
@@ -196,8 +202,8 @@ std::string fit_message(const FitResult& result, const core::CorrelationCurves& 
     medians[name] = std::isfinite(value) ? Json(value) : Json(nullptr);
   const std::string range = result.lag_s.empty()
                                 ? "none"
-                                : fmt::format("{:.4g} s to {:.4g} s, {} lags", result.lag_s.front(),
-                                              result.lag_s.back(), result.lag_s.size());
+                                : fmt::format("{} to {}, {} lags", lag_text(result.lag_s.front()),
+                                              lag_text(result.lag_s.back()), result.lag_s.size());
   Json message{{"type", "fit"},
                {"schema", "tautline.fit.page"},
                {"version", 1},

@@ -369,6 +369,7 @@ TEST(FitPage, LagsThatWereFittedAndNoChiWithoutWeights) {
   const auto weighted = page();
   const std::string lags = weighted["facts"]["Lags fitted"];
   EXPECT_NE(lags.find(std::to_string(last) + " lags"), std::string::npos) << lags;
+  EXPECT_NE(lags.find("\u00b5s to "), std::string::npos) << lags;
   EXPECT_NE(weighted["columns"].dump().find("reduced_chi2"), std::string::npos);
   config.weighted = false;
   const auto unweighted = page();
