@@ -1,10 +1,12 @@
 // Options of `tautline autocorrelate`, each through the command to what it must change in the file.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstdlib>
 #include <functional>
 #include <regex>
+#include <set>
 
 #include "tautline/formats/curves/curves.h"
 #include "tautline/formats/npy/npy.h"
@@ -80,7 +82,8 @@ TEST_F(AutocorrelateOptions, LimitsAndNumbersReadWell) {
     EXPECT_EQ(refused.status, 2) << refused.err;
     EXPECT_NE(refused.err.find("--bin: " + std::string(bin) + ", expected "), std::string::npos)
         << refused.err;
-    EXPECT_NE(refused.err.find("above 0, at most 3600 s; tautline autocorrelate --help"), std::string::npos)
+    EXPECT_NE(refused.err.find("above 0, at most 3600 s; tautline autocorrelate --help"),
+              std::string::npos)
         << refused.err;
   }
   const CommandResult done = run("1e-5");
@@ -288,6 +291,7 @@ TEST_F(AutocorrelateOptions, Gate) {
   const formats::PhotonDescription& d = reader->description();
   const auto ticks = static_cast<std::uint64_t>(std::llround(kBin / d.time_unit_s));
   Series all, gated;
+  std::set<unsigned> microtimes;
   std::vector<formats::Photon> photons(1 << 12);
   while (const std::size_t count = reader->read(photons))
     for (std::size_t n = 0; n < count; ++n) {
@@ -297,6 +301,7 @@ TEST_F(AutocorrelateOptions, Gate) {
       ++all[bin];
       const double micro_s = photons[n].microtime * d.microtime_unit_s;
       if (micro_s >= kLow && micro_s < kHigh) ++gated[bin];
+      microtimes.insert(photons[n].microtime);
     }
   for (const bool gate : {false, true})
     for (const std::string method : {"bins", "direct"}) {
@@ -309,6 +314,17 @@ TEST_F(AutocorrelateOptions, Gate) {
       expect_sums(c, 0, expected, expected, gate ? "gated" : "all");
     }
   EXPECT_LT(gated, all);
+  unsigned unused = 1;
+  while (microtimes.contains(unused)) ++unused;
+  const CommandResult none =
+      run_command({"autocorrelate", path, "-o", scratch_ / "none.csv", "--bin", "1e-5", "--gate",
+                   fmt::format("{}:{}", (unused - 0.5) * d.microtime_unit_s,
+                               (unused + 0.5) * d.microtime_unit_s)},
+                  scratch_.path().string());
+  EXPECT_EQ(none.status, kWrongUsage) << none.err;
+  EXPECT_NE(none.err.find("has no photon, expected a range with some of the"), std::string::npos)
+      << none.err;
+  EXPECT_FALSE(std::filesystem::exists(scratch_ / "none.csv"));
 }
 
 // Options that an input has no use for are refused, not passed over.

@@ -39,6 +39,26 @@ std::vector<std::uint16_t> all_detectors(const PhotonSurvey& survey,
   return detectors;
 }
 
+std::uint64_t photons_of(const std::vector<formats::DetectorCount>& counts,
+                         const std::vector<std::uint16_t>& detectors) {
+  std::uint64_t photons = 0;
+  for (const formats::DetectorCount& one : counts)
+    if (std::find(detectors.begin(), detectors.end(), one.channel) != detectors.end())
+      photons += one.photons;
+  return photons;
+}
+
+void check_gate(const AutocorrelateConfig& config, const PhotonSurvey& survey,
+                const std::vector<std::uint16_t>& detectors) {
+  const std::uint64_t photons = photons_of(survey.detectors, detectors);
+  if (!config.gate_s || photons == 0 || photons_of(survey.gated, detectors) > 0) return;
+  throw core::Error(core::ErrorKind::config, "gate_s",
+                    fmt::format("{:.6g}:{:.6g} s, in which {} has no photon", config.gate_s->first,
+                                config.gate_s->second, config.input),
+                    fmt::format("a range with some of the {}", photons),
+                    "`tautline plot` shows when they came");
+}
+
 }  // namespace
 
 BinPhotonsConfig bins_of(const AutocorrelateConfig& config) {
@@ -66,12 +86,12 @@ PhotonCounts::PhotonCounts(const AutocorrelateConfig& config)
   const PhotonSurvey survey = binner_->survey();
   check_detectors(path_, config.detectors, survey.detectors);
   if (config.detectors.empty()) detectors = all_detectors(survey, binner_->reader().description());
+  check_gate(config, survey, detectors);
+  photons_ = photons_of(survey.gated, detectors);
   std::uint64_t brightest = 0;
   for (const formats::DetectorCount& detector : survey.gated)
-    if (std::find(detectors.begin(), detectors.end(), detector.channel) != detectors.end()) {
-      photons_ += detector.photons;
+    if (std::find(detectors.begin(), detectors.end(), detector.channel) != detectors.end())
       brightest = std::max(brightest, detector.photons);
-    }
   std::string reason;
   if (choose_bin) {
     DefaultBin chosen = default_bin(path_, brightest, survey.ticks, unit_s);
