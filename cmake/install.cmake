@@ -11,6 +11,9 @@ foreach(header IN LISTS public_headers)
   install(FILES ${PROJECT_SOURCE_DIR}/tautline/${header}
           DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tautline/${folder})
 endforeach()
+# Packet layouts, to be read and changed; the library holds them too.
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/tautline/formats/packets/presets/
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/tautline/layouts FILES_MATCHING PATTERN "*.toml")
 install(EXPORT tautline-targets NAMESPACE tautline::
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tautline)
 configure_package_config_file(cmake/tautline-config.cmake.in

@@ -122,6 +122,15 @@ tautline_layer(formats formats BATCH 14 WITHOUT ${heavy}
   LINK tautline_figure nlohmann_json::nlohmann_json tomlplusplus::tomlplusplus
        ${TAUTLINE_ERFA_LIBRARY})
 target_include_directories(tautline_formats SYSTEM PRIVATE ${TAUTLINE_ERFA_INCLUDE})
+# Packet layouts that ship, as text.
+file(GLOB packet_presets CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tautline/formats/packets/presets/*.toml)
+set(preset_assets)
+foreach(file IN LISTS packet_presets)
+  get_filename_component(name ${file} NAME_WE)
+  list(APPEND preset_assets ${name}=${file})
+endforeach()
+embed_assets(tautline_formats tautline/formats/packets/packet_layout.h tautline::formats::packets::preset_text
+  NAMES preset_names ${preset_assets})
 if(TAUTLINE_ZIP)
   target_link_libraries(tautline_formats PUBLIC ${TAUTLINE_MINIZIP_LIBRARY} ZLIB::ZLIB)
   target_include_directories(tautline_formats SYSTEM PRIVATE ${TAUTLINE_MINIZIP_INCLUDE})

@@ -1,0 +1,173 @@
+#include "tautline/formats/packets/wire_samples.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include "tautline/core/sample_decode.h"
+
+namespace tautline::formats::packets {
+
+namespace {
+
+bool is_power_of_two_up_to_16(int bits) {
+  return bits == 1 || bits == 2 || bits == 4 || bits == 8 || bits == 16;
+}
+
+// Whether blocks hold the same codes, though perhaps in another order.
+bool keeps_codes(const WireSample& sample) {
+  return sample.bits == sample.container_bits &&
+         (sample.encoding == core::Encoding::ieee_float || is_power_of_two_up_to_16(sample.bits));
+}
+
+// The codes of one byte in the opposite order, or bytes of one component.
+void reverse_order(int bits, const std::byte* from, std::size_t components, std::byte* to) {
+  if (bits >= 8) {
+    const auto bytes = static_cast<std::size_t>(bits / 8);
+    for (std::size_t k = 0; k < components; ++k)
+      std::reverse_copy(from + k * bytes, from + (k + 1) * bytes, to + k * bytes);
+    return;
+  }
+  const auto width = static_cast<unsigned>(bits);
+  const unsigned mask = (1u << width) - 1u;
+  const std::size_t bytes = components * width / 8;
+  if (width == 4) {
+    for (std::size_t k = 0; k < bytes; ++k) {
+      const auto byte = std::to_integer<unsigned>(from[k]);
+      to[k] = static_cast<std::byte>(byte << 4 | byte >> 4);
+    }
+    return;
+  }
+  for (std::size_t k = 0; k < bytes; ++k) {
+    unsigned byte = std::to_integer<unsigned>(from[k]), reversed = 0;
+    for (unsigned place = 0; place < 8; place += width, byte >>= width)
+      reversed = reversed << width | (byte & mask);
+    to[k] = static_cast<std::byte>(reversed);
+  }
+}
+
+// Calls body(container) for each component's bits.
+template <class Body>
+void for_containers(const WireSample& sample, const std::byte* wire, std::size_t components,
+                    Body body) {
+  const auto width = static_cast<unsigned>(sample.container_bits);
+  const std::uint32_t mask = (std::uint32_t{1} << width) - 1u;
+  std::uint32_t waiting = 0;  // bits that no component has taken yet
+  unsigned bits = 0;
+  for (std::size_t k = 0; k < components; ++k) {
+    while (bits < width) {
+      const auto byte = std::to_integer<std::uint32_t>(*wire++);
+      waiting = sample.order == ByteOrder::big ? waiting << 8 | byte : waiting | byte << bits;
+      bits += 8;
+    }
+    bits -= width;
+    if (sample.order == ByteOrder::big) {
+      body(k, waiting >> bits & mask);
+    } else {
+      body(k, waiting & mask);
+      waiting >>= width;
+    }
+  }
+}
+
+// The inverse of decode_code; what does not fit is clipped.
+unsigned code_of(int value, int bits, core::Encoding encoding) {
+  const int half = 1 << (bits - 1);
+  if (encoding == core::Encoding::offset_binary) {
+    if (bits <= 2)
+      return static_cast<unsigned>(std::clamp((value + (1 << bits) - 1) / 2, 0, 2 * half - 1));
+    return static_cast<unsigned>(std::clamp(value, -half, half - 1) + half);
+  }
+  if (bits == 1) return value < 0 ? 1u : 0u;
+  return static_cast<unsigned>(std::clamp(value, -half, half - 1)) & ((1u << bits) - 1u);
+}
+
+template <class T>
+void decode_to(const WireSample& sample, const std::byte* wire, std::size_t components,
+               std::byte* placed) {
+  for_containers(sample, wire, components, [&](std::size_t k, std::uint32_t container) {
+    const T value = static_cast<T>(core::decode_code(container, sample.bits, sample.encoding));
+    std::memcpy(placed + k * sizeof(T), &value, sizeof(T));
+  });
+}
+
+template <class T>
+void encode_from(const WireSample& sample, const std::byte* placed, std::size_t components,
+                 std::byte* wire) {
+  const auto width = static_cast<unsigned>(sample.container_bits);
+  std::uint32_t waiting = 0;
+  unsigned bits = 0;
+  for (std::size_t k = 0; k < components; ++k) {
+    T value;
+    std::memcpy(&value, placed + k * sizeof(T), sizeof(T));
+    const std::uint32_t code = code_of(value, sample.bits, sample.encoding);
+    waiting = sample.order == ByteOrder::big ? waiting << width | code : waiting | code << bits;
+    for (bits += width; bits >= 8; bits -= 8) {
+      if (sample.order == ByteOrder::big) {
+        *wire++ = static_cast<std::byte>(waiting >> (bits - 8));
+      } else {
+        *wire++ = static_cast<std::byte>(waiting);
+        waiting >>= 8;
+      }
+    }
+  }
+}
+
+// One component a byte, in its low bits, as receivers of the MWA's prototype send them: this vectorises.
+void sign_extend(int bits, const std::byte* wire, std::size_t components, std::byte* placed) {
+  const int shift = 8 - bits;
+  for (std::size_t k = 0; k < components; ++k) {
+    const auto shifted = static_cast<std::int8_t>(std::to_integer<unsigned>(wire[k]) << shift);
+    placed[k] = static_cast<std::byte>(shifted >> shift);
+  }
+}
+
+}  // namespace
+
+core::SampleFormat WireSample::placed() const {
+  if (keeps_codes(*this)) return {bits, complex, encoding};
+  return {bits <= 8 ? 8 : 16, complex, core::Encoding::twos_complement};
+}
+
+bool WireSample::verbatim() const {
+  return keeps_codes(*this) && (order == ByteOrder::little || bits == 8);
+}
+
+std::size_t wire_bytes(const WireSample& sample, std::size_t components) {
+  return components * static_cast<std::size_t>(sample.container_bits) / 8;
+}
+
+std::size_t placed_bytes(const WireSample& sample, std::size_t components) {
+  return components * static_cast<std::size_t>(sample.placed().bits) / 8;
+}
+
+void from_wire(const WireSample& sample, const std::byte* wire, std::size_t components,
+               std::byte* placed) {
+  if (sample.verbatim()) {
+    std::memcpy(placed, wire, wire_bytes(sample, components));
+  } else if (keeps_codes(sample)) {
+    reverse_order(sample.bits, wire, components, placed);
+  } else if (sample.container_bits == 8 && sample.bits > 1 &&
+             sample.encoding == core::Encoding::twos_complement) {
+    sign_extend(sample.bits, wire, components, placed);
+  } else if (sample.bits <= 8) {
+    decode_to<std::int8_t>(sample, wire, components, placed);
+  } else {
+    decode_to<std::int16_t>(sample, wire, components, placed);
+  }
+}
+
+void to_wire(const WireSample& sample, const std::byte* placed, std::size_t components,
+             std::byte* wire) {
+  if (sample.verbatim()) {
+    std::memcpy(wire, placed, wire_bytes(sample, components));
+  } else if (keeps_codes(sample)) {
+    reverse_order(sample.bits, placed, components, wire);
+  } else if (sample.bits <= 8) {
+    encode_from<std::int8_t>(sample, placed, components, wire);
+  } else {
+    encode_from<std::int16_t>(sample, placed, components, wire);
+  }
+}
+
+}  // namespace tautline::formats::packets

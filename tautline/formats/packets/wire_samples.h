@@ -1,0 +1,21 @@
+// Samples as payloads code them, and as they lie in blocks.
+#pragma once
+
+#include <cstddef>
+
+#include "tautline/formats/packets/packet_layout.h"
+
+namespace tautline::formats::packets {
+
+/// Bytes that so many components take in a payload, and in a block. They fill whole bytes.
+std::size_t wire_bytes(const WireSample& sample, std::size_t components);
+std::size_t placed_bytes(const WireSample& sample, std::size_t components);
+
+/// Codes of a payload to samples of `sample.placed()`.
+void from_wire(const WireSample& sample, const std::byte* wire, std::size_t components,
+               std::byte* placed);
+/// The inverse; integers that do not fit the payload's bits are clipped.
+void to_wire(const WireSample& sample, const std::byte* placed, std::size_t components,
+             std::byte* wire);
+
+}  // namespace tautline::formats::packets
