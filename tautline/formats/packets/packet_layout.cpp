@@ -38,7 +38,7 @@ core::Rational PacketLayout::counts_hz() const {
 std::string_view to_string(Refusal refusal) {
   constexpr std::array<std::string_view, kRefusals> kNames{
       "none",         "too_short",    "wrong_length", "wrong_constant", "wrong_payload_size",
-      "wrong_offset", "missing_item", "no_payload",   "out_of_range"};
+      "wrong_offset", "missing_item", "no_payload",   "out_of_range",   "between_steps"};
   return kNames[static_cast<std::size_t>(refusal)];
 }
 

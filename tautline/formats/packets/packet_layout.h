@@ -135,9 +135,10 @@ enum class Refusal : std::uint8_t {
   wrong_offset,        ///< the payload's place in its heap is none of a part
   missing_item,        ///< SPEAD: an item that the layout reads is not there
   no_payload,          ///< SPEAD: carries descriptors or stream control alone
-  out_of_range         ///< a field has a value that nothing can have
+  out_of_range,        ///< a field has a value that nothing can have
+  between_steps  ///< the count is none of a payload's: a whole number of steps from the others'
 };
-inline constexpr std::size_t kRefusals = 9;
+inline constexpr std::size_t kRefusals = 10;
 std::string_view to_string(Refusal refusal);
 
 /// Reads a packet's header and never outside `packet`. `source` is the number of its connection or port.

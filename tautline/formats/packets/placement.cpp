@@ -20,9 +20,13 @@ std::size_t& first_of(Box& box, AxisName axis) {
   return box.first[static_cast<std::size_t>(axis)];
 }
 
-// What is left out is a payload's; what is given must be whole payloads.
-void complete(std::size_t& wanted, std::size_t of_payload, const char* field) {
+// What is left out is a payload's; what is given must be whole payloads, and one if packets do not say which they are.
+void complete(std::size_t& wanted, std::size_t of_payload, bool numbered, const char* field) {
   if (wanted == 0) wanted = of_payload;
+  if (!numbered && wanted > of_payload)
+    throw core::Error(core::ErrorKind::config, field, fmt::format("{}", wanted),
+                      fmt::format("{}: packets do not say which they are of", of_payload),
+                      "give the layout a field for it");
   if (wanted % of_payload != 0)
     throw core::Error(core::ErrorKind::config, field, fmt::format("{}", wanted),
                       fmt::format("a multiple of {}, which a packet's payload has", of_payload));
@@ -59,10 +63,14 @@ inline void copy_run(const std::byte* from, std::byte* to, std::size_t bytes) {
 
 Placement::Placement(const PacketLayout& layout, BlockShape shape)
     : layout_(layout), shape_(std::move(shape)) {
-  complete(shape_.samples, layout_.samples(), "block_samples");
-  complete(shape_.channels, layout_.extent(AxisName::channel), "channels");
-  complete(shape_.antennas, layout_.extent(AxisName::antenna), "antennas");
-  complete(shape_.polarisations, layout_.extent(AxisName::polarisation), "polarisations");
+  const bool numbers_inputs = layout_.field(Meaning::input) != nullptr;
+  complete(shape_.samples, layout_.samples(), true, "block_samples");
+  complete(shape_.channels, layout_.extent(AxisName::channel),
+           layout_.field(Meaning::channel) != nullptr, "channels");
+  complete(shape_.antennas, layout_.extent(AxisName::antenna),
+           numbers_inputs || layout_.field(Meaning::antenna) != nullptr, "antennas");
+  complete(shape_.polarisations, layout_.extent(AxisName::polarisation),
+           numbers_inputs || layout_.field(Meaning::polarisation) != nullptr, "polarisations");
   const std::size_t groups = shape_.antennas / layout_.extent(AxisName::antenna);
   if (!shape_.antenna_numbers.empty() && shape_.antenna_numbers.size() != groups)
     throw core::Error(core::ErrorKind::config, "antenna_numbers",

@@ -1,0 +1,308 @@
+#include "tautline/stream/capture.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <utility>
+
+#include "tautline/core/error.h"
+
+namespace tautline::stream {
+
+namespace {
+
+using formats::packets::Meaning;
+using formats::packets::PacketHeader;
+using formats::packets::Refusal;
+
+// Late packets are told from duplicates this many windows back.
+constexpr std::int64_t kHistoryWindows = 16;
+
+std::uint64_t saturating_product(std::uint64_t a, std::uint64_t b) {
+  constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+  return b != 0 && a > kMost / b ? kMost : a * b;
+}
+
+void add_saturating(std::uint64_t& sum, std::uint64_t more) {
+  sum = more > std::numeric_limits<std::uint64_t>::max() - sum
+            ? std::numeric_limits<std::uint64_t>::max()
+            : sum + more;
+}
+
+bool is_foreign(Refusal refusal) {
+  return refusal == Refusal::no_payload;
+}
+
+}  // namespace
+
+Capture::Capture(const CaptureConfig& config, BlockStore& store)
+    : config_(config),
+      placement_(config.layout, config.shape),
+      store_(store),
+      payload_samples_(config.layout.samples()),
+      block_payloads_(static_cast<std::int64_t>(placement_.shape().samples / payload_samples_)) {
+  if (config_.window_samples == 0) config_.window_samples = placement_.shape().samples;
+  if (config_.window_samples % payload_samples_ != 0)
+    throw core::Error(core::ErrorKind::config, "window_samples",
+                      fmt::format("{}", config_.window_samples),
+                      fmt::format("a multiple of a payload's {} samples", payload_samples_));
+  core::require_range("proof", config_.proof, 1, 1024);
+  window_ = static_cast<std::int64_t>(config_.window_samples / payload_samples_);
+  const std::uint64_t period = config_.layout.period, step = config_.layout.step;
+  if (period != 0 && static_cast<std::uint64_t>(window_) >= period / 4 / step)
+    throw core::Error(core::ErrorKind::config, "window_samples",
+                      fmt::format("{}", config_.window_samples),
+                      fmt::format("less than a quarter of the counter's period, {} samples",
+                                  period / 4 / step * payload_samples_));
+  history_ = kHistoryWindows * window_;
+  row_words_ = core::validity_words(placement_.lanes());
+  const auto rows = history_ + window_ + 3 * block_payloads_;
+  ring_rows_ = std::bit_ceil(static_cast<std::size_t>(rows));
+  come_.resize(ring_rows_ * row_words_);
+  if (config_.layout.field(Meaning::invalid) != nullptr) flags_.resize(come_.size());
+  lane_latest_.resize(placement_.lanes());
+  if (config_.first_count) begin_segment(*config_.first_count);
+}
+
+std::size_t Capture::bytes() const {
+  return (come_.size() + flags_.size() + lane_latest_.size()) * sizeof(std::uint64_t) +
+         config_.proof * (config_.layout.header_bytes + config_.layout.part_bytes());
+}
+
+std::uint64_t* Capture::row(std::vector<std::uint64_t>& ring, std::int64_t payload) {
+  return ring.data() + (static_cast<std::size_t>(payload) & (ring_rows_ - 1)) * row_words_;
+}
+
+std::uint64_t Capture::latest_count() const {
+  return start_count_ +
+         static_cast<std::uint64_t>(std::max<std::int64_t>(head_ - 1, 0)) * config_.layout.step;
+}
+
+void Capture::refuse(Refusal refusal) {
+  ++counters_.refused[static_cast<std::size_t>(refusal)];
+  ++(is_foreign(refusal) ? counters_.foreign : counters_.malformed);
+}
+
+// The shorter way round the counter's period.
+std::int64_t Capture::counts_between(std::uint64_t from, std::uint64_t to) const {
+  const std::uint64_t period = config_.layout.period;
+  if (period == 0) return static_cast<std::int64_t>(to - from);
+  const std::uint64_t ahead = to >= from ? to - from : period - (from - to);
+  return ahead <= period - ahead ? static_cast<std::int64_t>(ahead)
+                                 : -static_cast<std::int64_t>(period - ahead);
+}
+
+void Capture::place(std::span<const std::byte> packet, std::uint64_t source) {
+  PacketHeader header;
+  const Refusal refusal = formats::packets::decode(config_.layout, packet, source, header);
+  if (refusal != Refusal::none) return refuse(refusal);
+  const auto lane = placement_.lane(header);
+  if (!lane || (config_.sub_array && header.sub_array != *config_.sub_array)) {
+    ++counters_.foreign;
+    return;
+  }
+  if (config_.layout.period != 0 && header.count >= config_.layout.period)
+    return refuse(Refusal::out_of_range);
+  if (!locked_) return consider(*lane, header);
+
+  const std::int64_t counts = counts_between(reference_count_, header.count);
+  const auto step = static_cast<std::int64_t>(config_.layout.step);
+  // Counts far away cannot be added to a payload's number without an overflow.
+  const std::int64_t payloads = counts / step;
+  const bool near =
+      payloads < window_ + window_ && payloads > -(history_ + 2 * (window_ + block_payloads_));
+  if (!near) return consider(*lane, header);
+  if (counts % step != 0) return refuse(Refusal::between_steps);
+  const std::int64_t payload = reference_ + payloads;
+  if (payload >= head_ + window_) return consider(*lane, header);
+  if (payload < closed_) return place_behind(payload, *lane, header);
+  accept(payload, *lane, header);
+}
+
+// Of a time that was given on already.
+void Capture::place_behind(std::int64_t payload, std::size_t lane, const PacketHeader& header) {
+  if (payload < std::max(closed_ - history_, -window_)) return consider(lane, header);
+  if (payload < 0) {  // before the segment: no place that could be missing
+    ++counters_.late;
+    return;
+  }
+  std::uint64_t& word = row(come_, payload)[lane / 64];
+  const std::uint64_t bit = std::uint64_t{1} << lane % 64;
+  if ((word & bit) != 0) {
+    ++counters_.duplicate;
+    return;
+  }
+  word |= bit;
+  ++counters_.late;
+  --counters_.missing;
+}
+
+void Capture::accept(std::int64_t payload, std::size_t lane, const PacketHeader& header) {
+  if (payload >= head_) {
+    head_ = payload + 1;
+    reference_ = payload;
+    reference_count_ = header.count;
+    while (!open_.empty() && open_.front().first + block_payloads_ + window_ <= head_)
+      close_front(open_.front().first + block_payloads_);
+    begin_blocks(payload + 1);
+  }
+  std::uint64_t& word = row(come_, payload)[lane / 64];
+  const std::uint64_t bit = std::uint64_t{1} << lane % 64;
+  if ((word & bit) != 0) {
+    ++counters_.duplicate;
+    return;
+  }
+  word |= bit;
+  Open& block = open_[static_cast<std::size_t>((payload - open_.front().first) / block_payloads_)];
+  placement_.place(lane, static_cast<std::size_t>(payload - block.first) * payload_samples_,
+                   header.payload.data(), block.memory);
+  if (header.invalid && !flags_.empty()) {
+    row(flags_, payload)[lane / 64] |= bit;
+    ++block.flagged;
+    ++counters_.flagged;
+  }
+  ++counters_.accepted;
+  if (payload < lane_latest_[lane]) ++counters_.reordered;
+  lane_latest_[lane] = std::max(lane_latest_[lane], payload);
+  if (!candidates_.empty() && ++against_ >= (config_.proof + 1) / 2) drop_candidates();
+  ++block.come;
+  const std::uint64_t places = static_cast<std::uint64_t>(block_payloads_) * placement_.lanes();
+  while (!open_.empty() && open_.front().come == places)
+    close_front(open_.front().first + block_payloads_);
+}
+
+// Until `until` has a block.
+void Capture::begin_blocks(std::int64_t until) {
+  while (begun_ < until) {
+    std::byte* const memory = store_.begin();
+    for (std::int64_t p = begun_; p < begun_ + block_payloads_; ++p) {
+      std::fill_n(row(come_, p), row_words_, 0);
+      if (!flags_.empty()) std::fill_n(row(flags_, p), row_words_, 0);
+    }
+    open_.push_back({begun_, memory, 0, 0});
+    begun_ += block_payloads_;
+  }
+}
+
+// Gives on the first open block, up to payload `end`.
+void Capture::close_front(std::int64_t end) {
+  const Open front = open_.front();
+  open_.pop_front();
+  const auto payloads = static_cast<std::uint64_t>(end - front.first);
+  CapturedBlock block;
+  block.segment = segment_;
+  block.start_count = start_count_;
+  block.first = static_cast<std::uint64_t>(front.first) * payload_samples_;
+  block.samples = static_cast<std::size_t>(payloads) * payload_samples_;
+  block.missing = payloads * placement_.lanes() - front.come;
+  block.flagged = front.flagged;
+  block.placement_ = &placement_;
+  block.payload_samples_ = payload_samples_;
+  block.come_ = come_.data();
+  block.flags_ = flags_.empty() ? nullptr : flags_.data();
+  block.row_words_ = row_words_;
+  block.ring_rows_ = ring_rows_;
+  block.first_row_ = static_cast<std::size_t>(front.first);
+  closed_ = end;
+  add_saturating(counters_.missing, block.missing);
+  store_.commit(block);
+}
+
+void Capture::flush() {
+  while (!open_.empty()) close_front(std::min(open_.front().first + block_payloads_, head_));
+  begun_ = closed_ = head_;
+}
+
+void Capture::finish(std::optional<std::uint64_t> end_count) {
+  if (!locked_ && !candidates_.empty()) believe();
+  drop_candidates();
+  flush();
+  if (!locked_ || !end_count) return;
+  const std::int64_t behind =
+      counts_between(reference_count_, *end_count) / static_cast<std::int64_t>(config_.layout.step);
+  const std::int64_t end = reference_ + behind;
+  if (end > head_)
+    add_saturating(counters_.missing,
+                   saturating_product(static_cast<std::uint64_t>(end - head_), placement_.lanes()));
+}
+
+// A packet that jumps, or comes before anything is known of the stream, waits for others like it.
+void Capture::consider(std::size_t lane, const PacketHeader& header) {
+  const auto step = static_cast<std::int64_t>(config_.layout.step);
+  for (const Candidate& other : candidates_) {
+    const std::int64_t counts = counts_between(other.count, header.count);
+    if (counts / step >= window_ || counts / step <= -window_) {
+      drop_candidates();
+      break;
+    }
+    if (counts % step != 0) return refuse(Refusal::between_steps);
+  }
+  for (const Candidate& other : candidates_) {
+    if (other.count != header.count || other.lane != lane) continue;
+    ++counters_.duplicate;
+    return;
+  }
+  Candidate candidate{{}, header.count, lane, header.invalid};
+  if (!spare_.empty()) {
+    candidate.packet = std::move(spare_.back());
+    spare_.pop_back();
+  }
+  // Its payload is what is placed later.
+  candidate.packet.assign(header.payload.begin(), header.payload.end());
+  candidates_.push_back(std::move(candidate));
+  if (candidates_.size() >= config_.proof) believe();
+}
+
+void Capture::drop_candidates() {
+  counters_.early += candidates_.size();
+  for (Candidate& candidate : candidates_) spare_.push_back(std::move(candidate.packet));
+  candidates_.clear();
+  against_ = 0;
+}
+
+// The candidates say where the stream is now: they are its first packets there.
+void Capture::believe() {
+  std::vector<Candidate> believed;
+  believed.swap(candidates_);
+  against_ = 0;
+  std::uint64_t first = believed.front().count;
+  for (const Candidate& candidate : believed)
+    if (counts_between(first, candidate.count) < 0) first = candidate.count;
+  begin_segment(first);
+  PacketHeader header;
+  for (Candidate& candidate : believed) {
+    header.count = candidate.count;
+    header.invalid = candidate.invalid;
+    header.payload = candidate.packet;
+    accept(counts_between(first, candidate.count) / static_cast<std::int64_t>(config_.layout.step),
+           candidate.lane, header);
+    spare_.push_back(std::move(candidate.packet));
+  }
+}
+
+void Capture::begin_segment(std::uint64_t count) {
+  if (!locked_) {
+    start_count_ = count;
+  } else {
+    flush();
+    const std::int64_t counts = counts_between(reference_count_, count);
+    const std::uint64_t since_start = static_cast<std::uint64_t>(reference_) * config_.layout.step;
+    // Behind the packets of the old segment, those of the gap are missing; a jump back leaves no gap.
+    const std::int64_t gap =
+        counts / static_cast<std::int64_t>(config_.layout.step) - (head_ - reference_);
+    if (gap > 0)
+      add_saturating(counters_.missing,
+                     saturating_product(static_cast<std::uint64_t>(gap), placement_.lanes()));
+    start_count_ += since_start + static_cast<std::uint64_t>(counts);
+    ++segment_;
+    ++counters_.jumps;
+  }
+  locked_ = true;
+  reference_count_ = count;
+  reference_ = head_ = closed_ = begun_ = 0;
+  std::fill(lane_latest_.begin(), lane_latest_.end(), -1);
+}
+
+}  // namespace tautline::stream

@@ -1,0 +1,66 @@
+// Which samples of a block came, for those who use it.
+#include <algorithm>
+
+#include "tautline/stream/capture.h"
+
+namespace tautline::stream {
+
+namespace {
+
+using formats::packets::AxisName;
+using formats::packets::Box;
+
+}  // namespace
+
+bool CapturedBlock::came(std::size_t payload, std::size_t lane) const {
+  const std::size_t word = ((first_row_ + payload) & (ring_rows_ - 1)) * row_words_ + lane / 64;
+  const std::uint64_t bits = flags_ == nullptr ? come_[word] : come_[word] & ~flags_[word];
+  return (bits >> lane % 64 & 1) != 0;
+}
+
+void CapturedBlock::validity(bool channels_together, core::ValidityMask& mask) const {
+  const auto& shape = placement_->shape();
+  const std::size_t inputs = shape.antennas * shape.polarisations;
+  const std::size_t rows = channels_together ? inputs : shape.channels * inputs;
+  if (mask.rows() != rows || mask.samples() != samples) mask = core::ValidityMask(rows, samples);
+  mask.fill(true);
+  if (whole()) return;
+  const std::size_t lanes = placement_->lanes();
+  for (std::size_t payload = 0; payload * payload_samples_ < samples; ++payload) {
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+      if (came(payload, lane)) continue;
+      const Box& box = placement_->box(lane);
+      const std::size_t first_sample = payload * payload_samples_ + box.begin(AxisName::time);
+      const std::size_t channels = channels_together ? 1 : box.size(AxisName::channel);
+      const std::size_t first_channel = channels_together ? 0 : box.begin(AxisName::channel);
+      for (std::size_t c = 0; c < channels; ++c)
+        for (std::size_t a = 0; a < box.size(AxisName::antenna); ++a)
+          for (std::size_t p = 0; p < box.size(AxisName::polarisation); ++p) {
+            const std::size_t input = (box.begin(AxisName::antenna) + a) * shape.polarisations +
+                                      box.begin(AxisName::polarisation) + p;
+            mask.set((first_channel + c) * inputs + input, first_sample, box.size(AxisName::time),
+                     false);
+          }
+    }
+  }
+}
+
+void CapturedBlock::invalid_spans(std::vector<core::InvalidSpan>& spans) const {
+  spans.clear();
+  if (whole()) return;
+  core::ValidityMask mask;
+  validity(true, mask);
+  for (std::size_t input = 0; input < mask.rows(); ++input) {
+    for (std::size_t t = 0; t < samples;) {
+      if (mask.valid(input, t)) {
+        ++t;
+        continue;
+      }
+      const std::size_t begin = t;
+      while (t < samples && !mask.valid(input, t)) ++t;
+      spans.push_back({input, begin, t - begin});
+    }
+  }
+}
+
+}  // namespace tautline::stream

@@ -1,0 +1,326 @@
+// Wraps, jumps, restarts, hostile packets: what the grid does not have.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <random>
+
+#include "tautline/core/error.h"
+#include "tests/stream/capture_support.h"
+#include "tests/support/seed.h"
+
+namespace {
+
+using namespace tautline;
+using namespace tautline::tests;
+using formats::packets::PacketLayout;
+using stream::Capture;
+using stream::CaptureConfig;
+
+CaptureConfig config_of(const PacketLayout& layout, std::size_t antennas = 2) {
+  CaptureConfig config;
+  config.layout = layout;
+  config.shape.samples = 5 * layout.samples();
+  using formats::packets::Meaning;
+  if (layout.field(Meaning::antenna) != nullptr || layout.field(Meaning::input) != nullptr)
+    config.shape.antennas = antennas * layout.extent(formats::packets::AxisName::antenna);
+  config.window_samples = 20 * layout.samples();
+  return config;
+}
+
+// A capture, its store and its sender.
+struct Bench {
+  explicit Bench(const CaptureConfig& config) : layout(config.layout), capture(config, store) {
+    store.set_block_bytes(capture.block_bytes());
+  }
+  void send(std::uint64_t start, std::uint64_t time) {
+    for (std::size_t lane = 0; lane < lanes(); ++lane) send_lane(start, time, lane);
+  }
+  void send_lane(std::uint64_t start, std::uint64_t time, std::size_t lane) {
+    capture.place(packet_of(capture, layout, start, time, lane), capture.placement().source(lane));
+  }
+  std::size_t lanes() const { return capture.placement().lanes(); }
+  const stream::CaptureCounters& counters() const { return capture.counters(); }
+
+  PacketLayout layout;
+  KeepingStore store;
+  Capture capture;
+};
+
+// Starts 3 payloads before the wrap, loses those around it, and goes on for 100.
+void expect_exact_across_wrap(const PacketLayout& layout, bool start_is_known) {
+  const std::uint64_t start = (layout.period == 0 ? 0 : layout.period) - 3 * layout.step;
+  CaptureConfig config = config_of(layout);
+  if (start_is_known) config.first_count = start;
+  Bench bench(config);
+  std::uint64_t lost = 0;
+  for (std::uint64_t time = 0; time < 100; ++time)
+    for (std::size_t lane = 0; lane < bench.lanes(); ++lane) {
+      const bool loses = (time >= 2 && time < 5 && lane == 0) || time == 4;
+      lost += loses ? 1 : 0;
+      if (!loses) bench.send_lane(start, time, lane);
+    }
+  bench.capture.finish();
+  EXPECT_EQ(bench.counters().accepted, 100 * bench.lanes() - lost) << layout.name;
+  EXPECT_EQ(bench.counters().missing, lost) << layout.name;
+  EXPECT_EQ(bench.counters().sent(), 100 * bench.lanes()) << layout.name;
+  EXPECT_EQ(bench.counters().jumps, 0u);
+  std::uint64_t first = 0;
+  for (const auto& block : bench.store.blocks) {
+    EXPECT_EQ(block.segment, 0u);
+    EXPECT_EQ(block.start_count, start);
+    EXPECT_EQ(block.first, first);
+    first += block.samples;
+  }
+  EXPECT_EQ(first, 100 * layout.samples());
+}
+
+TEST(Capture, WrapsOfCountersAreExact) {
+  for (const std::size_t bits : {16u, 32u, 48u, 64u})
+    for (const std::uint64_t step : {1u, 4u, 6u})  // 6 does not divide the period
+      for (const bool known : {false, true})
+        expect_exact_across_wrap(small_layout(bits, step), known);
+}
+
+TEST(Capture, WrapsOfPresetsAreExact) {
+  // The 64th half-year of VDIF, 2^32 seconds of GPS and Unix time, a record a sample of the MWA's prototype.
+  for (const char* name :
+       {"vdif", "vdif-vtp", "mwax", "lofar", "mwa32t", "meerkat-f", "meerkat-digitiser", "grex"})
+    expect_exact_across_wrap(formats::packets::read_layout(name), false);
+}
+
+TEST(Capture, HalfYearsOfVdifFollowOn) {
+  const PacketLayout layout = formats::packets::read_layout("vdif");
+  // 2027-01-01, half-year 54, is 9862 days from 2000-01-01.
+  const std::uint64_t start = std::uint64_t{9862} * 86400 * 2000 - 3;
+  Bench bench(config_of(layout, 1));
+  for (std::uint64_t time = 0; time < 20; ++time) {
+    auto packet = packet_of(bench.capture, layout, start, time, 0);
+    EXPECT_EQ(packet[7], std::byte(time < 3 ? 53 : 54));
+    bench.capture.place(packet);
+  }
+  bench.capture.finish();
+  EXPECT_EQ(bench.counters().accepted, 20u);
+  EXPECT_EQ(bench.counters().sent(), 20u);
+}
+
+TEST(Capture, JumpsNeedSeveralPackets) {
+  Bench bench(config_of(small_layout(48)));
+  const std::uint64_t start = 1000;
+  for (std::uint64_t time = 0; time < 10; ++time) bench.send(start, time);
+  // A few packets far ahead and far back are not believed.
+  bench.send(start, 1'000'000);
+  bench.send(start, 10);
+  for (std::size_t k = 0; k < 7; ++k) bench.send_lane(start, 5'000'000 + 100 * k, 0);
+  bench.send(start, 11);
+  for (std::uint64_t time = 12; time < 40; ++time) bench.send(start, time);
+  EXPECT_EQ(bench.counters().early, 9u);
+  EXPECT_EQ(bench.counters().jumps, 0u);
+  EXPECT_EQ(bench.counters().missing, 0u);
+  // The whole array 1000 payloads later: all packets are taken, those between are missing.
+  for (std::uint64_t time = 1040; time < 1060; ++time) bench.send(start, time);
+  bench.capture.finish();
+  EXPECT_EQ(bench.counters().jumps, 1u);
+  EXPECT_EQ(bench.counters().early, 9u);
+  EXPECT_EQ(bench.counters().missing, 1000 * bench.lanes());
+  EXPECT_EQ(bench.counters().accepted, 60 * bench.lanes());
+  EXPECT_EQ(bench.counters().sent(), 1060 * bench.lanes() + 9);
+  const auto& last = bench.store.blocks.back();
+  EXPECT_EQ(last.segment, 1u);
+  EXPECT_EQ(last.start_count, start + 1040 * bench.layout.step);
+  EXPECT_TRUE(last.valid.all_valid());
+}
+
+TEST(Capture, SenderThatBeginsAgainIsFollowed) {
+  Bench bench(config_of(small_layout(48)));
+  for (std::uint64_t time = 0; time < 30; ++time) bench.send(1'000'000, time);
+  for (std::uint64_t time = 0; time < 30; ++time) bench.send(0, time);
+  bench.capture.finish();
+  EXPECT_EQ(bench.counters().accepted, 60 * bench.lanes());
+  EXPECT_EQ(bench.counters().sent(), 60 * bench.lanes());
+  EXPECT_EQ(bench.counters().jumps, 1u);
+  EXPECT_EQ(bench.store.blocks.back().segment, 1u);
+  EXPECT_EQ(bench.store.blocks.back().start_count, 0u);
+}
+
+TEST(Capture, ClockOfOneAntennaThatDisagreesIsNotFollowed) {
+  Bench bench(config_of(small_layout(48), 4));
+  for (std::uint64_t time = 0; time < 200; ++time)
+    for (std::size_t lane = 0; lane < bench.lanes(); ++lane)
+      bench.send_lane(lane == 3 && time > 20 ? 40'000'000 : 0, time, lane);
+  bench.capture.finish();
+  EXPECT_EQ(bench.counters().jumps, 0u);
+  EXPECT_EQ(bench.counters().accepted, 3 * 200 + 21u);
+  EXPECT_EQ(bench.counters().early, 179u);
+  EXPECT_EQ(bench.counters().missing, 179u);
+}
+
+TEST(Capture, ShortStreamsAreGivenOn) {
+  Bench bench(config_of(small_layout(48)));
+  for (const std::uint64_t time : {2u, 0u, 1u}) bench.send(77, time);
+  EXPECT_FALSE(bench.capture.locked());
+  bench.capture.finish();
+  EXPECT_EQ(bench.counters().accepted, 3 * bench.lanes());
+  ASSERT_EQ(bench.store.blocks.size(), 1u);
+  EXPECT_EQ(bench.store.blocks[0].samples, 12u);
+  EXPECT_EQ(bench.store.blocks[0].start_count, 77u);
+}
+
+TEST(Capture, FlushGivesOnWhatHasComeAndTheRestIsLate) {
+  Bench bench(config_of(small_layout(48)));
+  for (std::uint64_t time = 0; time < 7; ++time)
+    for (std::size_t lane = 0; lane < bench.lanes(); ++lane)
+      if (time != 5 || lane != 0) bench.send_lane(0, time, lane);
+  bench.capture.flush();
+  ASSERT_EQ(bench.store.blocks.size(), 2u);
+  EXPECT_EQ(bench.store.blocks[1].samples, 8u);
+  EXPECT_EQ(bench.counters().missing, 1u);
+  bench.send_lane(0, 5, 0);
+  bench.send_lane(0, 5, 0);
+  EXPECT_EQ(bench.counters().late, 1u);
+  EXPECT_EQ(bench.counters().duplicate, 1u);
+  EXPECT_EQ(bench.counters().missing, 0u);
+  for (std::uint64_t time = 7; time < 12; ++time) bench.send(0, time);
+  bench.capture.finish();
+  ASSERT_EQ(bench.store.blocks.size(), 3u);
+  EXPECT_EQ(bench.store.blocks[2].first, 28u);
+  EXPECT_TRUE(bench.store.blocks[2].valid.all_valid());
+  EXPECT_EQ(bench.counters().sent(), 12 * bench.lanes() + 1);
+}
+
+TEST(Capture, PacketsThatTheirSenderCallsInvalidAreMarked) {
+  const PacketLayout layout = formats::packets::read_layout("vdif");
+  Bench bench(config_of(layout, 1));
+  for (std::uint64_t time = 0; time < 20; ++time) {
+    auto packet = packet_of(bench.capture, layout, 0, time, 0);
+    if (time == 9) packet[3] |= std::byte{0x80};
+    bench.capture.place(packet);
+  }
+  bench.capture.finish();
+  EXPECT_EQ(bench.counters().accepted, 20u);
+  EXPECT_EQ(bench.counters().flagged, 1u);
+  EXPECT_EQ(bench.counters().missing, 0u);
+  std::uint64_t valid = 0;
+  for (const auto& block : bench.store.blocks) valid += block.valid.count();
+  EXPECT_EQ(valid, 19 * layout.samples());
+}
+
+TEST(Capture, OthersPacketsAreForeign) {
+  CaptureConfig config = config_of(small_layout(48));
+  config.shape.antenna_numbers = {7, 3};
+  config.shape.first_channel = 100;
+  Bench bench(config);
+  CaptureConfig wide = config_of(small_layout(48), 8);
+  wide.shape.channels = 200;
+  Bench others(wide);
+  const auto& lanes = others.capture.placement();
+  std::uint64_t ours = 0;
+  for (std::size_t lane = 0; lane < lanes.lanes(); ++lane) {
+    const auto header = lanes.header(lane);
+    ours += (header.antenna == 3 || header.antenna == 7) && header.channel == 100 ? 1 : 0;
+    bench.capture.place(packet_of(others.capture, others.layout, 0, 0, lane));
+  }
+  bench.capture.finish();
+  EXPECT_EQ(ours, 2u);
+  EXPECT_EQ(bench.counters().accepted, ours);
+  EXPECT_EQ(bench.counters().foreign, lanes.lanes() - ours);
+}
+
+TEST(Capture, BadWindowsAreRefused) {
+  const auto fails = [](CaptureConfig config, const std::string& field) {
+    KeepingStore store;
+    try {
+      Capture capture(config, store);
+      ADD_FAILURE() << field;
+    } catch (const core::Error& wrong) {
+      EXPECT_EQ(wrong.field(), field);
+    }
+  };
+  CaptureConfig config = config_of(small_layout(16, 1));
+  config.window_samples = 4 * 16384;
+  fails(config, "window_samples");
+  config.window_samples = 6;
+  fails(config, "window_samples");
+  config = config_of(small_layout(48));
+  config.shape.samples = 6;
+  fails(config, "block_samples");
+  config = config_of(small_layout(48));
+  config.shape.channels = 3;
+  fails(config, "channels");
+  config = config_of(formats::packets::read_layout("grex"));
+  config.shape.antennas = 2;
+  fails(config, "antennas");
+}
+
+// Random bytes, and packets of ours with some bytes changed or the end cut off: counted, never outside their memory.
+TEST(CaptureHostile, RandomBytesAreCounted) {
+  auto random = generator();
+  Bench bench(config_of(small_layout(48)));
+  std::uint64_t sent = 0, good = 0;
+  std::vector<std::byte> packet;
+  for (std::uint64_t time = 0; time < 2000; ++time) {
+    for (std::size_t lane = 0; lane < bench.lanes(); ++lane, ++good) bench.send_lane(5, time, lane);
+    for (int k = 0; k < 3; ++k, ++sent) {
+      const bool ours = random() % 2 == 0;  // by its first bytes and its length
+      packet.resize(ours ? 16 + bench.layout.part_bytes() : random() % 100);
+      for (std::byte& byte : packet) byte = static_cast<std::byte>(random());
+      if (ours) {
+        packet[0] = std::byte{0x74};
+        packet[1] = std::byte{0x61};
+      }
+      bench.capture.place(packet);
+    }
+  }
+  bench.capture.finish();
+  EXPECT_EQ(bench.counters().accepted, good);
+  EXPECT_EQ(bench.counters().sent(), good + sent);
+  EXPECT_EQ(bench.counters().invalid(), sent);
+}
+
+TEST(CaptureHostile, DamagedPacketsOfEveryPreset) {
+  auto random = generator();
+  for (const std::string_view name : formats::packets::preset_names()) {
+    const PacketLayout layout = formats::packets::read_layout(std::string(name));
+    Bench bench(config_of(layout));
+    const std::size_t memory = bench.capture.bytes();
+    std::uint64_t time = 0;
+    for (int k = 0; k < 600; ++k, ++time) {
+      auto packet = packet_of(bench.capture, layout, 0, time, random() % bench.lanes());
+      const std::uint64_t how = random() % 4;
+      if (how == 0) packet.resize(random() % packet.size());
+      for (std::uint64_t n = how == 1 ? 1 + random() % 4 : 0; n > 0; --n)
+        packet[random() % std::min<std::size_t>(packet.size(), 80)] =
+            static_cast<std::byte>(random());
+      if (how == 2) time += random() % 30;
+      // On the heap and no longer than it is, so that a sanitizer sees every byte read outside.
+      const std::vector<std::byte> exact(packet.begin(), packet.end());
+      bench.capture.place(exact, random() % 16 == 0 ? random() : 0);
+    }
+    bench.capture.finish();
+    EXPECT_LE(bench.store.most_open(), bench.capture.open_blocks()) << name;
+    EXPECT_EQ(bench.capture.bytes(), memory) << name;
+    bench.store.blocks.clear();
+  }
+}
+
+// Whoever can send well-formed packets with any counter moves the stream, but neither memory nor time runs away.
+TEST(CaptureHostile, CountersFromAnywhere) {
+  auto random = generator();
+  for (const std::size_t bits : {16u, 48u, 64u}) {
+    Bench bench(config_of(small_layout(bits, 1)));
+    std::uint64_t sent = 0;
+    for (int k = 0; k < 3000; ++k) {
+      const std::uint64_t start = random() >> random() % 64;
+      const std::uint64_t run = random() % 20;
+      for (std::uint64_t time = 0; time < run; ++time, ++sent)
+        bench.send_lane(start, time, random() % bench.lanes());
+    }
+    bench.capture.finish();
+    const auto& c = bench.counters();
+    EXPECT_EQ(c.accepted + c.late + c.duplicate + c.invalid(), sent);
+    EXPECT_LE(bench.store.most_open(), bench.capture.open_blocks());
+    EXPECT_GT(c.jumps, 0u);
+  }
+}
+
+}  // namespace
