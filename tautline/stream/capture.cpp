@@ -57,17 +57,17 @@ Capture::Capture(const CaptureConfig& config, BlockStore& store)
                       fmt::format("less than a quarter of the counter's period, {} samples",
                                   period / 4 / step * payload_samples_));
   history_ = kHistoryWindows * window_;
-  row_words_ = core::validity_words(placement_.lanes());
+  row_words_ = core::validity_words(placement_.flows());
   const auto rows = history_ + window_ + 3 * block_payloads_;
   ring_rows_ = std::bit_ceil(static_cast<std::size_t>(rows));
   come_.resize(ring_rows_ * row_words_);
   if (config_.layout.field(Meaning::invalid) != nullptr) flags_.resize(come_.size());
-  lane_latest_.resize(placement_.lanes());
+  flow_latest_.resize(placement_.flows());
   if (config_.first_count) begin_segment(*config_.first_count);
 }
 
 std::size_t Capture::bytes() const {
-  return (come_.size() + flags_.size() + lane_latest_.size()) * sizeof(std::uint64_t) +
+  return (come_.size() + flags_.size() + flow_latest_.size()) * sizeof(std::uint64_t) +
          config_.proof * (config_.layout.header_bytes + config_.layout.part_bytes());
 }
 
@@ -98,14 +98,14 @@ void Capture::place(std::span<const std::byte> packet, std::uint64_t source) {
   PacketHeader header;
   const Refusal refusal = formats::packets::decode(config_.layout, packet, source, header);
   if (refusal != Refusal::none) return refuse(refusal);
-  const auto lane = placement_.lane(header);
-  if (!lane || (config_.sub_array && header.sub_array != *config_.sub_array)) {
+  const auto flow = placement_.flow(header);
+  if (!flow || (config_.sub_array && header.sub_array != *config_.sub_array)) {
     ++counters_.foreign;
     return;
   }
   if (config_.layout.period != 0 && header.count >= config_.layout.period)
     return refuse(Refusal::out_of_range);
-  if (!locked_) return consider(*lane, header);
+  if (!locked_) return consider(*flow, header);
 
   const std::int64_t counts = counts_between(reference_count_, header.count);
   const auto step = static_cast<std::int64_t>(config_.layout.step);
@@ -113,23 +113,23 @@ void Capture::place(std::span<const std::byte> packet, std::uint64_t source) {
   const std::int64_t payloads = counts / step;
   const bool near =
       payloads < window_ + window_ && payloads > -(history_ + 2 * (window_ + block_payloads_));
-  if (!near) return consider(*lane, header);
+  if (!near) return consider(*flow, header);
   if (counts % step != 0) return refuse(Refusal::between_steps);
   const std::int64_t payload = reference_ + payloads;
-  if (payload >= head_ + window_) return consider(*lane, header);
-  if (payload < closed_) return place_behind(payload, *lane, header);
-  accept(payload, *lane, header);
+  if (payload >= head_ + window_) return consider(*flow, header);
+  if (payload < closed_) return place_behind(payload, *flow, header);
+  accept(payload, *flow, header);
 }
 
 // Of a time that was given on already.
-void Capture::place_behind(std::int64_t payload, std::size_t lane, const PacketHeader& header) {
-  if (payload < std::max(closed_ - history_, -window_)) return consider(lane, header);
+void Capture::place_behind(std::int64_t payload, std::size_t flow, const PacketHeader& header) {
+  if (payload < std::max(closed_ - history_, -window_)) return consider(flow, header);
   if (payload < 0) {  // before the segment: no place that could be missing
     ++counters_.late;
     return;
   }
-  std::uint64_t& word = row(come_, payload)[lane / 64];
-  const std::uint64_t bit = std::uint64_t{1} << lane % 64;
+  std::uint64_t& word = row(come_, payload)[flow / 64];
+  const std::uint64_t bit = std::uint64_t{1} << flow % 64;
   if ((word & bit) != 0) {
     ++counters_.duplicate;
     return;
@@ -139,7 +139,7 @@ void Capture::place_behind(std::int64_t payload, std::size_t lane, const PacketH
   --counters_.missing;
 }
 
-void Capture::accept(std::int64_t payload, std::size_t lane, const PacketHeader& header) {
+void Capture::accept(std::int64_t payload, std::size_t flow, const PacketHeader& header) {
   if (payload >= head_) {
     head_ = payload + 1;
     reference_ = payload;
@@ -148,27 +148,27 @@ void Capture::accept(std::int64_t payload, std::size_t lane, const PacketHeader&
       close_front(open_.front().first + block_payloads_);
     begin_blocks(payload + 1);
   }
-  std::uint64_t& word = row(come_, payload)[lane / 64];
-  const std::uint64_t bit = std::uint64_t{1} << lane % 64;
+  std::uint64_t& word = row(come_, payload)[flow / 64];
+  const std::uint64_t bit = std::uint64_t{1} << flow % 64;
   if ((word & bit) != 0) {
     ++counters_.duplicate;
     return;
   }
   word |= bit;
   Open& block = open_[static_cast<std::size_t>((payload - open_.front().first) / block_payloads_)];
-  placement_.place(lane, static_cast<std::size_t>(payload - block.first) * payload_samples_,
+  placement_.place(flow, static_cast<std::size_t>(payload - block.first) * payload_samples_,
                    header.payload.data(), block.memory);
   if (header.invalid && !flags_.empty()) {
-    row(flags_, payload)[lane / 64] |= bit;
+    row(flags_, payload)[flow / 64] |= bit;
     ++block.flagged;
     ++counters_.flagged;
   }
   ++counters_.accepted;
-  if (payload < lane_latest_[lane]) ++counters_.reordered;
-  lane_latest_[lane] = std::max(lane_latest_[lane], payload);
+  if (payload < flow_latest_[flow]) ++counters_.reordered;
+  flow_latest_[flow] = std::max(flow_latest_[flow], payload);
   if (!candidates_.empty() && ++against_ >= (config_.proof + 1) / 2) drop_candidates();
   ++block.come;
-  const std::uint64_t places = static_cast<std::uint64_t>(block_payloads_) * placement_.lanes();
+  const std::uint64_t places = static_cast<std::uint64_t>(block_payloads_) * placement_.flows();
   while (!open_.empty() && open_.front().come == places)
     close_front(open_.front().first + block_payloads_);
 }
@@ -196,7 +196,7 @@ void Capture::close_front(std::int64_t end) {
   block.start_count = start_count_;
   block.first = static_cast<std::uint64_t>(front.first) * payload_samples_;
   block.samples = static_cast<std::size_t>(payloads) * payload_samples_;
-  block.missing = payloads * placement_.lanes() - front.come;
+  block.missing = payloads * placement_.flows() - front.come;
   block.flagged = front.flagged;
   block.placement_ = &placement_;
   block.payload_samples_ = payload_samples_;
@@ -225,11 +225,11 @@ void Capture::finish(std::optional<std::uint64_t> end_count) {
   const std::int64_t end = reference_ + behind;
   if (end > head_)
     add_saturating(counters_.missing,
-                   saturating_product(static_cast<std::uint64_t>(end - head_), placement_.lanes()));
+                   saturating_product(static_cast<std::uint64_t>(end - head_), placement_.flows()));
 }
 
 // A packet that jumps, or comes before anything is known of the stream, waits for others like it.
-void Capture::consider(std::size_t lane, const PacketHeader& header) {
+void Capture::consider(std::size_t flow, const PacketHeader& header) {
   const auto step = static_cast<std::int64_t>(config_.layout.step);
   for (const Candidate& other : candidates_) {
     const std::int64_t counts = counts_between(other.count, header.count);
@@ -240,11 +240,11 @@ void Capture::consider(std::size_t lane, const PacketHeader& header) {
     if (counts % step != 0) return refuse(Refusal::between_steps);
   }
   for (const Candidate& other : candidates_) {
-    if (other.count != header.count || other.lane != lane) continue;
+    if (other.count != header.count || other.flow != flow) continue;
     ++counters_.duplicate;
     return;
   }
-  Candidate candidate{{}, header.count, lane, header.invalid};
+  Candidate candidate{{}, header.count, flow, header.invalid};
   if (!spare_.empty()) {
     candidate.packet = std::move(spare_.back());
     spare_.pop_back();
@@ -277,7 +277,7 @@ void Capture::believe() {
     header.invalid = candidate.invalid;
     header.payload = candidate.packet;
     accept(counts_between(first, candidate.count) / static_cast<std::int64_t>(config_.layout.step),
-           candidate.lane, header);
+           candidate.flow, header);
     spare_.push_back(std::move(candidate.packet));
   }
 }
@@ -294,7 +294,7 @@ void Capture::begin_segment(std::uint64_t count) {
         counts / static_cast<std::int64_t>(config_.layout.step) - (head_ - reference_);
     if (gap > 0)
       add_saturating(counters_.missing,
-                     saturating_product(static_cast<std::uint64_t>(gap), placement_.lanes()));
+                     saturating_product(static_cast<std::uint64_t>(gap), placement_.flows()));
     start_count_ += since_start + static_cast<std::uint64_t>(counts);
     ++segment_;
     ++counters_.jumps;
@@ -302,7 +302,7 @@ void Capture::begin_segment(std::uint64_t count) {
   locked_ = true;
   reference_count_ = count;
   reference_ = head_ = closed_ = begun_ = 0;
-  std::fill(lane_latest_.begin(), lane_latest_.end(), -1);
+  std::fill(flow_latest_.begin(), flow_latest_.end(), -1);
 }
 
 }  // namespace tautline::stream

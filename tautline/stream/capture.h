@@ -35,7 +35,7 @@ struct CaptureCounters {
   std::uint64_t malformed = 0;  ///< are no packets of the layout
   std::uint64_t foreign =
       0;  ///< of antennas, channels, polarisations or sub-arrays that are not wanted, or of no samples
-  std::uint64_t reordered = 0;  ///< of the accepted: came after a later one of their lane
+  std::uint64_t reordered = 0;  ///< of the accepted: came after a later one of their flow
   std::uint64_t flagged = 0;    ///< of the accepted: their sender calls them invalid
   std::uint64_t jumps = 0;      ///< that were believed
   std::array<std::uint64_t, formats::packets::kRefusals>
@@ -76,7 +76,7 @@ class CapturedBlock {
 
  private:
   friend class Capture;
-  bool came(std::size_t payload, std::size_t lane) const;
+  bool came(std::size_t payload, std::size_t flow) const;
 
   const formats::packets::Placement* placement_ = nullptr;
   std::size_t payload_samples_ = 1;
@@ -133,16 +133,16 @@ class Capture {
   struct Candidate {
     std::vector<std::byte> packet;
     std::uint64_t count;
-    std::size_t lane;
+    std::size_t flow;
     bool invalid;
   };
 
   void refuse(formats::packets::Refusal refusal);
   std::int64_t counts_between(std::uint64_t from, std::uint64_t to) const;
-  void accept(std::int64_t payload, std::size_t lane, const formats::packets::PacketHeader& header);
-  void place_behind(std::int64_t payload, std::size_t lane,
+  void accept(std::int64_t payload, std::size_t flow, const formats::packets::PacketHeader& header);
+  void place_behind(std::int64_t payload, std::size_t flow,
                     const formats::packets::PacketHeader& header);
-  void consider(std::size_t lane, const formats::packets::PacketHeader& header);
+  void consider(std::size_t flow, const formats::packets::PacketHeader& header);
   void drop_candidates();
   void believe();
   void begin_segment(std::uint64_t count);
@@ -167,8 +167,8 @@ class Capture {
   std::int64_t closed_ = 0;     // everything before it was given on
   std::int64_t begun_ = 0;      // one behind the last block's last
   std::deque<Open> open_;
-  std::vector<std::int64_t> lane_latest_;
-  std::vector<std::uint64_t> come_, flags_;  // [payload % ring_rows_][word]: a bit for each lane
+  std::vector<std::int64_t> flow_latest_;
+  std::vector<std::uint64_t> come_, flags_;  // [payload % ring_rows_][word]: a bit for each flow
   std::vector<Candidate> candidates_;
   std::vector<std::vector<std::byte>> spare_;  // memory of candidates that are gone
   std::size_t against_ = 0;                    // packets accepted since the first candidate

@@ -12,10 +12,10 @@ using formats::packets::Box;
 
 }  // namespace
 
-bool CapturedBlock::came(std::size_t payload, std::size_t lane) const {
-  const std::size_t word = ((first_row_ + payload) & (ring_rows_ - 1)) * row_words_ + lane / 64;
+bool CapturedBlock::came(std::size_t payload, std::size_t flow) const {
+  const std::size_t word = ((first_row_ + payload) & (ring_rows_ - 1)) * row_words_ + flow / 64;
   const std::uint64_t bits = flags_ == nullptr ? come_[word] : come_[word] & ~flags_[word];
-  return (bits >> lane % 64 & 1) != 0;
+  return (bits >> flow % 64 & 1) != 0;
 }
 
 void CapturedBlock::validity(bool channels_together, core::ValidityMask& mask) const {
@@ -25,11 +25,11 @@ void CapturedBlock::validity(bool channels_together, core::ValidityMask& mask) c
   if (mask.rows() != rows || mask.samples() != samples) mask = core::ValidityMask(rows, samples);
   mask.fill(true);
   if (whole()) return;
-  const std::size_t lanes = placement_->lanes();
+  const std::size_t flows = placement_->flows();
   for (std::size_t payload = 0; payload * payload_samples_ < samples; ++payload) {
-    for (std::size_t lane = 0; lane < lanes; ++lane) {
-      if (came(payload, lane)) continue;
-      const Box& box = placement_->box(lane);
+    for (std::size_t flow = 0; flow < flows; ++flow) {
+      if (came(payload, flow)) continue;
+      const Box& box = placement_->box(flow);
       const std::size_t first_sample = payload * payload_samples_ + box.begin(AxisName::time);
       const std::size_t channels = channels_together ? 1 : box.size(AxisName::channel);
       const std::size_t first_channel = channels_together ? 0 : box.begin(AxisName::channel);

@@ -15,12 +15,12 @@ namespace {
 using namespace tautline;
 using namespace tautline::tests;
 
-constexpr std::uint64_t kTimes = 400;  // payloads of each lane
+constexpr std::uint64_t kTimes = 400;  // payloads of each flow
 constexpr std::size_t kAntennas = 3, kChannels = 4, kWindow = 24, kBlock = 10;
 
 struct Arrival {
   std::uint64_t time;
-  std::size_t lane;
+  std::size_t flow;
   double place;
 };
 
@@ -30,15 +30,15 @@ struct Impairment {
 };
 
 // What arrives, in order, and how many copies the network made.
-std::vector<Arrival> impair(const Impairment& how, std::size_t lanes, std::mt19937_64& random,
+std::vector<Arrival> impair(const Impairment& how, std::size_t flows, std::mt19937_64& random,
                             std::uint64_t& copies) {
   std::uniform_real_distribution<double> chance(0, 1);
   std::vector<Arrival> arrivals;
-  const auto delay = [&] { return chance(random) * static_cast<double>(how.farthest * lanes); };
+  const auto delay = [&] { return chance(random) * static_cast<double>(how.farthest * flows); };
   for (std::uint64_t time = 0; time < kTimes; ++time)
-    for (std::size_t lane = 0; lane < lanes; ++lane) {
+    for (std::size_t flow = 0; flow < flows; ++flow) {
       if (chance(random) < how.loss) continue;
-      Arrival arrival{time, lane, static_cast<double>(time * lanes + lane)};
+      Arrival arrival{time, flow, static_cast<double>(time * flows + flow)};
       if (chance(random) < how.reorder) arrival.place += delay();
       arrivals.push_back(arrival);
       if (chance(random) >= how.duplicate) continue;
@@ -51,11 +51,11 @@ std::vector<Arrival> impair(const Impairment& how, std::size_t lanes, std::mt199
   return arrivals;
 }
 
-// Every sample of a lane's payload: in its place where it came, marked where it did not. True: it came.
+// Every sample of a flow's payload: in its place where it came, marked where it did not. True: it came.
 bool lies_in_place(const stream::Capture& capture, const KeepingStore::Kept& block,
-                   std::uint64_t time, std::size_t lane, std::size_t part_bytes) {
+                   std::uint64_t time, std::size_t flow, std::size_t part_bytes) {
   formats::packets::Placement placement = capture.placement();
-  const auto& box = placement.box(lane);
+  const auto& box = placement.box(flow);
   using formats::packets::AxisName;
   const auto sample = static_cast<std::size_t>(time * 4 - block.first);
   const std::size_t row =
@@ -66,9 +66,9 @@ bool lies_in_place(const stream::Capture& capture, const KeepingStore::Kept& blo
       for (std::size_t t = 0; t < 4; ++t)
         EXPECT_EQ(block.valid.valid(row + c * kAntennas * 2 + p, sample + t), valid);
   std::vector<std::byte> found(part_bytes);
-  placement.take(lane, sample, block.bytes.data(), found.data());
-  EXPECT_EQ(found == payload_of(time, lane, part_bytes), valid)
-      << "time " << time << " lane " << lane;
+  placement.take(flow, sample, block.bytes.data(), found.data());
+  EXPECT_EQ(found == payload_of(time, flow, part_bytes), valid)
+      << "time " << time << " flow " << flow;
   return valid;
 }
 
@@ -86,25 +86,25 @@ void run_one(const Impairment& how, std::uint64_t seed, std::uint64_t& late) {
        .sub_array = {}},
       store);
   store.set_block_bytes(capture.block_bytes());
-  const std::size_t lanes = capture.placement().lanes();
-  ASSERT_EQ(lanes, 6u);
+  const std::size_t flows = capture.placement().flows();
+  ASSERT_EQ(flows, 6u);
   std::uint64_t copies = 0, behind = 0;
-  const auto arrivals = impair(how, lanes, random, copies);
+  const auto arrivals = impair(how, flows, random, copies);
   std::set<std::pair<std::uint64_t, std::size_t>> distinct;
-  std::vector<std::int64_t> latest(lanes, -1);
+  std::vector<std::int64_t> latest(flows, -1);
   for (const Arrival& a : arrivals) {
-    const auto packet = packet_of(capture, layout, start, a.time, a.lane);
+    const auto packet = packet_of(capture, layout, start, a.time, a.flow);
     capture.place(packet);
-    if (!distinct.insert({a.time, a.lane}).second) continue;
+    if (!distinct.insert({a.time, a.flow}).second) continue;
     const auto time = static_cast<std::int64_t>(a.time);
-    if (time < latest[a.lane]) ++behind;
-    latest[a.lane] = std::max(latest[a.lane], time);
+    if (time < latest[a.flow]) ++behind;
+    latest[a.flow] = std::max(latest[a.flow], time);
   }
   capture.finish(start + kTimes * layout.step);
 
   const auto& c = capture.counters();
-  EXPECT_EQ(c.sent(), kTimes * lanes + copies);
-  EXPECT_EQ(c.missing, kTimes * lanes - distinct.size());
+  EXPECT_EQ(c.sent(), kTimes * flows + copies);
+  EXPECT_EQ(c.missing, kTimes * flows - distinct.size());
   EXPECT_EQ(c.duplicate, copies);
   EXPECT_EQ(c.accepted + c.late, distinct.size());
   EXPECT_EQ(c.reordered + c.late, behind);
@@ -121,8 +121,8 @@ void run_one(const Impairment& how, std::uint64_t seed, std::uint64_t& late) {
     EXPECT_EQ(block.first, times * 4);
     missing += block.missing;
     for (std::size_t k = 0; k * 4 < block.samples; ++k, ++times)
-      for (std::size_t lane = 0; lane < lanes; ++lane)
-        valid += lies_in_place(capture, block, times, lane, layout.part_bytes()) ? 1 : 0;
+      for (std::size_t flow = 0; flow < flows; ++flow)
+        valid += lies_in_place(capture, block, times, flow, layout.part_bytes()) ? 1 : 0;
   }
   EXPECT_EQ(valid, c.accepted);
   EXPECT_LE(missing, c.missing + c.late);
@@ -165,8 +165,8 @@ TEST(CaptureGrid, WhatCameWholeIsTheCleanRunToTheBit) {
     store.set_block_bytes(capture.block_bytes());
     std::uint64_t copies = 0;
     const Impairment how{0, clean ? 0 : 0.1, clean ? 0 : 0.05, kWindow - 1};
-    for (const Arrival& a : impair(how, capture.placement().lanes(), random, copies))
-      capture.place(packet_of(capture, layout, 0, a.time, a.lane));
+    for (const Arrival& a : impair(how, capture.placement().flows(), random, copies))
+      capture.place(packet_of(capture, layout, 0, a.time, a.flow));
     capture.finish();
     EXPECT_EQ(capture.counters().duplicate, copies);
   }

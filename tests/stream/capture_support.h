@@ -71,10 +71,10 @@ class KeepingStore final : public stream::BlockStore {
   std::deque<std::vector<std::byte>> begun_;
 };
 
-/// The bytes of the payload of a lane at a payload time: any two differ.
-inline std::vector<std::byte> payload_of(std::uint64_t time, std::size_t lane, std::size_t bytes) {
+/// The bytes of the payload of a flow at a payload time: any two differ.
+inline std::vector<std::byte> payload_of(std::uint64_t time, std::size_t flow, std::size_t bytes) {
   std::vector<std::byte> payload(bytes);
-  std::uint64_t state = time * 0x9e3779b97f4a7c15u + lane * 0xbf58476d1ce4e5b9u + 1;
+  std::uint64_t state = time * 0x9e3779b97f4a7c15u + flow * 0xbf58476d1ce4e5b9u + 1;
   for (std::byte& byte : payload) {
     state ^= state << 13;
     state ^= state >> 7;
@@ -87,9 +87,9 @@ inline std::vector<std::byte> payload_of(std::uint64_t time, std::size_t lane, s
 /// The packet of payload number `time`, the first of which has count `start`.
 inline std::vector<std::byte> packet_of(const stream::Capture& capture,
                                         const formats::packets::PacketLayout& layout,
-                                        std::uint64_t start, std::uint64_t time, std::size_t lane) {
-  const auto payload = payload_of(time, lane, layout.part_bytes());
-  formats::packets::PacketHeader header = capture.placement().header(lane);
+                                        std::uint64_t start, std::uint64_t time, std::size_t flow) {
+  const auto payload = payload_of(time, flow, layout.part_bytes());
+  formats::packets::PacketHeader header = capture.placement().header(flow);
   header.count = start + time * layout.step;
   if (layout.period != 0) header.count %= layout.period;
   header.payload = payload;

@@ -34,12 +34,12 @@ struct Bench {
     store.set_block_bytes(capture.block_bytes());
   }
   void send(std::uint64_t start, std::uint64_t time) {
-    for (std::size_t lane = 0; lane < lanes(); ++lane) send_lane(start, time, lane);
+    for (std::size_t flow = 0; flow < flows(); ++flow) send_flow(start, time, flow);
   }
-  void send_lane(std::uint64_t start, std::uint64_t time, std::size_t lane) {
-    capture.place(packet_of(capture, layout, start, time, lane), capture.placement().source(lane));
+  void send_flow(std::uint64_t start, std::uint64_t time, std::size_t flow) {
+    capture.place(packet_of(capture, layout, start, time, flow), capture.placement().source(flow));
   }
-  std::size_t lanes() const { return capture.placement().lanes(); }
+  std::size_t flows() const { return capture.placement().flows(); }
   const stream::CaptureCounters& counters() const { return capture.counters(); }
 
   PacketLayout layout;
@@ -55,15 +55,15 @@ void expect_exact_across_wrap(const PacketLayout& layout, bool start_is_known) {
   Bench bench(config);
   std::uint64_t lost = 0;
   for (std::uint64_t time = 0; time < 100; ++time)
-    for (std::size_t lane = 0; lane < bench.lanes(); ++lane) {
-      const bool loses = (time >= 2 && time < 5 && lane == 0) || time == 4;
+    for (std::size_t flow = 0; flow < bench.flows(); ++flow) {
+      const bool loses = (time >= 2 && time < 5 && flow == 0) || time == 4;
       lost += loses ? 1 : 0;
-      if (!loses) bench.send_lane(start, time, lane);
+      if (!loses) bench.send_flow(start, time, flow);
     }
   bench.capture.finish();
-  EXPECT_EQ(bench.counters().accepted, 100 * bench.lanes() - lost) << layout.name;
+  EXPECT_EQ(bench.counters().accepted, 100 * bench.flows() - lost) << layout.name;
   EXPECT_EQ(bench.counters().missing, lost) << layout.name;
-  EXPECT_EQ(bench.counters().sent(), 100 * bench.lanes()) << layout.name;
+  EXPECT_EQ(bench.counters().sent(), 100 * bench.flows()) << layout.name;
   EXPECT_EQ(bench.counters().jumps, 0u);
   std::uint64_t first = 0;
   for (const auto& block : bench.store.blocks) {
@@ -111,7 +111,7 @@ TEST(Capture, JumpsNeedSeveralPackets) {
   // A few packets far ahead and far back are not believed.
   bench.send(start, 1'000'000);
   bench.send(start, 10);
-  for (std::size_t k = 0; k < 7; ++k) bench.send_lane(start, 5'000'000 + 100 * k, 0);
+  for (std::size_t k = 0; k < 7; ++k) bench.send_flow(start, 5'000'000 + 100 * k, 0);
   bench.send(start, 11);
   for (std::uint64_t time = 12; time < 40; ++time) bench.send(start, time);
   EXPECT_EQ(bench.counters().early, 9u);
@@ -122,9 +122,9 @@ TEST(Capture, JumpsNeedSeveralPackets) {
   bench.capture.finish();
   EXPECT_EQ(bench.counters().jumps, 1u);
   EXPECT_EQ(bench.counters().early, 9u);
-  EXPECT_EQ(bench.counters().missing, 1000 * bench.lanes());
-  EXPECT_EQ(bench.counters().accepted, 60 * bench.lanes());
-  EXPECT_EQ(bench.counters().sent(), 1060 * bench.lanes() + 9);
+  EXPECT_EQ(bench.counters().missing, 1000 * bench.flows());
+  EXPECT_EQ(bench.counters().accepted, 60 * bench.flows());
+  EXPECT_EQ(bench.counters().sent(), 1060 * bench.flows() + 9);
   const auto& last = bench.store.blocks.back();
   EXPECT_EQ(last.segment, 1u);
   EXPECT_EQ(last.start_count, start + 1040 * bench.layout.step);
@@ -136,8 +136,8 @@ TEST(Capture, SenderThatBeginsAgainIsFollowed) {
   for (std::uint64_t time = 0; time < 30; ++time) bench.send(1'000'000, time);
   for (std::uint64_t time = 0; time < 30; ++time) bench.send(0, time);
   bench.capture.finish();
-  EXPECT_EQ(bench.counters().accepted, 60 * bench.lanes());
-  EXPECT_EQ(bench.counters().sent(), 60 * bench.lanes());
+  EXPECT_EQ(bench.counters().accepted, 60 * bench.flows());
+  EXPECT_EQ(bench.counters().sent(), 60 * bench.flows());
   EXPECT_EQ(bench.counters().jumps, 1u);
   EXPECT_EQ(bench.store.blocks.back().segment, 1u);
   EXPECT_EQ(bench.store.blocks.back().start_count, 0u);
@@ -146,8 +146,8 @@ TEST(Capture, SenderThatBeginsAgainIsFollowed) {
 TEST(Capture, ClockOfOneAntennaThatDisagreesIsNotFollowed) {
   Bench bench(config_of(small_layout(48), 4));
   for (std::uint64_t time = 0; time < 200; ++time)
-    for (std::size_t lane = 0; lane < bench.lanes(); ++lane)
-      bench.send_lane(lane == 3 && time > 20 ? 40'000'000 : 0, time, lane);
+    for (std::size_t flow = 0; flow < bench.flows(); ++flow)
+      bench.send_flow(flow == 3 && time > 20 ? 40'000'000 : 0, time, flow);
   bench.capture.finish();
   EXPECT_EQ(bench.counters().jumps, 0u);
   EXPECT_EQ(bench.counters().accepted, 3 * 200 + 21u);
@@ -160,7 +160,7 @@ TEST(Capture, ShortStreamsAreGivenOn) {
   for (const std::uint64_t time : {2u, 0u, 1u}) bench.send(77, time);
   EXPECT_FALSE(bench.capture.locked());
   bench.capture.finish();
-  EXPECT_EQ(bench.counters().accepted, 3 * bench.lanes());
+  EXPECT_EQ(bench.counters().accepted, 3 * bench.flows());
   ASSERT_EQ(bench.store.blocks.size(), 1u);
   EXPECT_EQ(bench.store.blocks[0].samples, 12u);
   EXPECT_EQ(bench.store.blocks[0].start_count, 77u);
@@ -169,14 +169,14 @@ TEST(Capture, ShortStreamsAreGivenOn) {
 TEST(Capture, FlushGivesOnWhatHasComeAndTheRestIsLate) {
   Bench bench(config_of(small_layout(48)));
   for (std::uint64_t time = 0; time < 7; ++time)
-    for (std::size_t lane = 0; lane < bench.lanes(); ++lane)
-      if (time != 5 || lane != 0) bench.send_lane(0, time, lane);
+    for (std::size_t flow = 0; flow < bench.flows(); ++flow)
+      if (time != 5 || flow != 0) bench.send_flow(0, time, flow);
   bench.capture.flush();
   ASSERT_EQ(bench.store.blocks.size(), 2u);
   EXPECT_EQ(bench.store.blocks[1].samples, 8u);
   EXPECT_EQ(bench.counters().missing, 1u);
-  bench.send_lane(0, 5, 0);
-  bench.send_lane(0, 5, 0);
+  bench.send_flow(0, 5, 0);
+  bench.send_flow(0, 5, 0);
   EXPECT_EQ(bench.counters().late, 1u);
   EXPECT_EQ(bench.counters().duplicate, 1u);
   EXPECT_EQ(bench.counters().missing, 0u);
@@ -185,7 +185,7 @@ TEST(Capture, FlushGivesOnWhatHasComeAndTheRestIsLate) {
   ASSERT_EQ(bench.store.blocks.size(), 3u);
   EXPECT_EQ(bench.store.blocks[2].first, 28u);
   EXPECT_TRUE(bench.store.blocks[2].valid.all_valid());
-  EXPECT_EQ(bench.counters().sent(), 12 * bench.lanes() + 1);
+  EXPECT_EQ(bench.counters().sent(), 12 * bench.flows() + 1);
 }
 
 TEST(Capture, PacketsThatTheirSenderCallsInvalidAreMarked) {
@@ -213,17 +213,17 @@ TEST(Capture, OthersPacketsAreForeign) {
   CaptureConfig wide = config_of(small_layout(48), 8);
   wide.shape.channels = 200;
   Bench others(wide);
-  const auto& lanes = others.capture.placement();
+  const auto& flows = others.capture.placement();
   std::uint64_t ours = 0;
-  for (std::size_t lane = 0; lane < lanes.lanes(); ++lane) {
-    const auto header = lanes.header(lane);
+  for (std::size_t flow = 0; flow < flows.flows(); ++flow) {
+    const auto header = flows.header(flow);
     ours += (header.antenna == 3 || header.antenna == 7) && header.channel == 100 ? 1 : 0;
-    bench.capture.place(packet_of(others.capture, others.layout, 0, 0, lane));
+    bench.capture.place(packet_of(others.capture, others.layout, 0, 0, flow));
   }
   bench.capture.finish();
   EXPECT_EQ(ours, 2u);
   EXPECT_EQ(bench.counters().accepted, ours);
-  EXPECT_EQ(bench.counters().foreign, lanes.lanes() - ours);
+  EXPECT_EQ(bench.counters().foreign, flows.flows() - ours);
 }
 
 TEST(Capture, BadWindowsAreRefused) {
@@ -259,7 +259,7 @@ TEST(CaptureHostile, RandomBytesAreCounted) {
   std::uint64_t sent = 0, good = 0;
   std::vector<std::byte> packet;
   for (std::uint64_t time = 0; time < 2000; ++time) {
-    for (std::size_t lane = 0; lane < bench.lanes(); ++lane, ++good) bench.send_lane(5, time, lane);
+    for (std::size_t flow = 0; flow < bench.flows(); ++flow, ++good) bench.send_flow(5, time, flow);
     for (int k = 0; k < 3; ++k, ++sent) {
       const bool ours = random() % 2 == 0;  // by its first bytes and its length
       packet.resize(ours ? 16 + bench.layout.part_bytes() : random() % 100);
@@ -285,7 +285,7 @@ TEST(CaptureHostile, DamagedPacketsOfEveryPreset) {
     const std::size_t memory = bench.capture.bytes();
     std::uint64_t time = 0;
     for (int k = 0; k < 600; ++k, ++time) {
-      auto packet = packet_of(bench.capture, layout, 0, time, random() % bench.lanes());
+      auto packet = packet_of(bench.capture, layout, 0, time, random() % bench.flows());
       const std::uint64_t how = random() % 4;
       if (how == 0) packet.resize(random() % packet.size());
       for (std::uint64_t n = how == 1 ? 1 + random() % 4 : 0; n > 0; --n)
@@ -313,7 +313,7 @@ TEST(CaptureHostile, CountersFromAnywhere) {
       const std::uint64_t start = random() >> random() % 64;
       const std::uint64_t run = random() % 20;
       for (std::uint64_t time = 0; time < run; ++time, ++sent)
-        bench.send_lane(start, time, random() % bench.lanes());
+        bench.send_flow(start, time, random() % bench.flows());
     }
     bench.capture.finish();
     const auto& c = bench.counters();

@@ -199,11 +199,11 @@ void Placement::make_loops() {
     loop.payload_bytes /= 8;
     loop.block_bytes /= 8;
   }
-  for (const Box& lane : boxes_) {
+  for (const Box& flow : boxes_) {
     std::size_t bits = 0;
     for (const AxisName axis :
          {AxisName::time, AxisName::channel, AxisName::antenna, AxisName::polarisation})
-      bits += lane.begin(axis) * stride_bits(axis);
+      bits += flow.begin(axis) * stride_bits(axis);
     whole_bytes = whole_bytes && bits % 8 == 0;
     bases_.push_back(bits / 8);
   }
@@ -238,7 +238,7 @@ void Placement::for_runs(Copy copy) const {
       }
 }
 
-std::optional<std::size_t> Placement::lane(const PacketHeader& header) const {
+std::optional<std::size_t> Placement::flow(const PacketHeader& header) const {
   std::uint64_t antenna = header.antenna, polarisation = header.polarisation;
   if (layout_.field(Meaning::input) != nullptr) {
     antenna = header.input / shape_.polarisations;
@@ -270,9 +270,9 @@ std::optional<std::size_t> Placement::lane(const PacketHeader& header) const {
   return static_cast<std::size_t>(group * layout_.parts + header.part);
 }
 
-PacketHeader Placement::header(std::size_t lane) const {
-  const std::size_t part = lane % layout_.parts;
-  const Box& box = boxes_[lane - part];
+PacketHeader Placement::header(std::size_t flow) const {
+  const std::size_t part = flow % layout_.parts;
+  const Box& box = boxes_[flow - part];
   PacketHeader header;
   header.part = part;
   header.antenna = box.begin(AxisName::antenna);
@@ -286,8 +286,8 @@ PacketHeader Placement::header(std::size_t lane) const {
   return header;
 }
 
-std::uint64_t Placement::source(std::size_t lane) const {
-  const PacketHeader fields = header(lane);
+std::uint64_t Placement::source(std::size_t flow) const {
+  const PacketHeader fields = header(flow);
   for (const Field& field : layout_.fields) {
     if (!field.from_source) continue;
     std::uint64_t value = 0;
@@ -301,7 +301,7 @@ std::uint64_t Placement::source(std::size_t lane) const {
   return 0;
 }
 
-void Placement::place(std::size_t lane, std::size_t sample, const std::byte* payload,
+void Placement::place(std::size_t flow, std::size_t sample, const std::byte* payload,
                       std::byte* block) {
   if (!scratch_.empty()) {
     from_wire(layout_.sample, payload,
@@ -309,14 +309,14 @@ void Placement::place(std::size_t lane, std::size_t sample, const std::byte* pay
               scratch_.data());
     payload = scratch_.data();
   }
-  std::byte* const base = block + bases_[lane] + sample * block_layout_.time_stride_bits / 8;
+  std::byte* const base = block + bases_[flow] + sample * block_layout_.time_stride_bits / 8;
   for_runs(
       [&](std::size_t from, std::size_t to) { copy_run(payload + from, base + to, run_bytes_); });
 }
 
-void Placement::take(std::size_t lane, std::size_t sample, const std::byte* block,
+void Placement::take(std::size_t flow, std::size_t sample, const std::byte* block,
                      std::byte* payload) {
-  const std::byte* const base = block + bases_[lane] + sample * block_layout_.time_stride_bits / 8;
+  const std::byte* const base = block + bases_[flow] + sample * block_layout_.time_stride_bits / 8;
   std::byte* const samples = scratch_.empty() ? payload : scratch_.data();
   for_runs(
       [&](std::size_t from, std::size_t to) { copy_run(base + to, samples + from, run_bytes_); });

@@ -34,7 +34,7 @@ struct Box {
   std::size_t size(AxisName axis) const { return count[static_cast<std::size_t>(axis)]; }
 };
 
-/// A block's samples at the times of one payload come in `lanes` packets, one of each lane: a part of a payload of one
+/// A block's samples at the times of one payload come in `flows` packets, one of each flow: a part of a payload of one
 /// antenna, channel and polarisation. Its scratch memory makes an object one thread's.
 class Placement {
  public:
@@ -45,21 +45,21 @@ class Placement {
   std::size_t block_bytes() const { return block_bytes_; }
   /// With what was left out.
   const BlockShape& shape() const { return shape_; }
-  std::size_t lanes() const { return boxes_.size(); }
-  /// The lane of a packet; none: of an antenna, a channel or a polarisation that is not wanted.
-  std::optional<std::size_t> lane(const PacketHeader& header) const;
-  /// A lane's place in a block whose first payload it is of; antennas and channels count from the block's first.
-  const Box& box(std::size_t lane) const { return boxes_[lane]; }
-  /// What a sender writes into the header of a lane, but for its count and payload. Fields that are not in the packet
+  std::size_t flows() const { return boxes_.size(); }
+  /// The flow of a packet; none: of an antenna, a channel or a polarisation that is not wanted.
+  std::optional<std::size_t> flow(const PacketHeader& header) const;
+  /// A flow's place in a block whose first payload it is of; antennas and channels count from the block's first.
+  const Box& box(std::size_t flow) const { return boxes_[flow]; }
+  /// What a sender writes into the header of a flow, but for its count and payload. Fields that are not in the packet
   /// are left out: source() has them.
-  PacketHeader header(std::size_t lane) const;
-  /// The number of the connection that a lane's packets come from; 0 where the layout reads none.
-  std::uint64_t source(std::size_t lane) const;
+  PacketHeader header(std::size_t flow) const;
+  /// The number of the connection that a flow's packets come from; 0 where the layout reads none.
+  std::uint64_t source(std::size_t flow) const;
 
   /// Writes a payload (PacketLayout::part_bytes) to its place in a block, where time `sample` is its heap's first.
-  void place(std::size_t lane, std::size_t sample, const std::byte* payload, std::byte* block);
+  void place(std::size_t flow, std::size_t sample, const std::byte* payload, std::byte* block);
   /// The inverse, for senders: reads the block, writes the payload.
-  void take(std::size_t lane, std::size_t sample, const std::byte* block, std::byte* payload);
+  void take(std::size_t flow, std::size_t sample, const std::byte* block, std::byte* payload);
 
  private:
   struct Loop {
@@ -76,8 +76,8 @@ class Placement {
   BlockShape shape_;
   core::RawLayout block_layout_;
   std::size_t block_bytes_ = 0;
-  std::vector<Box> boxes_;          // of lanes
-  std::vector<std::size_t> bases_;  // bytes from the block's first sample to a lane's
+  std::vector<Box> boxes_;          // of flows
+  std::vector<std::size_t> bases_;  // bytes from the block's first sample to a flow's
   std::vector<Loop> loops_;         // outermost first, around the copies of run_bytes_
   std::size_t run_bytes_ = 0;
   std::vector<std::byte> scratch_;  // a payload of samples as placed, where they are not as sent

@@ -133,19 +133,19 @@ TEST(GoldenPackets, MeerkatDigitiser) {
   EXPECT_EQ(header.input, 3u);
   Placement placement(layout, {.samples = 8192, .antennas = 2, .polarisations = 2});
   EXPECT_EQ(placement.block_layout().format, core::kI16);
-  const auto lane = placement.lane(header);
-  ASSERT_TRUE(lane.has_value());
+  const auto flow = placement.flow(header);
+  ASSERT_TRUE(flow.has_value());
   std::vector<std::int16_t> block(4 * 8192, -9999);
-  placement.place(*lane, 4096, header.payload.data(), reinterpret_cast<std::byte*>(block.data()));
+  placement.place(*flow, 4096, header.payload.data(), reinterpret_cast<std::byte*>(block.data()));
   const std::int16_t* placed = block.data() + 3 * 8192 + 4096;
   EXPECT_EQ(placed[0], 1);
   EXPECT_EQ(placed[1], -1);
   EXPECT_EQ(placed[2], 511);
   EXPECT_EQ(placed[3], -512);
   EXPECT_EQ(placed[-1], -9999);
-  EXPECT_EQ(placement.source(*lane), 3u);
+  EXPECT_EQ(placement.source(*flow), 3u);
   Bytes again(layout.part_bytes());
-  placement.take(*lane, 4096, reinterpret_cast<const std::byte*>(block.data()), again.data());
+  placement.take(*flow, 4096, reinterpret_cast<const std::byte*>(block.data()), again.data());
   EXPECT_TRUE(std::equal(again.begin(), again.end(), header.payload.begin()));
 }
 
@@ -227,7 +227,7 @@ TEST(GoldenPackets, AtaSnap) {
   expect_round_trip(layout, packet);
   Placement placement(layout, {.samples = 32, .channels = 512, .antennas = 6});
   Bytes block(placement.block_bytes());
-  placement.place(placement.lane(header).value(), 16, header.payload.data(), block.data());
+  placement.place(placement.flow(header).value(), 16, header.payload.data(), block.data());
   // [antenna][channel][time][polarisation], the real part in the low half
   EXPECT_EQ(block[((5 * 512 + 257) * 32 + 16) * 2], std::byte{0xf7});
 }
@@ -272,9 +272,9 @@ TEST(GoldenPackets, Mwa32t) {
   EXPECT_EQ(header.antenna, 24u);
   Placement placement(layout, {.samples = 2, .antennas = 32});
   EXPECT_EQ(placement.block_layout().format, core::kCi8);
-  EXPECT_EQ(placement.lanes(), 4u);
+  EXPECT_EQ(placement.flows(), 4u);
   std::vector<std::int8_t> block(2 * 64 * 2, 99);
-  placement.place(placement.lane(header).value(), 1, header.payload.data(),
+  placement.place(placement.flow(header).value(), 1, header.payload.data(),
                   reinterpret_cast<std::byte*>(block.data()));
   EXPECT_EQ(block[(64 + 48) * 2], 15);
   EXPECT_EQ(block[(64 + 48) * 2 + 1], -16);
