@@ -1,0 +1,195 @@
+// Layouts from TOML: what is read, and how wrong ones are refused.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tautline/core/error.h"
+#include "tautline/formats/packets/packet_layout.h"
+#include "tests/support/scratch.h"
+
+namespace {
+
+using namespace tautline;
+using namespace tautline::formats::packets;
+
+const std::string kHead = R"(header_bytes = 16
+axes = [[64, "channel"], [32, "time"]]
+sample = "ci8"
+step = 32
+)";
+const std::string kCounter = "counter = { offset_bits = 16, bits = 48 }\n";
+
+// The message that refuses this text.
+std::string refusal_of(const std::string& text) {
+  try {
+    parse_layout(text, "wrong.toml");
+  } catch (const core::Error& wrong) {
+    return wrong.what();
+  }
+  return "read";
+}
+
+TEST(PacketLayouts, AreRead) {
+  const PacketLayout layout = parse_layout(
+      kHead + "about = \"test\"\nbyte_order = \"little\"\n[fields]\n" + kCounter +
+          "magic = { offset_bits = 0, bits = 12, value = 0xabc, byte_order = \"big\" }\n"
+          "antenna = { offset_bits = 64, bits = 7, scale = 2, add = -4 }\n",
+      "test.toml");
+  EXPECT_EQ(layout.name, "test.toml");
+  EXPECT_EQ(layout.about, "test");
+  EXPECT_EQ(layout.samples(), 32u);
+  EXPECT_EQ(layout.extent(AxisName::channel), 64u);
+  EXPECT_EQ(layout.extent(AxisName::polarisation), 1u);
+  EXPECT_EQ(layout.payload_bytes(), 64u * 32 * 2);
+  EXPECT_EQ(layout.period, std::uint64_t{1} << 48);
+  ASSERT_NE(layout.field(Meaning::counter), nullptr);
+  EXPECT_EQ(layout.field(Meaning::counter)->order, ByteOrder::little);
+  EXPECT_EQ(layout.field(Meaning::constant)->order, ByteOrder::big);
+  EXPECT_EQ(layout.field(Meaning::antenna)->scale, 2);
+  EXPECT_EQ(layout.field(Meaning::antenna)->add, -4);
+}
+
+TEST(PacketLayouts, FieldsOfAnyWidthAtAnyBit) {
+  for (const char* order : {"big", "little"})
+    for (std::size_t offset = 0; offset < 16; ++offset)
+      for (std::size_t bits = 1; bits <= 64 - offset % 8; ++bits) {
+        const PacketLayout layout = parse_layout(
+            std::string(
+                "header_bytes = 12\naxes = [[1, \"time\"]]\nsample = \"ci8\"\nbyte_order = \"") +
+                order + "\"\nfields.counter = { offset_bits = " + std::to_string(offset) +
+                ", bits = " + std::to_string(bits) + " }",
+            "test.toml");
+        const std::vector<std::byte> payload(2, std::byte{0x5a});
+        PacketHeader header;
+        header.count = 0x9d3c'57a1'e0f4'8b26u &
+                       (bits == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bits) - 1);
+        header.payload = payload;
+        std::vector<std::byte> packet;
+        encode(layout, header, packet);
+        PacketHeader again;
+        ASSERT_EQ(decode(layout, packet, 0, again), Refusal::none);
+        ASSERT_EQ(again.count, header.count) << order << offset << ' ' << bits;
+        // Bit by bit, as the definition has it; every other bit is 0.
+        for (std::size_t b = 0; b < 96; ++b) {
+          const bool big = order == std::string("big");
+          const std::size_t at = big ? 7 - b % 8 : b % 8;
+          const bool set = (std::to_integer<unsigned>(packet[b / 8]) >> at & 1) != 0;
+          bool wanted = false;
+          if (b >= offset && b < offset + bits)
+            wanted = (header.count >> (big ? offset + bits - 1 - b : b - offset) & 1) != 0;
+          ASSERT_EQ(set, wanted) << order << offset << ' ' << bits << " bit " << b;
+        }
+      }
+}
+
+TEST(PacketLayouts, BeginWithAPreset) {
+  const PacketLayout mine = parse_layout(
+      "like = \"ata-snap\"\naxes = [[64, \"channel\"], [16, \"time\"]]\n"
+      "fields.antenna = { offset_bits = 48, bits = 8 }",
+      "mine.toml");
+  const PacketLayout preset = read_layout("ata-snap");
+  EXPECT_EQ(mine.extent(AxisName::channel), 64u);
+  EXPECT_EQ(mine.extent(AxisName::polarisation), 1u);
+  EXPECT_EQ(mine.step, preset.step);
+  EXPECT_EQ(mine.rate_hz, preset.rate_hz);
+  EXPECT_EQ(mine.fields.size(), preset.fields.size());
+  EXPECT_EQ(mine.field(Meaning::antenna)->bits, 8u);
+  EXPECT_EQ(mine.field(Meaning::channel)->bits, 16u);
+  EXPECT_EQ(refusal_of("like = \"atasnap\""),
+            "wrong.toml: like (line 1): atasnap, expected one of ata-snap, grex, lofar, "
+            "meerkat-digitiser, "
+            "meerkat-f, mwa32t-1byte, mwa32t, mwax, vdif-vtp, vdif");
+}
+
+TEST(PacketLayouts, WrongOnesAreRefusedWithLineAndAdvice) {
+  EXPECT_EQ(refusal_of(kHead + "[fields]\n" + kCounter + "antena = { offset_bits = 0, bits = 8 }"),
+            "wrong.toml: [fields]: antena (line 7): a field of no known meaning, expected one of "
+            "counter, seconds, "
+            "half_years, antenna, channel, polarisation, input, sub_array, heap_offset, "
+            "heap_bytes, payload_bytes, "
+            "invalid, or a constant with its `value`");
+  EXPECT_EQ(refusal_of(kHead + "[fields]\nantenna = { offset_bits = 0, bits = 8 }"),
+            "wrong.toml: fields (line 5): no counter, expected a field named counter");
+  EXPECT_EQ(refusal_of(kHead + "[fields]\ncounter = { offset_bits = 96, bits = 48 }"),
+            "wrong.toml: [fields]: [counter]: bits (line 6): up to bit 144, expected inside the "
+            "header of 128 bits");
+  EXPECT_EQ(refusal_of(kHead + "[fields]\ncounter = { offset_bits = 7, bits = 58 }"),
+            "wrong.toml: [fields]: [counter]: bits (line 6): 58, expected a field inside 8 bytes");
+  EXPECT_EQ(refusal_of(kHead + "[fields]\ncounter = { item = 0x1600 }"),
+            "wrong.toml: [fields]: [counter]: item (line 6): given, expected spead = true; or give "
+            "offset_bits and bits");
+  EXPECT_EQ(refusal_of(kHead + "[fields]\n" + kCounter +
+                       "magic = { offset_bits = 0, bits = 4, value = 16 }"),
+            "wrong.toml: [fields]: [magic]: value (line 7): 16, expected at most 4 bits");
+  EXPECT_EQ(refusal_of(kHead + "[fields]\n" + kCounter + "antenna = 3"),
+            "wrong.toml: [fields]: antenna (line 7): no table, expected { offset_bits = 0, bits = "
+            "16 }, or { item = "
+            "0x1600 } of SPEAD");
+  EXPECT_EQ(
+      refusal_of(kHead + "[fields]\n" + kCounter + "seconds = { offset_bits = 64, bits = 32 }"),
+      "wrong.toml: rate_hz: missing, expected samples a second: the layout counts seconds");
+  EXPECT_EQ(refusal_of(kHead + "step_counts = 3\n[fields]\n" + kCounter).substr(0, 51),
+            "wrong.toml: step_counts (line 5): unknown field, ex");
+  EXPECT_EQ(refusal_of("header_bytes = 8\naxes = [[4, \"beam\"]]\nsample = "
+                       "\"ci8\"\n[fields]\ncounter = { offset_bits = "
+                       "0, bits = 16 }"),
+            "wrong.toml: axes (line 2): beam, expected each of time, channel, antenna, "
+            "polarisation once at most");
+  EXPECT_EQ(refusal_of("header_bytes = 8\naxes = [[4, \"time\"]]\nsample = \"ci8b\""),
+            "wrong.toml: sample (line 3): ci8b, expected i, u (offset binary) or f and bits, after "
+            "c where complex: ci8, "
+            "u2, i10, cf32");
+  EXPECT_EQ(refusal_of("header_bytes = 8\naxes = [[4, \"time\"]]\nsample = \"i17\""),
+            "wrong.toml: sample (line 3): i17, expected 1 to 16 bits, floats 16 or 32");
+  EXPECT_EQ(refusal_of("header_bytes = 8\naxes = [[3, \"time\"]]\nsample = \"i2\"\n[fields]\n" +
+                       kCounter),
+            "wrong.toml: packets: 6 bits in 1 packets, expected packets of whole bytes, all of one "
+            "length");
+  EXPECT_EQ(refusal_of(kHead + "packets = 2\n[fields]\n" + kCounter),
+            "wrong.toml: packets (line 5): 2, expected 1, or a field named heap_offset");
+  EXPECT_EQ(
+      refusal_of(kHead + "spead = true\n[fields]\n" + kCounter),
+      "wrong.toml: payload_item: missing, expected the number of the item that holds the samples");
+  EXPECT_EQ(refusal_of("axes = [\n"), refusal_of("axes = [\n"));
+  EXPECT_NE(refusal_of("axes = [\n"), "read");
+}
+
+TEST(PacketLayouts, NamesAndFiles) {
+  try {
+    read_layout("mwx");
+    FAIL();
+  } catch (const core::Error& wrong) {
+    EXPECT_EQ(wrong.kind(), core::ErrorKind::config);
+    EXPECT_EQ(wrong.value(), "mwx");
+    EXPECT_NE(wrong.limit().find("mwax"), std::string::npos);
+  }
+  EXPECT_THROW(read_layout("/nowhere/telescope.toml"), core::Error);
+  const std::string folder =
+      std::string(TAUTLINE_SOURCE_DIR) + "/tautline/formats/packets/presets/";
+  for (const std::string_view name : preset_names()) {
+    const PacketLayout file = read_layout(folder + std::string(name) + ".toml");
+    EXPECT_EQ(file.payload_bytes(), read_layout(std::string(name)).payload_bytes()) << name;
+  }
+}
+
+TEST(PacketLayouts, SendersAreToldWhatDoesNotFit) {
+  const PacketLayout layout = read_layout("mwax");
+  const std::vector<std::byte> payload(4096);
+  PacketHeader header;
+  header.channel = 256;
+  header.payload = payload;
+  std::vector<std::byte> packet;
+  try {
+    encode(layout, header, packet);
+    FAIL();
+  } catch (const core::Error& wrong) {
+    EXPECT_EQ(wrong.field(), "channel");
+    EXPECT_EQ(wrong.value(), "256");
+  }
+  header.channel = 0;
+  header.payload = {};
+  EXPECT_THROW(encode(layout, header, packet), core::Error);
+}
+
+}  // namespace
