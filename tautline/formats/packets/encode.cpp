@@ -120,7 +120,8 @@ void encode(const PacketLayout& layout, const PacketHeader& header,
     throw core::Error(core::ErrorKind::config, "payload",
                       fmt::format("{} bytes", header.payload.size()),
                       fmt::format("{}", layout.part_bytes()));
-  const Clock clock = clock_of_count(layout, header.count);
+  const Clock clock =
+      clock_of_count(layout, layout.period == 0 ? header.count : header.count % layout.period);
   packet.clear();
   if (layout.spead) {
     encode_spead(layout, clock, header, packet);

@@ -145,7 +145,7 @@ std::string_view to_string(Refusal refusal);
 Refusal decode(const PacketLayout& layout, std::span<const std::byte> packet, std::uint64_t source,
                PacketHeader& header);
 
-/// The packet with this header and payload (part_bytes of it). Throws Error(config) that names a field whose value does
+/// The packet with this header (its count modulo the period) and payload (part_bytes of it). Throws Error(config) that names a field whose value does
 /// not fit its bits.
 void encode(const PacketLayout& layout, const PacketHeader& header, std::vector<std::byte>& packet);
 
