@@ -76,3 +76,12 @@ else()
   set(cminpack_found OFF)
 endif()
 option(TAUTLINE_FIT "Fit correlation curves" ${cminpack_found})
+
+# Sockets: Boost.Asio, headers alone.
+find_path(TAUTLINE_BOOST_INCLUDE boost/asio.hpp)
+if(TAUTLINE_BOOST_INCLUDE)
+  set(boost_found ON)
+else()
+  set(boost_found OFF)
+endif()
+option(TAUTLINE_BOOST "Receive from and send to networks" ${boost_found})

@@ -18,7 +18,8 @@ endif()
 target_compile_definitions(tautline_options INTERFACE TAUTLINE_VERSION="${PROJECT_VERSION}"
   $<$<BOOL:${TAUTLINE_HDF5}>:TAUTLINE_HDF5> $<$<BOOL:${TAUTLINE_CASACORE}>:TAUTLINE_CASACORE>
   $<$<BOOL:${TAUTLINE_ZIP}>:TAUTLINE_ZIP> $<$<BOOL:${TAUTLINE_TIFF}>:TAUTLINE_TIFF>
-  $<$<BOOL:${TAUTLINE_FIT}>:TAUTLINE_FIT> $<$<BOOL:${TAUTLINE_CFITSIO}>:TAUTLINE_CFITSIO>)
+  $<$<BOOL:${TAUTLINE_FIT}>:TAUTLINE_FIT> $<$<BOOL:${TAUTLINE_CFITSIO}>:TAUTLINE_CFITSIO>
+  $<$<BOOL:${TAUTLINE_BOOST}>:TAUTLINE_BOOST>)
 set(TAUTLINE_LEAVE_OUT "" CACHE STRING
     "An instruction set whose kernels are not compiled, and which is then not supported: AVX2 or AVX3 (AVX-512)")
 if(TAUTLINE_LEAVE_OUT)
@@ -186,6 +187,11 @@ if(TAUTLINE_CAIRO)
     "DejaVuSans.ttf=${TAUTLINE_FONT}")
 endif()
 tautline_layer(stream stream BATCH 8 LINK tautline_formats Threads::Threads)
+if(TAUTLINE_BOOST)
+  # Asio is large, and half the time of its files: they stand alone.
+  set_source_files_properties(${PROJECT_SOURCE_DIR}/tautline/stream/tcp.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  target_include_directories(tautline_stream SYSTEM PRIVATE ${TAUTLINE_BOOST_INCLUDE})
+endif()
 tautline_layer(pipeline pipeline BATCH 14 WITHOUT "/pipeline/plot/" LINK ${tautline_stages} tautline_engine tautline_stream TBB::tbb)
 if(TAUTLINE_FIT)
   target_link_libraries(tautline_pipeline PUBLIC ${TAUTLINE_CMINPACK_LIBRARY})

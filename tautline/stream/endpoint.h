@@ -1,0 +1,20 @@
+// Where something listens or is sent to: tcp://HOST:PORT or udp://HOST:PORT.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace tautline::stream {
+
+struct Endpoint {
+  enum class Transport { tcp, udp };
+  Transport transport = Transport::tcp;
+  std::string host;        ///< a name or an address; IPv6 without its brackets
+  std::uint16_t port = 0;  ///< of a listener, 0: one that the system chooses
+};
+
+/// Throws Error(config) with the field's name: "listen".
+Endpoint parse_endpoint(const std::string& field, const std::string& text);
+std::string to_string(const Endpoint& endpoint);
+
+}  // namespace tautline::stream

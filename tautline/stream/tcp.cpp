@@ -1,0 +1,383 @@
+#include "tautline/stream/tcp.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "tautline/core/error.h"
+
+#ifdef TAUTLINE_BOOST
+#include <boost/asio.hpp>
+#endif
+
+namespace tautline::stream {
+
+#ifdef TAUTLINE_BOOST
+
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+// Between two looks at whether to stop.
+constexpr std::chrono::milliseconds kTcpPatience{50};
+// Of one reading: more leaves the caches before it is used.
+constexpr std::size_t kMostAtOnce = std::size_t{256} << 10;
+
+core::Error tcp_error(const std::string& what, const Endpoint& endpoint, const error_code& error,
+                      const std::string& advice = {}) {
+  return core::Error(core::ErrorKind::io, what, to_string(endpoint) + ": " + error.message(), "",
+                     advice);
+}
+
+tcp::endpoint resolve(asio::io_context& io, const std::string& what, const Endpoint& endpoint) {
+  error_code error;
+  const auto found = tcp::resolver(io).resolve(endpoint.host, std::to_string(endpoint.port), error);
+  if (error || found.empty())
+    throw tcp_error(what, endpoint, error, "name an address that this machine knows");
+  return *found.begin();
+}
+
+}  // namespace
+
+class TcpServer::Impl {
+ public:
+  explicit Impl(TcpServerConfig config) : config_(std::move(config)) {
+    if (config_.listen.size() != 1 && config_.listen.size() != config_.places)
+      throw core::Error(core::ErrorKind::config, "listen",
+                        fmt::format("{} addresses", config_.listen.size()),
+                        fmt::format("one, or one for each of {} senders", config_.places));
+    for (std::size_t k = 0; k < config_.places; ++k)
+      places_.push_back(std::make_unique<Place>(io_, config_.buffer_bytes));
+    for (const Endpoint& endpoint : config_.listen) listen_at(endpoint);
+    for (std::size_t k = 0; k < acceptors_.size(); ++k) accept(k);
+  }
+  ~Impl() {
+    // Handlers that are left name places: they go first.
+    for (auto& acceptor : acceptors_) {
+      error_code ignored;
+      acceptor.close(ignored);
+    }
+    for (const auto& place : places_) {
+      error_code ignored;
+      place->socket.close(ignored);
+    }
+    io_.restart();
+    io_.poll();
+  }
+
+  std::vector<Endpoint> listening() const {
+    std::vector<Endpoint> all;
+    for (std::size_t k = 0; k < acceptors_.size(); ++k) {
+      all.push_back(config_.listen[k]);
+      all.back().port = acceptors_[k].local_endpoint().port();
+    }
+    return all;
+  }
+
+  void wait(std::chrono::milliseconds most) {
+    io_.restart();
+    if (io_.run_one_for(most) > 0) io_.poll();
+  }
+
+  struct Place {
+    Place(asio::io_context& io, std::size_t buffer_bytes)
+        : socket(io), buffer(std::make_unique_for_overwrite<std::byte[]>(buffer_bytes)) {}
+
+    tcp::socket socket;
+    std::string address;  // of the last sender
+    std::unique_ptr<std::byte[]> buffer;
+    std::size_t begin = 0, end = 0;  // of what was not consumed
+    std::uint64_t connections = 0, received = 0;
+    bool connected = false, listens = false;  // listens: a handler waits for more
+  };
+
+  void consume(std::size_t k, std::size_t count) {
+    Place& place = *places_[k];
+    place.begin += std::min(count, place.end - place.begin);
+    if (place.begin == place.end) place.begin = place.end = 0;
+    if (place.connected && !place.listens) read_when_ready(k);
+    if (is_free(place)) seat_waiting();
+  }
+
+  TcpServerConfig config_;
+  asio::io_context io_{1};
+  std::vector<tcp::acceptor> acceptors_;
+  std::vector<std::unique_ptr<Place>> places_;
+  std::uint64_t refused_ = 0;
+
+ private:
+  struct Caller {
+    std::size_t listener;
+    tcp::socket socket;
+  };
+
+  void listen_at(const Endpoint& endpoint) {
+    const tcp::endpoint at = resolve(io_, "listen", endpoint);
+    error_code error;
+    tcp::acceptor& acceptor = acceptors_.emplace_back(io_);
+    acceptor.open(at.protocol(), error);
+    if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
+    if (!error) acceptor.bind(at, error);
+    if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
+    if (error)
+      throw tcp_error("listen", endpoint, error,
+                      "choose another port, or port 0 for one that is free");
+  }
+
+  void accept(std::size_t listener) {
+    acceptors_[listener].async_accept(
+        [this, listener](const error_code& error, tcp::socket socket) {
+          if (error == asio::error::operation_aborted) return;
+          if (!error) take({listener, std::move(socket)});
+          accept(listener);
+        });
+  }
+
+  bool is_free(const Place& place) const { return !place.connected && place.begin == place.end; }
+
+  // The free place for a sender, or how many places there are.
+  std::size_t find_place(std::size_t listener, const std::string& address) const {
+    std::size_t chosen = places_.size();
+    const bool by_listener = config_.listen.size() == places_.size();
+    for (std::size_t k = places_.size(); k-- > 0;) {
+      if (!is_free(*places_[k]) || (by_listener && k != listener)) continue;
+      const bool had_it = chosen < places_.size() && places_[chosen]->address == address;
+      if (!had_it || places_[k]->address == address) chosen = k;
+    }
+    return chosen;
+  }
+
+  void take(Caller caller) {
+    error_code error;
+    const auto peer = caller.socket.remote_endpoint(error);
+    if (error) return;  // gone already
+    const std::string address = peer.address().to_string();
+    const std::size_t chosen = find_place(caller.listener, address);
+    if (chosen < places_.size()) {
+      seat(chosen, std::move(caller.socket), address);
+      return;
+    }
+    // Senders that have gone, but whose last bytes are not consumed, leave places soon.
+    const auto leaving = std::count_if(places_.begin(), places_.end(),
+                                       [](const auto& place) { return !place->connected; });
+    if (static_cast<std::ptrdiff_t>(waiting_.size()) < leaving) {
+      waiting_.push_back(std::move(caller));
+      return;
+    }
+    if (++refused_ == 1)
+      say(core::LogLevel::warning, fmt::format("{}:{} is refused: all {} senders are there",
+                                               address, peer.port(), places_.size()));
+  }
+
+  void seat_waiting() {
+    std::vector<Caller> callers = std::exchange(waiting_, {});
+    for (Caller& caller : callers) take(std::move(caller));
+  }
+
+  void seat(std::size_t k, tcp::socket socket, const std::string& address) {
+    Place& place = *places_[k];
+    error_code ignored;
+    place.socket = std::move(socket);
+    place.socket.non_blocking(true, ignored);
+    place.socket.set_option(asio::socket_base::keep_alive(true), ignored);
+    place.address = address;
+    place.connected = true;
+    ++place.connections;
+    say(core::LogLevel::info,
+        fmt::format("sender {} of {} connected from {}", k + 1, places_.size(), address));
+    read_when_ready(k);
+  }
+
+  void read_when_ready(std::size_t k) {
+    Place& place = *places_[k];
+    place.listens = true;
+    place.socket.async_wait(tcp::socket::wait_read, [this, k](const error_code& error) {
+      if (error != asio::error::operation_aborted) read(k);
+    });
+  }
+
+  // Here alone bytes are put into the buffer or moved in it.
+  void read(std::size_t k) {
+    Place& place = *places_[k];
+    place.listens = false;
+    // Moves no more than was consumed: over half of a buffer is enough to go on with.
+    if (place.begin > 0 && place.begin >= place.end - place.begin &&
+        config_.buffer_bytes - place.end < kMostAtOnce) {
+      std::memmove(place.buffer.get(), place.buffer.get() + place.begin, place.end - place.begin);
+      place.end -= place.begin;
+      place.begin = 0;
+    }
+    const std::size_t room = std::min(config_.buffer_bytes - place.end, kMostAtOnce);
+    if (room == 0) return;  // until some is consumed
+    error_code error;
+    const std::size_t got =
+        place.socket.read_some(asio::buffer(place.buffer.get() + place.end, room), error);
+    place.end += got;
+    place.received += got;
+    if (!error || error == asio::error::would_block || error == asio::error::interrupted) {
+      read_when_ready(k);
+      return;
+    }
+    place.connected = false;
+    error_code ignored;
+    place.socket.close(ignored);
+    const bool closed = error == asio::error::eof;
+    say(closed ? core::LogLevel::info : core::LogLevel::warning,
+        fmt::format("sender {} of {} {} after {} bytes", k + 1, places_.size(),
+                    closed ? "closed its connection" : "is gone (" + error.message() + ")",
+                    place.received));
+  }
+
+  void say(core::LogLevel level, const std::string& text) const {
+    if (config_.log) config_.log(level, text);
+  }
+
+  std::vector<Caller> waiting_;
+};
+
+TcpServer::TcpServer(TcpServerConfig config) : impl_(std::make_unique<Impl>(std::move(config))) {}
+TcpServer::~TcpServer() = default;
+std::vector<Endpoint> TcpServer::listening() const {
+  return impl_->listening();
+}
+void TcpServer::wait(std::chrono::milliseconds most) {
+  impl_->wait(most);
+}
+std::span<const std::byte> TcpServer::bytes(std::size_t place) const {
+  const Impl::Place& at = *impl_->places_[place];
+  return {at.buffer.get() + at.begin, at.end - at.begin};
+}
+void TcpServer::consume(std::size_t place, std::size_t count) {
+  impl_->consume(place, count);
+}
+bool TcpServer::connected(std::size_t place) const {
+  return impl_->places_[place]->connected;
+}
+std::uint64_t TcpServer::connections(std::size_t place) const {
+  return impl_->places_[place]->connections;
+}
+std::uint64_t TcpServer::received_bytes(std::size_t place) const {
+  return impl_->places_[place]->received;
+}
+std::uint64_t TcpServer::refused() const {
+  return impl_->refused_;
+}
+
+class TcpClient::Impl {
+ public:
+  Impl(const Endpoint& to, std::chrono::milliseconds patience, std::stop_token stop)
+      : to_(to), stop_(std::move(stop)) {
+    const tcp::endpoint at = resolve(io_, "to", to);
+    const auto until = std::chrono::steady_clock::now() + patience;
+    for (;;) {
+      error_code error;
+      socket_ = tcp::socket(io_);
+      socket_.connect(at, error);
+      if (!error) break;
+      require_no_stop();
+      if (std::chrono::steady_clock::now() >= until)
+        throw tcp_error("to", to, error, "start whoever is to receive it");
+      asio::steady_timer pause(io_, kTcpPatience);
+      pause.wait();
+    }
+    socket_.non_blocking(true);
+  }
+
+  void write(std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+      error_code error;
+      const std::size_t done = socket_.write_some(asio::buffer(bytes.data(), bytes.size()), error);
+      bytes = bytes.subspan(done);
+      if (!error) continue;
+      if (error != asio::error::would_block && error != asio::error::interrupted)
+        throw tcp_error("to", to_, error, "the receiver has gone");
+      wait_for_room();
+    }
+  }
+
+ private:
+  void require_no_stop() const {
+    if (stop_.stop_requested())
+      throw core::Error(core::ErrorKind::io, "run", "interrupted", "", "the rest was not sent");
+  }
+  void wait_for_room() {
+    bool ready = false;
+    socket_.async_wait(tcp::socket::wait_write, [&ready](const error_code&) { ready = true; });
+    while (!ready) {
+      io_.restart();
+      io_.run_one_for(kTcpPatience);
+      if (!ready && stop_.stop_requested()) {
+        socket_.cancel();
+        io_.restart();
+        io_.run();  // `ready` ends here
+      }
+    }
+    require_no_stop();
+  }
+
+  Endpoint to_;
+  std::stop_token stop_;
+  asio::io_context io_{1};
+  tcp::socket socket_{io_};
+};
+
+TcpClient::TcpClient(const Endpoint& to, std::chrono::milliseconds patience, std::stop_token stop)
+    : impl_(std::make_unique<Impl>(to, patience, std::move(stop))) {}
+void TcpClient::write(std::span<const std::byte> bytes) {
+  impl_->write(bytes);
+}
+
+#else
+
+namespace {
+
+[[noreturn]] void refuse_tcp(const char* field, const Endpoint& endpoint) {
+  throw core::Error(core::ErrorKind::unsupported, field, to_string(endpoint),
+                    "a build with Boost.Asio", "install libboost-dev and build again");
+}
+
+}  // namespace
+
+class TcpServer::Impl {};
+TcpServer::TcpServer(TcpServerConfig config) {
+  refuse_tcp("listen", config.listen.empty() ? Endpoint{} : config.listen.front());
+}
+TcpServer::~TcpServer() = default;
+std::vector<Endpoint> TcpServer::listening() const {
+  return {};
+}
+void TcpServer::wait(std::chrono::milliseconds) {}
+std::span<const std::byte> TcpServer::bytes(std::size_t) const {
+  return {};
+}
+void TcpServer::consume(std::size_t, std::size_t) {}
+bool TcpServer::connected(std::size_t) const {
+  return false;
+}
+std::uint64_t TcpServer::connections(std::size_t) const {
+  return 0;
+}
+std::uint64_t TcpServer::received_bytes(std::size_t) const {
+  return 0;
+}
+std::uint64_t TcpServer::refused() const {
+  return 0;
+}
+
+class TcpClient::Impl {};
+TcpClient::TcpClient(const Endpoint& to, std::chrono::milliseconds, std::stop_token) {
+  refuse_tcp("to", to);
+}
+void TcpClient::write(std::span<const std::byte>) {}
+
+#endif
+
+TcpClient::~TcpClient() = default;
+TcpClient::TcpClient(TcpClient&&) noexcept = default;
+TcpClient& TcpClient::operator=(TcpClient&&) noexcept = default;
+
+}  // namespace tautline::stream
