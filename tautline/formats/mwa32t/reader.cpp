@@ -2,10 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 
-#include "tautline/core/threads.h"
+#include "tautline/formats/mwa32t/array_block.h"
 #include "tautline/formats/mwa32t/record_stream.h"
 
 namespace tautline::formats::mwa32t {
@@ -22,29 +21,6 @@ struct Receiver {
   bool end_noted = false;
 };
 
-// The low 5 bits of each byte, sign extended.
-void widen_two_byte(const std::byte* in, std::byte* out) {
-  for (std::size_t k = 0; k < 2 * kInputsPerReceiver; ++k) {
-    const unsigned code = std::to_integer<unsigned>(in[k]);
-    out[k] = static_cast<std::byte>(((code & 31u) ^ 16u) - 16u);
-  }
-}
-
-core::VoltageDescription describe(const core::VoltageDescription& assumed, std::size_t receivers,
-                                  Mode mode) {
-  core::VoltageDescription d = assumed;
-  d.format = mode == Mode::one_byte ? core::kCi4 : core::kCi8;
-  d.antennas = receivers * kAntennasPerReceiver;
-  d.polarisations = kInputsPerReceiver / kAntennasPerReceiver;
-  d.channels = 1;
-  if (d.rate_hz.numerator <= 0) d.rate_hz = core::make_rational(kDefaultRateHz, 1);
-  if (d.centre_hz == 0) d.centre_hz = kDefaultCentreHz;
-  d.bandwidth_hz = assumed.bandwidth_hz < 0 ? -d.rate_hz.value() : d.rate_hz.value();
-  if (d.telescope.empty()) d.telescope = "MWA-32T";
-  if (d.instrument.empty()) d.instrument = kInstrument;
-  return d;
-}
-
 class Reader : public VoltageReader {
  public:
   Reader(const std::vector<std::string>& paths, const ReaderOptions& options, Mode mode) {
@@ -54,23 +30,13 @@ class Reader : public VoltageReader {
       require_same_mode(receivers_.front().stream, receivers_.back().stream);
     }
     align();
-    description_ = describe(options.assumed, paths.size(), receivers_.front().stream.mode());
+    description_ = describe_array(options.assumed, paths.size(), receivers_.front().stream.mode());
   }
 
-  core::RawLayout layout(std::size_t) const override {
-    const std::size_t sample = static_cast<std::size_t>(description_.format.bits_per_sample());
-    core::RawLayout l;
-    l.format = description_.format;
-    l.antennas = description_.antennas;
-    l.polarisations = description_.polarisations;
-    l.polarisation_stride_bits = sample;
-    l.antenna_stride_bits = sample * l.polarisations;
-    l.time_stride_bits = l.channel_stride_bits = sample * l.inputs();
-    return l;
-  }
+  core::RawLayout layout(std::size_t) const override { return array_layout(description_); }
 
   std::size_t block_bytes(std::size_t samples) const override {
-    return samples * receivers_.size() * slice_bytes();
+    return samples * receivers_.size() * slice_bytes(receivers_.front().stream.mode());
   }
 
   std::uint64_t total_samples() const override {
@@ -144,10 +110,6 @@ class Reader : public VoltageReader {
     for (Receiver& r : receivers_) r.lead += latest;
   }
 
-  std::size_t slice_bytes() const {
-    return kInputsPerReceiver * static_cast<std::size_t>(description_.format.bits_per_sample()) / 8;
-  }
-
   // True when a run is pending.
   static bool pull(Receiver& r) {
     if (r.pending.count > 0) return true;
@@ -186,29 +148,12 @@ class Reader : public VoltageReader {
       }
       if (start > end) mark_lost(index, end, start - end, block);
       const std::size_t count = std::min(r.pending.count, samples - start);
-      copy(index, start, count, block);
+      place_records(r.stream.mode(), r.pending.records, count, block.bytes, receivers_.size(),
+                    index, start);
       skip(r, count);
       end = start + count;
     }
     return end;
-  }
-
-  void copy(std::size_t index, std::size_t start, std::size_t count, core::RawBlock& block) const {
-    const Receiver& r = receivers_[index];
-    const std::size_t slice = slice_bytes(), time_stride = receivers_.size() * slice;
-    const std::size_t record = record_bytes(r.stream.mode());
-    const std::byte* in = r.pending.records + 2;
-    std::byte* out = block.bytes.data() + start * time_stride + index * slice;
-    const auto copy_records = [&](std::size_t, std::size_t first, std::size_t last) {
-      if (r.stream.mode() == Mode::two_byte)
-        for (std::size_t t = first; t < last; ++t)
-          widen_two_byte(in + t * record, out + t * time_stride);
-      else
-        for (std::size_t t = first; t < last; ++t)
-          std::memcpy(out + t * time_stride, in + t * record, slice);
-    };
-    constexpr std::size_t kLeastRecords = std::size_t{1} << 14;
-    core::in_pieces(count, std::min(core::spare_threads(), count / kLeastRecords), copy_records);
   }
 
   void mark_lost(std::size_t index, std::size_t first, std::size_t count, core::RawBlock& block) {

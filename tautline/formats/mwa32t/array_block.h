@@ -1,0 +1,27 @@
+// Receivers side by side in a block: what an array of receivers is, and where their records' samples go.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "tautline/core/voltage.h"
+#include "tautline/formats/mwa32t/mwa32t.h"
+
+namespace tautline::formats::mwa32t {
+
+/// What is not in `assumed` is the instrument's.
+core::VoltageDescription describe_array(const core::VoltageDescription& assumed,
+                                        std::size_t receivers, Mode mode);
+
+/// Of an array's block: [time][input].
+core::RawLayout array_layout(const core::VoltageDescription& array);
+
+/// Bytes of one receiver's samples of one time in a block.
+std::size_t slice_bytes(Mode mode);
+
+/// Puts the samples of `count` records into a block of an array, from its time `start` on, as those of receiver `index`.
+void place_records(Mode mode, const std::byte* records, std::size_t count,
+                   std::span<std::byte> block, std::size_t receivers, std::size_t index,
+                   std::size_t start);
+
+}  // namespace tautline::formats::mwa32t

@@ -1,0 +1,116 @@
+#include "tautline/formats/mwa32t/record_parser.h"
+
+#include <algorithm>
+
+namespace tautline::formats::mwa32t {
+
+namespace {
+
+constexpr auto kPeriod = static_cast<std::int64_t>(kCounterPeriod);
+
+// Records at the end of a sender's bytes that are enough to go on where the boundary was kept.
+constexpr std::size_t kLeastAtSendersEnd = 2;
+
+// The time with this counter that is nearest to `near`.
+std::int64_t nearest_time(std::uint16_t counter, std::int64_t near) {
+  const auto ahead = static_cast<std::uint16_t>(counter - static_cast<std::uint16_t>(near));
+  return near + (ahead < kPeriod / 2 ? ahead : ahead - kPeriod);
+}
+
+}  // namespace
+
+RecordParser::Found RecordParser::look(std::span<const std::byte> bytes, bool last,
+                                       std::int64_t near) {
+  const std::size_t whole = bytes.size() / record_;
+  if (whole == 0) return last && !bytes.empty() ? skip_invalid(bytes.size()) : Found{};
+  if (!placed_) return find_first(bytes, last, near);
+  if (unproved_ > 0) return judge(bytes);
+  std::size_t count = 0;
+  auto expected = static_cast<std::uint16_t>(next_);
+  while (count < whole && counter_at(bytes.data() + count * record_) == expected)
+    ++count, ++expected;
+  return count > 0 ? run(bytes, count) : find_again(bytes, last);
+}
+
+void RecordParser::take(std::size_t records) {
+  next_ += static_cast<std::int64_t>(records);
+  floor_ = std::max(floor_, next_);
+  unproved_ -= std::min(unproved_, records);
+}
+
+void RecordParser::restart() {
+  placed_ = false;
+  unproved_ = 0;
+}
+
+// Records of times that have come are passed over.
+RecordParser::Found RecordParser::run(std::span<const std::byte> bytes, std::size_t count) {
+  if (next_ >= floor_) return {0, next_, bytes.data(), count};
+  const auto repeated =
+      static_cast<std::size_t>(std::min(floor_ - next_, static_cast<std::int64_t>(count)));
+  next_ += static_cast<std::int64_t>(repeated);
+  unproved_ -= std::min(unproved_, repeated);
+  counts_.repeated += repeated;
+  return {repeated * record_, next_, bytes.data() + repeated * record_, count - repeated};
+}
+
+RecordParser::Found RecordParser::skip_invalid(std::size_t bytes) {
+  counts_.invalid_bytes += bytes;
+  return {bytes, next_, nullptr, 0};
+}
+
+RecordParser::Found RecordParser::find_first(std::span<const std::byte> bytes, bool last,
+                                             std::int64_t near) {
+  const auto window = bytes.first(std::min(bytes.size(), kWindowBytes));
+  const bool is_last = last && window.size() == bytes.size();
+  const auto proof = find_alignment(window, record_, 0, is_last, kLeastAtSendersEnd);
+  if (!proof) {
+    if (!is_last && window.size() < kWindowBytes) return {};
+    // Whole records, so that their boundary stays where it may be.
+    const std::size_t kept = is_last ? 0 : kUnalignedProof * record_;
+    return skip_invalid(is_last ? window.size() : (window.size() - kept) / record_ * record_);
+  }
+  next_ = nearest_time(counter_at(bytes.data() + *proof), near);
+  placed_ = true;
+  return *proof > 0 ? skip_invalid(*proof) : look(bytes, last, near);
+}
+
+// The counter does not follow on: where the next ones prove one, that is where the stream goes on.
+RecordParser::Found RecordParser::find_again(std::span<const std::byte> bytes, bool last) {
+  const auto window = bytes.first(std::min(bytes.size(), kWindowBytes));
+  const bool is_last = last && window.size() == bytes.size();
+  const auto proof = find_alignment(window, record_, 0, is_last, kLeastAtSendersEnd);
+  if (!proof) {
+    if (!is_last && window.size() < kWindowBytes) return {};
+    const std::size_t kept = is_last ? 0 : kUnalignedProof * record_;
+    return skip_invalid(is_last ? window.size() : (window.size() - kept) / record_ * record_);
+  }
+  ++counts_.jumps;
+  const auto ahead = static_cast<std::uint16_t>(counter_at(bytes.data() + *proof) -
+                                                static_cast<std::uint16_t>(next_));
+  const bool steps_back = kCounterPeriod - ahead <= kMaxBackstep;
+  proof_ = next_ + ahead - (steps_back ? kPeriod : 0);
+  if (*proof % record_ == 0 && *proof > 0 && !steps_back) {
+    unproved_ = *proof / record_;
+    return judge(bytes);
+  }
+  next_ = proof_;
+  return *proof > 0 ? skip_invalid(*proof) : look(bytes, last, 0);
+}
+
+// A record before the proof stands where its counter says, if the records between have room there.
+RecordParser::Found RecordParser::judge(std::span<const std::byte> bytes) {
+  const auto steps =
+      static_cast<std::uint16_t>(static_cast<std::uint16_t>(proof_) - counter_at(bytes.data()));
+  const std::int64_t time = proof_ - steps;
+  if (steps >= unproved_ && time >= next_) {
+    next_ = time;
+    const Found found = run(bytes, 1);
+    if (unproved_ == 0) next_ = proof_;  // it was a repeat
+    return found;
+  }
+  if (--unproved_ == 0) next_ = proof_;
+  return skip_invalid(record_);
+}
+
+}  // namespace tautline::formats::mwa32t
