@@ -30,14 +30,25 @@ void Inbox::push(const Entry& entry) {
   filled_.notify_one();
 }
 
-Entry Inbox::pop() {
+Entry Inbox::pop(const std::function<void()>& idle) {
   std::unique_lock lock(mutex_);
-  filled_.wait(lock, [&] { return stopped_ || !entries_.empty(); });
+  const auto ready = [&] { return stopped_ || !entries_.empty(); };
+  if (idle && !filled_.wait_for(lock, kCountEvery, ready)) {
+    lock.unlock();
+    idle();
+    lock.lock();
+  }
+  filled_.wait(lock, ready);
   if (stopped_) throw Stopped{};
   const Entry entry = entries_.front();
   entries_.pop_front();
   if (entry.kind == Entry::Kind::block) --entry.edge->waiting;
   return entry;
+}
+
+std::pair<std::size_t, std::uint64_t> Inbox::waiting_and_dropped(const RingEdge& edge) const {
+  const std::lock_guard lock(mutex_);
+  return {edge.waiting, edge.dropped};
 }
 
 void Inbox::stop() {
@@ -50,6 +61,7 @@ void Inbox::stop() {
 
 std::pair<NodeProfile*, LaneClock::Sum> LaneClock::turn_to(NodeProfile* profile, Sum sum) {
   const Clock::time_point now = Clock::now();
+  const std::lock_guard lock(mutex);
   if (profile_ != nullptr) profile_->*sum_ += std::chrono::duration<double>(now - since_).count();
   since_ = now;
   return {std::exchange(profile_, profile), std::exchange(sum_, sum)};
@@ -57,6 +69,7 @@ std::pair<NodeProfile*, LaneClock::Sum> LaneClock::turn_to(NodeProfile* profile,
 
 void LaneClock::credit(double& seconds) {
   const Clock::time_point now = Clock::now();
+  const std::lock_guard lock(mutex);
   seconds += std::chrono::duration<double>(now - since_).count();
   since_ = now;
 }
@@ -91,8 +104,11 @@ void DeviceClock::collect(bool all) {
     Span& span = done_.front();
     span.to->synchronise();
     const double seconds = span.device->seconds_between(*span.from, *span.to);
-    span.profile->device_s += seconds;
-    if (span.around != nullptr) span.around->device_s -= seconds;
+    {
+      const std::lock_guard lock(profiles_);
+      span.profile->device_s += seconds;
+      if (span.around != nullptr) span.around->device_s -= seconds;
+    }
     auto& spare = spare_[span.device.get()];
     spare.push_back(std::move(span.from));
     spare.push_back(std::move(span.to));

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -17,6 +18,9 @@
 namespace tautline::engine {
 
 class Member;
+
+/// How old counters that others see may be while their node works or waits for input.
+inline constexpr std::chrono::milliseconds kCountEvery{100};
 
 /// An edge between two lanes.
 struct RingEdge {
@@ -42,18 +46,21 @@ class Inbox {
  public:
   /// Puts an entry behind the others, by the edge's policy; releases blocks that are given up.
   void push(const Entry& entry);
-  /// The oldest entry; waits for one. Throws Stopped after stop().
-  Entry pop();
+  /// The oldest entry; waits for one. `idle`, where there is one, is called once in each wait that takes longer than
+  /// kCountEvery. Throws Stopped after stop().
+  Entry pop(const std::function<void()>& idle = {});
   void stop();
+  /// Blocks that wait on an edge to here, and those that it gave up.
+  std::pair<std::size_t, std::uint64_t> waiting_and_dropped(const RingEdge& edge) const;
 
  private:
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable filled_;
   std::deque<Entry> entries_;
   bool stopped_ = false;
 };
 
-/// Adds the time of one thread to the profiles of nodes.
+/// Adds the time of one thread to the profiles of its nodes. Other threads may read those with `mutex` held.
 class LaneClock {
  public:
   using Sum = double NodeProfile::*;
@@ -63,8 +70,15 @@ class LaneClock {
   /// Adds the time since the last turn to `seconds`.
   void credit(double& seconds);
 
- private:
   using Clock = std::chrono::steady_clock;
+  /// What time goes to; with the mutex held, or on the clock's own thread.
+  const NodeProfile* profile() const { return profile_; }
+  Sum sum() const { return sum_; }
+  Clock::time_point since() const { return since_; }
+
+  mutable std::mutex mutex;  ///< of all profiles of the lane's nodes, too
+
+ private:
   Clock::time_point since_ = Clock::now();
   NodeProfile* profile_ = nullptr;
   Sum sum_ = &NodeProfile::busy_s;
@@ -74,6 +88,8 @@ class LaneClock {
 class DeviceClock {
  public:
   using DevicePointer = std::shared_ptr<const device::Device>;
+  /// `profiles`: guards them.
+  explicit DeviceClock(std::mutex& profiles) : profiles_(profiles) {}
   /// What is enqueued from now on is the work of `profile`'s node, until the end() that belongs to this.
   void begin(NodeProfile& profile, const DevicePointer& device, device::Queue& queue);
   void end();
@@ -88,6 +104,7 @@ class DeviceClock {
     device::Queue* queue = nullptr;
     std::unique_ptr<device::Event> from, to;
   };
+  std::mutex& profiles_;
   std::vector<Span> open_;
   std::deque<Span> done_;
   std::map<const device::Device*, std::vector<std::unique_ptr<device::Event>>> spare_;
@@ -102,7 +119,7 @@ struct Lane {
   std::size_t open_inputs = 0;  ///< rings that have not ended
   Inbox inbox;
   LaneClock clock;
-  DeviceClock device_clock;
+  DeviceClock device_clock{clock.mutex};
   std::map<const device::Device*, std::unique_ptr<device::Queue>> queues;
 
   device::Queue& queue(const std::shared_ptr<const device::Device>& device);

@@ -49,6 +49,55 @@ void RunControl::save(const std::string& node, std::vector<std::byte> state, boo
   checkpointed(std::move(all));
 }
 
+void Member::note_block(const Block& block) {
+  const std::uint64_t bytes = bytes_of(block);
+  const std::lock_guard lock(lane->clock.mutex);
+  ++profile.blocks;
+  profile.bytes += bytes;
+  last_block_ = lane->clock.since();
+}
+
+void Member::count() {
+  if (!control->counting || !std::exchange(uncounted_, false)) return;
+  Counters counters = node->counters();
+  const auto now = LaneClock::Clock::now();
+  const std::lock_guard lock(lane->clock.mutex);
+  counters_ = std::move(counters);
+  counted_at_ = now;
+}
+
+NodeSnapshot Member::snapshot() const {
+  const auto now = LaneClock::Clock::now();
+  const auto seconds_since = [now](auto then) {
+    return std::max(0.0, std::chrono::duration<double>(now - then).count());
+  };
+  const LaneClock& clock = lane->clock;
+  NodeSnapshot taken;
+  const std::lock_guard lock(clock.mutex);
+  taken.profile = profile;
+  taken.profile.node = name;
+  taken.profile.lane = lane->name;
+  taken.activity_s = seconds_since(clock.since());
+  taken.counters = counters_;
+  if (last_block_ != decltype(last_block_){}) taken.since_block_s = seconds_since(last_block_);
+  if (counted_at_ != decltype(counted_at_){}) taken.counters_age_s = seconds_since(counted_at_);
+  taken.activity = Activity::waiting_for_input;
+  if (finished_) {
+    taken.activity = Activity::finished;
+  } else if (clock.profile() == &profile) {
+    taken.profile.*clock.sum() += taken.activity_s;
+    if (clock.sum() == &NodeProfile::busy_s) taken.activity = Activity::working;
+    if (clock.sum() == &NodeProfile::setup_s) taken.activity = Activity::starting;
+    if (clock.sum() == &NodeProfile::waiting_for_room_s)
+      taken.activity = Activity::waiting_for_room;
+    if (clock.sum() == &NodeProfile::waiting_for_device_s)
+      taken.activity = Activity::waiting_for_device;
+  } else if (clock.profile() == nullptr) {
+    taken.profile.waiting_for_input_s += taken.activity_s;
+  }
+  return taken;
+}
+
 Block& Member::begin(std::size_t port) {
   const auto before = lane->clock.turn_to(&profile, &NodeProfile::waiting_for_room_s);
   PooledBlock* block = outputs.at(port).pool->take(true);
@@ -65,10 +114,7 @@ void Member::commit(std::size_t port) {
   PooledBlock& block = *output.begun.front();
   output.begun.pop_front();
   if (const DevicePointer writer = writer_of(port)) lane->queue(writer).record(*block.written);
-  if (inputs.empty()) {
-    ++profile.blocks;
-    profile.bytes += bytes_of(block);
-  }
+  if (inputs.empty()) note_block(block);
   output.pool->add_users(block, output.rings.size());
   for (const auto& ring : output.rings)
     ring->to->lane->inbox.push({ring.get(), Entry::Kind::block, &block});
@@ -102,8 +148,7 @@ void Member::take(std::size_t input, PooledBlock& block, RingEdge* edge, BlockPo
     put_off_.push_back(taken);
     return;
   }
-  ++profile.blocks;
-  profile.bytes += bytes_of(block);
+  note_block(block);
   taken_ = taken;
   call([&](Node&) { wait_for(taken); }, &NodeProfile::waiting_for_input_s);
   call([&](Node& n) {
@@ -153,6 +198,11 @@ void Member::end(std::size_t input) {
 
 void Member::finish() {
   call([&](Node& n) { n.finish(*this); });
+  count();
+  {
+    const std::lock_guard lock(lane->clock.mutex);
+    finished_ = true;
+  }
   pass_on(Entry::Kind::end);
   if (control->checkpointed) call([&](Node& n) { control->save(name, n.save(), true); });
 }

@@ -17,6 +17,7 @@
 
 #include "tautline/engine/lane.h"
 #include "tautline/engine/run.h"
+#include "tautline/engine/snapshot.h"
 
 namespace tautline::engine {
 
@@ -30,6 +31,7 @@ struct RunControl {
   std::exception_ptr error;
   std::string failed_node;
   std::condition_variable lane_ended;
+  bool running = false;  // every node has started, and not every lane has ended
   std::size_t lanes_left = 0, lanes_to_start = 0;
   std::condition_variable all_started;
   std::chrono::steady_clock::time_point started = {};  // when the last lane had
@@ -41,6 +43,7 @@ struct RunControl {
   std::size_t unfinished = 0;
   std::function<void()> stop_all;
   std::function<void(States)> checkpointed;
+  bool counting = false;  // nodes' counters are wanted while the run goes on
 
   /// Asks for a checkpoint; one at a time.
   void begin_checkpoint();
@@ -92,7 +95,7 @@ class Member final : public Outputs {
   DevicePointer writes_host_with;    // copies to the host: the device that does it
   bool in_step = false;
   bool counts_progress = false;
-  NodeProfile profile;
+  NodeProfile profile;  // guarded by its lane's clock
 
   // Outputs.
   using Outputs::begin;
@@ -129,9 +132,11 @@ class Member final : public Outputs {
       if constexpr (std::is_void_v<decltype(function(*node))>) {
         function(*node);
         lane->clock.turn_to(before);
+        count_if_due();
       } else {
         auto result = function(*node);
         lane->clock.turn_to(before);
+        count_if_due();
         return result;
       }
     } catch (const Stopped&) {
@@ -154,6 +159,11 @@ class Member final : public Outputs {
   void checkpoint(std::size_t input);
 
   void save();
+
+  /// Lets others see the node's counters; on its thread, between two calls. Does nothing where they know them.
+  void count();
+  /// From any thread.
+  NodeSnapshot snapshot() const;
 
  private:
   struct Taken {
@@ -186,8 +196,22 @@ class Member final : public Outputs {
 
   void save_where_marked();
 
+  // Counters that others have not seen for a while.
+  void count_if_due() {
+    uncounted_ = true;
+    if (lane->clock.since() - counted_at_ >= kCountEvery) count();
+  }
+
+  void note_block(const Block& block);
+
   Taken taken_;                 // what `process` was given last
   std::vector<Taken> put_off_;  // behind a checkpoint
+
+  bool uncounted_ = false;  // called since its counters were seen
+  // Guarded by the lane's clock.
+  LaneClock::Clock::time_point counted_at_ = {}, last_block_ = {};
+  Counters counters_;
+  bool finished_ = false;
 };
 
 }  // namespace tautline::engine

@@ -36,10 +36,11 @@ class Run::Impl {
   void go(std::stop_token stop);
   Profile profile() const;
   Counters counters() const;
+  Snapshot snapshot() const;
 
   std::vector<PlannedNode> plan_;
   RunOptions options_;
-  RunControl control_;
+  mutable RunControl control_;
   std::vector<std::unique_ptr<Member>> members_;
 
  private:
@@ -74,6 +75,7 @@ Run::Impl::Impl(Graph graph, RunOptions options) : options_(std::move(options)) 
   check_memory();
   check_states();
   control_.checkpointed = options_.checkpointed;
+  control_.counting = options_.live_counters;
   control_.unfinished = members_.size();
   control_.stop_all = [this] {
     control_.stopping = true;
@@ -140,8 +142,11 @@ void Run::Impl::go(std::stop_token stop) {
   const auto seconds = [](auto from, auto to) {
     return std::chrono::duration<double>(to - from).count();
   };
-  control_.lanes_left = control_.lanes_to_start = lanes_.size();
-  control_.started = started;
+  {
+    const std::lock_guard lock(control_.mutex);
+    control_.lanes_left = control_.lanes_to_start = lanes_.size();
+    control_.started = started;
+  }
   {
     std::vector<std::jthread> threads;
     for (const auto& lane : lanes_) threads.emplace_back([this, &lane = *lane] { serve(lane); });
@@ -154,8 +159,12 @@ void Run::Impl::go(std::stop_token stop) {
       lock.lock();
     }
   }
-  setup_s_ = seconds(started, control_.started);
-  run_s_ = seconds(control_.started, std::chrono::steady_clock::now());
+  {
+    const std::lock_guard lock(control_.mutex);
+    control_.running = false;
+    setup_s_ = seconds(started, control_.started);
+    run_s_ = seconds(control_.started, std::chrono::steady_clock::now());
+  }
   if (control_.error) std::rethrow_exception(control_.error);
   report_progress();
   for_each_member([](Member& member) { member.node->publish(); });
@@ -171,6 +180,7 @@ void Run::Impl::wait_for_starts() {
   std::unique_lock lock(control_.mutex);
   if (--control_.lanes_to_start == 0) {
     control_.started = std::chrono::steady_clock::now();
+    control_.running = true;
     control_.all_started.notify_all();
   }
   control_.all_started.wait(lock,
@@ -198,8 +208,11 @@ void Run::Impl::serve(Lane& lane) {
     double waited_s = 0;  // nobody's
     lane.clock.credit(waited_s);
     if (lane.source != nullptr) produce(lane);
+    const auto idle = [&lane] {
+      for (Member* member : lane.members) member->count();
+    };
     while (lane.open_inputs > 0) {
-      const Entry entry = lane.inbox.pop();
+      const Entry entry = control_.counting ? lane.inbox.pop(idle) : lane.inbox.pop();
       lane.clock.credit(entry.edge->to->profile.waiting_for_input_s);
       serve(lane, entry);
     }
@@ -270,6 +283,37 @@ Profile Run::Impl::profile() const {
   return all;
 }
 
+Snapshot Run::Impl::snapshot() const {
+  Snapshot all;
+  {
+    const std::lock_guard lock(control_.mutex);
+    all.running = control_.running;
+    all.run_s = run_s_;
+    if (all.running)
+      all.run_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - control_.started)
+                      .count();
+  }
+  all.samples = control_.samples_taken;
+  if (!members_.front()->streams.empty())
+    all.total_samples = members_.front()->streams.front().total_samples;
+  for (const auto& member : members_) {
+    all.nodes.push_back(member->snapshot());
+    NodeSnapshot& node = all.nodes.back();
+    if (node.profile.blocks == 0) node.since_block_s = all.run_s;
+    if (!all.running && node.activity != Activity::finished) node.activity = Activity::starting;
+  }
+  for (const auto& member : members_)
+    for (const Member::Output& output : member->outputs)
+      for (const auto& ring : output.rings) {
+        const auto [waiting, dropped] = ring->to->lane->inbox.waiting_and_dropped(*ring);
+        all.rings.push_back({member->name, ring->to->name, waiting, ring->options.depth,
+                             ring->options.policy, dropped});
+        for (NodeSnapshot& node : all.nodes)
+          if (node.profile.node == ring->to->name) node.profile.dropped += dropped;
+      }
+  return all;
+}
+
 Counters Run::Impl::counters() const {
   Counters all;
   for (const auto& member : members_)
@@ -314,6 +358,9 @@ Counters Run::counters() const {
 }
 Profile Run::profile() const {
   return impl_->profile();
+}
+Snapshot Run::snapshot() const {
+  return impl_->snapshot();
 }
 
 }  // namespace tautline::engine

@@ -12,6 +12,7 @@
 
 #include "tautline/engine/graph.h"
 #include "tautline/engine/profile.h"
+#include "tautline/engine/snapshot.h"
 
 namespace tautline::engine {
 
@@ -25,6 +26,8 @@ struct RunOptions {
   std::function<void(std::uint64_t samples, std::uint64_t total)> progress = {};
   double progress_every_s = 0.25;
   States resume = {};  ///< loaded before the first block
+  /// Nodes' counters are wanted in snapshots: they are asked for some ten times a second.
+  bool live_counters = false;
   /// Given the states of a checkpoint when every node has saved its own. Called on a lane's thread.
   std::function<void(States)> checkpointed = {};
 };
@@ -73,6 +76,8 @@ class Run {
   /// Of all nodes, as "node.counter"; also "node.dropped_blocks" where blocks were dropped.
   Counters counters() const;
   Profile profile() const;
+  /// As the run is now. From any thread, also before and after go().
+  Snapshot snapshot() const;
 
  private:
   class Impl;

@@ -1,0 +1,50 @@
+// A run as it is at one moment, while it goes on.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tautline/engine/graph.h"
+#include "tautline/engine/profile.h"
+
+namespace tautline::engine {
+
+/// What a node does at that moment. A node that shares its thread waits for input while another one works.
+enum class Activity {
+  starting,
+  working,
+  waiting_for_input,
+  waiting_for_room,
+  waiting_for_device,
+  finished
+};
+std::string to_string(Activity activity);
+
+struct NodeSnapshot {
+  NodeProfile profile;  ///< with the time of what it is doing
+  Activity activity = Activity::starting;
+  double activity_s = 0;     ///< for how long
+  double since_block_s = 0;  ///< since its last block, or since the run began
+  Counters counters;
+  double counters_age_s = 0;  ///< the node may have counted more since
+};
+
+/// Blocks that wait between two threads.
+struct RingSnapshot {
+  std::string from, to;
+  std::size_t waiting = 0, depth = 0;
+  Policy policy = Policy::wait;
+  std::uint64_t dropped = 0;
+};
+
+struct Snapshot {
+  bool running = false;  ///< every node has started, and not every thread has ended
+  double run_s = 0;      ///< since every node had started
+  std::uint64_t samples = 0, total_samples = 0;  ///< as RunOptions::progress is told
+  std::vector<NodeSnapshot> nodes;               ///< in the order of the graph
+  std::vector<RingSnapshot> rings;
+};
+
+}  // namespace tautline::engine

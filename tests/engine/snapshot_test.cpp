@@ -1,0 +1,170 @@
+// What others see of a run while it goes on.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <future>
+#include <thread>
+
+#include "tests/engine/nodes.h"
+
+namespace tautline::engine {
+namespace {
+
+// Counts what it was given.
+class Tallying final : public Collecting {
+ public:
+  explicit Tallying(Came& came) : Collecting(came) {}
+  void process(std::size_t input, const Block& block, Outputs& outputs) override {
+    tally_ += block.samples;
+    Collecting::process(input, block, outputs);
+  }
+  Counters counters() const override { return {{"tally", tally_}}; }
+
+ private:
+  std::uint64_t tally_ = 0;
+};
+
+NodeSnapshot of(const Snapshot& all, const std::string& name) {
+  return *std::find_if(all.nodes.begin(), all.nodes.end(),
+                       [&](const NodeSnapshot& node) { return node.profile.node == name; });
+}
+
+// A sink that stops in its third block until it is let go.
+struct Stalling {
+  Came came;
+  std::promise<void> let_go;
+  std::atomic<int> blocks = 0;
+
+  Graph graph(EdgeOptions edge, std::uint64_t total) {
+    Graph graph;
+    auto sink = std::make_unique<Tallying>(came);
+    sink->pause = [this, waits = let_go.get_future().share()] {
+      if (++blocks >= 3) waits.wait();
+    };
+    const NodeId source = graph.add("source", std::make_unique<Counting>(total));
+    graph.connect(source, graph.add("sink", std::move(sink)), edge);
+    return graph;
+  }
+};
+
+template <class Condition>
+Snapshot once(const engine::Run& run, Condition condition) {
+  for (;;) {
+    const Snapshot now = run.snapshot();
+    if (condition(now)) return now;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+}
+
+TEST(EngineSnapshot, ShowsASinkThatStallsAndWhoWaitsForIt) {
+  Stalling stalling;
+  engine::Run run(stalling.graph({.depth = 4}, 700), {.live_counters = true});
+  EXPECT_FALSE(run.snapshot().running);
+  EXPECT_EQ(of(run.snapshot(), "source").activity, Activity::starting);
+  std::jthread runs([&] { run.go(); });
+  const Snapshot stalled = once(run, [](const Snapshot& now) {
+    return now.running && of(now, "source").activity == Activity::waiting_for_room &&
+           of(now, "sink").activity_s > 0.15;
+  });
+  EXPECT_EQ(of(stalled, "sink").activity, Activity::working);
+  EXPECT_GT(of(stalled, "sink").since_block_s, 0.15);
+  EXPECT_EQ(of(stalled, "sink").profile.blocks, 3u);
+  EXPECT_EQ(of(stalled, "sink").profile.lane, "sink");
+  ASSERT_EQ(stalled.rings.size(), 1u);
+  EXPECT_EQ(stalled.rings[0].from, "source");
+  EXPECT_EQ(stalled.rings[0].to, "sink");
+  EXPECT_EQ(stalled.rings[0].depth, 4u);
+  EXPECT_GE(stalled.rings[0].waiting, 3u);
+  EXPECT_EQ(stalled.total_samples, 700u);
+  EXPECT_EQ(stalled.samples, 14u);  // of the blocks that the sink is done with
+  // Time goes on for both, and nothing else moves.
+  const Snapshot later = once(run, [&](const Snapshot& now) {
+    return of(now, "sink").activity_s > of(stalled, "sink").activity_s + 0.05;
+  });
+  EXPECT_GT(of(later, "sink").profile.busy_s, of(stalled, "sink").profile.busy_s + 0.04);
+  EXPECT_GT(of(later, "source").profile.waiting_for_room_s,
+            of(stalled, "source").profile.waiting_for_room_s + 0.04);
+  EXPECT_EQ(of(later, "sink").profile.blocks, 3u);
+  EXPECT_GT(of(later, "sink").counters_age_s, 0.0);
+  stalling.let_go.set_value();
+  runs.join();
+  const Snapshot end = run.snapshot();
+  EXPECT_FALSE(end.running);
+  EXPECT_EQ(end.samples, 700u);
+  EXPECT_EQ(of(end, "sink").activity, Activity::finished);
+  EXPECT_EQ(of(end, "sink").counters.at("tally"), 700u);
+  EXPECT_EQ(end.run_s, run.profile().run_s);
+  EXPECT_EQ(stalling.came.values, counted(700));
+}
+
+TEST(EngineSnapshot, CountsDroppedBlocksWhileTheyAreDropped) {
+  Stalling stalling;
+  engine::Run run(stalling.graph({.depth = 2, .policy = Policy::drop_oldest}, 700), {});
+  std::jthread runs([&] { run.go(); });
+  const Snapshot stalled = once(run, [](const Snapshot& now) {
+    return of(now, "source").activity == Activity::finished &&
+           3 + now.rings[0].waiting + now.rings[0].dropped == 100;
+  });
+  EXPECT_EQ(of(stalled, "sink").profile.dropped, stalled.rings[0].dropped);
+  EXPECT_GE(stalled.rings[0].dropped, 95u);
+  EXPECT_EQ(of(stalled, "source").profile.blocks, 100u);
+  stalling.let_go.set_value();
+  runs.join();
+  EXPECT_EQ(run.counters().at("sink.dropped_blocks"), stalled.rings[0].dropped);
+}
+
+// A sink that waits for input shows all that it has counted, though it counted the last of it a moment ago.
+TEST(EngineSnapshot, ShowsTheCountersOfANodeThatWaitsForInput) {
+  Came came;
+  std::promise<void> let_go;
+  Graph graph;
+  auto counting = std::make_unique<Counting>(70);
+  counting->pause = [blocks = 0, waits = let_go.get_future().share()]() mutable {
+    if (++blocks == 5) waits.wait();
+  };
+  const NodeId source = graph.add("source", std::move(counting));
+  graph.connect(source, graph.add("sink", std::make_unique<Tallying>(came)));
+  engine::Run run(std::move(graph), {.live_counters = true});
+  std::jthread runs([&] { run.go(); });
+  const Snapshot waiting = once(run, [](const Snapshot& now) {
+    const NodeSnapshot sink = of(now, "sink");
+    return sink.counters.contains("tally") && sink.counters.at("tally") == 35;
+  });
+  EXPECT_EQ(of(waiting, "sink").activity, Activity::waiting_for_input);
+  EXPECT_EQ(of(waiting, "source").activity, Activity::working);
+  let_go.set_value();
+  runs.join();
+  EXPECT_EQ(of(run.snapshot(), "sink").counters.at("tally"), 70u);
+}
+
+// Any number of readers, at any time: for the thread sanitizer.
+TEST(EngineSnapshot, MayBeTakenByManyThreads) {
+  Came direct, added;
+  Graph graph;
+  const NodeId source = graph.add("source", std::make_unique<Counting>(70000));
+  const NodeId adding = graph.add("adding", std::make_unique<Adding>(1));
+  graph.connect(source, adding);
+  graph.connect(adding, graph.add("added", std::make_unique<Tallying>(added)));
+  graph.connect(source, graph.add("direct", std::make_unique<Tallying>(direct)),
+                {.policy = Policy::drop_newest});
+  engine::Run run(std::move(graph), {.live_counters = true});
+  std::vector<std::jthread> readers;
+  std::atomic<std::uint64_t> wrong = 0;
+  for (int k = 0; k < 3; ++k)
+    readers.emplace_back([&](const std::stop_token& stop) {
+      std::uint64_t last = 0;
+      while (!stop.stop_requested()) {
+        const Snapshot now = run.snapshot();
+        if (now.samples < last) ++wrong;
+        last = now.samples;
+      }
+    });
+  run.go();
+  readers.clear();
+  EXPECT_EQ(wrong, 0u);
+  EXPECT_EQ(added.values, counted(70000, 1));
+}
+
+}  // namespace
+}  // namespace tautline::engine
