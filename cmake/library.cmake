@@ -188,8 +188,10 @@ if(TAUTLINE_CAIRO)
 endif()
 tautline_layer(stream stream BATCH 8 LINK tautline_formats Threads::Threads)
 if(TAUTLINE_BOOST)
-  # Asio is large, and half the time of its files: they stand alone.
-  set_source_files_properties(${PROJECT_SOURCE_DIR}/tautline/stream/tcp.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  # Asio and Beast are large, and most of the time of their files: they stand alone.
+  set_source_files_properties(
+    ${PROJECT_SOURCE_DIR}/tautline/stream/tcp.cpp ${PROJECT_SOURCE_DIR}/tautline/stream/http.cpp
+    PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   target_include_directories(tautline_stream SYSTEM PRIVATE ${TAUTLINE_BOOST_INCLUDE})
 endif()
 tautline_layer(pipeline pipeline BATCH 14 WITHOUT "/pipeline/plot/" LINK ${tautline_stages} tautline_engine tautline_stream TBB::tbb)
