@@ -9,6 +9,7 @@
 #include "cli/field_options.h"
 #include "cli/interrupts.h"
 #include "cli/run_output.h"
+#include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 #include "tautline/formats/distinct_files.h"
 #include "tautline/pipeline/photons/autocorrelate_counts.h"
@@ -59,18 +60,19 @@ void summarise_autocorrelate(const Global& global, const std::string& output,
        {"kernels", s.backend},
        {"elapsed_s", s.elapsed_s},
        {"real_time_factor", real_time_factor(s.stream_s, s.elapsed_s)}},
-      fmt::format(
-          "{}: {} of {}, {}, {:.6g} s bins\n{}{}, {:.4g} samples/s\n{}"
-          "  mean rate: {:.6g} counts/s a sensor\n  kernels: {}\n"
-          "  counted: {} lost, {} dropped, {} bytes left over, {} empty, {} masked, {} "
-          "without counts\n",
-          output, counted(s.curves, "curve"), counted(s.lags, "lag"), counted(s.sensors, "sensor"),
-          s.bin_s, s.bin_reason.empty() ? "" : "  bins: " + s.bin_reason + "\n",
-          speed_line(s.stream_s, s.elapsed_s),
-          static_cast<double>(s.samples - s.resumed_samples) * static_cast<double>(s.sensors) /
-              s.elapsed_s,
-          resumed, s.mean_rate_hz, s.backend, s.damage.lost_samples, s.damage.dropped_samples,
-          s.damage.trailing_bytes, s.empty.samples, s.masked, s.undefined),
+      fmt::format("{}: {} of {}, {}, {:.6g} s bins\n{}{}, {:.4g} samples/s\n{}"
+                  "  mean rate: {:.6g} counts/s a sensor\n  kernels: {}\n"
+                  "  counted: {} lost, {} dropped, {} bytes left over, {} empty, {} masked, {} "
+                  "without counts\n",
+                  output, core::counted(s.curves, "curve"), core::counted(s.lags, "lag"),
+                  core::counted(s.sensors, "sensor"), s.bin_s,
+                  s.bin_reason.empty() ? "" : "  bins: " + s.bin_reason + "\n",
+                  speed_line(s.stream_s, s.elapsed_s),
+                  static_cast<double>(s.samples - s.resumed_samples) *
+                      static_cast<double>(s.sensors) / s.elapsed_s,
+                  resumed, s.mean_rate_hz, s.backend, s.damage.lost_samples,
+                  s.damage.dropped_samples, s.damage.trailing_bytes, s.empty.samples, s.masked,
+                  s.undefined),
       &s.profile);
 }
 
@@ -80,7 +82,7 @@ int run_status(const pipeline::AutocorrelateSummary& summary, const Autocorrelat
   if (!summary.interrupted) return status;
   spdlog::warn("{}: stopped before its input ended; {} of {} are in the output",
                options.config.input == "-" ? "standard input" : options.config.input,
-               counted(summary.samples, "sample"), counted(summary.sensors, "sensor"));
+               core::counted(summary.samples, "sample"), core::counted(summary.sensors, "sensor"));
   return options.strict ? kFailed : kDamagedInput;
 }
 

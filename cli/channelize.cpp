@@ -4,6 +4,7 @@
 #include "cli/filter_options.h"
 #include "cli/run_output.h"
 #include "cli/voltage_run.h"
+#include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 #include "tautline/formats/distinct_files.h"
 #include "tautline/pipeline/voltages/channelize_voltages.h"
@@ -21,14 +22,14 @@ struct ChannelizeOptions {
 void summarise_channelize(const Global& global, const std::string& output,
                           const pipeline::ChannelizeSummary& s) {
   summarise(global, "tautline.channelize", output, s,
-            {.made = counted(s.written, "time") + " written",
+            {.made = core::counted(s.written, "time") + " written",
              .fields = {{"spectra", s.spectra},
                         {"samples", s.samples},
                         {"written", s.written},
                         {"invalid_spectra", s.invalid_spectra}},
              .fields_of_kernels = {{"kernels", s.backend}},
              .in_gaps = {},
-             .results = counted(s.invalid_spectra, "spectrum", "spectra") + " invalid"});
+             .results = core::counted(s.invalid_spectra, "spectrum", "spectra") + " invalid"});
 }
 
 int run_channelize(const Global& global, ChannelizeOptions& options) {

@@ -90,7 +90,7 @@ std::string history_line(const Global& global);
 /// `simulate photons`, under `simulate`.
 void add_simulate_photons(CLI::App& simulate, const Global& global, Action& action);
 
-/// Bytes with an optional suffix: 4096, 512M, 2G. Throws core::Error(config).
+/// As core::byte_size() reads them: 4096, 512M, 2GB. Throws core::Error(config).
 std::size_t parse_bytes(const std::string& text, const std::string& option = "--memory");
 
 /// Where the help lists the fields of formats::EarthOrientation.

@@ -10,6 +10,7 @@
 #include "cli/output_names.h"
 #include "cli/run_output.h"
 #include "cli/voltage_run.h"
+#include "tautline/core/counted.h"
 #include "tautline/formats/file_formats.h"
 #include "tautline/pipeline/voltages/correlate_voltages.h"
 
@@ -26,10 +27,11 @@ struct CorrelateOptions {
 // "3 integrations of 0.1 s"; where gaps or the end cut some short, how long all are together.
 std::string integrations_of(const pipeline::CorrelateSummary& s) {
   if (s.spectra == s.integrations * s.spectra_per_integration)
-    return fmt::format("{} of {:.6g} s", counted(s.integrations, "integration"), s.integration_s);
+    return fmt::format("{} of {:.6g} s", core::counted(s.integrations, "integration"),
+                       s.integration_s);
   const double spectrum_s = s.integration_s / static_cast<double>(s.spectra_per_integration);
   return fmt::format("{} of at most {:.6g} s, {:.6g} s together",
-                     counted(s.integrations, "integration"), s.integration_s,
+                     core::counted(s.integrations, "integration"), s.integration_s,
                      static_cast<double>(s.spectra) * spectrum_s);
 }
 
@@ -72,7 +74,7 @@ void summarise_correlate(const Global& global, const std::string& output, bool a
                                    {"devices", devices},
                                    {"setup_s", s.setup_s}},
              .in_gaps = gaps_of(s),
-             .results = counted(s.overflowed, "visibility", "visibilities") + " overflowed" +
+             .results = core::counted(s.overflowed, "visibility", "visibilities") + " overflowed" +
                         edges_of(s, averaged)});
 }
 

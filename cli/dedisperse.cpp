@@ -6,6 +6,7 @@
 #include "cli/filterbank_run.h"
 #include "cli/output_names.h"
 #include "cli/run_output.h"
+#include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 #include "tautline/pipeline/search/dedisperse_filterbank.h"
 
@@ -47,8 +48,8 @@ void summarise_dedisperse(const Global& global, const pipeline::DedisperseConfig
   object["block_samples"] = s.block_samples;
   print_summary(
       global, "tautline.dedisperse", object,
-      fmt::format("{}: {} of {}, {}\n{}\n{}{}\n", config.output, counted(s.trials, "trial"),
-                  counted(s.written, "time"), channels_text(s, config.zero_dm),
+      fmt::format("{}: {} of {}, {}\n{}\n{}{}\n", config.output, core::counted(s.trials, "trial"),
+                  core::counted(s.written, "time"), channels_text(s, config.zero_dm),
                   speed_line(s.stream_s, s.elapsed_s), methods, counted_line(s)),
       &s.profile);
 }

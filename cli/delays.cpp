@@ -9,6 +9,7 @@
 #include "cli/field_options.h"
 #include "cli/output_names.h"
 #include "tautline/core/angle.h"
+#include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 #include "tautline/core/time.h"
 #include "tautline/formats/delays/track.h"
@@ -52,8 +53,8 @@ int run_delays(const Global& global, const DelaysOptions& options) {
   if (global.json)
     print_json("tautline.delays", 1, {{"output", options.output}, {"inputs", table.inputs.size()}});
   else if (!global.quiet)
-    fmt::print("{}: {} inputs track {} for {} s\n", options.output, table.inputs.size(),
-               options.name, options.duration_s);
+    fmt::print("{}: {} track {} for {} s\n", options.output,
+               core::counted(table.inputs.size(), "input"), options.name, options.duration_s);
   return kDone;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cli/run_output.h"
+#include "tautline/core/counted.h"
 #include "tautline/formats/file_formats.h"
 
 namespace tautline::cli {
@@ -18,7 +19,7 @@ std::string empty_text(const pipeline::FilterbankRunSummary& s) {
   std::string text;
   if (s.empty.stretches > 0) {
     text += fmt::format("\n  empty: {} in which no channel changes, taken for gaps:",
-                        counted(s.empty.stretches, "stretch", "stretches"));
+                        core::counted(s.empty.stretches, "stretch", "stretches"));
     for (std::size_t k = 0; k < std::min<std::size_t>(3, s.empty.list.size()); ++k)
       text += fmt::format("{} {} samples from {}", k > 0 ? "," : "", s.empty.list[k].samples,
                           s.empty.list[k].first_sample);
@@ -28,10 +29,10 @@ std::string empty_text(const pipeline::FilterbankRunSummary& s) {
       s.empty.channels.begin(), s.empty.channels.end(), [](std::uint64_t n) { return n > 0; }));
   if (stopped > 0)
     text += fmt::format("\n  empty: {} stopped for a while; means took their place",
-                        counted(stopped, "channel"));
+                        core::counted(stopped, "channel"));
   if (s.constant_channels > 0)
     text += fmt::format("\n  empty: {} never changed, left out",
-                        counted(s.constant_channels, "channel"));
+                        core::counted(s.constant_channels, "channel"));
   return text;
 }
 

@@ -8,6 +8,7 @@
 #include "cli/field_options.h"
 #include "cli/output_names.h"
 #include "cli/usage_errors.h"
+#include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 #include "tautline/formats/distinct_files.h"
 #include "tautline/pipeline/photons/fit_curves.h"
@@ -43,8 +44,8 @@ std::string spread_of(const pipeline::FitResult& result, const pipeline::fit::So
 }
 
 void print_result_fit(const FitOptions& options, const pipeline::FitResult& result) {
-  fmt::print("{}\n  {} curve{}, model {}: {} fitted, {} hot, {} masked, {} doubtful, in {:.2f} s\n",
-             options.config.output, result.fits.size(), result.fits.size() == 1 ? "" : "s",
+  fmt::print("{}\n  {}, model {}: {} fitted, {} hot, {} masked, {} doubtful, in {:.2f} s\n",
+             options.config.output, core::counted(result.fits.size(), "curve"),
              pipeline::fit::name_of(result.model), result.good, result.hot, result.masked,
              result.failed, result.elapsed_s);
   if (result.fits.size() == 1) {

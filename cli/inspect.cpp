@@ -12,6 +12,7 @@
 #include "cli/inspect_search.h"
 #include "cli/inspect_text.h"
 #include "cli/output_names.h"
+#include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 #include "tautline/core/time.h"
 #include "tautline/formats/file_formats.h"
@@ -25,6 +26,8 @@
 namespace tautline::cli {
 
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 struct InspectOptions {
   std::vector<std::string> files;
@@ -61,9 +64,10 @@ int inspect_voltages(const Global& global, const std::string& path, const Inspec
     return damage_status(damage, 0, options.strict);
   }
   fmt::print("{}: antenna voltages\n", path);
-  fmt::print("  samples     {} {} of {} inputs ({} antennas x {} polarisations), {} channel{}\n",
-             reader->total_samples(), core::to_string(d.format), d.inputs(), d.antennas,
-             d.polarisations, d.channels, d.channels == 1 ? "" : "s");
+  fmt::print("  samples     {} {} of {} ({} x {}), {}\n", reader->total_samples(),
+             core::to_string(d.format), core::counted(d.inputs(), "input"),
+             core::counted(d.antennas, "antenna"), core::counted(d.polarisations, "polarisation"),
+             core::counted(d.channels, "channel"));
   fmt::print("  rate        {:.12g} Hz ({}/{}), {:.6f} s in all\n", d.rate_hz.value(),
              d.rate_hz.numerator, d.rate_hz.denominator, seconds);
   fmt::print("  start       {} UTC (MJD {:.9f})\n", core::to_iso(d.start),
@@ -74,6 +78,11 @@ int inspect_voltages(const Global& global, const std::string& path, const Inspec
   if (!d.antenna_names.empty()) fmt::print("  antennas    {}\n", fmt::join(d.antenna_names, ", "));
   if (!d.assumed.empty()) fmt::print("  assumed     {}; --threads-are says otherwise\n", d.assumed);
   return damage_status(damage, 0, options.strict);
+}
+
+// "139.523750 -12.095556 degrees (ICRS)"
+std::string place_text(double ra_deg, double dec_deg) {
+  return fmt::format("{:.6f} {:+.6f} degrees (ICRS)", ra_deg, dec_deg);
 }
 
 int inspect_visibilities(const Global& global, const std::string& path) {
@@ -96,19 +105,24 @@ int inspect_visibilities(const Global& global, const std::string& path) {
                 {"first_utc", first},
                 {"last_utc", last},
                 {"phase_centre", centre},
+                {"ra_deg", d.phase_centre.tracked ? Json(d.phase_centre.ra_deg) : Json()},
+                {"dec_deg", d.phase_centre.tracked ? Json(d.phase_centre.dec_deg) : Json()},
                 {"telescope", d.telescope},
                 {"history", d.history},
                 {"extra", d.extra}});
     return kDone;
   }
   fmt::print("{}: visibilities\n", path);
-  fmt::print("  inputs      {} of {} antennas ({})\n", d.array.inputs.size(),
-             d.array.antennas.size(), d.array.name);
+  fmt::print("  inputs      {} of {} ({})\n", d.array.inputs.size(),
+             core::counted(d.array.antennas.size(), "antenna"), d.array.name);
   fmt::print("  channels    {} of {:.6g} kHz from {:.6f} MHz\n", d.channel_hz.size(),
              d.channel_width_hz / 1e3, d.channel_hz.front() / 1e6);
-  fmt::print("  times       {} integrations of {:.6g} s, {} to {} UTC\n", middles.size(),
-             d.integration_s, first, last);
-  fmt::print("  points at   {}\n", centre);
+  fmt::print("  times       {} of {:.6g} s, {} to {} UTC\n",
+             core::counted(middles.size(), "integration"), d.integration_s, first, last);
+  fmt::print("  points at   {}{}\n", centre,
+             d.phase_centre.tracked
+                 ? ", " + place_text(d.phase_centre.ra_deg, d.phase_centre.dec_deg)
+                 : "");
   for (const auto& [key, value] : d.extra) fmt::print("  {:<11} {}\n", key, value);
   fmt::print("  history     {}\n", d.history);
   return kDone;
@@ -128,6 +142,7 @@ int inspect_measurement_set(const Global& global, const std::string& path) {
                 {"telescope", c.telescope},
                 {"antennas", c.antennas},
                 {"fields", c.fields},
+                {"field_positions_deg", c.field_positions_deg},
                 {"polarisations", c.polarisations},
                 {"windows", windows},
                 {"rows", c.rows},
@@ -147,13 +162,15 @@ int inspect_measurement_set(const Global& global, const std::string& path) {
     fmt::print("  channels    {} of {:.6g} kHz from {:.6f} to {:.6f} MHz\n", window.channels,
                window.channel_width_hz / 1e3, window.lowest_hz / 1e6, window.highest_hz / 1e6);
   fmt::print("  products    {}\n", fmt::join(c.polarisations, ", "));
-  fmt::print("  times       {} integrations of {:.6g} s, MJD {:.8f} to {:.8f}\n", c.integrations,
-             c.integration_s, c.first_mjd_s / core::kSecondsPerDay,
-             c.last_mjd_s / core::kSecondsPerDay);
+  fmt::print("  times       {} of {:.6g} s, MJD {:.8f} to {:.8f}\n",
+             core::counted(c.integrations, "integration"), c.integration_s,
+             c.first_mjd_s / core::kSecondsPerDay, c.last_mjd_s / core::kSecondsPerDay);
   fmt::print("  rows        {}, of them {} flagged\n", c.rows, c.flagged_rows);
   fmt::print("  weights     {:.4g} to {:.4g}, mean {:.4g}\n", c.lowest_weight, c.highest_weight,
              c.mean_weight);
-  fmt::print("  fields      {}\n", fmt::join(c.fields, ", "));
+  for (std::size_t k = 0; k < c.fields.size(); ++k)
+    fmt::print("  points at   {}, {}\n", c.fields[k],
+               place_text(c.field_positions_deg[k][0], c.field_positions_deg[k][1]));
   return kDone;
 }
 

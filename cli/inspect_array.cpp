@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "cli/words.h"
+#include "tautline/core/counted.h"
 #include "tautline/formats/count_reader.h"
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/npy/header.h"
@@ -77,7 +77,7 @@ int inspect_counts(const Global& global, const std::string& path, bool strict) {
   else
     fmt::print("{}: photon counts\n  times       {} of {}, {}\n", path, reader->total_samples(),
                d.rows > 0 ? fmt::format("{} x {} pixels (rows x columns)", d.rows, d.columns)
-                          : counted(d.sensors, "sensor"),
+                          : core::counted(d.sensors, "sensor"),
                core::to_string(d.type));
   return damage_status(reader->damage(), 0, strict);
 }

@@ -8,6 +8,7 @@
 
 #include "cli/command.h"
 #include "cli/inspect_array.h"
+#include "tautline/core/counted.h"
 #include "tautline/core/curve_label.h"
 #include "tautline/core/error.h"
 #include "tautline/formats/curves/curves.h"
@@ -136,8 +137,8 @@ int inspect_curves(const Global& global, const std::string& path) {
     return kDone;
   }
   const core::CorrelationCurve& first = file.curves.front();
-  fmt::print("{}: {} correlation curve{} ({})\n", path, file.curves.size(),
-             file.curves.size() == 1 ? "" : "s", file.format);
+  fmt::print("{}: {} ({})\n", path, core::counted(file.curves.size(), "correlation curve"),
+             file.format);
   fmt::print("  lags        {}, {:.4g} s to {:.4g} s{}\n", first.lag_s.size(), first.lag_s.front(),
              first.lag_s.back(), first.standard_error.empty() ? "" : ", with standard errors");
   if (first.duration_s > 0) fmt::print("  length      {:.6g} s\n", first.duration_s);

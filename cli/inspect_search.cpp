@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "tautline/core/counted.h"
 #include "tautline/core/dispersion.h"
 #include "tautline/core/time.h"
 #include "tautline/formats/candidates/candidates.h"
@@ -77,9 +78,9 @@ void print_filterbank_json(const std::string& path, const formats::FilterbankRea
 void print_filterbank(const std::string& path, const formats::FilterbankReader& reader) {
   const formats::FilterbankDescription& d = reader.description();
   fmt::print("{}: {} {}\n", path, d.format, d.time_series ? "time series" : "filterbank");
-  fmt::print("  samples     {} of {} channel{} and {} IF{}, {}{} bits\n", d.samples, d.channels,
-             d.channels == 1 ? "" : "s", d.ifs, d.ifs == 1 ? "" : "s",
-             d.is_signed ? "signed, " : "", d.bits);
+  fmt::print("  samples     {} of {} and {}, {}{}\n", d.samples,
+             core::counted(d.channels, "channel"), core::counted(d.ifs, "IF"),
+             d.is_signed ? "signed, " : "", core::counted(d.bits, "bit"));
   fmt::print("  rate        {:.12g} s a sample ({}/{} Hz), {:.6f} s in all\n", d.tsamp_s,
              d.rate_hz.numerator, d.rate_hz.denominator, d.duration_s());
   fmt::print("  start       {} UTC (MJD {:.12g})\n", core::to_iso(d.start), d.tstart_mjd);
@@ -155,10 +156,10 @@ int inspect_candidates(const Global& global, const std::string& path) {
     print_json("tautline.inspect.candidates", 1, std::move(object));
     return kDone;
   }
-  fmt::print("{}: {} candidate{}\n", path, candidates.size(), candidates.size() == 1 ? "" : "s");
+  fmt::print("{}: {}\n", path, core::counted(candidates.size(), "candidate"));
   if (best != candidates.end())
-    fmt::print("  best        S/N {:.2f} at {:.6f} s, DM {:.6g}, {} samples wide\n", best->snr,
-               best->time_s, best->dm, best->width_samples);
+    fmt::print("  best        S/N {:.2f} at {:.6f} s, DM {:.6g}, {} wide\n", best->snr,
+               best->time_s, best->dm, core::counted(best->width_samples, "sample"));
   return kDone;
 }
 

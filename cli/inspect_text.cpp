@@ -10,13 +10,13 @@
 #include <utility>
 #include <vector>
 
-#include "cli/words.h"
+#include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 #include "tautline/core/time.h"
 #include "tautline/formats/array_layout.h"
 #include "tautline/formats/scene/filterbank_scene.h"
 #include "tautline/formats/scene/scene.h"
-#include "tautline/formats/toml/toml_table.h"
+#include "tautline/formats/toml/toml_kind.h"
 
 namespace tautline::cli {
 
@@ -47,7 +47,7 @@ int inspect_layout(const Global& global, const std::string& path) {
   fmt::print("  place       {:+.6f} {:+.6f} degrees (latitude, longitude), {:.1f} m\n",
              array.latitude_deg, array.longitude_deg, array.altitude_m);
   fmt::print("  antennas    {}, {}\n", array.antennas.size(),
-             counted(array.inputs.size(), "input"));
+             core::counted(array.inputs.size(), "input"));
   return kDone;
 }
 
@@ -68,8 +68,9 @@ int inspect_sky(const Global& global, const std::string& path) {
         "{}: a scene of simulate voltages, {}\n  band        {:.6f} MHz wide about {:.6f} MHz\n"
         "  start       {} UTC\n  holds       {}, {}, {}\n",
         path, scene.name, scene.bandwidth_hz.value() / 1e6, scene.centre_hz / 1e6,
-        core::to_iso(scene.start), counted(scene.sources.size(), "source"),
-        counted(scene.tones.size(), "tone"), counted(scene.missing.size(), "missing piece"));
+        core::to_iso(scene.start), core::counted(scene.sources.size(), "source"),
+        core::counted(scene.tones.size(), "tone"),
+        core::counted(scene.missing.size(), "missing piece"));
   return kDone;
 }
 
@@ -90,22 +91,25 @@ int inspect_filterbank_scene(const Global& global, const std::string& path) {
     fmt::print(
         "{}: a scene of simulate filterbank, {}\n  band        {} from {:.6f} MHz in steps of "
         "{:.6g} MHz, {:.6g} s a sample\n  holds       {}, {}, {}\n",
-        path, scene.name, counted(scene.channels, "channel"), scene.fch1_mhz, scene.foff_mhz,
-        scene.tsamp_s, counted(scene.pulses.size(), "pulse"),
-        counted(scene.impulses.size(), "impulse"), counted(scene.carriers.size(), "carrier"));
+        path, scene.name, core::counted(scene.channels, "channel"), scene.fch1_mhz, scene.foff_mhz,
+        scene.tsamp_s, core::counted(scene.pulses.size(), "pulse"),
+        core::counted(scene.impulses.size(), "impulse"),
+        core::counted(scene.carriers.size(), "carrier"));
   return kDone;
 }
 
 int inspect_toml(const Global& global, const std::string& path) {
   const formats::TomlTable table = formats::TomlTable::read(path);
-  const auto has_any = [&](const std::vector<std::string_view>& keys) {
-    return std::any_of(keys.begin(), keys.end(), [&](auto key) { return table.has(key); });
-  };
-  if (table.has("antenna")) return inspect_layout(global, path);
-  if (has_any({"nchans", "fch1_mhz", "pulse", "impulse", "carrier"}))
-    return inspect_filterbank_scene(global, path);
-  if (has_any({"source", "tone", "missing", "centre_hz", "noise_rms"}))
-    return inspect_sky(global, path);
+  switch (formats::toml_kind(table)) {
+    case formats::TomlKind::array:
+      return inspect_layout(global, path);
+    case formats::TomlKind::filterbank_scene:
+      return inspect_filterbank_scene(global, path);
+    case formats::TomlKind::scene:
+      return inspect_sky(global, path);
+    default:
+      break;
+  }
   throw core::Error(core::ErrorKind::format, path + ": tables",
                     fmt::format("{}", fmt::join(table.keys(), ", ")),
                     "those of an array or of a scene",
@@ -136,7 +140,7 @@ int inspect_record(const Global& global, const std::string& path) {
     if (value.is_array() && !value.empty() && (value.size() > 4 || value.front().is_structured()))
       fmt::print("  {:<16} {} of them\n", key, value.size());
     else if (value.is_object())
-      fmt::print("  {:<16} {}\n", key, counted(value.size(), "field"));
+      fmt::print("  {:<16} {}\n", key, core::counted(value.size(), "field"));
     else
       fmt::print("  {:<16} {}\n", key, value.is_string() ? value.get<std::string>() : value.dump());
   }

@@ -84,8 +84,9 @@ int run_main(int argc, char** argv) {
                  "opencl:N (also "
                  "TAUTLINE_DEVICE)")
       ->capture_default_str();
-  app.add_option("--device-memory", global.device_memory,
-                 "most memory to take on a GPU: bytes, with K, M or G; default: all that is free");
+  app.add_option(
+      "--device-memory", global.device_memory,
+      "most memory to take on a GPU: " + core::byte_size().allowed + "; default: all that is free");
   app.add_option("--threads", global.threads, "threads to compute with; 0: all there are")
       ->check(cli::whole_number(0, 4096))
       ->capture_default_str();

@@ -213,7 +213,7 @@ void add_run(CLI::App& app, const Global& global, Action& action) {
   command->add_flag("--types", options->types, "only print the types of nodes and their fields");
   command
       ->add_option("--memory", options->memory,
-                   "most memory that the run may take on the host; bytes, with K, M or G")
+                   "most memory that the run may take on the host; " + core::byte_size().allowed)
       ->default_str("half of the machine's");
   command->add_flag("--overwrite", options->overwrite, "replace existing outputs");
   command->add_flag("--strict", options->strict,

@@ -51,10 +51,6 @@ std::function<void(const std::string&)> print_plan(const Global& global) {
   };
 }
 
-std::string counted(std::uint64_t count, const std::string& one, const std::string& several) {
-  return fmt::format("{} {}", count, count == 1 ? one : several.empty() ? one + "s" : several);
-}
-
 double real_time_factor(double stream_s, double elapsed_s) {
   return elapsed_s > 0 ? stream_s / elapsed_s : 0;
 }

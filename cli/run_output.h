@@ -17,9 +17,6 @@ pipeline::ProgressCallback drawn_on(ProgressLine& line, const std::string& done 
 /// Prints a run's plan on standard error, unless --quiet.
 std::function<void(const std::string&)> print_plan(const Global& global);
 
-/// "1 pulse", "2 pulses"; `several` where that is not `one` with an s.
-std::string counted(std::uint64_t count, const std::string& one, const std::string& several = {});
-
 /// Seconds of data in a second; 0 where no time passed.
 double real_time_factor(double stream_s, double elapsed_s);
 /// "  10.000 s of data in 2.000 s: 5.00 x real time"

@@ -7,6 +7,7 @@
 #include "cli/filterbank_run.h"
 #include "cli/run_output.h"
 #include "cli/usage_errors.h"
+#include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 #include "tautline/formats/file_formats.h"
 #include "tautline/pipeline/plot/candidate_figures.h"
@@ -78,22 +79,22 @@ void summarise_search(const Global& global, const SearchOptions& options,
   std::string cutouts;
   if (!config.cutout_folder.empty())
     cutouts = fmt::format(
-        "  {} in {}{}\n", counted(s.cutouts, "cut-out"), config.cutout_folder,
+        "  {} in {}{}\n", core::counted(s.cutouts, "cut-out"), config.cutout_folder,
         s.cutouts < s.candidates.size() ? ", the highest S/N first (--max-cutouts)" : "");
   std::string beams;
   if (config.beams) {
     object["beams"] = config.inputs.size();
     object["in_many_beams"] = s.in_many_beams;
-    beams =
-        fmt::format("  {}; in more than {} at once: {}\n", counted(config.inputs.size(), "beam"),
-                    s.most_beams, counted(s.in_many_beams, "candidate"));
+    beams = fmt::format("  {}; in more than {} at once: {}\n",
+                        core::counted(config.inputs.size(), "beam"), s.most_beams,
+                        core::counted(s.in_many_beams, "candidate"));
   }
   print_summary(
       global, "tautline.search", object,
       fmt::format("{}: {} from {}, {}, {}\n{}{}{}{}\n"
                   "  kernels: {}; search {}\n{}\n",
-                  config.output, counted(s.candidates.size(), "candidate"),
-                  counted(s.detections, "detection"), counted(s.trials, "trial"),
+                  config.output, core::counted(s.candidates.size(), "candidate"),
+                  core::counted(s.detections, "detection"), core::counted(s.trials, "trial"),
                   channels_text(s, config.zero_dm), candidate_table(s.candidates, options.from_top),
                   beams, cutouts, speed_line(s.stream_s, s.elapsed_s), s.backend, s.detect_backend,
                   counted_line(s)),
@@ -137,6 +138,20 @@ int plan_search(const Global& global, SearchOptions& options) {
               {"expected_s", s.expected_s},
               {"expected_real_time_factor", real_time_factor(s.stream_s, s.expected_s)}});
   return kDone;
+}
+
+// An option that does nothing without another one is a slip.
+void refuse_without_partner(const CLI::App& command, const pipeline::SearchConfig& config) {
+  const std::vector<std::string> given = given_members(command, "");
+  const auto refuse = [&](const std::string& field, bool partner, const std::string& wanted) {
+    if (!partner && std::find(given.begin(), given.end(), field) != given.end())
+      throw core::Error(core::ErrorKind::config, field, "given alone", "only with " + wanted,
+                        "leave it out, or give " + wanted);
+  };
+  refuse("most_plots", !config.plot_folder.empty() || !config.picture_folder.empty(),
+         "`plot_folder` or `picture_folder`");
+  refuse("most_cutouts", !config.cutout_folder.empty(), "`cutout_folder`");
+  refuse("max_beams", config.beams, "`beams`");
 }
 
 int run_search(const Global& global, SearchOptions& options) {
@@ -197,8 +212,11 @@ void add_search(CLI::App& app, const Global& global, Action& action) {
                     "only print trials, boxcars, passes, losses, memory and the rate to expect");
   options->run.add_input(*command, options->config);
   command->footer("Example: tautline search obs.fil -o candidates.csv --dms 0:1000 --zero-dm");
-  command->callback([&global, &action, options] {
-    action = [&global, options] { return run_search(global, *options); };
+  command->callback([&global, &action, options, command] {
+    action = [&global, options, command] {
+      refuse_without_partner(*command, options->config);
+      return run_search(global, *options);
+    };
   });
 }
 

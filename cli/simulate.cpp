@@ -5,6 +5,7 @@
 #include "cli/output_names.h"
 #include "cli/run_output.h"
 #include "cli/simulate_filterbank.h"
+#include "tautline/core/counted.h"
 #include "tautline/formats/distinct_files.h"
 #include "tautline/pipeline/simulation/simulate_voltages.h"
 
@@ -37,18 +38,18 @@ int run_simulate(const Global& global, SimulateOptions& options) {
   config.history = history_line(global);
   ProgressLine line(global);
   const auto s = pipeline::simulate_voltages(config, drawn_on(line, "made"), global.stop);
-  print_summary(
-      global, "tautline.simulate.voltages",
-      {{"files", s.files},
-       {"truth", s.truth_path},
-       {"inputs", s.inputs},
-       {"samples", s.samples},
-       {"clipped", s.clipped},
-       {"elapsed_s", s.elapsed_s}},
-      fmt::format("{}\n  {}, {} each ({:.3f} s), {} clipped, made in {:.2f} s\n"
-                  "  the truth: {}\n",
-                  fmt::join(s.files, "\n"), counted(s.inputs, "input"),
-                  counted(s.samples, "sample"), s.stream_s, s.clipped, s.elapsed_s, s.truth_path));
+  print_summary(global, "tautline.simulate.voltages",
+                {{"files", s.files},
+                 {"truth", s.truth_path},
+                 {"inputs", s.inputs},
+                 {"samples", s.samples},
+                 {"clipped", s.clipped},
+                 {"elapsed_s", s.elapsed_s}},
+                fmt::format("{}\n  {}, {} each ({:.3f} s), {} clipped, made in {:.2f} s\n"
+                            "  the truth: {}\n",
+                            fmt::join(s.files, "\n"), core::counted(s.inputs, "input"),
+                            core::counted(s.samples, "sample"), s.stream_s, s.clipped, s.elapsed_s,
+                            s.truth_path));
   return kDone;
 }
 

@@ -7,6 +7,7 @@
 #include "cli/field_options.h"
 #include "cli/output_names.h"
 #include "cli/run_output.h"
+#include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 #include "tautline/core/exact_double.h"
 #include "tautline/core/time.h"
@@ -72,11 +73,11 @@ int run_simulate_filterbank(const Global& global, SimulateFilterbankOptions& opt
   const auto s = pipeline::simulate_filterbank(config, drawn_on(line, "made"), global.stop);
   if (!s.pulses_outside_s.empty())
     spdlog::warn("{} outside the file, which ends at {:.6g} s: of the time {:.6g} s{}",
-                 counted(s.pulses_outside_s.size(), "pulse is", "pulses are"), s.stream_s,
+                 core::counted(s.pulses_outside_s.size(), "pulse is", "pulses are"), s.stream_s,
                  s.pulses_outside_s.front(), s.pulses_outside_s.size() > 1 ? " and others" : "");
   if (s.pulses_cut > 0)
     spdlog::warn("{} only in part in the file (\"whole\": false in the truth)",
-                 counted(s.pulses_cut, "pulse is", "pulses are"));
+                 core::counted(s.pulses_cut, "pulse is", "pulses are"));
   print_summary(
       global, "tautline.simulate.filterbank",
       {{"output", s.file},
@@ -88,8 +89,9 @@ int run_simulate_filterbank(const Global& global, SimulateFilterbankOptions& opt
        {"elapsed_s", s.elapsed_s}},
       fmt::format("{}\n  {}, {} ({:.3f} s), {}, {} clipped, made in "
                   "{:.2f} s\n  the truth: {}\n",
-                  s.file, counted(s.channels, "channel"), counted(s.samples, "sample"), s.stream_s,
-                  counted(s.pulses, "pulse"), s.clipped, s.elapsed_s, s.truth_path));
+                  s.file, core::counted(s.channels, "channel"), core::counted(s.samples, "sample"),
+                  s.stream_s, core::counted(s.pulses, "pulse"), s.clipped, s.elapsed_s,
+                  s.truth_path));
   return kDone;
 }
 

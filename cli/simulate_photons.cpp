@@ -6,6 +6,7 @@
 #include "cli/field_options.h"
 #include "cli/output_names.h"
 #include "cli/run_output.h"
+#include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 
 namespace tautline::cli {
@@ -26,18 +27,17 @@ int run_simulate_photons(const Global& global, SimulatePhotonsOptions& options) 
       config,
       [&](double done) { line.show(done, fmt::format("{:.1f} s made", done * config.duration_s)); },
       global.stop);
-  print_summary(
-      global, "tautline.simulate.photons",
-      {{"files", {s.file}},
-       {"truth", s.truth_path},
-       {"sensors", config.sensors},
-       {"bins", s.bins},
-       {"photons", s.photons},
-       {"duration_s", s.stream_s},
-       {"elapsed_s", s.elapsed_s}},
-      fmt::format("{}\n  {} sensor{}, {:.6g} s, {} photons, made in {:.2f} s\n  the truth: {}\n",
-                  s.file, config.sensors, config.sensors == 1 ? "" : "s", s.stream_s, s.photons,
-                  s.elapsed_s, s.truth_path));
+  print_summary(global, "tautline.simulate.photons",
+                {{"files", {s.file}},
+                 {"truth", s.truth_path},
+                 {"sensors", config.sensors},
+                 {"bins", s.bins},
+                 {"photons", s.photons},
+                 {"duration_s", s.stream_s},
+                 {"elapsed_s", s.elapsed_s}},
+                fmt::format("{}\n  {}, {:.6g} s, {}, made in {:.2f} s\n  the truth: {}\n", s.file,
+                            core::counted(config.sensors, "sensor"), s.stream_s,
+                            core::counted(s.photons, "photon"), s.elapsed_s, s.truth_path));
   return kDone;
 }
 

@@ -56,6 +56,26 @@ std::string unknown_option(const CLI::App& app, const CLI::App& at) {
   return {};
 }
 
+// The example that a command's help ends with, or the first of several.
+std::string example_of(const CLI::App& command) {
+  const std::string footer = command.get_footer();
+  const std::size_t first = footer.find(": ");
+  return first == std::string::npos ? "" : footer.substr(first + 2, footer.find('\n') - first - 2);
+}
+
+// "tautline delays needs --dec-deg and -o too, as in: tautline delays ..."
+std::string missing_options(const CLI::App& at) {
+  std::vector<std::string> missing;
+  for (const CLI::Option* option : at.get_options())
+    if (option->get_required() && option->count() == 0) missing.push_back(option->get_name());
+  const std::string last = missing.back();
+  missing.pop_back();
+  const std::string example = example_of(at);
+  return fmt::format("{} needs {}{}{}{}", full_name(at), fmt::join(missing, ", "),
+                     missing.empty() ? "" : " and ", last,
+                     example.empty() ? "" : ", as in: " + example);
+}
+
 // What CLI11 says of numbers of values, in other words.
 std::string counted_values(const std::string& said) {
   const std::size_t colon = said.find(": ");
@@ -132,7 +152,7 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
     if (const std::string unknown = unknown_option(app, at); !unknown.empty())
       return fmt::format("{}; {} --help lists the options", unknown, here);
   if (error.get_name() != "RequiredError" || at.get_require_subcommand_min() == 0) {
-    std::string said = error.what();
+    std::string said = error.get_name() == "RequiredError" ? missing_options(at) : error.what();
     if (error.get_name() == "ArgumentMismatch") said = counted_values(said);
     if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr)
       said = unexpected_words(here, said);

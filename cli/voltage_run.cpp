@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/run_output.h"
+#include "tautline/core/counted.h"
 #include "tautline/pipeline/voltages/empty_text.h"
 
 namespace tautline::cli {
@@ -32,10 +33,11 @@ void summarise(const Global& global, const std::string& schema, const std::strin
       global, schema, object,
       fmt::format("{}: {}, {}, {}\n{}\n  kernels: {}\n"
                   "  samples: {} lost, {} dropped, {}{} empty, {} not finite; {} clipped, {}\n{}{}",
-                  output, own.made, counted(s.inputs, "input"), counted(s.channels, "channel"),
-                  speed_line(s.stream_s, s.elapsed_s), s.backend, damage.lost_samples,
-                  damage.dropped_samples, own.in_gaps.empty() ? "" : own.in_gaps + ", ",
-                  s.empty.samples, s.not_finite, counted(s.clipped, "component"), own.results,
+                  output, own.made, core::counted(s.inputs, "input"),
+                  core::counted(s.channels, "channel"), speed_line(s.stream_s, s.elapsed_s),
+                  s.backend, damage.lost_samples, damage.dropped_samples,
+                  own.in_gaps.empty() ? "" : own.in_gaps + ", ", s.empty.samples, s.not_finite,
+                  core::counted(s.clipped, "component"), own.results,
                   s.antenna_names.empty()
                       ? ""
                       : fmt::format("  antennas: {}\n", fmt::join(s.antenna_names, ", ")),

@@ -168,16 +168,20 @@ FieldText<std::vector<std::string>> file_names() {
 }
 
 FieldText<std::size_t> byte_size() {
-  constexpr const char* kWords = "bytes, with K, M or G if you like (512M)";
+  constexpr const char* kWords =
+      "bytes, as 512, 512M or 2GiB (powers of 2), or 500MB (powers of 10)";
   FieldText<std::size_t> form{FieldKind::text, kWords, {}, {}, {}};
   form.read = [](const std::string& text) {
     const std::size_t digits = text.find_first_not_of("0123456789.eE+");
     const std::string suffix = digits == std::string::npos ? "" : text.substr(digits);
     double value = 0, scale = 0;
-    if (suffix.empty()) scale = 1;
+    if (suffix.empty() || suffix == "B") scale = 1;
     if (suffix == "K" || suffix == "k" || suffix == "KiB") scale = 1 << 10;
     if (suffix == "M" || suffix == "MiB") scale = 1 << 20;
     if (suffix == "G" || suffix == "GiB") scale = 1 << 30;
+    if (suffix == "kB" || suffix == "KB") scale = 1e3;
+    if (suffix == "MB") scale = 1e6;
+    if (suffix == "GB") scale = 1e9;
     if (!parse(text.substr(0, digits), value) || !(value > 0) || scale == 0 || value * scale > 1e18)
       text::refuse(text, kWords);
     return static_cast<std::size_t>(value * scale);

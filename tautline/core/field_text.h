@@ -191,7 +191,7 @@ FieldText<std::optional<T>> maybe(const FieldText<T>& form) {
 /// Names of files: one a line, or, where the text has no line's end, between commas.
 FieldText<std::vector<std::string>> file_names();
 
-/// Bytes with an optional suffix: 4096, 512M, 2G. 0 is refused.
+/// Bytes with an optional suffix: K, M, G or KiB, MiB, GiB (powers of 2), kB, MB, GB (powers of 10). 0 is refused.
 FieldText<std::size_t> byte_size();
 
 /// Half of the machine's memory, or of what its control group may take, in bytes.

@@ -13,7 +13,7 @@
 
 #include "tautline/core/error.h"
 #include "tautline/formats/astronomy.h"
-#include "tautline/formats/toml/toml_table.h"
+#include "tautline/formats/toml/toml_kind.h"
 
 namespace tautline::formats {
 namespace {
@@ -202,6 +202,7 @@ void read_antennas(const TomlTable& section, const std::optional<Site>& site, Ar
 
 ArrayLayout read_array_layout(const std::string& path) {
   const TomlTable section = TomlTable::read(path);
+  require_kind(section, path, TomlKind::array);
   section.allow_only({"name", "latitude_deg", "longitude_deg", "altitude_m", "antenna", "inputs"});
   ArrayLayout array;
   array.name = name_or(section, array.name);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "tautline/core/error.h"
+#include "tautline/formats/partial_file.h"
 
 namespace tautline::formats {
 
@@ -31,17 +32,22 @@ OutputFolder::OutputFolder(const std::string& field, std::string path) : path_(s
     throw core::Error(core::ErrorKind::io, field, path_ + " is a file", "the name of a folder",
                       "give a new name, or that of a folder that is there");
   made_ = missing_on_the_way(path_);
+  for (const fs::path& folder : made_) note_made_folder(folder);
   fs::create_directories(path_, error);
-  if (error)
+  if (error) {
+    for (const fs::path& folder : made_) forget_made_folder(folder);
     throw core::Error(core::ErrorKind::io, field, path_ + " (" + error.message() + ")",
                       "a folder that can be made",
                       "give another name, below a folder that may be written");
+  }
 }
 
 OutputFolder::~OutputFolder() {
   std::error_code ignored;
-  for (auto folder = made_.rbegin(); folder != made_.rend(); ++folder)
+  for (auto folder = made_.rbegin(); folder != made_.rend(); ++folder) {
     fs::remove(*folder, ignored);  // only what is empty
+    forget_made_folder(*folder);
+  }
 }
 
 }  // namespace tautline::formats

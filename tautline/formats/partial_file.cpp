@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -30,6 +31,7 @@ struct PartialNames {
   std::mutex mutex;
   std::multiset<std::string> names;
   std::vector<void (*)()> others;
+  std::vector<std::string> folders;  // those above come first
 };
 
 PartialNames& partial_names() {
@@ -102,6 +104,20 @@ void remove_partial_files() {
       std::filesystem::remove_all(name, ignored);
     }
   for (const auto& remove : names.others) remove();
+  for (auto folder = names.folders.rbegin(); folder != names.folders.rend(); ++folder)
+    ::rmdir(folder->c_str());  // only what is empty
+}
+
+void note_made_folder(const std::string& path) {
+  const std::lock_guard lock(partial_names().mutex);
+  partial_names().folders.push_back(path);
+}
+
+void forget_made_folder(const std::string& path) {
+  const std::lock_guard lock(partial_names().mutex);
+  auto& folders = partial_names().folders;
+  if (const auto at = std::find(folders.begin(), folders.end(), path); at != folders.end())
+    folders.erase(at);
 }
 
 void also_remove_partial_files_of(void (*remove)()) {

@@ -17,6 +17,10 @@ std::string partial_name(const std::string& path);
 /// Removes whatever lies under the partial names that the process has now; new ones then wait for ever. For a program that
 /// is about to end while other threads still write. The list of them is the process's, as the names are.
 void remove_partial_files();
+/// A folder that was made for outputs, until it is forgotten: remove_partial_files() removes it, too, last and if it is
+/// empty then.
+void note_made_folder(const std::string& path);
+void forget_made_folder(const std::string& path);
 /// That function of a module, which has names of its own: remove_partial_files() calls it, too.
 void also_remove_partial_files_of(void (*remove)());
 

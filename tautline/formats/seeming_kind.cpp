@@ -145,6 +145,16 @@ core::Error other_kind(const std::string& path, const std::string& expected,
           expected, commands.empty() || by_name ? advice : commands};
 }
 
+void require_text(const std::string& path, const std::string& expected) {
+  std::error_code ignored;
+  const bool folder = std::filesystem::is_directory(path, ignored);
+  // Pipes are read once alone.
+  if (!folder && !std::filesystem::is_regular_file(path, ignored)) return;
+  const std::string kind = seeming_kind(path);
+  if (folder || (kind != "text" && kind != "an empty file"))
+    throw other_kind(path, expected, "check the name");
+}
+
 std::string seeming_kind(const std::string& path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) return kind_of_folder(path);

@@ -16,6 +16,9 @@ std::string seeming_kind(const std::string& path);
 /// (PT3): autocorrelate reads it". Empty when nothing is recognised. Throws nothing.
 std::string commands_for(const std::string& path);
 
+/// Throws other_kind() for a folder and for a file whose first bytes are no text.
+void require_text(const std::string& path, const std::string& expected);
+
 /// An Error(format) about a file that is not of the formats `expected`: what it seems to be, and
 /// which commands read it, or else `advice`.
 core::Error other_kind(const std::string& path, const std::string& expected,

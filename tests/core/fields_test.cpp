@@ -133,6 +133,28 @@ TEST(Fields, TextSetsTheMember) {
   EXPECT_FALSE(config.gate_s.has_value());
 }
 
+TEST(Fields, BytesHavePowersOf2AndOf10) {
+  Config config;
+  for (const auto& [text, bytes] :
+       std::vector<std::pair<std::string, std::size_t>>{{"7", 7},
+                                                        {"7B", 7},
+                                                        {"3k", 3 << 10},
+                                                        {"3KiB", 3 << 10},
+                                                        {"3kB", 3000},
+                                                        {"3KB", 3000},
+                                                        {"5M", 5 << 20},
+                                                        {"5MiB", 5 << 20},
+                                                        {"5MB", 5'000'000},
+                                                        {"1G", 1 << 30},
+                                                        {"1GiB", 1 << 30},
+                                                        {"1GB", 1'000'000'000},
+                                                        {"1.5GB", 1'500'000'000},
+                                                        {"1e9", 1'000'000'000}}) {
+    set(config, "memory_bytes", text);
+    EXPECT_EQ(config.memory_bytes, bytes) << text;
+  }
+}
+
 TEST(Fields, WhatIsNotAllowedIsRefusedByName) {
   for (const char* text : {"0", "-1", "inf"}) expect_refused("integration_s", text, "above 0");
   for (const char* text : {"nan", "", "1 s", "1S", " 1", "0x1", "++1"})
@@ -145,8 +167,10 @@ TEST(Fields, WhatIsNotAllowedIsRefusedByName) {
   for (const char* text : {"-1", "1,,2", "65536"})
     expect_refused("detectors", text, "a whole number of 0 or more, 0 to 7");
   expect_refused("gate_s", "-0.5", "0 or more");
-  for (const char* text : {"0", "lots", "1T", "-5", "", "1e30"})
-    expect_refused("memory_bytes", text, "bytes, with K, M or G if you like (512M)");
+  for (const char* text :
+       {"0", "lots", "1T", "-5", "", "1e30", "nan", "1gb", "1 GB", "GB", "0MB", "1e10GB"})
+    expect_refused("memory_bytes", text,
+                   "bytes, as 512, 512M or 2GiB (powers of 2), or 500MB (powers of 10)");
   expect_refused("shape", "3", "ROWSxCOLUMNS");
   for (const char* text : {"1:1", "2:1"}) expect_refused("range", text, "LOW:HIGH, LOW below HIGH");
   for (const char* text : {"0", "4097"}) expect_refused("filter.taps", text, "1 to 4096");

@@ -86,8 +86,9 @@ TEST_F(BadPipeline, NodesAndTheirNames) {
 TEST_F(BadPipeline, TextThatIsNoToml) {
   expect_refused(Pipeline{}.text() + "path = \"\xff\xfe\"\n", {"bad.toml: line 16", "TOML"});
   expect_refused("[f\n", {"bad.toml: line 1", "TOML"});
-  expect_refused(std::string("\x80\x81\x00\x01", 4), {"bad.toml: line 1", "TOML"});
-  expect_refused(DadaFile{}.bytes(), {"bad.toml: line 1", "TOML"});
+  expect_refused(std::string("\x80\x81\x00\x01", 4),
+                 {"bad.toml: kind of file: unknown, expected TOML, which is text"});
+  expect_refused(DadaFile{}.bytes(), {"bad.toml: kind of file: DADA voltages, expected TOML"});
 }
 
 TEST_F(BadPipeline, Fields) {

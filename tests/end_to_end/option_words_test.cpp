@@ -63,6 +63,12 @@ TEST_F(OptionWords, ErrorsAndAdviceOfRuns) {
   expect_said(with({"--start", "99"}), kWrongUsage, "--start: 99 s");
   expect_said(with({"--integration", "1e-12"}), kWrongUsage,
               "--integration: 1e-12 s, expected at least one spectrum");
+  expect_said(with({"--integration", "1e30"}), kWrongUsage,
+              "--integration: 1e+30 s, expected at most ");
+  expect_said(with({"--memory", "1Gb"}), kWrongUsage,
+              "--memory: 1Gb, expected bytes, as 512, 512M or 2GiB (powers of 2), or 500MB");
+  for (const char* option : {"--ut1-utc", "--pole", "--integration"})
+    expect_said(with({option, "nan"}), kWrongUsage, std::string(option) + ": nan, expected");
   expect_said(with({"--memory", "100K"}), kFailed, "raise --memory or lower --channels");
   expect_said(with({"--phase-center", "nowhere"}), kWrongUsage, "--phase-center");
   write_file(scratch / "v.uvh5", "kept");

@@ -69,20 +69,48 @@ TEST_F(Slips, ATruthOfAnotherFileIsNamedAndKept) {
   const std::string truth = read_file(scratch / "x.truth.json");
   const CommandResult refused = simulate_photons("x.ptu");
   EXPECT_EQ(refused.status, kFailed);
-  EXPECT_NE(refused.err.find("x.truth.json: that exists and is the truth of x.npy"),
+  EXPECT_NE(refused.err.find("x.truth.json: output (the truth of "), std::string::npos)
+      << refused.err;
+  EXPECT_NE(refused.err.find("): it exists, as the truth of x.npy, expected a new name; give "
+                             "--overwrite or an output whose name differs before its ending"),
             std::string::npos)
       << refused.err;
   EXPECT_FALSE(std::filesystem::exists(scratch / "x.ptu"));
   const std::vector<std::string> filterbank{
       "simulate", "filterbank", "--nchans", "4",          "--fch1", "1500", "--foff",
       "-1",       "--tsamp",    "0.001",    "--duration", "0.1",    "-o",   scratch / "x.fil"};
-  expect_said(filterbank, kFailed, "is the truth of x.npy");
+  expect_said(filterbank, kFailed, "it exists, as the truth of x.npy");
   EXPECT_EQ(read_file(scratch / "x.truth.json"), truth);
   // The same output again is refused by its own name.
   EXPECT_NE(simulate_photons("x.npy").err.find("x.npy: output: it exists"), std::string::npos);
   // A truth that says nothing.
   write_file(scratch / "x.truth.json", "\x01\x02");
-  expect_said(filterbank, kFailed, "x.truth.json: a file of this name exists");
+  expect_said(filterbank, kFailed, "): it exists, expected a new name");
+}
+
+TEST_F(Slips, ADedispersionThatIsRefusedShowsNoPlan) {
+  const std::string fil = scratch / "d.fil", out = scratch / "d.npy";
+  ASSERT_EQ(run({"simulate", "filterbank", "--nchans", "4", "--fch1", "1500", "--foff", "-1",
+                 "--tsamp", "0.001", "--duration", "1", "-o", fil})
+                .status,
+            kDone);
+  const std::vector<std::string> dedisperse{"dedisperse", fil, "-o", out, "--dms", "0:20:1"};
+  const CommandResult done = run(dedisperse);
+  ASSERT_EQ(done.status, kDone) << done.err;
+  EXPECT_NE(done.err.find("21 trials"), std::string::npos) << done.err;
+  const auto refused_without_plan = [&](const std::vector<std::string>& words,
+                                        const std::string& why) {
+    const CommandResult refused = run(words);
+    EXPECT_EQ(refused.status, kFailed) << refused.err;
+    EXPECT_TRUE(refused.err.starts_with("tautline: ")) << refused.err;
+    EXPECT_NE(refused.err.find(why), std::string::npos) << refused.err;
+  };
+  refused_without_plan(dedisperse, "d.npy: output: it exists");
+  std::filesystem::remove(out);  // and not its record
+  refused_without_plan(dedisperse, "d.npy.json: output: it exists");
+  EXPECT_FALSE(std::filesystem::exists(out));
+  refused_without_plan({"dedisperse", fil, "-o", scratch / "none/d.npy", "--dms", "0:20:1"},
+                       "No such file or directory");
 }
 
 TEST_F(Slips, PulsesOutsideTheFileAreAWarning) {

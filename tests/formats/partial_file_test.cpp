@@ -11,6 +11,7 @@
 #include <fstream>
 #include <set>
 
+#include "tautline/formats/output_folder.h"
 #include "tests/support/scratch.h"
 #include "tests/support/seed.h"
 
@@ -43,6 +44,32 @@ TEST(PartialFiles, AreGoneWhenTheProcessEndsAtOnce) {
     left.insert(entry.path().filename().string());
   EXPECT_EQ(left, (std::set<std::string>{"done.npy", "kept.npy"}));
   EXPECT_EQ(std::filesystem::file_size(scratch / "kept.npy"), 17u);
+}
+
+// The folders of their outputs go with them, if nothing else lies there.
+TEST(PartialFiles, TakeTheFoldersThatWereMadeForThemWithThem) {
+  const tests::ScratchFolder scratch;
+  std::filesystem::create_directories(scratch / "there");
+  const pid_t pid = fork();
+  if (pid == 0) {
+    const OutputFolder made("plot", scratch / "made/below"), there("plot", scratch / "there/deep");
+    const OutputFolder holds("plot", scratch / "holds"), plain("plot", scratch / "there");
+    { const OutputFolder given_up("plot", scratch / "given_up"); }
+    std::ofstream(scratch / "holds/notes.txt") << "a user's";
+    PartialFile page(made.path() + "/candidates.html", false);
+    PartialFile deep(there.path() + "/candidates.html", false);
+    page.write(std::string(3 << 20, 'x'));
+    std::filesystem::create_directory(scratch / "given_up");  // by somebody else
+    remove_partial_files();
+    _exit(7);
+  }
+  int status = 0;
+  waitpid(pid, &status, 0);
+  ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7) << status;
+  EXPECT_FALSE(std::filesystem::exists(scratch / "made"));
+  EXPECT_TRUE(std::filesystem::is_empty(scratch / "there"));
+  EXPECT_TRUE(std::filesystem::exists(scratch / "holds/notes.txt"));
+  EXPECT_TRUE(std::filesystem::exists(scratch / "given_up"));
 }
 
 // Space is reserved ahead of what is written.

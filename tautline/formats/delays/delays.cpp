@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "tautline/core/error.h"
-#include "tautline/formats/toml/toml_table.h"
+#include "tautline/formats/toml/toml_kind.h"
 
 namespace tautline::formats::delays {
 
@@ -157,7 +157,9 @@ void require_cover(const Table& table, std::size_t inputs, const core::Instant& 
 }
 
 Table read_delays(const std::string& path, const ArrayLayout& array) {
-  return table_from(TomlTable::read(path), array);
+  const TomlTable file = TomlTable::read(path);
+  require_kind(file, path, TomlKind::delays);
+  return table_from(file, array);
 }
 
 Table parse_delays(std::string_view text, const std::string& name, const ArrayLayout& array) {

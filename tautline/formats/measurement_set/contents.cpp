@@ -1,6 +1,7 @@
 #include "tautline/formats/measurement_set/contents.h"
 
 #include <casacore/casa/Arrays/Vector.h>
+#include <casacore/casa/BasicSL/Constants.h>
 #include <casacore/measures/Measures/Stokes.h>
 #include <casacore/ms/MeasurementSets/MeasurementSet.h>
 #include <casacore/tables/Tables/ArrayColumn.h>
@@ -33,6 +34,21 @@ std::vector<std::string> texts_of(const Table& table, const char* column) {
   const ScalarColumn<String> from(table, column);
   for (std::uint64_t row = 0; row < table.nrow(); ++row) texts.push_back(from(row));
   return texts;
+}
+
+void read_fields(const Table& table, Contents& contents) {
+  const std::vector<std::string> names = texts_of(table, "NAME");
+  const ArrayColumn<Double> direction(table, "PHASE_DIR");  // [term of a polynomial in time][2]
+  for (std::uint64_t row = 0; row < names.size(); ++row) {
+    if (row > 0 && names[row] == names[row - 1]) continue;
+    const auto terms = direction.get(row).tovector();
+    if (terms.size() < 2)
+      throw core::Error(core::ErrorKind::format, "PHASE_DIR",
+                        std::to_string(terms.size()) + " numbers", "two angles");
+    contents.fields.push_back(names[row]);
+    contents.field_positions_deg.push_back(
+        {terms[0] / casacore::C::degree, terms[1] / casacore::C::degree});
+  }
 }
 
 std::vector<SpectralWindow> windows_of(const Table& table) {
@@ -95,8 +111,7 @@ Contents read_contents(const std::string& path) {
                                     Table::Old);
   Contents contents;
   contents.antennas = texts_of(ms.antenna(), "NAME");
-  for (const std::string& name : texts_of(ms.field(), "NAME"))
-    if (contents.fields.empty() || contents.fields.back() != name) contents.fields.push_back(name);
+  read_fields(ms.field(), contents);
   contents.polarisations = polarisations_of(ms.polarization());
   contents.windows = windows_of(ms.spectralWindow());
   const std::vector<std::string> telescopes = texts_of(ms.observation(), "TELESCOPE_NAME");

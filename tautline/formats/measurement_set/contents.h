@@ -1,6 +1,7 @@
 // What a Measurement Set holds, for people: read from its tables, without its visibilities.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -17,7 +18,9 @@ struct SpectralWindow {
 struct Contents {
   std::string telescope;
   std::vector<std::string> antennas;
-  std::vector<std::string> fields;           ///< names, those that follow each other once
+  std::vector<std::string> fields;  ///< names, those that follow each other once
+  /// Right ascension and declination of PHASE_DIR, [field]; of fields that follow each other, the first's.
+  std::vector<std::array<double, 2>> field_positions_deg;
   std::vector<std::string> polarisations;    ///< of the first setup: "XX"
   std::vector<SpectralWindow> windows;       ///< spectral windows
   std::uint64_t rows = 0, flagged_rows = 0;  ///< of MAIN

@@ -9,7 +9,7 @@
 #include "tautline/core/error.h"
 #include "tautline/core/exact_double.h"
 #include "tautline/core/field_text.h"
-#include "tautline/formats/toml/toml_table.h"
+#include "tautline/formats/toml/toml_kind.h"
 
 namespace tautline::formats::scene {
 
@@ -177,7 +177,9 @@ Carrier parse_carrier(std::string_view text) {
 }
 
 FilterbankScene read_filterbank_scene(const std::string& path) {
-  return filterbank_scene_from(TomlTable::read(path));
+  const TomlTable file = TomlTable::read(path);
+  require_kind(file, path, TomlKind::filterbank_scene);
+  return filterbank_scene_from(file);
 }
 
 FilterbankScene parse_filterbank_scene(std::string_view text, const std::string& name) {

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "tautline/formats/toml/toml_table.h"
+#include "tautline/formats/toml/toml_kind.h"
 
 namespace tautline::formats::scene {
 
@@ -119,7 +119,9 @@ Scene scene_from(const TomlTable& table) {
 }  // namespace
 
 Scene read_scene(const std::string& path) {
-  return scene_from(TomlTable::read(path));
+  const TomlTable file = TomlTable::read(path);
+  require_kind(file, path, TomlKind::scene);
+  return scene_from(file);
 }
 
 Scene parse_scene(std::string_view text, const std::string& name) {

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "tautline/formats/input_file.h"
+#include "tautline/formats/seeming_kind.h"
 
 namespace tautline::formats {
 
@@ -76,9 +77,9 @@ TomlTable TomlTable::read(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
   if (!file) throw system_error(path, "cannot be opened", errno, "check the name");
+  require_text(path, "TOML, which is text");  // before all of it is read: it may be an observation
   if (!(text << file.rdbuf() || file.peek() == EOF) || file.bad())
-    throw core::Error(core::ErrorKind::io, path, "cannot be read", "a TOML file",
-                      "folders and devices are none");
+    throw core::Error(core::ErrorKind::io, path, "cannot be read", "a TOML file");
   return parse(text.str(), path);
 }
 

@@ -8,6 +8,7 @@
 #include "tautline/core/error.h"
 #include "tautline/engine/run.h"
 #include "tautline/formats/distinct_files.h"
+#include "tautline/formats/toml/toml_kind.h"
 
 namespace tautline::pipeline {
 
@@ -271,7 +272,9 @@ engine::Graph GraphFile::build(const NodeContext& context) const {
 
 GraphFile read_graph_file(const std::string& path, const std::vector<NodeType>& types) {
   try {
-    return {formats::TomlTable::read(path), types};
+    const formats::TomlTable file = formats::TomlTable::read(path);
+    formats::require_kind(file, path, formats::TomlKind::pipeline);
+    return {file, types};
   } catch (const Error& error) {
     if (error.kind() != ErrorKind::format) throw;
     throw Error(ErrorKind::config, error.field(), error.value(), error.limit(), error.advice());

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 #include "tautline/core/hash.h"
 #include "tautline/pipeline/photons/count_source_node.h"
@@ -38,9 +39,10 @@ void add_ignored(const std::vector<formats::DetectorCount>& ignored, Autocorrela
     names += (names.empty() ? "" : ", ") + std::to_string(one.channel);
   }
   if (!ignored.empty())
-    s.warnings.push_back(fmt::format(
-        "{} photon{} of detector{} {} were not asked for by `detectors`", s.ignored_photons,
-        s.ignored_photons == 1 ? "" : "s", ignored.size() == 1 ? "" : "s", names));
+    s.warnings.push_back(fmt::format("{} of detector{} {} not asked for by `detectors`",
+                                     core::counted(s.ignored_photons, "photon"),
+                                     ignored.size() == 1 ? "" : "s",
+                                     names + (s.ignored_photons == 1 ? " was" : " were")));
 }
 
 class CurveNode final : public engine::Node {

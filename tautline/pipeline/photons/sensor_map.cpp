@@ -12,6 +12,7 @@
 
 #include "tautline/core/error.h"
 #include "tautline/formats/count_reader.h"
+#include "tautline/formats/seeming_kind.h"
 
 namespace tautline::pipeline {
 
@@ -26,6 +27,7 @@ constexpr std::size_t kMaxPairs = std::size_t{1} << 24;
 
 // Zeros and others, white space and commas between them; # begins a comment.
 std::vector<bool> read_text_mask(const std::string& path) {
+  formats::require_text(path, "a mask: NPY, or text of a 0 or 1 for every sensor");
   std::ifstream file(path);
   if (!file) throw Error(ErrorKind::io, path, "cannot be opened", "a mask, NPY or text");
   std::vector<bool> mask;

@@ -5,6 +5,7 @@
 #include <complex>
 #include <memory>
 
+#include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 #include "tautline/core/time.h"
 #include "tautline/engine/run.h"
@@ -229,12 +230,12 @@ Figure plot_voltages(const PlotConfig& config, const PlotRun& run) {
           decibels(m.picture.mean(descending ? picture.image.rows - 1 - r : r, c), level)));
   figure::fit_colours(picture.image);
   Figure made{name_of(config.input)};
-  made.facts = {{"format", core::to_string(d.format)},
-                {"inputs", fmt::format("{} of {} antenna{}", d.inputs(), d.antennas,
-                                       d.antennas == 1 ? "" : "s")},
-                {"rate", in_hertz(d.rate_hz.value())},
-                {"centre", in_hertz(d.centre_hz)},
-                {"start", core::to_iso(d.start) + " UTC"}};
+  made.facts = {
+      {"format", core::to_string(d.format)},
+      {"inputs", fmt::format("{} of {}", d.inputs(), core::counted(d.antennas, "antenna"))},
+      {"rate", in_hertz(d.rate_hz.value())},
+      {"centre", in_hertz(d.centre_hz)},
+      {"start", core::to_iso(d.start) + " UTC"}};
   made.panels.push_back(std::move(picture));
   made.panels.push_back(spectra_panel(m, centres, frequency, level, d));
   if (m.inputs > kMostInputs)

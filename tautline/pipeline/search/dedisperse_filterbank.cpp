@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "tautline/core/counted.h"
 #include "tautline/core/dispersion.h"
 #include "tautline/core/error.h"
 #include "tautline/formats/partial_file.h"
@@ -92,7 +93,8 @@ class Dedispersion {
   std::size_t bytes_of(const std::vector<std::shared_ptr<const Plan>>& plans) const;
   [[noreturn]] void refuse_memory(std::size_t needed) const;
   std::string expect();
-  void sum_all();
+  void sum_all(const std::string& expected,
+               const std::function<void(const std::string&)>& announce);
   void summarise_run();
   std::string record() const;
 
@@ -116,9 +118,7 @@ class Dedispersion {
 DedisperseSummary Dedispersion::run(const std::function<void(const std::string&)>& announce) {
   describe();
   plan();
-  const std::string expected = expect();
-  if (announce) announce(expected);
-  sum_all();
+  sum_all(expect(), announce);
   return std::move(summary_);
 }
 
@@ -178,7 +178,7 @@ void Dedispersion::refuse_memory(std::size_t needed) const {
   throw core::Error(
       core::ErrorKind::memory, "memory_bytes", std::to_string(config_.memory_bytes) + " bytes",
       "at least " + std::to_string(needed) + " (" + std::to_string((needed >> 20) + 1) + "M) for " +
-          std::to_string(trials_.trials()) + " trials",
+          core::counted(trials_.trials(), "trial"),
       "allow for more, lower the highest DM, or try fewer DMs at once");
 }
 
@@ -193,7 +193,8 @@ std::string Dedispersion::expect() {
                            static_cast<double>(range().count) / rate_hz_);
 }
 
-void Dedispersion::sum_all() {
+void Dedispersion::sum_all(const std::string& expected,
+                           const std::function<void(const std::string&)>& announce) {
   auto source = make_filterbank_source(input_, summary_.block_samples);
   auto summing = std::make_unique<DedisperseNode>(plans_, device_);
   auto sink = std::make_unique<TrialSinkNode>(
@@ -212,6 +213,7 @@ void Dedispersion::sum_all() {
     graph.connect({trials, k}, {series, k}, {.depth = kTrialBlocks - 1});
   engine::Run run(std::move(graph), run_options(progress_, description_.rate_hz));
   formats::AppendFile beside(series_record_path(config_.format, config_.output), config_.overwrite);
+  if (announce) announce(expected);  // now that all outputs can be written
   run.go(stop_);
 
   DedisperseSummary& s = summary_;

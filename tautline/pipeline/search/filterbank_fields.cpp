@@ -55,7 +55,10 @@ std::vector<std::size_t> read_channels(const std::string& text) {
     } catch (const core::Error&) {
       core::text::refuse(text, kForm);
     }
-    if (ends.size() > 2 || last < first || last >= kMostChannels) core::text::refuse(text, kForm);
+    if (ends.size() == 2 && last < first)
+      core::text::refuse(text, "a range from its lower channel to its higher, as " + ends.back() +
+                                   ":" + ends.front());
+    if (ends.size() > 2 || last >= kMostChannels) core::text::refuse(text, kForm);
     for (std::size_t c = first; c <= last; ++c) channels.push_back(c);
   }
   return channels;

@@ -42,10 +42,10 @@ void refuse_existing(const std::string& truth_path, const std::string& output, b
                       "give `overwrite` or another name");
   if (!std::filesystem::exists(truth_path, ignored)) return;
   const std::string other = file_of_truth(truth_path);
-  throw core::Error(
-      core::ErrorKind::io, output + ": its truth would be " + truth_path,
-      other.empty() ? "a file of this name exists" : "that exists and is the truth of " + other, {},
-      "give an output whose name differs before its ending; `overwrite` replaces that truth");
+  throw core::Error(core::ErrorKind::io, truth_path + ": output (the truth of " + output + ")",
+                    other.empty() ? "it exists" : "it exists, as the truth of " + other,
+                    "a new name",
+                    "give `overwrite` or an output whose name differs before its ending");
 }
 
 }  // namespace tautline::pipeline::simulation

@@ -18,9 +18,14 @@ std::uint64_t spectra_of_integration(double integration_s, const Spectra& from) 
   const double rate_hz = from.voltages.rate_hz.value();
   const auto hop_samples = static_cast<double>(from.hop_samples);
   const double spectra = integration_s * rate_hz / hop_samples;
-  if (!(spectra >= 0.5 && spectra < 1e15))
-    throw core::Error(core::ErrorKind::config, "integration_s", fmt::format("{} s", integration_s),
-                      fmt::format("at least one spectrum ({} s)", hop_samples / rate_hz));
+  constexpr double kMostSpectra = 1e15;  // their number is exact in a double
+  const double spectrum_s = hop_samples / rate_hz;
+  if (!(spectra >= 0.5 && spectra < kMostSpectra))
+    throw core::Error(core::ErrorKind::config, "integration_s",
+                      fmt::format("{:.10g} s", integration_s),
+                      spectra < 0.5 ? fmt::format("at least one spectrum ({} s)", spectrum_s)
+                                    : fmt::format("at most {:.3g} s ({:g} spectra)",
+                                                  kMostSpectra * spectrum_s, kMostSpectra));
   return static_cast<std::uint64_t>(std::llround(spectra));
 }
 

@@ -328,7 +328,9 @@ TEST_P(ManyOutputs, KilledHalfWayLeavesNoneOfThemUnderItsFinalName) {
   const SigprocShape s = shape();
   write(s, std::vector<double>(16 * 2'000'000, 100));
   const std::string folder = scratch / "x";
-  for (const int signal : {SIGTERM, SIGKILL}) {
+  // Held up, a run has no time to end in good order, and ends at once.
+  for (const auto& [signal, held_up] :
+       {std::pair{SIGTERM, false}, {SIGTERM, true}, {SIGKILL, false}}) {
     auto words = arguments(scratch.path().string(), folder);
     words.insert(words.end(), {"--dms", "0:300:1"});
     const pid_t pid = start_command(words, scratch.path().string());
@@ -342,6 +344,12 @@ TEST_P(ManyOutputs, KilledHalfWayLeavesNoneOfThemUnderItsFinalName) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     EXPECT_TRUE(begun());
     kill(pid, signal);
+    if (held_up) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      kill(pid, SIGSTOP);
+      std::this_thread::sleep_for(std::chrono::milliseconds(800));
+      kill(pid, SIGCONT);
+    }
     EXPECT_NE(finish_command(pid, scratch.path().string()).status, kDone);
     EXPECT_EQ(final_names(folder), std::vector<std::string>{});
     EXPECT_FALSE(std::filesystem::exists(scratch / "c.csv"));

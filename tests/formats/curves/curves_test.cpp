@@ -91,7 +91,8 @@ TEST(CurveCsv, LayoutIsPyCorrFits) {
   curve.standard_error = {1, 0.01, 0.02};
   curve.first.trace = {{0.5, 1.5}, {10, 11}};
   const std::string text =
-      csv_text(curve, "a,b", {"who, when", {{"device", "cpu:avx2"}, {"input", "a,b.npy"}}});
+      csv_text(curve, "a,b",
+               {"who --detectors 0,1 'a,\"b'", {{"device", "cpu:avx2"}, {"input", "a,b.npy"}}});
   EXPECT_NE(text.find("\n# Type AC/CC\tAutocorrelation\n"), std::string::npos);
   EXPECT_NE(text.find("Weights [standard error]\n1.0000000000e-06\t5.0000000000e-01\t"
                       "0.0000000000e+00\t0.0000000000e+00\t1.0000000000e-02\n"),
@@ -103,10 +104,11 @@ TEST(CurveCsv, LayoutIsPyCorrFits) {
     EXPECT_TRUE(line.starts_with('#') || std::count(line.begin(), line.end(), '\t') == 4) << line;
   EXPECT_NE(trace_text(curve, "a,b").find("# Time [s]\tIntensity [kHz]\n5.0000000000e-01\t"),
             std::string::npos);
-  EXPECT_NE(text.find("\n# device\tcpu:avx2\n# input\ta;b.npy\n"), std::string::npos);
+  EXPECT_NE(text.find("\n# device\tcpu:avx2\n# input\ta,b.npy\n"), std::string::npos);
+  EXPECT_NE(text.find("\n# who --detectors 0,1 'a,'b'\n"), std::string::npos) << text;
   EXPECT_EQ(text.find("\n0.0"), std::string::npos);  // lag 0 is left out
-  // A comma would cut a line in two for PyCorrFit.
-  EXPECT_EQ(text.find(','), std::string::npos);
+  // For PyCorrFit that would begin a part of several lines.
+  EXPECT_EQ(text.find('"'), std::string::npos);
 }
 
 TEST(CurveCsv, UndefinedLagsAndErrors) {
@@ -312,7 +314,7 @@ TEST(CurveZip, ComesBackAsASet) {
   write_csv(folder / "a.csv", one, {"", {}}, false);
   const core::CorrelationCurves all = read_sets({folder / "a.csv", path});
   ASSERT_EQ(all.curves, 3u);
-  EXPECT_EQ(all.first[0].label, "a: sensor 7; hot");
+  EXPECT_EQ(all.first[0].label, "a: sensor 7, hot");
 }
 
 TEST(CurveZip, DamageIsRefused) {

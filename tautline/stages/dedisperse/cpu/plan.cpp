@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "tautline/core/counted.h"
 #include "tautline/stages/dedisperse/backends.h"
 #include "tautline/stages/dedisperse/clean.h"
 #include "tautline/stages/dedisperse/cpu/cost.h"
@@ -170,9 +171,10 @@ class CpuPlan final : public PlanOfDelays {
     const WorkCut& cut = work_.cut;
     const std::string groups =
         cut.levels == 0 ? "" : fmt::format("groups of {}, ", std::size_t{1} << cut.levels);
-    return plan_->choice(cut.levels == 0 ? Method::exact : Method::shared, work_.counted_adds,
-                         fmt::format("{}tiles of {} times x {} trials", groups, cut.time_tile,
-                                     std::min(cut.block_trials, plan_->trials())));
+    return plan_->choice(
+        cut.levels == 0 ? Method::exact : Method::shared, work_.counted_adds,
+        fmt::format("{}tiles of {} x {}", groups, core::counted(cut.time_tile, "time"),
+                    core::counted(std::min(cut.block_trials, plan_->trials()), "trial")));
   }
 
   // Moves what is held to the front of the rows when `more` would not fit behind it.

@@ -7,6 +7,7 @@
 #include <sstream>
 #include <utility>
 
+#include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 #include "tautline/core/field_text.h"
 
@@ -195,11 +196,11 @@ std::string describe(const std::vector<std::shared_ptr<const Plan>>& plans) {
     adds += plan->choice().adds * rate;
     plain_adds += plan->choice().plain_adds * rate;
     text += fmt::format(
-        "DM {:.6g} to {:.6g}: {} trials, downsampled by {}, overlap {} times, {:.3g} G adds per "
+        "DM {:.6g} to {:.6g}: {}, downsampled by {}, overlap {}, {:.3g} G adds per "
         "second of data, {:.0f} MiB; {}\n",
-        *low, *high, config.dms.size(), config.downsample, plan->max_delay(),
-        plan->choice().adds * rate, static_cast<double>(bytes_of(*plan)) / kMib,
-        plan->choice().text);
+        *low, *high, core::counted(config.dms.size(), "trial"), config.downsample,
+        core::counted(plan->max_delay(), "time"), plan->choice().adds * rate,
+        static_cast<double>(bytes_of(*plan)) / kMib, plan->choice().text);
   }
   if (plans.size() == 1) {
     text.pop_back();
@@ -224,8 +225,9 @@ std::vector<std::shared_ptr<const Plan>> make_plans(const Config& config, const 
     if (limit_bytes == 0 || bytes <= limit_bytes) return plans;
     if (sized.max_samples <= kLeastSamples)
       throw core::Error(core::ErrorKind::memory, "dedisperse memory",
-                        std::to_string(bytes) + " bytes for " + std::to_string(plan.trials()) +
-                            " trials in blocks of " + std::to_string(sized.max_samples) + " times",
+                        std::to_string(bytes) + " bytes for " +
+                            core::counted(plan.trials(), "trial") + " in blocks of " +
+                            std::to_string(sized.max_samples) + " times",
                         "at most " + std::to_string(limit_bytes),
                         "raise the limit, lower the highest DM, or try fewer DMs at once");
     sized.max_samples = std::max(kLeastSamples, sized.max_samples / 2);

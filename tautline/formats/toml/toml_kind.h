@@ -1,0 +1,18 @@
+// Which of the TOML files that tautline reads a file seems to be: users mix them up.
+#pragma once
+
+#include <string>
+
+#include "tautline/formats/toml/toml_table.h"
+
+namespace tautline::formats {
+
+enum class TomlKind { array, scene, filterbank_scene, delays, pipeline, unknown };
+
+/// By the tables and fields that no other kind has.
+TomlKind toml_kind(const TomlTable& file);
+
+/// Throws Error(format) about `path` when the file is clearly of another kind than `expected`: which, and what takes it.
+void require_kind(const TomlTable& file, const std::string& path, TomlKind expected);
+
+}  // namespace tautline::formats

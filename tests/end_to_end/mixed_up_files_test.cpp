@@ -1,0 +1,145 @@
+// Files and options that users take for each other: what was given is named, and what takes it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "tests/end_to_end/run_command.h"
+#include "tests/support/scratch.h"
+
+namespace tautline::tests {
+namespace {
+
+class MixedUp : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    write_file(scratch / "array.toml",
+               "latitude_deg = 52.9\nlongitude_deg = 6.6\n[[antenna]]\nenu_m = [0, 0, 0]\n");
+    write_file(scratch / "scene.toml", "name = \"sky\"\nbandwidth_hz = 1.28e6\nnoise_rms = 1\n");
+    write_file(scratch / "burst.toml", "nchans = 16\nfch1_mhz = 1500\nfoff_mhz = -10\n");
+    write_file(scratch / "delays.toml", "phase_centre = \"A\"\n[[delay]]\nantenna = 0\n");
+    write_file(scratch / "pipeline.toml",
+               "[voltages]\ntype = \"voltage_files\"\nfiles = \"in.dada\"\n");
+    write_file(scratch / "in.dada", DadaFile().bytes());
+    std::string bytes(9000, '\0');
+    auto random = generator();
+    for (char& c : bytes) c = static_cast<char>(random());
+    bytes[random() % 64] = '\0';  // no text, whatever the others are
+    write_file(scratch / "random.bin", bytes);
+  }
+  // One line with `words` in it, and no output.
+  void refused(const std::vector<std::string>& arguments, int status, const std::string& words) {
+    const CommandResult result = run_command(arguments, scratch.path().string());
+    EXPECT_EQ(result.status, status) << words << ": " << result.err;
+    EXPECT_NE(result.err.find(words), std::string::npos) << words << " in " << result.err;
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+    for (const auto& entry : std::filesystem::directory_iterator(scratch.path()))
+      EXPECT_FALSE(entry.path().filename().string().starts_with("o.")) << entry.path();
+  }
+  std::vector<std::string> correlate(const std::string& option, const std::string& file) {
+    return {"correlate", scratch / "in.dada", "-o", scratch / "o.uvh5", "--channels", "16",
+            option,      scratch / file};
+  }
+  std::vector<std::string> simulate(const std::string& what, const std::string& scene) {
+    std::vector<std::string> words{
+        "simulate",   what,  "--scene", scratch / scene,
+        "--duration", "0.1", "-o",      scratch / (what == "voltages" ? "o.dada" : "o.fil")};
+    if (what == "voltages") words.insert(words.end(), {"--array", scratch / "array.toml"});
+    return words;
+  }
+  ScratchFolder scratch;
+};
+
+TEST_F(MixedUp, TomlOfAnotherKindIsNamedWithWhatTakesIt) {
+  refused(correlate("--array", "scene.toml"), kFailed,
+          "scene.toml: kind of file: a scene of voltages, expected an array of antennas; simulate "
+          "voltages takes it as ");
+  refused(correlate("--array", "delays.toml"), kFailed,
+          "delays.toml: kind of file: a table of delays, expected an array of antennas; correlate "
+          "and channelize take it as --delays");
+  refused(correlate("--delays", "array.toml"), kFailed,
+          "array.toml: kind of file: an array of antennas, expected a table of delays; give it as "
+          "--array");
+  refused(correlate("--array", "pipeline.toml"), kFailed, "a pipeline, expected an array");
+  refused(simulate("voltages", "array.toml"), kFailed,
+          "an array of antennas, expected a scene of voltages; give it as --array");
+  refused(simulate("voltages", "burst.toml"), kFailed,
+          "expected a scene of voltages; simulate filterbank takes it as --scene");
+  refused(simulate("filterbank", "scene.toml"), kFailed,
+          "expected a scene of a filterbank; simulate voltages takes it as --scene");
+  refused({"run", scratch / "scene.toml"}, kWrongUsage, "a scene of voltages, expected a pipeline");
+  refused({"run", scratch / "array.toml"}, kWrongUsage,
+          "an array of antennas, expected a pipeline");
+}
+
+TEST_F(MixedUp, FilesThatAreNoTextAreRefusedForTomlAndMasks) {
+  for (const char* option : {"--array", "--delays"})
+    refused(correlate(option, "random.bin"), kFailed,
+            "random.bin: kind of file: unknown, expected TOML, which is text");
+  refused(correlate("--array", "in.dada"), kFailed,
+          "in.dada: kind of file: DADA voltages, expected TOML, which is text; this is voltage "
+          "data (DADA): correlate and channelize read it");
+  refused(correlate("--array", "."), kFailed, "kind of file: a folder, expected TOML");
+  for (const char* what : {"voltages", "filterbank"})
+    refused(simulate(what, "random.bin"), kFailed, "kind of file: unknown, expected TOML");
+  const CommandResult made =
+      run_command({"simulate", "photons", "--sensors", "4", "--duration", "0.1", "--bin", "10us",
+                   "--model", "diffusion:n=1,tau=2e-4,rate=5e5", "-o", scratch / "y.npy"},
+                  scratch.path().string());
+  ASSERT_EQ(made.status, kDone) << made.err;
+  for (const auto& [mask, kind] : {std::pair{".", "a folder"}, {"random.bin", "unknown"}})
+    refused({"autocorrelate", scratch / "y.npy", "-o", scratch / "o.h5", "--bin", "10us",
+             "--sensor-mask", scratch / mask},
+            kFailed, std::string("kind of file: ") + kind + ", expected a mask");
+}
+
+TEST_F(MixedUp, ACommandThatLacksSomethingSaysAllThatItNeeds) {
+  refused({"compare"}, kWrongUsage,
+          "tautline compare needs visibilities and truth, as in: tautline compare sky.uvh5 "
+          "sky.truth.json; tautline compare --help");
+  refused({"compare", scratch / "o.uvh5"}, kWrongUsage, "tautline compare needs truth, as in: ");
+  refused({"delays", "--array", scratch / "array.toml", "A=05:34:31.9,+22:00:52"}, kWrongUsage,
+          "tautline delays needs --name, --ra-deg, --dec-deg, --utc-start, --duration and "
+          "--output, as in: tautline delays --array array.toml --name HydA ");
+}
+
+TEST_F(MixedUp, AnOptionThatNeedsAnotherIsNotTakenAlone) {
+  const std::string fil = scratch / "x.fil";
+  ASSERT_EQ(run_command({"simulate", "filterbank", "--nchans", "16", "--fch1", "1500", "--foff",
+                         "-10", "--tsamp", "1ms", "--duration", "1", "-o", fil},
+                        scratch.path().string())
+                .status,
+            kDone);
+  const std::vector<std::string> search{"search", fil, "-o", scratch / "o.csv", "--dms", "1"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), search.begin(), search.end());
+    return more;
+  };
+  refused(with({"--most-plots", "3"}), kWrongUsage,
+          "--most-plots: given alone, expected only with --plot or --pictures");
+  refused(with({"--max-cutouts", "3"}), kWrongUsage,
+          "--max-cutouts: given alone, expected only with --cutouts");
+  refused(with({"--max-beams", "3"}), kWrongUsage,
+          "--max-beams: given alone, expected only with --beams");
+  refused(with({"--ignorechan", "1,5:0"}), kWrongUsage,
+          "--ignorechan: 1,5:0, expected a range from its lower channel to its higher, as 0:5");
+  const CommandResult good =
+      run_command(with({"--most-plots", "3", "--plot", scratch / "page", "--ignorechan", "0:5"}),
+                  scratch.path().string());
+  EXPECT_EQ(good.status, kDone) << good.err;
+  EXPECT_NE(good.err.find("DM 1 to 1: 1 trial, "), std::string::npos) << good.err;
+}
+
+TEST_F(MixedUp, OneOfAThingIsNotSeveral) {
+  DadaFile one;
+  one.nant = one.npol = "1";
+  write_file(scratch / "in.dada", one.bytes());
+  const CommandResult said = run_command({"inspect", scratch / "in.dada"}, scratch.path().string());
+  ASSERT_EQ(said.status, kDone) << said.err;
+  EXPECT_NE(said.out.find(" of 1 input (1 antenna x 1 polarisation), 1 channel\n"),
+            std::string::npos)
+      << said.out;
+}
+
+}  // namespace
+}  // namespace tautline::tests
