@@ -171,6 +171,10 @@ TEST_F(Mistakes, NumbersOfFitsHaveRanges) {
   refuses({"--kappa", "-5"}, "--kappa: -5, expected a number above 0");
   refuses({"--kappa", "nan"}, "--kappa: nan, expected");
   refuses({"--range", "10:20"}, "--range: 10:20 s, expected lags from 1e-05 to");
+  for (const char* waist : {"250", "2.5e-7", "-0.25"})
+    refuses({"--waist", waist},
+            std::string("--waist: ") + waist + ", expected 0, or 0.01 to 100 micrometres");
+  refuses({"--pixel", "16000"}, "--pixel: 16000, expected 0, or 0.01 to 100 micrometres");
   refuses({"--fix", "n=-1"}, "--fix: n=-1, expected a value above 0");
   refuses({"--fix", "foo=1"}, "--fix: foo, expected one of the model's parameters, n, tau_d_s");
   refuses({"--share", "foo"}, "--share: foo, expected");

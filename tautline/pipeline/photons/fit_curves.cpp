@@ -154,8 +154,6 @@ void check(const CorrelationCurves& c, const FitConfig& config) {
                 fmt::format("{:g}:{:g} s", config.lowest_lag_s, config.highest_lag_s),
                 fmt::format("lags from {:g} to {:g} s, as the curves have them", c.lag_s.front(),
                             c.lag_s.back()));
-  if (config.waist_um < 0 || config.pixel_um < 0)
-    throw Error(ErrorKind::config, "waist or pixel", "negative", "micrometres");
 }
 
 // Nothing is fitted yet: what the file says of each curve.

@@ -17,6 +17,13 @@ using core::text::write_number;
 using Numbers = std::map<std::string, double>;
 using Bounds = std::map<std::string, std::pair<double, double>>;
 
+// None, or as long as foci and pixels of microscopes are: no nanometres and no metres.
+core::Limit micrometres() {
+  constexpr double kLeast = 0.01, kMost = 100;
+  return {fmt::format("0, or {} to {} micrometres", kLeast, kMost),
+          [](double value) { return value == 0 || (value >= kLeast && value <= kMost); }};
+}
+
 // "LO:HI"; either may be left out.
 std::pair<double, double> read_range(const std::string& text, double lowest, double highest) {
   const auto ends = core::text::split(text, ':');
@@ -144,9 +151,9 @@ const core::Fields<FitConfig>& fields(const FitConfig&) {
           .add({.name = "waist_um",
                 .unit = "um",
                 .help = "waist of the focus, for D; 2d-pixel: of the point spread function"},
-               &C::waist_um, core::at_least(0))
+               &C::waist_um, micrometres())
           .add({.name = "pixel_um", .unit = "um", .help = "side of a pixel, for D of 2d-pixel"},
-               &C::pixel_um, core::at_least(0))
+               &C::pixel_um, micrometres())
           .add({.name = "q_per_um",
                 .unit = "1/um",
                 .help = "length of the scattering vector, for D of cumulants",
