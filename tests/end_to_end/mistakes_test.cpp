@@ -182,6 +182,21 @@ TEST_F(Mistakes, NumbersOfFitsHaveRanges) {
   refuses({"--start-at", "tau_d_s=-1"}, "--start-at: tau_d_s=-1, expected a start from");
 }
 
+TEST_F(Mistakes, CurvesThatAreGivenTwice) {
+  const std::string g = curve(), link = scratch / "link.csv", copy = scratch / "copy.csv";
+  const auto fit = [&](const std::string& other) {
+    return std::vector<std::string>{"fit", g, other, "-o", scratch / "f.csv", "--model", "3d"};
+  };
+  refused(fit(g), kWrongUsage, g + " twice, expected each file of curves once");
+  std::filesystem::create_symlink(g, link);
+  refused(fit(link), kWrongUsage, link + ", which is " + g);
+  std::filesystem::copy_file(g, copy);
+  const CommandResult result = run(fit(copy));
+  EXPECT_NE(result.err.find("1 of 2 curves repeat another's values at every lag"),
+            std::string::npos)
+      << result.err;
+}
+
 TEST_F(Mistakes, PartsAndTrialsThatAreNotThere) {
   const std::string fil = filterbank(), npy = counts();
   refused({"autocorrelate", npy, "-o", scratch / "g.h5", "--bin", "10us", "--start", "100"},

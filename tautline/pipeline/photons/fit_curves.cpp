@@ -7,10 +7,15 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
+#include <filesystem>
 #include <memory>
+#include <span>
+#include <system_error>
 #include <tuple>
 #include <utility>
 
+#include "tautline/core/curve_label.h"
 #include "tautline/core/error.h"
 #include "tautline/core/stopwatch.h"
 #include "tautline/device/device.h"
@@ -393,9 +398,55 @@ void assume_kappa(FitConfig& config, double kappa) {
     config.starts.emplace("kappa", kappa);
 }
 
+namespace {
+
+// Curves that were given twice would count twice in what is shared and in medians.
+void refuse_repeated_files(const std::vector<std::string>& paths) {
+  std::error_code ignored;
+  for (std::size_t k = 0; k < paths.size(); ++k)
+    for (std::size_t other = 0; other < k; ++other)
+      if (std::filesystem::equivalent(paths[k], paths[other], ignored))
+        throw Error(ErrorKind::config, "input",
+                    paths[k] == paths[other] ? paths[k] + " twice"
+                                             : paths[k] + ", which is " + paths[other],
+                    "each file of curves once");
+}
+
+// Pairs of curves with the same values at every lag, as a copy of a file has them.
+void name_repeated_curves(const CorrelationCurves& c, FitResult& result) {
+  const auto g_of = [&](std::size_t k) { return std::span(c.g).subspan(k * c.lags, c.lags); };
+  std::vector<std::size_t> order;
+  for (std::size_t k = 0; k < c.curves; ++k) {
+    const auto g = g_of(k);
+    if (std::any_of(g.begin(), g.end(), [](double v) { return std::isfinite(v) && v != 0; }))
+      order.push_back(k);
+  }
+  const auto compare = [&](std::size_t a, std::size_t b) {
+    return std::memcmp(g_of(a).data(), g_of(b).data(), c.lags * sizeof(double));
+  };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return compare(a, b) < 0; });
+  std::size_t repeated = 0;
+  std::string first;
+  for (std::size_t i = 1; i < order.size(); ++i) {
+    if (compare(order[i - 1], order[i]) != 0) continue;
+    if (repeated++ == 0)
+      first =
+          fmt::format("{} and {}", core::label_of(c, order[i - 1]), core::label_of(c, order[i]));
+  }
+  if (repeated > 0)
+    result.warnings.push_back(fmt::format(
+        "{} of {} curves repeat another's values at every lag (first: {}): each counts as one of "
+        "its own",
+        repeated, c.curves, first));
+}
+
+}  // namespace
+
 FitResult fit_file(const FitConfig& config, const FitProgress& progress, std::stop_token stop) {
   std::vector<std::string> paths{config.input};
   paths.insert(paths.end(), config.more_inputs.begin(), config.more_inputs.end());
+  refuse_repeated_files(paths);
   const CorrelationCurves curves = paths.size() == 1 ? formats::curves::read_set(config.input)
                                                      : formats::curves::read_sets(paths);
   // Refused before the work, not after it.
@@ -403,6 +454,7 @@ FitResult fit_file(const FitConfig& config, const FitProgress& progress, std::st
   if (!config.output.empty())
     file = std::make_unique<formats::PartialFile>(config.output, config.overwrite);
   FitResult result = fit_curves(curves, config, progress, std::move(stop));
+  if (paths.size() > 1) name_repeated_curves(curves, result);
   if (!config.report.empty())
     report::write_fit_page(config.report, result, curves, config, config.overwrite);
   if (file) {
