@@ -186,7 +186,7 @@ if(TAUTLINE_CAIRO)
   embed_assets(tautline_formats_cairo tautline/formats/picture/font.h tautline::formats::picture::font_file
     "DejaVuSans.ttf=${TAUTLINE_FONT}")
 endif()
-tautline_layer(stream stream BATCH 8 LINK tautline_formats Threads::Threads)
+tautline_layer(stream stream BATCH 8 LINK tautline_formats tautline_engine Threads::Threads)
 if(TAUTLINE_BOOST)
   # Asio and Beast are large, and most of the time of their files: they stand alone.
   set_source_files_properties(

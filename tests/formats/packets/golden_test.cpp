@@ -16,7 +16,7 @@ using namespace tautline;
 using namespace tautline::formats::packets;
 using Bytes = std::vector<std::byte>;
 
-Bytes golden(std::initializer_list<int> header, std::size_t payload_bytes) {
+Bytes golden_packet(std::initializer_list<int> header, std::size_t payload_bytes) {
   Bytes bytes;
   for (const int byte : header) bytes.push_back(static_cast<std::byte>(byte));
   for (std::size_t k = 0; k < payload_bytes; ++k)
@@ -24,15 +24,17 @@ Bytes golden(std::initializer_list<int> header, std::size_t payload_bytes) {
   return bytes;
 }
 
-PacketHeader decoded(const PacketLayout& layout, const Bytes& packet, std::uint64_t source = 0) {
+PacketHeader decoded_golden(const PacketLayout& layout, const Bytes& packet,
+                            std::uint64_t source = 0) {
   PacketHeader header;
   EXPECT_EQ(to_string(decode(layout, packet, source, header)), "none") << layout.name;
   return header;
 }
 
 // What is decoded and sent again is the packet, and one byte less or more is refused.
-void expect_round_trip(const PacketLayout& layout, const Bytes& packet, std::uint64_t source = 0) {
-  const PacketHeader header = decoded(layout, packet, source);
+void expect_packet_round_trip(const PacketLayout& layout, const Bytes& packet,
+                              std::uint64_t source = 0) {
+  const PacketHeader header = decoded_golden(layout, packet, source);
   Bytes again;
   encode(layout, header, again);
   EXPECT_EQ(again, packet) << layout.name;
@@ -47,17 +49,18 @@ void expect_round_trip(const PacketLayout& layout, const Bytes& packet, std::uin
 
 TEST(GoldenPackets, MeerkatFEngine) {
   const PacketLayout layout = read_layout("meerkat-f");
-  const Bytes packet = golden({0x53, 0x04, 0x02, 0x06, 0,    0,    0,    8,     // 8 items
-                               0x80, 0x01, 0,    0,    0,    0x12, 0x34, 0x56,  // heap
-                               0x80, 0x02, 0,    0,    0,    0,    0x40, 0,  // heap of 16384 bytes
-                               0x80, 0x03, 0,    0,    0,    0,    0x20, 0,  // offset 8192
-                               0x80, 0x04, 0,    0,    0,    0,    0x20, 0,  // 8192 bytes here
-                               0x96, 0x00, 0x01, 0x23, 0x45, 0x60, 0,    0,  // timestamp
-                               0xc1, 0x01, 0,    0,    0,    0,    0,    0x2a,  // F-engine 42
-                               0xc1, 0x03, 0,    0,    0,    0,    0x0f, 0xf0,  // channel 4080
-                               0x43, 0x00, 0,    0,    0,    0,    0,    0},    // addressed, at 0
-                              8192);
-  const PacketHeader header = decoded(layout, packet);
+  const Bytes packet =
+      golden_packet({0x53, 0x04, 0x02, 0x06, 0,    0,    0,    8,     // 8 items
+                     0x80, 0x01, 0,    0,    0,    0x12, 0x34, 0x56,  // heap
+                     0x80, 0x02, 0,    0,    0,    0,    0x40, 0,     // heap of 16384 bytes
+                     0x80, 0x03, 0,    0,    0,    0,    0x20, 0,     // offset 8192
+                     0x80, 0x04, 0,    0,    0,    0,    0x20, 0,     // 8192 bytes here
+                     0x96, 0x00, 0x01, 0x23, 0x45, 0x60, 0,    0,     // timestamp
+                     0xc1, 0x01, 0,    0,    0,    0,    0,    0x2a,  // F-engine 42
+                     0xc1, 0x03, 0,    0,    0,    0,    0x0f, 0xf0,  // channel 4080
+                     0x43, 0x00, 0,    0,    0,    0,    0,    0},    // addressed, at 0
+                    8192);
+  const PacketHeader header = decoded_golden(layout, packet);
   EXPECT_EQ(header.count, 0x012345600000u);
   EXPECT_EQ(header.antenna, 42u);
   EXPECT_EQ(header.channel, 4080u);
@@ -94,15 +97,15 @@ axes = [[4, "time"]]
 sample = "ci8"
 fields = { counter = { item = 0x1600 } })",
                                            "addressed.toml");
-  Bytes packet = golden({0x53, 0x04, 0x02, 0x06, 0, 0, 0, 5,   //
-                         0x80, 0x02, 0,    0,    0, 0, 0, 14,  //
-                         0x80, 0x03, 0,    0,    0, 0, 0, 0,   //
-                         0x80, 0x04, 0,    0,    0, 0, 0, 14,  //
-                         0x16, 0x00, 0,    0,    0, 0, 0, 8,   // at byte 8
-                         0x43, 0x00, 0,    0,    0, 0, 0, 0},
-                        8);
+  Bytes packet = golden_packet({0x53, 0x04, 0x02, 0x06, 0, 0, 0, 5,   //
+                                0x80, 0x02, 0,    0,    0, 0, 0, 14,  //
+                                0x80, 0x03, 0,    0,    0, 0, 0, 0,   //
+                                0x80, 0x04, 0,    0,    0, 0, 0, 14,  //
+                                0x16, 0x00, 0,    0,    0, 0, 0, 8,   // at byte 8
+                                0x43, 0x00, 0,    0,    0, 0, 0, 0},
+                               8);
   for (const int byte : {1, 2, 3, 4, 5, 6}) packet.push_back(static_cast<std::byte>(byte));
-  const PacketHeader header = decoded(layout, packet);
+  const PacketHeader header = decoded_golden(layout, packet);
   EXPECT_EQ(header.count, 0x010203040506u);
   EXPECT_EQ(header.payload.size(), 8u);
   // One that points behind the packet is not read.
@@ -115,20 +118,21 @@ fields = { counter = { item = 0x1600 } })",
 
 TEST(GoldenPackets, MeerkatDigitiser) {
   const PacketLayout layout = read_layout("meerkat-digitiser");
-  Bytes packet = golden({0x53, 0x04, 0x02, 0x06, 0,    0,    0,    8,  //
-                         0x80, 0x01, 0,    0,    0,    0,    0,    9,  //
-                         0x80, 0x02, 0,    0,    0,    0,    0x14, 0,  // 5120 bytes
-                         0x80, 0x03, 0,    0,    0,    0,    0,    0,  //
-                         0x80, 0x04, 0,    0,    0,    0,    0x14, 0,  //
-                         0x96, 0x00, 0xff, 0xff, 0xff, 0xff, 0xf0, 0,  // the last before a wrap
-                         0xb1, 0x01, 0,    0,    0,    0,    0,    7,  // digitiser
-                         0xb1, 0x02, 0,    0,    0,    0,    0,    0,  // its status
-                         0x33, 0x00, 0,    0,    0,    0,    0,    0},
-                        5120);
+  Bytes packet =
+      golden_packet({0x53, 0x04, 0x02, 0x06, 0,    0,    0,    8,  //
+                     0x80, 0x01, 0,    0,    0,    0,    0,    9,  //
+                     0x80, 0x02, 0,    0,    0,    0,    0x14, 0,  // 5120 bytes
+                     0x80, 0x03, 0,    0,    0,    0,    0,    0,  //
+                     0x80, 0x04, 0,    0,    0,    0,    0x14, 0,  //
+                     0x96, 0x00, 0xff, 0xff, 0xff, 0xff, 0xf0, 0,  // the last before a wrap
+                     0xb1, 0x01, 0,    0,    0,    0,    0,    7,  // digitiser
+                     0xb1, 0x02, 0,    0,    0,    0,    0,    0,  // its status
+                     0x33, 0x00, 0,    0,    0,    0,    0,    0},
+                    5120);
   // 1, -1, 511, -512, each 10 bits, the first in the highest.
   const int samples[] = {0x00, 0x7f, 0xf7, 0xfe, 0x00};
   for (std::size_t k = 0; k < 5; ++k) packet[72 + k] = static_cast<std::byte>(samples[k]);
-  const PacketHeader header = decoded(layout, packet, 3);
+  const PacketHeader header = decoded_golden(layout, packet, 3);
   EXPECT_EQ(header.count, 0xfffffffff000u);
   EXPECT_EQ(header.input, 3u);
   Placement placement(layout, {.samples = 8192, .antennas = 2, .polarisations = 2});
@@ -149,8 +153,8 @@ TEST(GoldenPackets, MeerkatDigitiser) {
   EXPECT_TRUE(std::equal(again.begin(), again.end(), header.payload.begin()));
 }
 
-void expect_vdif(const PacketLayout& layout, const Bytes& packet) {
-  const PacketHeader header = decoded(layout, packet);
+void expect_vdif_header(const PacketLayout& layout, const Bytes& packet) {
+  const PacketHeader header = decoded_golden(layout, packet);
   // 2026-07-01 is half-year 53; 9678 days from 2000-01-01.
   EXPECT_EQ(header.count, (std::uint64_t{9678} * 86400 + 0x00c20304) * 2000 + 1999);
   EXPECT_EQ(header.polarisation, 1u);
@@ -163,16 +167,16 @@ void expect_vdif(const PacketLayout& layout, const Bytes& packet) {
 
 TEST(GoldenPackets, Vdif) {
   const PacketLayout layout = read_layout("vdif");
-  Bytes packet = golden({0x04, 0x03, 0xc2, 0x00,  // seconds
-                         0xcf, 0x07, 0x00, 53,    // frame 1999, half-year
-                         0xec, 0x03, 0x00, 0x00,  // 1004 x 8 bytes, one channel
-                         0x00, 0x00, 0x01, 0x04,  // station 0, thread 1, 2 bits, real
-                         0,    0,    0,    0,    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
-                        8000);
-  expect_vdif(layout, packet);
-  expect_round_trip(layout, packet);
+  Bytes packet = golden_packet({0x04, 0x03, 0xc2, 0x00,  // seconds
+                                0xcf, 0x07, 0x00, 53,    // frame 1999, half-year
+                                0xec, 0x03, 0x00, 0x00,  // 1004 x 8 bytes, one channel
+                                0x00, 0x00, 0x01, 0x04,  // station 0, thread 1, 2 bits, real
+                                0,    0,    0,    0,    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
+                               8000);
+  expect_vdif_header(layout, packet);
+  expect_packet_round_trip(layout, packet);
   packet[3] |= std::byte{0x80};
-  EXPECT_TRUE(decoded(layout, packet).invalid);
+  EXPECT_TRUE(decoded_golden(layout, packet).invalid);
   PacketHeader unused;
   packet[8] = std::byte{0xed};  // another length
   EXPECT_EQ(decode(layout, packet, 0, unused), Refusal::wrong_payload_size);
@@ -184,27 +188,27 @@ TEST(GoldenPackets, Vdif) {
 TEST(GoldenPackets, VdifBehindVtp) {
   const PacketLayout layout = read_layout("vdif-vtp");
   const Bytes packet =
-      golden({0xd2, 0x02, 0x96, 0x49, 0,    0,    0,    0,   // the datagram's number
-              0x04, 0x03, 0xc2, 0x00, 0xcf, 0x07, 0x00, 53,  //
-              0xec, 0x03, 0x00, 0x00, 0x00, 0x00, 0x01, 0x04, 0, 0, 0, 0, 0, 0, 0, 0,  //
-              0,    0,    0,    0,    0,    0,    0,    0},
-             8000);
-  expect_vdif(layout, packet);
-  EXPECT_EQ(decoded(layout, packet).payload.data(), packet.data() + 40);
+      golden_packet({0xd2, 0x02, 0x96, 0x49, 0,    0,    0,    0,   // the datagram's number
+                     0x04, 0x03, 0xc2, 0x00, 0xcf, 0x07, 0x00, 53,  //
+                     0xec, 0x03, 0x00, 0x00, 0x00, 0x00, 0x01, 0x04, 0, 0, 0, 0, 0, 0, 0, 0,  //
+                     0,    0,    0,    0,    0,    0,    0,    0},
+                    8000);
+  expect_vdif_header(layout, packet);
+  EXPECT_EQ(decoded_golden(layout, packet).payload.data(), packet.data() + 40);
 }
 
 TEST(GoldenPackets, Mwax) {
   const PacketLayout layout = read_layout("mwax");
   // GPS second 1400000000 = 2024-05-17T16:53:02 UTC.
-  const Bytes packet = golden({0x20, 121, 0x01, 0x0f, 0x53, 0x72, 0x4e, 0x00,  //
-                               0x02, 0x70, 0, 0, 0, 0, 0, 0},
-                              4096);
-  const PacketHeader header = decoded(layout, packet);
+  const Bytes packet = golden_packet({0x20, 121, 0x01, 0x0f, 0x53, 0x72, 0x4e, 0x00,  //
+                                      0x02, 0x70, 0, 0, 0, 0, 0, 0},
+                                     4096);
+  const PacketHeader header = decoded_golden(layout, packet);
   EXPECT_EQ(header.count, std::uint64_t{1'400'000'000} * 625 + 624);
   EXPECT_EQ(header.input, 271u);
   EXPECT_EQ(header.channel, 121u);
   EXPECT_EQ(core::to_iso(*instant_of(layout, header.count - 624)), "2024-05-17T16:53:02.000000");
-  expect_round_trip(layout, packet);
+  expect_packet_round_trip(layout, packet);
   Bytes other = packet;
   PacketHeader unused;
   other[0] = std::byte{0};  // no voltages
@@ -216,15 +220,15 @@ TEST(GoldenPackets, Mwax) {
 
 TEST(GoldenPackets, AtaSnap) {
   const PacketLayout layout = read_layout("ata-snap");
-  Bytes packet = golden({0, 0, 0, 0, 0x01, 0x00, 0x00, 0x05,  // channel 256, F-engine 5
-                         0, 0, 0, 0x3f, 0xff, 0xff, 0xff, 0xf0},
-                        8192);
+  Bytes packet = golden_packet({0, 0, 0, 0, 0x01, 0x00, 0x00, 0x05,  // channel 256, F-engine 5
+                                0, 0, 0, 0x3f, 0xff, 0xff, 0xff, 0xf0},
+                               8192);
   packet[16 + 32] = std::byte{0x7f};  // channel 1, time 0: 7 - 1i
-  const PacketHeader header = decoded(layout, packet);
+  const PacketHeader header = decoded_golden(layout, packet);
   EXPECT_EQ(header.count, 0x3ffffffff0u);
   EXPECT_EQ(header.channel, 256u);
   EXPECT_EQ(header.antenna, 5u);
-  expect_round_trip(layout, packet);
+  expect_packet_round_trip(layout, packet);
   Placement placement(layout, {.samples = 32, .channels = 512, .antennas = 6});
   Bytes block(placement.block_bytes());
   placement.place(placement.flow(header).value(), 16, header.payload.data(), block.data());
@@ -234,13 +238,13 @@ TEST(GoldenPackets, AtaSnap) {
 
 TEST(GoldenPackets, Grex) {
   const PacketLayout layout = read_layout("grex");
-  const Bytes packet = golden({0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xfe}, 8192);
-  EXPECT_EQ(decoded(layout, packet).count, 0xfffffffffffffffeu);
+  const Bytes packet = golden_packet({0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xfe}, 8192);
+  EXPECT_EQ(decoded_golden(layout, packet).count, 0xfffffffffffffffeu);
   EXPECT_EQ(layout.period, 0u);
-  expect_round_trip(layout, packet);
+  expect_packet_round_trip(layout, packet);
   Placement placement(layout, {.samples = 4});
   Bytes block(placement.block_bytes());
-  const PacketHeader header = decoded(layout, packet);
+  const PacketHeader header = decoded_golden(layout, packet);
   placement.place(0, 3, header.payload.data(), block.data());
   EXPECT_TRUE(std::equal(header.payload.begin(), header.payload.end(), block.begin() + 3 * 8192));
 }
@@ -248,26 +252,26 @@ TEST(GoldenPackets, Grex) {
 TEST(GoldenPackets, Lofar) {
   const PacketLayout layout = read_layout("lofar");
   // Station 601, 8 bits, 200 MHz, 122 beamlets, 16 blocks, second 1700000001, block 195297.
-  const Bytes packet = golden({3, 0x80, 0x01, 0, 0x59, 0x02, 122, 16,  //
-                               0x01, 0xf1, 0x53, 0x65, 0xe1, 0xfa, 0x02, 0x00},
-                              7808);
-  const PacketHeader header = decoded(layout, packet, 2);
+  const Bytes packet = golden_packet({3, 0x80, 0x01, 0, 0x59, 0x02, 122, 16,  //
+                                      0x01, 0xf1, 0x53, 0x65, 0xe1, 0xfa, 0x02, 0x00},
+                                     7808);
+  const PacketHeader header = decoded_golden(layout, packet, 2);
   // (seconds x 200e6 + 512) / 1024 + block
   EXPECT_EQ(header.count, (std::uint64_t{1'700'000'001} * 200'000'000 + 512) / 1024 + 195297);
   EXPECT_EQ(header.channel, 244u);
   EXPECT_FALSE(header.invalid);
   Bytes other = packet;
   other[1] |= std::byte{0x40};  // payload error
-  EXPECT_TRUE(decoded(layout, other, 2).invalid);
+  EXPECT_TRUE(decoded_golden(layout, other, 2).invalid);
 }
 
 TEST(GoldenPackets, Mwa32t) {
   const PacketLayout layout = read_layout("mwa32t");
   EXPECT_EQ(layout.period, 65536u);
-  Bytes packet = golden({0xfe, 0xff}, 32);
+  Bytes packet = golden_packet({0xfe, 0xff}, 32);
   packet[2] = std::byte{0x0f};  // 15 - 16i
   packet[3] = std::byte{0x10};
-  const PacketHeader header = decoded(layout, packet, 3);
+  const PacketHeader header = decoded_golden(layout, packet, 3);
   EXPECT_EQ(header.count, 65534u);
   EXPECT_EQ(header.antenna, 24u);
   Placement placement(layout, {.samples = 2, .antennas = 32});
@@ -283,7 +287,7 @@ TEST(GoldenPackets, Mwa32t) {
   const PacketLayout one_byte = read_layout("mwa32t-1byte");
   EXPECT_EQ(one_byte.part_bytes(), 16u);
   EXPECT_EQ(one_byte.sample.placed(), core::kCi4);
-  expect_round_trip(one_byte, golden({0x01, 0x00}, 16), 1);
+  expect_packet_round_trip(one_byte, golden_packet({0x01, 0x00}, 16), 1);
 }
 
 TEST(GoldenPackets, OfEveryPreset) {

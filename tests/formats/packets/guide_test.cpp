@@ -16,7 +16,7 @@ namespace {
 using namespace tautline;
 using namespace tautline::formats::packets;
 
-const std::string& guide() {
+const std::string& packet_guide() {
   static const std::string text = [] {
     std::ifstream file(TAUTLINE_SOURCE_DIR "/docs/guide/packets.md");
     return std::string{std::istreambuf_iterator<char>(file), {}};
@@ -25,22 +25,22 @@ const std::string& guide() {
 }
 
 // The text of the n-th block of code in a language.
-std::string block_of(const std::string& language, int n) {
+std::string code_block_of(const std::string& language, int n) {
   std::size_t begin = 0;
   for (const std::string fence = "```" + language + "\n"; n >= 0; --n) {
-    begin = guide().find(fence, begin);
+    begin = packet_guide().find(fence, begin);
     if (begin == std::string::npos) return {};
     begin += fence.size();
   }
-  return guide().substr(begin, guide().find("```", begin) - begin);
+  return packet_guide().substr(begin, packet_guide().find("```", begin) - begin);
 }
 
 TEST(PacketGuide, ItsLayoutReadsItsPacket) {
-  const std::string text = block_of("toml", 0);
+  const std::string text = code_block_of("toml", 0);
   EXPECT_LE(std::count(text.begin(), text.end(), '\n'), 20);
   const PacketLayout layout = parse_layout(text, "hilltop.toml");
   std::vector<std::byte> packet;
-  std::istringstream digits(block_of("text", 0));
+  std::istringstream digits(code_block_of("text", 0));
   for (unsigned byte = 0; digits >> std::hex >> byte;)
     packet.push_back(static_cast<std::byte>(byte));
   ASSERT_EQ(packet.size(), 16u);
@@ -64,14 +64,14 @@ TEST(PacketGuide, ItsLayoutReadsItsPacket) {
 }
 
 TEST(PacketGuide, ItsMistakeIsRefusedAsItSays) {
-  std::string text = block_of("toml", 0);
+  std::string text = code_block_of("toml", 0);
   const std::string right = "counter = { offset_bits = 32", wrong = "counter = { offset_bits = 96";
   text.replace(text.find(right), right.size(), wrong);
   try {
     parse_layout(text, "hilltop.toml");
     FAIL();
   } catch (const core::Error& refused) {
-    EXPECT_EQ(std::string(refused.what()) + "\n", block_of("text", 1));
+    EXPECT_EQ(std::string(refused.what()) + "\n", code_block_of("text", 1));
   }
 }
 
@@ -79,7 +79,8 @@ TEST(PacketGuide, HasEveryPreset) {
   for (const std::string_view name : preset_names()) {
     const std::string row =
         "| `" + std::string(name) + "` | " + read_layout(std::string(name)).about + " |\n";
-    EXPECT_NE(guide().find(row), std::string::npos) << "docs/guide/packets.md has no row " << row;
+    EXPECT_NE(packet_guide().find(row), std::string::npos)
+        << "docs/guide/packets.md has no row " << row;
   }
 }
 

@@ -13,15 +13,15 @@ namespace {
 using namespace tautline;
 using namespace tautline::formats::packets;
 
-const std::string kHead = R"(header_bytes = 16
+const std::string kLayoutHead = R"(header_bytes = 16
 axes = [[64, "channel"], [32, "time"]]
 sample = "ci8"
 step = 32
 )";
-const std::string kCounter = "counter = { offset_bits = 16, bits = 48 }\n";
+const std::string kLayoutCounter = "counter = { offset_bits = 16, bits = 48 }\n";
 
 // The message that refuses this text.
-std::string refusal_of(const std::string& text) {
+std::string layout_refusal(const std::string& text) {
   try {
     parse_layout(text, "wrong.toml");
   } catch (const core::Error& wrong) {
@@ -32,7 +32,7 @@ std::string refusal_of(const std::string& text) {
 
 TEST(PacketLayouts, AreRead) {
   const PacketLayout layout = parse_layout(
-      kHead + "about = \"test\"\nbyte_order = \"little\"\n[fields]\n" + kCounter +
+      kLayoutHead + "about = \"test\"\nbyte_order = \"little\"\n[fields]\n" + kLayoutCounter +
           "magic = { offset_bits = 0, bits = 12, value = 0xabc, byte_order = \"big\" }\n"
           "antenna = { offset_bits = 64, bits = 7, scale = 2, add = -4 }\n",
       "test.toml");
@@ -96,63 +96,65 @@ TEST(PacketLayouts, BeginWithAPreset) {
   EXPECT_EQ(mine.fields.size(), preset.fields.size());
   EXPECT_EQ(mine.field(Meaning::antenna)->bits, 8u);
   EXPECT_EQ(mine.field(Meaning::channel)->bits, 16u);
-  EXPECT_EQ(refusal_of("like = \"atasnap\""),
+  EXPECT_EQ(layout_refusal("like = \"atasnap\""),
             "wrong.toml: like (line 1): atasnap, expected one of ata-snap, grex, lofar, "
             "meerkat-digitiser, "
             "meerkat-f, mwa32t-1byte, mwa32t, mwax, vdif-vtp, vdif");
 }
 
 TEST(PacketLayouts, WrongOnesAreRefusedWithLineAndAdvice) {
-  EXPECT_EQ(refusal_of(kHead + "[fields]\n" + kCounter + "antena = { offset_bits = 0, bits = 8 }"),
+  EXPECT_EQ(layout_refusal(kLayoutHead + "[fields]\n" + kLayoutCounter +
+                           "antena = { offset_bits = 0, bits = 8 }"),
             "wrong.toml: [fields]: antena (line 7): a field of no known meaning, expected one of "
             "counter, seconds, "
             "half_years, antenna, channel, polarisation, input, sub_array, heap_offset, "
             "heap_bytes, payload_bytes, "
             "invalid, or a constant with its `value`");
-  EXPECT_EQ(refusal_of(kHead + "[fields]\nantenna = { offset_bits = 0, bits = 8 }"),
+  EXPECT_EQ(layout_refusal(kLayoutHead + "[fields]\nantenna = { offset_bits = 0, bits = 8 }"),
             "wrong.toml: fields (line 5): no counter, expected a field named counter");
-  EXPECT_EQ(refusal_of(kHead + "[fields]\ncounter = { offset_bits = 96, bits = 48 }"),
+  EXPECT_EQ(layout_refusal(kLayoutHead + "[fields]\ncounter = { offset_bits = 96, bits = 48 }"),
             "wrong.toml: [fields]: [counter]: bits (line 6): up to bit 144, expected inside the "
             "header of 128 bits");
-  EXPECT_EQ(refusal_of(kHead + "[fields]\ncounter = { offset_bits = 7, bits = 58 }"),
+  EXPECT_EQ(layout_refusal(kLayoutHead + "[fields]\ncounter = { offset_bits = 7, bits = 58 }"),
             "wrong.toml: [fields]: [counter]: bits (line 6): 58, expected a field inside 8 bytes");
-  EXPECT_EQ(refusal_of(kHead + "[fields]\ncounter = { item = 0x1600 }"),
+  EXPECT_EQ(layout_refusal(kLayoutHead + "[fields]\ncounter = { item = 0x1600 }"),
             "wrong.toml: [fields]: [counter]: item (line 6): given, expected spead = true; or give "
             "offset_bits and bits");
-  EXPECT_EQ(refusal_of(kHead + "[fields]\n" + kCounter +
-                       "magic = { offset_bits = 0, bits = 4, value = 16 }"),
+  EXPECT_EQ(layout_refusal(kLayoutHead + "[fields]\n" + kLayoutCounter +
+                           "magic = { offset_bits = 0, bits = 4, value = 16 }"),
             "wrong.toml: [fields]: [magic]: value (line 7): 16, expected at most 4 bits");
-  EXPECT_EQ(refusal_of(kHead + "[fields]\n" + kCounter + "antenna = 3"),
+  EXPECT_EQ(layout_refusal(kLayoutHead + "[fields]\n" + kLayoutCounter + "antenna = 3"),
             "wrong.toml: [fields]: antenna (line 7): no table, expected { offset_bits = 0, bits = "
             "16 }, or { item = "
             "0x1600 } of SPEAD");
+  EXPECT_EQ(layout_refusal(kLayoutHead + "[fields]\n" + kLayoutCounter +
+                           "seconds = { offset_bits = 64, bits = 32 }"),
+            "wrong.toml: rate_hz: missing, expected samples a second: the layout counts seconds");
   EXPECT_EQ(
-      refusal_of(kHead + "[fields]\n" + kCounter + "seconds = { offset_bits = 64, bits = 32 }"),
-      "wrong.toml: rate_hz: missing, expected samples a second: the layout counts seconds");
-  EXPECT_EQ(refusal_of(kHead + "step_counts = 3\n[fields]\n" + kCounter).substr(0, 51),
-            "wrong.toml: step_counts (line 5): unknown field, ex");
-  EXPECT_EQ(refusal_of("header_bytes = 8\naxes = [[4, \"beam\"]]\nsample = "
-                       "\"ci8\"\n[fields]\ncounter = { offset_bits = "
-                       "0, bits = 16 }"),
+      layout_refusal(kLayoutHead + "step_counts = 3\n[fields]\n" + kLayoutCounter).substr(0, 51),
+      "wrong.toml: step_counts (line 5): unknown field, ex");
+  EXPECT_EQ(layout_refusal("header_bytes = 8\naxes = [[4, \"beam\"]]\nsample = "
+                           "\"ci8\"\n[fields]\ncounter = { offset_bits = "
+                           "0, bits = 16 }"),
             "wrong.toml: axes (line 2): beam, expected each of time, channel, antenna, "
             "polarisation once at most");
-  EXPECT_EQ(refusal_of("header_bytes = 8\naxes = [[4, \"time\"]]\nsample = \"ci8b\""),
+  EXPECT_EQ(layout_refusal("header_bytes = 8\naxes = [[4, \"time\"]]\nsample = \"ci8b\""),
             "wrong.toml: sample (line 3): ci8b, expected i, u (offset binary) or f and bits, after "
             "c where complex: ci8, "
             "u2, i10, cf32");
-  EXPECT_EQ(refusal_of("header_bytes = 8\naxes = [[4, \"time\"]]\nsample = \"i17\""),
+  EXPECT_EQ(layout_refusal("header_bytes = 8\naxes = [[4, \"time\"]]\nsample = \"i17\""),
             "wrong.toml: sample (line 3): i17, expected 1 to 16 bits, floats 16 or 32");
-  EXPECT_EQ(refusal_of("header_bytes = 8\naxes = [[3, \"time\"]]\nsample = \"i2\"\n[fields]\n" +
-                       kCounter),
+  EXPECT_EQ(layout_refusal("header_bytes = 8\naxes = [[3, \"time\"]]\nsample = \"i2\"\n[fields]\n" +
+                           kLayoutCounter),
             "wrong.toml: packets: 6 bits in 1 packets, expected packets of whole bytes, all of one "
             "length");
-  EXPECT_EQ(refusal_of(kHead + "packets = 2\n[fields]\n" + kCounter),
+  EXPECT_EQ(layout_refusal(kLayoutHead + "packets = 2\n[fields]\n" + kLayoutCounter),
             "wrong.toml: packets (line 5): 2, expected 1, or a field named heap_offset");
   EXPECT_EQ(
-      refusal_of(kHead + "spead = true\n[fields]\n" + kCounter),
+      layout_refusal(kLayoutHead + "spead = true\n[fields]\n" + kLayoutCounter),
       "wrong.toml: payload_item: missing, expected the number of the item that holds the samples");
-  EXPECT_EQ(refusal_of("axes = [\n"), refusal_of("axes = [\n"));
-  EXPECT_NE(refusal_of("axes = [\n"), "read");
+  EXPECT_EQ(layout_refusal("axes = [\n"), layout_refusal("axes = [\n"));
+  EXPECT_NE(layout_refusal("axes = [\n"), "read");
 }
 
 TEST(PacketLayouts, NamesAndFiles) {

@@ -20,7 +20,7 @@ using namespace tautline;
 using namespace tautline::formats::packets;
 using Bytes = std::vector<std::byte>;
 
-Bytes random_bytes(std::size_t count, std::mt19937_64& random) {
+Bytes random_payload(std::size_t count, std::mt19937_64& random) {
   Bytes bytes(count);
   for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
   return bytes;
@@ -53,7 +53,7 @@ TEST(WireSamples, OfEveryWidthAndOrder) {
       for (int bits = 1; bits <= 16; ++bits)
         for (int container = bits; container <= 16; ++container) {
           const WireSample sample{bits, container, false, encoding, order};
-          Bytes wire = random_bytes(wire_bytes(sample, kComponents), random);
+          Bytes wire = random_payload(wire_bytes(sample, kComponents), random);
           Bytes placed(placed_bytes(sample, kComponents), std::byte{0xa5});
           from_wire(sample, wire.data(), kComponents, placed.data());
           for (std::size_t k = 0; k < kComponents; ++k)
@@ -133,7 +133,7 @@ TEST(Placements, AreThoseOfAPlainLoop) {
                sample += layout.samples())
             for (std::size_t flow = 0; flow < placement.flows(); ++flow) {
               ASSERT_EQ(placement.flow(placement.header(flow)), flow);
-              const Bytes payload = random_bytes(layout.part_bytes(), random);
+              const Bytes payload = random_payload(layout.part_bytes(), random);
               placement.place(flow, sample, payload.data(), block.data());
               Bytes taken(payload.size());
               placement.take(flow, sample, block.data(), taken.data());

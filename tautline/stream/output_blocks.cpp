@@ -1,0 +1,51 @@
+#include "tautline/stream/output_blocks.h"
+
+#include <utility>
+
+namespace tautline::stream {
+
+core::Instant SegmentClock::start_of(std::uint64_t start_count) {
+  const auto absolute = formats::packets::instant_of(layout_, start_count);
+  const core::Rational rate = layout_.counts_hz();
+  const auto later = static_cast<std::int64_t>(start_count - count_);
+  if (!begun_)
+    start_ = start_ ? start_ : absolute ? absolute : now_();
+  else if (absolute && later < 0)
+    start_ = absolute;
+  else if (later >= 0 && rate.numerator != 0)
+    start_ = core::advance(*start_, later, rate);
+  else
+    start_ = now_();
+  begun_ = true;
+  count_ = start_count;
+  return *start_;
+}
+
+std::byte* OutputBlocks::begin() {
+  engine::Block& block = outputs_->begin(port_);
+  begun_.push_back(&block);
+  return static_cast<std::byte*>(block.arrays.front().data);
+}
+
+void OutputBlocks::commit(const CapturedBlock& captured) {
+  engine::Block& block = *begun_.front();
+  begun_.pop_front();
+  if (segment_ != captured.segment) {
+    segment_ = captured.segment;
+    segment_start_ = clock_.start_of(captured.start_count);
+  }
+  block.segment = captured.segment;
+  block.segment_start = segment_start_;
+  block.first = captured.first;
+  block.samples = captured.samples;
+  auto& raw = block.payload_of<core::RawBlock>();
+  const engine::Array& bytes = block.arrays.front();
+  raw.bytes.lend({static_cast<std::byte*>(bytes.data), bytes.extents[0]});
+  raw.layout = layout_;
+  raw.first_sample = captured.first;
+  raw.samples = captured.samples;
+  captured.invalid_spans(raw.invalid);
+  outputs_->commit(port_);
+}
+
+}  // namespace tautline::stream
