@@ -1,6 +1,7 @@
 #include "tautline/formats/packets/wire_samples.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 
@@ -46,27 +47,31 @@ void reverse_order(int bits, const std::byte* from, std::size_t components, std:
   }
 }
 
-// Calls body(container) for each component's bits.
-template <class Body>
-void for_containers(const WireSample& sample, const std::byte* wire, std::size_t components,
-                    Body body) {
-  const auto width = static_cast<unsigned>(sample.container_bits);
+template <ByteOrder kOrder>
+std::uint64_t read_word(const std::byte* bytes) {
+  std::uint64_t word;
+  std::memcpy(&word, bytes, sizeof word);
+  constexpr bool kSame = (kOrder == ByteOrder::big) == (std::endian::native == std::endian::big);
+  return kSame ? word : __builtin_bswap64(word);
+}
+
+// Calls body(component, container) for each component's bits.
+template <ByteOrder kOrder, class Body>
+void for_containers(std::size_t width, const std::byte* wire, std::size_t components, Body body) {
   const std::uint32_t mask = (std::uint32_t{1} << width) - 1u;
-  std::uint32_t waiting = 0;  // bits that no component has taken yet
-  unsigned bits = 0;
-  for (std::size_t k = 0; k < components; ++k) {
-    while (bits < width) {
-      const auto byte = std::to_integer<std::uint32_t>(*wire++);
-      waiting = sample.order == ByteOrder::big ? waiting << 8 | byte : waiting | byte << bits;
-      bits += 8;
-    }
-    bits -= width;
-    if (sample.order == ByteOrder::big) {
-      body(k, waiting >> bits & mask);
-    } else {
-      body(k, waiting & mask);
-      waiting >>= width;
-    }
+  const auto container = [width, mask](const std::byte* bytes, std::size_t skipped) {
+    const std::size_t shift = kOrder == ByteOrder::big ? 64 - skipped - width : skipped;
+    return static_cast<std::uint32_t>(read_word<kOrder>(bytes) >> shift) & mask;
+  };
+  // Out of 8 bytes from the one on that it begins in, and at the end out of a copy.
+  const std::size_t bytes = components * width / 8;
+  const std::size_t whole = bytes < 8 ? 0 : std::min(components, ((bytes - 8) * 8 + 7) / width + 1);
+  for (std::size_t k = 0; k < whole; ++k) body(k, container(wire + k * width / 8, k * width % 8));
+  for (std::size_t k = whole; k < components; ++k) {
+    std::byte last[8]{};
+    const std::size_t first = k * width / 8;
+    std::copy_n(wire + first, std::min<std::size_t>(8, bytes - first), last);
+    body(k, container(last, k * width % 8));
   }
 }
 
@@ -85,10 +90,17 @@ unsigned code_of(int value, int bits, core::Encoding encoding) {
 template <class T>
 void decode_to(const WireSample& sample, const std::byte* wire, std::size_t components,
                std::byte* placed) {
-  for_containers(sample, wire, components, [&](std::size_t k, std::uint32_t container) {
-    const T value = static_cast<T>(core::decode_code(container, sample.bits, sample.encoding));
+  const auto width = static_cast<std::size_t>(sample.container_bits);
+  // By value: what is written could be `sample` itself, for all that the compiler knows.
+  const auto decode = [placed, bits = sample.bits, encoding = sample.encoding](
+                          std::size_t k, std::uint32_t container) {
+    const T value = static_cast<T>(core::decode_code(container, bits, encoding));
     std::memcpy(placed + k * sizeof(T), &value, sizeof(T));
-  });
+  };
+  if (sample.order == ByteOrder::big)
+    for_containers<ByteOrder::big>(width, wire, components, decode);
+  else
+    for_containers<ByteOrder::little>(width, wire, components, decode);
 }
 
 template <class T>
