@@ -8,8 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "tautline/core/voltage.h"
-#include "tautline/formats/voltage_reader.h"
+#include "tautline/stream/voltage_stream.h"
 
 namespace tautline::stream {
 
@@ -20,41 +19,34 @@ struct SequenceOptions {
   bool keep_constant = false;  ///< for whoever reads: stretches that never change are data
 };
 
-/// Where the samples of a read belong. A segment is a part of the data without gaps between files.
-struct Segment {
-  std::uint64_t index = 0;   ///< counts segments from 0
-  core::Instant start;       ///< of the segment's first sample
-  bool first_block = false;  ///< this read begins the segment
-};
-
 /// Not thread-safe. Files that follow each other to within half a sample are one segment; a gap
 /// starts another; an overlap throws Error(format), as do files that disagree about what they hold.
-class VoltageSequence {
+class VoltageSequence final : public VoltageStream {
  public:
   VoltageSequence(const std::vector<std::string>& paths, const SequenceOptions& options);
 
   /// Of the first file, with `start` moved to the first sample that will be delivered.
-  const core::VoltageDescription& description() const { return description_; }
-  core::RawLayout layout(std::size_t samples) const {
+  const core::VoltageDescription& description() const override { return description_; }
+  core::RawLayout layout(std::size_t samples) const override {
     return parts_.front().reader->layout(samples);
   }
-  std::size_t block_bytes(std::size_t samples) const {
+  std::size_t block_bytes(std::size_t samples) const override {
     return parts_.front().reader->block_bytes(samples);
   }
   /// Samples (times) to be delivered, as far as sizes tell: a file with gaps inside gives more.
-  std::uint64_t total_samples() const { return total_; }
+  std::uint64_t total_samples() const override { return total_; }
   /// One behind the last sample to be delivered, as far as sizes tell.
-  const core::Instant& end() const { return end_; }
-  const std::vector<std::string>& files() const { return files_; }
+  const core::Instant& end() const override { return end_; }
+  const std::vector<std::string>& files() const override { return files_; }
 
   /// Reads up to `samples` of the next samples; they never straddle two segments. 0 at the end. A
   /// caller must ask for the same number each time: layouts may depend on it.
-  std::size_t read(std::size_t samples, core::RawBlock& block, Segment& segment);
+  std::size_t read(std::size_t samples, core::RawBlock& block, Segment& segment) override;
 
   /// What the readers got past so far, in file order.
-  formats::Damage damage() const;
+  formats::Damage damage() const override;
   /// Gaps between files, in samples (times) that nobody recorded.
-  std::uint64_t gap_samples() const { return gap_samples_; }
+  std::uint64_t gap_samples() const override { return gap_samples_; }
 
  private:
   struct Part {

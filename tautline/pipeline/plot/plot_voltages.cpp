@@ -130,7 +130,7 @@ std::shared_ptr<PowerMeans> measure(const PlotConfig& config, const PlotRun& run
   const stream::SequenceOptions options{config.reader, config.start_s, config.duration_s};
   auto source =
       std::make_unique<VoltageSourceNode>(VoltageSourceConfig{{config.input}, options, false});
-  const stream::VoltageSequence& sequence = source->sequence();
+  const stream::VoltageStream& sequence = source->sequence();
   description = sequence.description();
   const auto device = run.device();
   FilterConfig filter;

@@ -16,9 +16,8 @@ constexpr std::size_t kFewestSpectra = 8;
 
 }  // namespace
 
-std::size_t choose_block_samples(const stream::VoltageSequence& sequence,
-                                 const FilterConfig& filter, std::size_t memory_bytes, bool gpu,
-                                 std::size_t devices) {
+std::size_t choose_block_samples(const stream::VoltageStream& sequence, const FilterConfig& filter,
+                                 std::size_t memory_bytes, bool gpu, std::size_t devices) {
   const core::VoltageDescription& d = sequence.description();
   const bool filtered = is_filtered(d, filter);
   const std::size_t streams = d.inputs() * d.channels;

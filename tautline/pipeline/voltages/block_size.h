@@ -4,7 +4,7 @@
 #include <cstddef>
 
 #include "tautline/pipeline/voltages/f_engine.h"
-#include "tautline/stream/voltage_sequence.h"
+#include "tautline/stream/voltage_stream.h"
 
 namespace tautline::pipeline {
 
@@ -12,8 +12,8 @@ namespace tautline::pipeline {
 /// takes about a sixteenth of `memory_bytes` and no more than 16 MiB (it should stay near the
 /// caches; 64 MiB for a GPU, shared by `devices` that take blocks in turn, each with room for
 /// three), but never less than a spectrum's hop, nor more than the stream holds.
-std::size_t choose_block_samples(const stream::VoltageSequence& sequence,
-                                 const FilterConfig& filter, std::size_t memory_bytes,
-                                 bool gpu = false, std::size_t devices = 1);
+std::size_t choose_block_samples(const stream::VoltageStream& sequence, const FilterConfig& filter,
+                                 std::size_t memory_bytes, bool gpu = false,
+                                 std::size_t devices = 1);
 
 }  // namespace tautline::pipeline

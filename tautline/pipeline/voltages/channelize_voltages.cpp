@@ -35,7 +35,7 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
                                         config.keep_constant};
   auto source = std::make_unique<VoltageSourceNode>(
       VoltageSourceConfig{config.inputs, options, /*unbroken=*/true});
-  const stream::VoltageSequence& sequence = source->sequence();
+  const stream::VoltageStream& sequence = source->sequence();
   const core::VoltageDescription description = sequence.description();
   FilterConfig filter = config.filter;
   if (!is_filtered(description, filter))
@@ -48,12 +48,18 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
       choose_block_samples(sequence, filter, config.memory_bytes, device->compiles()));
   const bool rounded = filter.output == stages::channelize::Output::corner_turned_ci8 ||
                        filter.output == stages::channelize::Output::corner_turned_ci4;
-  const auto gains = std::make_shared<std::vector<float>>();
+  // Always on the host, so that they do not depend on the device.
+  const auto gains = std::make_shared<Gains>([&](const std::stop_token& stopped) {
+    const auto host = device->compiles() ? device::open({}) : device;
+    return measure_gains(config.inputs, options, filter, host, *host->make_queue(),
+                         config.memory_bytes, stopped);
+  });
   const VoltageSourceNode& voltages = *source;
   engine::Graph graph;
   const engine::NodeId source_id = graph.add("voltages", std::move(source));
   const engine::Port f_id =
-      add_f_engines(graph, "f", source_id, {.devices = {device}, .filter = filter, .gains = gains})
+      add_f_engines(graph, "f", source_id,
+                    {.devices = {device}, .filter = filter, .gains = rounded ? gains : nullptr})
           .front();
   const VoltageNodes nodes = voltage_nodes(graph, f_id);
   auto sink = std::make_unique<VoltageSinkNode>(config, nodes);
@@ -63,12 +69,7 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
   check_memory(run.bytes().host_bytes, config.memory_bytes);
   const StageMemory stages[] = {{"unpack and channelize", run.bytes().device_bytes}};
   require_device_memory(*device, stages, description.inputs(), channels_of(description, filter));
-  if (rounded) {
-    // Always on the host, so that they do not depend on the device.
-    const auto host = device->compiles() ? device::open({}) : device;
-    *gains = measure_gains(config.inputs, options, filter, host, *host->make_queue(),
-                           config.memory_bytes, stop);
-  }
+  if (rounded) (void)gains->values(stop);
   try {
     run.go(stop);
   } catch (...) {

@@ -70,8 +70,8 @@ class Correlation {
 
   bool filtered_ = true;
   std::size_t inputs_ = 0, channels_ = 0;
-  ChannelRange kept_;                          // that are correlated
-  std::shared_ptr<std::vector<float>> gains_;  // null: nothing is rounded
+  ChannelRange kept_;  // that are correlated
+  SharedGains gains_;  // null: nothing is rounded
 };
 
 Correlation::Correlation(const CorrelateConfig& config, const DeviceList& devices,
@@ -84,7 +84,7 @@ Correlation::Correlation(const CorrelateConfig& config, const DeviceList& device
       VoltageSourceConfig{config.inputs, sequence_options(config)});
   source_ = source.get();
   voltages_ = graph_.add("voltages", std::move(source));
-  const stream::VoltageSequence& sequence = source_->sequence();
+  const stream::VoltageStream& sequence = source_->sequence();
   const core::VoltageDescription& description = sequence.description();
   inputs_ = description.inputs();
   channels_ = channels_of(description, config.filter);
@@ -96,7 +96,10 @@ Correlation::Correlation(const CorrelateConfig& config, const DeviceList& device
   kept_ = kept_channels(config.reduction, channels_);
   filtered_ = is_filtered(description, config.filter);
   if (filtered_ && config.requantise != Requantise::off)
-    gains_ = std::make_shared<std::vector<float>>();
+    gains_ = std::make_shared<Gains>([this](const std::stop_token& stop) {
+      return measure_gains(config_.inputs, sequence_options(config_), filter_of(config_), host_,
+                           *host_->make_queue(), config_.memory_bytes, stop);
+    });
 }
 
 void Correlation::add_engines() {
@@ -167,9 +170,7 @@ CorrelateSummary Correlation::run(const std::stop_token& stop) {
   add_engines();
   engine::Run run(std::move(graph_), run_options(reporter_, description.rate_hz));
   check_memory(run);
-  if (gains_)
-    *gains_ = measure_gains(config_.inputs, sequence_options(config_), filter_of(config_), host_,
-                            *host_->make_queue(), config_.memory_bytes, stop);
+  if (gains_) (void)gains_->values(stop);  // before anything else takes memory
   try {
     run.go(stop);
   } catch (...) {

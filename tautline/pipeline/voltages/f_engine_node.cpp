@@ -137,7 +137,7 @@ std::uint64_t FEngineNode::spectra_of(std::uint64_t samples) const {
 }
 
 void FEngineNode::start(engine::Outputs& outputs) {
-  if (config_.gains) engine_->set_gains(*config_.gains);
+  if (config_.gains) engine_->set_gains(config_.gains->values(outputs.stop()));
   next_output(outputs);
   engine_->make_ready(outputs.queue(config_.device));
 }

@@ -1,5 +1,6 @@
 #include "tautline/pipeline/voltages/measure_gains.h"
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -17,13 +18,16 @@ using stages::channelize::Output;
 
 namespace {
 
-// A sequence's blocks, whose empty stretches are invalid as they are in a VoltageSourceNode's: reads one block ahead.
+// Fills a block with the next samples; 0: there are no more.
+using ReadBlock = std::function<std::size_t(core::RawBlock&, stream::Segment&)>;
+
+// A stream's blocks, whose empty stretches are invalid as they are in a VoltageSourceNode's: reads one block ahead.
 class BlocksWithoutEmpty {
  public:
-  BlocksWithoutEmpty(stream::VoltageSequence& sequence, const stream::SequenceOptions& options,
-                     std::size_t samples)
-      : sequence_(sequence), samples_(samples) {
-    if (!options.keep_constant) finder_.emplace(sequence.description());
+  BlocksWithoutEmpty(ReadBlock read_block, const core::VoltageDescription& description,
+                     bool keep_constant)
+      : read_block_(std::move(read_block)) {
+    if (!keep_constant) finder_.emplace(description);
     read(nullptr);
   }
 
@@ -40,17 +44,80 @@ class BlocksWithoutEmpty {
 
  private:
   void read(core::RawBlock* before) {
-    more_ = sequence_.read(samples_, ahead_, segment_ahead_) > 0;
+    more_ = read_block_(ahead_, segment_ahead_) > 0;
     if (more_ && finder_) finder_->look(ahead_, segment_ahead_.first_block ? nullptr : before);
   }
 
-  stream::VoltageSequence& sequence_;
-  std::size_t samples_;
+  ReadBlock read_block_;
   std::optional<stream::EmptyVoltageFinder> finder_;
   core::RawBlock block_, ahead_;
   stream::Segment segment_, segment_ahead_;
   bool more_ = false;
 };
+
+// One measurement, of a stream whose blocks have `samples`.
+class GainMeasurement {
+ public:
+  GainMeasurement(const stream::VoltageStream& stream, std::size_t samples, FilterConfig filter,
+                  const std::shared_ptr<const device::Device>& device, device::Queue& queue)
+      : queue_(queue),
+        target_(filter.output == Output::corner_turned_ci4 ? core::kRequantise4Rms
+                                                           : core::kRequantise8Rms),
+        engine_(device, stream.description(), stream.layout(samples), in_floats(filter), samples),
+        meter_(engine_.inputs(), engine_.channels()) {}
+
+  // Beside the stream's blocks.
+  std::size_t bytes() const {
+    return engine_.bytes().host_bytes + engine_.output_bytes() +
+           PowerMeter::bytes(engine_.inputs(), engine_.channels());
+  }
+  // Samples (times) that the first kGainSpectra spectra are made of.
+  std::size_t first_samples() const {
+    return (kGainSpectra - 1) * engine_.hop_samples() + engine_.span_samples();
+  }
+  // Until a stop; `most_periods` of kGainSpectra spectra are searched for inputs that are invalid at first.
+  std::vector<float> measure(BlocksWithoutEmpty& blocks, std::uint64_t most_periods,
+                             const std::function<void()>& check_stop) {
+    std::uint64_t measured = 0;
+    const auto wanted = [&] {
+      const bool between = measured > 0 && measured % kGainSpectra == 0;
+      return !between || (!meter_.every_input() && measured < most_periods * kGainSpectra);
+    };
+    while (wanted() && blocks.next()) {
+      check_stop();
+      if (blocks.segment().first_block) engine_.begin_segment(blocks.segment().start);
+      engine_.push(queue_, blocks.block());
+      while (wanted()) {
+        const SpectraChunk chunk = engine_.take(queue_, kGainSpectra - measured % kGainSpectra);
+        if (chunk.spectra == 0) break;
+        meter_.add(queue_, chunk.samples.as<const std::complex<float>>(), chunk.valid,
+                   chunk.spectra);
+        measured += chunk.spectra;
+        if (measured % kGainSpectra == 0) meter_.hold();
+      }
+    }
+    return meter_.gains(target_);
+  }
+
+ private:
+  static FilterConfig in_floats(FilterConfig filter) {
+    filter.output = Output::spectra_float;
+    return filter;
+  }
+
+  device::Queue& queue_;
+  double target_;
+  FEngine engine_;
+  PowerMeter meter_;
+};
+
+void require_memory(std::size_t needed, std::size_t memory_bytes) {
+  if (needed > memory_bytes)
+    throw core::Error(core::ErrorKind::memory, "memory",
+                      std::to_string(needed >> 10) + " KiB needed to measure gains",
+                      "at most " + std::to_string(memory_bytes >> 10) + " KiB",
+                      "raise `memory_bytes` or lower `channels`, or set `requantise` to off");
+}
 
 }  // namespace
 
@@ -58,40 +125,32 @@ std::vector<float> measure_gains(const std::vector<std::string>& files,
                                  const stream::SequenceOptions& options, FilterConfig filter,
                                  std::shared_ptr<const device::Device> device, device::Queue& queue,
                                  std::size_t memory_bytes, const std::stop_token& stop) {
-  const double target =
-      filter.output == Output::corner_turned_ci4 ? core::kRequantise4Rms : core::kRequantise8Rms;
-  filter.output = Output::spectra_float;
   stream::VoltageSequence sequence(files, options);
-  const std::size_t samples = choose_block_samples(sequence, filter, memory_bytes / 2);
-  FEngine engine(device, sequence.description(), sequence.layout(samples), filter, samples);
-  const std::size_t needed = engine.bytes().host_bytes + engine.output_bytes() +
-                             2 * sequence.block_bytes(samples) +
-                             PowerMeter::bytes(engine.inputs(), engine.channels());
-  if (needed > memory_bytes)
-    throw core::Error(core::ErrorKind::memory, "memory",
-                      std::to_string(needed >> 10) + " KiB needed to measure gains",
-                      "at most " + std::to_string(memory_bytes >> 10) + " KiB",
-                      "raise `memory_bytes` or lower `channels`, or set `requantise` to off");
-  PowerMeter meter(engine.inputs(), engine.channels());
-  std::uint64_t measured = 0;
-  BlocksWithoutEmpty blocks(sequence, options, samples);
-  const auto wanted = [&] {
-    const bool between = measured > 0 && measured % kGainSpectra == 0;
-    return !between || (!meter.every_input() && measured < kMostGainPeriods * kGainSpectra);
+  FilterConfig floats = filter;
+  floats.output = Output::spectra_float;
+  const std::size_t samples = choose_block_samples(sequence, floats, memory_bytes / 2);
+  GainMeasurement measurement(sequence, samples, std::move(filter), device, queue);
+  require_memory(measurement.bytes() + 2 * sequence.block_bytes(samples), memory_bytes);
+  const auto read = [&](core::RawBlock& block, stream::Segment& segment) {
+    return sequence.read(samples, block, segment);
   };
-  while (wanted() && blocks.next()) {
-    require_running(stop);
-    if (blocks.segment().first_block) engine.begin_segment(blocks.segment().start);
-    engine.push(queue, blocks.block());
-    while (wanted()) {
-      const SpectraChunk chunk = engine.take(queue, kGainSpectra - measured % kGainSpectra);
-      if (chunk.spectra == 0) break;
-      meter.add(queue, chunk.samples.as<const std::complex<float>>(), chunk.valid, chunk.spectra);
-      measured += chunk.spectra;
-      if (measured % kGainSpectra == 0) meter.hold();
-    }
-  }
-  return meter.gains(target);
+  BlocksWithoutEmpty blocks(read, sequence.description(), options.keep_constant);
+  return measurement.measure(blocks, kMostGainPeriods, [&] { require_running(stop); });
+}
+
+std::vector<float> measure_gains(stream::PeekedVoltages& live, std::size_t samples,
+                                 bool keep_constant, FilterConfig filter,
+                                 std::shared_ptr<const device::Device> device, device::Queue& queue,
+                                 std::size_t memory_bytes, const std::stop_token& stop) {
+  GainMeasurement measurement(live, samples, std::move(filter), device, queue);
+  // All that is looked at is kept; the blocks that are one ahead and one behind beside it.
+  const std::size_t kept = measurement.first_samples() / samples + 2;
+  require_memory(measurement.bytes() + (kept + 2) * live.block_bytes(samples), memory_bytes);
+  const auto read = [&](core::RawBlock& block, stream::Segment& segment) {
+    return live.peek(samples, block, segment, stop);
+  };
+  BlocksWithoutEmpty blocks(read, live.description(), keep_constant);
+  return measurement.measure(blocks, 1, [] {});
 }
 
 }  // namespace tautline::pipeline

@@ -1,4 +1,4 @@
-// The gains of a whole run: its first spectra, read once before it begins.
+// The gains of a whole run: its first spectra, looked at before it begins.
 #pragma once
 
 #include <cstddef>
@@ -9,6 +9,7 @@
 
 #include "tautline/device/device.h"
 #include "tautline/pipeline/voltages/f_engine.h"
+#include "tautline/stream/peeked_voltages.h"
 #include "tautline/stream/voltage_sequence.h"
 
 namespace tautline::pipeline {
@@ -21,5 +22,12 @@ std::vector<float> measure_gains(const std::vector<std::string>& files,
                                  const stream::SequenceOptions& options, FilterConfig filter,
                                  std::shared_ptr<const device::Device> device, device::Queue& queue,
                                  std::size_t memory_bytes, const std::stop_token& stop = {});
+
+/// The same of a live stream, whose blocks have `samples`, over its first kGainSpectra spectra alone: inputs that are invalid
+/// throughout those keep a gain of 1. Called when its source has started, or starts on another thread.
+std::vector<float> measure_gains(stream::PeekedVoltages& live, std::size_t samples,
+                                 bool keep_constant, FilterConfig filter,
+                                 std::shared_ptr<const device::Device> device, device::Queue& queue,
+                                 std::size_t memory_bytes, const std::stop_token& stop);
 
 }  // namespace tautline::pipeline

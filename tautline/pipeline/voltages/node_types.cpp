@@ -11,6 +11,7 @@
 #include "tautline/pipeline/voltages/measure_gains.h"
 #include "tautline/pipeline/voltages/visibility_sink_node.h"
 #include "tautline/pipeline/voltages/voltage_sink_node.h"
+#include "tautline/stream/mwa_receivers.h"
 
 namespace tautline::pipeline {
 
@@ -41,6 +42,56 @@ const core::Fields<VoltageFiles>& fields(const VoltageFiles&) {
               .help = "samples (times) in a block; 0: about 16 MiB, for a GPU 64"},
              &C::block_samples);
   }();
+  return all;
+}
+
+enum class ReceiverLayout { mwa32t, mwa32t_1byte };
+
+// Connections from telescopes.
+struct Receivers : formats::ReaderOptions {
+  std::vector<std::string> listen{"tcp://127.0.0.1:9032"};
+  ReceiverLayout layout = ReceiverLayout::mwa32t;
+  std::size_t connections = 4;
+  double wait_s = 5, late_s = 1, duration_s = -1;
+  bool keep_constant = false;
+  std::size_t block_samples = 0;  ///< 0: by bytes
+};
+const core::Fields<Receivers>& fields(const Receivers&) {
+  using C = Receivers;
+  static const auto all =
+      core::Fields<C>()
+          .add({.name = "listen",
+                .help = "address to listen at, tcp://HOST:PORT, for all connections, which are "
+                        "numbered as they come, or one for each; port 0: one that is free"},
+               &C::listen)
+          .add({.name = "layout", .help = "what the connections carry"}, &C::layout,
+               core::choice<ReceiverLayout>({{"mwa32t", ReceiverLayout::mwa32t},
+                                             {"mwa32t-1byte", ReceiverLayout::mwa32t_1byte}}))
+          .add({.name = "connections", .help = "receivers that make the array"}, &C::connections,
+               core::between(1, 1024))
+          .add({.name = "wait_s",
+                .unit = "s",
+                .help = "how long the others are waited for when the first receiver has come, and "
+                        "all of them when the last has gone"},
+               &C::wait_s, core::at_least(0))
+          .add({.name = "late_s",
+                .unit = "s",
+                .help = "how long a receiver is waited for that is connected and silent while "
+                        "others go on"},
+               &C::late_s, core::at_least(0))
+          .add({.name = "duration_s",
+                .unit = "s",
+                .help = "ends after this much data; negative: when the receivers end"},
+               &C::duration_s)
+          .add({.name = "keep_constant",
+                .help = "take stretches in which an input never changes for data"},
+               &C::keep_constant)
+          .add({.name = "block_samples",
+                .help = "samples (times) in a block; 0: about 16 MiB, for a GPU 64"},
+               &C::block_samples)
+          .include("", self,
+                   some_of<C>(fields_of<formats::ReaderOptions>(),
+                              {"rate_hz", "centre_hz", "bandwidth_hz", "utc_start"}));
   return all;
 }
 
@@ -87,6 +138,17 @@ std::shared_ptr<const device::Device> host_of(const NodeContext& context) {
   return device->compiles() ? device::open({}) : device;
 }
 
+// So that a block takes about as many bytes as is worth it, in whole multiples of kProbe where that is more.
+std::size_t block_samples_of(const stream::VoltageStream& stream, const NodeContext& context) {
+  constexpr std::size_t kProbe = 4096;
+  const bool gpu = context.devices.front()->compiles();
+  const std::size_t most =
+      std::min(context.memory_bytes / 16, (gpu ? std::size_t{64} : std::size_t{16}) << 20);
+  const std::size_t each = std::max<std::size_t>(1, stream.block_bytes(kProbe) / kProbe);
+  return most / each > kProbe ? most / each / kProbe * kProbe
+                              : std::max<std::size_t>(1, most / each);
+}
+
 std::unique_ptr<engine::Node> make_source(const VoltageFiles& config, const NodeContext& context) {
   auto node = std::make_unique<VoltageSourceNode>(
       VoltageSourceConfig{config.inputs,
@@ -94,13 +156,7 @@ std::unique_ptr<engine::Node> make_source(const VoltageFiles& config, const Node
                            .start_s = config.start_s,
                            .duration_s = config.duration_s,
                            .keep_constant = config.keep_constant}});
-  constexpr std::size_t kProbe = 4096;
-  const bool gpu = context.devices.front()->compiles();
-  const std::size_t most =
-      std::min(context.memory_bytes / 16, (gpu ? std::size_t{64} : std::size_t{16}) << 20);
-  const std::size_t each = std::max<std::size_t>(1, node->sequence().block_bytes(kProbe) / kProbe);
-  const std::size_t samples =
-      most / each > kProbe ? most / each / kProbe * kProbe : std::max<std::size_t>(1, most / each);
+  const std::size_t samples = block_samples_of(node->sequence(), context);
   const auto total = std::max<std::uint64_t>(1, node->sequence().total_samples());
   node->set_block_samples(config.block_samples > 0
                               ? config.block_samples
@@ -108,7 +164,28 @@ std::unique_ptr<engine::Node> make_source(const VoltageFiles& config, const Node
   return node;
 }
 
-// Each device has an output. Gains are measured now, on the host, so that they do not depend on the device.
+std::unique_ptr<engine::Node> make_receivers(const Receivers& config, const NodeContext& context) {
+  using formats::mwa32t::Mode;
+  stream::MwaReceiversConfig receivers{
+      .listen = {},
+      .receivers = config.connections,
+      .mode = config.layout == ReceiverLayout::mwa32t ? Mode::two_byte : Mode::one_byte,
+      .assumed = config.assumed,
+      .wait_s = config.wait_s,
+      .late_s = config.late_s,
+      .duration_s = config.duration_s,
+      .log = context.log};
+  for (const std::string& address : config.listen)
+    receivers.listen.push_back(stream::parse_endpoint("listen", address));
+  auto live = std::make_shared<stream::PeekedVoltages>(
+      std::make_unique<stream::MwaReceivers>(std::move(receivers)));
+  const std::size_t samples = block_samples_of(*live, context);
+  auto node = std::make_unique<VoltageSourceNode>(std::move(live), config.keep_constant);
+  node->set_block_samples(config.block_samples > 0 ? config.block_samples : samples);
+  return node;
+}
+
+// Each device has an output. Gains of files are measured now, on the host, so that they do not depend on the device.
 std::vector<engine::Port> add_filter_bank(const FilterBank& config, engine::Graph& graph,
                                           const std::string& name,
                                           const std::vector<engine::Port>& inputs,
@@ -123,9 +200,19 @@ std::vector<engine::Port> add_filter_bank(const FilterBank& config, engine::Grap
                                description.start, voltages.end);
   if (is_filtered(description, f.filter) && config.requantise != Requantise::off) {
     const auto host = host_of(context);
-    f.gains = std::make_shared<std::vector<float>>(
-        measure_gains(voltages.files, voltages.options, f.filter, host, *host->make_queue(),
-                      context.memory_bytes));
+    const auto measure_live = [live = voltages.live, samples = stream.max_samples,
+                               keep_constant = voltages.options.keep_constant, filter = f.filter,
+                               host,
+                               memory_bytes = context.memory_bytes](const std::stop_token& stop) {
+      return measure_gains(*live, samples, keep_constant, filter, host, *host->make_queue(),
+                           memory_bytes, stop);
+    };
+    if (voltages.live)
+      f.gains = std::make_shared<Gains>(measure_live);
+    else
+      f.gains =
+          std::make_shared<Gains>(measure_gains(voltages.files, voltages.options, f.filter, host,
+                                                *host->make_queue(), context.memory_bytes));
   }
   return add_f_engines(graph, name, inputs.front(), std::move(f), edge);
 }
@@ -196,6 +283,8 @@ std::vector<NodeType> voltage_node_types() {
       node_type<VoltageFiles>("voltage_files", "antenna voltages from files of any format", 0,
                               make_source)
           .reading({"files"}),
+      node_type<Receivers>("receivers", "antenna voltages live, from receivers that connect", 0,
+                           make_receivers),
       composite_type<FilterBank>("filter_bank",
                                  "voltages to spectra; spectra that come from files are handed on; "
                                  "of several devices each has an output",

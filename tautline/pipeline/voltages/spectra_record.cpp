@@ -21,8 +21,8 @@ void add_channels(nlohmann::ordered_json& record, const Spectra& spectra) {
   record["channel_hz"] = channel_frequencies_hz(spectra.voltages, spectra.stream_channels);
   if (!spectra.gains) return;
   const std::size_t inputs = spectra.voltages.inputs();
-  for (auto row = spectra.gains->begin(); row != spectra.gains->end();
-       row += static_cast<std::ptrdiff_t>(inputs))
+  const std::vector<float>& gains = spectra.gains->values();
+  for (auto row = gains.begin(); row != gains.end(); row += static_cast<std::ptrdiff_t>(inputs))
     record["requantisation_gains"].push_back(
         std::vector<float>(row, row + static_cast<std::ptrdiff_t>(inputs)));
 }

@@ -217,8 +217,9 @@ void VisibilitiesNode::process_together(std::span<const engine::Block* const> bl
       from.counts.push_back(blocks[other]->view<2>(1).as<const std::int64_t>());
     }
     if (gains_) {
-      const std::size_t inputs = gains_->size() / stream_channels_;
-      from.gains = std::span(*gains_).subspan(range.first * inputs, range.count * inputs);
+      const std::vector<float>& gains = gains_->values();
+      const std::size_t inputs = gains.size() / stream_channels_;
+      from.gains = std::span(gains).subspan(range.first * inputs, range.count * inputs);
     }
     const std::size_t first = range.first - all_channels_.first;
     overflowed_ += means_of(queue, from, visibilities.slice(0, first, range.count),

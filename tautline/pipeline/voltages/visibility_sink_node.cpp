@@ -11,12 +11,13 @@ std::vector<engine::Stream> VisibilitySinkNode::open(std::span<const engine::Str
   return {};
 }
 
-void VisibilitySinkNode::start(engine::Outputs&) {
+void VisibilitySinkNode::start(engine::Outputs& outputs) {
   formats::VisibilityDescription& description = visibilities_.description;
   if (const SharedGains& gains = visibilities_.gains) {
     const std::size_t inputs = description.array.inputs.size();
-    const auto kept = std::span(*gains).subspan(visibilities_.channels.first * inputs,
-                                                visibilities_.channels.count * inputs);
+    const auto kept =
+        std::span(gains->values(outputs.stop()))
+            .subspan(visibilities_.channels.first * inputs, visibilities_.channels.count * inputs);
     description.requantisation_gains.assign(kept.begin(), kept.end());
   }
   if (config_.page)

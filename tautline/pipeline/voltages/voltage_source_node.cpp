@@ -10,22 +10,39 @@
 namespace tautline::pipeline {
 
 VoltageSourceNode::VoltageSourceNode(VoltageSourceConfig config)
-    : config_(std::move(config)), sequence_(config_.files, config_.options) {
-  if (!config_.options.keep_constant) finder_.emplace(sequence_.description());
+    : config_(std::move(config)),
+      stream_(std::make_shared<stream::VoltageSequence>(config_.files, config_.options)) {
+  if (!config_.options.keep_constant) finder_.emplace(stream_->description());
+}
+
+VoltageSourceNode::VoltageSourceNode(std::shared_ptr<stream::PeekedVoltages> live,
+                                     bool keep_constant)
+    : stream_(live), live_(std::move(live)) {
+  config_.options.keep_constant = keep_constant;
+  if (!keep_constant) finder_.emplace(stream_->description());
 }
 
 std::vector<engine::Stream> VoltageSourceNode::open(std::span<const engine::Stream>) {
-  const core::VoltageDescription& description = sequence_.description();
+  const core::VoltageDescription& description = stream_->description();
   return {{.kind = "raw voltages",
            .arrays =
-               {{"bytes", core::SampleType::u8, {"byte"}, {sequence_.block_bytes(block_samples_)}}},
+               {{"bytes", core::SampleType::u8, {"byte"}, {stream_->block_bytes(block_samples_)}}},
            .rate_hz = description.rate_hz,
            .start = description.start,
-           .total_samples = sequence_.total_samples(),
+           .total_samples = stream_->total_samples(),
            .max_samples = block_samples_,
            .open_blocks = finder_ ? std::size_t{2} : std::size_t{1},
-           .details = RawVoltages{description, sequence_.layout(block_samples_), sequence_.end(),
-                                  sequence_.files(), config_.options}}};
+           .details = RawVoltages{description, stream_->layout(block_samples_), stream_->end(),
+                                  stream_->files(), config_.options, live_}}};
+}
+
+void VoltageSourceNode::start(engine::Outputs& outputs) {
+  stream_->start(outputs.stop());
+}
+
+// Of a live stream that was stopped: what had come.
+void VoltageSourceNode::finish(engine::Outputs& outputs) {
+  while (live_ && !ended_) produce(outputs);
 }
 
 bool VoltageSourceNode::produce(engine::Outputs& outputs) {
@@ -38,6 +55,7 @@ bool VoltageSourceNode::produce(engine::Outputs& outputs) {
   }
   if (held_ != nullptr || (more && !finder_)) outputs.commit();
   held_ = more && finder_ ? &block : nullptr;
+  ended_ = !more;
   return more;
 }
 
@@ -47,7 +65,7 @@ bool VoltageSourceNode::fill(engine::Block& block) {
   auto& raw = block.payload_of<core::RawBlock>();
   raw.bytes.lend({static_cast<std::byte*>(bytes.data), bytes.extents[0]});
   stream::Segment segment;
-  block.samples = sequence_.read(block_samples_, raw, segment);
+  block.samples = stream_->read(block_samples_, raw, segment);
   if (block.samples == 0) return false;
   if (segment.first_block) next_ = 0;
   if (segment.first_block && segment.index > 0 && config_.unbroken)
@@ -68,13 +86,15 @@ bool VoltageSourceNode::fill(engine::Block& block) {
 }
 
 engine::Counters VoltageSourceNode::counters() const {
-  const formats::Damage damage = sequence_.damage();
-  return {{"samples", samples_},
-          {"lost_samples", damage.lost_samples},
-          {"dropped_samples", damage.dropped_samples},
-          {"trailing_bytes", damage.trailing_bytes},
-          {"gap_samples", sequence_.gap_samples()},
-          {"empty_samples", finder_ ? finder_->found().samples : 0}};
+  const formats::Damage damage = stream_->damage();
+  engine::Counters counters{{"samples", samples_},
+                            {"lost_samples", damage.lost_samples},
+                            {"dropped_samples", damage.dropped_samples},
+                            {"trailing_bytes", damage.trailing_bytes},
+                            {"gap_samples", stream_->gap_samples()},
+                            {"empty_samples", finder_ ? finder_->found().samples : 0}};
+  counters.merge(stream_->counters());
+  return counters;
 }
 
 }  // namespace tautline::pipeline

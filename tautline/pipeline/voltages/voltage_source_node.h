@@ -1,14 +1,16 @@
-// Voltage files as a source: their samples as they lie in the files, a block at a time.
+// Voltages as a source: their samples as they lie in files or come, a block at a time.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "tautline/engine/node.h"
 #include "tautline/stream/empty_voltages.h"
+#include "tautline/stream/peeked_voltages.h"
 #include "tautline/stream/voltage_sequence.h"
 
 namespace tautline::pipeline {
@@ -25,13 +27,18 @@ class VoltageSourceNode final : public engine::Node {
  public:
   /// Opens the files. Throws core::Error.
   explicit VoltageSourceNode(VoltageSourceConfig config);
+  /// A live stream.
+  VoltageSourceNode(std::shared_ptr<stream::PeekedVoltages> live, bool keep_constant);
 
-  const stream::VoltageSequence& sequence() const { return sequence_; }
+  const stream::VoltageStream& sequence() const { return *stream_; }
   /// Samples (times) of a block, before the graph is opened.
   void set_block_samples(std::size_t samples) { block_samples_ = samples; }
 
   std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
+  void start(engine::Outputs& outputs) override;
   bool produce(engine::Outputs& outputs) override;
+  bool live() const override { return stream_->live(); }
+  void finish(engine::Outputs& outputs) override;
   engine::Counters counters() const override;
   std::uint64_t samples() const { return samples_; }
   /// Nothing where constant stretches are kept.
@@ -43,7 +50,9 @@ class VoltageSourceNode final : public engine::Node {
   bool fill(engine::Block& block);
 
   VoltageSourceConfig config_;
-  stream::VoltageSequence sequence_;
+  std::shared_ptr<stream::VoltageStream> stream_;
+  std::shared_ptr<stream::PeekedVoltages> live_;  // the same, of a live one
+  bool ended_ = false;
   std::size_t block_samples_ = 0;
   std::uint64_t next_ = 0, samples_ = 0;              // of the segment, and of the stream so far
   std::optional<stream::EmptyVoltageFinder> finder_;  // none: constant stretches are data

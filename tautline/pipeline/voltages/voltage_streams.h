@@ -15,20 +15,44 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <mutex>
+#include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tautline/core/voltage.h"
 #include "tautline/formats/visibility_writer.h"
 #include "tautline/pipeline/voltages/channel_range.h"
 #include "tautline/pipeline/voltages/input_groups.h"
+#include "tautline/stream/peeked_voltages.h"
 #include "tautline/stream/voltage_sequence.h"
 
 namespace tautline::pipeline {
 
-/// [channel][input]. Measured after a graph is opened: read when nodes start.
-using SharedGains = std::shared_ptr<const std::vector<float>>;
+/// Gains [channel][input] of a whole run: those of a live stream are measured when a node that starts asks first. Any thread.
+class Gains {
+ public:
+  using Measure = std::function<std::vector<float>(const std::stop_token& stop)>;
+  explicit Gains(std::vector<float> values) : values_(std::move(values)) {}
+  explicit Gains(Measure measure) : measure_(std::move(measure)) {}
+
+  /// Whoever comes while they are measured waits.
+  const std::vector<float>& values(const std::stop_token& stop = {}) const {
+    std::call_once(once_, [&] {
+      if (measure_) values_ = measure_(stop);
+    });
+    return values_;
+  }
+
+ private:
+  Measure measure_;
+  mutable std::once_flag once_;
+  mutable std::vector<float> values_;
+};
+using SharedGains = std::shared_ptr<const Gains>;
 
 struct RawVoltages {
   core::VoltageDescription description;
@@ -36,6 +60,8 @@ struct RawVoltages {
   core::Instant end;                ///< one behind the last sample, as far as sizes tell
   std::vector<std::string> files;   ///< that they come from
   stream::SequenceOptions options;  ///< that these were opened with
+  std::shared_ptr<stream::PeekedVoltages> live =
+      {};  ///< no files: the stream itself, to look at before it runs
 };
 
 /// Each block's array has strides of its own. Of several F-engines that take blocks in turn, each gives blocks for all of

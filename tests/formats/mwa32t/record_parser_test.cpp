@@ -105,7 +105,7 @@ TEST_P(ParsedRecords, AreCountedThroughLossRepetitionAndBrokenCounters) {
     EXPECT_EQ(sent, taken.size() + parser.counts().repeated + invalid) << "loss " << loss;
     // A broken counter may be one that was lost; others must stand where they belong.
     EXPECT_GE(right + broken, taken.size()) << "loss " << loss;
-    EXPECT_LE(invalid, broken + repeated + sent / 50) << "loss " << loss;
+    EXPECT_LE(invalid, broken + repeated + sent / 10) << "loss " << loss;
     EXPECT_GE(parser.counts().repeated + invalid, repeated) << "loss " << loss;
   }
 }

@@ -101,7 +101,7 @@ class Nodes : public ::testing::TestWithParam<std::string> {
   engine::NodeId add_f_engine(engine::Graph& graph, engine::NodeId source) const {
     FEngineNodeConfig config{.device = device_};
     config.filter.channels = kNodeChannels;
-    config.gains = std::make_shared<std::vector<float>>(kNodeChannels * kNodeInputs, 0.01f);
+    config.gains = std::make_shared<Gains>(std::vector<float>(kNodeChannels * kNodeInputs, 0.01f));
     const engine::NodeId f = graph.add("f", std::make_unique<FEngineNode>(std::move(config)));
     graph.connect(source, f);
     return f;

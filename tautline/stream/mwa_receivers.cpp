@@ -1,0 +1,349 @@
+#include "tautline/stream/mwa_receivers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "tautline/core/error.h"
+#include "tautline/formats/mwa32t/array_block.h"
+
+namespace tautline::stream {
+
+namespace {
+
+namespace mwa32t = formats::mwa32t;
+using namespace std::chrono_literals;
+
+// Between two looks at who is late and whether to stop.
+constexpr std::chrono::milliseconds kReceiverPatience = 20ms;
+// A quarter of the counter's period: 12.8 ms.
+constexpr std::size_t kMostEarlyRecords = mwa32t::kCounterPeriod / 4;
+
+core::Instant now_utc() {
+  const auto since = std::chrono::duration_cast<std::chrono::microseconds>(
+                         std::chrono::system_clock::now().time_since_epoch())
+                         .count();
+  return core::advance(core::Instant{}, since, core::make_rational(1'000'000, 1));
+}
+
+bool longer_than(double seconds, std::chrono::steady_clock::time_point since) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - since).count() > seconds;
+}
+
+}  // namespace
+
+MwaReceivers::MwaReceivers(MwaReceiversConfig config)
+    : config_(std::move(config)),
+      description_(mwa32t::describe_array(config_.assumed, config_.receivers, config_.mode)),
+      receivers_(config_.receivers, Receiver(config_.mode)) {
+  if (config_.receivers == 0)
+    throw core::Error(core::ErrorKind::config, "receivers", "0", "1 or more");
+  if (description_.start == core::Instant{}) description_.start = now_utc();
+  if (config_.duration_s >= 0)
+    left_ = static_cast<std::uint64_t>(
+        std::nearbyint(config_.duration_s * description_.rate_hz.value()));
+  // Of a stream that nobody knows the end of: what depends on times is made for a day.
+  const std::uint64_t expected =
+      std::min(left_, static_cast<std::uint64_t>(86'400 * description_.rate_hz.value()));
+  end_ =
+      core::advance(description_.start, static_cast<std::int64_t>(expected), description_.rate_hz);
+  for (const Endpoint& endpoint : config_.listen) {
+    if (endpoint.transport != Endpoint::Transport::tcp)
+      throw core::Error(core::ErrorKind::config, "listen", to_string(endpoint), "tcp://HOST:PORT",
+                        "the receivers' stream has no packets");
+    addresses_.push_back(to_string(endpoint));
+  }
+}
+
+core::RawLayout MwaReceivers::layout(std::size_t) const {
+  return mwa32t::array_layout(description_);
+}
+
+std::size_t MwaReceivers::block_bytes(std::size_t samples) const {
+  return samples * config_.receivers * mwa32t::slice_bytes(config_.mode);
+}
+
+void MwaReceivers::start(const std::stop_token& stop) {
+  stop_ = stop;
+  server_ = std::make_unique<TcpServer>(
+      TcpServerConfig{.listen = config_.listen, .places = config_.receivers, .log = config_.log});
+  if (!config_.log) return;
+  for (const Endpoint& endpoint : server_->listening())
+    config_.log(
+        core::LogLevel::info,
+        fmt::format("listening at {} for {}", to_string(endpoint),
+                    config_.receivers == 1 ? std::string("1 receiver")
+                                           : fmt::format("{} receivers", config_.receivers)));
+}
+
+void MwaReceivers::note(std::string text) {
+  if (config_.log) config_.log(core::LogLevel::warning, text);
+  damage_.note(std::move(text));
+}
+
+// The time that a receiver's first record must be near: that of what the others have sent by now, or where nobody is
+// connected, would have.
+std::int64_t MwaReceivers::time_near(std::size_t index) const {
+  for (std::size_t k = 0; k < receivers_.size(); ++k)
+    if (k != index && server_->connected(k) && receivers_[k].parser.placed()) return newest_;
+  const double since_s = std::chrono::duration<double>(Clock::now() - newest_at_).count();
+  return newest_ + static_cast<std::int64_t>(since_s * description_.rate_hz.value());
+}
+
+// A place's last bytes were consumed before it got another sender.
+void MwaReceivers::note_connections(std::size_t index) {
+  Receiver& r = receivers_[index];
+  const std::uint64_t connections = server_->connections(index);
+  if (connections == r.connections) return;
+  if (r.connections > 0) note(fmt::format("receiver {} has come back", index + 1));
+  r.connections = connections;
+  r.noted = false;
+  r.parser.restart();
+}
+
+void MwaReceivers::receive() {
+  server_->wait(kReceiverPatience);
+  for (std::size_t k = 0; k < receivers_.size(); ++k) {
+    Receiver& r = receivers_[k];
+    note_connections(k);
+    if (server_->received_bytes(k) == r.received_bytes) continue;
+    r.received_bytes = server_->received_bytes(k);
+    r.last_came = Clock::now();
+    if (r.silent) note(fmt::format("receiver {} sends again", k + 1));
+    r.silent = false;
+    if (!origin_ || !r.parser.placed()) continue;
+    const auto records = server_->bytes(k).size() / mwa32t::record_bytes(config_.mode);
+    const std::int64_t sent = r.parser.next_time() + static_cast<std::int64_t>(records);
+    if (sent >= newest_) {
+      newest_ = sent;
+      newest_at_ = r.last_came;
+    }
+  }
+}
+
+// Whether the receiver's clock is known.
+bool MwaReceivers::look_for_first(std::size_t index) {
+  Receiver& r = receivers_[index];
+  while (!r.parser.placed()) {
+    note_connections(index);
+    std::int64_t near = 0;
+    for (const Receiver& other : receivers_)
+      if (other.parser.placed()) near = other.parser.next_time();
+    const auto found = r.parser.look(server_->bytes(index), !server_->connected(index), near);
+    server_->consume(index, found.skip);
+    if (!r.parser.placed() && found.skip == 0) return false;
+  }
+  if (!first_placed_) first_placed_ = Clock::now();
+  return true;
+}
+
+// Their counters say how receivers lie to each other only as far as their first records were sent at about one time: one
+// that was there long before the last has come begins anew.
+void MwaReceivers::forget_early() {
+  for (std::size_t k = 0; k < receivers_.size(); ++k) {
+    const std::size_t there = server_->bytes(k).size();
+    const std::size_t records = there / mwa32t::record_bytes(config_.mode);
+    if (!receivers_[k].parser.placed() || records < kMostEarlyRecords) continue;
+    early_ += records;
+    server_->consume(k, records * mwa32t::record_bytes(config_.mode));
+    receivers_[k].parser.restart();
+  }
+}
+
+// From now on others are placed near to what these have sent.
+void MwaReceivers::begin_at(std::int64_t time) {
+  origin_ = newest_ = time;
+  newest_at_ = Clock::now();
+  start_ = config_.assumed.start == core::Instant{} ? now_utc() : description_.start;
+  for (std::size_t k = 0; k < receivers_.size(); ++k)
+    if (!receivers_[k].parser.placed())
+      note(fmt::format("receiver {} has not come; its inputs are invalid until it does", k + 1));
+}
+
+// The first time that every receiver has. False: stopped before any had one.
+bool MwaReceivers::find_origin() {
+  for (;;) {
+    std::size_t placed = 0;
+    std::int64_t latest = INT64_MIN;
+    for (std::size_t k = 0; k < receivers_.size(); ++k) {
+      if (!look_for_first(k)) continue;
+      ++placed;
+      latest = std::max(latest, receivers_[k].parser.next_time());
+    }
+    const bool in_time = !first_placed_ || !longer_than(config_.wait_s, *first_placed_);
+    if (placed > 0 && (placed == receivers_.size() || !in_time || stop_.stop_requested())) {
+      begin_at(latest);
+      return true;
+    }
+    if (stop_.stop_requested()) return false;
+    forget_early();
+    receive();
+  }
+}
+
+void MwaReceivers::lose(std::size_t index, std::size_t end, core::RawBlock& block) {
+  Receiver& r = receivers_[index];
+  if (end <= r.filled) return;
+  damage_.lost_samples += std::uint64_t{end - r.filled} * mwa32t::kInputsPerReceiver;
+  if (receivers_.size() == 1)
+    block.invalid.push_back({core::InvalidSpan::kAllInputs, r.filled, end - r.filled});
+  else
+    for (std::size_t k = 0; k < mwa32t::kInputsPerReceiver; ++k)
+      block.invalid.push_back({index * mwa32t::kInputsPerReceiver + k, r.filled, end - r.filled});
+  r.filled = end;
+}
+
+// Puts what one receiver has sent of the block in its place.
+void MwaReceivers::fill(std::size_t index, std::size_t samples, core::RawBlock& block) {
+  Receiver& r = receivers_[index];
+  const std::size_t record = mwa32t::record_bytes(config_.mode);
+  const std::int64_t begin = *origin_ + static_cast<std::int64_t>(position_);
+  while (r.filled < samples) {
+    note_connections(index);
+    const auto found = r.parser.look(server_->bytes(index), !server_->connected(index),
+                                     r.parser.placed() ? 0 : time_near(index));
+    server_->consume(index, found.skip);
+    if (found.count == 0) {
+      if (found.skip == 0) return;
+      continue;
+    }
+    const std::int64_t at = found.time - begin;
+    const auto filled = static_cast<std::int64_t>(r.filled);
+    std::size_t taken = 0;
+    if (at < filled) {
+      taken =
+          static_cast<std::size_t>(std::min(filled - at, static_cast<std::int64_t>(found.count)));
+      if (found.time >= *origin_) late_ += taken;
+    } else if (at >= static_cast<std::int64_t>(samples)) {
+      lose(index, samples, block);
+      return;
+    } else {
+      const auto start = static_cast<std::size_t>(at);
+      lose(index, start, block);
+      taken = std::min(found.count, samples - start);
+      mwa32t::place_records(config_.mode, found.records, taken, block.bytes, receivers_.size(),
+                            index, start);
+      r.filled = start + taken;
+    }
+    r.parser.take(taken);
+    server_->consume(index, taken * record);
+  }
+}
+
+bool MwaReceivers::is_gone(std::size_t index) const {
+  return !server_->connected(index) && server_->bytes(index).empty();
+}
+
+// For so long that they are not waited for any more.
+bool MwaReceivers::all_gone() {
+  for (std::size_t k = 0; k < receivers_.size(); ++k)
+    if (!is_gone(k)) {
+      last_left_.reset();
+      return false;
+    }
+  if (!last_left_) last_left_ = Clock::now();
+  return longer_than(config_.wait_s, *last_left_);
+}
+
+// Whether a block is full as far as it will be: one receiver has filled it, and the others have, are gone or are late.
+bool MwaReceivers::is_complete(std::size_t samples) {
+  const bool any = std::any_of(receivers_.begin(), receivers_.end(),
+                               [&](const Receiver& r) { return r.filled == samples; });
+  if (!any) return false;
+  if (!first_done_) first_done_ = Clock::now();
+  bool all = true;
+  for (std::size_t k = 0; k < receivers_.size(); ++k) {
+    Receiver& r = receivers_[k];
+    if (r.filled == samples || is_gone(k) || r.silent) continue;
+    if (longer_than(config_.late_s, std::max(r.last_came, *first_done_))) {
+      r.silent = true;
+      note(fmt::format("receiver {} is connected and sends nothing for {} s; it is not waited for",
+                       k + 1, config_.late_s));
+    } else {
+      all = false;
+    }
+  }
+  return all;
+}
+
+// Where a stream ends inside a block: with the last sample that any receiver has given; where more would come of several,
+// with the last that all of these have.
+std::size_t MwaReceivers::last_time() const {
+  std::size_t longest = 0, shortest = SIZE_MAX;
+  for (std::size_t k = 0; k < receivers_.size(); ++k) {
+    longest = std::max(longest, receivers_[k].filled);
+    if (!is_gone(k) && !receivers_[k].silent) shortest = std::min(shortest, receivers_[k].filled);
+  }
+  return std::min(longest, shortest);
+}
+
+std::size_t MwaReceivers::close_block(std::size_t produced, core::RawBlock& block,
+                                      Segment& segment) {
+  for (std::size_t k = 0; k < receivers_.size(); ++k) {
+    Receiver& r = receivers_[k];
+    if (r.filled < produced && r.connections > 0 && is_gone(k) && !std::exchange(r.noted, true))
+      note(fmt::format("receiver {} has gone; its {} inputs are invalid from sample {} on", k + 1,
+                       mwa32t::kInputsPerReceiver, position_ + r.filled));
+    lose(k, produced, block);
+    r.filled = 0;
+  }
+  first_done_.reset();
+  block.samples = produced;
+  block.bytes.resize(block_bytes(produced));
+  segment = {0, start_, position_ == 0};
+  position_ += produced;
+  left_ -= produced;
+  return produced;
+}
+
+std::size_t MwaReceivers::read(std::size_t samples, core::RawBlock& block, Segment& segment) {
+  if (ended_ || left_ == 0) return 0;
+  if (!origin_ && !find_origin()) {
+    ended_ = true;
+    return 0;
+  }
+  block.layout = layout(samples);
+  block.bytes.resize(block_bytes(samples));
+  block.first_sample = position_;
+  block.invalid.clear();
+  samples = static_cast<std::size_t>(std::min<std::uint64_t>(samples, left_));
+  for (;;) {
+    for (std::size_t k = 0; k < receivers_.size(); ++k) fill(k, samples, block);
+    if (is_complete(samples)) return close_block(samples, block, segment);
+    if (stop_.stop_requested() || all_gone()) {
+      ended_ = true;
+      return close_block(last_time(), block, segment);
+    }
+    receive();
+  }
+}
+
+formats::Damage MwaReceivers::damage() const {
+  formats::Damage all = damage_;
+  all.dropped_samples = late_;
+  for (const Receiver& r : receivers_) {
+    all.dropped_samples += r.parser.counts().repeated;
+    all.trailing_bytes += r.parser.counts().invalid_bytes;
+  }
+  all.dropped_samples *= mwa32t::kInputsPerReceiver;
+  return all;
+}
+
+std::map<std::string, std::uint64_t> MwaReceivers::counters() const {
+  std::map<std::string, std::uint64_t> all{{"late_records", late_}, {"early_records", early_}};
+  for (const char* name : {"repeated_records", "counter_jumps", "connections", "received_bytes"})
+    all[name] = 0;
+  for (std::size_t k = 0; k < receivers_.size(); ++k) {
+    all["repeated_records"] += receivers_[k].parser.counts().repeated;
+    all["counter_jumps"] += receivers_[k].parser.counts().jumps;
+    if (!server_) continue;
+    all["connections"] += server_->connections(k);
+    all["received_bytes"] += server_->received_bytes(k);
+  }
+  all["refused_connections"] = server_ ? server_->refused() : 0;
+  return all;
+}
+
+}  // namespace tautline::stream

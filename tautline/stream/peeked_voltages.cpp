@@ -1,0 +1,36 @@
+#include "tautline/stream/peeked_voltages.h"
+
+namespace tautline::stream {
+
+void PeekedVoltages::start(const std::stop_token& stop) {
+  stream_->start(stop);
+  const std::lock_guard lock(mutex_);
+  started_ = true;
+  started_now_.notify_all();
+}
+
+std::size_t PeekedVoltages::read(std::size_t samples, core::RawBlock& block, Segment& segment) {
+  if (kept_.empty()) return stream_->read(samples, block, segment);
+  const Kept& first = kept_.front();
+  block.bytes.assign(first.block.bytes.begin(), first.block.bytes.end());
+  block.layout = first.block.layout;
+  block.first_sample = first.block.first_sample;
+  block.samples = first.block.samples;
+  block.invalid = first.block.invalid;
+  segment = first.segment;
+  kept_.pop_front();
+  return block.samples;
+}
+
+std::size_t PeekedVoltages::peek(std::size_t samples, core::RawBlock& block, Segment& segment,
+                                 const std::stop_token& stop) {
+  {
+    std::unique_lock lock(mutex_);
+    if (!started_now_.wait(lock, stop, [this] { return started_; })) return 0;
+  }
+  const std::size_t got = stream_->read(samples, block, segment);
+  if (got > 0) kept_.push_back({block, segment});
+  return got;
+}
+
+}  // namespace tautline::stream

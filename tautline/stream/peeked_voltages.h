@@ -1,0 +1,52 @@
+// A live stream of which the first blocks can be looked at before the run takes them.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "tautline/stream/voltage_stream.h"
+
+namespace tautline::stream {
+
+/// Gives what the other stream gives. Until its first read, peek() may be used, by another thread too.
+class PeekedVoltages final : public VoltageStream {
+ public:
+  explicit PeekedVoltages(std::unique_ptr<VoltageStream> stream) : stream_(std::move(stream)) {}
+
+  const core::VoltageDescription& description() const override { return stream_->description(); }
+  core::RawLayout layout(std::size_t samples) const override { return stream_->layout(samples); }
+  std::size_t block_bytes(std::size_t samples) const override {
+    return stream_->block_bytes(samples);
+  }
+  std::uint64_t total_samples() const override { return stream_->total_samples(); }
+  const core::Instant& end() const override { return stream_->end(); }
+  const std::vector<std::string>& files() const override { return stream_->files(); }
+  void start(const std::stop_token& stop) override;
+  std::size_t read(std::size_t samples, core::RawBlock& block, Segment& segment) override;
+  formats::Damage damage() const override { return stream_->damage(); }
+  std::uint64_t gap_samples() const override { return stream_->gap_samples(); }
+  bool live() const override { return stream_->live(); }
+  std::map<std::string, std::uint64_t> counters() const override { return stream_->counters(); }
+
+  /// The next block, which read() gives again: all are kept until then. 0 at the end, after a stop and where start() failed.
+  /// Waits for start().
+  std::size_t peek(std::size_t samples, core::RawBlock& block, Segment& segment,
+                   const std::stop_token& stop);
+
+ private:
+  struct Kept {
+    core::RawBlock block;
+    Segment segment;
+  };
+
+  std::unique_ptr<VoltageStream> stream_;
+  std::mutex mutex_;
+  std::condition_variable_any started_now_;
+  bool started_ = false;
+  std::deque<Kept> kept_;
+};
+
+}  // namespace tautline::stream

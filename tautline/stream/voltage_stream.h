@@ -1,0 +1,54 @@
+// Antenna voltages that come in order, a block at a time: from files, or live.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "tautline/core/voltage.h"
+#include "tautline/formats/voltage_reader.h"
+
+namespace tautline::stream {
+
+/// Where the samples of a read belong. A segment is a part of the data without gaps between files.
+struct Segment {
+  std::uint64_t index = 0;   ///< counts segments from 0
+  core::Instant start;       ///< of the segment's first sample
+  bool first_block = false;  ///< this read begins the segment
+};
+
+/// Not thread-safe.
+class VoltageStream {
+ public:
+  virtual ~VoltageStream() = default;
+
+  virtual const core::VoltageDescription& description() const = 0;
+  virtual core::RawLayout layout(std::size_t samples) const = 0;
+  virtual std::size_t block_bytes(std::size_t samples) const = 0;
+  /// Samples (times) to be delivered, as far as is known; of live streams 0.
+  virtual std::uint64_t total_samples() const = 0;
+  /// One behind the last sample to be delivered, as far as is known.
+  virtual const core::Instant& end() const = 0;
+  /// Files, or addresses.
+  virtual const std::vector<std::string>& files() const = 0;
+
+  /// Of live streams, before the first read: begins to listen. Reads end when `stop` is requested.
+  virtual void start(const std::stop_token&) {}
+  /// Reads up to `samples` of the next samples; they never straddle two segments. 0 at the end. A
+  /// caller must ask for the same number each time: layouts may depend on it.
+  virtual std::size_t read(std::size_t samples, core::RawBlock& block, Segment& segment) = 0;
+
+  /// What was got past so far.
+  virtual formats::Damage damage() const = 0;
+  /// Gaps between files, in samples (times) that nobody recorded.
+  virtual std::uint64_t gap_samples() const { return 0; }
+  /// Whether a stop ends the stream, so that what came before is a whole result.
+  virtual bool live() const { return false; }
+  /// What live streams count beside the damage.
+  virtual std::map<std::string, std::uint64_t> counters() const { return {}; }
+};
+
+}  // namespace tautline::stream
