@@ -166,6 +166,8 @@ int inspect_candidates(const Global& global, const std::string& path) {
 }  // namespace
 
 bool is_search_file(const std::string& path) {
+  if (path.ends_with(".npy"))
+    return false;  // series among them are inspected as the arrays that they are
   if (path.ends_with(".mask") || formats::candidates::recognise(path)) return true;
   return formats::recognise_filterbank(formats::InputFile(path).head(kFirstBytes), path);
 }

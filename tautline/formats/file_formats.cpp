@@ -11,6 +11,7 @@
 #include "tautline/formats/measurement_set/measurement_set_writer.h"
 #include "tautline/formats/mwa32t/mwa32t.h"
 #include "tautline/formats/npy/npy.h"
+#include "tautline/formats/npy/series.h"
 #include "tautline/formats/photon_hdf5/photon_hdf5.h"
 #include "tautline/formats/presto/dat.h"
 #include "tautline/formats/psrfits/psrfits.h"
@@ -124,6 +125,10 @@ std::vector<FileFormat> make_formats() {
              return npy::open(path, options.assumed);
            },
        .counts = open_npy_counts},
+      {.name = "NPY series",
+       .endings = {".npy"},
+       .recognise = [](Bytes, const std::string& name) { return npy::recognise_series(name); },
+       .series = npy::open_series},
       {.name = "GUPPI RAW",
        .endings = {".raw"},
        .kind = "GUPPI RAW voltages",

@@ -6,12 +6,14 @@
 #include <utility>
 #include <vector>
 
+#include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 #include "tautline/formats/file_formats.h"
 #include "tautline/formats/filterbank_reader.h"
 #include "tautline/formats/filterbank_sequence.h"
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/npy/npy.h"
+#include "tautline/formats/npy/series.h"
 #include "tautline/formats/psrfits/psrfits.h"
 #include "tautline/formats/seeming_kind.h"
 
@@ -48,6 +50,17 @@ void require_inf(const std::string& path) {
                     "put it there, or make both again");
 }
 
+[[noreturn]] void refuse_array(const std::string& path) {
+  const std::size_t trials = npy::trials_of_series(path);
+  throw core::Error(core::ErrorKind::unsupported, path,
+                    trials > 0 ? "an array of " + core::counted(trials, "trial")
+                               : "an array (.npy) without its .json",
+                    "a filterbank, or a series of one trial",
+                    trials > 0 ? "search the filterbank, or dedisperse it into a folder (.dat or "
+                                 ".tim, a file for each trial)"
+                               : "put the record that dedisperse wrote beside it");
+}
+
 const FileFormat* find(std::span<const std::byte> first_bytes, const std::string& name) {
   const FileFormat* format = find_format(&FileFormat::filterbank, first_bytes, name);
   return format != nullptr ? format : find_format(&FileFormat::series, first_bytes, name);
@@ -65,10 +78,7 @@ std::unique_ptr<FilterbankReader> open_one(const std::string& path,
   const std::vector<std::byte> head = InputFile(path).head(kFirstBytes);
   if (const FileFormat* format = find(head, path))
     return (format->filterbank != nullptr ? format->filterbank : format->series)(path, options);
-  if (npy::recognise(head, ""))
-    throw core::Error(core::ErrorKind::unsupported, path, "an array (.npy)",
-                      "a filterbank or a series; arrays of trials are written, not read",
-                      "write .dat or .tim (-o FOLDER of dedisperse), or search the filterbank");
+  if (npy::recognise(head, "")) refuse_array(path);
   require_inf(path);
   throw other_kind(path, readable(), "check that the file was written completely");
 }

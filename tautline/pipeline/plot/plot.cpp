@@ -58,13 +58,15 @@ Figure figure_of(const PlotConfig& config, const PlotRun& run) {
                       "the curves that were fitted", "plot these, with `fit` " + path);
   if (plot::holds_timings(path)) return plot::plot_timings(config);
   if (formats::candidates::recognise(path)) return plot::plot_candidates(config);
-  if (formats::recognise_filterbank(head, path)) return plot::plot_filterbank(config, run);
+  const bool trials = plot::holds_trials(path);  // one is a series, too
+  if (!trials && formats::recognise_filterbank(head, path))
+    return plot::plot_filterbank(config, run);
   if (!config.mask.empty() || config.flag_channels)
     throw core::Error(core::ErrorKind::config, config.mask.empty() ? "flag_channels" : "mask", path,
                       "a filterbank, for which alone it is");
   if (formats::curves::recognise(path) && !holds_photons(path)) return plot::plot_curves(config);
   if (formats::recognise_photons(head, path)) return plot::plot_tags(config, run);
-  if (plot::holds_trials(path)) return plot::plot_trials(config, run);
+  if (trials) return plot::plot_trials(config, run);
   if (config.reader.assumed.rate_hz.numerator == 0) {
     const FileFormat* const counts = formats::find_format(&FileFormat::counts, head, path);
     if (counts != nullptr || config.raw.dtype) return plot::plot_counts(config, run);

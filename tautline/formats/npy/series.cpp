@@ -1,0 +1,157 @@
+#include "tautline/formats/npy/series.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "tautline/core/error.h"
+#include "tautline/core/exact_double.h"
+#include "tautline/formats/input_file.h"
+#include "tautline/formats/npy/header.h"
+
+namespace tautline::formats::npy {
+
+namespace {
+
+using Json = nlohmann::json;
+using core::Error;
+using core::ErrorKind;
+
+constexpr const char* kSchema = "tautline.dedisperse.record";
+
+std::string record_name(const std::string& path) {
+  return path + ".json";
+}
+
+// Null where there is none, or one of another kind.
+Json read_record(const std::string& path) {
+  if (!path.ends_with(".npy")) return nullptr;
+  std::ifstream file(record_name(path), std::ios::binary);
+  if (!file) return nullptr;
+  Json record = Json::parse(file, nullptr, false);
+  const bool known =
+      record.is_object() && record.value("schema", Json()) == kSchema && record["dms"].is_array();
+  return known ? record : Json(nullptr);
+}
+
+// A number above 0 (of a DM: 0, too) that must be there.
+double number_in(const Json& record, const std::string& path, const char* key, bool above_zero) {
+  const Json value = record.value(key, Json());
+  const double number = value.is_number() ? value.get<double>() : std::nan("");
+  if (!std::isfinite(number) || (above_zero && number <= 0))
+    throw Error(ErrorKind::format, record_name(path) + ": " + key, value.dump(),
+                above_zero ? "a number above 0" : "a number",
+                "make both files again with `dedisperse`");
+  return number;
+}
+
+FilterbankDescription describe(const Json& record, const std::string& path) {
+  FilterbankDescription d;
+  d.format = "NPY series";
+  d.time_series = true;
+  d.fch1_mhz = number_in(record, path, "f_ref_mhz", true);
+  d.channel_mhz = {d.fch1_mhz};
+  d.tsamp_s = number_in(record, path, "tsamp_s", true);
+  const core::Rational tsamp = core::simplest_ratio(d.tsamp_s);
+  d.rate_hz = {tsamp.denominator, tsamp.numerator};
+  const Json start = record.value("start", Json());
+  if (!start.is_string())
+    throw Error(ErrorKind::format, record_name(path) + ": start", start.dump(), "a time (UTC)");
+  d.start = core::parse_utc(start.get<std::string>());
+  d.tstart_mjd = core::modified_julian_date(d.start);
+  d.bits = 32;
+  d.summed_ifs = {0};
+  d.delivered = Delivered::f32;
+  d.telescope_id = d.machine_id = -1;
+  d.refdm = record["dms"].front().is_number() ? record["dms"].front().get<double>() : std::nan("");
+  if (!std::isfinite(*d.refdm))
+    throw Error(ErrorKind::format, record_name(path) + ": dms", record["dms"].front().dump(),
+                "a number");
+  d.refdm_constant = number_in(record, path, "dm_constant", true);
+  return d;
+}
+
+class SeriesReader final : public FilterbankReader {
+ public:
+  explicit SeriesReader(const std::string& path) : file_(path) {
+    const Json record = read_record(path);
+    description_ = describe(record, path);
+    const Header header = parse_header(file_.head(kMaxHeaderBytes), path);
+    const bool one = header.shape.size() == 2 && header.shape[0] == 1;
+    if (!one || (header.type != "<f4" && header.type != "<i4"))
+      throw Error(ErrorKind::format, path, header.type + " " + shape_text(header.shape),
+                  "<i4 or <f4 (1, times), as its .json says",
+                  "make both files again with `dedisperse`");
+    whole_ = header.type == "<i4";
+    offset_ = header.data_offset_bytes;
+    const std::uint64_t there = (file_.size() - std::min(file_.size(), offset_)) / sizeof(float);
+    const std::uint64_t samples = description_.samples = std::min(there, header.shape[1]);
+    if (samples > 0) segments_.push_back({0, samples, description_.start, 0});
+    if (samples < header.shape[1]) {
+      damage_.lost_samples = header.shape[1] - samples;
+      damage_.note(fmt::format("{}: cut short: {} samples, expected {} as its header says", path,
+                               samples, header.shape[1]));
+    }
+    if (const Json parts = record.value("data_segments", Json()); parts.size() > 1)
+      remarks_.push_back(
+          fmt::format("{}: made of {} stretches; what was filled between them is read as data",
+                      path, parts.size()));
+  }
+
+  std::size_t read(std::uint64_t first_sample, std::size_t count,
+                   std::span<std::byte> destination) override {
+    if (first_sample >= description_.samples) return 0;
+    count = limit_to(count, description_.samples - first_sample, destination);
+    const auto to = destination.first(count * sizeof(float));
+    const std::size_t got = file_.read(offset_ + first_sample * sizeof(float), to);
+    std::fill(to.begin() + static_cast<std::ptrdiff_t>(got), to.end(), std::byte{0});
+    if (got < to.size()) {
+      damage_.lost_samples += (to.size() - got + 3) / 4;
+      damage_.note(
+          fmt::format("{}: the file became shorter; the rest reads as zeros", file_.path()));
+    }
+    if (whole_) make_floats(to);
+    return count;
+  }
+
+ private:
+  // In place, whatever the alignment.
+  static void make_floats(std::span<std::byte> values) {
+    for (std::size_t at = 0; at < values.size(); at += sizeof(float)) {
+      std::int32_t whole = 0;
+      std::memcpy(&whole, &values[at], sizeof(whole));
+      const auto value = static_cast<float>(whole);
+      std::memcpy(&values[at], &value, sizeof(value));
+    }
+  }
+
+  InputFile file_;
+  std::uint64_t offset_ = 0;
+  bool whole_ = false;  // numbers in the file are int32
+};
+
+}  // namespace
+
+std::size_t trials_of_series(const std::string& path) {
+  const Json record = read_record(path);
+  return record.is_null() ? 0 : record["dms"].size();
+}
+
+bool recognise_series(const std::string& path) {
+  return trials_of_series(path) == 1;
+}
+
+std::unique_ptr<FilterbankReader> open_series(const std::string& path,
+                                              const FilterbankOptions& options) {
+  for (const std::size_t k : options.ifs)
+    if (k != 0) throw Error(ErrorKind::config, path + ": IF", std::to_string(k), "0, the only one");
+  return std::make_unique<SeriesReader>(path);
+}
+
+}  // namespace tautline::formats::npy

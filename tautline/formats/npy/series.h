@@ -1,0 +1,23 @@
+// Dedispersed series in an array, [dm][time], as `dedisperse` writes them with PATH.json beside: one of one trial is read
+// as a series (a filterbank of one channel), as PRESTO's and sigproc's are.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "tautline/formats/filterbank_reader.h"
+
+namespace tautline::formats::npy {
+
+/// How many trials the record beside an array says that it holds; 0 where there is no such record.
+std::size_t trials_of_series(const std::string& path);
+
+/// Whether it is an array of one trial, with its record.
+bool recognise_series(const std::string& path);
+
+/// Whole numbers are delivered as floats: sums above 2^24 are rounded. Throws Error(format) when the record and the array
+/// contradict each other.
+std::unique_ptr<FilterbankReader> open_series(const std::string& path,
+                                              const FilterbankOptions& options);
+
+}  // namespace tautline::formats::npy
