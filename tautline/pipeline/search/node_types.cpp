@@ -10,6 +10,7 @@
 #include "tautline/pipeline/search/dedisperse_node.h"
 #include "tautline/pipeline/search/filterbank_input.h"
 #include "tautline/pipeline/search/filterbank_record.h"
+#include "tautline/pipeline/search/level_steps.h"
 #include "tautline/pipeline/search/search_plan.h"
 #include "tautline/pipeline/search/search_report.h"
 #include "tautline/pipeline/search/trial_sink_node.h"
@@ -190,6 +191,9 @@ std::string series_record(const NodeContext& context, const std::vector<NamedNod
   record["tsamp_s"] = band.tsamp_s * static_cast<double>(first.downsample);
   record["segments"] = segments;
   if (!data_segments.empty()) record["data_segments"] = data_segments;
+  const auto* source = find_node<FilterbankSourceNode>(nodes);
+  if (source != nullptr && source->stream().input != nullptr)
+    record["level_steps"] = level_steps(source->stream().input->beams.front().level_steps);
   return record.dump(1) + "\n";
 }
 

@@ -136,6 +136,18 @@ TEST_F(LevelStep, IsNamedAndDrawnAndASeriesSaysWhereItIs) {
   EXPECT_EQ(record["gap_samples"], 0);
   EXPECT_EQ(record["data_segments"], nlohmann::json::parse(R"([{"first_sample": 0, "samples": 8000},
                                       {"first_sample": 8000, "samples": 8000}])"));
+  // The series of a pipeline, too.
+  write_file(scratch_ / "p.toml",
+             "[data]\ntype = \"filterbank_files\"\nfiles = [\"" + a + "\", \"" + b +
+                 "\"]\nfill_gaps = true\n[sums]\ntype = \"dedisperse\"\ninputs = "
+                 "\"data\"\ndms.range = \"40\"\n[series]\ntype = \"trial_files\"\n"
+                 "inputs = \"sums\"\npath = \"" +
+                 (scratch_ / "p.npy") + "\"\n");
+  const CommandResult pipeline =
+      run_command({"run", scratch_ / "p.toml"}, scratch_.path().string());
+  ASSERT_EQ(pipeline.status, 0) << pipeline.err;
+  EXPECT_EQ(nlohmann::json::parse(read_file(scratch_ / "p.npy.json"))["level_steps"],
+            record["level_steps"]);
   const std::string inf = read_file(scratch_ / "s.inf");
   EXPECT_NE(inf.find("Any breaks in the data? (1 yes, 0 no)  =  1"), std::string::npos) << inf;
 }
