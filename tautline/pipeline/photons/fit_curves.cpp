@@ -96,6 +96,11 @@ void add_physics(const FitConfig& config, CurveFit& one) {
   one.d_error = one.d_um2_per_s * errors[1] / values[1];
 }
 
+// The time in which the curve falls: tau_d_s, or 1 / gamma_hz.
+double time_of(const fit::Model& model, const fit::Solution& solution) {
+  return fit::is_scattering(model) ? 1 / solution.values[1] : solution.values[1];
+}
+
 void mark_hot(FitResult& result) {
   std::vector<double> rates, deviations;
   for (const CurveFit& one : result.fits)
@@ -265,11 +270,15 @@ class Fitter {
     const fit::Points all = points_of(one, config_.lowest_lag_s);
     one.solution.trouble = misfit_of(one.solution, all);
     if (one.solution.trouble.empty()) return;
-    for (double from = 2 * all.lag_s.front(); from < one.solution_time_s(config_.model);
-         from *= 2) {
+    // Few lags fit anything, and those in the fall or behind it say little of it: at a tenth of its time g is 0.9 g0.
+    constexpr double kBeforeTheFall = 10;
+    for (double from = 2 * all.lag_s.front();; from *= 2) {
       const fit::Points points = points_of(one, from);
+      if (2 * points.g.size() < all.g.size()) return;
       const fit::Solution solution = best_of(config_, parameters_, points);
-      if (!solution.converged || !solution.trouble.empty() || !misfit_of(solution, points).empty())
+      if (!solution.converged || !solution.trouble.empty() ||
+          !misfit_of(solution, points).empty() ||
+          kBeforeTheFall * points.lag_s.front() > time_of(config_.model, solution))
         continue;
       one.suggested_lowest_lag_s = points.lag_s.front();
       return;
@@ -349,12 +358,15 @@ class Fitter {
   bool weighted_, segments_;
 };
 
-// Said once for all curves: the middle of what they ask for.
+// Said once for all curves: the middle of what they ask for, where it helps half of those that are not described.
 void suggest_range(FitResult& result) {
   std::vector<double> lags;
-  for (const CurveFit& one : result.fits)
+  std::size_t doubtful = 0;
+  for (const CurveFit& one : result.fits) {
+    doubtful += !one.masked && !one.solution.trouble.empty() ? 1 : 0;
     if (std::isfinite(one.suggested_lowest_lag_s)) lags.push_back(one.suggested_lowest_lag_s);
-  if (lags.empty()) return;
+  }
+  if (lags.empty() || 2 * lags.size() < doubtful) return;
   result.suggested_lowest_lag_s = median(lags);
   result.warnings.push_back(
       fmt::format("the shortest lags spoil the fit of {} of {} curves (afterpulsing, dead time, a "

@@ -60,16 +60,13 @@ struct CurveFit {
   bool masked = false;  ///< the file's mask calls it bad: not fitted
   bool hot = false;     ///< counts far more than its neighbours; fitted, left out of the summary
   std::string status;   ///< "ok", "masked", "hot", or what is wrong
-  /// The model describes the curve from here on, and not with the shorter lags; NaN: nothing to suggest.
+  /// The model describes the curve from here on, which is before its fall and keeps half of the lags or more, and not
+  /// with the shorter lags; NaN: nothing to suggest.
   double suggested_lowest_lag_s = std::numeric_limits<double>::quiet_NaN();
   bool good() const { return status == "ok"; }
   double reduced_chi_squared() const {
     return solution.degrees_of_freedom > 0 ? solution.chi_squared / solution.degrees_of_freedom
                                            : std::numeric_limits<double>::quiet_NaN();
-  }
-  /// The time in which the curve falls: tau_d_s, or 1 / gamma_hz.
-  double solution_time_s(const fit::Model& model) const {
-    return fit::is_scattering(model) ? 1 / solution.values[1] : solution.values[1];
   }
 };
 

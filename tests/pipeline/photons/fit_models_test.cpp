@@ -165,6 +165,20 @@ TEST(FitVerdict, ARangeIsSuggestedWhereTheShortestLagsSpoilTheFit) {
   EXPECT_FALSE(said(all));
 }
 
+// A second, slower species spoils more than the shortest lags: what fits the tail alone is no advice.
+TEST(FitVerdict, NoRangeIsSuggestedThatKeepsTheTailAlone) {
+  auto random = tests::generator();
+  const fit::Model two = fit::parse_model("2x3d");
+  for (const double slower : {5e-4, 1e-3, 2e-3}) {
+    const auto c =
+        noisy(two, std::vector<std::vector<double>>(20, {2, 5e-5, slower, 0.6, 5, 0}), random);
+    const FitResult result = fit_curves(c, {});
+    EXPECT_EQ(result.good, 0u) << slower;
+    EXPECT_TRUE(std::isnan(result.suggested_lowest_lag_s))
+        << slower << ": " << result.suggested_lowest_lag_s;
+  }
+}
+
 // One diffusion time for four curves: equal in all, its error the scatter, and half of that of one curve alone.
 TEST(FitTogether, SharedParametersAreOneValueWithItsError) {
   constexpr int kTrials = 150;
