@@ -2,7 +2,7 @@
 """Holds the tree to its design (docs/design/layers.md). Prints every breach; exit status 1 if there is one.
 
 - a layer, and a room of pipeline/, includes only what it may;
-- the command, examples and public headers include public headers only, those that cmake/public_headers.txt lists,
+- the command, examples, the Python module and public headers include public headers only, those that cmake/public_headers.txt lists,
   and each of these is needed by one of them;
 - CUDA, NVRTC and OpenCL headers only in device/cuda and device/opencl, sockets only in stream/;
 - no printing, abort or exit under tautline/, and no option of the command in its texts;
@@ -64,6 +64,8 @@ THIRD_PARTY = {
     "CL/": ("device/opencl",),
     "CLI/": (),
     "spdlog/": (),
+    "nanobind/": (),
+    "Python.h": (),
 }
 BANNED = re.compile(
     r"\b(?:std::cout|std::cerr|std::clog|std::printf|std::fprintf|std::puts|printf|fprintf\s*\(\s*std|puts"
@@ -158,18 +160,18 @@ def check_public_headers():
         text = path.read_text(encoding="utf-8")
         check_public_only(path, text)
         used.update(header for _, header in INCLUDE.findall(text))
-    for folder in ("cli", "examples"):
+    for folder in ("cli", "examples", "python/src"):
         for path in (ROOT / folder).rglob("*"):
             if path.suffix in (".h", ".cpp"):
                 used.update(header for _, header in INCLUDE.findall(path.read_text(encoding="utf-8")))
     for name in sorted(PUBLIC - used):
-        complain(PUBLIC_LIST, f"lists {name}, which no example, command or public header includes")
+        complain(PUBLIC_LIST, f"lists {name}, which no example, command, Python module or public header includes")
 
 
 def check_user(folder, path, text):
-    """The command and examples use public headers only; tests and benchmarks may look behind them."""
+    """The command, examples and the Python module use public headers only; tests and benchmarks may look behind them."""
     check_exist(path, text)
-    if folder in ("cli", "examples"):
+    if folder in ("cli", "examples", "python/src"):
         check_public_only(path, text)
 
 
@@ -205,7 +207,7 @@ def main():
     for path in sorted((ROOT / "tautline").rglob("*")):
         if path.suffix in (".h", ".cpp", ".kernel"):
             check_source(path)
-    for folder in ("cli", "bench", "examples", "tests"):
+    for folder in ("cli", "bench", "examples", "python/src", "tests"):
         for path in sorted((ROOT / folder).rglob("*")):
             if path.suffix in (".h", ".cpp"):
                 check_user(folder, path, path.read_text(encoding="utf-8"))

@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -141,6 +142,9 @@ struct FilterbankOptions {
   /// Which IFs to add up, from 0; empty: what the format says makes total intensity (PSRFITS), or
   /// all (sigproc, which does not say what they are).
   std::vector<std::size_t> ifs;
+  /// Gives the reader of samples that are in no file (formats/memory); paths are then names for messages alone. None: the
+  /// files'.
+  std::function<std::unique_ptr<FilterbankReader>()> source = {};
 };
 
 /// Opens files of one observation, each told by its first bytes and its name: sigproc .fil and

@@ -91,6 +91,7 @@ bool recognise_filterbank(std::span<const std::byte> first_bytes, const std::str
 
 std::unique_ptr<FilterbankReader> open_filterbank(const std::vector<std::string>& paths,
                                                   const FilterbankOptions& options) {
+  if (options.source) return options.source();
   require_distinct_ifs(options);
   if (paths.size() == 1) return open_one(paths.front(), options);
   std::vector<FilterbankSequence::Part> parts;

@@ -35,6 +35,7 @@ void refuse_unused(const std::string& path, const std::string& format, const Rea
 
 std::unique_ptr<VoltageReader> open_voltages(const std::string& path,
                                              const ReaderOptions& options) {
+  if (options.source) return options.source();
   const std::vector<std::byte> head = InputFile(path).head(kVoltageHeadBytes);
   if (const FileFormat* format = find_format(&FileFormat::voltages, head, path))
     return format->voltages(path, options);

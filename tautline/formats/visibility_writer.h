@@ -67,6 +67,10 @@ class VisibilityWriter {
   virtual void finish() = 0;
 };
 
+/// Makes where visibilities go that are not written to a file.
+using MakeVisibilityWriter =
+    std::function<std::unique_ptr<VisibilityWriter>(const VisibilityDescription& description)>;
+
 /// By the name's ending: .uvh5 or .ms. Refuses an existing file unless `overwrite`. Throws
 /// Error(unsupported) when this build lacks the format's library.
 std::unique_ptr<VisibilityWriter> create_visibilities(const std::string& path,

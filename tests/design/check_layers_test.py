@@ -19,7 +19,7 @@ def found(folder, header):
 class CheckLayers(unittest.TestCase):
     def test_private_headers_stay_behind_public_ones(self):
         for header in ("tautline/device/cuda/driver.h", "tautline/stages/correlate/cpu/sums.h"):
-            for folder in ("cli", "examples"):
+            for folder in ("cli", "examples", "python/src"):
                 self.assertEqual(len(found(folder, header)), 1, (folder, header))
             for folder in ("bench", "tests"):
                 self.assertEqual(found(folder, header), [], (folder, header))

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -32,6 +33,8 @@ struct AutocorrelateConfig {
   /// a live run of counts without a header, or of PTU or PT3 with `detectors`. It goes on until the
   /// input ends, `duration_s` is over or a stop is requested, and what came by then is its result.
   std::string input;
+  /// Gives the reader of counts that are in no file (formats/memory); `input` is then a name for messages alone.
+  std::function<std::unique_ptr<formats::CountReader>()> source = {};
   std::string output;  ///< .csv (one curve), .zip of CSVs, .h5
   bool overwrite = false;
   /// Seconds a bin, above 0. 0: what the file says, which goes first; of time tags default_bin().

@@ -207,7 +207,10 @@ CountInput open_count_input(const AutocorrelateConfig& config, const device::Dev
   CountInput input;
   input.name = config.input;
   input.start_s = config.start_s;
-  if (formats::is_stream(config.input)) {
+  if (config.source) {
+    input.file = config.source();
+    input.description = input.file->description();
+  } else if (formats::is_stream(config.input)) {
     open_stream(input, config, std::move(stop));
   } else {
     input.file = open_file(config);

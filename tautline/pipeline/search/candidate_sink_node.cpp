@@ -12,9 +12,12 @@ namespace tautline::pipeline {
 
 CandidateSinkNode::CandidateSinkNode(CandidateFiles files)
     : files_(std::move(files)),
-      format_(formats::candidates::format_of(files_.output)),
-      list_(files_.output, files_.overwrite),
-      record_(files_.output + ".json", files_.overwrite) {
+      format_(files_.output.empty() ? formats::candidates::Format::csv
+                                    : formats::candidates::format_of(files_.output)) {
+  if (!files_.output.empty()) {
+    list_.emplace(files_.output, files_.overwrite);
+    record_.emplace(files_.output + ".json", files_.overwrite);
+  }
   if (!files_.cutout_folder.empty())
     cutouts_ = std::make_unique<CutoutFolder>(files_.cutout_folder, files_.overwrite);
   if (files_.plot_folder.empty()) return;
@@ -128,24 +131,26 @@ void CandidateSinkNode::finish(engine::Outputs& outputs) {
       candidates_.begin(), candidates_.end(),
       [](const core::Candidate& a, const core::Candidate& b) { return a.snr > b.snr; });
   if (beams_) mark();
-  list_.write(beams_ ? formats::candidates::beams_to_text(
-                           format_, candidates_, searched_,
-                           most_beams(files_.max_beams, stream_.filterbank.beams.size()))
-                     : formats::candidates::to_text(format_, candidates_, searched_.front()));
+  if (list_)
+    list_->write(beams_ ? formats::candidates::beams_to_text(
+                              format_, candidates_, searched_,
+                              most_beams(files_.max_beams, stream_.filterbank.beams.size()))
+                        : formats::candidates::to_text(format_, candidates_, searched_.front()));
   const CandidateTexts texts = describe(outputs.stop());
   if (page_) page_->write(std::string_view(texts.page));
-  record_.write(texts.record);
+  if (record_) record_->write(texts.record);
 }
 
 void CandidateSinkNode::publish() {
   if (page_) page_->finish();
   if (cutouts_) cutouts_->publish();
-  list_.finish();
-  record_.finish();
+  if (list_) list_->finish();
+  if (record_) record_->finish();
 }
 
 std::vector<std::string> CandidateSinkNode::paths() const {
-  std::vector<std::string> paths{files_.output, record_.path()};
+  std::vector<std::string> paths;
+  if (list_) paths = {files_.output, record_->path()};
   if (page_) paths.push_back(page_->path());
   return paths;
 }

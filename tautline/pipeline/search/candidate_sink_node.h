@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -21,7 +22,7 @@
 namespace tautline::pipeline {
 
 struct CandidateFiles {
-  std::string output;  ///< the list; its record is OUTPUT.json
+  std::string output;  ///< the list; its record is OUTPUT.json; empty: neither is written
   bool overwrite = false;
   std::string plot_folder = {};    ///< of candidates.html; empty: no page
   std::string cutout_folder = {};  ///< empty: no cut-outs
@@ -83,7 +84,7 @@ class CandidateSinkNode final : public engine::Node {
 
   CandidateFiles files_;
   formats::candidates::Format format_;
-  formats::AppendFile list_, record_;
+  std::optional<formats::AppendFile> list_, record_;
   std::unique_ptr<formats::OutputFolder> plot_folder_;
   std::unique_ptr<formats::PartialFile> page_;  // in it
   std::unique_ptr<CutoutFolder> cutouts_;

@@ -4,6 +4,7 @@
 #include <array>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "tautline/core/counted.h"
@@ -199,7 +200,7 @@ void Dedispersion::sum_all(const std::string& expected,
   auto summing = std::make_unique<DedisperseNode>(plans_, device_);
   auto sink = std::make_unique<TrialSinkNode>(
       TrialFiles{config_.format, config_.output, config_.overwrite,
-                 std::filesystem::path(config_.inputs.front()).stem().string()});
+                 std::filesystem::path(config_.inputs.front()).stem().string(), config_.sink});
   const FilterbankSourceNode& read_by = *source;
   const DedisperseNode& summed_by = *summing;
   const TrialSinkNode& written_by = *sink;
@@ -212,7 +213,9 @@ void Dedispersion::sum_all(const std::string& expected,
   for (std::size_t k = 0; k < plans_.size(); ++k)
     graph.connect({trials, k}, {series, k}, {.depth = kTrialBlocks - 1});
   engine::Run run(std::move(graph), run_options(progress_, description_.rate_hz));
-  formats::AppendFile beside(series_record_path(config_.format, config_.output), config_.overwrite);
+  std::optional<formats::AppendFile> beside;
+  if (!config_.sink)
+    beside.emplace(series_record_path(config_.format, config_.output), config_.overwrite);
   if (announce) announce(expected);  // now that all outputs can be written
   run.go(stop_);
 
@@ -228,8 +231,9 @@ void Dedispersion::sum_all(const std::string& expected,
   written_ = written_by.written();
   s.profile = run.profile();
   summarise_run();
-  beside.write(record());
-  beside.finish();
+  if (!beside) return;
+  beside->write(record());
+  beside->finish();
 }
 
 void Dedispersion::summarise_run() {

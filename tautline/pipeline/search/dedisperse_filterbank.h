@@ -17,6 +17,7 @@ namespace tautline::pipeline {
 
 struct DedisperseConfig : FilterbankRunConfig {
   SeriesFormat format = SeriesFormat::npy;
+  MakeTrialSink sink = {};  ///< instead of the output's files and their record; none: the files
 };
 const core::Fields<DedisperseConfig>& fields(const DedisperseConfig&);
 

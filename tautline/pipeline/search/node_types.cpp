@@ -213,6 +213,7 @@ std::unique_ptr<engine::Node> make_candidate_file(const CandidateFile& config,
                                                   const NodeContext& context) {
   const engine::Stream stream = stream_at(graph, output);
   const auto& pulses = stream.detail<PulseStream>();
+  formats::candidates::format_of(config.output);  // a file of candidates has a name
   auto sink = std::make_unique<CandidateSinkNode>(
       CandidateFiles{config.output, context.overwrite, config.plot_folder, config.cutout_folder,
                      config.max_beams});

@@ -48,7 +48,7 @@ SearchSummary search_filterbank(const SearchConfig& config,
                                 std::stop_token stop) {
   core::check(config);
   // Other endings, and files that exist, are refused before anything is read.
-  if (config.beams)
+  if (config.beams && !config.output.empty())
     formats::candidates::beams_to_text(formats::candidates::format_of(config.output), {}, {}, 0);
   auto sink = std::make_unique<CandidateSinkNode>(CandidateFiles{
       config.output, config.overwrite, config.plot_folder, config.cutout_folder, config.max_beams});

@@ -19,7 +19,7 @@
 
 namespace tautline::pipeline {
 
-/// The output is .csv, .cand or .singlepulse, with OUTPUT.json beside it. A dedispersed series is
+/// The output is .csv, .cand or .singlepulse, with OUTPUT.json beside it, or empty: then neither is written. A dedispersed series is
 /// searched as it is, and has the DM that it says (PRESTO's is converted to dm_constant).
 struct SearchConfig : FilterbankRunConfig {
   bool beams = false;          ///< each input is a beam; the output is a .csv

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -47,6 +48,9 @@ class TrialSink {
   /// Files that it writes.
   virtual std::vector<std::string> paths() const = 0;
 };
+
+/// Makes where series go that are not written to files.
+using MakeTrialSink = std::function<std::unique_ptr<TrialSink>(const TrialSinkConfig& config)>;
 
 /// Throws Error(config) when npy is asked to hold several segments, Error(io).
 std::unique_ptr<TrialSink> make_trial_sink(const TrialSinkConfig& config);

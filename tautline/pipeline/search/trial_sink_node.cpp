@@ -28,7 +28,7 @@ std::vector<engine::Stream> TrialSinkNode::open(std::span<const engine::Stream> 
     config.data_segments = trials.data_segments;
   }
   written_.assign(inputs.size(), 0);
-  sink_ = make_trial_sink(config);
+  sink_ = files_.sink ? files_.sink(config) : make_trial_sink(config);
   inputs_.assign(inputs.begin(), inputs.end());
   if (files_.describe)
     record_ = std::make_unique<formats::AppendFile>(

@@ -18,7 +18,8 @@ struct TrialFiles {
   SeriesFormat format = SeriesFormat::npy;
   std::string output;
   bool overwrite = false;
-  std::string name = {};  ///< TrialSinkConfig's; empty: the input's
+  std::string name = {};    ///< TrialSinkConfig's; empty: the input's
+  MakeTrialSink sink = {};  ///< instead of the files; none: the files
   /// Given the streams and the times of each that were written, the text of the record beside the series; none: no
   /// record is written.
   std::function<std::string(std::span<const engine::Stream> inputs,

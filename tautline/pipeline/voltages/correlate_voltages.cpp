@@ -135,12 +135,12 @@ void Correlation::add_outputs(const CorrelatorOutputs& correlated) {
   // The page first: it can be taken back when the file cannot be written, and then is.
   if (!config_.report_path.empty()) {
     auto page = std::make_unique<VisibilitySinkNode>(
-        VisibilitySinkConfig{config_.report_path, config_.overwrite, true, nodes_});
+        VisibilitySinkConfig{config_.report_path, config_.overwrite, true, {}, nodes_});
     report_ = page.get();
     graph_.connect(correlated.means, graph_.add("report", std::move(page)), kPageWaits);
   }
   auto file = std::make_unique<VisibilitySinkNode>(
-      VisibilitySinkConfig{config_.output, config_.overwrite, false, nodes_});
+      VisibilitySinkConfig{config_.output, config_.overwrite, false, config_.writer, nodes_});
   graph_.connect(correlated.reduced, graph_.add("visibilities", std::move(file)), kPageWaits);
 }
 

@@ -29,9 +29,10 @@ core::FieldText<Requantise> requantise_names();
 stages::channelize::Output output_of(Requantise requantise);
 
 struct CorrelateConfig {
-  std::vector<std::string> inputs;  ///< voltage files, consecutive or receivers
-  std::string output;               ///< .uvh5 or .ms
-  std::string report_path;          ///< a self-contained HTML page; empty: none
+  std::vector<std::string> inputs;            ///< voltage files, consecutive or receivers
+  std::string output;                         ///< .uvh5 or .ms
+  formats::MakeVisibilityWriter writer = {};  ///< instead of the file; none: the file
+  std::string report_path;                    ///< a self-contained HTML page; empty: none
   bool overwrite = false;
   FilterConfig filter;
   double integration_s = 1.0;  ///< rounded to whole spectra

@@ -261,7 +261,7 @@ std::unique_ptr<engine::Node> make_visibility_file(const OutputFile& config,
                                                    const engine::Port& output,
                                                    const NodeContext& context) {
   return std::make_unique<VisibilitySinkNode>(
-      VisibilitySinkConfig{config.path, context.overwrite, page, voltage_nodes(graph, output)});
+      VisibilitySinkConfig{config.path, context.overwrite, page, {}, voltage_nodes(graph, output)});
 }
 
 std::unique_ptr<engine::Node> make_spectra_file(const SpectraFile& config,

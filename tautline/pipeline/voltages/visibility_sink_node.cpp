@@ -22,6 +22,8 @@ void VisibilitySinkNode::start(engine::Outputs& outputs) {
   }
   if (config_.page)
     writer_ = std::make_unique<report::ReportBuilder>(config_.path, description, config_.overwrite);
+  else if (config_.writer)
+    writer_ = config_.writer(description);
   else
     writer_ = formats::create_visibilities(config_.path, description, config_.overwrite);
 }

@@ -14,7 +14,8 @@ namespace tautline::pipeline {
 struct VisibilitySinkConfig {
   std::string path;  ///< .uvh5 or .ms; of a page: .html
   bool overwrite = false;
-  bool page = false;   ///< a report::ReportBuilder instead of a file of visibilities
+  bool page = false;  ///< a report::ReportBuilder instead of a file of visibilities
+  formats::MakeVisibilityWriter writer = {};  ///< none: of a file
   VoltageNodes nodes;  ///< of the same graph, before this one: what they met goes into the output
 };
 

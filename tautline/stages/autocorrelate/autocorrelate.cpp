@@ -43,8 +43,8 @@ void check_config(const Config& config) {
   check_range("levels", config.levels, 1, kMaxLevels, "each level doubles the longest lag");
   check_range("max_samples", config.max_samples, 1, kMaxSamples,
               "give execute fewer samples at a time");
-  if (largest_count(config.type) == 0 && config.type != SampleType::f32)
-    throw_config("type", std::string(core::to_string(config.type)), "u8, u16, u32 or f32");
+  if (largest_count(config.type) == 0 && !config.floats())
+    throw_config("type", std::string(core::to_string(config.type)), "u8, u16, u32, f32 or f64");
   for (const Pair& pair : config.pairs)
     for (const std::uint32_t sensor : {pair.a, pair.b})
       if (sensor >= config.sensors)
@@ -165,6 +165,9 @@ std::shared_ptr<const Plan> make_plan(const Config& config,
   check_config(config);
   if (device == nullptr) throw_config("device", "null", "an open device");
   if (device->api() == device::Api::reference) return make_reference_plan(config);
+  if (device->compiles() && config.type == SampleType::f64)
+    throw core::Error(core::ErrorKind::unsupported, "autocorrelate type",
+                      "f64 on " + device->name(), "the host, or f32", "take the cpu");
   if (device->compiles()) return gpu::make_tuned_plan(config, std::move(device));
   return cpu::make_plan(config, std::move(device), {});
 }

@@ -20,6 +20,7 @@
 //
 // | buffer          | axes            | type                         | unit     | written     |
 // | samples         | [time][sensor]  | uint8, uint16, uint32, float | counts   | read        |
+// |                 |                 | (the host: double)           |          |             |
 // | sums, lead_in   | [pair][lag]     | int64 (float input: double)  | counts^2 | overwritten |
 // | monitor_direct  | [pair][lag]     | the same; of a, the earlier  | counts   | overwritten |
 // | monitor_delayed | [pair][lag]     | the same; of b, the later    | counts   | overwritten |
@@ -60,7 +61,7 @@ struct Config {
   std::size_t bins = 32;    ///< chain: lags a group, 1 to 1024; standard: m, even
   std::size_t levels = 10;  ///< groups or levels, 1 to 40
   Coarsening coarsening = Coarsening::sum;
-  SampleType type = SampleType::u8;  ///< u8, u16: fast; u32, f32: exact but slow
+  SampleType type = SampleType::u8;  ///< u8, u16: fast; u32, f32, f64: exact but slow
   std::vector<Pair> pairs = {};      ///< empty: every sensor with itself
   std::size_t max_samples = 65536;   ///< most samples (times) that one execute is given
 
@@ -70,9 +71,8 @@ struct Config {
     return pairs.empty() ? Pair{own, own} : pairs[index];
   }
   /// Of sums, monitors and totals.
-  SampleType sums_type() const {
-    return type == SampleType::f32 ? SampleType::f64 : SampleType::i64;
-  }
+  bool floats() const { return type == SampleType::f32 || type == SampleType::f64; }
+  SampleType sums_type() const { return floats() ? SampleType::f64 : SampleType::i64; }
 };
 
 inline constexpr std::size_t kMaxSensors = std::size_t{1} << 24;

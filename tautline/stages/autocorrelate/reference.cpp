@@ -93,7 +93,7 @@ class ReferencePlan final : public BasePlan<> {
  private:
   void take(device::Queue&, BaseState& state, const core::SampleView<2>& samples) const override {
     auto& own = static_cast<ReferenceState&>(state);
-    core::with_type<std::uint8_t, std::uint16_t, std::uint32_t, float>(
+    core::with_type<std::uint8_t, std::uint16_t, std::uint32_t, float, double>(
         samples, "samples", [&](const auto& counts) {
           for (std::size_t t = 0; t < counts.extent(0); ++t)
             for (std::size_t s = 0; s < counts.extent(1); ++s) own.rows.push_back(counts(t, s));
@@ -108,7 +108,7 @@ class ReferencePlan final : public BasePlan<> {
 
   // Any sum is at most the largest window times the sum of the other series.
   bool could_overflow(const ReferenceState& state) const {
-    if (config_.type == SampleType::f32) return false;
+    if (config_.floats()) return false;
     Wide largest = 0;
     std::vector<Wide> totals(config_.sensors);
     for (std::size_t i = 0; i < state.rows.size(); ++i) {

@@ -189,12 +189,18 @@ TEST_P(Exact, ThirtyTwoBits) {
 TEST_P(Exact, Floats) {
   for (const Tunables& tunables : {kSmallBlocks, kLanesAreSensors})
     for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard}) {
-      const Config config{
+      Config config{
           .sensors = 3, .lag_scheme = scheme, .bins = 6, .levels = 5, .type = SampleType::f32};
       const auto data = random_counts<float>(2001, 3, 10);
       const auto made = plan(config, tunables);
       const auto got = run(*made, queue(), data), expected = run_on(kReference, config, data);
       expect_equal(config, got.sums, expected.sums, "sums", "floats");
+      config.type = SampleType::f64;
+      const auto of_doubles = plan(config, tunables);
+      const auto doubles = run(*of_doubles, queue(), std::vector<double>(data.begin(), data.end()));
+      expect_equal(config, doubles.sums, expected.sums, "sums", "doubles");
+      expect_equal(config, doubles.direct, got.direct, "direct", "doubles");
+      expect_equal(config, doubles.lead_in, got.lead_in, "lead_in", "doubles");
       for (std::size_t i = 0; i < got.direct.size(); ++i) {
         EXPECT_NEAR(got.direct[i], expected.direct[i], kFloatMonitorTolerance * expected.totals[0]);
         EXPECT_NEAR(got.delayed[i], expected.delayed[i],

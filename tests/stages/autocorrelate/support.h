@@ -88,7 +88,7 @@ Samples<Count> view_of(const std::vector<Count>& data, std::size_t sensors, std:
 }
 
 template <class Count>
-using ValueOf = std::conditional_t<std::is_same_v<Count, float>, double, std::int64_t>;
+using ValueOf = std::conditional_t<std::is_floating_point_v<Count>, double, std::int64_t>;
 
 /// Executes `data` in one call.
 template <class Count>

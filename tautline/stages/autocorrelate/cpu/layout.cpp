@@ -22,7 +22,7 @@ void check_range(const char* field, std::size_t value, std::size_t least, std::s
 
 // The narrowest storage that holds every value of a level.
 Storage storage_of(const Config& config, std::size_t level, bool bytes) {
-  if (config.type == SampleType::f32) return Storage::doubles;
+  if (config.floats()) return Storage::doubles;
   if (bytes && config.type == SampleType::u8 && level == 0) return Storage::bytes;
   const std::uint64_t most = largest_count(config.type);
   const std::size_t shift = config.coarsening == Coarsening::sum ? level : 0;

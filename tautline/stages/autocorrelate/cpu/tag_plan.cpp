@@ -133,11 +133,10 @@ class OwnTagPlan final : public BasePlan<TagPlan> {
 
 std::shared_ptr<const TagPlan> make_tag_plan(const Config& config) {
   check_config(config);
-  if (config.type == SampleType::f32 || config.coarsening != Coarsening::sum)
-    throw core::Error(
-        core::ErrorKind::unsupported, "autocorrelate tags",
-        config.type == SampleType::f32 ? "floats" : "coarsening by one of two samples",
-        "whole counts that are summed", "bin them instead");
+  if (config.floats() || config.coarsening != Coarsening::sum)
+    throw core::Error(core::ErrorKind::unsupported, "autocorrelate tags",
+                      config.floats() ? "floats" : "coarsening by one of two samples",
+                      "whole counts that are summed", "bin them instead");
   return std::make_shared<OwnTagPlan>(config);
 }
 

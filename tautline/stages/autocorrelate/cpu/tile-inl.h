@@ -216,6 +216,9 @@ void feed(const Layout& layout, std::byte* tile, std::byte* scratch, const Input
     case SampleType::u32:
       feed_counts<std::uint32_t>(layout, tile, scratch, input);
       return;
+    case SampleType::f64:
+      feed_counts<double>(layout, tile, scratch, input);
+      return;
     default:
       feed_counts<float>(layout, tile, scratch, input);
       return;

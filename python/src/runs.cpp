@@ -1,0 +1,474 @@
+// Runs over files or arrays whose results are kept in memory.
+#include <complex>
+#include <cstring>
+#include <deque>
+#include <limits>
+
+#include "bindings.h"
+#include "tautline/core/dispersion.h"
+#include "tautline/formats/curves/curves.h"
+#include "tautline/formats/memory/memory_readers.h"
+#include "tautline/formats/visibility_writer.h"
+#include "tautline/pipeline/photons/autocorrelate_counts.h"
+#include "tautline/pipeline/search/dedisperse_filterbank.h"
+#include "tautline/pipeline/search/search_filterbank.h"
+#include "tautline/pipeline/voltages/correlate_voltages.h"
+
+namespace tautline::python {
+
+namespace {
+
+using core::Error;
+using core::ErrorKind;
+
+// ---- What is said of arrays ----
+
+core::Instant instant_of(const std::string& utc) {
+  return utc.empty() ? core::Instant{} : core::parse_utc(utc);
+}
+
+core::Rational rate_of(const std::string& text) {
+  const auto slash = text.find('/');
+  if (slash == std::string::npos) return core::parse_decimal(text);
+  return core::make_rational(std::stoll(text.substr(0, slash)), std::stoll(text.substr(slash + 1)));
+}
+
+// {"rate_hz": "2/3", "centre_hz": ...} of voltages.
+core::VoltageDescription describe_voltages(const nb::dict& facts) {
+  core::VoltageDescription d;
+  d.rate_hz = rate_of(nb::cast<std::string>(facts["rate_hz"]));
+  d.centre_hz = nb::cast<double>(facts["centre_hz"]);
+  d.bandwidth_hz = nb::cast<double>(facts["bandwidth_hz"]);
+  d.polarisations = nb::cast<std::size_t>(facts["polarisations"]);
+  d.start = instant_of(nb::cast<std::string>(facts["start"]));
+  return d;
+}
+
+formats::FilterbankDescription describe_filterbank(const nb::dict& facts) {
+  formats::FilterbankDescription d;
+  d.format = "array";
+  d.channel_mhz = nb::cast<std::vector<double>>(facts["frequencies"]);
+  d.tsamp_s = nb::cast<double>(facts["sample_time_s"]);
+  d.rate_hz = rate_of(nb::cast<std::string>(facts["rate_hz"]));
+  d.start = instant_of(nb::cast<std::string>(facts["start"]));
+  return d;
+}
+
+constexpr const char* kArray = "array";
+
+// ---- Visibilities ----
+
+/// What correlate gives: kept here, and written to files from here.
+struct KeptVisibilities {
+  formats::VisibilityDescription description;
+  std::vector<core::Instant> middles;
+  std::vector<double> integration_s;
+  std::vector<std::complex<float>> data;  // [time][channel][baseline]
+  std::vector<std::int64_t> counts;       // the same
+  std::size_t channels = 0, baselines = 0;
+
+  std::vector<std::size_t> shape() const { return {middles.size(), channels, baselines}; }
+  void write(const std::string& path, bool overwrite) const;
+};
+
+class KeepVisibilities final : public formats::VisibilityWriter {
+ public:
+  explicit KeepVisibilities(std::shared_ptr<KeptVisibilities> kept) : kept_(std::move(kept)) {}
+  void write(const formats::Integration& one) override {
+    KeptVisibilities& k = *kept_;
+    k.channels = one.visibilities.extent(0);
+    k.baselines = one.visibilities.extent(1);
+    k.middles.push_back(one.middle);
+    k.integration_s.push_back(one.integration_s);
+    for (std::size_t c = 0; c < k.channels; ++c) {
+      const auto* row = one.visibilities.row(c);
+      k.data.insert(k.data.end(), row, row + k.baselines);
+      const auto* counts = one.counts.row(c);
+      k.counts.insert(k.counts.end(), counts, counts + k.baselines);
+    }
+  }
+  void add_extra(const std::string& key, const std::string& value) override {
+    kept_->description.extra[key] = value;
+  }
+  void finish() override {}
+
+ private:
+  std::shared_ptr<KeptVisibilities> kept_;
+};
+
+void KeptVisibilities::write(const std::string& path, bool overwrite) const {
+  const auto writer = formats::create_visibilities(path, description, overwrite);
+  const std::size_t each = channels * baselines;
+  for (std::size_t t = 0; t < middles.size(); ++t)
+    writer->write({middles[t],
+                   integration_s[t],
+                   {data.data() + t * each, {channels, baselines}},
+                   {counts.data() + t * each, {channels, baselines}}});
+  for (const auto& [key, value] : description.extra) writer->add_extra(key, value);
+  writer->finish();
+}
+
+// A numpy array of memory of `owner`, which is not to be written.
+template <class T>
+nb::object lent_array(const std::vector<T>& values, const std::vector<std::size_t>& shape,
+                      nb::handle owner) {
+  return nb::cast(
+      nb::ndarray<nb::numpy, const T>(values.data(), shape.size(), shape.data(), owner));
+}
+
+nb::dict damage_of(const formats::Damage& damage) {
+  nb::dict facts;
+  facts["lost_samples"] = damage.lost_samples;
+  facts["dropped_samples"] = damage.dropped_samples;
+  facts["trailing_bytes"] = damage.trailing_bytes;
+  facts["damage"] = damage.messages;
+  return facts;
+}
+
+// `samples` [channel][input][time] or None with paths; options {field: text}.
+nb::object correlate(const std::vector<std::string>& paths, const std::optional<Array>& samples,
+                     bool pairs, const nb::dict& facts, const nb::dict& options,
+                     const std::string& history, const std::string& device,
+                     const nb::object& progress) {
+  pipeline::CorrelateConfig config;
+  set_fields(config, options);
+  config.inputs = paths;
+  config.history = history;
+  if (samples) {
+    const auto view = view_of<3>(*samples, "x", pairs);
+    const auto description = describe_voltages(facts);
+    config.inputs = {kArray};
+    config.reader.source = [view, description] {
+      return formats::open_memory_voltages(view, description);
+    };
+  }
+  const auto kept = std::make_shared<KeptVisibilities>();
+  config.writer = [kept](const formats::VisibilityDescription& description) {
+    kept->description = description;
+    return std::make_unique<KeepVisibilities>(kept);
+  };
+  const auto summary =
+      run_interruptibly(progress, [&](const std::stop_token& stop, const auto& tell) {
+        return pipeline::correlate_voltages(config, {open_device(device)}, tell, stop);
+      });
+  nb::dict said = damage_of(summary.damage);
+  said["backend"] = summary.backend;
+  said["integration_s"] = summary.integration_s;
+  said["spectra_per_integration"] = summary.spectra_per_integration;
+  said["samples"] = summary.samples;
+  said["clipped"] = summary.clipped;
+  said["not_finite"] = summary.not_finite;
+  said["overflowed"] = summary.overflowed;
+  said["empty_samples"] = summary.empty.samples;
+  said["elapsed_s"] = summary.elapsed_s;
+  return nb::make_tuple(kept, said);
+}
+
+// ---- Curves ----
+
+nb::object curves_array(const std::vector<std::int64_t>& integers,
+                        const std::vector<double>& floats, std::vector<std::size_t> shape) {
+  return integers.empty() ? as_array(floats, std::move(shape))
+                          : as_array(integers, std::move(shape));
+}
+
+nb::object autocorrelate(const std::string& path, const std::optional<Array>& samples,
+                         const nb::dict& options, const std::string& history,
+                         const std::string& device, const nb::object& progress) {
+  pipeline::AutocorrelateConfig config;
+  set_fields(config, options);
+  config.input = path;
+  config.history = history;
+  if (samples) {
+    const auto view = view_of<2>(*samples, "counts");
+    config.input = kArray;
+    config.source = [view] { return formats::open_memory_counts(view, {.format = "counts"}); };
+  }
+  pipeline::AutocorrelateSummary summary;
+  auto curves = std::make_shared<core::CorrelationCurves>(
+      run_interruptibly(progress, [&](const std::stop_token& stop, const auto& tell) {
+        return pipeline::correlate_counts(config, open_device(device), summary, tell, stop);
+      }));
+  nb::dict said = damage_of(summary.damage);
+  said["format"] = summary.format;
+  said["backend"] = summary.backend;
+  said["bin_s"] = summary.bin_s;
+  said["mean_rate_hz"] = summary.mean_rate_hz;
+  said["samples"] = summary.samples;
+  said["warnings"] = summary.warnings;
+  said["interrupted"] = summary.interrupted;
+  said["elapsed_s"] = summary.elapsed_s;
+  return nb::make_tuple(curves, said);
+}
+
+void write_curves(const core::CorrelationCurves& curves, const std::string& path,
+                  const std::string& history, bool overwrite) {
+  namespace files = formats::curves;
+  const files::CurvesFacts facts{history, {}};
+  if (path.ends_with(".h5")) return files::write_hdf5(path, curves, facts, overwrite);
+  std::vector<core::CorrelationCurve> each;
+  for (std::size_t k = 0; k < curves.curves; ++k) each.push_back(curves.curve(k));
+  if (path.ends_with(".zip")) return files::write_zip(path, each, facts, overwrite);
+  if (!path.ends_with(".csv"))
+    throw Error(ErrorKind::config, "path", path, "a name that ends in .csv, .zip or .h5");
+  if (each.size() != 1)
+    throw Error(ErrorKind::config, "path", path + " for " + std::to_string(each.size()) + " curves",
+                ".zip or .h5, which hold several");
+  files::write_csv(path, each.front(), facts, overwrite);
+}
+
+// ---- Pulses ----
+
+/// Dedispersed series of trials that are sampled alike.
+struct KeptTrials {
+  std::vector<double> dms;
+  std::size_t downsample = 1, room = 0, written = 0;
+  core::SampleType type = core::SampleType::i32;
+  std::unique_ptr<std::byte[]> data;  // [trial][room]
+};
+
+class KeepTrials final : public pipeline::TrialSink {
+ public:
+  KeepTrials(const pipeline::TrialSinkConfig& config, std::vector<KeptTrials>& kept) : kept_(kept) {
+    for (const pipeline::TrialSegment& segment : config.segments) {
+      KeptTrials one;
+      one.dms = segment.dms;
+      one.downsample = segment.downsample;
+      one.room = segment.samples;
+      one.type = config.float_samples ? core::SampleType::f32 : core::SampleType::i32;
+      one.data = std::make_unique_for_overwrite<std::byte[]>(4 * one.dms.size() * one.room);
+      kept_.push_back(std::move(one));
+    }
+  }
+  void write(std::size_t segment, const core::SampleView<2>& trials) override {
+    KeptTrials& to = kept_[segment];
+    const std::size_t times = trials.extent(1);
+    if (times > to.room - to.written)
+      throw Error(ErrorKind::format, "series", std::to_string(to.written + times) + " times",
+                  std::to_string(to.room) + ", as the file's size said");
+    for (std::size_t k = 0; k < to.dms.size(); ++k)
+      std::memcpy(to.data.get() + 4 * (k * to.room + to.written), trials.slice(0, k, 1).data(),
+                  4 * times);
+    to.written += times;
+  }
+  void finish() override {}
+  std::vector<std::string> paths() const override { return {}; }
+
+ private:
+  std::vector<KeptTrials>& kept_;
+};
+
+nb::object array_of(KeptTrials& trials) {
+  std::byte* const data = trials.data.release();
+  const nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<std::byte*>(p); });
+  const std::size_t shape[] = {trials.dms.size(), trials.written};
+  const std::int64_t strides[] = {static_cast<std::int64_t>(trials.room), 1};
+  if (trials.type == core::SampleType::f32)
+    return nb::cast(nb::ndarray<nb::numpy, float>(data, 2, shape, owner, strides));
+  return nb::cast(nb::ndarray<nb::numpy, std::int32_t>(data, 2, shape, owner, strides));
+}
+
+template <class Config>
+void set_filterbank(Config& config, const std::vector<std::string>& paths,
+                    const std::optional<Array>& samples, const nb::dict& facts,
+                    const nb::dict& options, const std::vector<double>& dms,
+                    const std::string& history) {
+  set_fields(config, options);
+  config.inputs = paths;
+  config.history = history;
+  if (!dms.empty()) config.dms.list = dms;
+  if (!samples) return;
+  const auto view = view_of<2>(*samples, "x");
+  const auto description = describe_filterbank(facts);
+  config.inputs = {kArray};
+  config.reader.source = [view, description] {
+    return formats::open_memory_filterbank(view, description);
+  };
+}
+
+nb::dict said_of(const pipeline::FilterbankRunSummary& s) {
+  nb::dict said = damage_of(s.damage);
+  said["backend"] = s.backend;
+  said["methods"] = s.methods;
+  said["samples"] = s.samples;
+  said["gap_samples"] = s.gap_samples;
+  said["masked"] = s.masked;
+  said["not_finite"] = s.not_finite;
+  said["trials"] = s.trials;
+  said["f_ref_mhz"] = s.f_ref_mhz;
+  said["loss"] = s.loss;
+  said["spacing_loss"] = s.spacing_loss;
+  said["elapsed_s"] = s.elapsed_s;
+  return said;
+}
+
+// [(dms, downsample, series [trial][time])], facts.
+nb::object dedisperse_files(const std::vector<std::string>& paths,
+                            const std::optional<Array>& samples, const nb::dict& facts,
+                            const nb::dict& options, const std::vector<double>& dms,
+                            const std::string& history, const std::string& device,
+                            const nb::object& progress) {
+  pipeline::DedisperseConfig config;
+  set_filterbank(config, paths, samples, facts, options, dms, history);
+  std::vector<KeptTrials> kept;
+  config.sink = [&](const pipeline::TrialSinkConfig& sink) {
+    return std::make_unique<KeepTrials>(sink, kept);
+  };
+  const auto summary =
+      run_interruptibly(progress, [&](const std::stop_token& stop, const auto& tell) {
+        return pipeline::dedisperse_filterbank(config, open_device(device), tell, {}, stop);
+      });
+  nb::list segments;
+  for (KeptTrials& one : kept)
+    segments.append(nb::make_tuple(as_array(one.dms), one.downsample, array_of(one)));
+  return nb::make_tuple(segments, said_of(summary));
+}
+
+template <class T, class Member>
+nb::object column(const std::vector<core::Candidate>& candidates, Member member) {
+  std::vector<T> values;
+  values.reserve(candidates.size());
+  for (const auto& one : candidates) values.push_back(static_cast<T>(one.*member));
+  return as_array(std::move(values));
+}
+
+// {name: array of all candidates}, facts.
+nb::object search(const std::vector<std::string>& paths, const std::optional<Array>& samples,
+                  const nb::dict& facts, const nb::dict& options, const std::vector<double>& dms,
+                  const std::string& output, bool overwrite, const std::string& history,
+                  const std::string& device, const nb::object& progress) {
+  pipeline::SearchConfig config;
+  set_filterbank(config, paths, samples, facts, options, dms, history);
+  config.output = output;
+  config.overwrite = overwrite;
+  const auto summary =
+      run_interruptibly(progress, [&](const std::stop_token& stop, const auto& tell) {
+        return pipeline::search_filterbank(config, open_device(device), tell, {}, stop);
+      });
+  using core::Candidate;
+  const auto& all = summary.candidates;
+  nb::dict columns;
+  columns["dm"] = column<double>(all, &Candidate::dm);
+  columns["snr"] = column<double>(all, &Candidate::snr);
+  columns["time_s"] = column<double>(all, &Candidate::time_s);
+  columns["sample"] = column<std::int64_t>(all, &Candidate::sample);
+  columns["width_samples"] = column<std::int64_t>(all, &Candidate::width_samples);
+  columns["dm_index"] = column<std::int64_t>(all, &Candidate::dm_index);
+  columns["members"] = column<std::int64_t>(all, &Candidate::members);
+  columns["first_sample"] = column<std::int64_t>(all, &Candidate::first_sample);
+  columns["last_sample"] = column<std::int64_t>(all, &Candidate::last_sample);
+  columns["beam"] = column<std::int64_t>(all, &Candidate::beam);
+  columns["beams"] = column<std::int64_t>(all, &Candidate::beams);
+  nb::dict said = said_of(summary);
+  said["detect_backend"] = summary.detect_backend;
+  said["whole_loss"] = summary.whole_loss;
+  return nb::make_tuple(columns, said);
+}
+
+nb::list fields_of(const std::string& run) {
+  if (run == "correlate") return described<pipeline::CorrelateConfig>();
+  if (run == "autocorrelate") return described<pipeline::AutocorrelateConfig>();
+  if (run == "dedisperse") return described<pipeline::DedisperseConfig>();
+  if (run == "search") return described<pipeline::SearchConfig>();
+  throw Error(ErrorKind::config, "run", run, "correlate, autocorrelate, dedisperse or search");
+}
+
+void bind_visibilities(nb::module_& module) {
+  using Kept = KeptVisibilities;
+  nb::class_<Kept>(module, "KeptVisibilities")
+      .def("data",
+           [](nb::handle self) {
+             const auto& kept = nb::cast<const Kept&>(self);
+             return lent_array(kept.data, kept.shape(), self);
+           })
+      .def("counts",
+           [](nb::handle self) {
+             const auto& kept = nb::cast<const Kept&>(self);
+             return lent_array(kept.counts, kept.shape(), self);
+           })
+      .def("frequencies", [](const Kept& k) { return as_array(k.description.channel_hz); })
+      .def("integration_s", [](const Kept& k) { return as_array(k.integration_s); })
+      .def("times",
+           [](const Kept& k) {
+             std::vector<double> dates;
+             for (const auto& middle : k.middles) dates.push_back(core::julian_date(middle));
+             return as_array(std::move(dates));
+           })
+      .def("channel_width_hz", [](const Kept& k) { return k.description.channel_width_hz; })
+      .def("flagged_channels", [](const Kept& k) { return k.description.flagged_channels; })
+      .def("nominal_count", [](const Kept& k) { return k.description.nominal_count; })
+      .def("autos_only", [](const Kept& k) { return k.description.autos_only; })
+      .def("inputs", [](const Kept& k) { return k.description.array.inputs.size(); })
+      .def(
+          "write",
+          [](const Kept& kept, const std::string& path, bool overwrite) {
+            const nb::gil_scoped_release release;
+            kept.write(path, overwrite);
+          },
+          nb::arg("path"), nb::arg("overwrite"));
+}
+
+void bind_curves(nb::module_& module) {
+  using Curves = core::CorrelationCurves;
+  const auto whole = [](const Curves& c) { return std::vector<std::size_t>{c.curves, c.lags}; };
+  nb::class_<Curves>(module, "Curves")
+      .def("lag_s", [](const Curves& c) { return as_array(c.lag_s); })
+      .def("lag_samples", [](const Curves& c) { return as_array(c.lag_samples); })
+      .def("counts", [](const Curves& c) { return as_array(c.counts); })
+      .def("g", [whole](const Curves& c) { return as_array(c.g, whole(c)); })
+      .def("standard_error",
+           [whole](const Curves& c) -> nb::object {
+             if (c.standard_error.empty())
+               return as_array(
+                   std::vector<double>(c.curves * c.lags, std::numeric_limits<double>::quiet_NaN()),
+                   whole(c));
+             return as_array(c.standard_error, whole(c));
+           })
+      .def("sums",
+           [whole](const Curves& c) { return curves_array(c.sums, c.sums_float, whole(c)); })
+      .def("labels",
+           [](const Curves& c) {
+             std::vector<std::pair<std::string, std::string>> labels;
+             for (std::size_t k = 0; k < c.first.size(); ++k)
+               labels.emplace_back(c.first[k].label, c.cross ? c.second[k].label : "");
+             return labels;
+           })
+      .def("rates_hz",
+           [](const Curves& c) {
+             std::vector<double> rates;
+             for (const auto& signal : c.first) rates.push_back(signal.mean_rate_hz);
+             return as_array(std::move(rates));
+           })
+      .def("bin_s", [](const Curves& c) { return c.bin_s; })
+      .def("duration_s", [](const Curves& c) { return c.duration_s; })
+      .def("cross", [](const Curves& c) { return c.cross; })
+      .def(
+          "write",
+          [](const Curves& curves, const std::string& path, const std::string& history,
+             bool overwrite) {
+            const nb::gil_scoped_release release;
+            write_curves(curves, path, history, overwrite);
+          },
+          nb::arg("path"), nb::arg("history"), nb::arg("overwrite"));
+}
+
+}  // namespace
+
+void bind_runs(nb::module_& module) {
+  bind_visibilities(module);
+  bind_curves(module);
+  module.def("fields", fields_of, nb::arg("run"));
+  module.def("correlate", correlate, nb::arg("paths"), nb::arg("samples").none(), nb::arg("pairs"),
+             nb::arg("facts"), nb::arg("options"), nb::arg("history"), nb::arg("device"),
+             nb::arg("progress").none());
+  module.def("autocorrelate", autocorrelate, nb::arg("path"), nb::arg("samples").none(),
+             nb::arg("options"), nb::arg("history"), nb::arg("device"), nb::arg("progress").none());
+  module.def("dedisperse_files", dedisperse_files, nb::arg("paths"), nb::arg("samples").none(),
+             nb::arg("facts"), nb::arg("options"), nb::arg("dms"), nb::arg("history"),
+             nb::arg("device"), nb::arg("progress").none());
+  module.def("search", search, nb::arg("paths"), nb::arg("samples").none(), nb::arg("facts"),
+             nb::arg("options"), nb::arg("dms"), nb::arg("output"), nb::arg("overwrite"),
+             nb::arg("history"), nb::arg("device"), nb::arg("progress").none());
+}
+
+}  // namespace tautline::python

@@ -1,0 +1,220 @@
+// One stage on whole arrays.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "bindings.h"
+#include "tautline/core/correlation_curve.h"
+#include "tautline/core/window.h"
+#include "tautline/stages/autocorrelate/autocorrelate.h"
+#include "tautline/stages/autocorrelate/normalise.h"
+#include "tautline/stages/channelize/channelize.h"
+#include "tautline/stages/dedisperse/dedisperse.h"
+
+namespace tautline::python {
+
+namespace {
+
+using core::Error;
+using core::ErrorKind;
+using core::SampleType;
+
+core::SampleFormat voltage_format(SampleType type) {
+  switch (type) {
+    case SampleType::ci8:
+      return core::kCi8;
+    case SampleType::ci16:
+      return core::kCi16;
+    case SampleType::cf32:
+      return core::kCf32;
+    case SampleType::i8:
+      return core::kI8;
+    case SampleType::i16:
+      return core::kI16;
+    case SampleType::f32:
+      return core::kF32;
+    default:
+      throw Error(ErrorKind::config, "samples", std::string(core::to_string(type)),
+                  "complex64, float32, int8 or int16");
+  }
+}
+
+// [input][time] to [input][spectrum][channel], or with gains to [channel][input][time] of int8 pairs.
+nb::object channelize(const Array& samples, bool pairs, std::size_t channels, std::size_t taps,
+                      const std::string& window, double cutoff,
+                      const std::vector<float>& coefficients,
+                      std::pair<std::size_t, std::size_t> oversample, bool lower_sideband,
+                      const std::string& output, bool corner_turned,
+                      const std::optional<Array>& gains, const std::string& device) {
+  namespace stage = stages::channelize;
+  const auto view = view_of<2>(samples, "samples", pairs);
+  stage::Config config;
+  config.inputs = view.extent(0);
+  config.channels = channels;
+  config.taps = taps;
+  config.input = voltage_format(view.type());
+  config.window = core::parse_window(window);
+  config.cutoff = cutoff;
+  config.coefficients = coefficients;
+  config.oversample_numerator = oversample.first;
+  config.oversample_denominator = oversample.second;
+  config.lower_sideband = lower_sideband;
+  config.output = output == "ci8" ? stage::Output::corner_turned_ci8
+                  : corner_turned ? stage::Output::corner_turned_float
+                                  : stage::Output::spectra_float;
+  const std::size_t count = view.extent(1);
+  stage::Input input;
+  input.samples = view.data();
+  input.row_stride_bytes = static_cast<std::size_t>(view.stride(0)) * core::bytes_of(view.type());
+  input.count = count;
+  config.max_samples = std::max<std::size_t>(1, count);
+  std::shared_ptr<const device::Device> opened;
+  std::shared_ptr<const stage::Plan> plan;
+  {
+    const nb::gil_scoped_release release;
+    opened = open_device(device);
+    plan = stage::make_plan(config, opened);
+  }
+  const std::size_t spectra = plan->spectra(0, count);
+  const NewArray made = config.output == stage::Output::spectra_float
+                            ? new_array(config.output_type(), {config.inputs, spectra, channels})
+                            : new_array(config.output_type(), {channels, config.inputs, spectra});
+  stage::OutputViews views{config.output_view(made.data, spectra), {}, {}, {}};
+  std::vector<std::uint64_t> clipped(config.inputs);
+  if (gains) {
+    views.gains = view_of<2>(*gains, "gains").as<const float>("gains");
+    views.clipped = {clipped.data(), {clipped.size()}};
+  }
+  {
+    const nb::gil_scoped_release release;
+    const auto queue = opened->make_queue();
+    const auto state = plan->make_state(*queue);
+    plan->execute(*queue, *state, input, views);
+    queue->synchronise();
+  }
+  return nb::make_tuple(made.array, as_array(std::move(clipped)));
+}
+
+int bits_of(SampleType type) {
+  if (type == SampleType::i8 || type == SampleType::u8) return 8;
+  if (type == SampleType::i16 || type == SampleType::u16) return 16;
+  if (type == SampleType::f32) return 32;
+  throw Error(ErrorKind::config, "samples", std::string(core::to_string(type)),
+              "uint8, int8, uint16, int16 or float32");
+}
+
+// [time][channel] (`spectra`) or [channel][time] to [trial][time].
+nb::object dedisperse(const Array& samples, bool spectra, std::vector<double> frequencies_mhz,
+                      double sample_time_s, std::vector<double> dms, double dm_constant,
+                      double reference_mhz, std::vector<std::size_t> ignored_channels, bool zero_dm,
+                      std::size_t downsample, const std::string& device) {
+  namespace stage = stages::dedisperse;
+  const auto view = view_of<2>(samples, "samples");
+  stage::Config config;
+  config.frequencies_mhz = std::move(frequencies_mhz);
+  config.sample_time_s = sample_time_s;
+  config.dms = std::move(dms);
+  config.dm_constant = dm_constant;
+  config.reference_mhz = reference_mhz;
+  config.bits = bits_of(view.type());
+  config.signed_samples = view.type() == SampleType::i8 || view.type() == SampleType::i16;
+  config.ignored_channels = std::move(ignored_channels);
+  config.zero_dm = zero_dm;
+  config.downsample = downsample;
+  stage::Input input;
+  input.layout = spectra ? stage::Input::Layout::spectra : stage::Input::Layout::rows;
+  input.data = view.data();
+  input.count = view.extent(spectra ? 0 : 1);
+  input.stride_bytes = static_cast<std::size_t>(view.stride(0)) * core::bytes_of(view.type());
+  const std::size_t wanted = config.frequencies_mhz.size();
+  if (view.extent(spectra ? 1 : 0) != wanted)
+    throw Error(ErrorKind::config, "samples",
+                std::to_string(view.extent(spectra ? 1 : 0)) + " channels",
+                std::to_string(wanted) + ", as many as frequencies");
+  config.max_samples = std::clamp<std::size_t>(input.count, 1, config.max_samples);
+  std::shared_ptr<const device::Device> opened;
+  std::shared_ptr<const stage::Plan> plan;
+  {
+    const nb::gil_scoped_release release;
+    opened = open_device(device);
+    plan = stage::make_plan(config, opened);
+  }
+  const std::size_t all = input.count / downsample;
+  const std::size_t times = all > plan->max_delay() ? all - plan->max_delay() : 0;
+  const NewArray made = new_array(plan->output_type(), {config.dms.size(), times});
+  const core::MutableSampleView<3> trials{
+      made.data, plan->output_type(), {1, config.dms.size(), times}};
+  stage::Result result;
+  {
+    const nb::gil_scoped_release release;
+    result = stage::dedisperse(*plan, *opened->make_queue(), input, trials);
+  }
+  return nb::make_tuple(made.array, result.not_finite);
+}
+
+// multipletau's ladder of [time][sensor]: lags in samples, level, pairs of samples and values, [lag], [lag], [lag],
+// [pair][lag]. `normalization` none: sums.
+nb::object standard_curves(const Array& samples, std::size_t m, std::size_t levels,
+                           const std::string& coarsening, const std::string& normalization,
+                           const std::vector<std::pair<std::uint32_t, std::uint32_t>>& pairs,
+                           const std::string& device) {
+  namespace stage = stages::autocorrelate;
+  const auto view = view_of<2>(samples, "a");
+  stage::Config config;
+  config.sensors = view.extent(1);
+  config.lag_scheme = stage::LagScheme::standard;
+  config.bins = m;
+  config.levels = levels;
+  config.coarsening = coarsening == "first"    ? stage::Coarsening::first
+                      : coarsening == "second" ? stage::Coarsening::second
+                                               : stage::Coarsening::sum;
+  config.type = view.type();
+  for (const auto& [a, b] : pairs) config.pairs.push_back({a, b});
+  const auto lags = stage::lags_of(config);
+  const std::size_t count = config.pair_count(), size = count * lags.size();
+  const SampleType type = config.sums_type();
+  std::vector<std::uint64_t> sums(size), lead_in(size), direct(size), delayed(size),
+      totals(2 * count);
+  std::vector<std::int64_t> counts(lags.size());
+  std::vector<double> g(size);
+  const auto matrix = [&](std::vector<std::uint64_t>& of, std::size_t columns) {
+    return core::MutableSampleView<2>{of.data(), type, {count, columns}};
+  };
+  const stage::Sums all{matrix(sums, lags.size()),   matrix(lead_in, lags.size()),
+                        matrix(direct, lags.size()), matrix(delayed, lags.size()),
+                        matrix(totals, 2),           counts};
+  const auto how = core::parse_normalization(normalization);
+  if (!how)
+    throw Error(ErrorKind::config, "normalization", normalization, "none, global or symmetric");
+  const auto selection = selection_of(device);
+  {
+    const nb::gil_scoped_release release;
+    stage::autocorrelate(config, view, all, selection);
+    stage::normalise(config, *how, view.extent(0), all, {g.data(), {count, lags.size()}});
+  }
+  std::vector<std::uint64_t> samples_of, level_of;
+  for (const auto& lag : lags) {
+    samples_of.push_back(lag.samples);
+    level_of.push_back(lag.level);
+  }
+  return nb::make_tuple(as_array(std::move(samples_of)), as_array(std::move(level_of)),
+                        as_array(std::move(counts)), as_array(std::move(g), {count, lags.size()}));
+}
+
+}  // namespace
+
+void bind_stages(nb::module_& module) {
+  module.def("channelize", channelize, nb::arg("samples"), nb::arg("pairs"), nb::arg("channels"),
+             nb::arg("taps"), nb::arg("window"), nb::arg("cutoff"), nb::arg("coefficients"),
+             nb::arg("oversample"), nb::arg("lower_sideband"), nb::arg("output"),
+             nb::arg("corner_turned"), nb::arg("gains").none(), nb::arg("device"));
+  module.def("dedisperse", dedisperse, nb::arg("samples"), nb::arg("spectra"),
+             nb::arg("frequencies_mhz"), nb::arg("sample_time_s"), nb::arg("dms"),
+             nb::arg("dm_constant"), nb::arg("reference_mhz"), nb::arg("ignored_channels"),
+             nb::arg("zero_dm"), nb::arg("downsample"), nb::arg("device"));
+  module.def("standard_curves", standard_curves, nb::arg("samples"), nb::arg("m"),
+             nb::arg("levels"), nb::arg("coarsening"), nb::arg("normalization"), nb::arg("pairs"),
+             nb::arg("device"));
+}
+
+}  // namespace tautline::python

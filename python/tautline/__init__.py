@@ -1,0 +1,43 @@
+"""tautline correlates many signals on many cores: radio telescopes, fast transients, photons.
+
+Every call takes numpy arrays, or anything else in the host's memory that offers DLPack or the buffer protocol.
+"""
+
+from . import multipletau
+from ._tautline import __version__
+from .correlation import Visibilities, correlate
+from .errors import (
+    ConfigError,
+    DeviceError,
+    Error,
+    FormatError,
+    InputOutputError,
+    OutOfMemoryError,
+    UnsupportedError,
+)
+from .filter_bank import channelize
+from .opening import File, open
+from .photons import Curves, autocorrelate
+from .pulses import DISPERSION_CONSTANT, dedisperse, search
+
+__all__ = [
+    "ConfigError",
+    "Curves",
+    "DISPERSION_CONSTANT",
+    "DeviceError",
+    "Error",
+    "File",
+    "FormatError",
+    "InputOutputError",
+    "OutOfMemoryError",
+    "UnsupportedError",
+    "Visibilities",
+    "__version__",
+    "autocorrelate",
+    "channelize",
+    "correlate",
+    "dedisperse",
+    "multipletau",
+    "open",
+    "search",
+]

@@ -1,0 +1,146 @@
+"""Numbers and names that users give, as the library takes them."""
+
+from __future__ import annotations
+
+import operator
+import os
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from . import _tautline
+from .errors import refuse
+
+_LARGEST = 2**63 - 1
+
+
+def whole(value: Any, field: str, least: int = 0) -> int:
+    """A whole number, of Python or numpy."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise refuse(field, repr(value), "a whole number") from None
+    if not least <= number <= _LARGEST:
+        raise refuse(field, number, f"a whole number from {least} up")
+    return number
+
+
+def number(value: Any, field: str) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise refuse(field, repr(value), "a number") from None
+
+
+def sizes(*values: Any) -> tuple[int, ...]:
+    return tuple(operator.index(value) for value in values)
+
+
+def numbers(values: Any, field: str) -> list[float]:
+    """One number or a one-dimensional sequence of them."""
+    try:
+        array = np.atleast_1d(np.asarray(values, dtype=np.float64))
+    except (TypeError, ValueError):
+        raise refuse(field, f"a {type(values).__name__}", "numbers") from None
+    if array.ndim != 1:
+        raise refuse(field, f"{array.ndim} axes", "one axis of numbers")
+    return array.tolist()  # type: ignore[no-any-return]
+
+
+def paths(files: Any, field: str = "files") -> list[str]:
+    """One path or several."""
+    if isinstance(files, (str, os.PathLike)):
+        files = [files]
+    try:
+        return [os.fspath(file) for file in files]
+    except TypeError:
+        raise refuse(field, f"a {type(files).__name__}", "a path, or several") from None
+
+
+def file_paths(files: Any) -> list[str]:
+    """Of paths, or of what tautline.open gave."""
+    own = getattr(files, "paths", None)
+    return list(own) if isinstance(own, list) else paths(files)
+
+
+def rational(value: Any, field: str) -> Fraction:
+    """A number above 0 as it is written: 0.1 is a tenth."""
+    try:
+        exact = Fraction(str(float(value))) if isinstance(value, (float, np.floating)) else Fraction(value)
+    except (TypeError, ValueError, OverflowError, ZeroDivisionError):
+        raise refuse(field, repr(value), "a number above 0") from None
+    if not exact > 0 or max(exact.numerator, exact.denominator) > _LARGEST:
+        raise refuse(field, value, "a number above 0, a ratio of numbers of 63 bits")
+    return exact
+
+
+def history(call: str) -> str:
+    """What outputs say of where they come from."""
+    return f"tautline {_tautline.__version__}: {call} called from Python"
+
+
+def text(value: Any) -> str:
+    """A value as the fields of the library are written."""
+    if isinstance(value, (bool, np.bool_)):
+        return "true" if value else "false"
+    if isinstance(value, (float, np.floating)):
+        return repr(float(value))
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, str) or not hasattr(value, "__iter__"):
+        return str(value)
+    return ",".join(text(one) for one in value)
+
+
+class Fields:
+    """The fields of one kind of run: keyword arguments by their names or, where that is one field's, the last part."""
+
+    def __init__(self, run: str) -> None:
+        self._all = _tautline.fields(run)
+        names = [field[0] for field in self._all]
+        self._names: dict[str, str] = {}
+        for name in names:
+            last = name.rsplit(".", 1)[-1]
+            if sum(other.rsplit(".", 1)[-1] == last for other in names) == 1:
+                self._names[last] = name
+        self._names.update({name: name for name in names})
+
+    def texts(self, options: dict[str, Any]) -> dict[str, str]:
+        """{field: text} of keyword arguments; None stands for a default."""
+        found: dict[str, str] = {}
+        for name, value in options.items():
+            field = self._names.get(name) or self._names.get(name.replace("__", "."))
+            if field is None:
+                known = ", ".join(sorted(one for one in self._names if "." not in one))
+                raise refuse(name, "no argument of this call", f"one of {known}")
+            if value is not None:
+                found[field] = text(value)
+        return found
+
+    def document(self, leave_out: tuple[str, ...] = ()) -> str:
+        """Of docstrings: every field with its unit, default and range."""
+        short = {field: name for name, field in self._names.items() if "." not in name}
+        lines = []
+        for name, unit, help_text, allowed, form, default in self._all:
+            argument = short.get(name, name.replace(".", "__"))
+            if argument in leave_out or name in leave_out:
+                continue
+            lines.append(f"    {argument}" + (f" [{unit}]" if unit else ""))
+            facts = [help_text]
+            if form or allowed:
+                facts.append(form or allowed)
+            facts.append(f"default {default}" if default else "default: none")
+            lines.append("        " + "; ".join(facts) + ".")
+        return "\n".join(lines)
+
+
+def documented(fields: Fields, leave_out: tuple[str, ...] = ()) -> Any:
+    """Puts the descriptions of the fields into a docstring, for {fields}."""
+
+    def decorate(function: Any) -> Any:
+        if function.__doc__:
+            function.__doc__ = function.__doc__.replace("{fields}", fields.document(leave_out).strip())
+        return function
+
+    return decorate

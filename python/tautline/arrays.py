@@ -1,0 +1,87 @@
+"""What users give as arrays, in the form that the library takes: see docs/design/python.md."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .errors import UnsupportedError, refuse
+
+_HOST = (1, 3)  # DLPack's numbers for the host's memory, and for its pinned memory
+
+
+def host_array(x: Any, field: str) -> npt.NDArray[Any]:
+    """Any array of the host's as numpy's, without a copy; sequences of numbers are copied."""
+    if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
+        raise refuse(field, "a masked array", "an array without masked elements", "fill it first")
+    if isinstance(x, np.ndarray):
+        return np.asarray(x)
+    where = getattr(x, "__dlpack_device__", None)
+    if where is not None and where()[0] not in _HOST:
+        error = UnsupportedError(f"{field}: an array in a device's memory, expected one in the host's memory; copy it first")
+        error.field, error.limit = field, "one in the host's memory"
+        raise error
+    try:
+        if hasattr(x, "__dlpack__"):
+            return np.asarray(np.from_dlpack(x))
+        return np.asarray(x)
+    except (BufferError, TypeError, ValueError, RuntimeError) as error:
+        raise refuse(field, f"a {type(x).__name__} that is no array", "an array of numbers", str(error)) from None
+
+
+def is_array(x: Any) -> bool:
+    """Whether it is numbers, and neither paths nor an opened file."""
+    if isinstance(x, np.ndarray) or hasattr(x, "__dlpack__"):
+        return True
+    if isinstance(x, (str, bytes, os.PathLike)) or hasattr(x, "paths"):
+        return False
+    if isinstance(x, (list, tuple)):
+        return not any(isinstance(one, (str, os.PathLike)) for one in x)
+    return hasattr(x, "__array__") or hasattr(x, "__array_interface__") or isinstance(x, memoryview)
+
+
+def require_type(x: npt.NDArray[Any], field: str, types: tuple[str, ...]) -> None:
+    if x.dtype.name not in types:
+        raise refuse(field, x.dtype.name, "one of " + " ".join(types), "convert it with astype")
+
+
+def require_axes(x: npt.NDArray[Any], field: str, axes: tuple[int, ...], meaning: str) -> None:
+    if x.ndim not in axes:
+        raise refuse(field, f"an array of {x.ndim} axes", meaning)
+
+
+def native(x: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """In this machine's byte order."""
+    return x if x.dtype.isnative else x.astype(x.dtype.newbyteorder("="))
+
+
+def dense_rows(x: npt.NDArray[Any], row_axis: int = -1) -> npt.NDArray[Any]:
+    """With a dense last part (from `row_axis` on) and positive strides otherwise; a copy where it is not so."""
+    x = native(x)
+    size = x.itemsize
+    ok = x.flags.aligned
+    for axis in range(x.ndim - 1, -1, -1):
+        if axis >= x.ndim + row_axis:
+            ok = ok and (x.shape[axis] <= 1 or x.strides[axis] == size)
+            size *= x.shape[axis]
+        else:
+            ok = ok and (x.shape[axis] <= 1 or (x.strides[axis] > 0 and x.strides[axis] % x.itemsize == 0))
+    rows = x.ndim + row_axis
+    if ok and rows > 0 and x.shape[rows - 1] > 1:
+        ok = x.strides[rows - 1] >= size
+    if not ok or any(n <= 1 for n in x.shape):
+        return np.ascontiguousarray(x)
+    return x
+
+
+def voltages(x: Any, field: str = "samples") -> tuple[npt.NDArray[Any], bool]:
+    """[..., time] of complex64, float32, int8 or int16, or with True of int8 or int16 with a last axis of 2."""
+    x = host_array(x, field)
+    if x.dtype.name in ("complex128", "float64"):
+        x = x.astype(np.complex64 if x.dtype.kind == "c" else np.float32)
+    require_type(x, field, ("complex64", "float32", "int8", "int16"))
+    pairs = x.dtype.kind == "i" and x.ndim > 1 and x.shape[-1] == 2
+    return dense_rows(x, -2 if pairs else -1), pairs

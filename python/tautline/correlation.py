@@ -1,0 +1,178 @@
+"""Voltages to visibilities."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _tautline
+from .arguments import Fields, documented, file_paths, history, number, rational, whole
+from .arrays import is_array, require_axes, voltages
+from .errors import refuse
+
+Progress = Callable[[int, int], object]
+_FIELDS = Fields("correlate")
+
+
+class Visibilities:
+    """What `correlate` gives: means over integrations, V(i, j) = mean of x_i conj(x_j) for inputs i >= j.
+
+    Attributes
+    ----------
+    data : complex64 [time, channel, baseline]
+        In units of the voltages squared; baseline i (i + 1) / 2 + j.  Zero where there was no valid sample.  Read only.
+    counts : int64 [time, channel, baseline]
+        Valid samples in each mean.  Read only.
+    frequencies : float64 [channel]
+        Centres of the channels in Hz.
+    times : float64 [time]
+        Middles of the integrations, Julian dates in UTC; of arrays without `start` since 1970.
+    integration_s : float64 [time]
+        Lengths of the integrations.
+    inputs : int
+    channel_width_hz : float
+    flagged_channels : list of int
+    nominal_count : int
+        Samples of a whole integration.
+    facts : dict
+        Kernels, samples, and everything that was counted: clipped, lost, not finite.
+    """
+
+    def __init__(self, kept: Any, facts: dict[str, Any]) -> None:
+        self._kept = kept
+        self.data: npt.NDArray[np.complex64] = kept.data()
+        self.counts: npt.NDArray[np.int64] = kept.counts()
+        self.frequencies: npt.NDArray[np.float64] = kept.frequencies()
+        self.times: npt.NDArray[np.float64] = kept.times()
+        self.integration_s: npt.NDArray[np.float64] = kept.integration_s()
+        self.inputs: int = kept.inputs()
+        self.channel_width_hz: float = kept.channel_width_hz()
+        self.flagged_channels: list[int] = kept.flagged_channels()
+        self.nominal_count: int = kept.nominal_count()
+        self.facts = facts
+
+    def baseline(self, i: int, j: int) -> npt.NDArray[np.complex64]:
+        """[time, channel] of x_i conj(x_j), any order of inputs."""
+        i, j = whole(i, "i"), whole(j, "j")
+        if max(i, j) >= self.inputs:
+            raise refuse("input", max(i, j), f"0 to {self.inputs - 1}")
+        if self._kept.autos_only():
+            raise refuse("baseline", "of autocorrelations alone", "a run with all products")
+        if i >= j:
+            return self.data[:, :, i * (i + 1) // 2 + j]
+        return self.data[:, :, j * (j + 1) // 2 + i].conj()
+
+    def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Writes a UVH5 file (.uvh5) or a Measurement Set (.ms)."""
+        self._kept.write(os.fspath(path), bool(overwrite))
+
+    def to_uvdata(self) -> Any:
+        """The visibilities as a pyuvdata.UVData."""
+        from pyuvdata import UVData
+
+        with tempfile.TemporaryDirectory(prefix="tautline-") as folder:
+            path = os.path.join(folder, "visibilities.uvh5")
+            self.write(path)
+            return UVData.from_file(path)
+
+    def __repr__(self) -> str:
+        times, channels, baselines = self.data.shape
+        return f"<tautline.Visibilities: {times} times, {channels} channels, {baselines} baselines of {self.inputs} inputs>"
+
+
+@documented(_FIELDS, ("inputs",))
+def correlate(
+    x: Any,
+    *,
+    rate_hz: Any = None,
+    centre_hz: float | None = None,
+    bandwidth_hz: float | None = None,
+    polarisations: int | None = None,
+    start: str | None = None,
+    device: str = "auto",
+    progress: Progress | None = None,
+    **fields: Any,
+) -> Visibilities:
+    """Voltages to visibilities: filter bank, correlator, integrations; what the command `tautline correlate` does.
+
+    Parameters
+    ----------
+    x
+        Voltages: a file or several, what tautline.open gave of them, or an array [time], [input, time] or
+        [channel, input, time] (channelized already): complex64, float32, int8 or int16 (real, or with a last axis of 2, re
+        and im).  An array must not change while this runs.
+    rate_hz
+        Samples a second of each input; needed for arrays.  A number, a Fraction or a text as "800000/3", taken exactly.
+    centre_hz, bandwidth_hz
+        Of the band on the sky; without them the band of arrays is about 0 Hz (complex) or from 0 Hz up (real).  Negative
+        bandwidth: lower sideband.
+    polarisations
+        Inputs of each antenna, 1 or 2; input = antenna x polarisations + polarisation.
+    start
+        UTC of the first sample, "2026-01-02-03:04:05".
+    device
+        auto, cpu, reference, cuda:N or opencl:N.
+    progress
+        Called now and then with the samples (times) done and those there are.
+
+    Fields of the run, all optional:
+
+    {fields}
+
+    Returns
+    -------
+    Visibilities
+
+    Raises
+    ------
+    ConfigError, FormatError, InputOutputError, OutOfMemoryError
+        Nothing is written in any case.
+    """
+    samples, pairs, facts, names = None, False, {}, []
+    given = {
+        "rate_hz": rate_hz,
+        "centre_hz": centre_hz,
+        "bandwidth_hz": bandwidth_hz,
+        "polarisations": polarisations,
+        "start": start,
+    }
+    if is_array(x):
+        samples, pairs, facts = _described(x, given)
+    else:
+        names = file_paths(x)
+        if rate_hz is not None and not isinstance(rate_hz, (int, float, str)):
+            given["rate_hz"] = float(rate_hz)
+        fields = {**fields, **{name: value for name, value in given.items() if value is not None}}
+    kept, said = _tautline.correlate(
+        names, samples, pairs, facts, _FIELDS.texts(fields), history("correlate"), device, progress
+    )
+    return Visibilities(kept, said)
+
+
+def _described(x: Any, given: dict[str, Any]) -> tuple[npt.NDArray[Any], bool, dict[str, Any]]:
+    samples, pairs = voltages(x, "x")
+    axes = samples.ndim - (1 if pairs else 0)
+    require_axes(samples, "x", (2, 3, 4) if pairs else (1, 2, 3), "[time], [input][time] or [channel][input][time]")
+    samples = samples.reshape((1,) * (3 - axes) + samples.shape)
+    if given["rate_hz"] is None:
+        raise refuse("rate_hz", "none", "samples a second of each input, which an array does not say")
+    rate = rational(given["rate_hz"], "rate_hz")
+    real = samples.dtype.kind == "f" or (samples.dtype.kind == "i" and not pairs)
+    width = float(rate) / (2 if real else 1) * samples.shape[0]
+    if given["bandwidth_hz"] is not None:
+        width = number(given["bandwidth_hz"], "bandwidth_hz")
+    centre = width / 2 if real else 0.0
+    if given["centre_hz"] is not None:
+        centre = number(given["centre_hz"], "centre_hz")
+    return samples, pairs, {
+        "rate_hz": f"{rate.numerator}/{rate.denominator}",
+        "centre_hz": centre,
+        "bandwidth_hz": width,
+        "polarisations": 1 if given["polarisations"] is None else whole(given["polarisations"], "polarisations", 1),
+        "start": given["start"] or "",
+    }

@@ -1,0 +1,197 @@
+"""The functions of the package multipletau, at tautline's speed: the same arguments and results.
+
+Beside them, `a` and `v` may have two axes, [time, sensor]: the result is then [sensor, lag, 2].
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _tautline
+from .arguments import whole
+from .arrays import dense_rows, host_array, native
+from .errors import UnsupportedError, refuse
+
+__all__ = ["autocorrelate", "correlate", "DtypeWarning", "InvalidMWarning"]
+
+_ZERO_CUTOFF = 1e-15  # multipletau's: a mean that is so much smaller than the values is taken for zero
+
+
+class DtypeWarning(UserWarning):
+    """The input is not of floats."""
+
+
+class InvalidMWarning(UserWarning):
+    """m is odd, or the inputs' types differ."""
+
+
+def autocorrelate(
+    a: Any,
+    m: int = 16,
+    deltat: float = 1,
+    normalize: bool = False,
+    copy: bool = True,
+    dtype: Any = None,
+    compress: str = "average",
+    ret_sum: bool = False,
+    *,
+    device: str = "cpu",
+) -> Any:
+    """Autocorrelation on a logarithmic scale of lags, as multipletau.autocorrelate.
+
+    Parameters
+    ----------
+    a
+        [time], or [time, sensor], at least 2 m times long; real numbers.
+    m
+        Lags of a level, even.
+    deltat
+        Between two samples.
+    normalize
+        Divide by the square of the mean of a, after subtracting it, and by the number of products.
+    copy
+        Without meaning: a is never changed.
+    dtype
+        Of the result: a's, or float64 for integers.
+    compress
+        How a level is made of the one before: average, first or second.
+    ret_sum
+        Return sums of products, and how many products each has.
+    device
+        cpu, or reference.
+
+    Returns
+    -------
+    [lag, 2]: lag times and values; with ret_sum also the numbers of products, [lag].
+    """
+    if normalize is True and ret_sum is True:
+        raise ValueError("'normalize' and 'ret_sum' must not both be True!")
+    series, kind = _series(a, "a", dtype, DtypeWarning)
+    return _correlate(series, None, kind, m, deltat, normalize, copy, compress, ret_sum, device)
+
+
+def correlate(
+    a: Any,
+    v: Any,
+    m: int = 16,
+    deltat: float = 1,
+    normalize: bool = False,
+    copy: bool = True,
+    dtype: Any = None,
+    compress: str = "average",
+    ret_sum: bool = False,
+    *,
+    device: str = "cpu",
+) -> Any:
+    """Cross-correlation on a logarithmic scale of lags, as multipletau.correlate: sums of v[n] a[n + k].
+
+    Arguments and result are autocorrelate's, of two series of the same shape.
+    """
+    if normalize is True and ret_sum is True:
+        raise ValueError("'normalize' and 'ret_sum' must not both be True!")
+    one, kind = _series(a, "a", dtype, InvalidMWarning)
+    other, other_kind = _series(v, "v", dtype, InvalidMWarning)
+    if one.shape != other.shape:
+        raise refuse("v", f"shape {other.shape}", f"the shape of a, {one.shape}")
+    if kind != other_kind:
+        warnings.warn("Input dtypes not equal; casting to np.float64!", InvalidMWarning, stacklevel=2)
+        kind = np.dtype(np.float64)
+    return _correlate(one, other, kind, m, deltat, normalize, copy, compress, ret_sum, device)
+
+
+def _series(a: Any, field: str, dtype: Any, warning: type[Warning]) -> tuple[npt.NDArray[Any], np.dtype[Any]]:
+    array = native(host_array(a, field))
+    if array.ndim not in (1, 2):
+        raise refuse(field, f"an array of {array.ndim} axes", "[time] or [time][sensor]")
+    wanted = array.dtype if dtype is None else np.dtype(dtype)
+    if wanted.kind == "c" or array.dtype.kind == "c":
+        error = UnsupportedError(f"{field}: complex numbers, expected real ones; use the package multipletau")
+        error.field, error.limit = field, "real numbers"
+        raise error
+    if wanted.kind != "f":
+        warnings.warn("Input dtype is not float; casting to np.float64!", warning, stacklevel=3)
+        wanted = np.dtype(np.float64)
+    if array.dtype.kind not in "iufb":
+        raise refuse(field, f"dtype {array.dtype}", "real numbers")
+    return array, wanted
+
+
+def _counted(array: npt.NDArray[Any], levels: int) -> npt.NDArray[Any]:
+    """Counts of 8, 16 or 32 bits, whose sums are exact in 64, else double."""
+    if array.dtype.kind in "uib" and array.size:
+        low, high = int(array.min()), int(array.max())
+        total = high * array.shape[0]  # of a sensor, at most
+        exact = low >= 0 and min(high << (levels - 1), total) * total < 2**63
+        for small in (np.uint8, np.uint16, np.uint32):
+            if exact and high <= np.iinfo(small).max:
+                return array.astype(small, copy=False)
+    return array.astype(np.float64, copy=False)
+
+
+def _require_mean(array: npt.NDArray[Any], field: str, centred: bool) -> None:
+    mean = np.asarray(array.mean(axis=0, dtype=np.float64))
+    for sensor, value in enumerate(np.atleast_1d(mean)):
+        column = (array if array.ndim == 1 else array[:, sensor]).astype(np.float64, copy=False)
+        size = max(abs(float(column.min())), abs(float(column.max()))) + abs(float(value))
+        if not np.abs(value) < _ZERO_CUTOFF * size:
+            continue
+        if np.abs(value) < _ZERO_CUTOFF * np.median(np.abs(column - value if centred else column)):
+            raise ValueError(f"Cannot normalize: Average of `{field}` is zero!")
+
+
+def _correlate(
+    a: npt.NDArray[Any],
+    v: npt.NDArray[Any] | None,
+    kind: np.dtype[Any],
+    m: int,
+    deltat: float,
+    normalize: bool,
+    copy: bool,
+    compress: str,
+    ret_sum: bool,
+    device: str,
+) -> Any:
+    for name, value in (("normalize", normalize), ("copy", copy), ("ret_sum", ret_sum)):
+        if not isinstance(value, bool):
+            raise ValueError(f"`{name}` must be boolean!")
+    if compress not in ("average", "first", "second"):
+        raise ValueError("Invalid value for `compress`! Possible values are 'average,first,second'.")
+    m = whole(m, "m", 1)
+    if m % 2:
+        warnings.warn(f"Invalid value of m={m}. Using m={m + 1} instead", InvalidMWarning, stacklevel=3)
+        m += 1
+    times = a.shape[0]
+    if times < 2 * m:
+        raise ValueError("`len(a)` must be >= `2m`!")
+    if normalize:
+        _require_mean(a, "a", v is None)
+        if v is not None:
+            _require_mean(v, "v", False)
+    sensors = 1 if a.ndim == 1 else a.shape[1]
+    pairs: list[tuple[int, int]] = []
+    samples = a.reshape(times, sensors)
+    if v is not None:
+        samples = np.concatenate([samples, v.reshape(times, sensors)], axis=1)
+        pairs = [(sensors + s, s) for s in range(sensors)]  # the later one is a, as multipletau computes it
+    levels = int(np.floor(np.log2(times / m))) + 1
+    lags, level, counts, g = _tautline.standard_curves(
+        dense_rows(_counted(samples, levels)), m, levels, compress, "global" if normalize else "none", pairs, device
+    )
+    last = len(lags)
+    if times >> (levels - 1) == m:  # multipletau leaves out two lags where the last level is as short as can be
+        last -= 2
+    lags, level, counts, g = lags[:last], level[:last], counts[:last], g[:, :last]
+    if not normalize:
+        if compress == "average":
+            g = g / 4.0**level
+        if not ret_sum:
+            g = g * (times / (times >> level))
+    curves = np.empty((sensors, last, 2), dtype=kind)
+    curves[:, :, 0] = deltat * lags
+    curves[:, :, 1] = g
+    result = curves[0] if a.ndim == 1 else curves
+    return (result, counts.astype(kind)) if ret_sum else result

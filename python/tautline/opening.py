@@ -1,0 +1,148 @@
+"""Files of any format as arrays: header, frequencies, and any range of times."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _tautline
+from .arguments import file_paths, text, whole
+from .errors import UnsupportedError, refuse
+
+_VOLTAGE_OPTIONS = ("format", "rate_hz", "centre_hz", "bandwidth_hz", "polarisations", "start", "threads_are")
+
+
+class File:
+    """An opened file; its first axis of reading is time.
+
+    Attributes
+    ----------
+    kind : str
+        filterbank, voltages or counts.
+    paths : list of str
+    header : dict
+        What the file says, by name with its unit.
+    shape : tuple of int
+        Of the whole: [time, channel], [time, sensor], or of voltages [channel, input, time].
+    frequencies : float64 [channel] or None
+        Centres of a filterbank's channels in MHz, in the file's order; of channelized voltages in Hz.
+
+    Several threads may read one; each call is whole.  After a fork, open the file again.
+    """
+
+    def __init__(self, kind: str, paths: list[str], reader: Any) -> None:
+        self.kind = kind
+        self.paths = paths
+        self._reader = reader
+        self._process = os.getpid()
+        self.header: dict[str, Any] = reader.header()
+        self.shape: tuple[int, ...] = tuple(reader.shape())
+        self.frequencies: npt.NDArray[np.float64] | None = None
+        if kind == "filterbank":
+            self.frequencies = reader.frequencies()
+        elif kind == "voltages" and self.header["channels"] > 1:
+            n = self.header["channels"]
+            step = self.header["bandwidth_hz"] / n
+            self.frequencies = self.header["centre_hz"] + (np.arange(n) - (n - 1) / 2) * step
+
+    @property
+    def samples(self) -> int:
+        """Times in the whole."""
+        return self.shape[-1] if self.kind == "voltages" else self.shape[0]
+
+    def __len__(self) -> int:
+        return self.samples
+
+    def read(self, start: int = 0, count: int | None = None) -> npt.NDArray[Any]:
+        """`count` times from `start` on, or all that follow; fewer at the end.
+
+        Voltages are [input, time] (of channelized ones [channel, input, time]): complex64, int8 or int16 with a last axis of
+        2 (re, im), or real numbers; what was lost is zero.  Filterbanks are [time, channel] of uint8, uint16 or float32,
+        counts [time, sensor].
+        """
+        start = whole(start, "start")
+        left = max(0, self.samples - start)
+        taken = left if count is None else min(whole(count, "count"), left)
+        if os.getpid() != self._process:
+            error = UnsupportedError(f"{self.paths[0]}: opened before a fork, expected a file of this process; open it again")
+            error.field, error.limit = self.paths[0], "a file of this process"
+            raise error
+        block: npt.NDArray[Any] = self._reader.read(min(start, self.samples), taken)
+        if self.kind == "voltages" and self.header["channels"] == 1:
+            return block[0]
+        return block
+
+    def blocks(self, count: int = 1 << 16) -> Iterator[npt.NDArray[Any]]:
+        """The whole, `count` times at once; the last block may be shorter."""
+        count = whole(count, "count", 1)
+        for start in range(0, self.samples, count):
+            yield self.read(start, count)
+
+    def __iter__(self) -> Iterator[npt.NDArray[Any]]:
+        return self.blocks()
+
+    def __getitem__(self, times: slice | int) -> npt.NDArray[Any]:
+        """Times as a slice [a:b] or [a:b:step], or one."""
+        axis = 0
+        if self.kind == "voltages":
+            axis = 0 if self.header["channels"] == 1 else 1
+            axis += 1
+        if not isinstance(times, slice):
+            at = int(times) + (self.samples if times < 0 else 0)
+            if not 0 <= at < self.samples:
+                raise IndexError(f"time {times} of {self.samples}")
+            return np.take(self.read(at, 1), 0, axis=axis)
+        start, stop, step = times.indices(self.samples)
+        if step < 0:
+            raise refuse("slice", f"a step of {step}", "a step above 0")
+        block = self.read(start, max(0, stop - start))
+        return block if step == 1 else block[(slice(None),) * axis + (slice(None, None, step),)]
+
+    def __repr__(self) -> str:
+        return f"<tautline.File: {self.header['format']} {self.kind}, {self.shape}, {self.paths[0]}>"
+
+
+def open(files: Any, **options: Any) -> File:  # noqa: A001
+    """Opens a file of a filterbank, voltages or counts, told by its first bytes and its name.
+
+    Parameters
+    ----------
+    files
+        A path; of filterbanks also several, which are ordered by their start.
+    options
+        What files of voltages do not say themselves: rate_hz, centre_hz, bandwidth_hz, polarisations, format, start,
+        threads_are.  An array (.npy) is of voltages where rate_hz is given, else of counts.
+
+    Returns
+    -------
+    File
+
+    Raises
+    ------
+    FormatError, InputOutputError
+    """
+    names = file_paths(files)
+    if not names:
+        raise refuse("files", "none", "one file or more")
+    for name in options:
+        if name not in _VOLTAGE_OPTIONS:
+            raise refuse(name, "no argument of this call", "one of " + ", ".join(_VOLTAGE_OPTIONS))
+    kind = _tautline.kind_of(names[0], options.get("rate_hz") is not None)
+    if kind != "voltages" and options:
+        raise refuse(next(iter(options)), f"given for {names[0]}", "only for files of voltages", "leave it out")
+    if kind == "filterbank":
+        return File(kind, names, _tautline.FilterbankFile(names))
+    if kind == "photons":
+        error = UnsupportedError(f"{names[0]}: time tags, expected a file of samples; autocorrelate takes it")
+        error.field, error.limit = names[0], "a file of samples"
+        raise error
+    if len(names) != 1:
+        raise refuse("files", f"{len(names)} of {kind}", "one", "open them one by one, or give them to correlate")
+    if kind == "counts":
+        return File(kind, names, _tautline.CountFile(names[0]))
+    given = {name: text(value) for name, value in options.items() if value is not None}
+    return File(kind, names, _tautline.VoltageFile(names[0], given))

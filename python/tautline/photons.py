@@ -1,0 +1,142 @@
+"""Counts of photons to correlation curves."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _tautline
+from .arguments import Fields, documented, file_paths, history
+from .arrays import dense_rows, host_array, is_array, native, require_axes
+from .correlation import Progress
+from .errors import refuse
+
+_FIELDS = Fields("autocorrelate")
+
+
+class Curves:
+    """What `autocorrelate` gives: G = g2 - 1 at quasi-logarithmic lags.
+
+    Attributes
+    ----------
+    lag_s : float64 [lag]
+    g : float64 [curve, lag]
+        Without the axis of curves where the counts had none of sensors.  NaN where it is undefined.
+    standard_error : float64 [curve, lag]
+        Of g, from the scatter of the segments; NaN where a lag is longer than a segment.
+    sums : int64 or float64 [curve, lag]
+        Of products, before normalisation.
+    counts : int64 [lag]
+        Products in each sum.
+    rates_hz : float64 [curve]
+        Counts a second of the first signal.
+    labels : list of (str, str)
+        Of both signals of each curve.
+    bin_s, duration_s : float
+    facts : dict
+        Kernels, samples, warnings, and everything that was counted.
+    """
+
+    def __init__(self, kept: Any, facts: dict[str, Any], one: bool) -> None:
+        def shaped(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+            return array[0] if one else array
+
+        self._kept = kept
+        self.lag_s: npt.NDArray[np.float64] = kept.lag_s()
+        self.lag_samples: npt.NDArray[np.uint64] = kept.lag_samples()
+        self.counts: npt.NDArray[np.int64] = kept.counts()
+        self.g: npt.NDArray[np.float64] = shaped(kept.g())
+        self.standard_error: npt.NDArray[np.float64] = shaped(kept.standard_error())
+        self.sums: npt.NDArray[Any] = shaped(kept.sums())
+        self.rates_hz: npt.NDArray[np.float64] = kept.rates_hz()
+        self.labels: list[tuple[str, str]] = kept.labels()
+        self.bin_s: float = kept.bin_s()
+        self.duration_s: float = kept.duration_s()
+        self.facts = facts
+
+    def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Writes .csv (one curve, as PyCorrFit reads it), .zip of them, or .h5."""
+        self._kept.write(os.fspath(path), history("autocorrelate"), bool(overwrite))
+
+    def __repr__(self) -> str:
+        curves = 1 if self.g.ndim == 1 else len(self.g)
+        return f"<tautline.Curves: {curves} of {len(self.lag_s)} lags, {self.duration_s:g} s in bins of {self.bin_s:g} s>"
+
+
+@documented(_FIELDS, ("dtype", "header_bytes", "save_state", "resume", "every_s"))
+def autocorrelate(
+    counts: Any,
+    *,
+    bin_s: float | None = None,
+    device: str = "auto",
+    progress: Progress | None = None,
+    **fields: Any,
+) -> Curves:
+    """Counts to correlation curves with standard errors; what the command `tautline autocorrelate` does.
+
+    Parameters
+    ----------
+    counts
+        A file of counts or time tags, what tautline.open gave of it, or an array [time] or [time, sensor]: uint8, uint16,
+        uint32 or float32.  Other integers, and float64, are converted where no count is changed by that beyond float32's
+        precision.  An array must not change while this runs.
+    bin_s
+        Seconds of a bin; needed for arrays.
+    device
+        auto, cpu, reference, cuda:N or opencl:N.
+    progress
+        Called now and then with the times done and those there are.
+
+    Fields of the run, all optional:
+
+    {fields}
+
+    Returns
+    -------
+    Curves
+
+    Raises
+    ------
+    ConfigError
+        Counts below zero, not finite, or larger than 32 bits; a field that is not allowed.
+    """
+    samples, name, one = None, "", False
+    if is_array(counts):
+        samples = counted(counts, "counts")
+        if bin_s is None:
+            raise refuse("bin_s", "none", "the length of a bin in seconds, which an array does not say")
+        one = samples.ndim == 1
+        samples = dense_rows(samples.reshape(-1, 1) if one else samples)
+    else:
+        names = file_paths(counts)
+        if len(names) != 1:
+            raise refuse("counts", f"{len(names)} files", "one")
+        name = names[0]
+    kept, said = _tautline.autocorrelate(
+        name, samples, _FIELDS.texts({"bin_s": bin_s, **fields}), history("autocorrelate"), device, progress
+    )
+    return Curves(kept, said, one)
+
+
+def counted(x: Any, field: str) -> npt.NDArray[Any]:
+    """[time] or [time, sensor] of uint8, uint16, uint32 or float32."""
+    counts = native(host_array(x, field))
+    require_axes(counts, field, (1, 2), "[time] or [time][sensor]")
+    if counts.dtype.name in ("uint8", "uint16", "uint32", "float32"):
+        return counts
+    if counts.dtype.kind == "f":
+        return counts.astype(np.float32)
+    if counts.dtype.kind not in "iub":
+        raise refuse(field, counts.dtype.name, "counts: integers or floats")
+    if counts.size == 0:
+        return counts.astype(np.uint8)
+    low, high = int(counts.min()), int(counts.max())
+    if low < 0:
+        raise refuse(field, low, "counts, 0 or more")
+    for small in (np.uint8, np.uint16, np.uint32):
+        if high <= np.iinfo(small).max:
+            return counts.astype(small)
+    raise refuse(field, high, "counts of at most 32 bits")

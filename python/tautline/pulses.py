@@ -1,0 +1,204 @@
+"""Dedispersion and searches for pulses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _tautline
+from .arguments import Fields, documented, file_paths, history, number, numbers, rational, whole
+from .arrays import dense_rows, host_array, is_array, native, require_axes, require_type
+from .correlation import Progress
+from .errors import refuse
+
+#: k of delay = k DM / f^2, in s MHz^2 per pc cm^-3.
+DISPERSION_CONSTANT = 4148.808
+
+_DEDISPERSE = Fields("dedisperse")
+_SEARCH = Fields("search")
+_STAGE_FIELDS = ("dm_constant", "reference_mhz", "ignored_channels", "zero_dm", "downsample")
+
+
+@documented(_DEDISPERSE, ("list", "range", "format"))
+def dedisperse(
+    x: Any,
+    dms: Any,
+    *,
+    frequencies: Any = None,
+    sample_time_s: float | None = None,
+    axes: str = "tf",
+    device: str = "auto",
+    progress: Progress | None = None,
+    **fields: Any,
+) -> npt.NDArray[Any]:
+    """Sums of channels along the delays of trial dispersion measures.
+
+    Parameters
+    ----------
+    x
+        A filterbank: a file or several, what tautline.open gave of them, or an array of two axes: uint8, int8, uint16,
+        int16 or float32 (float64 is rounded).
+    dms
+        Trials in pc cm^-3: numbers, or of files also a text "LO:HI" or "LO:HI:STEP".
+    frequencies
+        Of an array: centre of each channel in MHz, in any order.
+    sample_time_s
+        Of an array.
+    axes
+        Of an array: tf is [time, channel], ft is [channel, time].
+    device
+        auto, cpu, reference, cuda:N or opencl:N.
+    progress
+        Of files: called now and then with the times done and those there are.
+
+    Arrays take dm_constant, reference_mhz, ignored_channels, zero_dm and downsample besides.  Fields of a run over files,
+    all optional:
+
+    {fields}
+
+    Returns
+    -------
+    [trial, time]: int32 sums of integers, which are exact, or float32 (float input and zero_dm).  Time t is that at which a
+    pulse passes the highest channel's centre; the series end when the largest delay has.
+
+    Raises
+    ------
+    ConfigError
+        Shapes, types or fields that are not allowed, or delays as long as the data.
+    """
+    if is_array(x):
+        return _dedisperse_array(x, dms, frequencies, sample_time_s, axes, device, fields)
+    _refuse_array_arguments(frequencies, sample_time_s, axes)
+    texts, trials = _trials(_DEDISPERSE, dms, fields)
+    segments, _ = _tautline.dedisperse_files(
+        file_paths(x), None, {}, texts, trials, history("dedisperse"), device, progress
+    )
+    if len(segments) != 1:
+        raise refuse("downsample_tolerance", f"{len(segments)} kinds of sampling", "one, which an array has")
+    return segments[0][2]  # type: ignore[no-any-return]
+
+
+def _dedisperse_array(
+    x: Any, dms: Any, frequencies: Any, sample_time_s: Any, axes: str, device: str, fields: dict[str, Any]
+) -> npt.NDArray[Any]:
+    samples = _filterbank(x, ("uint8", "int8", "uint16", "int16", "float32"))
+    if axes not in ("tf", "ft"):
+        raise refuse("axes", axes, "tf ([time][channel]) or ft ([channel][time])")
+    for name in fields:
+        if name not in _STAGE_FIELDS:
+            raise refuse(name, "given for an array", "one of " + ", ".join(_STAGE_FIELDS), "leave it out")
+    ignored = np.atleast_1d(np.asarray(fields.get("ignored_channels", []), dtype=np.int64))
+    if frequencies is None or sample_time_s is None:
+        raise refuse("frequencies and sample_time_s", "not both given", "those of the array, in MHz and s")
+    made, _ = _tautline.dedisperse(
+        samples,
+        axes == "tf",
+        numbers(frequencies, "frequencies"),
+        number(sample_time_s, "sample_time_s"),
+        numbers(dms, "dms"),
+        number(fields.get("dm_constant", DISPERSION_CONSTANT), "dm_constant"),
+        number(fields.get("reference_mhz", 0), "reference_mhz"),
+        [whole(channel, "ignored_channels") for channel in ignored],
+        bool(fields.get("zero_dm", False)),
+        whole(fields.get("downsample", 1), "downsample", 1),
+        device,
+    )
+    return made  # type: ignore[no-any-return]
+
+
+@documented(_SEARCH, ("list", "range", "plot_folder", "most_plots"))
+def search(
+    x: Any,
+    dms: Any,
+    *,
+    threshold: float = 6,
+    frequencies: Any = None,
+    sample_time_s: float | None = None,
+    start: str | None = None,
+    output: str = "",
+    overwrite: bool = False,
+    device: str = "auto",
+    progress: Progress | None = None,
+    **fields: Any,
+) -> npt.NDArray[np.void]:
+    """Searches a filterbank for dispersed pulses; what the command `tautline search` does.
+
+    Parameters
+    ----------
+    x
+        A filterbank: a file or several, what tautline.open gave of them, or an array [time, channel]: uint8, uint16 or
+        float32 (float64 is rounded).  An array must not change while this runs.
+    dms
+        Trials in pc cm^-3: a text "LO:HI" (steps by the S/N that may be lost) or "LO:HI:STEP", or numbers.
+    threshold
+        S/N from which on a pulse is one.
+    frequencies, sample_time_s, start
+        Of an array: centre of each channel in MHz, seconds, UTC.
+    output
+        A list to write, too: .csv, .cand or .singlepulse; none by default.
+    device
+        auto, cpu, reference, cuda:N or opencl:N.
+    progress
+        Called now and then with the times done and those there are.
+
+    Fields of the run, all optional:
+
+    {fields}
+
+    Returns
+    -------
+    A structured array, best first: dm, snr, time_s, sample, width_samples, dm_index, members, first_sample, last_sample,
+    beam, beams.  pandas.DataFrame and astropy.table.Table take it as it is.
+
+    Raises
+    ------
+    ConfigError, FormatError, InputOutputError, OutOfMemoryError
+    """
+    samples, facts, names = None, {}, []
+    if is_array(x):
+        samples = _filterbank(x, ("uint8", "uint16", "float32"))
+        if frequencies is None or sample_time_s is None:
+            raise refuse("frequencies and sample_time_s", "not both given", "those of the array, in MHz and s")
+        rate = 1 / rational(sample_time_s, "sample_time_s")
+        facts = {
+            "frequencies": numbers(frequencies, "frequencies"),
+            "sample_time_s": float(1 / rate),
+            "rate_hz": f"{rate.numerator}/{rate.denominator}",
+            "start": start or "",
+        }
+    else:
+        _refuse_array_arguments(frequencies, sample_time_s, "tf")
+        names = file_paths(x)
+    texts, trials = _trials(_SEARCH, dms, {"threshold": threshold, **fields})
+    columns, _ = _tautline.search(
+        names, samples, facts, texts, trials, output, bool(overwrite), history("search"), device, progress
+    )
+    found = np.empty(len(columns["dm"]), dtype=[(name, column.dtype) for name, column in columns.items()])
+    for name, column in columns.items():
+        found[name] = column
+    return found
+
+
+def _filterbank(x: Any, types: tuple[str, ...]) -> npt.NDArray[Any]:
+    samples = native(host_array(x, "x"))
+    if samples.dtype.name == "float64":
+        samples = samples.astype(np.float32)
+    require_type(samples, "x", types)
+    require_axes(samples, "x", (2,), "two axes, of time and channel")
+    return dense_rows(samples)
+
+
+def _refuse_array_arguments(frequencies: Any, sample_time_s: Any, axes: str) -> None:
+    if frequencies is not None or sample_time_s is not None or axes != "tf":
+        raise refuse("frequencies, sample_time_s and axes", "given for a file", "an array: files say it", "leave them out")
+
+
+def _trials(known: Fields, dms: Any, fields: dict[str, Any]) -> tuple[dict[str, str], list[float]]:
+    if isinstance(dms, str):
+        return known.texts({"dms.range": dms, **fields}), []
+    trials = numbers(dms, "dms")
+    if not trials:
+        raise refuse("dms", "none", "one dispersion measure or more")
+    return known.texts(fields), trials

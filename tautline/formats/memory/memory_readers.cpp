@@ -1,0 +1,222 @@
+#include "tautline/formats/memory/memory_readers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tautline/core/error.h"
+#include "tautline/formats/strided_source.h"
+
+namespace tautline::formats {
+
+namespace {
+
+using core::Error;
+using core::ErrorKind;
+using core::SampleType;
+
+const std::byte* element(const void* data, std::ptrdiff_t index, std::size_t bytes) {
+  return static_cast<const std::byte*>(data) + index * static_cast<std::ptrdiff_t>(bytes);
+}
+
+// Rows [first, first + count) of a view, one behind the other.
+void copy_memory_rows(const core::SampleView<2>& from, std::uint64_t first, std::size_t count,
+                      std::byte* to) {
+  const std::size_t bytes = core::bytes_of(from.type()), columns = from.extent(1);
+  for (std::size_t row = 0; row < count; ++row, to += columns * bytes) {
+    const std::byte* start =
+        element(from.data(), static_cast<std::ptrdiff_t>(first + row) * from.stride(0), bytes);
+    if (from.stride(1) == 1) {
+      std::memcpy(to, start, columns * bytes);
+      continue;
+    }
+    for (std::size_t c = 0; c < columns; ++c)
+      std::memcpy(to + c * bytes,
+                  element(start, static_cast<std::ptrdiff_t>(c) * from.stride(1), bytes), bytes);
+  }
+}
+
+class MemoryCounts final : public CountReader {
+ public:
+  MemoryCounts(const core::SampleView<2>& counts, CountDescription description) : counts_(counts) {
+    const SampleType type = counts.type();
+    if (type != SampleType::u8 && type != SampleType::u16 && type != SampleType::u32 &&
+        type != SampleType::f32)
+      counts.refuse("counts", "one of u8 u16 u32 f32");
+    if (counts.extent(1) == 0)
+      throw Error(ErrorKind::config, "counts", "no sensors", "at least one");
+    description_ = std::move(description);
+    description_.type = type;
+    description_.sensors = counts.extent(1);
+  }
+  std::uint64_t total_samples() const override { return counts_.extent(0); }
+  void seek(std::uint64_t first_sample) override {
+    next_ = std::min<std::uint64_t>(first_sample, counts_.extent(0));
+  }
+  std::size_t read(std::span<std::byte> to) override {
+    const std::size_t row_bytes = description_.sensors * core::bytes_of(description_.type);
+    const auto rows = static_cast<std::size_t>(
+        std::min<std::uint64_t>(to.size() / row_bytes, counts_.extent(0) - next_));
+    copy_memory_rows(counts_, next_, rows, to.data());
+    if (description_.type == SampleType::f32) check_counts(to.first(rows * row_bytes));
+    next_ += rows;
+    return rows;
+  }
+
+ private:
+  void check_counts(std::span<const std::byte> floats) const {
+    const std::size_t bad = first_bad_float(floats);
+    if (bad == floats.size() / sizeof(float)) return;
+    float value;
+    std::memcpy(&value, floats.data() + bad * sizeof value, sizeof value);
+    throw Error(ErrorKind::format,
+                description_.format + ": time " +
+                    std::to_string(next_ + bad / description_.sensors) + ", sensor " +
+                    std::to_string(bad % description_.sensors),
+                std::to_string(value), "a finite count, 0 or more");
+  }
+
+  core::SampleView<2> counts_;
+  std::uint64_t next_ = 0;
+};
+
+core::SampleFormat format_of_memory(const core::SampleView<3>& samples) {
+  switch (samples.type()) {
+    case SampleType::ci8:
+      return core::kCi8;
+    case SampleType::ci16:
+      return core::kCi16;
+    case SampleType::cf32:
+      return core::kCf32;
+    case SampleType::i8:
+      return core::kI8;
+    case SampleType::i16:
+      return core::kI16;
+    case SampleType::f32:
+      return core::kF32;
+    default:
+      samples.refuse("voltages", "one of ci8 ci16 cf32 i8 i16 f32");
+  }
+}
+
+class MemoryVoltages final : public VoltageReader {
+ public:
+  MemoryVoltages(const core::SampleView<3>& samples, core::VoltageDescription description)
+      : samples_(samples) {
+    description_ = std::move(description);
+    description_.format = format_of_memory(samples);
+    description_.channels = samples.extent(0);
+    const std::size_t inputs = samples.extent(1), polarisations = description_.polarisations;
+    if (polarisations == 0 || inputs == 0 || inputs % polarisations != 0)
+      throw Error(ErrorKind::config, "polarisations", std::to_string(polarisations),
+                  "a divisor of the " + std::to_string(inputs) + " inputs");
+    description_.antennas = inputs / polarisations;
+    if (samples.extent(2) > 1 && samples.stride(2) != 1)
+      throw Error(ErrorKind::config, "voltages",
+                  "a stride of " + std::to_string(samples.stride(2)) + " along time", "1");
+    axes_ = {{'F', description_.channels},
+             {'A', description_.antennas},
+             {'P', polarisations},
+             {'T', samples.extent(2)}};
+  }
+  core::RawLayout layout(std::size_t samples) const override {
+    return layout_of(axes_, description_.format, samples);
+  }
+  std::size_t block_bytes(std::size_t samples) const override {
+    return samples_.extent(0) * samples_.extent(1) * samples * sample_bytes();
+  }
+  std::uint64_t total_samples() const override { return samples_.extent(2); }
+  void seek(std::uint64_t first_sample) override {
+    next_ = std::min<std::uint64_t>(first_sample, samples_.extent(2));
+  }
+  std::size_t read(std::size_t samples, core::RawBlock& block) override {
+    const auto count =
+        static_cast<std::size_t>(std::min<std::uint64_t>(samples, samples_.extent(2) - next_));
+    begin(block, samples, next_);  // a short last block keeps the layout of a full one
+    std::byte* to = block.bytes.data();
+    for (std::size_t c = 0; c < samples_.extent(0); ++c)
+      for (std::size_t i = 0; i < samples_.extent(1); ++i, to += samples * sample_bytes())
+        std::memcpy(to,
+                    element(samples_.data(),
+                            static_cast<std::ptrdiff_t>(c) * samples_.stride(0) +
+                                static_cast<std::ptrdiff_t>(i) * samples_.stride(1) +
+                                static_cast<std::ptrdiff_t>(next_),
+                            sample_bytes()),
+                    count * sample_bytes());
+    block.samples = count;
+    next_ += count;
+    return count;
+  }
+
+ private:
+  std::size_t sample_bytes() const { return core::bytes_of(samples_.type()); }
+
+  core::SampleView<3> samples_;
+  std::vector<SampleAxis> axes_;
+  std::uint64_t next_ = 0;
+};
+
+class MemoryFilterbank final : public FilterbankReader {
+ public:
+  MemoryFilterbank(const core::SampleView<2>& samples, FilterbankDescription description)
+      : samples_(samples) {
+    description_ = std::move(description);
+    const SampleType type = samples.type();
+    if (type != SampleType::u8 && type != SampleType::u16 && type != SampleType::f32)
+      samples.refuse("filterbank", "one of u8 u16 f32");
+    FilterbankDescription& d = description_;
+    d.delivered = type == SampleType::u8    ? Delivered::u8
+                  : type == SampleType::u16 ? Delivered::u16
+                                            : Delivered::f32;
+    d.bits = static_cast<int>(8 * core::bytes_of(type));
+    d.channels = samples.extent(1);
+    d.samples = samples.extent(0);
+    d.summed_ifs = {0};
+    if (d.channels == 0 || d.channel_mhz.size() != d.channels)
+      throw Error(ErrorKind::config, "frequencies", std::to_string(d.channel_mhz.size()),
+                  std::to_string(d.channels) + ", one for each channel");
+    d.fch1_mhz = d.channel_mhz.front();
+    d.foff_mhz = d.channels == 1
+                     ? 0
+                     : (d.channel_mhz.back() - d.fch1_mhz) / static_cast<double>(d.channels - 1);
+    d.evenly_spaced = true;
+    for (std::size_t c = 0; c < d.channels; ++c)
+      if (std::abs(d.channel_mhz[c] - d.fch1_mhz - static_cast<double>(c) * d.foff_mhz) >
+          1e-9 * std::abs(d.fch1_mhz))
+        d.evenly_spaced = false;
+    d.tstart_mjd = core::modified_julian_date(d.start);
+    if (d.samples > 0) segments_.push_back({0, d.samples, d.start, 0});
+  }
+  std::size_t read(std::uint64_t first_sample, std::size_t count,
+                   std::span<std::byte> to) override {
+    first_sample = std::min<std::uint64_t>(first_sample, samples_.extent(0));
+    count = limit_to(count, samples_.extent(0) - first_sample, to);
+    copy_memory_rows(samples_, first_sample, count, to.data());
+    return count;
+  }
+
+ private:
+  core::SampleView<2> samples_;
+};
+
+}  // namespace
+
+std::unique_ptr<CountReader> open_memory_counts(const core::SampleView<2>& counts,
+                                                CountDescription description) {
+  return std::make_unique<MemoryCounts>(counts, std::move(description));
+}
+
+std::unique_ptr<VoltageReader> open_memory_voltages(const core::SampleView<3>& samples,
+                                                    core::VoltageDescription description) {
+  return std::make_unique<MemoryVoltages>(samples, std::move(description));
+}
+
+std::unique_ptr<FilterbankReader> open_memory_filterbank(const core::SampleView<2>& samples,
+                                                         FilterbankDescription description) {
+  return std::make_unique<MemoryFilterbank>(samples, std::move(description));
+}
+
+}  // namespace tautline::formats

@@ -1,0 +1,301 @@
+"""Arrays that are not what a call wants, threads, forks, Ctrl-C: an exception that says so, or right results."""
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+
+import numpy as np
+import pytest
+import tautline as tl
+
+MHZ = np.linspace(1500, 1200, 16)
+
+CALLS = {
+    "channelize": lambda x: tl.channelize(x, 16, taps=2),
+    "correlate": lambda x: tl.correlate(x, rate_hz=1000, channels=16, taps=2),
+    "dedisperse": lambda x: tl.dedisperse(x, [0, 2], frequencies=MHZ, sample_time_s=1e-3),
+    "search": lambda x: tl.search(x, [1.0], frequencies=MHZ, sample_time_s=1e-3),
+    "autocorrelate": lambda x: tl.autocorrelate(x, bin_s=1e-3),
+    "multipletau": lambda x: tl.multipletau.autocorrelate(x),
+}
+
+
+class Unfinished:
+    """An array that fails when it is asked for its data."""
+
+    def __dlpack_device__(self):
+        return (1, 0)
+
+    def __dlpack__(self, **_):
+        raise BufferError("it is being written")
+
+
+class OnDevice:
+    def __dlpack_device__(self):
+        return (2, 0)  # CUDA
+
+    def __dlpack__(self, **_):
+        raise AssertionError("memory of a device is not touched")
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize(
+    "x",
+    [
+        np.array("text"),
+        np.array(["a", "b"]),
+        np.array([object()]),
+        np.zeros((2, 2, 2, 2, 2), np.float32),
+        np.zeros(5, "datetime64[s]"),
+        np.zeros(3, [("re", "i1"), ("im", "i1")]),
+        np.float32(3),
+        [[1, 2], [3]],
+        Unfinished(),
+    ],
+    ids=lambda x: f"{type(x).__name__}-{getattr(x, 'dtype', '')}",
+)
+def test_no_array_of_samples(name, x):
+    with pytest.raises((tl.ConfigError, tl.UnsupportedError)) as caught:
+        CALLS[name](x)
+    assert caught.value.field and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("x", [None, 5, {"a": 1}, b"abc"])
+def test_neither_array_nor_file(name, x):
+    with pytest.raises((tl.Error, TypeError, ValueError)):
+        CALLS[name](x)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_memory_of_a_device_is_refused(name):
+    with pytest.raises(tl.UnsupportedError, match="host"):
+        CALLS[name](OnDevice())
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("shape", [(0,), (0, 16), (16, 0), (1,), (1, 16), (2, 1)])
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "float32", "complex64"])
+def test_empty_and_tiny(name, shape, dtype):
+    try:
+        CALLS[name](np.ones(shape, dtype))
+    except (tl.Error, ValueError, UserWarning):
+        pass
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e38])
+def test_values_that_are_not_finite(name, value, rng):
+    x = rng.random((2000, 16)).astype(np.float32)
+    if name in ("channelize", "correlate"):
+        x = np.ascontiguousarray(x.T)
+    x[3, 7] = value
+    try:
+        CALLS[name](x)
+    except (tl.Error, ValueError):
+        pass
+
+
+def test_strides_of_every_kind(rng):
+    wide = rng.integers(0, 200, (600, 64)).astype(np.uint8)
+    views = [
+        wide[::-1, ::-1],
+        wide[::2, 5:21],
+        wide[:, ::4],
+        np.broadcast_to(wide[:1], (600, 64)),
+        wide.T[:600],
+        np.asfortranarray(wide),
+    ]
+    for view in views:
+        mhz = np.linspace(1500, 1200, view.shape[1])
+        arguments = {"frequencies": mhz, "sample_time_s": 1e-2}
+        assert np.array_equal(
+            tl.dedisperse(view, [0, 9], **arguments), tl.dedisperse(np.ascontiguousarray(view), [0, 9], **arguments)
+        )
+        assert np.array_equal(
+            tl.autocorrelate(view, bin_s=1, bins=4, levels=3).sums,
+            tl.autocorrelate(np.ascontiguousarray(view), bin_s=1, bins=4, levels=3).sums,
+        )
+
+
+def test_misaligned_and_swapped(rng):
+    x = rng.random((500, 16)).astype(np.float32)
+    raw = np.empty(x.nbytes + 1, np.uint8)
+    misaligned = raw[1:].view(np.float32).reshape(x.shape)
+    misaligned[:] = x
+    arguments = {"frequencies": MHZ, "sample_time_s": 1e-2}
+    expected = tl.dedisperse(x, [0, 3], **arguments)
+    assert np.array_equal(tl.dedisperse(misaligned, [0, 3], **arguments), expected)
+    assert np.array_equal(tl.dedisperse(x.astype(">f4"), [0, 3], **arguments), expected)
+
+
+def test_masked_arrays_are_refused(rng):
+    x = np.ma.masked_greater(rng.integers(0, 9, (100, 16)).astype(np.uint8), 5)
+    with pytest.raises(tl.ConfigError, match="masked"):
+        CALLS["dedisperse"](x)
+
+
+def test_what_would_take_too_much_memory():
+    x = np.ones((2000, 16), np.uint8)
+    with pytest.raises((tl.Error, MemoryError)):
+        tl.dedisperse(x, np.zeros((1 << 20) + 1), frequencies=MHZ, sample_time_s=1e-3)
+    with pytest.raises(tl.OutOfMemoryError) as caught:
+        tl.search(np.ones((100000, 16), np.uint8), "0:100:0.001", frequencies=MHZ, sample_time_s=1e-3, memory_bytes="1M")
+    assert isinstance(caught.value, MemoryError)
+    with pytest.raises(tl.Error):
+        tl.channelize(np.ones(1000, np.complex64), 2**62)
+
+
+def test_huge_numbers_as_arguments():
+    x = np.ones((100, 16), np.uint8)
+    for downsample in (2**70, -1, 1.5, "two"):
+        with pytest.raises(tl.ConfigError):
+            tl.dedisperse(x, [0], frequencies=MHZ, sample_time_s=1e-3, downsample=downsample)
+    with pytest.raises(tl.ConfigError):
+        tl.dedisperse(x, [0], frequencies=MHZ, sample_time_s=1e-3, downsample=0)
+
+
+def test_inputs_stay_as_they_are(rng):
+    x = rng.integers(0, 200, (3000, 16)).astype(np.uint8)
+    x.flags.writeable = False
+    for name in ("dedisperse", "search", "autocorrelate"):
+        before = x.copy()
+        CALLS[name](x)
+        assert np.array_equal(x, before)
+
+
+def test_threads_at_once(rng):
+    x = rng.integers(0, 200, (4000, 16)).astype(np.uint8)
+    v = rng.standard_normal((3, 8000)).astype(np.complex64)
+    expected = (CALLS["dedisperse"](x), CALLS["channelize"](v), CALLS["correlate"](v).data, CALLS["autocorrelate"](x).sums)
+    wrong = []
+
+    def work():
+        for _ in range(3):
+            got = (CALLS["dedisperse"](x), CALLS["channelize"](v), CALLS["correlate"](v).data, CALLS["autocorrelate"](x).sums)
+            wrong.extend(k for k in range(4) if not np.array_equal(got[k], expected[k]))
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_other_threads_run_meanwhile(rng):
+    # The interpreter's lock is free while the library computes: another thread counts on.
+    x = rng.integers(0, 200, (400000, 16)).astype(np.uint8)
+    counted, done = [0], threading.Event()
+
+    def count():
+        while not done.is_set():
+            counted[0] += 1
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    before = counted[0]
+    tl.dedisperse(x, np.arange(0, 200.0), frequencies=MHZ, sample_time_s=1e-3)
+    after = counted[0]
+    done.set()
+    thread.join()
+    assert after > before
+
+
+def child(name, x, queue):
+    result = CALLS[name](x)
+    queue.put(np.asarray(getattr(result, "data", getattr(result, "g", result))))
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_processes(rng, method):
+    x = rng.integers(0, 200, (3000, 16)).astype(np.uint8)
+    expected = tl.dedisperse(x, [0, 2], frequencies=MHZ, sample_time_s=1e-3)  # the parent's threads have started
+    if method == "spawn":
+        code = textwrap.dedent("""
+            import multiprocessing, numpy as np, tautline as tl
+            if __name__ == "__main__":
+                with multiprocessing.get_context("spawn").Pool(2) as pool:
+                    made = pool.map(tl.multipletau.autocorrelate, [np.arange(100.0)] * 4)
+                assert all(np.array_equal(made[0], one) for one in made)
+        """)
+        subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+        return
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    process = context.Process(target=child, args=("dedisperse", x, queue))
+    process.start()
+    got = queue.get(timeout=120)
+    process.join(120)
+    assert process.exitcode == 0 and np.array_equal(got, expected)
+
+
+def test_a_file_opened_before_a_fork_is_refused(rng, tmp_path):
+    np.save(tmp_path / "n.npy", rng.poisson(3, (100, 2)).astype(np.uint8))
+    f = tl.open(tmp_path / "n.npy")
+    pid = os.fork()
+    if pid == 0:
+        try:
+            f.read()
+        except tl.UnsupportedError:
+            os._exit(0)
+        finally:
+            os._exit(1)
+    assert os.waitpid(pid, 0)[1] == 0
+
+
+def test_ctrl_c_stops_a_run():
+    # The signal comes when the run has said how far it is; what is left would take minutes.
+    code = textwrap.dedent("""
+        import os, signal, sys, numpy as np, tautline as tl
+        x = np.random.default_rng(1).integers(0, 99, (1_000_000, 16)).astype(np.uint8)
+        def interrupt(done, total):
+            os.kill(os.getpid(), signal.SIGINT)
+        try:
+            tl.search(np.tile(x, (1, 16)), "0:400:0.1", frequencies=np.linspace(1500, 1200, 256), sample_time_s=1e-4,
+                      progress=interrupt, memory_bytes="2G")
+        except KeyboardInterrupt:
+            print("stopped")
+            tl.channelize(np.ones(1000, np.complex64), 16)
+            sys.exit(0)
+        sys.exit("was not stopped")
+    """)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0 and done.stdout == "stopped\n", done.stderr
+
+
+def test_objects_that_die_while_they_are_used(rng):
+    x = rng.integers(0, 200, (200000, 16)).astype(np.uint8)
+    expected = tl.autocorrelate(x, bin_s=1).sums
+    results = []
+
+    def work():
+        results.append(tl.autocorrelate(np.array(x), bin_s=1))  # nobody else holds the array
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert np.array_equal(results.pop().sums, expected)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="no SIGALRM here")
+def test_errors_of_signal_handlers_stop_a_run(rng):
+    class Late(Exception):
+        pass
+
+    def handler(*_):
+        raise Late
+
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        x = np.tile(rng.integers(0, 99, (100000, 16)).astype(np.uint8), (10, 16))
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        with pytest.raises(Late):
+            tl.search(x, "0:400:0.1", frequencies=np.linspace(1500, 1200, 256), sample_time_s=1e-4)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

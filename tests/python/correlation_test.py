@@ -1,0 +1,160 @@
+"""correlate of arrays and files: against numpy's sums over what channelize gives, and arrays against files."""
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import tautline as tl
+
+
+def noise(rng, shape, dtype="complex64"):
+    x = 30 * (rng.standard_normal(shape) + 1j * rng.standard_normal(shape))
+    x[-1] += x[0]
+    if np.dtype(dtype).kind == "c":
+        return x.astype(dtype)
+    return np.stack([x.real, x.imag], axis=-1).round().clip(-128, 127).astype(dtype)
+
+
+def pairs_of(inputs):
+    return [(i, j) for i in range(inputs) for j in range(i + 1)]
+
+
+def means(spectra, per_integration):
+    """[input, spectrum, channel] to [time, channel, baseline]; the last integration may be short."""
+    starts = range(0, spectra.shape[1], per_integration)
+    return np.stack(
+        [
+            np.stack([(p[i] * p[j].conj()).mean(0) for i, j in pairs_of(len(p))], axis=-1)
+            for p in (spectra[:, s : s + per_integration].astype(complex) for s in starts)
+        ]
+    )
+
+
+def near(got, expected, tolerance=1e-5):
+    assert got.shape == expected.shape
+    assert np.abs(got - expected).max() <= tolerance * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "int8"])
+def test_against_numpy(rng, dtype):
+    rate, channels, per = 64000, 32, 100
+    x = noise(rng, (4, 32 * 460), dtype)
+    vis = tl.correlate(x, rate_hz=rate, centre_hz=1e8, channels=channels, taps=4, integration_s=per * channels / rate,
+                       requantise="off")
+    spectra = tl.channelize(x, channels, taps=4)
+    near(vis.data, means(spectra, per))
+    assert vis.data.dtype == np.complex64 and vis.counts.dtype == np.int64
+    assert (vis.counts[:4] == per).all() and (vis.counts[4] == spectra.shape[1] - 4 * per).all()
+    assert np.allclose(vis.frequencies, 1e8 + (np.arange(channels) - channels // 2) * rate / channels)
+    assert np.allclose(np.diff(vis.times[:4]) * 86400, per * channels / rate, rtol=1e-3)
+    near(vis.baseline(3, 0), vis.data[:, :, 6])
+    near(vis.baseline(0, 3), vis.data[:, :, 6].conj())
+    assert vis.inputs == 4 and vis.nominal_count == per and "4 inputs" in repr(vis)
+
+
+def test_channelized_input_is_summed_exactly(rng):
+    x = rng.integers(-128, 128, (5, 3, 777, 2)).astype(np.int8)
+    vis = tl.correlate(x, rate_hz="1000/3", integration_s=3, keep_constant=True)
+    z = x[..., 0].astype(float) + 1j * x[..., 1]
+    assert len(vis.times) == 1 and (vis.counts == 777).all()
+    near(vis.data, np.stack([[(z[c, i] * z[c, j].conj()).mean() for i, j in pairs_of(3)] for c in range(5)])[None], 1e-6)
+
+
+def test_an_array_gives_what_its_file_gives(rng, tmp_path):
+    x = noise(rng, (3, 20000))
+    np.save(tmp_path / "x.npy", x)
+    arguments = {"rate_hz": 48000, "channels": 64, "integration_s": 0.1, "centre_hz": 5e7}
+    of_array = tl.correlate(x, **arguments)
+    of_file = tl.correlate(tmp_path / "x.npy", **arguments)
+    assert np.array_equal(of_array.data, of_file.data) and np.array_equal(of_array.counts, of_file.counts)
+    assert np.array_equal(of_array.frequencies, of_file.frequencies)
+    assert of_array.facts["clipped"] == of_file.facts["clipped"]
+
+
+def test_several_files_are_one_stream(rng, tmp_path):
+    x = noise(rng, (2, 12000))
+    np.save(tmp_path / "a.npy", x[:, :6000])
+    np.save(tmp_path / "b.npy", x[:, 6000:])
+    with pytest.raises(tl.FormatError, match="overlap"):
+        tl.correlate([tmp_path / "a.npy", tmp_path / "b.npy"], rate_hz=1e4, channels=16)
+
+
+def test_one_input_and_real_voltages(rng):
+    x = rng.integers(-100, 100, 8192).astype(np.int8)
+    vis = tl.correlate(x, rate_hz=1000, channels=16, integration_s=1, requantise="off")
+    spectra = tl.channelize(x[np.newaxis], 16)
+    near(vis.data, means(spectra, round(1000 / 32)))
+    assert np.allclose(vis.frequencies, np.arange(16) * 500 / 16)
+
+
+def test_rates_are_exact():
+    x = np.ones((1, 3000), np.complex64)
+    for rate in (Fraction(1000, 3), "1000/3"):
+        vis = tl.correlate(x, rate_hz=rate, channels=10, taps=1, integration_s=3, keep_constant=True)
+        assert (vis.integration_s[:-1] == 3).all() and len(vis.times) == 3
+
+
+def test_not_finite_samples_are_left_out(rng):
+    x = noise(rng, (2, 6400))
+    x[1, 3000] = np.nan
+    vis = tl.correlate(x, rate_hz=64, channels=64, taps=1, window="rect", integration_s=100, requantise="off")
+    assert vis.facts["not_finite"] == 1
+    assert (vis.counts[0, :, 0] == 100).all() and (vis.counts[0, :, 1:] == 99).all()
+    assert np.isfinite(vis.data).all()
+
+
+def test_written_files_come_back(rng, tmp_path):
+    x = noise(rng, (4, 20000))
+    vis = tl.correlate(x, rate_hz=1e6, centre_hz=1.5e8, channels=32, integration_s=0.005, start="2026-01-02-03:04:05",
+                       polarisations=2)
+    vis.write(tmp_path / "v.uvh5")
+    assert (tmp_path / "v.uvh5").stat().st_size > 0
+    with pytest.raises(tl.InputOutputError):
+        vis.write(tmp_path / "v.uvh5")
+    vis.write(tmp_path / "v.uvh5", overwrite=True)
+    with pytest.raises(tl.Error):
+        vis.write(tmp_path / "v.txt")
+    assert [p.name for p in tmp_path.iterdir()] == ["v.uvh5"]
+    assert abs(vis.times[0] - 2461042.62783) < 1e-4
+
+
+def test_results_outlive_what_made_them(rng):
+    vis = tl.correlate(noise(rng, (2, 4096)), rate_hz=1e3, channels=16)
+    data, copy = vis.data, vis.data.copy()
+    del vis
+    assert np.array_equal(data, copy) and not data.flags.writeable
+
+
+def test_progress_is_told_and_may_raise(rng):
+    x = noise(rng, (2, 200000))
+    seen = []
+    tl.correlate(x, rate_hz=1e3, channels=16, progress=lambda done, total: seen.append((done, total)))
+    assert all(0 <= done <= total == 200000 for done, total in seen)
+    def stop(done, total):
+        raise RuntimeError("enough")
+    try:
+        tl.correlate(np.tile(x, (8, 20)), rate_hz=1e3, channels=16, progress=stop)
+    except RuntimeError as error:
+        assert str(error) == "enough"
+
+
+@pytest.mark.parametrize(
+    "arguments, field",
+    [
+        ({}, "rate_hz"),
+        ({"rate_hz": 0}, "rate_hz"),
+        ({"rate_hz": 1e3, "channels": 1}, "filter.channels"),
+        ({"rate_hz": 1e3, "chanels": 16}, "chanels"),
+        ({"rate_hz": 1e3, "integration_s": -1}, "integration_s"),
+        ({"rate_hz": 1e3, "polarisations": 2}, "polarisations"),
+        ({"rate_hz": 1e3, "device": "abacus"}, "device"),
+    ],
+)
+def test_bad_arguments_name_the_field(rng, arguments, field):
+    with pytest.raises(tl.ConfigError) as caught:
+        tl.correlate(noise(rng, (3, 4096)), **arguments)
+    assert caught.value.field == field
+
+
+def test_help_has_every_field():
+    for word in ("integration_s [s]", "channels", "keep_constant", "phase_centre", "default 128"):
+        assert word in tl.correlate.__doc__

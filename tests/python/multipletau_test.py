@@ -1,0 +1,118 @@
+"""tautline.multipletau against the package multipletau itself: the same calls, the same results."""
+import warnings
+
+import multipletau
+import numpy as np
+import pytest
+import tautline as tl
+
+TOLERANCE = 1e-12
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+
+
+def near(got, expected):
+    assert got.shape == expected.shape and got.dtype == expected.dtype
+    scale = np.maximum(1.0, np.abs(expected))
+    limit = TOLERANCE if got.dtype == np.float64 else 1e-5
+    assert np.abs((got - expected) / scale).max() <= limit
+
+
+def series(rng, kind, length):
+    if kind == "counts":
+        return rng.poisson(4, length)
+    if kind == "bytes":
+        return rng.integers(0, 256, length).astype(np.uint8)
+    if kind == "large":
+        return rng.integers(0, 2**32, length)
+    if kind == "signed":
+        return rng.integers(-9, 20, length)
+    if kind == "single":
+        return rng.gamma(3, 2, length).astype(np.float32)
+    return rng.gamma(3, 2, length) + np.cumsum(rng.standard_normal(length)) / 100
+
+
+KINDS = ("counts", "bytes", "signed", "double")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("compress", ["average", "first", "second"])
+@pytest.mark.parametrize("m, length", [(16, 32), (16, 12345), (2, 777), (8, 1024), (10, 160)])
+def test_autocorrelate(rng, kind, compress, m, length):
+    a = series(rng, kind, length)
+    for normalize in (False, True):
+        arguments = {"m": m, "deltat": 1.6e-6, "normalize": normalize, "compress": compress}
+        near(tl.multipletau.autocorrelate(a, **arguments), multipletau.autocorrelate(a, **arguments))
+    mine, counts = tl.multipletau.autocorrelate(a, m=m, compress=compress, ret_sum=True)
+    theirs, their_counts = multipletau.autocorrelate(a, m=m, compress=compress, ret_sum=True)
+    near(mine, theirs)
+    near(counts, their_counts)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("normalize", [False, True])
+def test_correlate(rng, kind, normalize):
+    a, v = series(rng, kind, 5000), series(rng, kind, 5000)
+    v[3:] += a[:-3]
+    near(
+        tl.multipletau.correlate(a, v, m=16, normalize=normalize),
+        multipletau.correlate(a, v, m=16, normalize=normalize),
+    )
+
+
+def test_large_counts(rng):
+    a = series(rng, "large", 4096)
+    near(tl.multipletau.autocorrelate(a, normalize=True), multipletau.autocorrelate(a, normalize=True))
+
+
+def test_single_precision_gives_single_precision(rng):
+    a = series(rng, "single", 3000)
+    mine = tl.multipletau.autocorrelate(a, normalize=True)
+    assert mine.dtype == np.float32
+    exact = multipletau.autocorrelate(a.astype(float), normalize=True)
+    assert np.abs(mine - exact)[:, 1].max() < 1e-6
+    near(
+        tl.multipletau.autocorrelate(a, normalize=True, dtype=np.float64),
+        multipletau.autocorrelate(a, normalize=True, dtype=np.float64),
+    )
+
+
+def test_many_sensors_are_each_by_itself(rng):
+    a = rng.poisson(3, (4000, 37))
+    curves = tl.multipletau.autocorrelate(a, normalize=True)
+    for sensor in (0, 1, 17, 36):
+        near(curves[sensor], multipletau.autocorrelate(a[:, sensor], normalize=True))
+
+
+def test_lists_and_the_example_of_its_documents():
+    near(tl.multipletau.autocorrelate(range(42), m=2, dtype=np.float64),
+         multipletau.autocorrelate(range(42), m=2, dtype=np.float64))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"a": [1.0] * 31},
+        {"a": [1.0, -1.0] * 50, "normalize": True},
+        {"a": [1.0] * 100, "normalize": 1},
+        {"a": [1.0] * 100, "compress": "last"},
+        {"a": [1.0] * 100, "normalize": True, "ret_sum": True},
+    ],
+)
+def test_both_refuse(arguments):
+    for function in (multipletau.autocorrelate, tl.multipletau.autocorrelate):
+        with pytest.raises(ValueError):
+            function(**arguments)
+
+
+def test_both_warn(rng):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        tl.multipletau.autocorrelate(rng.poisson(3, 500), m=15)
+    kinds = {type(w.message).__name__ for w in caught}
+    assert kinds == {"DtypeWarning", "InvalidMWarning"}
+
+
+def test_complex_numbers_are_refused():
+    with pytest.raises(tl.UnsupportedError, match="complex"):
+        tl.multipletau.autocorrelate(np.ones(100, complex))

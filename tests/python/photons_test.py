@@ -1,0 +1,77 @@
+"""autocorrelate of arrays: against the definition, and arrays against files."""
+import numpy as np
+import pytest
+import tautline as tl
+
+
+def test_against_the_definition(rng):
+    counts = rng.poisson(5, 3000).astype(np.uint8)
+    k = tl.autocorrelate(counts, bin_s=1e-6, lag_scheme="standard", bins=8, levels=3, coarsening="sum")
+    n = counts.astype(float)
+    for level in range(3):
+        w = 2**level
+        coarse = n[: n.size // w * w].reshape(-1, w).sum(1)
+        for step in range(0 if level == 0 else 5, 9):
+            at = np.flatnonzero(k.lag_samples == step * w)[0]
+            a, b = coarse[: coarse.size - step], coarse[step:]
+            assert k.counts[at] == a.size and k.sums[at] == (a * b).sum()
+            assert abs(k.g[at] - (a.size * (a * b).sum() / (a.sum() * b.sum()) - 1)) < 1e-12
+    assert np.allclose(k.lag_s, k.lag_samples * 1e-6) and k.bin_s == 1e-6
+    assert k.g.ndim == 1 and np.isfinite(k.standard_error[1:20]).all()
+    assert abs(k.rates_hz[0] - n.mean() * 1e6) < 1
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32", "int64", "float32", "float64", "bool"])
+def test_types(rng, dtype):
+    counts = rng.integers(0, 2, (2000, 3))
+    expected = tl.autocorrelate(counts.astype(np.uint8), bin_s=1e-3, bins=8, levels=4)
+    got = tl.autocorrelate(counts.astype(dtype), bin_s=1e-3, bins=8, levels=4)
+    assert np.allclose(got.g, expected.g, atol=1e-12, equal_nan=True)
+
+
+def test_an_array_gives_what_its_file_gives(rng, tmp_path):
+    counts = rng.poisson(3, (5000, 6)).astype(np.uint16)
+    np.save(tmp_path / "n.npy", counts)
+    of_file = tl.autocorrelate(tmp_path / "n.npy", bin_s=2e-6)
+    for array in (counts, np.asfortranarray(counts), np.repeat(counts, 2, axis=1)[:, ::2]):
+        of_array = tl.autocorrelate(array, bin_s=2e-6)
+        for name in ("lag_s", "g", "standard_error", "sums", "counts", "rates_hz"):
+            assert np.array_equal(getattr(of_array, name), getattr(of_file, name), equal_nan=True)
+    assert len(of_file.g) == 6 and "6 of" in repr(of_file)
+
+
+def test_fields_and_writing(rng, tmp_path):
+    counts = rng.poisson(3, (5000, 4)).astype(np.uint8)
+    k = tl.autocorrelate(counts, bin_s=1e-5, shape="2x2", pairs="0:1", segments=4)
+    assert k.labels[0][1] != "" and k.g.shape == k.sums.shape
+    k.write(tmp_path / "k.h5")
+    with pytest.raises(tl.ConfigError):
+        k.write(tmp_path / "k.csv")
+    with pytest.raises(tl.InputOutputError):
+        k.write(tmp_path / "k.h5")
+    one = tl.autocorrelate(counts[:, 0], bin_s=1e-5)
+    one.write(tmp_path / "one.csv")
+    assert (tmp_path / "one.csv").read_text().count("\n") > 20
+
+
+@pytest.mark.parametrize(
+    "counts, error",
+    [
+        (np.array([1, 2, -1]), tl.ConfigError),
+        (np.array([1.0, np.nan, 2.0] * 50, np.float32), tl.FormatError),
+        (np.array([1.0, -3.0, 2.0] * 50, np.float32), tl.FormatError),
+        (np.array([2**33] * 20), tl.ConfigError),
+        (np.zeros((3, 3, 3), np.uint8), tl.ConfigError),
+        (np.zeros((10, 0), np.uint8), tl.ConfigError),
+        (np.array(["a", "b"]), tl.ConfigError),
+        (np.zeros(10, complex), tl.ConfigError),
+    ],
+)
+def test_what_is_no_count_is_refused(counts, error):
+    with pytest.raises(error):
+        tl.autocorrelate(counts, bin_s=1e-6)
+
+
+def test_an_array_needs_a_bin():
+    with pytest.raises(tl.ConfigError, match="bin_s"):
+        tl.autocorrelate(np.ones(100, np.uint8))

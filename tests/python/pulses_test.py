@@ -1,0 +1,136 @@
+"""dedisperse and search: against numpy, and arrays against files."""
+import numpy as np
+import pytest
+import tautline as tl
+from support import write_filterbank
+
+K = tl.DISPERSION_CONSTANT
+
+
+def delays(dm, mhz, sample_time_s):
+    return np.round(K * dm * (mhz**-2.0 - mhz.max() ** -2) / sample_time_s).astype(int)
+
+
+def summed(x, dms, mhz, sample_time_s):
+    """[time, channel] to [trial, time]."""
+    longest = max(delays(max(dms), mhz, sample_time_s))
+    times = len(x) - longest
+    out = np.zeros((len(dms), times), x.dtype if x.dtype.kind == "f" else np.int64)
+    for i, dm in enumerate(dms):
+        for c, late in enumerate(delays(dm, mhz, sample_time_s)):
+            out[i] += x[late : late + times, c]
+    return out
+
+
+def sky(rng, times=4000, channels=64):
+    return rng.integers(0, 256, (times, channels)).astype(np.uint8), np.linspace(1500, 1200, channels), 256e-6
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "uint16", "int16"])
+def test_integers_are_summed_exactly(rng, dtype):
+    _, mhz, tsamp = sky(rng)
+    low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+    x = rng.integers(low, high, (3000, mhz.size), endpoint=True).astype(dtype)
+    dms = [0, 3.5, 100, 55]
+    expected = summed(x.astype(np.int64), dms, mhz, tsamp)
+    got = tl.dedisperse(x, dms, frequencies=mhz, sample_time_s=tsamp)
+    assert got.dtype == np.int32 and np.array_equal(got, expected)
+    turned = np.ascontiguousarray(x.T)
+    assert np.array_equal(tl.dedisperse(turned, dms, frequencies=mhz, sample_time_s=tsamp, axes="ft"), expected)
+    assert np.array_equal(tl.dedisperse(x.T, dms, frequencies=mhz, sample_time_s=tsamp, axes="ft"), expected)
+    assert np.array_equal(tl.dedisperse(x[:, ::-1], dms, frequencies=mhz[::-1], sample_time_s=tsamp), expected)
+
+
+def test_floats(rng):
+    x, mhz, tsamp = sky(rng)
+    x = rng.standard_normal(x.shape)
+    got = tl.dedisperse(x, np.arange(0, 50, 7.3), frequencies=mhz, sample_time_s=tsamp)
+    expected = summed(x.astype(np.float32), np.arange(0, 50, 7.3), mhz, tsamp)
+    assert got.dtype == np.float32 and got.shape == expected.shape
+    assert np.abs(got - expected).max() < 1e-4
+
+
+def test_longer_than_a_block(rng):
+    x, mhz, tsamp = sky(rng, 70000, 5)
+    assert np.array_equal(
+        tl.dedisperse(x, [0, 40], frequencies=mhz, sample_time_s=tsamp), summed(x.astype(int), [0, 40], mhz, tsamp)
+    )
+
+
+def test_shorter_than_the_delays_gives_nothing(rng):
+    x, mhz, tsamp = sky(rng, 50)
+    got = tl.dedisperse(x, [0, 500], frequencies=mhz, sample_time_s=tsamp)
+    assert got.shape == (2, 0)
+
+
+def test_files_give_what_arrays_give(rng, tmp_path):
+    x, mhz, tsamp = sky(rng)
+    mhz = 1500 - 4.75 * np.arange(mhz.size)
+    write_filterbank(tmp_path / "x.fil", x, mhz, tsamp)
+    dms = np.arange(0, 100, 12.5)
+    of_file = tl.dedisperse(tmp_path / "x.fil", dms)
+    assert np.array_equal(of_file, tl.dedisperse(x, dms, frequencies=mhz, sample_time_s=tsamp))
+    assert np.array_equal(tl.dedisperse(str(tmp_path / "x.fil"), "0:87.5:12.5"), of_file)
+    assert [p.name for p in tmp_path.iterdir()] == ["x.fil"]
+
+
+def with_pulse(rng):
+    x, mhz, tsamp = sky(rng, 20000, 64)
+    x = rng.normal(100, 10, x.shape)
+    for c, late in enumerate(delays(80, mhz, tsamp)):
+        x[7000 + late : 7008 + late, c] += 12
+    return x.round().clip(0, 255).astype(np.uint8), mhz, tsamp
+
+
+def test_search_finds_a_pulse(rng, tmp_path):
+    x, mhz, tsamp = with_pulse(rng)
+    found = tl.search(x, "0:150", threshold=8, frequencies=mhz, sample_time_s=tsamp)
+    best = found[0]
+    assert abs(best["dm"] - 80) < 3 and abs(best["sample"] - 7004) <= 2 and 4 <= best["width_samples"] <= 16
+    assert abs(best["time_s"] - 7004 * tsamp) < 3 * tsamp
+    assert 15 < best["snr"] < 40 and (np.diff(found["snr"]) <= 0).all()
+    mhz = 1500 - (300 / 63) * np.arange(64)
+    write_filterbank(tmp_path / "x.fil", x, mhz, tsamp)
+    of_file = tl.search(tmp_path / "x.fil", "0:150", threshold=8)
+    assert np.array_equal(of_file[["dm", "sample", "snr"]], found[["dm", "sample", "snr"]])
+    assert [p.name for p in tmp_path.iterdir()] == ["x.fil"]
+
+
+def test_search_writes_a_list_where_one_is_asked_for(rng, tmp_path):
+    x, mhz, tsamp = with_pulse(rng)
+    found = tl.search(x, [80.0], frequencies=mhz, sample_time_s=tsamp, output=str(tmp_path / "c.csv"))
+    lines = (tmp_path / "c.csv").read_text().splitlines()
+    assert len(lines) == 1 + len(found) and found["dm"][0] == 80
+    with pytest.raises(tl.InputOutputError):
+        tl.search(x, [80.0], frequencies=mhz, sample_time_s=tsamp, output=str(tmp_path / "c.csv"))
+
+
+def test_nothing_found_is_an_empty_array(rng):
+    x, mhz, tsamp = sky(rng, 5000)
+    found = tl.search(x, [10.0], threshold=50, frequencies=mhz, sample_time_s=tsamp)
+    assert found.shape == (0,) and "snr" in found.dtype.names
+
+
+@pytest.mark.parametrize(
+    "call, field",
+    [
+        (lambda x, mhz: tl.dedisperse(x, [0], frequencies=mhz), "frequencies and sample_time_s"),
+        (lambda x, mhz: tl.dedisperse(x, [0], frequencies=mhz[1:], sample_time_s=1e-3), "samples"),
+        (lambda x, mhz: tl.dedisperse(x, [-1], frequencies=mhz, sample_time_s=1e-3), "dedisperse dms"),
+        (lambda x, mhz: tl.dedisperse(x, [], frequencies=mhz, sample_time_s=1e-3), "dedisperse dms"),
+        (lambda x, mhz: tl.dedisperse(x, [np.nan], frequencies=mhz, sample_time_s=1e-3), "dedisperse dms"),
+        (lambda x, mhz: tl.dedisperse(x[0], [0], frequencies=mhz, sample_time_s=1e-3), "x"),
+        (lambda x, mhz: tl.dedisperse(x.astype(complex), [0], frequencies=mhz, sample_time_s=1e-3), "x"),
+        (lambda x, mhz: tl.dedisperse(x, [0], frequencies=mhz, sample_time_s=1e-3, axes="ft"), "samples"),
+        (lambda x, mhz: tl.dedisperse(x, [0], frequencies=mhz, sample_time_s=1e-3, bits=4), "bits"),
+        (lambda x, mhz: tl.search(x, [], frequencies=mhz, sample_time_s=1e-3), "dms"),
+        (lambda x, mhz: tl.search(x, "0:1:2:3", frequencies=mhz, sample_time_s=1e-3), "dms.range"),
+        (lambda x, mhz: tl.search(x, [1], frequencies=mhz, sample_time_s=0), "sample_time_s"),
+        (lambda x, mhz: tl.search("absent.fil", [1], frequencies=mhz), "frequencies, sample_time_s and axes"),
+    ],
+)
+def test_bad_arguments_name_the_field(rng, call, field):
+    x, mhz, _ = sky(rng, 300)
+    with pytest.raises(tl.ConfigError) as caught:
+        call(x, mhz)
+    assert caught.value.field == field
