@@ -119,7 +119,7 @@ std::shared_ptr<const device::Device> open_device(const std::string& name) {
 
 NB_MODULE(_tautline, module) {
   namespace python = tautline::python;
-  module.attr("__version__") = TAUTLINE_VERSION;
+  module.def("version", [] { return TAUTLINE_VERSION; });
   nanobind::register_exception_translator(python::translate);
   module.def(
       "device_name",
@@ -131,4 +131,5 @@ NB_MODULE(_tautline, module) {
   python::bind_stages(module);
   python::bind_files(module);
   python::bind_runs(module);
+  python::bind_fits(module);
 }

@@ -4,7 +4,6 @@ Every call takes numpy arrays, or anything else in the host's memory that offers
 """
 
 from . import multipletau
-from ._tautline import __version__
 from .correlation import Visibilities, correlate
 from .errors import (
     ConfigError,
@@ -15,7 +14,9 @@ from .errors import (
     OutOfMemoryError,
     UnsupportedError,
 )
+from .arguments import __version__
 from .filter_bank import channelize
+from .fitting import FitResult, fit
 from .opening import File, open
 from .photons import Curves, autocorrelate
 from .pulses import DISPERSION_CONSTANT, dedisperse, search
@@ -27,6 +28,7 @@ __all__ = [
     "DeviceError",
     "Error",
     "File",
+    "FitResult",
     "FormatError",
     "InputOutputError",
     "OutOfMemoryError",
@@ -37,6 +39,7 @@ __all__ = [
     "channelize",
     "correlate",
     "dedisperse",
+    "fit",
     "multipletau",
     "open",
     "search",

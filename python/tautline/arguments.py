@@ -5,14 +5,18 @@ from __future__ import annotations
 import operator
 import os
 from fractions import Fraction
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 
 from . import _tautline
 from .errors import refuse
 
+__version__: str = _tautline.version()
+
 _LARGEST = 2**63 - 1
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def whole(value: Any, field: str, least: int = 0) -> int:
@@ -31,10 +35,6 @@ def number(value: Any, field: str) -> float:
         return float(value)
     except (TypeError, ValueError):
         raise refuse(field, repr(value), "a number") from None
-
-
-def sizes(*values: Any) -> tuple[int, ...]:
-    return tuple(operator.index(value) for value in values)
 
 
 def numbers(values: Any, field: str) -> list[float]:
@@ -77,7 +77,7 @@ def rational(value: Any, field: str) -> Fraction:
 
 def history(call: str) -> str:
     """What outputs say of where they come from."""
-    return f"tautline {_tautline.__version__}: {call} called from Python"
+    return f"tautline {__version__}: {call} called from Python"
 
 
 def text(value: Any) -> str:
@@ -87,7 +87,7 @@ def text(value: Any) -> str:
     if isinstance(value, (float, np.floating)):
         return repr(float(value))
     if isinstance(value, os.PathLike):
-        return os.fspath(value)
+        return str(os.fspath(value))
     if isinstance(value, str) or not hasattr(value, "__iter__"):
         return str(value)
     return ",".join(text(one) for one in value)
@@ -135,10 +135,10 @@ class Fields:
         return "\n".join(lines)
 
 
-def documented(fields: Fields, leave_out: tuple[str, ...] = ()) -> Any:
+def documented(fields: Fields, leave_out: tuple[str, ...] = ()) -> Callable[[_Function], _Function]:
     """Puts the descriptions of the fields into a docstring, for {fields}."""
 
-    def decorate(function: Any) -> Any:
+    def decorate(function: _Function) -> _Function:
         if function.__doc__:
             function.__doc__ = function.__doc__.replace("{fields}", fields.document(leave_out).strip())
         return function

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import tempfile
 from collections.abc import Callable
@@ -73,12 +74,11 @@ class Visibilities:
 
     def to_uvdata(self) -> Any:
         """The visibilities as a pyuvdata.UVData."""
-        from pyuvdata import UVData
-
+        uvdata = importlib.import_module("pyuvdata").UVData
         with tempfile.TemporaryDirectory(prefix="tautline-") as folder:
             path = os.path.join(folder, "visibilities.uvh5")
             self.write(path)
-            return UVData.from_file(path)
+            return uvdata.from_file(path)
 
     def __repr__(self) -> str:
         times, channels, baselines = self.data.shape
@@ -133,7 +133,8 @@ def correlate(
     ConfigError, FormatError, InputOutputError, OutOfMemoryError
         Nothing is written in any case.
     """
-    samples, pairs, facts, names = None, False, {}, []
+    samples: npt.NDArray[Any] | None = None
+    pairs, facts, names = False, dict[str, Any](), list[str]()
     given = {
         "rate_hz": rate_hz,
         "centre_hz": centre_hz,

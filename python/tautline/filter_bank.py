@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from . import _tautline
 from .arrays import dense_rows, host_array, require_axes, voltages
-from .arguments import sizes, whole
+from .arguments import whole
 from .errors import refuse
 
 
@@ -91,7 +91,7 @@ def channelize(
         bool(lower_sideband),
         output,
         bool(corner_turned),
-        _gains(gains, output, sizes(channels, samples.shape[0])),
+        _gains(gains, output, (whole(channels, "channels"), samples.shape[0])),
         device,
     )
     if not one:

@@ -133,6 +133,8 @@ def _counted(array: npt.NDArray[Any], levels: int) -> npt.NDArray[Any]:
 
 
 def _require_mean(array: npt.NDArray[Any], field: str, centred: bool) -> None:
+    if array.size == 0 or array.min() >= 0:  # such a mean is no rounding error of zero
+        return
     mean = np.asarray(array.mean(axis=0, dtype=np.float64))
     for sensor, value in enumerate(np.atleast_1d(mean)):
         column = (array if array.ndim == 1 else array[:, sensor]).astype(np.float64, copy=False)

@@ -73,7 +73,7 @@ class File:
             raise error
         block: npt.NDArray[Any] = self._reader.read(min(start, self.samples), taken)
         if self.kind == "voltages" and self.header["channels"] == 1:
-            return block[0]
+            block = block[0]
         return block
 
     def blocks(self, count: int = 1 << 16) -> Iterator[npt.NDArray[Any]]:
@@ -95,7 +95,8 @@ class File:
             at = int(times) + (self.samples if times < 0 else 0)
             if not 0 <= at < self.samples:
                 raise IndexError(f"time {times} of {self.samples}")
-            return np.take(self.read(at, 1), 0, axis=axis)
+            one: npt.NDArray[Any] = np.take(self.read(at, 1), 0, axis=axis)
+            return one
         start, stop, step = times.indices(self.samples)
         if step < 0:
             raise refuse("slice", f"a step of {step}", "a step above 0")

@@ -103,7 +103,8 @@ def autocorrelate(
     ConfigError
         Counts below zero, not finite, or larger than 32 bits; a field that is not allowed.
     """
-    samples, name, one = None, "", False
+    samples: npt.NDArray[Any] | None = None
+    name, one = "", False
     if is_array(counts):
         samples = counted(counts, "counts")
         if bin_s is None:

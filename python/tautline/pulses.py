@@ -156,7 +156,8 @@ def search(
     ------
     ConfigError, FormatError, InputOutputError, OutOfMemoryError
     """
-    samples, facts, names = None, {}, []
+    samples: npt.NDArray[Any] | None = None
+    facts, names = dict[str, Any](), list[str]()
     if is_array(x):
         samples = _filterbank(x, ("uint8", "uint16", "float32"))
         if frequencies is None or sample_time_s is None:
