@@ -218,6 +218,16 @@ std::uint64_t period_of(const TomlTable& file, const PacketLayout& layout) {
   return static_cast<std::uint64_t>(counts / denominator);
 }
 
+void check_rate(const TomlTable& file, const PacketLayout& layout) {
+  const auto fits = [](std::int64_t a, std::uint64_t b) {
+    return Wide{static_cast<std::uint64_t>(a)} * b <= static_cast<std::uint64_t>(INT64_MAX);
+  };
+  if (!fits(layout.rate_hz.numerator, layout.step) ||
+      !fits(layout.rate_hz.denominator, layout.samples()))
+    throw file.error("rate_hz", fmt::format("{}", layout.rate_hz.value()),
+                     "a rate of fewer digits, or a smaller step");
+}
+
 void check_payload(const TomlTable& file, const PacketLayout& layout) {
   if (layout.axes.empty())
     throw file.error("axes", "missing", R"([[64, "channel"], [32, "time"]])");
@@ -272,11 +282,13 @@ PacketLayout apply(const TomlTable& file, PacketLayout layout, ByteOrder order) 
   if (file.has("zero")) layout.zero = file.instant("zero");
   if (file.has("packets"))
     layout.parts = static_cast<std::size_t>(whole(file, "packets", 1, 1 << 20));
-  if (file.has("sample") || !file.has("like"))
+  const bool about_samples = file.has("container_bits") || file.has("sample_order");
+  if (file.has("sample") || about_samples || !file.has("like"))
     layout.sample = read_sample(file, order_of(file, "sample_order", order));
   read_axes(file, layout);
   read_fields(file, order, layout);
   check_payload(file, layout);
+  check_rate(file, layout);
   layout.period = period_of(file, layout);
   return layout;
 }

@@ -103,26 +103,32 @@ void decode_to(const WireSample& sample, const std::byte* wire, std::size_t comp
     for_containers<ByteOrder::little>(width, wire, components, decode);
 }
 
-template <class T>
-void encode_from(const WireSample& sample, const std::byte* placed, std::size_t components,
-                 std::byte* wire) {
+// value(k) is component k's.
+template <class Value>
+void encode_from(const WireSample& sample, Value value, std::size_t components, std::byte* wire) {
   const auto width = static_cast<unsigned>(sample.container_bits);
-  std::uint32_t waiting = 0;
+  const bool big = sample.order == ByteOrder::big;
+  std::uint32_t waiting = 0;  // bits that fill no byte yet
   unsigned bits = 0;
   for (std::size_t k = 0; k < components; ++k) {
-    T value;
-    std::memcpy(&value, placed + k * sizeof(T), sizeof(T));
-    const std::uint32_t code = code_of(value, sample.bits, sample.encoding);
-    waiting = sample.order == ByteOrder::big ? waiting << width | code : waiting | code << bits;
+    const std::uint32_t code = code_of(value(k), sample.bits, sample.encoding);
+    waiting = big ? waiting << width | code : waiting | code << bits;
     for (bits += width; bits >= 8; bits -= 8) {
-      if (sample.order == ByteOrder::big) {
-        *wire++ = static_cast<std::byte>(waiting >> (bits - 8));
-      } else {
-        *wire++ = static_cast<std::byte>(waiting);
-        waiting >>= 8;
-      }
+      *wire++ = static_cast<std::byte>(big ? waiting >> (bits - 8) : waiting);
+      if (!big) waiting >>= 8;
     }
   }
+}
+
+template <class T>
+void encode_integers(const WireSample& sample, const std::byte* placed, std::size_t components,
+                     std::byte* wire) {
+  const auto value = [placed](std::size_t k) {
+    T integer;
+    std::memcpy(&integer, placed + k * sizeof(T), sizeof(T));
+    return static_cast<int>(integer);
+  };
+  encode_from(sample, value, components, wire);
 }
 
 // One component a byte, in its low bits, as receivers of the MWA's prototype send them: this vectorises.
@@ -176,10 +182,23 @@ void to_wire(const WireSample& sample, const std::byte* placed, std::size_t comp
   } else if (keeps_codes(sample)) {
     reverse_order(sample.bits, placed, components, wire);
   } else if (sample.bits <= 8) {
-    encode_from<std::int8_t>(sample, placed, components, wire);
+    encode_integers<std::int8_t>(sample, placed, components, wire);
   } else {
-    encode_from<std::int16_t>(sample, placed, components, wire);
+    encode_integers<std::int16_t>(sample, placed, components, wire);
   }
+}
+
+std::size_t integers_to_wire(const WireSample& sample, std::span<const int> components,
+                             std::byte* wire) {
+  std::size_t clipped = 0;
+  const auto value = [&](std::size_t k) {
+    const int decoded = core::decode_code(code_of(components[k], sample.bits, sample.encoding),
+                                          sample.bits, sample.encoding);
+    clipped += decoded != components[k] ? 1 : 0;
+    return components[k];
+  };
+  encode_from(sample, value, components.size(), wire);
+  return clipped;
 }
 
 }  // namespace tautline::formats::packets

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 
 #include "tautline/formats/packets/packet_layout.h"
 
@@ -17,5 +18,8 @@ void from_wire(const WireSample& sample, const std::byte* wire, std::size_t comp
 /// The inverse; integers that do not fit the payload's bits are clipped.
 void to_wire(const WireSample& sample, const std::byte* placed, std::size_t components,
              std::byte* wire);
+/// Integers to a payload's codes: how many were clipped. Not for floats.
+std::size_t integers_to_wire(const WireSample& sample, std::span<const int> components,
+                             std::byte* wire);
 
 }  // namespace tautline::formats::packets

@@ -1,12 +1,15 @@
 // Layouts from TOML: what is read, and how wrong ones are refused.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <random>
 #include <string>
 #include <vector>
 
 #include "tautline/core/error.h"
 #include "tautline/formats/packets/packet_layout.h"
-#include "tests/support/scratch.h"
+#include "tautline/formats/packets/placement.h"
+#include "tests/support/seed.h"
 
 namespace {
 
@@ -153,7 +156,11 @@ TEST(PacketLayouts, WrongOnesAreRefusedWithLineAndAdvice) {
   EXPECT_EQ(
       layout_refusal(kLayoutHead + "spead = true\n[fields]\n" + kLayoutCounter),
       "wrong.toml: payload_item: missing, expected the number of the item that holds the samples");
-  EXPECT_EQ(layout_refusal("axes = [\n"), layout_refusal("axes = [\n"));
+  EXPECT_EQ(layout_refusal("like = \"mwa32t\"\ncontainer_bits = 16"),
+            "wrong.toml: sample: missing, expected a text in quotes");
+  EXPECT_EQ(
+      layout_refusal(kLayoutHead + "rate_hz = 9e17\n[fields]\n" + kLayoutCounter),
+      "wrong.toml: rate_hz (line 5): 9e+17, expected a rate of fewer digits, or a smaller step");
   EXPECT_NE(layout_refusal("axes = [\n"), "read");
 }
 
@@ -192,6 +199,37 @@ TEST(PacketLayouts, SendersAreToldWhatDoesNotFit) {
   header.channel = 0;
   header.payload = {};
   EXPECT_THROW(encode(layout, header, packet), core::Error);
+}
+
+// Layouts with some characters changed are refused with a reason, or read packets that are as wrong, and nothing worse.
+TEST(PacketLayouts, DamagedOnesAreRefusedOrHarmless) {
+  auto random = tests::generator();
+  int refused = 0, read = 0;
+  for (const std::string_view name : preset_names())
+    for (int k = 0; k < 200; ++k) {
+      std::string text(preset_text(name));
+      for (std::uint64_t n = 1 + random() % 3; n > 0; --n)
+        text[random() % text.size()] = "0123456789abx,={}[]\"\n"[random() % 22];
+      try {
+        const PacketLayout layout = parse_layout(text, "damaged.toml");
+        ++read;
+        std::vector<std::byte> packet(layout.header_bytes +
+                                      std::min<std::size_t>(layout.part_bytes(), 70000));
+        for (std::byte& byte : packet) byte = static_cast<std::byte>(random());
+        PacketHeader header;
+        decode(layout, packet, random(), header);
+        if (layout.payload_bytes() > 100000) continue;
+        const std::vector<std::byte> payload(layout.part_bytes());
+        header.payload = payload;
+        Placement placement(layout, {.samples = layout.samples()});
+        encode(layout, header, packet);
+      } catch (const core::Error& wrong) {
+        ++refused;
+        EXPECT_FALSE(wrong.field().empty());
+      }
+    }
+  EXPECT_GT(refused, 100);
+  EXPECT_GT(read, 100);
 }
 
 }  // namespace

@@ -1,0 +1,66 @@
+// Voltages to packets, as an instrument with a layout would send them: the inverse of a capture.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "tautline/core/validity.h"
+#include "tautline/core/voltage.h"
+#include "tautline/formats/packets/placement.h"
+
+namespace tautline::stream {
+
+struct PacketiserCounters {
+  std::uint64_t packets = 0;  ///< given to send()
+  std::uint64_t flagged = 0;  ///< of these: marked invalid, as some of their samples are
+  std::uint64_t left_out =
+      0;  ///< not sent: some of their samples are invalid, and the layout cannot say so
+  std::uint64_t clipped = 0;           ///< components that did not fit the layout's bits
+  std::uint64_t trailing_samples = 0;  ///< times at the end, and around gaps, that fill no payload
+};
+
+class Packetiser {
+ public:
+  using Send = std::function<void(std::span<const std::byte> packet, std::uint64_t source)>;
+
+  /// `first_count` is that of the description's first sample. Throws Error(config) for samples or inputs that packets of
+  /// the layout cannot carry.
+  Packetiser(const formats::packets::PacketLayout& layout,
+             const core::VoltageDescription& description, std::uint64_t first_count, Send send);
+
+  /// Blocks in order of time; the counter follows `first_sample`. Times that do not fill a payload wait for the next
+  /// block, and are dropped before a gap and behind it.
+  void take(const core::RawBlock& block);
+  /// Behind the last block.
+  void finish();
+
+  const PacketiserCounters& counters() const { return counters_; }
+  /// Packets a second, of all sources together, at the description's rate.
+  double packets_per_s() const;
+
+ private:
+  void decode(const core::RawBlock& block, std::size_t sample, std::size_t place);
+  void send_payloads(std::uint64_t number);
+  void gather(const formats::packets::Box& box);
+  bool is_valid(const formats::packets::Box& box) const;
+
+  formats::packets::PacketLayout layout_;
+  core::VoltageDescription description_;
+  formats::packets::Placement placement_;
+  std::uint64_t first_count_;
+  Send send_;
+  bool can_flag_;
+  std::size_t parts_;  // components of a sample: 2 of complex ones
+  PacketiserCounters counters_;
+  std::vector<int> frame_;  // the times of a payload: [time][channel][input][component]
+  core::ValidityMask valid_;
+  std::size_t filled_ = 0;         // times of it
+  std::uint64_t next_sample_ = 0;  // behind the last one taken
+  std::vector<int> components_;    // of one packet, in its order
+  std::vector<std::byte> payload_, packet_;
+};
+
+}  // namespace tautline::stream
