@@ -1,5 +1,6 @@
 // Which samples of a block came, for those who use it.
 #include <algorithm>
+#include <bit>
 
 #include "tautline/stream/capture.h"
 
@@ -9,6 +10,17 @@ namespace {
 
 using formats::packets::AxisName;
 using formats::packets::Box;
+
+// The first bit at or behind `from` that is `wanted`, or `end`: 64 at a time.
+std::size_t next_bit(const std::uint64_t* row, std::size_t from, std::size_t end, bool wanted) {
+  while (from < end) {
+    const std::uint64_t word = wanted ? row[from / 64] : ~row[from / 64];
+    const std::uint64_t left = word >> from % 64;
+    if (left != 0) return std::min(end, from + static_cast<std::size_t>(std::countr_zero(left)));
+    from += 64 - from % 64;
+  }
+  return end;
+}
 
 }  // namespace
 
@@ -51,14 +63,11 @@ void CapturedBlock::invalid_spans(std::vector<core::InvalidSpan>& spans) const {
   core::ValidityMask mask;
   validity(true, mask);
   for (std::size_t input = 0; input < mask.rows(); ++input) {
-    for (std::size_t t = 0; t < samples;) {
-      if (mask.valid(input, t)) {
-        ++t;
-        continue;
-      }
-      const std::size_t begin = t;
-      while (t < samples && !mask.valid(input, t)) ++t;
-      spans.push_back({input, begin, t - begin});
+    const std::uint64_t* const row = mask.row(input);
+    for (std::size_t end = 0; end < samples;) {
+      const std::size_t begin = next_bit(row, end, samples, false);
+      end = next_bit(row, begin, samples, true);
+      if (begin < end) spans.push_back({input, begin, end - begin});
     }
   }
 }

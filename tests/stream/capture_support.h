@@ -1,6 +1,9 @@
 // A small telescope, its packets, and a store that keeps what a capture gives on.
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -59,6 +62,7 @@ class KeepingStore final : public stream::BlockStore {
               block.samples, std::move(begun_.front()), {},
               block.missing};
     block.validity(false, kept.valid);
+    check_spans(block);
     begun_.pop_front();
     blocks.push_back(std::move(kept));
   }
@@ -66,6 +70,25 @@ class KeepingStore final : public stream::BlockStore {
   std::vector<Kept> blocks;
 
  private:
+  // The spans of a block say what its mask does.
+  static void check_spans(const stream::CapturedBlock& block) {
+    core::ValidityMask expected;
+    block.validity(true, expected);
+    core::ValidityMask mask(expected.rows(), expected.samples());
+    std::vector<core::InvalidSpan> spans;
+    block.invalid_spans(spans);
+    for (std::size_t k = 0; k < spans.size(); ++k) {
+      mask.set(spans[k].input, spans[k].first_sample, spans[k].samples, false);
+      if (k > 0 && spans[k].input == spans[k - 1].input) {
+        EXPECT_GT(spans[k].first_sample, spans[k - 1].first_sample + spans[k - 1].samples)
+            << "not one span";
+      }
+    }
+    for (std::size_t row = 0; row < mask.rows(); ++row)
+      for (std::size_t word = 0; word < core::validity_words(mask.samples()); ++word)
+        ASSERT_EQ(mask.row(row)[word], expected.row(row)[word]);
+  }
+
   std::byte poison_;
   std::size_t bytes_ = 0, most_open_ = 0;
   std::deque<std::vector<std::byte>> begun_;
