@@ -43,14 +43,20 @@ Capture::Capture(const CaptureConfig& config, BlockStore& store)
       store_(store),
       payload_samples_(config.layout.samples()),
       block_payloads_(static_cast<std::int64_t>(placement_.shape().samples / payload_samples_)) {
-  if (config_.window_samples == 0) config_.window_samples = placement_.shape().samples;
+  const std::uint64_t period = config_.layout.period, step = config_.layout.step;
+  if (config_.window_samples == 0) {
+    auto payloads = static_cast<std::uint64_t>(block_payloads_);
+    if (period != 0)
+      payloads =
+          std::clamp<std::uint64_t>(payloads, 1, std::max<std::uint64_t>(1, period / step / 8));
+    config_.window_samples = static_cast<std::size_t>(payloads) * payload_samples_;
+  }
   if (config_.window_samples % payload_samples_ != 0)
     throw core::Error(core::ErrorKind::config, "window_samples",
                       fmt::format("{}", config_.window_samples),
                       fmt::format("a multiple of a payload's {} samples", payload_samples_));
   core::require_range("proof", config_.proof, 1, 1024);
   window_ = static_cast<std::int64_t>(config_.window_samples / payload_samples_);
-  const std::uint64_t period = config_.layout.period, step = config_.layout.step;
   if (period != 0 && static_cast<std::uint64_t>(window_) >= period / 4 / step)
     throw core::Error(core::ErrorKind::config, "window_samples",
                       fmt::format("{}", config_.window_samples),

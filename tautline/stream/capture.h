@@ -48,7 +48,9 @@ struct CaptureCounters {
 struct CaptureConfig {
   formats::packets::PacketLayout layout;
   formats::packets::BlockShape shape;
-  std::size_t window_samples = 0;  ///< a multiple of a payload's; 0: a block's
+  /// What decides which packets are late: a multiple of a payload's samples, less than a quarter of the counter's period.
+  /// 0: a block's, or an eighth of the period.
+  std::size_t window_samples = 0;
   /// Packets within a window of each other that make a jump believed (and, at the start, that say where the stream is).
   std::size_t proof = 8;
   std::optional<std::uint64_t>

@@ -39,3 +39,7 @@ foreach(header device/cuda/driver.h stages/correlate/cpu/sums.h)
     message(FATAL_ERROR "${header} is private and is installed")
   endif()
 endforeach()
+# Packet layouts are there to be copied.
+if(NOT EXISTS ${WORK}/prefix/share/tautline/layouts/mwax.toml)
+  message(FATAL_ERROR "the packet layouts are not installed")
+endif()

@@ -252,6 +252,23 @@ TEST(Capture, BadWindowsAreRefused) {
   fails(config, "antennas");
 }
 
+// Two seconds of the MWA's prototype in blocks of more than a period of its counter, without a window of one's own.
+TEST(Capture, BlocksMayBeLongerThanTheCountersPeriod) {
+  CaptureConfig config = config_of(formats::packets::read_layout("mwa32t"));
+  config.shape.samples = 100'000;
+  config.window_samples = 0;
+  Bench bench(config);
+  for (std::uint64_t time = 0; time < 250'000; ++time)
+    for (std::size_t flow = 0; flow < bench.flows(); ++flow)
+      if (time % 1000 != 7 || flow != 1) bench.send_flow(65'000, time, flow);
+  bench.capture.finish();
+  EXPECT_EQ(bench.counters().missing, 250u);
+  EXPECT_EQ(bench.counters().sent(), 250'000 * bench.flows());
+  EXPECT_EQ(bench.counters().jumps, 0u);
+  ASSERT_EQ(bench.store.blocks.size(), 3u);
+  EXPECT_EQ(bench.store.blocks[2].first, 200'000u);
+}
+
 // Random bytes, and packets of ours with some bytes changed or the end cut off: counted, never outside their memory.
 TEST(CaptureHostile, RandomBytesAreCounted) {
   auto random = generator();
