@@ -1,0 +1,153 @@
+// What a search loses of the S/N of injected pulses, against what it says: by the spacing of trials, by sub-bands and by
+// boxcars together, from the file to the list.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <random>
+
+#include "tests/end_to_end/search/search_files.h"
+#include "tests/support/scratch.h"
+
+namespace tautline::tests {
+namespace {
+
+// Few enough that they do not add to the measured noise.
+constexpr double kInjectedSnr = 60, kSecondsApart = 2;
+constexpr int kInjected = 24;
+// Of a Gaussian's S/N, what the best boxcar of any length finds.
+constexpr double kBoxcarOfGaussian = 0.943;
+
+struct InjectedPulse {
+  double dm = 0, time_s = 0, width_s = 0;
+};
+
+struct Losses {
+  double mean = 0, error = 0;  ///< of the mean
+};
+
+Losses losses_of(const std::vector<double>& lost) {
+  Losses of;
+  const auto count = static_cast<double>(lost.size());
+  for (const double one : lost) of.mean += one / count;
+  for (const double one : lost) of.error += (one - of.mean) * (one - of.mean);
+  of.error = std::sqrt(of.error / (count * (count - 1)));
+  return of;
+}
+
+class WholeLoss : public ::testing::Test {
+ protected:
+  CommandResult run(const std::vector<std::string>& words) {
+    CommandResult result = run_command(words, scratch_.path().string());
+    EXPECT_EQ(result.status, kDone) << result.err;
+    return result;
+  }
+  // Floats, so that nothing is clipped.
+  void simulate(const std::vector<InjectedPulse>& pulses) {
+    std::vector<std::string> words{"simulate",    "filterbank",
+                                   "--nchans",    "128",
+                                   "--fch1",      "1500",
+                                   "--foff",      "-2",
+                                   "--tsamp",     "1ms",
+                                   "--nbits",     "32",
+                                   "--duration",  std::to_string(kSecondsApart * (kInjected + 1)),
+                                   "--seed",      std::to_string(random_() % 1000000),
+                                   "--overwrite", "-o",
+                                   fil_};
+    for (const InjectedPulse& pulse : pulses) {
+      std::ostringstream text;
+      text.precision(17);
+      text << "dm=" << pulse.dm << ",time=" << pulse.time_s << ",width=" << pulse.width_s
+           << ",snr=" << kInjectedSnr;
+      words.insert(words.end(), {"--pulse", text.str()});
+    }
+    run(words);
+  }
+  std::vector<nlohmann::json> search(const std::vector<std::string>& more) {
+    std::vector<std::string> words{"--json",      "search",      fil_, "--baseline",
+                                   "20",          "--overwrite", "-o", scratch_ / "c.csv",
+                                   "--max-width", "0.06"};
+    words.insert(words.end(), more.begin(), more.end());
+    return json_lines(run(words).out);
+  }
+  static std::vector<std::string> lossy() {
+    return {"--dms", "0:150", "--max-loss", "6", "--method", "subband"};
+  }
+  // The brightest candidate at the pulse.
+  static double snr_at(const InjectedPulse& pulse, const std::vector<nlohmann::json>& lines) {
+    double snr = 0;
+    for (const nlohmann::json& one : lines)
+      if (one.contains("time_s") &&
+          std::abs(one["time_s"].get<double>() - pulse.time_s) < kSecondsApart / 4)
+        snr = std::max(snr, one["snr"].get<double>());
+    EXPECT_GT(snr, 0) << "at " << pulse.time_s << " s";
+    return snr;
+  }
+  // Half-way between two trials, at any phase of the samples.
+  std::vector<InjectedPulse> between_trials(const std::vector<double>& dms, double narrowest_s,
+                                            double widest_s) {
+    std::uniform_real_distribution<double> any(0, 1);
+    std::vector<InjectedPulse> pulses;
+    for (int k = 0; k < kInjected; ++k) {
+      const std::size_t trial = 1 + random_() % (dms.size() - 2);
+      pulses.push_back({(dms[trial] + dms[trial + 1]) / 2,
+                        kSecondsApart * (k + 0.5 + 0.1 * any(random_)),
+                        narrowest_s * std::pow(widest_s / narrowest_s, any(random_))});
+    }
+    return pulses;
+  }
+  static void expect_within(const std::string& name, const std::vector<double>& lost, double told) {
+    const Losses of = losses_of(lost);
+    std::cout << lost.size() << " " << name << ": lost " << of.mean << " +- " << of.error
+              << ", told at most " << told << "\n";
+    EXPECT_LE(of.mean - 3 * of.error, told) << name;
+    EXPECT_GE(of.mean + 3 * of.error, 0) << name << ": more is found than there is";
+  }
+
+  ScratchFolder scratch_;
+  const std::string fil_ = scratch_ / "x.fil";
+  std::mt19937_64 random_ = generator();
+};
+
+TEST_F(WholeLoss, IsWithinWhatTheSearchSays) {
+  simulate({});
+  std::vector<std::string> planned = lossy();
+  planned.emplace_back("--plan");
+  const nlohmann::json plan = search(planned).front();
+  search(lossy());
+  const std::vector<double> dms = nlohmann::json::parse(read_file(scratch_ / "c.csv.json"))["dms"];
+  const double sub_bands = plan["loss_of_snr"], spacing = plan["loss_of_snr_by_spacing"];
+  EXPECT_GT(sub_bands, 0) << plan["methods"];
+  EXPECT_LE(sub_bands + spacing, 0.06 + 1e-9);
+  ASSERT_GT(dms.size(), 20u);
+
+  // The narrowest, which trials and sub-bands cost most, beside exact sums at their own DM.
+  const std::vector<InjectedPulse> narrow = between_trials(dms, 1e-3, 1e-3);
+  simulate(narrow);
+  const auto found = search(lossy());
+  std::vector<double> lost;
+  for (const InjectedPulse& pulse : narrow) {
+    const auto own = search({"--dms", nlohmann::json(pulse.dm).dump(), "--method", "exact"});
+    lost.push_back(1 - snr_at(pulse, found) / snr_at(pulse, own));
+  }
+  expect_within("narrow pulses", lost, sub_bands + spacing);
+  // Which is seen where it is more: trials that lie too far apart.
+  const auto apart = search({"--dms", "0:150:6"});
+  std::vector<double> more;
+  for (std::size_t k = 0; k < narrow.size(); ++k)
+    more.push_back(1 - snr_at(narrow[k], apart) / snr_at(narrow[k], found));
+  EXPECT_GT(losses_of(more).mean, sub_bands + spacing);
+
+  // All losses, beside what was injected.
+  const std::vector<InjectedPulse> wide = between_trials(dms, 4e-3, 12e-3);
+  simulate(wide);
+  const auto all = search(lossy());
+  lost.clear();
+  for (const InjectedPulse& pulse : wide)
+    lost.push_back(1 - snr_at(pulse, all) / (kBoxcarOfGaussian * kInjectedSnr));
+  expect_within("pulses of any width", lost, plan["loss_of_snr_whole"]);
+}
+
+}  // namespace
+}  // namespace tautline::tests
