@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <complex>
 #include <cstdint>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "tautline/formats/npy/header.h"
@@ -124,6 +125,50 @@ TEST_F(EmptyVoltageFiles, AnAntennaThatStopsLowersNoOtherWeights) {
           {"--integration", "0.05", "--keep-edge", "--polarisations", "2", "--keep-constant"});
   EXPECT_EQ(kept["empty_samples"], 0);
   EXPECT_EQ(StoppedVisibilities(scratch / "kept.uvh5").count(2), whole);
+}
+
+// The same in a recording of GPS by five antennas, of one bit a sample.
+TEST_F(EmptyVoltageFiles, AnAntennaOfARecordingThatStopsChangesNoOther) {
+  const std::filesystem::path folder = std::filesystem::path(TAUTLINE_DATA_DIR) / "tart";
+  if (!std::filesystem::exists(folder))
+    GTEST_SKIP() << "the recordings are absent (" << folder << ")";
+  constexpr std::size_t kHeader = 4096, kAntennas = 5, kStops = 3;
+  std::string file = read_file((folder / "tart_20131020T015903.dada").string());
+  const std::size_t times = (file.size() - kHeader) / kAntennas;
+  auto random = generator();
+  const std::size_t samples = times / 8 + random() % (times / 4),
+                    first = random() % (times - samples);
+  const auto correlate = [&](const std::string& name) {
+    write_file(scratch / (name + ".dada"), file);
+    const CommandResult done =
+        run_command({"--json", "correlate", scratch / (name + ".dada"), "-o",
+                     scratch / (name + ".uvh5"), "--channels", "32", "--taps", "4", "--integration",
+                     "1", "--array", (folder / "array.toml").string()},
+                    scratch.path().string());
+    EXPECT_EQ(done.status, kDone) << done.err;
+    return nlohmann::json::parse(done.out);
+  };
+  EXPECT_EQ(correlate("whole")["empty_samples"], 0);
+  for (std::size_t t = first; t < first + samples; ++t) file[kHeader + t * kAntennas + kStops] = 0;
+  const auto summary = correlate("stopped");
+  EXPECT_EQ(summary["empty_samples"], samples);
+  ASSERT_EQ(summary["empty_stretches"].size(), 1u) << summary;
+  EXPECT_EQ(summary["empty_stretches"][0]["inputs"], nlohmann::json({kStops}));
+  EXPECT_EQ(summary["empty_stretches"][0]["first_sample"], first);
+  const StoppedVisibilities whole(scratch / "whole.uvh5"), stopped(scratch / "stopped.uvh5");
+  ASSERT_EQ(whole.counts.size(), stopped.counts.size());
+  for (std::size_t i = 0, baseline = 0; i < kAntennas; ++i)
+    for (std::size_t j = 0; j <= i; ++j, ++baseline) {
+      if (i == kStops || j == kStops) {
+        EXPECT_LT(stopped.count(baseline), whole.count(baseline)) << i << " " << j;
+        EXPECT_GT(stopped.count(baseline), 0) << i << " " << j;
+        continue;
+      }
+      for (std::size_t k = baseline; k < whole.counts.size(); k += whole.baselines) {
+        EXPECT_EQ(stopped.counts[k], whole.counts[k]) << i << " " << j;
+        EXPECT_EQ(stopped.values[k], whole.values[k]) << i << " " << j;
+      }
+    }
 }
 
 TEST_F(EmptyVoltageFiles, PaddingAndDeadInputsAreNamed) {

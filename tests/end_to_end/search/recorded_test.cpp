@@ -5,7 +5,9 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <sstream>
+#include <tuple>
 
 #include "tests/end_to_end/search/search_files.h"
 #include "tests/support/scratch.h"
@@ -73,6 +75,46 @@ TEST_F(Recorded, PaddingChangesNoCandidate) {
   EXPECT_GT(std::count(alone.begin(), alone.end(), '\n'), 1);
   EXPECT_EQ(record_["empty_samples"], 403);
   EXPECT_EQ(record_["empty_stretches"][0]["first_sample"], kRecordedTimes);
+}
+
+// Channels that stand still for a while in the coarser files, found by a plain loop over their codes: the rule of
+// docs/design/empty.md.
+TEST_F(Recorded, ChannelsThatStandStillAreCounted) {
+  constexpr double kRate = kChannels / 0.000512;
+  std::size_t stopped_anywhere = 0;
+  for (const auto& [name, bits, repeat] : {std::tuple{"parkes_8bit_1.fil", 8, 0.7},
+                                           {"parkes_4bit.fil", 4, 0.7},
+                                           {"parkes_2bit.fil", 2, 0.8},
+                                           {"parkes_1bit.fil", 1, 0.9}}) {
+    std::size_t repeats = 1;
+    for (double chances = 3600 * kRate * repeat; chances >= 1e-9; chances *= repeat) ++repeats;
+    const std::string file = read_file((kFolder / name).string());
+    const std::size_t begin = file.size() - kRecordedTimes * kChannels * bits / 8;
+    const auto code = [&](std::size_t t, std::size_t c) {
+      const std::size_t bit = (t * kChannels + c) * bits;
+      return (static_cast<unsigned char>(file[begin + bit / 8]) >> bit % 8) & ((1 << bits) - 1);
+    };
+    std::map<std::size_t, std::size_t> expected;  // samples of each channel
+    for (std::size_t c = 0; c < kChannels; ++c)
+      for (std::size_t first = 0, t = 1; t <= kRecordedTimes; ++t) {
+        if (t < kRecordedTimes && code(t, c) == code(first, c)) continue;
+        if (t - first > repeats) expected[c] += t - first;
+        first = t;
+      }
+    std::size_t values = 0;
+    for (const auto& [channel, samples] : expected) values += samples;
+    const CommandResult found = run({"search", (kFolder / name).string(), "-o", scratch_ / "c.csv",
+                                     "--overwrite", "--dms", "0:10:5"});
+    ASSERT_EQ(found.status, 0) << name << ": " << found.err;
+    const auto record = nlohmann::json::parse(read_file(scratch_ / "c.csv.json"));
+    EXPECT_EQ(record["empty_values"], values) << name;
+    ASSERT_EQ(record["empty_channels"].size(), expected.size()) << name;
+    for (const auto& one : record["empty_channels"])
+      EXPECT_EQ(one["samples"], expected[one["channel"].get<std::size_t>()]) << name;
+    EXPECT_EQ(record["empty_samples"], 0) << name;
+    stopped_anywhere += expected.size();
+  }
+  EXPECT_GT(stopped_anywhere, 0u);
 }
 
 // Plain loops over the bytes of the file; the coarser files' codes are functions of them, up to the
