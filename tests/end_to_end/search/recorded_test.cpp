@@ -42,6 +42,21 @@ class Recorded : public ::testing::Test {
     std::memcpy(values.data(), file.data() + file.size() - bytes, bytes);
     return values;
   }
+  // The candidates of a search, without the file's name, the last column.
+  std::string list_of(const std::string& input, const std::vector<std::string>& more = {}) {
+    const std::string output = scratch_ / "c.csv";
+    std::vector<std::string> words{"search", input,     "-o",          output, "--overwrite",
+                                   "--dms",  "0:200:5", "--threshold", "5"};
+    words.insert(words.end(), more.begin(), more.end());
+    const CommandResult result = run(words);
+    EXPECT_EQ(result.status, 0) << result.err;
+    record_ = nlohmann::json::parse(read_file(output + ".json"));
+    std::istringstream lines(read_file(output));
+    std::string list;
+    for (std::string line; std::getline(lines, line);)
+      list += line.substr(0, line.rfind(',')) + "\n";
+    return list;
+  }
   // The 8-bit samples as they stand in the file, apart from our reader.
   static std::vector<std::uint8_t> eight_bits() {
     const std::string file = read_file((kFolder / "parkes_8bit_1.fil").string());
@@ -55,27 +70,41 @@ class Recorded : public ::testing::Test {
 
 // A file that its recorder filled up with zeros holds what it held before.
 TEST_F(Recorded, PaddingChangesNoCandidate) {
-  const auto search = [&](const std::string& input) {
-    const std::string output = scratch_ / "c.csv";
-    const CommandResult result = run({"--json", "search", input, "-o", output, "--overwrite",
-                                      "--dms", "0:200:5", "--threshold", "5"});
-    EXPECT_EQ(result.status, 0) << result.err;
-    record_ = nlohmann::json::parse(read_file(output + ".json"));
-    std::istringstream lines(read_file(output));
-    std::string list;  // without the file's name, the last column
-    for (std::string line; std::getline(lines, line);)
-      list += line.substr(0, line.rfind(',')) + "\n";
-    return list;
-  };
   const std::string file = (kFolder / "parkes_8bit_1.fil").string();
-  const std::string alone = search(file);
+  const std::string alone = list_of(file);
   EXPECT_EQ(record_["empty_samples"], 0);
   write_file(scratch_ / "padded.fil", read_file(file) + std::string(403 * kChannels, '\0'));
-  EXPECT_EQ(search(scratch_ / "padded.fil"), alone);
+  EXPECT_EQ(list_of(scratch_ / "padded.fil"), alone);
   EXPECT_GT(std::count(alone.begin(), alone.end(), '\n'), 1);
   EXPECT_EQ(record_["empty_samples"], 403);
   EXPECT_EQ(record_["empty_stretches"][0]["first_sample"], kRecordedTimes);
 }
+
+#ifdef TAUTLINE_CFITSIO
+// The same in PSRFITS, whose last row a recorder fills up: the end of its DATA, the last column.
+TEST_F(Recorded, APaddedRowChangesNoCandidate) {
+  constexpr std::size_t kPadded = 403, kSampleBytes = 416 * 4 / 2, kBlock = 2880;
+  const std::string path = (kFolder / "parkes_4bit.sf").string();
+  std::string file = read_file(path);
+  const std::size_t header = file.rfind("XTENSION");
+  ASSERT_NE(header, std::string::npos);
+  const auto number = [&](const std::string& keyword) {
+    return std::stoull(file.substr(file.find(keyword, header) + 10, 20));
+  };
+  const std::size_t rows = number("NAXIS1  =") * number("NAXIS2  =");
+  const std::size_t data = file.size() - (rows + kBlock - 1) / kBlock * kBlock;
+  std::fill_n(file.begin() + static_cast<std::ptrdiff_t>(data + rows - kPadded * kSampleBytes),
+              kPadded * kSampleBytes, '\0');
+  write_file(scratch_ / "padded.sf", file);
+  const double left_s = static_cast<double>(kRecordedTimes - kPadded) * 0.000512;
+  const std::string alone = list_of(path, {"--duration", std::to_string(left_s)});
+  EXPECT_EQ(list_of(scratch_ / "padded.sf"), alone);
+  EXPECT_EQ(record_["empty_samples"], kPadded);
+  EXPECT_GT(std::count(alone.begin(), alone.end(), '\n'), 1);
+  // Taken for data it is another list.
+  EXPECT_NE(list_of(scratch_ / "padded.sf", {"--keep-constant"}), alone);
+}
+#endif
 
 // Channels that stand still for a while in the coarser files, found by a plain loop over their codes: the rule of
 // docs/design/empty.md.
