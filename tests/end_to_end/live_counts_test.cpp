@@ -125,6 +125,32 @@ TEST_F(LiveCounts, ThroughAPipeAreThoseOfTheFile) {
   expect_same_sums(scratch / "part.h5", scratch / "live_part.h5");
 }
 
+// They stay in a stream's sums, at its end, too, since nobody knows that it is one.
+TEST_F(LiveCounts, SensorsThatStopAreNamed) {
+  std::string bytes = counts(50'000);
+  for (std::size_t t = 20'000; t < 30'000; ++t) bytes[t * kSensors + 1] = '\0';
+  std::fill(bytes.end() - 10'000 * kSensors, bytes.end(), '\0');
+  std::vector<std::string> words = command("-", scratch / "live.zip");
+  for (const bool keep : {false, true}) {
+    if (keep) words.insert(words.end(), {"--keep-constant", "--overwrite"});
+    const CommandResult live = run_through_pipe(bytes, words);
+    EXPECT_EQ(live.status, kDone) << live.err;
+    const auto json = json_of(live);
+    EXPECT_EQ(json["samples"], 50'000);
+    EXPECT_EQ(live.err.find("counts stop") == std::string::npos, keep) << live.err;
+    ASSERT_EQ(json["empty_stretches"].size(), keep ? 0u : 2u) << live.out;
+    if (keep) continue;
+    const auto& one = json["empty_stretches"][0];
+    EXPECT_EQ(one["names"], nlohmann::json({"sensor 1"}));
+    EXPECT_NEAR(one["first_sample"].get<double>(), 20'000, 200);
+    EXPECT_NEAR(one["samples"].get<double>(), 10'000, 400);
+    const auto& all = json["empty_stretches"][1];
+    EXPECT_EQ(all["sensors"], kSensors);
+    EXPECT_EQ(all["left_out"], false);
+    EXPECT_NEAR(all["first_sample"].get<double>(), 40'000, 200);
+  }
+}
+
 TEST_F(LiveCounts, APartialRowIsNamedAndCounted) {
   const CommandResult live =
       run_through_pipe(counts(1000) + "ab", command("-", scratch / "live.zip"));
