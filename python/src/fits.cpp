@@ -26,8 +26,8 @@ nb::object of_each(const Fit& fit, const Get& get) {
 }
 
 nb::object fit_curves(const std::shared_ptr<core::CorrelationCurves>& curves,
-                   const std::vector<std::string>& paths, const nb::dict& options,
-                   const std::string& history, const nb::object& progress) {
+                      const std::vector<std::string>& paths, const nb::dict& options,
+                      const std::string& history, const nb::object& progress) {
   pipeline::FitConfig config;
   set_fields(config, options);
   config.history = history;

@@ -132,4 +132,5 @@ NB_MODULE(_tautline, module) {
   python::bind_files(module);
   python::bind_runs(module);
   python::bind_fits(module);
+  python::bind_plans(module);
 }

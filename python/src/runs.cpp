@@ -112,7 +112,7 @@ void KeptVisibilities::write(const std::string& path, bool overwrite) const {
 // A numpy array of memory of `owner`, which is not to be written.
 template <class T>
 nb::object lent_array(const std::vector<T>& values, const std::vector<std::size_t>& shape,
-                   nb::handle owner) {
+                      nb::handle owner) {
   return nb::cast(
       nb::ndarray<nb::numpy, const T>(values.data(), shape.size(), shape.data(), owner));
 }
@@ -128,9 +128,9 @@ nb::dict damage_of(const formats::Damage& damage) {
 
 // `samples` [channel][input][time] or None with paths; options {field: text}.
 nb::object correlate(const std::vector<std::string>& paths, const std::optional<Array>& samples,
-                  bool pairs, const nb::dict& facts, const nb::dict& options,
-                  const std::string& history, const std::string& device,
-                  const nb::object& progress) {
+                     bool pairs, const nb::dict& facts, const nb::dict& options,
+                     const std::string& history, const std::string& device,
+                     const nb::object& progress) {
   pipeline::CorrelateConfig config;
   set_fields(config, options);
   config.inputs = paths;
@@ -167,15 +167,15 @@ nb::object correlate(const std::vector<std::string>& paths, const std::optional<
 
 // ---- Curves ----
 
-nb::object curves_array(const std::vector<std::int64_t>& integers, const std::vector<double>& floats,
-                     std::vector<std::size_t> shape) {
+nb::object curves_array(const std::vector<std::int64_t>& integers,
+                        const std::vector<double>& floats, std::vector<std::size_t> shape) {
   return integers.empty() ? as_array(floats, std::move(shape))
                           : as_array(integers, std::move(shape));
 }
 
 nb::object autocorrelate(const std::string& path, const std::optional<Array>& samples,
-                      const nb::dict& options, const std::string& history,
-                      const std::string& device, const nb::object& progress) {
+                         const nb::dict& options, const std::string& history,
+                         const std::string& device, const nb::object& progress) {
   pipeline::AutocorrelateConfig config;
   set_fields(config, options);
   config.input = path;
@@ -304,10 +304,11 @@ nb::dict said_of(const pipeline::FilterbankRunSummary& s) {
 }
 
 // [(dms, downsample, series [trial][time])], facts.
-nb::object dedisperse_files(const std::vector<std::string>& paths, const std::optional<Array>& samples,
-                         const nb::dict& facts, const nb::dict& options,
-                         const std::vector<double>& dms, const std::string& history,
-                         const std::string& device, const nb::object& progress) {
+nb::object dedisperse_files(const std::vector<std::string>& paths,
+                            const std::optional<Array>& samples, const nb::dict& facts,
+                            const nb::dict& options, const std::vector<double>& dms,
+                            const std::string& history, const std::string& device,
+                            const nb::object& progress) {
   pipeline::DedisperseConfig config;
   set_filterbank(config, paths, samples, facts, options, dms, history);
   std::vector<KeptTrials> kept;
@@ -334,9 +335,9 @@ nb::object column(const std::vector<core::Candidate>& candidates, Member member)
 
 // {name: array of all candidates}, facts.
 nb::object search(const std::vector<std::string>& paths, const std::optional<Array>& samples,
-               const nb::dict& facts, const nb::dict& options, const std::vector<double>& dms,
-               const std::string& output, bool overwrite, const std::string& history,
-               const std::string& device, const nb::object& progress) {
+                  const nb::dict& facts, const nb::dict& options, const std::vector<double>& dms,
+                  const std::string& output, bool overwrite, const std::string& history,
+                  const std::string& device, const nb::object& progress) {
   pipeline::SearchConfig config;
   set_filterbank(config, paths, samples, facts, options, dms, history);
   config.output = output;

@@ -41,10 +41,11 @@ core::SampleFormat voltage_format(SampleType type) {
 
 // [input][time] to [input][spectrum][channel], or with gains to [channel][input][time] of int8 pairs.
 nb::object channelize(const Array& samples, bool pairs, std::size_t channels, std::size_t taps,
-                   const std::string& window, double cutoff, const std::vector<float>& coefficients,
-                   std::pair<std::size_t, std::size_t> oversample, bool lower_sideband,
-                   const std::string& output, bool corner_turned, const std::optional<Array>& gains,
-                   const std::string& device) {
+                      const std::string& window, double cutoff,
+                      const std::vector<float>& coefficients,
+                      std::pair<std::size_t, std::size_t> oversample, bool lower_sideband,
+                      const std::string& output, bool corner_turned,
+                      const std::optional<Array>& gains, const std::string& device) {
   namespace stage = stages::channelize;
   const auto view = view_of<2>(samples, "samples", pairs);
   stage::Config config;
@@ -104,9 +105,9 @@ int bits_of(SampleType type) {
 
 // [time][channel] (`spectra`) or [channel][time] to [trial][time].
 nb::object dedisperse(const Array& samples, bool spectra, std::vector<double> frequencies_mhz,
-                   double sample_time_s, std::vector<double> dms, double dm_constant,
-                   double reference_mhz, std::vector<std::size_t> ignored_channels, bool zero_dm,
-                   std::size_t downsample, const std::string& device) {
+                      double sample_time_s, std::vector<double> dms, double dm_constant,
+                      double reference_mhz, std::vector<std::size_t> ignored_channels, bool zero_dm,
+                      std::size_t downsample, const std::string& device) {
   namespace stage = stages::dedisperse;
   const auto view = view_of<2>(samples, "samples");
   stage::Config config;
@@ -154,9 +155,9 @@ nb::object dedisperse(const Array& samples, bool spectra, std::vector<double> fr
 // multipletau's ladder of [time][sensor]: lags in samples, level, pairs of samples and values, [lag], [lag], [lag],
 // [pair][lag]. `normalization` none: sums.
 nb::object standard_curves(const Array& samples, std::size_t m, std::size_t levels,
-                        const std::string& coarsening, const std::string& normalization,
-                        const std::vector<std::pair<std::uint32_t, std::uint32_t>>& pairs,
-                        const std::string& device) {
+                           const std::string& coarsening, const std::string& normalization,
+                           const std::vector<std::pair<std::uint32_t, std::uint32_t>>& pairs,
+                           const std::string& device) {
   namespace stage = stages::autocorrelate;
   const auto view = view_of<2>(samples, "a");
   stage::Config config;

@@ -3,7 +3,7 @@
 Every call takes numpy arrays, or anything else in the host's memory that offers DLPack or the buffer protocol.
 """
 
-from . import multipletau
+from . import multipletau, stages
 from .correlation import Visibilities, correlate
 from .errors import (
     ConfigError,
@@ -43,4 +43,5 @@ __all__ = [
     "multipletau",
     "open",
     "search",
+    "stages",
 ]

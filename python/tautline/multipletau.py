@@ -120,20 +120,27 @@ def _series(a: Any, field: str, dtype: Any, warning: type[Warning]) -> tuple[npt
     return array, wanted
 
 
+def _exact(highest: int, times: int, levels: int) -> bool:
+    """Whether no sum of products can reach 2^63."""
+    total = highest * times  # of a sensor, at most
+    return min(highest << (levels - 1), total) * total < 2**63
+
+
 def _counted(array: npt.NDArray[Any], levels: int) -> npt.NDArray[Any]:
     """Counts of 8, 16 or 32 bits, whose sums are exact in 64, else double."""
-    if array.dtype.kind in "uib" and array.size:
-        low, high = int(array.min()), int(array.max())
-        total = high * array.shape[0]  # of a sensor, at most
-        exact = low >= 0 and min(high << (levels - 1), total) * total < 2**63
-        for small in (np.uint8, np.uint16, np.uint32):
-            if exact and high <= np.iinfo(small).max:
-                return array.astype(small, copy=False)
+    if array.dtype.kind not in "uib" or array.size == 0:
+        return array.astype(np.float64, copy=False)
+    if array.dtype.name in ("uint8", "uint16") and _exact(int(np.iinfo(array.dtype).max), array.shape[0], levels):
+        return array
+    low, high = int(array.min()), int(array.max())
+    for small in (np.uint8, np.uint16, np.uint32):
+        if low >= 0 and high <= np.iinfo(small).max and _exact(high, array.shape[0], levels):
+            return array.astype(small, copy=False)
     return array.astype(np.float64, copy=False)
 
 
 def _require_mean(array: npt.NDArray[Any], field: str, centred: bool) -> None:
-    if array.size == 0 or array.min() >= 0:  # such a mean is no rounding error of zero
+    if array.dtype.kind in "ub" or array.size == 0 or array.min() >= 0:  # such a mean is no rounding error of zero
         return
     mean = np.asarray(array.mean(axis=0, dtype=np.float64))
     for sensor, value in enumerate(np.atleast_1d(mean)):

@@ -1,0 +1,74 @@
+"""A kept polyphase filter bank."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _tautline
+from ..arguments import number, whole
+
+__all__ = ["Plan"]
+
+
+class Plan:
+    """A filter bank and the history of one stream. Several threads may call it, one after the other.
+
+    Parameters
+    ----------
+    channels, inputs
+    dtype
+        Of the samples: cf32, f32, ci8, ci16 (int8 and int16 with a last axis of 2), i8 or i16.
+    max_samples
+        Most samples of an input that one execute is given.
+    taps, window, cutoff, corner_turned, lower_sideband, device
+        As tautline.channelize has them.
+    """
+
+    def __init__(
+        self,
+        channels: int,
+        inputs: int = 1,
+        *,
+        dtype: str = "cf32",
+        max_samples: int = 1 << 20,
+        taps: int = 8,
+        window: str = "hann",
+        cutoff: float = 1.0,
+        corner_turned: bool = False,
+        lower_sideband: bool = False,
+        device: str = "auto",
+    ) -> None:
+        self.channels, self.inputs, self.corner_turned = whole(channels, "channels"), whole(inputs, "inputs"), bool(corner_turned)
+        self._plan = _tautline.ChannelizePlan(
+            self.inputs, self.channels, dtype, whole(max_samples, "max_samples"), whole(taps, "taps"), window,
+            number(cutoff, "cutoff"), self.corner_turned, bool(lower_sideband), device,
+        )  # fmt: skip
+
+    def spectra(self, count: int) -> int:
+        """Spectra that the next execute of so many samples gives."""
+        return self._plan.spectra(whole(count, "count"))  # type: ignore[no-any-return]
+
+    def execute(self, samples: npt.NDArray[Any], out: npt.NDArray[np.complex64] | None = None) -> npt.NDArray[np.complex64]:
+        """Takes [input, time] and gives the spectra that are complete: [input, spectrum, channel].
+
+        `out` is complex64 with room for them or more, and the result is the part of it that was written; with corner_turned
+        its axes are [channel, input, spectrum]. Its last axis, and that of the samples, is dense.
+        """
+        if out is None:
+            count = self._plan.spectra(samples.shape[1] if samples.ndim > 1 else 0)
+            shape = (self.channels, self.inputs, count) if self.corner_turned else (self.inputs, count, self.channels)
+            out = np.empty(shape, np.complex64)
+        written = self._plan.execute(samples, out)
+        return out[..., :written] if self.corner_turned else out[:, :written]
+
+    def reset(self) -> None:
+        """The next sample starts a stream."""
+        self._plan.reset()
+
+    @property
+    def backend(self) -> str:
+        """The kernels that run."""
+        return self._plan.backend()  # type: ignore[no-any-return]

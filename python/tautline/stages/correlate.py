@@ -1,0 +1,54 @@
+"""A kept correlator: sums of products, added to what is there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _tautline
+from ..arguments import whole
+
+__all__ = ["Plan"]
+
+
+class Plan:
+    """Sums of x_i conj(x_j) over time, i >= j, baseline i (i + 1) / 2 + j.
+
+    Parameters
+    ----------
+    channels, inputs
+    dtype
+        Of the samples: ci8 (int8 with a last axis of 2; sums are exact), ci16 or cf32.
+    max_samples
+        Most times that one execute is given.
+    device
+        auto, cpu, reference, cuda:N or opencl:N.
+    """
+
+    def __init__(
+        self, channels: int, inputs: int, *, dtype: str = "ci8", max_samples: int = 1 << 16, device: str = "auto"
+    ) -> None:
+        self.channels, self.inputs = whole(channels, "channels"), whole(inputs, "inputs")
+        self.baselines = self.inputs * (self.inputs + 1) // 2
+        self._plan = _tautline.CorrelatePlan(self.channels, self.inputs, dtype, whole(max_samples, "max_samples"), device)
+
+    def sums(self) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+        """Zeros for execute: visibilities and counts."""
+        exact = self._plan.exact()
+        shape = (self.channels, self.baselines)
+        data: npt.NDArray[Any] = np.zeros((*shape, 2), np.int64) if exact else np.zeros(shape, np.complex128)
+        return data, np.zeros(shape, np.int64)
+
+    def execute(self, samples: npt.NDArray[Any], out: npt.NDArray[Any], counts: npt.NDArray[np.int64]) -> None:
+        """Adds the products of [channel, input, time] to `out`, [channel, baseline], and times to `counts`.
+
+        `out` is int64 with a last axis of 2 (re, im) for ci8, else complex128; `counts` is int64.
+        """
+        self._plan.execute(samples, out, counts)
+
+    @property
+    def backend(self) -> str:
+        """The kernels that run."""
+        return self._plan.backend()  # type: ignore[no-any-return]
