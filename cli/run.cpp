@@ -11,13 +11,14 @@
 #include "tautline/core/field_text.h"
 #include "tautline/pipeline/graph_file/expected_rate.h"
 #include "tautline/pipeline/graph_file/graph_file.h"
+#include "tautline/pipeline/monitor/monitor.h"
 
 namespace tautline::cli {
 
 namespace {
 
 struct RunOptions {
-  std::string path, memory;
+  std::string path, memory, monitor, token;
   std::vector<std::string> assignments;
   bool check = false, plan = false, overwrite = false, strict = false, types = false;
 };
@@ -169,11 +170,20 @@ int run_pipeline(const Global& global, const RunOptions& options) {
   const auto tell = [&](std::uint64_t samples, std::uint64_t total) {
     reporter.report(samples, total, static_cast<double>(samples) / rate_hz);
   };
+  pipeline::monitor::MonitorConfig monitoring;
+  monitoring.address = options.monitor;
+  monitoring.token = options.token;
+  monitoring.pipeline = options.path;
+  monitoring.files = file.written();
+  const bool monitored = !options.monitor.empty();
   std::unique_ptr<engine::Run> run;
   try {
+    engine::Graph graph = file.build(context);
+    if (monitored) monitoring.taps = pipeline::monitor::add_taps(graph, file.drawn());
     run = std::make_unique<engine::Run>(
-        file.build(context),
-        engine::RunOptions{.memory_bytes = context.memory_bytes, .progress = tell});
+        std::move(graph),
+        engine::RunOptions{
+            .memory_bytes = context.memory_bytes, .progress = tell, .live_counters = monitored});
   } catch (const engine::NodeError& error) {
     throw file.placed(error.node(), error);
   }
@@ -186,6 +196,11 @@ int run_pipeline(const Global& global, const RunOptions& options) {
       fmt::print("{}{}", plan_of(*run), pipeline::describe(rate));
   }
   if (options.check || options.plan) return kDone;
+  std::unique_ptr<pipeline::monitor::Monitor> monitor;
+  if (monitored) {
+    monitor = std::make_unique<pipeline::monitor::Monitor>(std::move(monitoring), *run);
+    log_text(core::LogLevel::info, "the run can be watched at " + monitor->url());
+  }
   finish_when_stopped();  // live sources end there, and what came is written
   try {
     run->go(global.stop);
@@ -215,6 +230,15 @@ void add_run(CLI::App& app, const Global& global, Action& action) {
       ->add_option("--memory", options->memory,
                    "most memory that the run may take on the host; " + core::byte_size().allowed)
       ->default_str("half of the machine's");
+  command
+      ->add_option("--monitor", options->monitor,
+                   "serve a page about the run at ADDRESS:PORT, with /status.json and /metrics; "
+                   "port 0: any that is free")
+      ->expected(0, 1)
+      ->default_str("127.0.0.1:8470");
+  command->add_option("--monitor-token", options->token,
+                      "that a client of the monitor must give; needed for addresses that other "
+                      "machines reach");
   command->add_flag("--overwrite", options->overwrite, "replace existing outputs");
   command->add_flag("--strict", options->strict,
                     "status 1 instead of 3 when the input was damaged");

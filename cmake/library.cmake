@@ -194,14 +194,15 @@ if(TAUTLINE_BOOST)
     PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   target_include_directories(tautline_stream SYSTEM PRIVATE ${TAUTLINE_BOOST_INCLUDE})
 endif()
-tautline_layer(pipeline pipeline BATCH 14 WITHOUT "/pipeline/plot/" LINK ${tautline_stages} tautline_engine tautline_stream TBB::tbb)
+tautline_layer(pipeline pipeline BATCH 14 WITHOUT "/pipeline/(plot|monitor)/" LINK ${tautline_stages} tautline_engine tautline_stream TBB::tbb)
 if(TAUTLINE_FIT)
   target_link_libraries(tautline_pipeline PUBLIC ${TAUTLINE_CMINPACK_LIBRARY})
   target_include_directories(tautline_pipeline SYSTEM PRIVATE ${TAUTLINE_CMINPACK_INCLUDE})
 endif()
 include(${PROJECT_SOURCE_DIR}/web/assets.cmake)
-# The room that only the command needs.
+# The rooms that only the command needs.
 tautline_layer(plot pipeline/plot BATCH 10 LINK tautline_pipeline)
+tautline_layer(monitor pipeline/monitor DRIVER BATCH 10 LINK tautline_plot)
 
 # What is installed: one library.
 set(objects)

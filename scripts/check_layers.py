@@ -38,6 +38,7 @@ ROOMS = {
     "bench": {"voltages", "search", "photons", "report", "simulation"},
     "plot": {"voltages", "search", "photons", "report"},
     "graph_file": {"voltages", "search", "photons"},
+    "monitor": {"voltages", "search", "photons", "report", "plot", "graph_file"},
 }
 # Third-party header prefix -> folders (relative to tautline/) that may include it.
 THIRD_PARTY = {

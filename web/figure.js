@@ -60,16 +60,21 @@
 
   class ImagePanel {
     constructor(panel) {
-      this.x = new Axis(panel.x);
-      this.y = new Axis(panel.y);
-      this.colour = new Axis(panel.colour);
-      this.panel = panel;
-      this.values = ImagePanel.upwards(panel);
       this.readout = element("p.readout");
       this.image = new tautline.Heatmap(panel.title, {
         height: panel.tall ? 460 : 320, cyclic: panel.map === "phase", onMove: (cell) => this.read(cell) });
       this.image.root.append(this.readout);
       this.root = this.image.root;
+      this.take(panel);
+    }
+
+    /** Other data of the same kind, which draw() shows. */
+    take(panel) {
+      this.x = new Axis(panel.x);
+      this.y = new Axis(panel.y);
+      this.colour = new Axis(panel.colour);
+      this.panel = panel;
+      this.values = ImagePanel.upwards(panel);
     }
 
     /** The page draws the first row at the top, a figure has it at the bottom. */
@@ -118,12 +123,7 @@
 
   class LinePanel {
     constructor(panel) {
-      this.x = new Axis(panel.x);
-      this.y = new Axis(panel.y);
-      this.lines = panel.lines.map((line) => ({
-        name: line.name, style: line.style, x: decode(Float64Array, line.x), y: decode(Float64Array, line.y),
-        error: line.error ? decode(Float64Array, line.error) : null,
-      }));
+      this.take(panel);
       this.bars = this.lines.some((line) => line.error);
       this.chart = new tautline.LineChart(panel.title, {
         height: panel.tall ? 420 : 230, bars: this.bars,
@@ -132,6 +132,15 @@
           name: line.name || (this.lines.length > 1 ? `line ${k + 1}` : panel.y.label), colour: `line-${k % COLOURS.length}`,
           points: line.style === "points", dash: line.style === "dashes", width: 1.5 })) });
       this.root = this.chart.root;
+    }
+
+    take(panel) {
+      this.x = new Axis(panel.x);
+      this.y = new Axis(panel.y);
+      this.lines = panel.lines.map((line) => ({
+        name: line.name, style: line.style, x: decode(Float64Array, line.x), y: decode(Float64Array, line.y),
+        error: line.error ? decode(Float64Array, line.error) : null,
+      }));
     }
 
     /** One row for each x that any line has. */
@@ -169,10 +178,13 @@
   /** Points whose strength shows in their area and colour. */
   class DiscPanel {
     constructor(panel) {
-      this.panel = panel;
       this.scatter = new tautline.Scatter(panel.title, {
         height: panel.tall ? 460 : 300, xName: caption(panel.x), yName: caption(panel.y), onPick: () => {} });
       this.root = this.scatter.root;
+      this.take(panel);
+    }
+    take(panel) {
+      this.panel = panel;
       const [line] = panel.lines;
       const y = decode(Float64Array, line.y), snr = decode(Float64Array, line.strength);
       this.points = Array.from(decode(Float64Array, line.x), (x, index) =>
@@ -189,14 +201,60 @@
   const panelOf = (panel) => panel.rows ? new ImagePanel(panel)
     : panel.lines.some((line) => line.strength) ? new DiscPanel(panel) : new LinePanel(panel);
 
-  tautline.startFigure = function () {
+  function check(message) {
+    if (message.schema !== "tautline.figure" || message.version !== 1) {
+      throw new Error(`unknown schema ${message.schema} version ${message.version}`);
+    }
+  }
+
+  function setColours() {
     COLOURS.forEach((colour, k) => document.documentElement.style.setProperty(`--line-${k}`, colour));
+  }
+
+  /** A figure that changes, as a section of a page: the panels stay while they are of the same kind. */
+  tautline.LiveFigure = class {
+    constructor(root) {
+      setColours();
+      this.root = root;
+      this.shape = "";
+      this.panels = [];
+      this.facts = element("dl.facts");
+      this.title = element("h2");
+      this.notes = element("div");
+      this.grid = element("div.grid");
+      root.append(element("div.section-head", {}, this.title), this.facts, this.grid, this.notes);
+    }
+
+    show(message) {
+      check(message);
+      const shape = JSON.stringify(message.panels.map(({ title, rows, lines, wide, tall }) =>
+        [title, rows > 0, lines.map(({ name, style, error }) => [name, style, Boolean(error)]), wide, tall]));
+      if (shape === this.shape) {
+        message.panels.forEach((panel, k) => this.panels[k].take(panel));
+      } else {
+        this.shape = shape;
+        this.panels = message.panels.map(panelOf);
+        message.panels.forEach((panel, k) => { if (panel.wide) this.panels[k].root.classList.add("both"); });
+        this.grid.replaceChildren(...this.panels.map((panel) => panel.root));
+      }
+      this.title.textContent = message.title;
+      this.facts.hidden = !message.facts.length;
+      this.facts.replaceChildren(...message.facts.map(([name, value]) =>
+        element("div", {}, element("dt", {}, name), element("dd", {}, value))));
+      this.notes.replaceChildren(...message.notes.map((note) => element("p.empty", {}, note)));
+      this.draw();
+    }
+
+    draw() { for (const panel of this.panels) panel.draw(); }
+    redraw() { for (const panel of this.panels) panel.redraw(); }
+  };
+
+  tautline.startFigure = function () {
+    setColours();
     let panels = [];
     tautline.startTheme(() => { for (const panel of panels) panel.redraw(); });
     tautline.receiveFigure = function (message) {
-      if (message.schema !== "tautline.figure" || message.version !== 1) {
-        throw new Error(`unknown schema ${message.schema} version ${message.version}`);
-      }
+      check(message);
       document.getElementById("head").replaceChildren(
         element("h1", {}, message.title),
         element("div.tiles", {}, ...message.facts.map(([name, value]) =>

@@ -12,6 +12,7 @@
       this.status = { facts: [], warnings: [], clipped: [], requantised: 0 };
       this.summary = null;
       this.rows = [];
+      this.dropped = 0;  // rows before rows[0]
       this.listeners = [];
     }
 
@@ -23,6 +24,7 @@
       if (decoded.type === "description") {
         this.description = decoded;
         this.rows = [];
+        this.dropped = 0;
         this.summary = null;
       } else if (decoded.type === "status") {
         this.status = decoded;
@@ -33,7 +35,11 @@
       for (const listener of this.listeners) listener(decoded.type);
     }
 
+    /** Rows from `first` on are replaced: the last one of a stream grows. Rows that would leave a hole are not taken. */
     addRows(message) {
+      const at = Math.max(0, message.first - this.dropped);
+      if (at > this.rows.length) return;
+      this.rows.length = at;
       const { baselines, inputs, triangles, channels } = this.description;
       const bins = channels.bin_hz.length;
       const part = (array, k, size) => array.subarray(k * size, (k + 1) * size);
@@ -50,7 +56,10 @@
           bispectra: part(message.bispectra, k, 2 * triangles.length),
         });
       }
-      if (this.rows.length > this.mostRows) this.rows.splice(0, this.rows.length - this.mostRows);
+      if (this.rows.length > this.mostRows) {
+        this.dropped += this.rows.length - this.mostRows;
+        this.rows.splice(0, this.rows.length - this.mostRows);
+      }
     }
 
     get bins() { return this.description.channels.bin_hz.length; }

@@ -76,6 +76,7 @@ NodeSnapshot Member::snapshot() const {
   const std::lock_guard lock(clock.mutex);
   taken.profile = profile;
   taken.profile.node = name;
+  taken.source = inputs.empty();
   taken.profile.lane = lane->name;
   taken.activity_s = seconds_since(clock.since());
   taken.counters = counters_;

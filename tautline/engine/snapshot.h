@@ -24,6 +24,7 @@ std::string to_string(Activity activity);
 
 struct NodeSnapshot {
   NodeProfile profile;  ///< with the time of what it is doing
+  bool source = false;  ///< has no inputs
   Activity activity = Activity::starting;
   double activity_s = 0;     ///< for how long
   double since_block_s = 0;  ///< since its last block, or since the run began

@@ -52,6 +52,7 @@ struct NodeType {
   std::function<std::unique_ptr<NodeSettings>()> make;
   /// Fields that name files: no file is written that is read or written by another node.
   std::vector<std::string> reads = {}, writes = {};
+  bool drawn = false;  ///< a live page draws its first output
 
   NodeType reading(std::vector<std::string> names) && {
     reads = std::move(names);
@@ -59,6 +60,10 @@ struct NodeType {
   }
   NodeType writing(std::vector<std::string> names) && {
     writes = std::move(names);
+    return std::move(*this);
+  }
+  NodeType drawn_live() && {
+    drawn = true;
     return std::move(*this);
   }
 };
@@ -115,7 +120,8 @@ NodeType composite_type(std::string name, std::string help, std::size_t inputs, 
           std::move(described),
           [add] { return std::make_unique<Settings>(add); },
           {},
-          {}};
+          {},
+          false};
 }
 
 /// A type of one node, which make(config, context) makes.

@@ -100,9 +100,9 @@ class Browser:
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
 
     def open(self, path):
-        """Opens a file and waits until it is drawn."""
+        """Opens a file or a URL and waits until it is drawn."""
         self.events.clear()
-        self.call("Page.navigate", url="file://" + os.path.abspath(path))
+        self.call("Page.navigate", url=path if str(path).startswith("http://") else "file://" + os.path.abspath(path))
         until = time.monotonic() + self.timeout_s
         while not any(event.get("method") == "Page.loadEventFired" for event in self.events):
             self.events.append(self.message(until))

@@ -238,6 +238,24 @@ void GraphFile::require_distinct_files() const {
   formats::require_distinct(writes, reads);
 }
 
+std::vector<WrittenFile> GraphFile::written() const {
+  std::vector<WrittenFile> files;
+  for (const NodeTable& node : nodes_)
+    for (const Value& value : node.values)
+      if (const auto& names = node.type->writes;
+          !value.text.empty() &&
+          std::find(names.begin(), names.end(), value.field->name) != names.end())
+        files.push_back({node.name, value.text});
+  return files;
+}
+
+std::vector<std::string> GraphFile::drawn() const {
+  std::vector<std::string> names;
+  for (const NodeTable& node : nodes_)
+    if (node.type->drawn) names.push_back(node.name);
+  return names;
+}
+
 engine::Graph GraphFile::build(const NodeContext& context) const {
   require_distinct_files();
   engine::Graph graph;

@@ -22,6 +22,11 @@
 
 namespace tautline::pipeline {
 
+/// A file or folder that a node writes.
+struct WrittenFile {
+  std::string node, path;
+};
+
 class GraphFile {
  public:
   /// `types` outlives this. Throws Error(config) with the place in the file for a table that is no node, Error(io) or
@@ -33,6 +38,11 @@ class GraphFile {
 
   /// Throws Error(config) for a value that is not allowed, inputs that no node has, and circles.
   engine::Graph build(const NodeContext& context) const;
+
+  /// Files and folders that nodes write.
+  std::vector<WrittenFile> written() const;
+  /// Names of the nodes that a live page draws.
+  std::vector<std::string> drawn() const;
 
   /// An error of a node with the place of the field that it names.
   core::Error placed(const std::string& node, const core::Error& error) const;

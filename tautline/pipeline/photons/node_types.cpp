@@ -187,7 +187,8 @@ std::vector<NodeType> photon_node_types() {
           composite_type<Autocorrelator>(
               "autocorrelator", "counts or time tags to correlation curves", 1, add_autocorrelator)
               .reading({"resume"})
-              .writing({"save_state"}),
+              .writing({"save_state"})
+              .drawn_live(),
           sink_type<CurveFile>("curve_file", "correlation curves to .csv, .zip or .h5", 1,
                                make_curve_file)
               .writing({"path"}),

@@ -4,6 +4,7 @@
 
 #include "tautline/core/error.h"
 #include "tautline/formats/candidates/candidates.h"
+#include "tautline/pipeline/plot/figures.h"
 #include "tautline/pipeline/plot/kinds.h"
 #include "tautline/pipeline/plot/texts.h"
 
@@ -23,7 +24,24 @@ figure::Panel discs(const std::string& title, const std::vector<double>& x,
   return panel;
 }
 
+// DMs and times are never below zero, and neither are their axes.
+void begin_at_zero(figure::Panel& panel) {
+  for (figure::Axis* const one : {&panel.x, &panel.y})
+    if (one->label != "width" && one->low < 0) one->low = 0;
+}
+
+figure::Axis dm_axis() {
+  return axis("DM", "pc cm\u207b\u00b3");
+}
+
 }  // namespace
+
+figure::Panel pulse_panel(const std::string& title, const std::vector<double>& time_s,
+                          const std::vector<double>& dm, const std::vector<double>& snr) {
+  figure::Panel panel = discs(title, time_s, dm, snr, axis("time", "s"), dm_axis());
+  begin_at_zero(panel);
+  return panel;
+}
 
 Figure plot_candidates(const PlotConfig& config) {
   const std::vector<core::Candidate> candidates = formats::candidates::read(config.input);
@@ -42,18 +60,15 @@ Figure plot_candidates(const PlotConfig& config) {
   made.facts = {{"candidates", grouped(candidates.size())},
                 {"best S/N", fmt::format("{:.1f} at {:.6g} s, DM {:.6g} pc cm\u207b\u00b3",
                                          best->snr, best->time_s, best->dm)}};
-  const auto dm_axis = axis("DM", "pc cm\u207b\u00b3"), snr_axis = axis("S/N", "");
-  made.panels.push_back(discs("Candidates", time, dm, snr, axis("time", "s"), dm_axis));
+  const auto snr_axis = axis("S/N", "");
+  made.panels.push_back(pulse_panel("Candidates", time, dm, snr));
   made.panels.back().tall = true;
-  made.panels.push_back(discs("Strength and DM", dm, snr, snr, dm_axis, snr_axis));
+  made.panels.push_back(discs("Strength and DM", dm, snr, snr, dm_axis(), snr_axis));
   figure::Axis widths = axis("width", "samples");
   widths.scale = figure::Scale::logarithmic;
   made.panels.push_back(discs("Strength and width", width, snr, snr, widths, snr_axis));
   for (std::size_t k = 1; k < 3; ++k) made.panels[k].wide = false;
-  // DMs and times are never below zero, and neither are their axes.
-  for (figure::Panel& panel : made.panels)
-    for (figure::Axis* const one : {&panel.x, &panel.y})
-      if (one->label != "width" && one->low < 0) one->low = 0;
+  for (figure::Panel& panel : made.panels) begin_at_zero(panel);
   made.notes.push_back("Discs grow, and go from dark to light, with S/N.");
   return made;
 }

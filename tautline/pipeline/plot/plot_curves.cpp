@@ -6,6 +6,7 @@
 #include "tautline/core/curve_label.h"
 #include "tautline/core/error.h"
 #include "tautline/formats/curves/curves.h"
+#include "tautline/pipeline/plot/figures.h"
 #include "tautline/pipeline/plot/kinds.h"
 #include "tautline/pipeline/plot/stopped.h"
 #include "tautline/pipeline/plot/texts.h"
@@ -118,10 +119,18 @@ Figure plot_curves(const PlotConfig& config) {
   const formats::curves::CurveFile file = formats::curves::read(config.input);
   if (file.curves.empty())
     throw core::Error(core::ErrorKind::format, config.input, "no curves", "at least one");
-  const std::size_t shown = std::min(kMostCurves, file.curves.size());
-  Figure made{name_of(config.input)};
-  made.facts = {{"format", file.format}, {"curves", grouped(file.curves.size())}};
-  const core::CorrelationCurve& first = file.curves.front();
+  Figure made = figure_of_curves(name_of(config.input), file.curves, file.curves.size());
+  made.facts.insert(made.facts.begin(), {"format", file.format});
+  return made;
+}
+
+Figure figure_of_curves(const std::string& title, const std::vector<core::CorrelationCurve>& curves,
+                        std::size_t count) {
+  const std::size_t shown = std::min(kMostCurves, curves.size());
+  Figure made{title};
+  made.facts = {{"curves", grouped(count)}};
+  if (curves.empty()) return made;
+  const core::CorrelationCurve& first = curves.front();
   if (first.duration_s > 0) made.facts.push_back({"length", in_seconds(first.duration_s)});
   if (std::isfinite(first.first.mean_rate_hz) && first.first.mean_rate_hz > 0)
     made.facts.push_back({"count rate", in_hertz(first.first.mean_rate_hz)});
@@ -130,19 +139,18 @@ Figure plot_curves(const PlotConfig& config) {
   panel.tall = true;
   std::vector<double> lags;
   for (std::size_t k = 0; k < shown; ++k) {
-    const std::string name = shown > 1 ? name_of_curve(file.curves[k], k) : "";
-    panel.lines.push_back(curve_line(file.curves[k], name));
+    const std::string name = shown > 1 ? name_of_curve(curves[k], k) : "";
+    panel.lines.push_back(curve_line(curves[k], name));
     lags.insert(lags.end(), panel.lines.back().x.begin(), panel.lines.back().x.end());
   }
   figure::fit_axis(panel.x, lags);
   figure::fit_axis(panel.y, without_shot_noise(panel.lines));
   made.panels.push_back(std::move(panel));
-  figure::Panel trace = rates(file.curves, made.notes);
+  figure::Panel trace = rates(curves, made.notes);
   if (!trace.lines.empty()) made.panels.push_back(std::move(trace));
   if (!first.standard_error.empty()) made.notes.push_back("Bars are standard errors.");
-  if (shown < file.curves.size())
-    made.notes.push_back(
-        fmt::format("The first {} of {} curves.", shown, grouped(file.curves.size())));
+  if (shown < count)
+    made.notes.push_back(fmt::format("The first {} of {} curves.", shown, grouped(count)));
   return made;
 }
 

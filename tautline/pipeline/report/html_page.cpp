@@ -32,6 +32,11 @@ constexpr std::string_view kCandidateScripts[] = {
 constexpr std::string_view kFigureScripts[] = {
     "dygraph.min.js", "messages.js", "colour.js", "format.js",  "controls.js", "theme.js",
     "canvas_axes.js", "image.js",    "chart.js",  "scatter.js", "figure.js"};
+constexpr std::string_view kMonitorScripts[] = {
+    "dygraph.min.js",   "messages.js",    "store.js",   "colour.js",  "format.js",  "controls.js",
+    "theme.js",         "canvas_axes.js", "image.js",   "chart.js",   "axes.js",    "delay.js",
+    "fringe_search.js", "map.js",         "fringes.js", "spectra.js", "quality.js", "closures.js",
+    "scatter.js",       "figure.js",      "health.js",  "live.js"};
 constexpr std::string_view kStyles[] = {"dygraph.min.css", "page.css"};
 
 std::string escape_html(std::string_view text) {
@@ -104,6 +109,8 @@ Parts parts_of(PageKind kind) {
       return {"fit.html", kFitScripts};
     case PageKind::figure:
       return {"figure.html", kFigureScripts};
+    case PageKind::monitor:
+      return {"monitor.html", kMonitorScripts};
     case PageKind::visibilities:
       break;
   }

@@ -7,7 +7,7 @@
 namespace tautline::pipeline::report {
 
 /// Which files of web/ make a page.
-enum class PageKind { visibilities, candidates, fit, figure };
+enum class PageKind { visibilities, candidates, fit, figure, monitor };
 
 /// A self-contained page that feeds `messages` (JSON texts) to itself. Nothing in it refers to
 /// anything outside; its content policy forbids the browser to fetch anything.

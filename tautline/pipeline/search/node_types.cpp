@@ -241,13 +241,15 @@ std::vector<NodeType> filterbank_node_types() {
   return {
       node_type<FilterbankFiles>("filterbank_files", "filterbanks from files of any format", 0,
                                  make_source)
-          .reading({"files", "mask"}),
+          .reading({"files", "mask"})
+          .drawn_live(),
       composite_type<DedisperseStage>(
           "dedisperse",
           "a filterbank to the series of every trial DM; an output for each sampling of them", 1,
           add_dedispersion),
       composite_type<SearchStage>("search", "filterbanks to the pulses in all trial DMs", 1,
-                                  add_search),
+                                  add_search)
+          .drawn_live(),
       sink_type<TrialFile>("trial_files", "series to .npy, or to a folder of .dat or .tim",
                            kAnyInputs, make_trial_file)
           .writing({"path"}),

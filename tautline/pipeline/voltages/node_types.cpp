@@ -293,7 +293,8 @@ std::vector<NodeType> voltage_node_types() {
       composite_type<Correlator>("correlator",
                                  "spectra to visibilities, a block for each integration",
                                  kAnyInputs, add_correlator)
-          .reading({"delays_path", "array_path"}),
+          .reading({"delays_path", "array_path"})
+          .drawn_live(),
       sink_type<OutputFile>("visibility_file", "visibilities to .uvh5 or .ms", 1,
                             make_visibility_file<false>)
           .writing({"path"}),

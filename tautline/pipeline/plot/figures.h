@@ -1,0 +1,22 @@
+// Parts of figures that files and live runs share.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "tautline/core/correlation_curve.h"
+#include "tautline/formats/figure/figure.h"
+
+namespace tautline::pipeline::plot {
+
+/// Pulses by DM against time, as discs whose strength is their S/N. Neither axis goes below zero.
+formats::figure::Panel pulse_panel(const std::string& title, const std::vector<double>& time_s,
+                                   const std::vector<double>& dm, const std::vector<double>& snr);
+
+/// G against lag of the first few of `count` curves, and their count rates.
+formats::figure::Figure figure_of_curves(const std::string& title,
+                                         const std::vector<core::CorrelationCurve>& curves,
+                                         std::size_t count);
+
+}  // namespace tautline::pipeline::plot
