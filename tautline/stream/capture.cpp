@@ -63,6 +63,9 @@ Capture::Capture(const CaptureConfig& config, BlockStore& store)
                       fmt::format("less than a quarter of the counter's period, {} samples",
                                   period / 4 / step * payload_samples_));
   history_ = kHistoryWindows * window_;
+  // A proof lies within a window, and half of the packets there may be lost.
+  const std::size_t in_window = static_cast<std::size_t>(window_) * placement_.flows();
+  config_.proof = std::min(config_.proof, std::max<std::size_t>(1, in_window / 2));
   row_words_ = core::validity_words(placement_.flows());
   const auto rows = history_ + window_ + 3 * block_payloads_;
   ring_rows_ = std::bit_ceil(static_cast<std::size_t>(rows));

@@ -51,7 +51,8 @@ struct CaptureConfig {
   /// What decides which packets are late: a multiple of a payload's samples, less than a quarter of the counter's period.
   /// 0: a block's, or an eighth of the period.
   std::size_t window_samples = 0;
-  /// Packets within a window of each other that make a jump believed (and, at the start, that say where the stream is).
+  /// Packets within a window of each other that make a jump believed (and, at the start, that say where the stream is);
+  /// no more than half of those that a window has.
   std::size_t proof = 8;
   std::optional<std::uint64_t>
       first_count;  ///< where the stream starts; none: with the first packets that come
