@@ -1,4 +1,5 @@
-// The capture engine: packets in any order, from anywhere, to blocks of samples and counts of what became of each packet.
+// The capture engine: packets in any order, from anywhere, to blocks of samples and counts of what became of each
+// packet.
 //
 // Each packet is placed straight into the memory of the block that its count says. A block is given on when all of it
 // has come, or when packets `window_samples` later than its end have; packets for it that come afterwards are late.
@@ -48,8 +49,8 @@ struct CaptureCounters {
 struct CaptureConfig {
   formats::packets::PacketLayout layout;
   formats::packets::BlockShape shape;
-  /// What decides which packets are late: a multiple of a payload's samples, less than a quarter of the counter's period.
-  /// 0: a block's, or an eighth of the period.
+  /// What decides which packets are late: a multiple of a payload's samples, less than a quarter of the counter's
+  /// period. 0: a block's, or an eighth of the period.
   std::size_t window_samples = 0;
   /// Packets within a window of each other that make a jump believed (and, at the start, that say where the stream is);
   /// no more than half of those that a window has.
@@ -115,10 +116,11 @@ class Capture {
 
   /// `source` is the number of the connection or port.
   void place(std::span<const std::byte> packet, std::uint64_t source = 0);
-  /// Gives on what has come, up to the latest packet, when nothing has come for a while; what comes later of that time is
-  /// late.
+  /// Gives on what has come, up to the latest packet, when nothing has come for a while; what comes later of that
+  /// time is late.
   void flush();
-  /// Gives on everything. `end_count`: the count behind the last sample that was sent, to count what is missing at the end.
+  /// Gives on everything. `end_count`: the count behind the last sample that was sent, to count what is missing at
+  /// the end.
   void finish(std::optional<std::uint64_t> end_count = {});
 
   const CaptureCounters& counters() const { return counters_; }

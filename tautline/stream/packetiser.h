@@ -26,8 +26,8 @@ class Packetiser {
  public:
   using Send = std::function<void(std::span<const std::byte> packet, std::uint64_t source)>;
 
-  /// `first_count` is that of the description's first sample. Throws Error(config) for samples or inputs that packets of
-  /// the layout cannot carry.
+  /// `first_count` is that of the description's first sample. Throws Error(config) for samples or inputs that packets
+  /// of the layout cannot carry.
   Packetiser(const formats::packets::PacketLayout& layout,
              const core::VoltageDescription& description, std::uint64_t first_count, Send send);
 

@@ -1,4 +1,5 @@
-// The same data as packets and as a file: a capture and the file's reader give the same samples, and miss the same ones.
+// The same data as packets and as a file: a capture and the file's reader give the same samples, and miss the same
+// ones.
 #include <gtest/gtest.h>
 
 #include <deque>

@@ -18,8 +18,8 @@
 
 namespace tautline::formats::packets {
 
-/// Of fields that take several bytes, and of samples in bytes. A field's offset counts bits from the packet's first byte
-/// on: `big` from each byte's highest bit, `little` from its lowest.
+/// Of fields that take several bytes, and of samples in bytes. A field's offset counts bits from the packet's first
+/// byte on: `big` from each byte's highest bit, `little` from its lowest.
 enum class ByteOrder { big, little };
 
 /// What a field of the header stands for.
@@ -145,8 +145,8 @@ std::string_view to_string(Refusal refusal);
 Refusal decode(const PacketLayout& layout, std::span<const std::byte> packet, std::uint64_t source,
                PacketHeader& header);
 
-/// The packet with this header (its count modulo the period) and payload (part_bytes of it). Throws Error(config) that names a field whose value does
-/// not fit its bits.
+/// The packet with this header (its count modulo the period) and payload (part_bytes of it). Throws Error(config)
+/// that names a field whose value does not fit its bits.
 void encode(const PacketLayout& layout, const PacketHeader& header, std::vector<std::byte>& packet);
 
 /// The instant of a count, where the layout says when counts began.

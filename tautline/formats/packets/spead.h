@@ -1,5 +1,5 @@
-// SPEAD 64-48: a packet is 8 bytes, a table of items of 8 bytes each, and a part of its heap's payload. An item holds its
-// value (immediate), or the place in the heap where the value is (addressed).
+// SPEAD 64-48: a packet is 8 bytes, a table of items of 8 bytes each, and a part of its heap's payload. An item holds
+// its value (immediate), or the place in the heap where the value is (addressed).
 #pragma once
 
 #include <cstddef>
