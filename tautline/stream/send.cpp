@@ -1,0 +1,191 @@
+#include "tautline/stream/send.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <span>
+#include <thread>
+#include <utility>
+
+#include "tautline/formats/input_file.h"
+#include "tautline/formats/mwa32t/counters.h"
+#include "tautline/stream/impairment.h"
+#include "tautline/stream/tcp.h"
+
+namespace tautline::stream {
+
+namespace {
+
+namespace mwa32t = formats::mwa32t;
+using Clock = std::chrono::steady_clock;
+
+// Of one sender before the next one's turn: about 3 ms of data, well inside what receivers may differ by.
+constexpr std::size_t kRecordsAtOnce = 4096;
+// A file's first bytes, which show its records.
+constexpr std::size_t kHeadBytes = std::size_t{64} << 10;
+
+mwa32t::Mode mode_of(SendLayout layout) {
+  return layout == SendLayout::mwa32t ? mwa32t::Mode::two_byte : mwa32t::Mode::one_byte;
+}
+
+// One file and its connection.
+class RecordSender {
+ public:
+  RecordSender(const std::string& path, mwa32t::Mode mode, const Impairment& impairment,
+               std::size_t index)
+      : file_(path),
+        record_(mwa32t::record_bytes(mode)),
+        fate_(impairment, index),
+        impaired_(impairment.any()) {
+    const auto head = file_.head(kHeadBytes);
+    const auto found = mwa32t::detect_mode(head, head.size() == file_.size());
+    if (!found || found->mode != mode)
+      throw formats::format_error(
+          path, "records", found ? "of the other mode" : "none",
+          fmt::format("records of {} bytes with counters that go up by one", record_),
+          "name a file of an MWA receiver, and the `layout` of its samples");
+    offset_ = found->offset;
+    file_.sequential();
+  }
+
+  void connect(const Endpoint& to, std::chrono::milliseconds patience,
+               const std::stop_token& stop) {
+    client_ = std::make_unique<TcpClient>(to, patience, stop);
+  }
+  std::uint64_t records() const { return (file_.size() - offset_) / record_; }
+  bool ended() const { return client_ == nullptr; }
+  double delay_s() { return fate_.delay_s(); }
+
+  // The next piece, with what becomes of its records; the connection is closed behind the last one.
+  void send(SendSummary& summary) {
+    piece_.resize(kRecordsAtOnce * record_);
+    const std::size_t got = file_.read(offset_, piece_);
+    offset_ += got;
+    std::span<const std::byte> bytes(piece_.data(), got);
+    if (impaired_) bytes = impair(bytes, summary);
+    client_->write(bytes);
+    summary.bytes += bytes.size();
+    summary.records += bytes.size() / record_;
+    if (got < piece_.size()) client_.reset();
+  }
+
+ private:
+  std::span<const std::byte> impair(std::span<const std::byte> bytes, SendSummary& summary) {
+    sent_.clear();
+    for (; bytes.size() >= record_; bytes = bytes.subspan(record_)) {
+      if (fate_.is_lost()) {
+        ++summary.lost;
+        continue;
+      }
+      const bool twice = fate_.is_repeated();
+      summary.duplicated += twice ? 1 : 0;
+      for (int k = 0; k < (twice ? 2 : 1); ++k)
+        sent_.insert(sent_.end(), bytes.begin(),
+                     bytes.begin() + static_cast<std::ptrdiff_t>(record_));
+      if (fate_.is_corrupted()) {
+        ++summary.corrupted;
+        sent_[sent_.size() - 1 - fate_.below(record_)] ^= std::byte{1} << fate_.below(8);
+      }
+    }
+    sent_.insert(sent_.end(), bytes.begin(), bytes.end());
+    return sent_;
+  }
+
+  formats::InputFile file_;
+  std::size_t record_;
+  std::uint64_t offset_ = 0;
+  Fate fate_;
+  bool impaired_;
+  std::unique_ptr<TcpClient> client_;
+  std::vector<std::byte> piece_, sent_;
+};
+
+void wait_until(Clock::time_point time, const std::stop_token& stop) {
+  using namespace std::chrono_literals;
+  while (!stop.stop_requested() && Clock::now() < time)
+    std::this_thread::sleep_until(std::min(time, Clock::now() + std::chrono::nanoseconds(50ms)));
+  if (stop.stop_requested())
+    throw core::Error(core::ErrorKind::io, "run", "interrupted", "", "the rest was not sent");
+}
+
+}  // namespace
+
+const core::Fields<SendConfig>& fields(const SendConfig&) {
+  using C = SendConfig;
+  static const auto all =
+      core::Fields<C>()
+          .add({.name = "to", .help = "who is sent to: tcp://HOST:PORT"}, &C::to)
+          .add({.name = "layout", .help = "what is sent: the MWA receivers' records"}, &C::layout,
+               core::choice<SendLayout>(
+                   {{"mwa32t", SendLayout::mwa32t}, {"mwa32t-1byte", SendLayout::mwa32t_1byte}}))
+          .add({.name = "rate", .help = "times real time; 0: as fast as it is taken"}, &C::rate,
+               core::at_least(0))
+          .add({.name = "rate_hz",
+                .unit = "Hz",
+                .help = "samples per second of each input at `rate` 1",
+                .option = "sample-rate"},
+               &C::rate_hz, core::above(0))
+          .add({.name = "impair",
+                .help = "what the network is to do to it: parts of the records, most delay, seed",
+                .form = "loss=,duplicate=,corrupt=,jitter=,seed="},
+               &C::impair)
+          .add({.name = "connect_s",
+                .unit = "s",
+                .help = "how long somebody who listens is waited for"},
+               &C::connect_s, core::at_least(0));
+  return all;
+}
+
+SendSummary send_files(const SendConfig& config, const SendProgress& progress,
+                       std::stop_token stop) {
+  core::check(config);
+  if (config.files.empty())
+    throw core::Error(core::ErrorKind::config, "files", "none", "at least one file");
+  const Endpoint to = parse_endpoint("to", config.to);
+  if (to.transport != Endpoint::Transport::tcp)
+    throw core::Error(core::ErrorKind::config, "to", config.to, "tcp://HOST:PORT",
+                      "records without packets go over TCP alone");
+  const Impairment impairment = parse_impairment(config.impair);
+  if (impairment.reorder > 0)
+    throw core::Error(core::ErrorKind::config, "impair", "reorder", "loss, duplicate or corrupt",
+                      "TCP keeps the order");
+  std::vector<RecordSender> senders;
+  std::uint64_t longest = 0;
+  for (std::size_t k = 0; k < config.files.size(); ++k) {
+    senders.emplace_back(config.files[k], mode_of(config.layout), impairment, k);
+    longest = std::max(longest, senders[k].records());
+  }
+  const auto patience =
+      std::chrono::milliseconds(static_cast<std::int64_t>(config.connect_s * 1e3));
+  for (RecordSender& sender : senders) sender.connect(to, patience, stop);
+
+  SendSummary summary;
+  const auto started = Clock::now();
+  const auto since_s = [&] {
+    return std::chrono::duration<double>(Clock::now() - started).count();
+  };
+  for (std::uint64_t sent = 0; sent < longest; sent += kRecordsAtOnce) {
+    double due_s = config.rate > 0 ? static_cast<double>(sent) / (config.rate * config.rate_hz) : 0;
+    for (RecordSender& sender : senders) {
+      if (sender.ended()) continue;
+      const double late_s = impairment.jitter_s > 0 ? sender.delay_s() : 0;
+      if (config.rate > 0 || late_s > 0) {
+        summary.behind_s = std::max(summary.behind_s, config.rate > 0 ? since_s() - due_s : 0);
+        wait_until(started + std::chrono::duration_cast<Clock::duration>(
+                                 std::chrono::duration<double>(due_s + late_s)),
+                   stop);
+      }
+      sender.send(summary);
+    }
+    if (progress)
+      progress(static_cast<double>(std::min(sent + kRecordsAtOnce, longest)) /
+               static_cast<double>(longest));
+  }
+  summary.stream_s = static_cast<double>(longest) / config.rate_hz;
+  summary.elapsed_s = since_s();
+  return summary;
+}
+
+}  // namespace tautline::stream

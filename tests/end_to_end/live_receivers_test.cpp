@@ -1,0 +1,260 @@
+// `run` with receivers that `send` plays: what comes over the network equals what is correlated from the files.
+#include <gtest/gtest.h>
+
+#include <complex>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <random>
+#include <span>
+
+#include "tautline/formats/mwa32t/writer.h"
+#include "tautline/formats/visibility_reader.h"
+#include "tautline/stream/tcp.h"
+#include "tests/end_to_end/documented_json.h"
+#include "tests/end_to_end/run_command.h"
+#include "tests/support/scratch.h"
+#include "tests/support/seed.h"
+
+namespace tautline::tests {
+namespace {
+
+using namespace std::chrono_literals;
+using formats::mwa32t::Mode;
+
+struct LiveVisibilities {
+  std::vector<std::complex<float>> values;
+  std::vector<std::int64_t> counts;
+  std::vector<core::Instant> middles;
+  bool operator==(const LiveVisibilities&) const = default;
+};
+
+LiveVisibilities visibilities_in(const std::string& path) {
+  LiveVisibilities all;
+  const auto reader = formats::open_visibilities(path);
+  for (std::size_t k = 0; k < reader->integrations(); ++k) {
+    const formats::Integration one = reader->read(k);
+    all.middles.push_back(one.middle);
+    for (std::size_t c = 0; c < one.visibilities.extent(0); ++c)
+      for (std::size_t b = 0; b < one.visibilities.extent(1); ++b) {
+        all.values.push_back(one.visibilities(c, b));
+        all.counts.push_back(one.counts(c, b));
+      }
+  }
+  return all;
+}
+
+class LiveReceivers : public ::testing::Test {
+ protected:
+  void SetUp() override {
+#ifndef TAUTLINE_HDF5
+    GTEST_SKIP() << "a build without HDF5";
+#endif
+    for (const char* name : {"run", "send", "correlate"})
+      std::filesystem::create_directory(scratch / name);
+  }
+  void TearDown() override {
+    if (run_pid) kill(*run_pid, SIGKILL), finish_command(*run_pid, scratch / "run");
+  }
+  // Noise of four receivers, whose first counters differ by less than a millisecond.
+  void write_receivers(std::size_t samples, Mode mode = Mode::two_byte) {
+    std::normal_distribution<double> noise(0, mode == Mode::two_byte ? 4 : 2);
+    const std::size_t inputs = formats::mwa32t::kInputsPerReceiver;
+    for (std::size_t r = 0; r < 4; ++r) {
+      files.push_back(scratch / ("mwa." + std::to_string(r)));
+      formats::mwa32t::Writer file(files[r], mode,
+                                   static_cast<std::uint16_t>(65'000 + random() % 1000));
+      std::vector<core::ci8> voltages(samples * inputs);
+      const std::size_t phase = random() % 4096;
+      std::vector<std::int8_t> values(4096);
+      for (std::int8_t& value : values)
+        value = static_cast<std::int8_t>(std::lround(noise(random)));
+      for (std::size_t k = 0; k < voltages.size(); ++k)
+        voltages[k] = {values[((k * 7 + phase) ^ (k >> 12)) % 4096],
+                       values[((k * 13 + r) ^ (k >> 14)) % 4096]};
+      file.write(voltages);
+      file.finish();
+    }
+  }
+  std::vector<std::string> with_files(std::vector<std::string> words,
+                                      const std::vector<std::string>& more) {
+    words.insert(words.end(), files.begin(), files.end());
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  LiveVisibilities from_files() {
+    const CommandResult result =
+        run_command(with_files({"--quiet", "--device", "cpu", "correlate"},
+                               {"--receivers", "-o", scratch / "files.uvh5", "--channels", "16",
+                                "--integration", "0.02", "--utc-start", "2026-03-20-14:00:00"}),
+                    scratch / "correlate");
+    EXPECT_TRUE(result.status == kDone || result.status == kDamaged) << result.err;
+    return visibilities_in(scratch / "files.uvh5");
+  }
+  // Starts the example at a port that the system chooses, and returns where it listens.
+  std::string start_run(const std::vector<std::string>& more = {}) {
+    std::vector<std::string> words{"--device", "cpu", "--json", "run",
+                                   source_folder() + "/examples/pipelines/mwa32-live.toml"};
+    std::vector<std::string> sets{"receivers.listen=tcp://127.0.0.1:0",
+                                  "receivers.wait_s=1",
+                                  "receivers.utc_start=2026-03-20-14:00:00",
+                                  "f.channels=16",
+                                  "x.integration_s=0.02",
+                                  "visibilities.path=" + (scratch / "live.uvh5")};
+    sets.insert(sets.end(), more.begin(), more.end());
+    for (const std::string& set : sets) words.insert(words.end(), {"--set", set});
+    std::filesystem::remove(scratch / "run" + "/err");  // an earlier run's
+    run_pid = start_command(words, scratch / "run");
+    const std::string said = "listening at ";
+    std::string err;
+    for (int wait = 0; wait < 60'000 && err.find(" receivers\n") == std::string::npos; ++wait) {
+      std::this_thread::sleep_for(1ms);
+      err = read_file(scratch / "run" + "/err");
+    }
+    const std::size_t at = err.find(said);
+    EXPECT_NE(at, std::string::npos) << err;
+    if (at == std::string::npos) return "";
+    return err.substr(at + said.size(), err.find(" for ", at) - at - said.size());
+  }
+  CommandResult end_run() {
+    const CommandResult result = finish_command(*run_pid, scratch / "run");
+    run_pid.reset();
+    return result;
+  }
+  nlohmann::json send(const std::string& to,
+                      const std::vector<std::string>& more = {"--rate", "0"}) {
+    std::vector<std::string> words = more;
+    words.insert(words.end(), {"--to", to});
+    const CommandResult result =
+        run_command(with_files({"--json", "send"}, words), scratch / "send");
+    EXPECT_EQ(result.status, kDone) << result.err;
+    return nlohmann::json::parse(result.out);
+  }
+  static nlohmann::json counters_of(const CommandResult& result) {
+    return nlohmann::json::parse(result.out.substr(result.out.rfind("{\"schema\""))).at("counters");
+  }
+
+  std::mt19937_64 random = generator();
+  ScratchFolder scratch;
+  std::vector<std::string> files;
+  std::optional<pid_t> run_pid;
+};
+
+TEST_F(LiveReceivers, GiveWhatTheirFilesGiveToTheBit) {
+  for (const Mode mode : {Mode::two_byte, Mode::one_byte}) {
+    files.clear();
+    for (int r = 0; r < 4; ++r) std::filesystem::remove(scratch / ("mwa." + std::to_string(r)));
+    std::filesystem::remove(scratch / "live.uvh5");
+    std::filesystem::remove(scratch / "files.uvh5");
+    write_receivers(200'000, mode);
+    const std::string layout = mode == Mode::two_byte ? "mwa32t" : "mwa32t-1byte";
+    const auto sent =
+        send(start_run({"receivers.layout=" + layout}), {"--rate", "2", "--layout", layout});
+    EXPECT_EQ(keys_of(sent), documented_object("`tautline.send`"));
+    EXPECT_EQ(sent.at("records"), 800'000);
+    const CommandResult live = end_run();
+    EXPECT_TRUE(live.status == kDone || live.status == kDamaged) << live.err;
+    const LiveVisibilities expected = from_files();
+    EXPECT_GE(expected.middles.size(), 7U);
+    EXPECT_TRUE(visibilities_in(scratch / "live.uvh5") == expected);
+  }
+}
+
+// One file ends in the middle of a record, as a connection that dies: its baselines lose weight, and no others.
+TEST_F(LiveReceivers, GiveWhatTheirFilesGiveWhenOneDies) {
+  write_receivers(200'000);
+  std::filesystem::resize_file(files[2], 34 * (50'000 + random() % 100'000) + 1 + random() % 33);
+  send(start_run(), {"--rate", "2"});
+  const CommandResult live = end_run();
+  EXPECT_EQ(live.status, kDamaged) << live.err;
+  EXPECT_NE(live.err.find("receiver 3 has gone"), std::string::npos) << live.err;
+  const LiveVisibilities given = visibilities_in(scratch / "live.uvh5");
+  EXPECT_TRUE(given == from_files());
+  EXPECT_GE(counters_of(live).at("receivers.lost_samples").get<std::uint64_t>(), 16U * 40'000);
+  EXPECT_NE(std::count(given.counts.begin(), given.counts.end(), 0), 0);
+}
+
+// Records that are lost on purpose are lost in the result, and no others: a seed repeats them.
+TEST_F(LiveReceivers, CountWhatWasLostOnPurpose) {
+  write_receivers(100'000);
+  const auto sent = send(
+      start_run(),
+      {"--rate", "1", "--impair", "loss=0.001,jitter=1ms,seed=" + std::to_string(random() % 99)});
+  const CommandResult live = end_run();
+  EXPECT_EQ(live.status, kDamaged) << live.err;
+  const auto counters = counters_of(live);
+  const std::uint64_t lost = sent.at("lost").get<std::uint64_t>() * 16;
+  EXPECT_GT(lost, 0U);
+  EXPECT_EQ(sent.at("records").get<std::uint64_t>() + lost / 16, 400'000U);
+  // Receivers do not end together, and what comes before all have begun is no loss.
+  EXPECT_GE(counters.at("receivers.lost_samples").get<std::uint64_t>() + 16 * 100, lost);
+  EXPECT_LE(counters.at("receivers.lost_samples").get<std::uint64_t>(), lost + 3 * 16 * 1100);
+  EXPECT_EQ(counters.at("receivers.trailing_bytes"), 0);
+}
+
+// Everything that came before the signal is in the file, whole or as a short last integration.
+TEST_F(LiveReceivers, AreWrittenWhenTheRunIsInterrupted) {
+  write_receivers(150'000);
+  const stream::Endpoint to =
+      stream::parse_endpoint("to", start_run({"receivers.block_samples=1024"}));
+  std::vector<stream::TcpClient> clients;
+  for (int r = 0; r < 4; ++r) clients.emplace_back(to, 20s);
+  std::vector<std::string> bytes;
+  for (const std::string& file : files) bytes.push_back(read_file(file));
+  for (std::size_t done = 0; done < bytes[0].size(); done += 34 * 4000)
+    for (std::size_t r = 0; r < 4; ++r)
+      clients[r].write(std::as_bytes(std::span(bytes[r]).subspan(
+          done, std::min<std::size_t>(34 * 4000, bytes[r].size() - done))));
+  std::this_thread::sleep_for(500ms);
+  kill(*run_pid, SIGINT);
+  const CommandResult live = end_run();
+  EXPECT_EQ(live.status, kDone) << live.err << live.out;
+  const auto samples = counters_of(live).at("receivers.samples").get<std::size_t>();
+  EXPECT_GT(samples, 16 * 1032U);
+  const LiveVisibilities given = visibilities_in(scratch / "live.uvh5");
+  EXPECT_GE(given.middles.size(), 1U);
+  const LiveVisibilities all = from_files();
+  // Whole integrations are the files'.
+  const std::size_t whole = (given.middles.size() - 1) * 16 * 64 * 65 / 2;
+  ASSERT_GE(all.values.size(), whole);
+  EXPECT_TRUE(std::equal(given.values.begin(),
+                         given.values.begin() + static_cast<std::ptrdiff_t>(whole),
+                         all.values.begin()));
+}
+
+TEST_F(LiveReceivers, ThatNeverComeCanBeInterrupted) {
+  start_run();
+  kill(*run_pid, SIGINT);
+  const CommandResult live = end_run();
+  EXPECT_NE(live.status, kDone);
+  EXPECT_LT(live.status, 1000) << live.err;
+  EXPECT_FALSE(std::filesystem::exists(scratch / "live.uvh5"));
+}
+
+TEST_F(LiveReceivers, AndSendersThatCannotBeAreRefused) {
+  write_receivers(1000);
+  write_file(scratch / "none", std::string(5000, 'x'));
+  const auto refused = [&](const std::vector<std::string>& words, const std::string& text) {
+    const CommandResult result = run_command(words, scratch / "send");
+    EXPECT_TRUE(result.status == kWrongUsage || result.status == kFailed) << result.err;
+    EXPECT_NE(result.err.find(text), std::string::npos) << result.err;
+  };
+  const std::string file = files[0], to = "tcp://127.0.0.1:1";
+  refused({"send", file, "--to", "127.0.0.1:1"}, "--to: 127.0.0.1:1, expected tcp://HOST:PORT");
+  refused({"send", file, "--to", "udp://127.0.0.1:1"}, "expected tcp://HOST:PORT");
+  refused({"send", scratch / "none", "--to", to},
+          "none: records: none, expected records of 34 bytes");
+  refused({"send", file, "--to", to, "--layout", "mwa32t-1byte"}, "of the other mode");
+  refused({"send", file, "--to", to, "--impair", "reorder=0.1"}, "TCP keeps the order");
+  refused({"send", file, "--to", to, "--impair", "loss=2"}, "--impair: loss=2, expected 0 to 1");
+  refused({"send", file, "--to", to, "--impair", "los=1"}, "expected loss=");
+  refused({"send", file, "--to", to, "--connect", "0.1"},
+          "refused; start whoever is to receive it");
+  const std::string example = source_folder() + "/examples/pipelines/mwa32-live.toml";
+  refused({"run", example, "--check", "--set", "receivers.listen=9032"},
+          "expected tcp://HOST:PORT");
+  refused({"run", example, "--check", "--set", "receivers.connections=0"}, "expected 1 to 1024");
+}
+
+}  // namespace
+}  // namespace tautline::tests
