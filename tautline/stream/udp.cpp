@@ -1,0 +1,238 @@
+#include "tautline/stream/udp.h"
+
+#include <fmt/format.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "tautline/core/error.h"
+
+namespace tautline::stream {
+
+namespace {
+
+// With one call of the system: a call then costs little beside the copies.
+constexpr std::size_t kPacketsAtOnce = 64;
+
+core::Error udp_error(const char* field, const Endpoint& endpoint, const std::string& why,
+                      const std::string& advice) {
+  return core::Error(core::ErrorKind::io, field, to_string(endpoint) + ": " + why, "", advice);
+}
+
+int option_of(int descriptor, int option) {
+  int value = 0;
+  socklen_t bytes = sizeof value;
+  ::getsockopt(descriptor, SOL_SOCKET, option, &value, &bytes);
+  return value;
+}
+
+}  // namespace
+
+// A socket and the address that it is for.
+class UdpSocket {
+ public:
+  UdpSocket(const char* field, const Endpoint& endpoint) {
+    addrinfo wanted{};
+    wanted.ai_socktype = SOCK_DGRAM;
+    addrinfo* found = nullptr;
+    const int failed = ::getaddrinfo(endpoint.host.c_str(), std::to_string(endpoint.port).c_str(),
+                                     &wanted, &found);
+    if (failed != 0)
+      throw udp_error(field, endpoint, ::gai_strerror(failed),
+                      "name an address that this machine knows");
+    std::memcpy(&address, found->ai_addr, found->ai_addrlen);
+    address_bytes = found->ai_addrlen;
+    descriptor = ::socket(found->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    ::freeaddrinfo(found);
+    if (descriptor < 0) throw udp_error(field, endpoint, std::strerror(errno), "");
+  }
+  ~UdpSocket() { ::close(descriptor); }
+  UdpSocket(const UdpSocket&) = delete;
+  UdpSocket& operator=(const UdpSocket&) = delete;
+
+  sockaddr* at() { return reinterpret_cast<sockaddr*>(&address); }
+
+  int descriptor = -1;
+  sockaddr_storage address{};
+  socklen_t address_bytes = 0;
+};
+
+class UdpReceiver::Impl {
+ public:
+  explicit Impl(UdpReceiverConfig config)
+      : config_(std::move(config)),
+        socket_("listen", config_.listen),
+        memory_(
+            std::make_unique_for_overwrite<std::byte[]>(kPacketsAtOnce * config_.packet_bytes)) {
+    if (::bind(socket_.descriptor, socket_.at(), socket_.address_bytes) != 0)
+      throw udp_error("listen", config_.listen, std::strerror(errno),
+                      "choose another port, or port 0 for one that is free");
+    int on = 1;
+    ::setsockopt(socket_.descriptor, SOL_SOCKET, SO_RXQ_OVFL, &on, sizeof on);
+    enlarge_buffer();
+    for (std::size_t k = 0; k < kPacketsAtOnce; ++k)
+      pieces_[k] = {memory_.get() + k * config_.packet_bytes, config_.packet_bytes};
+  }
+
+  Endpoint listening() const {
+    sockaddr_storage address{};
+    socklen_t bytes = sizeof address;
+    ::getsockname(socket_.descriptor, reinterpret_cast<sockaddr*>(&address), &bytes);
+    Endpoint endpoint = config_.listen;
+    endpoint.port = ntohs(address.ss_family == AF_INET6
+                              ? reinterpret_cast<const sockaddr_in6*>(&address)->sin6_port
+                              : reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
+    return endpoint;
+  }
+
+  // The kernel counts twice what is asked for: a packet's place takes more than its bytes.
+  std::size_t buffer_bytes() const {
+    return static_cast<std::size_t>(option_of(socket_.descriptor, SO_RCVBUF)) / 2;
+  }
+
+  std::size_t receive(std::chrono::milliseconds most, const Take& take) {
+    pollfd ready{socket_.descriptor, POLLIN, 0};
+    if (::poll(&ready, 1, static_cast<int>(most.count())) <= 0) return 0;
+    for (std::size_t k = 0; k < kPacketsAtOnce; ++k) {
+      messages_[k] = {};
+      messages_[k].msg_hdr.msg_iov = &pieces_[k];
+      messages_[k].msg_hdr.msg_iovlen = 1;
+      messages_[k].msg_hdr.msg_control = notes_[k].data();
+      messages_[k].msg_hdr.msg_controllen = notes_[k].size();
+    }
+    const int got =
+        ::recvmmsg(socket_.descriptor, messages_.data(), kPacketsAtOnce, MSG_DONTWAIT, nullptr);
+    if (got < 0) {
+      if (errno == EAGAIN || errno == EINTR || errno == ECONNREFUSED) return 0;
+      throw udp_error("listen", config_.listen, std::strerror(errno), "");
+    }
+    const auto count = static_cast<std::size_t>(got);
+    if (count > 0) note_drops(messages_[count - 1].msg_hdr);
+    for (std::size_t k = 0; k < count; ++k) {
+      ++counters_.packets;
+      counters_.bytes += messages_[k].msg_len;
+      if ((messages_[k].msg_hdr.msg_flags & MSG_TRUNC) != 0) ++counters_.cut;
+      take({static_cast<const std::byte*>(pieces_[k].iov_base), messages_[k].msg_len});
+    }
+    return count;
+  }
+
+  UdpCounters counters_;
+
+ private:
+  void enlarge_buffer() {
+    int wanted = static_cast<int>(std::min<std::size_t>(config_.buffer_bytes, INT32_MAX / 2));
+    // The second way is for those who may go beyond the limit.
+    ::setsockopt(socket_.descriptor, SOL_SOCKET, SO_RCVBUF, &wanted, sizeof wanted);
+    if (buffer_bytes() < static_cast<std::size_t>(wanted))
+      ::setsockopt(socket_.descriptor, SOL_SOCKET, SO_RCVBUFFORCE, &wanted, sizeof wanted);
+    if (buffer_bytes() < static_cast<std::size_t>(wanted) && config_.log)
+      config_.log(
+          core::LogLevel::warning,
+          fmt::format("the system gives {} a receive buffer of {} KiB, and packets are lost "
+                      "when it is full: sysctl -w net.core.rmem_max={}",
+                      to_string(config_.listen), buffer_bytes() >> 10, wanted));
+  }
+
+  // Of all packets since the socket was opened, modulo 2^32.
+  void note_drops(const msghdr& message) {
+    for (cmsghdr* note = CMSG_FIRSTHDR(&message); note != nullptr;
+         note = CMSG_NXTHDR(const_cast<msghdr*>(&message), note)) {
+      if (note->cmsg_level != SOL_SOCKET || note->cmsg_type != SO_RXQ_OVFL) continue;
+      std::uint32_t all = 0;
+      std::memcpy(&all, CMSG_DATA(note), sizeof all);
+      counters_.kernel_drops += static_cast<std::uint32_t>(all - drops_);
+      drops_ = all;
+    }
+  }
+
+  struct alignas(cmsghdr) Note : std::array<std::byte, CMSG_SPACE(sizeof(std::uint32_t))> {};
+
+  UdpReceiverConfig config_;
+  UdpSocket socket_;
+  std::unique_ptr<std::byte[]> memory_;
+  std::array<iovec, kPacketsAtOnce> pieces_{};
+  std::array<mmsghdr, kPacketsAtOnce> messages_{};
+  std::array<Note, kPacketsAtOnce> notes_{};
+  std::uint32_t drops_ = 0;
+};
+
+UdpReceiver::UdpReceiver(UdpReceiverConfig config)
+    : impl_(std::make_unique<Impl>(std::move(config))) {}
+UdpReceiver::~UdpReceiver() = default;
+Endpoint UdpReceiver::listening() const {
+  return impl_->listening();
+}
+std::size_t UdpReceiver::buffer_bytes() const {
+  return impl_->buffer_bytes();
+}
+std::size_t UdpReceiver::receive(std::chrono::milliseconds most, const Take& take) {
+  return impl_->receive(most, take);
+}
+const UdpCounters& UdpReceiver::counters() const {
+  return impl_->counters_;
+}
+
+class UdpSender::Impl {
+ public:
+  explicit Impl(const Endpoint& to) : to_(to), socket_("to", to) {
+    if (::connect(socket_.descriptor, socket_.at(), socket_.address_bytes) != 0)
+      throw udp_error("to", to, std::strerror(errno), "name an address that can be reached");
+  }
+
+  void send(std::span<const std::byte> packet) {
+    packets_[waiting_++].assign(packet.begin(), packet.end());
+    if (waiting_ == kPacketsAtOnce) flush();
+  }
+
+  void flush() {
+    std::array<iovec, kPacketsAtOnce> pieces{};
+    std::array<mmsghdr, kPacketsAtOnce> messages{};
+    for (std::size_t k = 0; k < waiting_; ++k) {
+      pieces[k] = {packets_[k].data(), packets_[k].size()};
+      messages[k].msg_hdr.msg_iov = &pieces[k];
+      messages[k].msg_hdr.msg_iovlen = 1;
+    }
+    for (std::size_t done = 0; done < waiting_;) {
+      const int some = ::sendmmsg(socket_.descriptor, messages.data() + done,
+                                  static_cast<unsigned>(waiting_ - done), 0);
+      if (some > 0) {
+        done += static_cast<std::size_t>(some);
+      } else if (errno != EINTR && errno != ECONNREFUSED) {
+        // A refusal is that of an earlier packet, and nobody's business: the packet is sent again.
+        const std::string why = std::strerror(errno);
+        waiting_ = 0;
+        throw udp_error("to", to_, why, "check the address, and that packets are not too long");
+      }
+    }
+    waiting_ = 0;
+  }
+
+ private:
+  Endpoint to_;
+  UdpSocket socket_;
+  std::array<std::vector<std::byte>, kPacketsAtOnce> packets_;
+  std::size_t waiting_ = 0;
+};
+
+UdpSender::UdpSender(const Endpoint& to) : impl_(std::make_unique<Impl>(to)) {}
+UdpSender::~UdpSender() = default;
+UdpSender::UdpSender(UdpSender&&) noexcept = default;
+UdpSender& UdpSender::operator=(UdpSender&&) noexcept = default;
+void UdpSender::send(std::span<const std::byte> packet) {
+  impl_->send(packet);
+}
+void UdpSender::flush() {
+  impl_->flush();
+}
+
+}  // namespace tautline::stream

@@ -1,0 +1,74 @@
+// UDP as packets: many with one call of the system, and a large buffer in the kernel. What they mean is known elsewhere.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "tautline/core/log.h"
+#include "tautline/stream/endpoint.h"
+
+namespace tautline::stream {
+
+struct UdpReceiverConfig {
+  Endpoint listen;
+  std::size_t packet_bytes = 9216;  ///< of the largest packet; longer ones are cut and counted
+  /// Of the kernel's buffer. Where the system allows less, a warning names the setting.
+  std::size_t buffer_bytes = std::size_t{64} << 20;
+  core::LogSink log = {};
+};
+
+struct UdpCounters {
+  std::uint64_t packets = 0, bytes = 0;  ///< that were given
+  std::uint64_t cut = 0;                 ///< of these: longer than packet_bytes
+  std::uint64_t kernel_drops =
+      0;  ///< that found the kernel's buffer full, as far as the system says
+};
+
+/// Used by one thread.
+class UdpReceiver {
+ public:
+  using Take = std::function<void(std::span<const std::byte> packet)>;
+
+  /// Throws Error(io) where the address cannot be listened at.
+  explicit UdpReceiver(UdpReceiverConfig config);
+  ~UdpReceiver();
+  UdpReceiver(const UdpReceiver&) = delete;
+  UdpReceiver& operator=(const UdpReceiver&) = delete;
+
+  /// With the port that the system chose.
+  Endpoint listening() const;
+  /// What the kernel's buffer may hold.
+  std::size_t buffer_bytes() const;
+  /// Gives what has come, at most some dozens of packets; waits for the first no longer than `most`. Their number.
+  std::size_t receive(std::chrono::milliseconds most, const Take& take);
+  const UdpCounters& counters() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+/// Not thread-safe.
+class UdpSender {
+ public:
+  /// Throws Error(io).
+  explicit UdpSender(const Endpoint& to);
+  ~UdpSender();
+  UdpSender(UdpSender&&) noexcept;
+  UdpSender& operator=(UdpSender&&) noexcept;
+
+  /// Sends the packet with some dozens of others, at the latest with flush(). Throws Error(io); that nobody listens is no
+  /// error.
+  void send(std::span<const std::byte> packet);
+  void flush();
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace tautline::stream
