@@ -32,12 +32,15 @@
 
     /**
      * rows: [[x, y...], ...] in the order of the series; xRange [low, high]; xName and yName with their units in
-     * brackets; hidden: names of series without data now; errors: of the first series, one a row, drawn as bars.
+     * brackets; hidden: names of series without data now; errors: of the first series, one a row, drawn as bars;
+     * gaps: [[first, last]] of x without data.
      */
-    show(rows, { xRange, xName, yName, xFormat, yFormat, yRange, hidden = [], xTicks = tautline.ticks, errors = null }) {
+    show(rows, { xRange, xName, yName, xFormat, yFormat, yRange, hidden = [], xTicks = tautline.ticks,
+                 errors = null, gaps = [] }) {
       this.names = { xlabel: xName, ylabel: yName };
       this.errors = errors && rows.map((row, k) => [row[0], row[1], errors[k]])
         .filter((one) => one.every((value) => value !== null && isFinite(value)));
+      this.gaps = gaps;
       this.xTicks = xTicks;
       this.yFormat = yFormat || tautline.short;
       this.xFormat = xFormat;
@@ -93,7 +96,7 @@
         xLabelHeight: 16,
         yLabelWidth: 16,
         ...this.names,
-        underlayCallback: (context, area, graph) => this.drawErrors(context, area, graph),
+        underlayCallback: (context, area, graph) => this.drawUnder(context, area, graph),
         xRangePad: 0,
         yRangePad: 4,
         drawGapEdgePoints: true,
@@ -120,12 +123,21 @@
       };
     }
 
-    drawErrors(context, area, graph) {
-      if (!this.errors) return;
+    drawUnder(context, area, graph) {
       context.save();
       context.beginPath();
       context.rect(area.x, area.y, area.w, area.h);
       context.clip();
+      context.fillStyle = tautline.gapColour;
+      for (const [first, last] of this.gaps) {
+        const from = graph.toDomXCoord(first);
+        context.fillRect(from, area.y, Math.max(1, graph.toDomXCoord(last) - from), area.h);
+      }
+      if (this.errors) this.drawErrors(context, graph);
+      context.restore();
+    }
+
+    drawErrors(context, graph) {
       context.strokeStyle = tautline.themeColour(this.series[0].colour);
       context.lineWidth = 1;
       context.beginPath();
@@ -135,7 +147,6 @@
         context.lineTo(at, high);
       }
       context.stroke();
-      context.restore();
     }
 
     /** After a change of theme or of the place's size. */

@@ -137,6 +137,7 @@
     take(panel) {
       this.x = new Axis(panel.x);
       this.y = new Axis(panel.y);
+      this.gaps = panel.empty.map((range) => range.map((x) => this.x.place(x)));
       this.lines = panel.lines.map((line) => ({
         name: line.name, style: line.style, x: decode(Float64Array, line.x), y: decode(Float64Array, line.y),
         error: line.error ? decode(Float64Array, line.error) : null,
@@ -166,7 +167,7 @@
         xName: caption(this.x), yName: caption(this.y),
         xRange: [this.x.from, this.x.to], yRange: [this.y.from, this.y.to],
         xFormat: (x) => `${this.x.label} ${this.x.text(x)}`, yFormat: (y) => this.y.text(y),
-        xTicks: (low, high, most) => this.x.ticks(low, high, most) });
+        xTicks: (low, high, most) => this.x.ticks(low, high, most), gaps: this.gaps });
       this.chart.graph.updateOptions({ axes: { y: {
         ticker: (low, high, pixels) => this.y.ticks(low, high, pixels / 28)
           .map((tick) => ({ v: tick.value, label: tick.text })) } } });

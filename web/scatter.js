@@ -71,7 +71,7 @@
       const context = this.xRange && tautline.openCanvas(canvas);
       if (!context) return;
       const area = tautline.plotArea(canvas);
-      context.fillStyle = "rgba(128,128,128,0.35)";
+      context.fillStyle = tautline.gapColour;
       for (const [first, length] of this.empty) {
         const from = this.place({ x: first, y: this.yRange[1] });
         const { x } = this.place({ x: first + length, y: this.yRange[1] });

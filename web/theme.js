@@ -53,4 +53,7 @@
     });
     addEventListener("scroll", mark, { passive: true });
   };
+
+  /** Of stretches without data, on a light and on a dark page. */
+  tautline.gapColour = "rgba(128,128,128,0.35)";
 })(globalThis.tautline = globalThis.tautline || {});
