@@ -1,0 +1,157 @@
+// Arrays read as files are: any strides, any order, short blocks, refusals.
+#include "tautline/formats/memory/memory_readers.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "tautline/core/error.h"
+
+namespace tautline::formats {
+namespace {
+
+std::mt19937 memory_random() {
+  const auto seed = std::random_device{}();
+  ::testing::Test::RecordProperty("seed", std::to_string(seed));
+  return std::mt19937(seed);
+}
+
+template <class T>
+std::vector<T> memory_values(std::size_t count) {
+  auto random = memory_random();
+  std::vector<T> values(count);
+  for (T& value : values) value = static_cast<T>(random() % 200);
+  return values;
+}
+
+std::span<std::byte> bytes_of_memory(std::vector<std::uint16_t>& values) {
+  return std::as_writable_bytes(std::span(values));
+}
+
+TEST(MemoryCounts, AreReadInPiecesOfAnyStrides) {
+  const auto values = memory_values<std::uint16_t>(100 * 12);
+  // Every second sensor of every third time, sensors backwards.
+  const core::SampleView<2> view(values.data() + 10, core::SampleType::u16, {33, 6}, {3 * 12, -2});
+  const auto reader = open_memory_counts(view, {.format = "array", .bin_s = 1e-6});
+  EXPECT_EQ(reader->description().sensors, 6u);
+  EXPECT_EQ(reader->description().bin_s, 1e-6);
+  ASSERT_EQ(reader->total_samples(), 33u);
+  reader->seek(2);
+  std::vector<std::uint16_t> got(5 * 6 + 3);  // with room for no whole sixth time
+  std::size_t time = 2;
+  while (const std::size_t times = reader->read(bytes_of_memory(got)))
+    for (std::size_t t = 0; t < times; ++t, ++time)
+      for (std::size_t s = 0; s < 6; ++s)
+        ASSERT_EQ(got[t * 6 + s], values[10 + time * 36 - 2 * s]) << time << " " << s;
+  EXPECT_EQ(time, 33u);
+}
+
+TEST(MemoryCounts, RefuseWhatIsNoCount) {
+  for (const float bad :
+       {-1.f, std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    const std::vector<float> values{1, 2, 3, 4, 5, bad, 7, 8};
+    const auto reader =
+        open_memory_counts(core::View<const float, 2>(values.data(), {4, 2}), {.format = "array"});
+    std::vector<std::byte> got(16);
+    EXPECT_EQ(reader->read(got), 2u);
+    try {
+      reader->read(got);
+      FAIL() << bad;
+    } catch (const core::Error& error) {
+      EXPECT_EQ(error.field(), "array: time 2, sensor 1");
+    }
+  }
+  const std::vector<std::int16_t> integers(8);
+  EXPECT_THROW(open_memory_counts(core::View<const std::int16_t, 2>(integers.data(), {4, 2}), {}),
+               core::Error);
+  EXPECT_THROW(open_memory_counts(core::View<const float, 2>(nullptr, {4, 0}), {}), core::Error);
+}
+
+TEST(MemoryVoltages, AreReadInBlocksOfOneLayout) {
+  // [channel][input][time], rows apart.
+  const std::size_t channels = 2, inputs = 4, times = 37, row = 50;
+  const auto values = memory_values<std::int8_t>(channels * inputs * row);
+  const core::SampleView<3> view(
+      values.data(), core::SampleType::i8, {channels, inputs, times},
+      {static_cast<std::ptrdiff_t>(inputs * row), static_cast<std::ptrdiff_t>(row), 1});
+  core::VoltageDescription description;
+  description.polarisations = 2;
+  description.rate_hz = {1000, 1};
+  const auto reader = open_memory_voltages(view, description);
+  EXPECT_EQ(reader->description().antennas, 2u);
+  EXPECT_EQ(reader->description().channels, channels);
+  EXPECT_EQ(reader->description().format, core::kI8);
+  ASSERT_EQ(reader->total_samples(), times);
+  reader->seek(3);
+  core::RawBlock block;
+  std::size_t at = 3;
+  while (const std::size_t count = reader->read(10, block)) {
+    EXPECT_EQ(block.layout, reader->layout(10));
+    EXPECT_EQ(block.first_sample, at);
+    ASSERT_EQ(block.samples, count);
+    const core::RawLayout& where = block.layout;
+    for (std::size_t c = 0; c < channels; ++c)
+      for (std::size_t i = 0; i < inputs; ++i)
+        for (std::size_t t = 0; t < count; ++t) {
+          const std::size_t bit = where.offset_bits + c * where.channel_stride_bits +
+                                  i / 2 * where.antenna_stride_bits +
+                                  i % 2 * where.polarisation_stride_bits +
+                                  t * where.time_stride_bits;
+          ASSERT_EQ(std::to_integer<std::uint8_t>(block.bytes.data()[bit / 8]),
+                    static_cast<std::uint8_t>(values[(c * inputs + i) * row + at + t]));
+        }
+    at += count;
+  }
+  EXPECT_EQ(at, times);
+}
+
+TEST(MemoryVoltages, RefuseWhatTheyCannotBe) {
+  const std::vector<std::int8_t> values(60);
+  core::VoltageDescription description;
+  description.polarisations = 2;
+  const auto open = [&](core::SampleType type, std::size_t inputs, std::ptrdiff_t stride) {
+    open_memory_voltages({values.data(), type, {1, inputs, 5}, {30, 10, stride}}, description);
+  };
+  EXPECT_NO_THROW(open(core::SampleType::i8, 2, 1));
+  EXPECT_THROW(open(core::SampleType::i8, 3, 1), core::Error);
+  EXPECT_THROW(open(core::SampleType::i8, 0, 1), core::Error);
+  EXPECT_THROW(open(core::SampleType::i8, 2, 2), core::Error);
+  EXPECT_THROW(open(core::SampleType::u8, 2, 1), core::Error);
+}
+
+TEST(MemoryFilterbank, IsReadInAnyOrder) {
+  const auto values = memory_values<std::uint16_t>(40 * 5);
+  FilterbankDescription description;
+  description.channel_mhz = {1500, 1490, 1480, 1470, 1460};
+  description.rate_hz = {1000, 1};
+  description.tsamp_s = 1e-3;
+  const auto reader = open_memory_filterbank(
+      core::View<const std::uint16_t, 2>(values.data(), {40, 5}), description);
+  const FilterbankDescription& d = reader->description();
+  EXPECT_EQ(d.channels, 5u);
+  EXPECT_EQ(d.samples, 40u);
+  EXPECT_EQ(d.delivered, Delivered::u16);
+  EXPECT_EQ(d.fch1_mhz, 1500);
+  EXPECT_EQ(d.foff_mhz, -10);
+  EXPECT_TRUE(d.evenly_spaced);
+  ASSERT_EQ(reader->segments().size(), 1u);
+  EXPECT_EQ(reader->segments()[0].samples, 40u);
+  std::vector<std::uint16_t> got(7 * 5);
+  for (const std::uint64_t first : {36u, 0u, 17u, 39u, 40u, 41u}) {
+    const std::size_t count = reader->read(first, 7, bytes_of_memory(got));
+    ASSERT_EQ(count, first >= 40 ? 0 : std::min<std::uint64_t>(7, 40 - first));
+    EXPECT_EQ(std::memcmp(got.data(), values.data() + first * 5, count * 10), 0);
+  }
+  EXPECT_THROW(reader->read(0, 8, bytes_of_memory(got)), core::Error);
+  description.channel_mhz.pop_back();
+  EXPECT_THROW(open_memory_filterbank(core::View<const std::uint16_t, 2>(values.data(), {40, 5}),
+                                      description),
+               core::Error);
+}
+
+}  // namespace
+}  // namespace tautline::formats
