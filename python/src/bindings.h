@@ -38,6 +38,7 @@ void bind_files(nb::module_& module);
 void bind_runs(nb::module_& module);
 void bind_fits(nb::module_& module);
 void bind_plans(nb::module_& module);
+void bind_pipelines(nb::module_& module);
 
 /// The type of an array's elements; `pairs`: integers whose last axis is re and im. Throws Error(config).
 core::SampleType type_of(const Array& array, bool pairs, const std::string& field);

@@ -133,4 +133,5 @@ NB_MODULE(_tautline, module) {
   python::bind_runs(module);
   python::bind_fits(module);
   python::bind_plans(module);
+  python::bind_pipelines(module);
 }

@@ -19,9 +19,11 @@ from .filter_bank import channelize
 from .fitting import FitResult, fit
 from .opening import File, open
 from .photons import Curves, autocorrelate
+from .pipelines import Block, Pipeline
 from .pulses import DISPERSION_CONSTANT, dedisperse, search
 
 __all__ = [
+    "Block",
     "ConfigError",
     "Curves",
     "DISPERSION_CONSTANT",
@@ -32,6 +34,7 @@ __all__ = [
     "FormatError",
     "InputOutputError",
     "OutOfMemoryError",
+    "Pipeline",
     "UnsupportedError",
     "Visibilities",
     "__version__",

@@ -256,7 +256,7 @@ std::vector<std::string> GraphFile::drawn() const {
   return names;
 }
 
-engine::Graph GraphFile::build(const NodeContext& context) const {
+engine::Graph GraphFile::build(const NodeContext& context, NodeOutputs* outputs) const {
   require_distinct_files();
   engine::Graph graph;
   Added added;
@@ -285,6 +285,7 @@ engine::Graph GraphFile::build(const NodeContext& context) const {
         throw Error(ErrorKind::config, node.inputs_place, node.inputs.front(),
                     "inputs that do not go round");
   }
+  if (outputs != nullptr) outputs->insert(added.begin(), added.end());
   return graph;
 }
 

@@ -12,6 +12,7 @@
 // Of every node that has inputs also: depth and policy of the rings before it, and lane, its thread's name.
 #pragma once
 
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,8 +37,11 @@ class GraphFile {
   /// "NODE.FIELD=VALUE" takes the place of what the file says. Throws Error(config).
   void set(const std::string& assignment);
 
-  /// Throws Error(config) for a value that is not allowed, inputs that no node has, and circles.
-  engine::Graph build(const NodeContext& context) const;
+  /// What each node of the file gives, by its name.
+  using NodeOutputs = std::map<std::string, std::vector<engine::Port>>;
+  /// `outputs`, where there are any, are those of the graph. Throws Error(config) for a value that is not allowed, inputs
+  /// that no node has, and circles.
+  engine::Graph build(const NodeContext& context, NodeOutputs* outputs = nullptr) const;
 
   /// Files and folders that nodes write.
   std::vector<WrittenFile> written() const;
