@@ -91,8 +91,8 @@ FileState look_at(const std::string& path) {
 
 bool is_loss(const std::string& counter) {
   for (const char* word :
-       {"lost", "dropped", "late", "early", "duplicate", "missing", "malformed", "foreign",
-        "invalid", "trailing", "not_finite", "overflow", "gap_samples", "refused"})
+       {"lost", "dropped", "late", "early", "duplicate", "repeated", "jump", "missing", "malformed",
+        "foreign", "invalid", "trailing", "not_finite", "overflow", "gap_samples", "refused"})
     if (counter.find(word) != std::string::npos) return true;
   return false;
 }
