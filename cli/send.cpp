@@ -5,6 +5,7 @@
 
 #include "cli/field_options.h"
 #include "cli/run_output.h"
+#include "tautline/core/counted.h"
 
 namespace tautline::cli {
 
@@ -14,20 +15,21 @@ int run_send(const Global& global, const stream::SendConfig& config) {
   ProgressLine line(global);
   const stream::SendSummary s = stream::send_files(
       config, [&](double done) { line.show(done, "sent"); }, global.stop);
-  print_summary(global, "tautline.send",
-                {{"files", config.files},
-                 {"to", config.to},
-                 {"records", s.records},
-                 {"bytes", s.bytes},
-                 {"lost", s.lost},
-                 {"duplicated", s.duplicated},
-                 {"corrupted", s.corrupted},
-                 {"data_s", s.stream_s},
-                 {"elapsed_s", s.elapsed_s},
-                 {"behind_s", s.behind_s}},
-                fmt::format("{}: {} records, {} bytes from {}; at most {:.3f} s late\n{}\n",
-                            config.to, s.records, s.bytes, counted(config.files.size(), "file"),
-                            s.behind_s, speed_line(s.stream_s, s.elapsed_s)));
+  print_summary(
+      global, "tautline.send",
+      {{"files", config.files},
+       {"to", config.to},
+       {"records", s.records},
+       {"bytes", s.bytes},
+       {"lost", s.lost},
+       {"duplicated", s.duplicated},
+       {"corrupted", s.corrupted},
+       {"data_s", s.stream_s},
+       {"elapsed_s", s.elapsed_s},
+       {"behind_s", s.behind_s}},
+      fmt::format("{}: {} records, {} bytes from {}; at most {:.3f} s late\n{}\n", config.to,
+                  s.records, s.bytes, core::counted(config.files.size(), "file"), s.behind_s,
+                  speed_line(s.stream_s, s.elapsed_s)));
   return kDone;
 }
 
