@@ -101,7 +101,7 @@ def watch_live_run(watch, program, folder):
         # Beyond the rows that a page keeps: neighbours are merged, and nothing is hidden on the way.
         chromium.run("window.hiddenTimes = 0; new MutationObserver(() => { if (document.getElementById('fringes').hidden) ++hiddenTimes; })"
                      ".observe(document.getElementById('fringes'), { attributes: true })")
-        watch.until("document.querySelector('#fringes .facts').innerText.includes('2 integrations')", "a merge of rows")
+        watch.until("/([2-9]|\\d\\d) integrations/.test(document.querySelector('#fringes .facts').innerText)", "a merge of rows")
         if chromium.run("hiddenTimes"):
             watch.complaints.append("the fringes were hidden while rows were merged")
         run.tell("silent")
