@@ -78,7 +78,11 @@ bool beyond_chance(std::span<const double> counts, std::span<const StepRange> st
     shortest = std::min(shortest, stop.steps());
     ordinary -= stop.steps();
   }
-  if (ordinary * kOrdinaryPart < stops.size() * counts.size()) return false;
+  // A run that begins late and ends early has one beginning and one end.
+  const bool both_ends =
+      stops.size() > 1 && stops.front().first == 0 && stops.back().end == counts.size();
+  const std::size_t times_stopped = stops.size() - (both_ends ? 1 : 0);
+  if (ordinary * kOrdinaryPart < times_stopped * counts.size()) return false;
   double in_quietest = 0;  // counts in a stretch as long, at the rate of the quietest long window
   for (std::size_t length = 1; length <= shortest; length *= 2) {
     const auto windows = window_sums(counts, stops, length);
