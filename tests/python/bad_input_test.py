@@ -144,7 +144,7 @@ def test_what_would_take_too_much_memory():
     with pytest.raises((tl.Error, MemoryError)):
         tl.dedisperse(x, np.zeros((1 << 20) + 1), frequencies=MHZ, sample_time_s=1e-3)
     with pytest.raises(tl.OutOfMemoryError) as caught:
-        tl.search(np.ones((100000, 16), np.uint8), "0:100:0.001", frequencies=MHZ, sample_time_s=1e-3, memory_bytes="1M")
+        tl.search(np.ones((100000, 16), np.uint8), "0:100:0.1", frequencies=MHZ, sample_time_s=1e-3, memory_bytes="64K")
     assert isinstance(caught.value, MemoryError)
     with pytest.raises(tl.Error):
         tl.channelize(np.ones(1000, np.complex64), 2**62)
