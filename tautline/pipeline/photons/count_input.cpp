@@ -49,6 +49,7 @@ formats::RawCounts raw_of(const AutocorrelateConfig& config) {
 }
 
 std::unique_ptr<formats::CountReader> open_file(const AutocorrelateConfig& config) {
+  if (config.source) return config.source();
   constexpr std::size_t kFirstBytes = 64;
   const auto first = formats::InputFile(config.input).head(kFirstBytes);
   if (formats::recognise_photons(first, config.input)) {
@@ -207,10 +208,7 @@ CountInput open_count_input(const AutocorrelateConfig& config, const device::Dev
   CountInput input;
   input.name = config.input;
   input.start_s = config.start_s;
-  if (config.source) {
-    input.file = config.source();
-    input.description = input.file->description();
-  } else if (formats::is_stream(config.input)) {
+  if (!config.source && formats::is_stream(config.input)) {
     open_stream(input, config, std::move(stop));
   } else {
     input.file = open_file(config);
