@@ -124,10 +124,17 @@ std::string types_text(const std::vector<pipeline::NodeType>& types) {
   return text;
 }
 
+// Of the data's way: what a page passes over is no loss.
+engine::Counters counters_of(const engine::Run& run) {
+  engine::Counters counters = run.counters();
+  std::erase_if(counters, [](const auto& one) { return pipeline::monitor::is_tap(one.first); });
+  return counters;
+}
+
 void summarise_run(const Global& global, const RunOptions& options, const engine::Run& run,
                    double elapsed_s) {
   const engine::Profile profile = run.profile();
-  const engine::Counters counters = run.counters();
+  const engine::Counters counters = counters_of(run);
   nlohmann::ordered_json object{
       {"pipeline", options.path}, {"counters", counters}, {"elapsed_s", elapsed_s}};
   std::string text = fmt::format("{}: {:.3f} s\n", options.path, elapsed_s);
@@ -208,7 +215,7 @@ int run_pipeline(const Global& global, const RunOptions& options) {
     throw file.placed(run->failed_node(), error);
   }
   summarise_run(global, options, *run, reporter.elapsed_s());
-  if (!damaged(run->counters())) return kDone;
+  if (!damaged(counters_of(*run))) return kDone;
   return options.strict ? kFailed : kDamagedInput;
 }
 

@@ -54,6 +54,10 @@ core::SampleView<Rank> view_of(const Array& array, const std::string& field, boo
   typename core::SampleView<Rank>::Strides strides;
   for (std::size_t a = 0; a < Rank; ++a) {
     extents[a] = array.shape(a);
+    if (pairs && extents[a] > 1 && array.stride(a) % 2 != 0)
+      throw core::Error(core::ErrorKind::config, field,
+                        "rows that begin in the middle of a complex number", "whole ones",
+                        "copy the array");
     strides[a] = array.stride(a) / (pairs ? 2 : 1);
   }
   return {array.data(), type, extents, strides};

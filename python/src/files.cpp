@@ -94,10 +94,11 @@ class VoltageFile {
       options_.named.push_back(nb::cast<std::string>(name));
     }
     reader_ = formats::open_voltages(path_, options_);
+    description_ = reader_->description();
   }
 
   nb::dict header() const {
-    const auto& d = reader_->description();
+    const auto& d = description_;
     nb::dict h;
     h["format"] = core::to_string(d.format);
     h["antennas"] = d.antennas;
@@ -118,12 +119,12 @@ class VoltageFile {
     return h;
   }
   std::vector<std::uint64_t> shape() const {
-    const auto& d = reader_->description();
+    const auto& d = description_;
     return {d.channels, d.inputs(), reader_->total_samples()};
   }
   // [channel][input][time]; what is missing is zero.
   nb::object read(std::uint64_t first, std::size_t count) {
-    const auto& d = reader_->description();
+    const auto& d = description_;
     SampleType type = stages::unpack::unpacked_type(d.format);
     if (type == SampleType::f16 || type == SampleType::cf16)
       throw core::Error(core::ErrorKind::unsupported, path_, "16-bit floats", "other samples",
@@ -158,12 +159,13 @@ class VoltageFile {
   }
   // The next block, of which `most` samples are taken.
   std::size_t read_block(std::size_t most, const core::MutableSampleView<3>& out) {
+    spent_ = true;  // if it fails
     const std::size_t got = reader_->read(block_samples_, block_);
     if (got == 0)
       throw core::Error(core::ErrorKind::format, path_ + ": samples", std::to_string(next_),
                         "as many as the file's size says");
     const std::size_t taken = std::min(got, most);
-    const auto& d = reader_->description();
+    const auto& d = description_;
     const std::size_t bytes = core::bytes_of(out.type()), rows = d.channels * d.inputs();
     unpacked_.resize(rows * got * bytes);
     core::ValidityMask valid(d.inputs(), got);
@@ -180,7 +182,8 @@ class VoltageFile {
 
   std::string path_;
   formats::ReaderOptions options_;
-  std::unique_ptr<formats::VoltageReader> reader_;
+  std::unique_ptr<formats::VoltageReader> reader_;  // opened again by reads, with the lock
+  core::VoltageDescription description_;
   std::uint64_t next_ = 0;
   std::size_t block_samples_ = 0;
   bool spent_ = false;
@@ -191,10 +194,13 @@ class VoltageFile {
 
 class CountFile {
  public:
-  explicit CountFile(std::string path) : path_(std::move(path)) { open_again(0); }
+  explicit CountFile(std::string path) : path_(std::move(path)) {
+    open_again(0);
+    description_ = reader_->description();
+  }
 
   nb::dict header() const {
-    const auto& d = reader_->description();
+    const auto& d = description_;
     nb::dict h;
     h["format"] = d.format;
     h["type"] = std::string(core::to_string(d.type));
@@ -208,15 +214,16 @@ class CountFile {
     return h;
   }
   std::vector<std::uint64_t> shape() const {
-    return {reader_->total_samples(), reader_->description().sensors};
+    return {reader_->total_samples(), description_.sensors};
   }
   nb::object read(std::uint64_t first, std::size_t count) {
-    const auto& d = reader_->description();
+    const auto& d = description_;
     const NewArray made = new_array(d.type, {count, d.sensors});
     {
       const nb::gil_scoped_release release;
       const std::lock_guard lock(mutex_);
       if (first != next_) open_again(first);
+      next_ = std::numeric_limits<std::uint64_t>::max();  // if it fails
       const std::size_t row_bytes = d.sensors * core::bytes_of(d.type);
       for (std::size_t done = 0; done < count;) {
         const std::size_t got = reader_->read(
@@ -239,7 +246,8 @@ class CountFile {
   }
 
   std::string path_;
-  std::unique_ptr<formats::CountReader> reader_;
+  std::unique_ptr<formats::CountReader> reader_;  // opened again by reads, with the lock
+  formats::CountDescription description_;
   std::uint64_t next_ = 0;
   std::mutex mutex_;
 };

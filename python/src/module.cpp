@@ -97,9 +97,12 @@ NewArray new_array(core::SampleType type, std::vector<std::size_t> shape) {
     shape.push_back(2);
     type = type == core::SampleType::ci8 ? core::SampleType::i8 : core::SampleType::i16;
   }
-  const char* name = "uint8";
+  const char* name = nullptr;
   for (const Named& one : kTypes)
     if (one.type == type) name = one.numpy;
+  if (name == nullptr)
+    throw core::Error(core::ErrorKind::unsupported, "samples", std::string(core::to_string(type)),
+                      "types that numpy has");
   nb::object array = nb::module_::import_("numpy").attr("empty")(nb::tuple(nb::cast(shape)), name);
   void* const data = nb::cast<nb::ndarray<nb::device::cpu>>(array).data();
   return {std::move(array), data};

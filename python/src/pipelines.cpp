@@ -216,10 +216,11 @@ class PipelineRun {
     }
     result_.get();
   }
-  // Whoever waits for pieces stops waiting; the run ends.
+  // Whoever waits for pieces stops waiting; the run ends, and its nodes go with what they had begun to write.
   void stop() {
     const nb::gil_scoped_release release;
     end();
+    run_.reset();
   }
   nb::dict counters() const {
     nb::dict all;

@@ -62,13 +62,14 @@ def dense_rows(x: npt.NDArray[Any], row_axis: int = -1) -> npt.NDArray[Any]:
     """With a dense last part (from `row_axis` on) and positive strides otherwise; a copy where it is not so."""
     x = native(x)
     size = x.itemsize
+    element = size * (2 if row_axis == -2 else 1)
     ok = x.flags.aligned
     for axis in range(x.ndim - 1, -1, -1):
         if axis >= x.ndim + row_axis:
             ok = ok and (x.shape[axis] <= 1 or x.strides[axis] == size)
             size *= x.shape[axis]
         else:
-            ok = ok and (x.shape[axis] <= 1 or (x.strides[axis] > 0 and x.strides[axis] % x.itemsize == 0))
+            ok = ok and (x.shape[axis] <= 1 or (x.strides[axis] > 0 and x.strides[axis] % element == 0))
     rows = x.ndim + row_axis
     if ok and rows > 0 and x.shape[rows - 1] > 1:
         ok = x.strides[rows - 1] >= size

@@ -70,8 +70,11 @@ class Pipeline:
     def run(self, progress: Progress | None = None) -> dict[str, int]:
         """Runs to the end and gives the counters of all nodes."""
         run = self._run(False, "", 0)
-        run.finish(progress)
-        self.counters = run.counters()
+        try:
+            run.finish(progress)
+            self.counters = run.counters()
+        finally:
+            run.stop()
         return self.counters
 
     def blocks(self, node: str = "", port: int = 0) -> Iterator[Block]:

@@ -89,7 +89,7 @@ def _dedisperse_array(
     for name in fields:
         if name not in _STAGE_FIELDS:
             raise refuse(name, "given for an array", "one of " + ", ".join(_STAGE_FIELDS), "leave it out")
-    ignored = np.atleast_1d(np.asarray(fields.get("ignored_channels", []), dtype=np.int64))
+    ignored = np.atleast_1d(fields.get("ignored_channels", []))
     if frequencies is None or sample_time_s is None:
         raise refuse("frequencies and sample_time_s", "not both given", "those of the array, in MHz and s")
     made, _ = _tautline.dedisperse(

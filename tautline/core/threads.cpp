@@ -1,5 +1,7 @@
 #include "tautline/core/threads.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <condition_variable>
 #include <deque>
@@ -85,6 +87,18 @@ class ThreadPool {
   std::size_t idle_ = 0;
 };
 
+// Never destroyed: its threads end with the process. They are not in a process that was forked, which gets another.
+ThreadPool& the_pool() {
+  static ThreadPool* pool = nullptr;
+  static const bool made = [] {
+    pool = new ThreadPool;
+    pthread_atfork(nullptr, nullptr, [] { pool = new ThreadPool; });
+    return true;
+  }();
+  (void)made;
+  return *pool;
+}
+
 }  // namespace
 
 std::size_t spare_threads() {
@@ -96,8 +110,7 @@ void in_pieces(std::size_t items, std::size_t pieces,
                const std::function<void(std::size_t, std::size_t, std::size_t)>& work) {
   pieces = std::clamp<std::size_t>(pieces, 1, std::max<std::size_t>(1, items));
   if (pieces == 1) return work(0, 0, items);
-  static ThreadPool& pool = *new ThreadPool;  // never destroyed: its threads end with the process
-  pool.run(pieces, [&](std::size_t piece) {
+  the_pool().run(pieces, [&](std::size_t piece) {
     work(piece, piece * items / pieces, (piece + 1) * items / pieces);
   });
 }

@@ -10,6 +10,7 @@ void PeekedVoltages::start(const std::stop_token& stop) {
 }
 
 std::size_t PeekedVoltages::read(std::size_t samples, core::RawBlock& block, Segment& segment) {
+  reading_ = true;
   if (kept_.empty()) return stream_->read(samples, block, segment);
   const Kept& first = kept_.front();
   block.bytes.assign(first.block.bytes.begin(), first.block.bytes.end());

@@ -26,10 +26,15 @@ class PeekedVoltages final : public VoltageStream {
   const std::vector<std::string>& files() const override { return stream_->files(); }
   void start(const std::stop_token& stop) override;
   std::size_t read(std::size_t samples, core::RawBlock& block, Segment& segment) override;
-  formats::Damage damage() const override { return stream_->damage(); }
-  std::uint64_t gap_samples() const override { return stream_->gap_samples(); }
+  // What the other stream counts may change while another thread peeks.
+  formats::Damage damage() const override {
+    return reading_ ? stream_->damage() : formats::Damage{};
+  }
+  std::uint64_t gap_samples() const override { return reading_ ? stream_->gap_samples() : 0; }
   bool live() const override { return stream_->live(); }
-  std::map<std::string, std::uint64_t> counters() const override { return stream_->counters(); }
+  std::map<std::string, std::uint64_t> counters() const override {
+    return reading_ ? stream_->counters() : std::map<std::string, std::uint64_t>{};
+  }
 
   /// The next block, which read() gives again: all are kept until then. 0 at the end, after a stop and where start() failed.
   /// Waits for start().
@@ -46,6 +51,7 @@ class PeekedVoltages final : public VoltageStream {
   std::mutex mutex_;
   std::condition_variable_any started_now_;
   bool started_ = false;
+  bool reading_ = false;  // of the thread that reads
   std::deque<Kept> kept_;
 };
 

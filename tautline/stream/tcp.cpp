@@ -106,6 +106,7 @@ class TcpServer::Impl {
   TcpServerConfig config_;
   asio::io_context io_{1};
   std::vector<tcp::acceptor> acceptors_;
+  std::vector<asio::steady_timer> pauses_;  // of each
   std::vector<std::unique_ptr<Place>> places_;
   std::uint64_t refused_ = 0;
 
@@ -119,6 +120,7 @@ class TcpServer::Impl {
     const tcp::endpoint at = resolve(io_, "listen", endpoint);
     error_code error;
     tcp::acceptor& acceptor = acceptors_.emplace_back(io_);
+    pauses_.emplace_back(io_);
     acceptor.open(at.protocol(), error);
     if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
     if (!error) acceptor.bind(at, error);
@@ -132,8 +134,15 @@ class TcpServer::Impl {
     acceptors_[listener].async_accept(
         [this, listener](const error_code& error, tcp::socket socket) {
           if (error == asio::error::operation_aborted) return;
-          if (!error) take({listener, std::move(socket)});
-          accept(listener);
+          if (!error) {
+            take({listener, std::move(socket)});
+            return accept(listener);
+          }
+          asio::steady_timer& pause = pauses_[listener];  // no descriptors are left, say
+          pause.expires_after(std::chrono::milliseconds(100));
+          pause.async_wait([this, listener](const error_code& cancelled) {
+            if (!cancelled) accept(listener);
+          });
         });
   }
 

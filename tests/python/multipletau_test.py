@@ -26,7 +26,7 @@ def series(rng, kind, length):
     if kind == "large":
         return rng.integers(0, 2**32, length)
     if kind == "signed":
-        return rng.integers(-9, 20, length)
+        return rng.integers(-5, 20, length)
     if kind == "single":
         return rng.gamma(3, 2, length).astype(np.float32)
     return rng.gamma(3, 2, length) + np.cumsum(rng.standard_normal(length)) / 100

@@ -229,22 +229,27 @@ TEST(Http, RandomBytesAreRefusedOrClosed) {
     const std::string heard = client.hear("\r\n\r\n");
     EXPECT_TRUE(heard.empty() || heard.starts_with("HTTP/1.1 ")) << heard;
   }
-  EXPECT_EQ(status_of(server, request_of(server, "GET", "/")), "HTTP/1.1 200");
+  // Not within the time for a request, now and then.
+  EXPECT_TRUE(comes_true(
+      [&] { return status_of(server, request_of(server, "GET", "/")) == "HTTP/1.1 200"; }));
 }
 
 TEST(Http, SlowRequestsAndSlowReadersAreLetGo) {
   HttpServerConfig config = hello();
-  config.request_patience = config.answer_patience = std::chrono::milliseconds(100);
+  config.request_patience = std::chrono::milliseconds(100);
   const HttpServer server(config);
   Client slow(server);
   slow.say("GET / HTTP/1.1\r\nHost: 127");
   EXPECT_EQ(slow.hear(), "");  // closed
   Client idle(server);
   EXPECT_EQ(idle.hear(), "");
-  Client deaf(server, 4096);
-  deaf.say(request_of(server, "GET", "/large"));
-  EXPECT_TRUE(comes_true(
-      [&] { return server.counts().requests == 1 && server.counts().connections == 0; }));
+  HttpServerConfig patient = hello();
+  patient.answer_patience = std::chrono::milliseconds(100);
+  const HttpServer other(patient);
+  Client deaf(other, 4096);
+  deaf.say(request_of(other, "GET", "/large"));
+  EXPECT_TRUE(
+      comes_true([&] { return other.counts().requests == 1 && other.counts().connections == 0; }));
 }
 
 TEST(Http, ConnectionsAndRequestsAreLimited) {

@@ -12,7 +12,7 @@
 #include <fstream>
 
 #include "tautline/formats/partial_file.h"
-#include "tautline/pipeline/monitor/tap_node.h"
+#include "tautline/pipeline/monitor/monitor.h"
 
 namespace tautline::pipeline::monitor {
 
@@ -24,6 +24,10 @@ using engine::Snapshot;
 
 double tenths(double seconds) {
   return std::round(seconds * 10) / 10;
+}
+
+double thousandths(double seconds) {
+  return std::round(seconds * 1000) / 1000;
 }
 
 double share(double part) {
@@ -51,7 +55,7 @@ nlohmann::ordered_json process() {
   };
   std::size_t pages = 0, resident = 0;
   std::ifstream("/proc/self/statm") >> pages >> resident;
-  return {{"cpu_s", share(seconds(used.ru_utime) + seconds(used.ru_stime))},
+  return {{"cpu_s", thousandths(seconds(used.ru_utime) + seconds(used.ru_stime))},
           {"memory_bytes", resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE))}};
 }
 
@@ -173,10 +177,10 @@ Health::Json Health::node(const NodeSnapshot& node, const Snapshot& run, double 
             {"bytes", profile.bytes},
             {"since_block_s", tenths(node.since_block_s)},
             {"unchanged_s", tenths(moved_s)},
-            {"busy_s", share(profile.busy_s)},
-            {"device_s", share(profile.device_s)},
-            {"waiting_for_input_s", share(profile.waiting_for_input_s)},
-            {"waiting_for_room_s", share(profile.waiting_for_room_s)}};
+            {"busy_s", thousandths(profile.busy_s)},
+            {"device_s", thousandths(profile.device_s)},
+            {"waiting_for_input_s", thousandths(profile.waiting_for_input_s)},
+            {"waiting_for_room_s", thousandths(profile.waiting_for_room_s)}};
   const Moment& before = moments_.front();
   const double recent_s = now_s - before.now_s;
   const auto then = before.work_s.find(name);

@@ -17,6 +17,9 @@ class Tapped;
 std::vector<std::shared_ptr<Tapped>> add_taps(engine::Graph& graph,
                                               const std::vector<std::string>& nodes);
 
+/// Whether a node's name, or that of its counter, is one of these sinks', which are no part of the user's pipeline.
+bool is_tap(const std::string& node);
+
 struct MonitorConfig {
   std::string address = "127.0.0.1:0";  ///< with the port; 0: one that the system chooses
   std::string token;                    ///< that other addresses than this machine's need

@@ -37,7 +37,4 @@ class Tapped {
   double rests_until_s_ = 0;  // of the steady clock
 };
 
-/// Whether it is the name of a tap, which is no part of the user's pipeline.
-bool is_tap(const std::string& node);
-
 }  // namespace tautline::pipeline::monitor

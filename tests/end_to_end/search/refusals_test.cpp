@@ -149,11 +149,11 @@ TEST_F(Refusals, TooLittleMemoryWithWhatWouldDo) {
   }
 }
 
-TEST_F(Refusals, ArraysAreOutputOnly) {
+TEST_F(Refusals, ArraysOfSeveralTrials) {
   const std::string array = scratch_ / "x.npy";
   ASSERT_EQ(run({"dedisperse", filterbank(), "-o", array, "--dms", "0:40:1"}).status, 0);
   expect_refused({"search", array, "-o", scratch_ / "c.csv", "--dms", "0:40:1"}, 1,
-                 {"x.npy", "written, not read", ".dat"});
+                 {"x.npy", "an array of 41 trials", ".dat"});
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ TEST(EmptyCounts, AStopIsFoundToTheStep) {
 TEST(EmptyCounts, FaintLightHasToStopForLonger) {
   auto random = tests::generator();
   for (int trial = 0; trial < 50; ++trial) {
-    auto counts = steps_of_noise(random, 1);
+    auto counts = steps_of_noise(random, 2);
     std::fill_n(counts.begin() + 300, 20, 0.0);  // exp(-20) is rare, and no proof
     EXPECT_TRUE(stopped_steps(counts, 1).empty());
     std::fill_n(counts.begin() + 300, 400, 0.0);
