@@ -300,7 +300,8 @@ void Capture::begin_segment(std::uint64_t count) {
     const std::uint64_t since_start = static_cast<std::uint64_t>(reference_) * config_.layout.step;
     // Behind the packets of the old segment, those of the gap are missing; a jump back leaves no gap.
     const std::int64_t gap =
-        counts / static_cast<std::int64_t>(config_.layout.step) - (head_ - reference_);
+        counts > 0 ? counts / static_cast<std::int64_t>(config_.layout.step) - (head_ - reference_)
+                   : 0;
     if (gap > 0)
       add_saturating(counters_.missing,
                      saturating_product(static_cast<std::uint64_t>(gap), placement_.flows()));

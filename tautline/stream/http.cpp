@@ -120,7 +120,8 @@ using SharedPointer = std::shared_ptr<Shared>;
 bool Shared::ours(std::string_view host) const {
   if (!endpoint.address().is_loopback())
     return !config.token.empty();  // no other site knows the token
-  for (const char* name : {"127.0.0.1", "localhost", "[::1]"})
+  for (const std::string& name : {std::string("127.0.0.1"), std::string("localhost"),
+                                  std::string("[::1]"), endpoint.address().to_string()})
     if (host == fmt::format("{}:{}", name, endpoint.port())) return true;
   return false;
 }

@@ -38,7 +38,10 @@ tcp::endpoint resolve(asio::io_context& io, const std::string& what, const Endpo
   const auto found = tcp::resolver(io).resolve(endpoint.host, std::to_string(endpoint.port), error);
   if (error || found.empty())
     throw tcp_error(what, endpoint, error, "name an address that this machine knows");
-  return *found.begin();
+  // A name of both kinds ("localhost") is the same address for who listens and who connects.
+  const auto v4 = std::find_if(found.begin(), found.end(),
+                               [](const auto& one) { return one.endpoint().address().is_v4(); });
+  return v4 != found.end() ? v4->endpoint() : found.begin()->endpoint();
 }
 
 }  // namespace
