@@ -44,10 +44,12 @@ std::string spread_of(const pipeline::FitResult& result, const pipeline::fit::So
 }
 
 void print_result_fit(const FitOptions& options, const pipeline::FitResult& result) {
-  fmt::print("{}\n  {}, model {}: {} fitted, {} hot, {} masked, {} doubtful, in {:.2f} s\n",
-             options.config.output, core::counted(result.fits.size(), "curve"),
-             pipeline::fit::name_of(result.model), result.good, result.hot, result.masked,
-             result.failed, result.elapsed_s);
+  fmt::print(
+      "{}\n  {}, model {}: {} fitted well, {} not judged, {} hot, {} masked, {} doubtful, in "
+      "{:.2f} s\n",
+      options.config.output, core::counted(result.fits.size(), "curve"),
+      pipeline::fit::name_of(result.model), result.good, result.unjudged, result.hot, result.masked,
+      result.failed, result.elapsed_s);
   if (result.fits.size() == 1) {
     const auto& one = result.fits.front();
     for (std::size_t k = 0; k < result.parameters.size(); ++k)
@@ -99,6 +101,7 @@ int run_fit(const Global& global, FitOptions& options) {
          {"model", pipeline::fit::name_of(result.model)},
          {"curves", result.fits.size()},
          {"good", result.good},
+         {"unjudged", result.unjudged},
          {"hot", result.hot},
          {"masked", result.masked},
          {"failed", result.failed},
@@ -112,9 +115,9 @@ int run_fit(const Global& global, FitOptions& options) {
   } else if (!global.quiet) {
     print_result_fit(options, result);
   }
-  if (result.good > 0) return kDone;
-  spdlog::warn("no curve was fitted without doubt: see the status column of {}",
-               options.config.output);
+  // Who asks for a fit without errors asks for one that nothing judges.
+  if (result.good > 0 || (!options.config.weighted && result.unjudged > 0)) return kDone;
+  spdlog::warn("no curve was found ok: see the status column of {}", options.config.output);
   return options.strict ? kFailed : kDamagedInput;
 }
 

@@ -84,9 +84,10 @@
                                    ["g0", "G(0)"], ["reduced_chi2", "Reduced χ²"]]) {
         const value = median(name);
         if (value !== null && value !== undefined) {
-          tiles.push([label, show(this.column(name), value), data.good > 1 ? "median" : ""]);
+          tiles.push([label, show(this.column(name), value), data.good + data.unjudged > 1 ? "median" : ""]);
         }
       }
+      if (data.unjudged) tiles.push(["Not judged", tautline.count(data.unjudged), "no reduced χ²"]);
       if (data.hot) tiles.push(["Hot sensors", tautline.count(data.hot), "greyed, left out of medians"]);
       if (data.masked) tiles.push(["Masked", tautline.count(data.masked), "by the file"]);
       if (data.failed) tiles.push(["Doubtful", tautline.count(data.failed), "see the table"]);
@@ -134,7 +135,7 @@
       const root = document.getElementById("maps");
       root.hidden = data.sensors < 2;
       if (root.hidden) return;
-      if (!data.good) {
+      if (!data.good && !data.unjudged) {
         root.append(element("div.section-head", {}, element("h2", {}, "Maps"),
           element("p", {}, "No curve is fitted well enough for a map of its numbers; the table says why of each.")));
         return;

@@ -29,7 +29,7 @@ class FitResult:
     errors : dict of str to float64 [curve]
         Their standard errors: 0 where a parameter was held, NaN where nothing determines it.
     status : list of str
-        Of each curve: ok, or what is wrong.
+        Of each curve: ok, "not judged: ..." without a reduced chi-squared, or what is wrong.
     reduced_chi2 : float64 [curve]
         NaN without standard errors of the curve.
     d_um2_per_s, d_error : float64 [curve]
@@ -37,7 +37,7 @@ class FitResult:
     g0 : float64 [curve]
         G(0) without offset.
     medians : dict
-        Over the curves that are ok.
+        Over the curves that are ok or not judged.
     lag_s : float64 [lag]
         That were fitted.
     warnings : list of str

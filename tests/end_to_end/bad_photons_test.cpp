@@ -5,9 +5,11 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <random>
 
 #include "tests/end_to_end/run_command.h"
 #include "tests/support/scratch.h"
+#include "tests/support/seed.h"
 
 namespace tautline::tests {
 namespace {
@@ -159,6 +161,29 @@ TEST_F(BadPhotons, SumsAreNotDetrendedAndNotFitted) {
 #endif
   }
 }
+
+#ifdef TAUTLINE_FIT
+// Curves without standard errors: what comes out is not called ok, unless the user asks for no judgement.
+TEST_F(BadPhotons, AFitWithoutErrorsIsNotJudged) {
+  auto random = generator();
+  std::poisson_distribution<int> bright(6), dim(1);
+  std::string counts;
+  for (int k = 0; k < 100'000; ++k)
+    counts += static_cast<char>((k / 40) % 2 == 0 ? bright(random) : dim(random));
+  expect_said(raw(counts, {"--sensors", "1", "--segments", "1", "--lags", "standard"}), kDone, "");
+  const std::vector<std::string> fit{
+      "fit",        scratch / "out.csv", "-o",        scratch / "fit.csv", "--model",
+      "cumulants1", "--range",           "1e-6:2e-5", "--overwrite"};
+  const CommandResult result = run(fit);
+  expect_said(result, kDamaged, "no curve was found ok");
+  EXPECT_NE(result.out.find("not judged: fitted without standard errors"), std::string::npos)
+      << result.out;
+  auto unweighted = fit;
+  unweighted.push_back("--unweighted");
+  EXPECT_EQ(run(unweighted).status, kDone);
+  EXPECT_NE(read_file(scratch / "fit.csv").find("# 0 good, 1 not judged, "), std::string::npos);
+}
+#endif
 
 // A recording of half a second, and its records to be tampered with.
 class BadTags : public BadPhotons, public ::testing::WithParamInterface<const char*> {

@@ -121,28 +121,35 @@ void set_status(FitResult& result) {
       one.status = "hot";
     else if (!one.solution.converged)
       one.status = one.solution.trouble.empty() ? "not converged" : one.solution.trouble;
+    else if (!one.solution.trouble.empty())
+      one.status = one.solution.trouble;
+    else if (one.unjudged = !result.weighted || !std::isfinite(one.reduced_chi_squared());
+             one.unjudged)
+      one.status = result.weighted ? "not judged: as many parameters as points"
+                                   : "not judged: fitted without standard errors";
     else
-      one.status = one.solution.trouble.empty() ? "ok" : one.solution.trouble;
+      one.status = "ok";
+    result.unjudged += one.unjudged ? 1 : 0;
     result.masked += one.masked ? 1 : 0;
     result.hot += one.hot ? 1 : 0;
     result.good += one.good() ? 1 : 0;
   }
-  result.failed = result.fits.size() - result.good - result.masked - result.hot;
+  result.failed = result.fits.size() - result.good - result.unjudged - result.masked - result.hot;
 }
 
 void add_medians(FitResult& result) {
-  const auto over_good = [&](auto value) {
+  const auto over_usable = [&](auto value) {
     std::vector<double> values;
     for (const CurveFit& one : result.fits)
-      if (one.good()) values.push_back(value(one));
+      if (one.good() || one.unjudged) values.push_back(value(one));
     return median(std::move(values));
   };
   for (std::size_t k = 0; k < result.parameters.size(); ++k)
     result.medians[result.parameters[k].name] =
-        over_good([k](const CurveFit& one) { return one.solution.values[k]; });
-  result.medians["g0"] = over_good([](const CurveFit& one) { return one.g0; });
-  result.medians["d_um2_per_s"] = over_good([](const CurveFit& one) { return one.d_um2_per_s; });
-  result.medians["reduced_chi2"] = over_good(
+        over_usable([k](const CurveFit& one) { return one.solution.values[k]; });
+  result.medians["g0"] = over_usable([](const CurveFit& one) { return one.g0; });
+  result.medians["d_um2_per_s"] = over_usable([](const CurveFit& one) { return one.d_um2_per_s; });
+  result.medians["reduced_chi2"] = over_usable(
       [&](const CurveFit& one) { return result.weighted ? one.reduced_chi_squared() : kNan; });
 }
 
@@ -173,7 +180,9 @@ FitResult begin_result(const CorrelationCurves& curves, const FitConfig& config)
   result.parameters = configured_parameters(config);
   result.weighted = config.weighted && !curves.standard_error.empty();
   if (config.weighted && !result.weighted)
-    result.warnings.push_back("the curves have no standard errors: all lags weigh the same");
+    result.warnings.push_back(
+        "the curves have no standard errors: all lags weigh the same, and nothing says whether the "
+        "model describes them");
   result.from_segments = curves.segments >= 3 &&
                          curves.segment_g.size() == curves.segments * curves.curves * curves.lags;
   if (!result.from_segments)

@@ -59,7 +59,9 @@ struct CurveFit {
   double rate_hz = std::numeric_limits<double>::quiet_NaN();
   bool masked = false;  ///< the file's mask calls it bad: not fitted
   bool hot = false;     ///< counts far more than its neighbours; fitted, left out of the summary
-  std::string status;   ///< "ok", "masked", "hot", or what is wrong
+  /// The search ended well, but there is no reduced chi-squared that could say whether the model describes the curve.
+  bool unjudged = false;
+  std::string status;  ///< "ok", "masked", "hot", "not judged: ...", or what is wrong
   /// The model describes the curve from here on, which is before its fall and keeps half of the lags or more, and not
   /// with the shorter lags; NaN: nothing to suggest.
   double suggested_lowest_lag_s = std::numeric_limits<double>::quiet_NaN();
@@ -76,8 +78,8 @@ struct FitResult {
   std::vector<double> lag_s;               ///< in the range, with a point of a curve
   std::vector<CurveFit> fits;              ///< one for each curve of the file
   std::map<std::string, double>
-      medians;  ///< over the good fits, of parameters, g0, reduced_chi2 (NaN unweighted), d
-  std::size_t good = 0, masked = 0, hot = 0, failed = 0;
+      medians;  ///< over the good and unjudged fits, of parameters, g0, reduced_chi2 (NaN unweighted), d
+  std::size_t good = 0, unjudged = 0, masked = 0, hot = 0, failed = 0;
   bool weighted = false;
   bool from_segments = false;  ///< errors of parameters are those that the run's segments give
   double suggested_lowest_lag_s = std::numeric_limits<double>::quiet_NaN();

@@ -176,11 +176,11 @@ Json shape_json(const core::CorrelationCurves& c) {
   return {{"rows", rows}, {"columns", columns}, {"row", base64(row)}, {"column", base64(column)}};
 }
 
-// As fit.js knows them: masked, hot, good, doubtful.
+// As fit.js knows them: masked, hot, good or not judged, doubtful.
 std::uint8_t code_of(const CurveFit& one) {
   if (one.masked) return 1;
   if (one.hot) return 2;
-  return one.good() ? 0 : 3;
+  return one.good() || one.unjudged ? 0 : 3;
 }
 
 }  // namespace
@@ -212,6 +212,7 @@ std::string fit_message(const FitResult& result, const core::CorrelationCurves& 
                {"formula", formula_of(result.model)},
                {"sensors", result.fits.size()},
                {"good", result.good},
+               {"unjudged", result.unjudged},
                {"hot", result.hot},
                {"masked", result.masked},
                {"failed", result.failed},

@@ -38,6 +38,7 @@ void FitSink::publish() {
 
 engine::Counters FitSink::counters() const {
   return {{"good", result_.good},
+          {"unjudged", result_.unjudged},
           {"hot", result_.hot},
           {"masked", result_.masked},
           {"failed", result_.failed}};

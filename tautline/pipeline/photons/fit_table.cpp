@@ -33,9 +33,10 @@ std::string number(double value) {
 std::string fit_csv(const FitResult& result, const CorrelationCurves& curves,
                     const std::string& history) {
   std::string text = fmt::format("# {}\n# model {}\n", history, fit::name_of(result.model));
-  text += fmt::format("# {} good, {} hot, {} masked, {} doubtful; errors of parameters from {}\n",
-                      result.good, result.hot, result.masked, result.failed,
-                      result.from_segments ? "the run's segments" : "independent lags");
+  text += fmt::format(
+      "# {} good, {} not judged, {} hot, {} masked, {} doubtful; errors of parameters from {}\n",
+      result.good, result.unjudged, result.hot, result.masked, result.failed,
+      result.from_segments ? "the run's segments" : "independent lags");
   if (!result.lag_s.empty())
     text += fmt::format("# lags {:.9g} {:.9g}\n", result.lag_s.front(), result.lag_s.back());
   text += "sensor,label,row,column,status";

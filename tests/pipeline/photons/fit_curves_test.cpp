@@ -1,6 +1,7 @@
 // Fits: derivatives, exact curves, errors that mean what they say, bounds, hot and masked sensors.
 #include "tautline/pipeline/photons/fit_curves.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -177,12 +178,12 @@ TEST(FitCurves, StandardErrorsAreTheScatter) {
       config.model = model;
       if (model == kPixel) config.fixed["blur"] = 0.8;
       const FitResult result = fit_curves(c, config);
-      EXPECT_GT(result.good, kCurves * 9 / 10) << fit::name_of(model);
+      EXPECT_GT(weighted ? result.good : result.unjudged, kCurves * 9 / 10) << fit::name_of(model);
       for (std::size_t k = 0; k < result.parameters.size(); ++k) {
         if (result.parameters[k].fixed) continue;
         std::vector<double> pulls;
         for (const CurveFit& one : result.fits)
-          if (one.good())
+          if (one.good() || one.unjudged)
             pulls.push_back((one.solution.values[k] - true_values(model)[k]) /
                             one.solution.standard_errors[k]);
         // The median and the middle 68 %: with two species a few fits find another minimum. Of 800
@@ -352,6 +353,46 @@ TEST(FitCurves, PairsAreNamedByBothSignals) {
   EXPECT_NE(csv.find("\n1,sensor 1 x sensor 0,"), std::string::npos) << csv;
   const auto message = nlohmann::json::parse(report::fit_message(result, c, {}));
   EXPECT_EQ(message["labels"][1], "sensor 1 x sensor 0");
+}
+
+// Nothing says whether the model describes a curve without standard errors: right or wrong, its fit is not ok.
+TEST(FitCurves, WithoutStandardErrorsNoFitIsOk) {
+  auto random = tests::generator();
+  std::uniform_real_distribution<double> slower(1e-3, 1e-2);
+  auto right = exact(kPlain, 3, 0.02);
+  auto wrong = exact(kPlain, 3, 0.02);
+  for (std::size_t k = 0; k < wrong.curves; ++k) {
+    const double time_s = slower(random);
+    for (std::size_t l = 0; l < wrong.lags; ++l)
+      wrong.g[k * wrong.lags + l] +=
+          fit::evaluate(kPlain, {{3.5, time_s, 5, 0}}, wrong.lag_s[l], {});
+  }
+  wrong.mask = {1, 1, 0};
+  for (auto* curves : {&right, &wrong})
+    for (const bool has_errors : {true, false}) {
+      auto c = *curves;
+      if (!has_errors) c.standard_error.clear();
+      FitConfig config;
+      config.weighted = !has_errors;
+      const FitResult result = fit_curves(c, config);
+      EXPECT_EQ(result.good, 0u);
+      EXPECT_EQ(result.unjudged, c.mask.empty() ? 3u : 2u);
+      EXPECT_EQ(result.failed, 0u);
+      EXPECT_EQ(result.fits[0].status, "not judged: fitted without standard errors");
+      EXPECT_TRUE(std::isfinite(result.medians.at("n")));
+      EXPECT_TRUE(std::isnan(result.medians.at("reduced_chi2")));
+      const std::string csv = fit_csv(result, c, "who");
+      EXPECT_NE(csv.find(fmt::format("# 0 good, {} not judged, ", result.unjudged)),
+                std::string::npos)
+          << csv;
+      EXPECT_NE(csv.find(",not judged: fitted without standard errors,"), std::string::npos) << csv;
+      const auto page = nlohmann::json::parse(report::fit_message(result, c, config));
+      EXPECT_EQ(page["good"], 0);
+      EXPECT_EQ(page["unjudged"], result.unjudged);
+      EXPECT_EQ(page["statuses"][0], result.fits[0].status);
+    }
+  EXPECT_EQ(fit_curves(right, {}).good, 3u);
+  EXPECT_EQ(fit_curves(wrong, {}).good, 0u);
 }
 
 // The page counts the lags that have points, and judges by errors only where there are some.
