@@ -113,6 +113,10 @@ std::string commands_for_text(const std::string& path) {
 
 }  // namespace
 
+bool is_known_text(const std::string& path) {
+  return !commands_for_text(path).empty();
+}
+
 std::string commands_for(const std::string& path) {
   const FileFormat* format = format_of(path);
   if (format == nullptr) return commands_for_text(path);

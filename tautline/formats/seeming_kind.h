@@ -16,6 +16,9 @@ std::string seeming_kind(const std::string& path);
 /// (PT3): autocorrelate reads it". Empty when nothing is recognised. Throws nothing.
 std::string commands_for(const std::string& path);
 
+/// Whether the file is text, told by its first bytes, of a kind that commands_for() knows. Throws nothing.
+bool is_known_text(const std::string& path);
+
 /// Throws other_kind() for a folder and for a file whose first bytes are no text.
 void require_text(const std::string& path, const std::string& expected);
 

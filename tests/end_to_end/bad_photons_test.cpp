@@ -73,6 +73,23 @@ TEST_F(BadPhotons, SensorsThatDoNotDivideTheFile) {
   expect_said(some({"--bin", "1e-6", "--sensors", "10", "--shape", "3x4"}), kWrongUsage, "--shape");
 }
 
+// Curves of known formats are text, which would pass for small counts.
+TEST_F(BadPhotons, CurvesAreNoRawCounts) {
+  auto random = generator();
+  std::string alv = "ALV-7004/FAST Data\r\nDate :\t\"1/1/2020\"\r\n";
+  for (int k = 0; k < 2000; ++k) alv += std::to_string(random() % 1000) + "\t";
+  write_file(scratch / "x.ASC", alv);
+  const std::vector<std::string> options{"--dtype", "u8", "--sensors", "1", "--bin", "1us"};
+  expect_said(autocorrelate("x.ASC", options), kFailed, "this is a correlation curve (ALV)");
+  write_file(scratch / "x.SIN", "[CorrelatorInfo]\n[CorrelationFunction]\n" + alv.substr(20));
+  expect_said(autocorrelate("x.SIN", options), kFailed,
+              "this is a correlation curve (Correlator.com)");
+  // Counts may look like text.
+  std::string counts;
+  for (int k = 0; k < 3000; ++k) counts += static_cast<char>(65 + random() % 20);
+  EXPECT_EQ(raw(counts, {"--sensors", "1"}).status, kDone);
+}
+
 TEST_F(BadPhotons, NothingNoCountsAndOneCountForever) {
   expect_said(raw("", {"--sensors", "1"}), kDone, "undefined (NaN)");
   EXPECT_EQ(values_written(), 0u);

@@ -221,8 +221,8 @@ std::unique_ptr<CountReader> open_counts(const std::string& path, const RawCount
   InputFile file(path);
   if (const FileFormat* format = find_format(&FileFormat::counts, file.head(kFirstBytes), path))
     return format->counts(path, raw);
-  // Raw counts have no first bytes of their own: with a type given, any file may be some.
-  if (!raw.dtype && !commands_for(path).empty())
+  // Raw counts have no first bytes of their own: with a type given, any file may be some but a text that is known.
+  if (raw.dtype ? is_known_text(path) : !commands_for(path).empty())
     throw other_kind(path,
                      names_and_endings_of(formats_with(&FileFormat::counts)) +
                          " counts, photon time tags, or raw counts with `dtype`",
