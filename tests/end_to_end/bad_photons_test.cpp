@@ -242,6 +242,13 @@ class BadTags : public BadPhotons, public ::testing::WithParamInterface<const ch
   std::size_t photon_ = 200, overflow_ = 1000;
 };
 
+TEST_P(BadTags, CountsThatAreTooNarrowNameTheOptions) {
+  // Hundreds of photons in 30 ms.
+  expect_said(autocorrelate("x.ptu", {"--bin", "3e-2"}), kFailed,
+              "choose a shorter --bin or wider counts, --dtype u16");
+  EXPECT_EQ(autocorrelate("x.ptu", {"--bin", "3e-2", "--dtype", "u16"}).status, kDone);
+}
+
 // However they are correlated, bins or one by one.
 TEST_P(BadTags, SayWhatIsWrongAndGoOn) {
   for (const char* method : {"bins", "direct"}) {

@@ -1,7 +1,10 @@
 #include "tautline/pipeline/photons/bin_photons.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <limits>
 #include <string>
@@ -168,7 +171,10 @@ std::size_t PhotonBinner::fill(std::span<Count> counts) {
                       " in bin " + std::to_string(pending_.bin),
                   "more than " + std::to_string(std::numeric_limits<Count>::max()),
                   "at most that, what the counts' type holds",
-                  "choose shorter bins or wider counts");
+                  sizeof(Count) < sizeof(std::uint32_t)
+                      ? fmt::format("choose a shorter `bin_s` or wider counts, `dtype` u{}",
+                                    16 * sizeof(Count))
+                      : "choose a shorter `bin_s`");
     ++count;
     ++kept_;
     has_pending_ = false;
