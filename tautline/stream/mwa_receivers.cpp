@@ -21,9 +21,9 @@ constexpr std::chrono::milliseconds kReceiverPatience = 20ms;
 // A quarter of the counter's period: 12.8 ms.
 constexpr std::size_t kMostEarlyRecords = mwa32t::kCounterPeriod / 4;
 
-core::Instant now_utc() {
+core::Instant utc_before(std::chrono::steady_clock::duration age) {
   const auto since = std::chrono::duration_cast<std::chrono::microseconds>(
-                         std::chrono::system_clock::now().time_since_epoch())
+                         std::chrono::system_clock::now().time_since_epoch() - age)
                          .count();
   return core::advance(core::Instant{}, since, core::make_rational(1'000'000, 1));
 }
@@ -40,7 +40,7 @@ MwaReceivers::MwaReceivers(MwaReceiversConfig config)
       receivers_(config_.receivers, Receiver(config_.mode)) {
   if (config_.receivers == 0)
     throw core::Error(core::ErrorKind::config, "receivers", "0", "1 or more");
-  if (description_.start == core::Instant{}) description_.start = now_utc();
+  if (description_.start == core::Instant{}) description_.start = utc_before({});
   if (config_.duration_s >= 0)
     left_ = static_cast<std::uint64_t>(
         std::nearbyint(config_.duration_s * description_.rate_hz.value()));
@@ -84,12 +84,17 @@ void MwaReceivers::note(std::string text) {
 }
 
 // The time that a receiver's first record must be near: that of what the others have sent by now, or where nobody is
-// connected, would have.
+// connected, would have. Those that were held up are behind for a while.
 std::int64_t MwaReceivers::time_near(std::size_t index) const {
+  if (behind_) return std::max(newest_, *origin_ + samples_since(origin_at_));
   for (std::size_t k = 0; k < receivers_.size(); ++k)
     if (k != index && server_->connected(k) && receivers_[k].parser.placed()) return newest_;
-  const double since_s = std::chrono::duration<double>(Clock::now() - newest_at_).count();
-  return newest_ + static_cast<std::int64_t>(since_s * description_.rate_hz.value());
+  return newest_ + samples_since(newest_at_);
+}
+
+std::int64_t MwaReceivers::samples_since(Clock::time_point since) const {
+  const double since_s = std::chrono::duration<double>(Clock::now() - since).count();
+  return static_cast<std::int64_t>(since_s * description_.rate_hz.value());
 }
 
 // A place's last bytes were consumed before it got another sender.
@@ -113,72 +118,86 @@ void MwaReceivers::receive() {
     r.last_came = Clock::now();
     if (r.silent) note(fmt::format("receiver {} sends again", k + 1));
     r.silent = false;
-    if (!origin_ || !r.parser.placed()) continue;
-    const auto records = server_->bytes(k).size() / mwa32t::record_bytes(config_.mode);
-    const std::int64_t sent = r.parser.next_time() + static_cast<std::int64_t>(records);
-    if (sent >= newest_) {
-      newest_ = sent;
-      newest_at_ = r.last_came;
-    }
+    if (origin_) note_newest(k);
   }
+  if (behind_ && newest_ >= *origin_ + samples_since(origin_at_)) behind_ = false;
 }
 
-// Whether the receiver's clock is known.
+void MwaReceivers::note_newest(std::size_t index) {
+  const Receiver& r = receivers_[index];
+  if (!r.parser.placed()) return;
+  const auto records = server_->bytes(index).size() / mwa32t::record_bytes(config_.mode);
+  const std::int64_t sent = r.parser.next_time() + static_cast<std::int64_t>(records);
+  if (sent < newest_) return;
+  newest_ = sent;
+  newest_at_ = r.last_came;
+}
+
+bool MwaReceivers::is_early(std::size_t index) const {
+  return server_->bytes(index).size() / mwa32t::record_bytes(config_.mode) >= kMostEarlyRecords;
+}
+
+// Whether the receiver's clock is known. Counters say how receivers lie to each other only as far as their first records were
+// sent at about one time; how long one was there before says the rest.
 bool MwaReceivers::look_for_first(std::size_t index) {
   Receiver& r = receivers_[index];
   while (!r.parser.placed()) {
     note_connections(index);
     std::int64_t near = 0;
-    for (const Receiver& other : receivers_)
-      if (other.parser.placed()) near = other.parser.next_time();
+    for (std::size_t k = 0; k < receivers_.size(); ++k)
+      if (receivers_[k].parser.placed())
+        near = receivers_[k].parser.next_time() +
+               (is_early(k) ? samples_since(receivers_[k].placed_at) : 0);
     const auto found = r.parser.look(server_->bytes(index), !server_->connected(index), near);
     server_->consume(index, found.skip);
     if (!r.parser.placed() && found.skip == 0) return false;
+    if (r.parser.placed()) r.placed_at = Clock::now();
   }
   if (!first_placed_) first_placed_ = Clock::now();
   return true;
 }
 
-// Their counters say how receivers lie to each other only as far as their first records were sent at about one time: one
-// that was there long before the last has come begins anew.
-void MwaReceivers::forget_early() {
+// With the first sample of this receiver. From now on others are placed near to what those that are here have sent.
+void MwaReceivers::begin_with(std::size_t index) {
+  const Receiver& last = receivers_[index];
+  origin_ = newest_ = last.parser.next_time();
+  newest_at_ = Clock::now();
+  origin_at_ = last.placed_at;
+  start_ = config_.assumed.start == core::Instant{} ? utc_before(newest_at_ - origin_at_)
+                                                    : description_.start;
   for (std::size_t k = 0; k < receivers_.size(); ++k) {
-    const std::size_t there = server_->bytes(k).size();
-    const std::size_t records = there / mwa32t::record_bytes(config_.mode);
-    if (!receivers_[k].parser.placed() || records < kMostEarlyRecords) continue;
-    early_ += records;
-    server_->consume(k, records * mwa32t::record_bytes(config_.mode));
-    receivers_[k].parser.restart();
+    note_newest(k);
+    if (!receivers_[k].parser.placed()) {
+      note(fmt::format("receiver {} has not come; its inputs are invalid until it does", k + 1));
+      for (std::size_t other = 0; other < receivers_.size(); ++other)
+        behind_ = behind_ || is_early(other);
+      continue;
+    }
+    const std::int64_t early = *origin_ - receivers_[k].parser.next_time();
+    if (early >= static_cast<std::int64_t>(kMostEarlyRecords))
+      note(
+          fmt::format("receiver {} came {:.3f} s before receiver {}; what it sent in that time is "
+                      "passed over",
+                      k + 1, static_cast<double>(early) / description_.rate_hz.value(), index + 1));
   }
 }
 
-// From now on others are placed near to what these have sent.
-void MwaReceivers::begin_at(std::int64_t time) {
-  origin_ = newest_ = time;
-  newest_at_ = Clock::now();
-  start_ = config_.assumed.start == core::Instant{} ? now_utc() : description_.start;
-  for (std::size_t k = 0; k < receivers_.size(); ++k)
-    if (!receivers_[k].parser.placed())
-      note(fmt::format("receiver {} has not come; its inputs are invalid until it does", k + 1));
-}
-
-// The first time that every receiver has. False: stopped before any had one.
+// The first time that every receiver has. What comes meanwhile is kept, and a receiver that fills its memory has to wait.
+// False: stopped before any had one.
 bool MwaReceivers::find_origin() {
   for (;;) {
-    std::size_t placed = 0;
-    std::int64_t latest = INT64_MIN;
+    std::size_t placed = 0, last = 0;
     for (std::size_t k = 0; k < receivers_.size(); ++k) {
       if (!look_for_first(k)) continue;
-      ++placed;
-      latest = std::max(latest, receivers_[k].parser.next_time());
+      if (placed++ == 0 || receivers_[k].parser.next_time() > receivers_[last].parser.next_time())
+        last = k;
     }
     const bool in_time = !first_placed_ || !longer_than(config_.wait_s, *first_placed_);
     if (placed > 0 && (placed == receivers_.size() || !in_time || stop_.stop_requested())) {
-      begin_at(latest);
+      begin_with(last);
       return true;
     }
     if (stop_.stop_requested()) return false;
-    forget_early();
     receive();
   }
 }
@@ -215,7 +234,10 @@ void MwaReceivers::fill(std::size_t index, std::size_t samples, core::RawBlock& 
     if (at < filled) {
       taken =
           static_cast<std::size_t>(std::min(filled - at, static_cast<std::int64_t>(found.count)));
-      if (found.time >= *origin_) late_ += taken;
+      const std::int64_t before =
+          std::clamp(*origin_ - found.time, std::int64_t{0}, static_cast<std::int64_t>(taken));
+      early_ += static_cast<std::uint64_t>(before);
+      late_ += taken - static_cast<std::uint64_t>(before);
     } else if (at >= static_cast<std::int64_t>(samples)) {
       lose(index, samples, block);
       return;

@@ -30,7 +30,7 @@ struct MwaReceiversConfig {
 
 /// The stream begins when all receivers have come, or those that came in time, with the first sample that each of them has.
 /// A counter says the time but for whole periods of 51.2 ms: receivers have to send by one clock, within a quarter of that
-/// of each other. What a receiver does not give while
+/// of each other. What one sends while others have not come is kept, and passed over when they come. What a receiver does not give while
 /// others go on is lost: invalid, and counted. It may come back, and is then placed where its counter is nearest to what
 /// the others have sent. Connections are read only as fast as blocks are: what waits in memory is bounded.
 class MwaReceivers final : public VoltageStream {
@@ -60,7 +60,7 @@ class MwaReceivers final : public VoltageStream {
     formats::mwa32t::RecordParser parser;
     std::size_t filled = 0;  // of the block, with what is lost
     std::uint64_t connections = 0, received_bytes = 0;
-    Clock::time_point last_came = {};
+    Clock::time_point last_came = {}, placed_at = {};
     bool silent = false;  // and not waited for
     bool noted = false;   // that it has gone
   };
@@ -68,8 +68,10 @@ class MwaReceivers final : public VoltageStream {
   void receive();
   void note_connections(std::size_t index);
   bool look_for_first(std::size_t index);
-  void forget_early();
-  void begin_at(std::int64_t time);
+  void note_newest(std::size_t index);
+  bool is_early(std::size_t index) const;
+  std::int64_t samples_since(Clock::time_point since) const;
+  void begin_with(std::size_t index);
   bool find_origin();
   void fill(std::size_t index, std::size_t samples, core::RawBlock& block);
   void lose(std::size_t index, std::size_t end, core::RawBlock& block);
@@ -89,8 +91,10 @@ class MwaReceivers final : public VoltageStream {
   std::unique_ptr<TcpServer> server_;
   std::vector<Receiver> receivers_;
   std::optional<std::int64_t>
-      origin_;           // time of the stream's first sample, by the receivers' clock
-  core::Instant start_;  // of that
+      origin_;                        // time of the stream's first sample, by the receivers' clock
+  Clock::time_point origin_at_ = {};  // when that had come
+  bool behind_ = false;               // what is read was sent longer ago than it seems
+  core::Instant start_;               // of the first sample
   std::uint64_t position_ = 0, left_ = UINT64_MAX;  // samples given, and those to give
   std::optional<Clock::time_point> first_placed_, last_left_, first_done_;
   std::int64_t newest_ = 0;  // time that any receiver has sent

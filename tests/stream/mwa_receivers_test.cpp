@@ -163,26 +163,48 @@ TEST_F(MwaReceiverConnections, AreAlignedByTheirCounters) {
   EXPECT_EQ(stream->damage().dropped_samples, 0U);
 }
 
-// One that connects long before the other is not taken for as many periods earlier.
+// One that connects long before the other is not taken for as many periods earlier: how long before says the clock, and
+// which period that is, what is given.
 TEST_F(MwaReceiverConnections, BeginTogetherHoweverEarlyOneCame) {
-  start(2, 20);
+  start(2, 60);
   read_all(1000);
-  TcpClient early = connect(0);
-  early.write(records(0, 0, 140'000));
-  for (int k = 0; k < 20'000 && connected < 1; ++k) std::this_thread::sleep_for(1ms);
-  std::this_thread::sleep_for(100ms);
-  {
-    TcpClient late = connect(1);
-    send({{&early, records(0, 140'000, 170'000)}, {&late, records(1, 140'000, 170'000)}});
-    wait_for_samples(10'000);
-  }
+  TcpClient early(stream->listening()[0], 20s, stop.get_token()), late = connect(1);
+  std::atomic<std::int64_t> sent = 0;
+  const std::jthread sender([&] {
+    const auto send_all = [&] {
+      for (;; sent += 20'000) early.write(records(0, sent, sent + 20'000));
+    };
+    EXPECT_THROW(send_all(), core::Error);  // once it is stopped
+  });
+  for (int k = 0; k < 60'000 && sent < 120'000; ++k) std::this_thread::sleep_for(1ms);
+  late.write(records(1, 140'000, 160'000));
+  wait_for_samples(20'000);
   stop.request_stop();
   reader.join();
-  const auto early_records = static_cast<std::int64_t>(stream->counters().at("early_records"));
-  const std::int64_t origin = std::max<std::int64_t>(140'000, early_records);
-  EXPECT_GE(early_records, 140'000 - 16'384);
-  expect_given(0, origin, origin, origin + 10'000);
-  expect_given(1, origin, origin, origin + 10'000);
+  const auto origin = static_cast<std::int64_t>(stream->counters().at("early_records"));
+  ASSERT_EQ((origin - 140'000) % 65'536, 0);
+  EXPECT_GT(origin, 0);
+  expect_given(0, origin, origin, origin + 20'000);
+  for (std::int64_t k = 0; k < 20'000; ++k)
+    for (std::size_t c = 0; c < 2 * kInputs; ++c)
+      ASSERT_EQ(given[static_cast<std::size_t>(k)][1].at(c), sent_value(1, 140'000 + k, c)) << k;
+  EXPECT_EQ(said.find("before receiver 2") != std::string::npos, origin >= 16'384);
+  EXPECT_EQ(stream->damage().dropped_samples, 0U);
+}
+
+// What one sends while the others are waited for is more than is kept of it in memory, and none of it is lost.
+TEST_F(MwaReceiverConnections, AreGivenFromTheirFirstSampleWhenNoOtherComes) {
+  start(3, 0.5);
+  read_all(5000);
+  connect(1).write(records(1, 7, 400'007));
+  reader.join();
+  ASSERT_EQ(given.size(), 400'000U);
+  expect_lost(0, 7, 7, 400'007);
+  expect_given(1, 7, 7, 400'007);
+  expect_lost(2, 7, 7, 400'007);
+  EXPECT_EQ(stream->counters().at("early_records"), 0U);
+  EXPECT_EQ(stream->damage().lost_samples, 2 * 400'000U * kInputs);
+  EXPECT_EQ(stream->damage().dropped_samples, 0U);
 }
 
 // What the other one sends meanwhile is given with the first one's inputs invalid; it comes back where its counter is.
