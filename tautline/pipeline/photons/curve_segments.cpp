@@ -188,9 +188,9 @@ std::size_t CurveSegments::bytes(const SegmentsConfig& config) {
   if (config.segments < 2) return 0;
   const std::size_t lags = stages::autocorrelate::lags_of(config.stage).size();
   const std::size_t values = config.stage.pair_count() * lags * sizeof(double);
-  // Read now and a segment ago, g, mean products and the scatter's two, zeros for the lead-in; the
+  // Read now and a segment ago, g, mean products and the scatter's four, zeros for the lead-in; the
   // detrender's two long doubles and g.
-  const std::size_t arrays = 4 + 4 + 4 + 1 + (config.detrend ? 5 : 0);
+  const std::size_t arrays = 4 + 4 + 6 + 1 + (config.detrend ? 5 : 0);
   const std::size_t kept = config.open_ended ? 3 * 2 * config.segments : 0;
   return values * (arrays + kept);
 }

@@ -147,16 +147,18 @@ void normalise_growth(const Config& config, core::Normalization how, std::uint64
   });
 }
 
-// Welford's weighted running mean and sum of squared deviations; NaN propagates.
+// Welford's weighted running mean and sum of squared deviations. NaN of a lag without pairs propagates.
 void SegmentScatter::add(std::span<const double> g, std::span<const std::int64_t> counts) {
   ++segments_;
-  const std::size_t lags = weight_.size();
-  for (std::size_t lag = 0; lag < lags; ++lag) weight_[lag] += static_cast<double>(counts[lag]);
+  const std::size_t lags = counts.size();
   in_pieces_of_pairs(mean_.size() / lags, lags, [&](std::size_t first, std::size_t last) {
     for (std::size_t i = first * lags; i < last * lags; ++i) {
       const auto weight = static_cast<double>(counts[i % lags]);
+      if (weight > 0 && std::isnan(g[i])) continue;
+      ++used_[i];
+      weight_[i] += weight;
       const double before = g[i] - mean_[i];
-      mean_[i] += weight > 0 ? before * weight / weight_[i % lags] : kUndefined;
+      mean_[i] += weight > 0 ? before * weight / weight_[i] : kUndefined;
       squares_[i] += weight * before * (g[i] - mean_[i]);
     }
   });
@@ -164,10 +166,9 @@ void SegmentScatter::add(std::span<const double> g, std::span<const std::int64_t
 
 std::vector<double> SegmentScatter::standard_error() const {
   std::vector<double> errors(squares_.size(), kUndefined);
-  if (segments_ < 2) return errors;
   for (std::size_t i = 0; i < errors.size(); ++i)
-    errors[i] =
-        std::sqrt(squares_[i] / (static_cast<double>(segments_ - 1) * weight_[i % weight_.size()]));
+    if (used_[i] >= 2 && 2 * std::size_t{used_[i]} >= segments_)
+      errors[i] = std::sqrt(squares_[i] / (static_cast<double>(used_[i] - 1) * weight_[i]));
   return errors;
 }
 

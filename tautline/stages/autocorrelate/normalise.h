@@ -50,16 +50,17 @@ void normalise_growth(const Config& config, core::Normalization how, std::uint64
 class SegmentScatter {
  public:
   SegmentScatter(std::size_t pairs, std::size_t lags)
-      : weight_(lags), mean_(pairs * lags), squares_(pairs * lags) {}
+      : used_(pairs * lags), weight_(pairs * lags), mean_(pairs * lags), squares_(pairs * lags) {}
   /// g of one more segment, [pair][lag], and its pairs, [lag].
   void add(std::span<const double> g, std::span<const std::int64_t> counts);
   std::size_t segments() const { return segments_; }
-  /// sqrt(sum N_k (g_k - mean)^2 / ((K - 1) sum N_k)), the mean weighted too; NaN with fewer than
-  /// two segments, and where a segment's g was NaN or it had no pairs.
+  /// sqrt(sum N_k (g_k - mean)^2 / ((K - 1) sum N_k)), the mean weighted too, over the K segments whose g is not NaN;
+  /// NaN with fewer than two of them or than half of all, and where a segment had no pairs.
   std::vector<double> standard_error() const;
 
  private:
   std::size_t segments_ = 0;
+  std::vector<std::uint32_t> used_;
   std::vector<double> weight_, mean_, squares_;
 };
 

@@ -268,6 +268,33 @@ TEST_F(EmptyCountFiles, ASensorThatStopsIsNamed) {
     EXPECT_EQ(curves.sums[other * curves.lags + l], plain.sums[other * plain.lags + l]);
 }
 
+// A detector that stopped for whole segments: its errors are those of the others.
+TEST_F(EmptyCountFiles, ErrorsComeFromSegmentsWithCounts) {
+  auto random = tests::generator();
+  constexpr std::size_t kSegments = 10, kSegment = 10'000;
+  for (std::size_t dark = 1; dark <= 6; ++dark) {
+    auto counts = poisson(kSegments * kSegment, 2);
+    const auto plain = curves_of(counts, 1);
+    const std::size_t first = 1 + random() % (kSegments - 1 - dark);
+    std::fill_n(counts.begin() + static_cast<std::ptrdiff_t>(first * kSegment), dark * kSegment, 0);
+    const auto curves = curves_of(counts, 1);
+    ASSERT_EQ(curves.segments, kSegments);
+    ASSERT_EQ(curves.standard_error.size(), curves.lags);
+    double sum = 0, plain_sum = 0;
+    for (std::size_t l = 1; l < curves.lags; ++l) {
+      ASSERT_GT(plain.standard_error[l], 0) << l;
+      EXPECT_EQ(std::isfinite(curves.standard_error[l]), dark <= 5) << dark << ", lag " << l;
+      if (l > 8) continue;
+      sum += curves.standard_error[l] * curves.standard_error[l];
+      plain_sum += plain.standard_error[l] * plain.standard_error[l];
+    }
+    // Squares of 8 lags, of 32 degrees of freedom or more over 72, and up to twice as large.
+    if (dark > 5) continue;
+    EXPECT_GT(sum / plain_sum, 0.2) << dark;
+    EXPECT_LT(sum / plain_sum, 12) << dark;
+  }
+}
+
 // In bins and one by one.
 TEST_F(EmptyCountFiles, ADetectorOfTimeTagsThatStops) {
   auto random = tests::generator();

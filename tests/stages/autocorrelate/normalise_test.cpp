@@ -1,10 +1,13 @@
 // Normalisation against its formulae, evaluated over the pairs.
 #include "tautline/stages/autocorrelate/normalise.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <random>
 
 #include "tests/stages/autocorrelate/support.h"
+#include "tests/support/seed.h"
 
 namespace tautline::stages::autocorrelate::tests {
 namespace {
@@ -86,13 +89,38 @@ TEST(Normalise, LagsLongerThanTheRunAreUndefined) {
 }
 
 TEST(Normalise, ScatterOfSegments) {
-  SegmentScatter scatter(1, 2);
-  const std::vector<std::int64_t> counts{70, 70};
+  SegmentScatter scatter(1, 3);
+  const std::vector<std::int64_t> counts{70, 70, 70};
   for (const double g : {1., 2., 4., 9.})
-    scatter.add(std::vector<double>{g, g == 9 ? std::nan("") : 0}, counts);
+    scatter.add(std::vector<double>{g, g == 2 ? std::nan("") : g, g > 1 ? std::nan("") : g},
+                counts);
   // mean 4, deviations 9 + 4 + 0 + 25
   EXPECT_NEAR(scatter.standard_error()[0], std::sqrt(38. / 12), 1e-14);
-  EXPECT_TRUE(std::isnan(scatter.standard_error()[1]));
+  // Of the three that have g: mean 14/3, deviations 121/9 + 4/9 + 169/9.
+  EXPECT_NEAR(scatter.standard_error()[1], std::sqrt(294. / 9 / 6), 1e-14);
+  EXPECT_TRUE(std::isnan(scatter.standard_error()[2])) << "one alone";
+}
+
+// A segment without g counts as if it were not there, in any order, as long as half of them have one.
+TEST(Normalise, SegmentsWithoutCountsAreLeftOut) {
+  auto random = ::tautline::tests::generator();
+  std::uniform_real_distribution<double> value(-1, 1);
+  for (std::size_t dark = 0; dark <= 10; ++dark) {
+    std::vector<std::uint8_t> lit(10, 1);
+    std::fill_n(lit.begin(), dark, 0);
+    std::shuffle(lit.begin(), lit.end(), random);
+    SegmentScatter all(1, 1), some(1, 1);
+    for (const std::uint8_t one : lit) {
+      const std::vector<std::int64_t> counts{static_cast<std::int64_t>(1 + random() % 100)};
+      const std::vector<double> g{one != 0 ? value(random) : std::nan("")};
+      all.add(g, counts);
+      if (one != 0) some.add(g, counts);
+    }
+    if (dark <= 5)
+      EXPECT_EQ(all.standard_error(), some.standard_error()) << dark;
+    else
+      EXPECT_TRUE(std::isnan(all.standard_error()[0])) << dark;
+  }
 }
 
 TEST(Normalise, SegmentsWeighByTheirPairs) {

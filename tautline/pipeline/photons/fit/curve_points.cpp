@@ -48,24 +48,35 @@ std::vector<double> lags_with_points(const core::CorrelationCurves& c, const Poi
 std::vector<std::vector<double>> deviations_of(const core::CorrelationCurves& c, std::size_t curve,
                                                const Points& points) {
   const bool counted = c.segment_counts.size() == c.segments * c.lags;
-  const auto segments = static_cast<double>(c.segments);
-  std::vector<std::vector<double>> all(c.segments);
-  for (const std::size_t lag : places_of(c, points)) {
-    const auto pairs_of = [&](std::size_t k) {
-      return counted ? static_cast<double>(c.segment_counts[k * c.lags + lag]) : 1.0;
-    };
-    const auto g_of = [&](std::size_t k) {
-      return static_cast<double>(c.segment_g[(k * c.curves + curve) * c.lags + lag]);
-    };
+  const std::vector<std::size_t> places = places_of(c, points);
+  const auto pairs_of = [&](std::size_t k, std::size_t lag) {
+    return counted ? static_cast<double>(c.segment_counts[k * c.lags + lag]) : 1.0;
+  };
+  const auto g_of = [&](std::size_t k, std::size_t lag) {
+    return static_cast<double>(c.segment_g[(k * c.curves + curve) * c.lags + lag]);
+  };
+  std::vector<std::size_t> lit;  // that have g at every lag
+  for (std::size_t k = 0; k < c.segments; ++k) {
+    bool all_known = true;
+    for (const std::size_t lag : places) {
+      if (!(pairs_of(k, lag) > 0)) return {};
+      all_known = all_known && std::isfinite(g_of(k, lag));
+    }
+    if (all_known) lit.push_back(k);
+  }
+  if (2 * lit.size() < c.segments) return {};
+  const auto segments = static_cast<double>(lit.size());
+  std::vector<std::vector<double>> all(lit.size());
+  for (const std::size_t lag : places) {
     double pairs = 0, mean = 0;
-    for (std::size_t k = 0; k < c.segments; ++k) {
-      if (!(pairs_of(k) > 0) || !std::isfinite(g_of(k))) return {};
-      pairs += pairs_of(k);
-      mean += pairs_of(k) * g_of(k);
+    for (const std::size_t k : lit) {
+      pairs += pairs_of(k, lag);
+      mean += pairs_of(k, lag) * g_of(k, lag);
     }
     mean /= pairs;
-    for (std::size_t k = 0; k < c.segments; ++k)
-      all[k].push_back(std::sqrt(segments * pairs_of(k) / pairs) * (g_of(k) - mean));
+    for (std::size_t n = 0; n < lit.size(); ++n)
+      all[n].push_back(std::sqrt(segments * pairs_of(lit[n], lag) / pairs) *
+                       (g_of(lit[n], lag) - mean));
   }
   return all;
 }
