@@ -17,6 +17,7 @@
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/photon_hdf5/photon_hdf5.h"
 #include "tautline/formats/photon_reader.h"
+#include "tautline/pipeline/photons/empty_counts.h"
 #include "tautline/pipeline/photons/tcspc_histogram.h"
 
 namespace tautline::cli {
@@ -142,6 +143,8 @@ int inspect_curves(const Global& global, const std::string& path) {
   fmt::print("  lags        {}, {:.4g} s to {:.4g} s{}\n", first.lag_s.size(), first.lag_s.front(),
              first.lag_s.back(), first.standard_error.empty() ? "" : ", with standard errors");
   if (first.duration_s > 0) fmt::print("  length      {:.6g} s\n", first.duration_s);
+  if (const std::string stops = pipeline::noted_stops(file.facts); !stops.empty())
+    fmt::print("  stops       counts stop, or never change: {}\n", stops);
   constexpr std::size_t kMostLines = 8;
   for (std::size_t k = 0; k < file.curves.size() && k < kMostLines; ++k)
     fmt::print("  curve       {}\n", curve_line(file.curves[k]));

@@ -202,6 +202,45 @@ TEST_F(BadPhotons, AFitWithoutErrorsIsNotJudged) {
 }
 #endif
 
+// A detector that stopped bends its curve: whoever fits it or looks at it is told again.
+TEST_F(BadPhotons, StopsAreSaidOfTheCurvesToo) {
+  auto random = generator();
+  std::poisson_distribution<int> draw(3);
+  std::string counts;
+  for (int k = 0; k < 100'000; ++k) counts += static_cast<char>(draw(random));
+  const std::string dark = "counts stop, or never change: sensor 0 for ";
+  for (const bool stops : {false, true}) {
+    if (stops) counts.replace(40'000, 15'000, std::string(15'000, '\0'));
+    write_file(scratch / "x.u8", counts);
+    std::vector<std::string> names{"x.csv", "x.zip"};
+#ifdef TAUTLINE_HDF5
+    names.push_back("x.h5");
+#endif
+    std::vector<std::string> fit{"fit"};
+    for (const std::string& name : names) {
+      const CommandResult made =
+          run({"autocorrelate", scratch / "x.u8", "-o", scratch / name, "--overwrite", "--dtype",
+               "u8", "--sensors", "1", "--bin", "1e-6", "--lags", "standard", "--levels", "6"});
+      expect_said(made, kDone, stops ? dark : "");
+      const CommandResult seen = run({"inspect", scratch / name});
+      EXPECT_EQ(seen.status, kDone) << seen.err;
+      EXPECT_EQ(seen.out.find(dark) != std::string::npos, stops) << seen.out;
+      fit.push_back(scratch / name);
+    }
+#ifdef TAUTLINE_FIT
+    for (const std::size_t files : {std::size_t{1}, names.size()}) {
+      std::vector<std::string> all(fit.begin(),
+                                   fit.begin() + 1 + static_cast<std::ptrdiff_t>(files));
+      all.insert(all.end(), {"-o", scratch / "fit.csv", "--model", "3d", "--overwrite"});
+      const CommandResult fitted = run(all);
+      std::size_t said = 0;
+      for (std::size_t at = 0; (at = fitted.err.find(dark, at)) != std::string::npos; ++at) ++said;
+      EXPECT_EQ(said, stops ? files : 0) << fitted.err;
+    }
+#endif
+  }
+}
+
 // A recording of half a second, and its records to be tampered with.
 class BadTags : public BadPhotons, public ::testing::WithParamInterface<const char*> {
  protected:

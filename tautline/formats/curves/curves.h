@@ -72,7 +72,8 @@ core::CorrelationCurves read_hdf5(const std::string& path, CurvesFacts* facts = 
 /// Curves of one file as one set, for files of one curve and of many alike. Where curves have other lags than their
 /// neighbours (CSVs leave out those that are undefined) the set has all of them, and g is NaN where a curve has none.
 core::CorrelationCurves read_set(const std::string& path, CurvesFacts* facts = nullptr);
-/// Of several files, each curve's label led by its file's name; without the curves of segments.
-core::CorrelationCurves read_sets(const std::vector<std::string>& paths);
+/// Of several files, each curve's label led by its file's name; without the curves of segments. `facts`: of each file.
+core::CorrelationCurves read_sets(const std::vector<std::string>& paths,
+                                  std::vector<CurvesFacts>* facts = nullptr);
 
 }  // namespace tautline::formats::curves

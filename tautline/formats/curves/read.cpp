@@ -107,13 +107,17 @@ core::CorrelationCurves read_set(const std::string& path, CurvesFacts* facts) {
   return set_of(file.curves);
 }
 
-core::CorrelationCurves read_sets(const std::vector<std::string>& paths) {
+core::CorrelationCurves read_sets(const std::vector<std::string>& paths,
+                                  std::vector<CurvesFacts>* facts) {
   std::vector<core::CorrelationCurve> all;
-  for (const std::string& path : paths)
-    for (core::CorrelationCurve& curve : read(path).curves) {
+  for (const std::string& path : paths) {
+    CurveFile file = read(path);
+    if (facts != nullptr) facts->push_back({{}, std::move(file.facts)});
+    for (core::CorrelationCurve& curve : file.curves) {
       curve.first.label = std::filesystem::path(path).stem().string() + ": " + curve.first.label;
       all.push_back(std::move(curve));
     }
+  }
   return set_of(all);
 }
 

@@ -186,6 +186,7 @@ std::map<std::string, std::string> curve_facts(const AutocorrelateConfig& config
                                                const std::string& device) {
   using stages::autocorrelate::Coarsening;
   using stages::autocorrelate::LagScheme;
+  const std::string stops = stops_text(s.empty, s.bin_s);
   return {{"device", device},
           {"kernels", s.backend},
           {"input", input},
@@ -209,6 +210,7 @@ std::map<std::string, std::string> curve_facts(const AutocorrelateConfig& config
           {"trailing_bytes", std::to_string(s.damage.trailing_bytes)},
           {"empty_samples", std::to_string(s.empty.samples)},
           {"empty_stretches", empty_stretches(s.empty).dump()},
+          {kStopsFact, stops.empty() ? "none" : stops},
           {"ignored_photons", std::to_string(s.ignored_photons)}};
 }
 

@@ -117,6 +117,19 @@ std::string text_of(const EmptyCounts& one, double bin_s) {
                      static_cast<double>(one.first_sample) * bin_s);
 }
 
+// The first ones.
+std::string text_of_all(const EmptyCountsFound& found, double bin_s, bool left_out) {
+  constexpr std::size_t kNamed = 3;
+  std::string text;
+  std::size_t named = 0;
+  for (const EmptyCounts& one : found.stretches) {
+    if (one.left_out != left_out) continue;
+    if (named++ < kNamed) text += (text.empty() ? "" : "; ") + text_of(one, bin_s);
+  }
+  if (named > kNamed) text += "; ...";
+  return text;
+}
+
 }  // namespace
 
 std::vector<StepRange> stopped_steps(std::span<const double> counts, std::size_t series) {
@@ -216,17 +229,19 @@ nlohmann::ordered_json empty_stretches(const EmptyCountsFound& found, std::size_
   return list;
 }
 
+std::string noted_stops(const std::map<std::string, std::string>& facts) {
+  const auto stops = facts.find(kStopsFact);
+  return stops == facts.end() || stops->second == "none" ? "" : stops->second;
+}
+
+std::string stops_text(const EmptyCountsFound& found, double bin_s) {
+  return text_of_all(found, bin_s, false);
+}
+
 std::vector<std::string> empty_warnings(const EmptyCountsFound& found, double bin_s) {
-  constexpr std::size_t kNamed = 3;
   std::vector<std::string> warnings;
   for (const bool left_out : {true, false}) {
-    std::string text;
-    std::size_t named = 0;
-    for (const EmptyCounts& one : found.stretches) {
-      if (one.left_out != left_out) continue;
-      if (named++ < kNamed) text += (text.empty() ? "" : "; ") + text_of(one, bin_s);
-    }
-    if (named > kNamed) text += "; ...";
+    const std::string text = text_of_all(found, bin_s, left_out);
     if (text.empty()) continue;
     warnings.push_back(
         left_out ? "padding without a count is left out: " + text + "; `keep_constant` keeps it"

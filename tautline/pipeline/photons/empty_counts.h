@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
@@ -59,6 +60,12 @@ struct EmptyCountsFound {
 
 /// The first `most`: {sensors (how many), names, first_sample, samples, left_out}.
 nlohmann::ordered_json empty_stretches(const EmptyCountsFound& found, std::size_t most = 1000);
+/// The fact of a file of curves that holds stops_text(), or "none".
+inline constexpr const char* kStopsFact = "counts_stop";
+/// What it says of stops; empty: nothing, or that there are none.
+std::string noted_stops(const std::map<std::string, std::string>& facts);
+/// Those that stay in the sums, "sensor 3 for 2 s from 5 s; ..."; empty where there are none.
+std::string stops_text(const EmptyCountsFound& found, double bin_s);
 /// What to tell the user, with the seconds of bins of `bin_s`; one text for what is left out and one for what is not,
 /// as far as there are any.
 std::vector<std::string> empty_warnings(const EmptyCountsFound& found, double bin_s);

@@ -21,6 +21,7 @@
 #include "tautline/device/device.h"
 #include "tautline/formats/curves/curves.h"
 #include "tautline/formats/partial_file.h"
+#include "tautline/pipeline/photons/empty_counts.h"
 #include "tautline/pipeline/photons/fit/curve_points.h"
 #include "tautline/pipeline/photons/fit/doubt.h"
 #include "tautline/pipeline/photons/fit/start.h"
@@ -462,20 +463,35 @@ void name_repeated_curves(const CorrelationCurves& c, FitResult& result) {
         repeated, c.curves, first));
 }
 
+// What the correlator has said of sensors that stopped: their curves are bent, however well they fit.
+void repeat_stops(const std::vector<std::string>& paths,
+                  const std::vector<formats::curves::CurvesFacts>& facts, FitResult& result) {
+  for (std::size_t k = 0; k < paths.size(); ++k) {
+    if (const std::string stops = noted_stops(facts[k].extra); !stops.empty())
+      result.warnings.push_back(
+          fmt::format("{}: counts stop, or never change: {}. This bends the curves, unless a lone "
+                      "emitter went dark; autocorrelate a part without it",
+                      paths[k], stops));
+  }
+}
+
 }  // namespace
 
 FitResult fit_file(const FitConfig& config, const FitProgress& progress, std::stop_token stop) {
   std::vector<std::string> paths{config.input};
   paths.insert(paths.end(), config.more_inputs.begin(), config.more_inputs.end());
   refuse_repeated_files(paths);
-  const CorrelationCurves curves = paths.size() == 1 ? formats::curves::read_set(config.input)
-                                                     : formats::curves::read_sets(paths);
+  std::vector<formats::curves::CurvesFacts> facts(paths.size() == 1 ? 1 : 0);
+  const CorrelationCurves curves = paths.size() == 1
+                                       ? formats::curves::read_set(config.input, &facts.front())
+                                       : formats::curves::read_sets(paths, &facts);
   // Refused before the work, not after it.
   std::unique_ptr<formats::PartialFile> file;
   if (!config.output.empty())
     file = std::make_unique<formats::PartialFile>(config.output, config.overwrite);
   FitResult result = fit_curves(curves, config, progress, std::move(stop));
   if (paths.size() > 1) name_repeated_curves(curves, result);
+  repeat_stops(paths, facts, result);
   if (!config.report.empty())
     report::write_fit_page(config.report, result, curves, config, config.overwrite);
   if (file) {
