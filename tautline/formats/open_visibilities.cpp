@@ -49,14 +49,19 @@ static std::string without_slash(std::string name) {
   return name;
 }
 
+void require_visibility_name(const std::string& field, const std::string& path) {
+  if (find_format(&FileFormat::write_visibilities, {}, without_slash(path)) == nullptr)
+    throw Error(ErrorKind::config, field, path,
+                "a name ending in " + endings_of(formats_with(&FileFormat::write_visibilities)));
+}
+
 std::unique_ptr<VisibilityWriter> create_visibilities(const std::string& path,
                                                       const VisibilityDescription& description,
                                                       bool overwrite) {
   const std::string name = without_slash(path);
-  if (const FileFormat* format = find_format(&FileFormat::write_visibilities, {}, name))
-    return format->write_visibilities(name, description, overwrite);
-  throw Error(ErrorKind::config, "output", path,
-              "a name ending in " + endings_of(formats_with(&FileFormat::write_visibilities)));
+  require_visibility_name("output", name);
+  return find_format(&FileFormat::write_visibilities, {}, name)
+      ->write_visibilities(name, description, overwrite);
 }
 
 std::unique_ptr<VisibilityReader> open_visibilities(const std::string& path) {

@@ -125,6 +125,25 @@ void also_remove_partial_files_of(void (*remove)()) {
   partial_names().others.push_back(remove);
 }
 
+void require_can_be_written(const std::string& field, const std::string& path, bool overwrite) {
+  namespace fs = std::filesystem;
+  const auto refuse = [&](const std::string& value, const char* expected, const char* advice) {
+    throw core::Error(core::ErrorKind::config, field, value, expected, advice);
+  };
+  if (path.empty()) refuse("not given", "the name of a file", "");
+  fs::path name = path;
+  if (!name.has_filename()) name = name.parent_path();  // a slash at the end
+  struct stat status {};
+  if (!overwrite && ::lstat(name.c_str(), &status) == 0)
+    refuse(path + ", which exists", "a new name", "give `overwrite` or another name");
+  const fs::path folder = name.has_parent_path() ? name.parent_path() : fs::path(".");
+  std::error_code ignored;
+  if (!fs::is_directory(folder, ignored))
+    refuse(path, "a name in a folder that is there", "make the folder, or give another name");
+  if (::access(folder.c_str(), W_OK | X_OK) != 0)
+    refuse(path, "a name in a folder that may be written", kCheckFolder);
+}
+
 std::string partial_name(const std::string& path) {
   return path + ".partial";
 }

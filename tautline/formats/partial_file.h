@@ -24,6 +24,9 @@ void forget_made_folder(const std::string& path);
 /// That function of a module, which has names of its own: remove_partial_files() calls it, too.
 void also_remove_partial_files_of(void (*remove)());
 
+/// Before the work: throws Error(config) of `field` for an empty name, one that exists unless `overwrite`, and one in a folder that is not there or may not be written.
+void require_can_be_written(const std::string& field, const std::string& path, bool overwrite);
+
 /// The name beside the final one. For writers whose library opens files by name (HDF5) or makes
 /// folders (Measurement Sets). Destroyed before finish(), it removes whatever lies under the
 /// partial name. Every failure is Error(io) with the path and the system's reason.

@@ -71,6 +71,9 @@ class VisibilityWriter {
 using MakeVisibilityWriter =
     std::function<std::unique_ptr<VisibilityWriter>(const VisibilityDescription& description)>;
 
+/// Throws Error(config) of `field` for a name without such an ending as create_visibilities takes.
+void require_visibility_name(const std::string& field, const std::string& path);
+
 /// By the name's ending: .uvh5 or .ms. Refuses an existing file unless `overwrite`. Throws
 /// Error(unsupported) when this build lacks the format's library.
 std::unique_ptr<VisibilityWriter> create_visibilities(const std::string& path,

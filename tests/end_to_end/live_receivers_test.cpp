@@ -255,5 +255,35 @@ TEST_F(LiveReceivers, AndSendersThatCannotBeAreRefused) {
   refused({"run", example, "--check", "--set", "receivers.connections=0"}, "expected 1 to 1024");
 }
 
+// Before anybody is waited for.
+TEST_F(LiveReceivers, ThatCouldNotBeWrittenAreRefused) {
+  const std::string example = source_folder() + "/examples/pipelines/mwa32-live.toml";
+  std::filesystem::create_directory(scratch / "old.ms");
+  write_file(scratch / "old.uvh5", "kept");
+  for (const auto& [name, text] : std::vector<std::pair<std::string, std::string>>{
+           {"old.uvh5", "old.uvh5, which exists, expected a new name; give --overwrite"},
+           {"old.ms/", "old.ms/, which exists, expected a new name"},
+           {"none/new.uvh5", "expected a name in a folder that is there"},
+           {"old.uvh5/new.uvh5", "expected a name in a folder that is there"},
+           {"new.xyz", "expected a name ending in "}})
+    for (const bool check : {true, false}) {
+      std::vector<std::string> words{"run",   example,
+                                     "--set", "visibilities.path=" + (scratch / name),
+                                     "--set", "receivers.listen=tcp://127.0.0.1:0"};
+      if (check) words.emplace_back("--check");
+      const CommandResult result = run_command(words, scratch / "run");
+      EXPECT_EQ(result.status, kWrongUsage) << result.err;
+      EXPECT_NE(result.err.find("set visibilities.path: "), std::string::npos) << result.err;
+      EXPECT_NE(result.err.find(text), std::string::npos) << result.err;
+      EXPECT_EQ(result.err.find("listening"), std::string::npos) << result.err;
+    }
+  EXPECT_EQ(read_file(scratch / "old.uvh5"), "kept");
+  EXPECT_EQ(run_command({"run", example, "--check", "--overwrite", "--set",
+                         "visibilities.path=" + (scratch / "old.uvh5")},
+                        scratch / "run")
+                .status,
+            kDone);
+}
+
 }  // namespace
 }  // namespace tautline::tests

@@ -156,6 +156,7 @@ std::vector<engine::Port> add_autocorrelator(Autocorrelator config, engine::Grap
 
 std::unique_ptr<engine::Node> make_curve_file(const CurveFile& config, const engine::Graph&,
                                               const engine::Port&, const NodeContext& context) {
+  formats::require_can_be_written("path", config.path, context.overwrite);
   check_curve_output(config.path, context.overwrite);
   return std::make_unique<CurveSink>(CurveSinkConfig{.output = config.path,
                                                      .save_state = {},
@@ -169,6 +170,9 @@ std::unique_ptr<engine::Node> make_fit_file(const FitFile& config, const engine:
                                             const NodeContext& context) {
   if (config.output.empty())
     throw core::Error(core::ErrorKind::config, "path", "not given", "the file that is written");
+  formats::require_can_be_written("path", config.output, context.overwrite);
+  if (!config.report.empty())
+    formats::require_can_be_written("page", config.report, context.overwrite);
   FitConfig fit = config;
   fit.input = graph.members()[output.node].name;
   fit.overwrite = context.overwrite;

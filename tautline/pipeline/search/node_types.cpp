@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "tautline/core/error.h"
+#include "tautline/formats/partial_file.h"
 #include "tautline/pipeline/graph_streams.h"
 #include "tautline/pipeline/search/candidate_sink_node.h"
 #include "tautline/pipeline/search/dedisperse_node.h"
@@ -214,6 +215,7 @@ std::unique_ptr<engine::Node> make_candidate_file(const CandidateFile& config,
   const engine::Stream stream = stream_at(graph, output);
   const auto& pulses = stream.detail<PulseStream>();
   formats::candidates::format_of(config.output);  // a file of candidates has a name
+  formats::require_can_be_written("path", config.output, context.overwrite);
   auto sink = std::make_unique<CandidateSinkNode>(
       CandidateFiles{config.output, context.overwrite, config.plot_folder, config.cutout_folder,
                      config.max_beams});

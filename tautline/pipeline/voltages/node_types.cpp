@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "tautline/core/error.h"
+#include "tautline/formats/partial_file.h"
 #include "tautline/pipeline/graph_streams.h"
 #include "tautline/pipeline/voltages/channelize_voltages.h"
 #include "tautline/pipeline/voltages/engines.h"
@@ -260,6 +261,8 @@ std::unique_ptr<engine::Node> make_visibility_file(const OutputFile& config,
                                                    const engine::Graph& graph,
                                                    const engine::Port& output,
                                                    const NodeContext& context) {
+  if (!page) formats::require_visibility_name("path", config.path);
+  formats::require_can_be_written("path", config.path, context.overwrite);
   return std::make_unique<VisibilitySinkNode>(
       VisibilitySinkConfig{config.path, context.overwrite, page, {}, voltage_nodes(graph, output)});
 }
@@ -269,6 +272,9 @@ std::unique_ptr<engine::Node> make_spectra_file(const SpectraFile& config,
                                                 const engine::Port& output,
                                                 const NodeContext& context) {
   ChannelizeConfig file = config;
+  require_voltage_sink_name("path", file.output);
+  for (const std::string& name : {file.output, file.output + ".json"})
+    formats::require_can_be_written("path", name, context.overwrite);
   const engine::Stream stream = stream_at(graph, output);
   file.inputs = stream.detail<Spectra>().files;
   file.overwrite = context.overwrite;

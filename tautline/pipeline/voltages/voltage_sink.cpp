@@ -113,12 +113,17 @@ Output form_wanted(const ChannelizeConfig& config) {
   return output_of(config.requantise);
 }
 
+void require_voltage_sink_name(const std::string& field, const std::string& path) {
+  if (!path.ends_with(".fil") && !path.ends_with(".dada") && !path.ends_with(".npy"))
+    throw Error(ErrorKind::config, field, path, "a name ending in .dada, .npy or .fil");
+}
+
 std::unique_ptr<VoltageSink> make_voltage_sink(const ChannelizeConfig& config,
                                                const SinkDescription& description) {
   if (config.output.ends_with(".fil")) return std::make_unique<PowerSink>(config, description);
   if (config.output.ends_with(".dada")) return std::make_unique<DadaSink>(config, description);
-  if (config.output.ends_with(".npy")) return std::make_unique<NpySink>(config, description);
-  throw Error(ErrorKind::config, "output", config.output, "a name ending in .dada, .npy or .fil");
+  require_voltage_sink_name("output", config.output);
+  return std::make_unique<NpySink>(config, description);
 }
 
 }  // namespace tautline::pipeline

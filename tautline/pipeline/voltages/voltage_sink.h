@@ -36,6 +36,9 @@ struct SinkDescription {
 /// on the span it was made of, and a band whose channel centres are the filter bank's.
 core::VoltageDescription channelized_description(const Spectra& spectra);
 
+/// Throws Error(config) of `field` for a name whose ending says no format.
+void require_voltage_sink_name(const std::string& field, const std::string& path);
+
 /// By the output's ending. Throws core::Error.
 std::unique_ptr<VoltageSink> make_voltage_sink(const ChannelizeConfig& config,
                                                const SinkDescription& description);
