@@ -161,6 +161,9 @@ int run_pipeline(const Global& global, const RunOptions& options) {
   }
   if (options.path.empty())
     throw core::Error(core::ErrorKind::config, "pipeline", "not given", "a TOML file, or --types");
+  if (!options.token.empty() && options.monitor.empty())
+    throw core::Error(core::ErrorKind::config, "--monitor-token", "given", "--monitor beside it",
+                      "give `--monitor`, or leave the token out");
   pipeline::GraphFile file = pipeline::read_graph_file(options.path, types);
   for (const std::string& assignment : options.assignments) file.set(assignment);
   pipeline::NodeContext context{
@@ -212,6 +215,10 @@ int run_pipeline(const Global& global, const RunOptions& options) {
   try {
     run->go(global.stop);
   } catch (const core::Error& error) {
+    // What a run that was stopped before enough had come says of that.
+    if (global.stop.stop_requested() && error.kind() == core::ErrorKind::format)
+      throw core::Error(core::ErrorKind::io, "run", "interrupted", "",
+                        "too little had come to write anything");
     throw file.placed(run->failed_node(), error);
   }
   summarise_run(global, options, *run, reporter.elapsed_s());
