@@ -100,10 +100,13 @@ inline bool ended_by_pocl(const CommandResult& result) {
 /// Runs the command; again, and says so, where PoCL ended it.
 inline CommandResult run_command(const std::vector<std::string>& arguments,
                                  const std::string& folder, const Variables& variables = {}) {
-  const CommandResult result = finish_command(start_command(arguments, folder, variables), folder);
-  if (!ended_by_pocl(result)) return result;
-  std::cout << "run again, since PoCL ended the command: " << result.err << std::endl;
-  return finish_command(start_command(arguments, folder, variables), folder);
+  constexpr int kMostRuns = 5;
+  for (int runs = 1;; ++runs) {
+    const CommandResult result =
+        finish_command(start_command(arguments, folder, variables), folder);
+    if (runs == kMostRuns || !ended_by_pocl(result)) return result;
+    std::cout << "run again, since PoCL ended the command: " << result.err << std::endl;
+  }
 }
 
 /// The N of a refusal's "memory: N KiB needed". That of --memory 1K is the least on this processor:

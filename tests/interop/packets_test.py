@@ -167,7 +167,9 @@ def check_vdif(checks, program, folder, random):
         file.write(decoder_levels[2][codes][:, :, None])
     data = path.read_bytes()
     packets = [(0, data[k:k + 8032]) for k in range(0, len(data), 8032)]
-    random.shuffle(packets)
+    later = packets[2:]  # a stream begins with the first of the packets that prove it: those of the first frame stay first
+    random.shuffle(later)
+    packets = packets[:2] + later
     write_packets(folder / "vdif", packets)
     shape = f"{frames * 32000},1,1,2,0"
     facts = run(program, "receive", "vdif", shape, folder / "vdif", folder / "bytes", folder / "valid")
