@@ -73,11 +73,14 @@ function(tautline_unity target files_at_once)
   endforeach()
 endfunction()
 
-# tautline_layer(NAME FOLDER [DRIVER] [BATCH n] [LINK libraries...] [WITHOUT regular expressions...])
+# tautline_layer(NAME FOLDER [DRIVER] [BATCH n] [LINK libraries...] [ONLY regular expression] [WITHOUT regular expressions...])
 # DRIVER: only drives other layers, and holds no loop over samples of its own.
 function(tautline_layer name folder)
-  cmake_parse_arguments(PARSE_ARGV 2 layer "DRIVER" "BATCH" "LINK;WITHOUT")
+  cmake_parse_arguments(PARSE_ARGV 2 layer "DRIVER" "BATCH;ONLY" "LINK;WITHOUT")
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tautline/${folder}/*.cpp)
+  if(layer_ONLY)
+    list(FILTER sources INCLUDE REGEX "${layer_ONLY}")
+  endif()
   foreach(regex IN LISTS layer_WITHOUT)
     list(FILTER sources EXCLUDE REGEX "${regex}")
   endforeach()
@@ -191,10 +194,22 @@ if(TAUTLINE_BOOST)
   # Asio and Beast are large, and most of the time of their files: they stand alone.
   set_source_files_properties(
     ${PROJECT_SOURCE_DIR}/tautline/stream/tcp.cpp ${PROJECT_SOURCE_DIR}/tautline/stream/http.cpp
-    PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON COMPILE_OPTIONS "${TAUTLINE_DRIVER_OPTIONS}")
   target_include_directories(tautline_stream SYSTEM PRIVATE ${TAUTLINE_BOOST_INCLUDE})
 endif()
-tautline_layer(pipeline pipeline BATCH 14 WITHOUT "/pipeline/(plot|monitor)/" LINK ${tautline_stages} tautline_engine tautline_stream TBB::tbb)
+# Of the pipelines, what declares fields and nodes, puts graphs together and writes texts and tables is half of the
+# code and touches no sample.
+set(other_rooms "/pipeline/(plot|monitor)/")
+set(drivers
+    "/(bench|graph_file)/"
+    "_(fields|types|nodes|page|report|record|summary|table|text|rate)\\.cpp$"
+    "/((auto)?correlate|compare|truth)_[a-z]+\\.cpp$"
+    "/(dedisperse_filterbank|search_filterbank|search_plan|html_page|messages)\\.cpp$")
+list(JOIN drivers "|" drivers)
+tautline_layer(pipeline_drivers pipeline DRIVER BATCH 16 ONLY "${drivers}" WITHOUT ${other_rooms}
+  LINK ${tautline_stages} tautline_engine tautline_stream TBB::tbb)
+tautline_layer(pipeline pipeline BATCH 14 WITHOUT ${other_rooms} "${drivers}" LINK tautline_pipeline_drivers)
+target_link_libraries(tautline_pipeline_drivers PUBLIC tautline_pipeline)
 if(TAUTLINE_FIT)
   target_link_libraries(tautline_pipeline PUBLIC ${TAUTLINE_CMINPACK_LIBRARY})
   target_include_directories(tautline_pipeline SYSTEM PRIVATE ${TAUTLINE_CMINPACK_INCLUDE})
