@@ -3,7 +3,7 @@
 Every call takes numpy arrays, or anything else in the host's memory that offers DLPack or the buffer protocol.
 """
 
-from . import multipletau, stages
+from . import multipletau, plot, stages
 from .correlation import Visibilities, correlate
 from .errors import (
     ConfigError,
@@ -45,6 +45,7 @@ __all__ = [
     "fit",
     "multipletau",
     "open",
+    "plot",
     "search",
     "stages",
 ]

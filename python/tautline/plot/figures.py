@@ -1,0 +1,50 @@
+"""Making figures, apart from pyplot and its list of them."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import io
+from typing import TYPE_CHECKING, Any
+
+from ..errors import UnsupportedError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+def _png(figure: Any) -> bytes:
+    file = io.BytesIO()
+    figure.savefig(file, format="png", bbox_inches="tight")
+    return file.getvalue()
+
+
+@functools.cache
+def _shown_figure() -> Any:
+    """matplotlib's Figure that notebooks show, though pyplot does not know it."""
+    try:
+        base = importlib.import_module("matplotlib.figure").Figure
+    except ImportError as error:
+        missing = UnsupportedError("matplotlib is not installed, which plots need; pip install matplotlib")
+        missing.field, missing.advice = "matplotlib", "pip install matplotlib"
+        raise missing from error
+    return type("Figure", (base,), {"_repr_png_": _png})
+
+
+def start(figure: Figure | None, width: float, height: float) -> Figure:
+    """The figure to draw into: the caller's, or a new one of so many inches."""
+    made: Figure = _shown_figure()(figsize=(width, height), layout="constrained") if figure is None else figure
+    return made
+
+
+def panels(figure: Figure, heights: list[float]) -> list[Axes]:
+    """Axes one below the other that share theirs of x, which the last one labels."""
+    made = figure.subplots(len(heights), 1, sharex=True, squeeze=False, gridspec_kw={"height_ratios": heights})[:, 0]
+    for axes in made[:-1]:
+        axes.tick_params(labelbottom=False)
+    return list(made)
+
+
+def colour_bar(figure: Figure, image: Any, axes: Any, label: str) -> None:
+    figure.colorbar(image, ax=axes, label=label)
