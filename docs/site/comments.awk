@@ -1,0 +1,4 @@
+# Comments of // before a declaration are its description, too; not that which a header begins with.
+/^#pragma once/ { inside = 1 }
+inside && /^ *\/\/ / { sub(/\/\/ /, "/// ") }
+{ print }
