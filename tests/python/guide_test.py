@@ -1,8 +1,10 @@
-"""The snippets of docs/guide/python.md run, one after the other, and find what they say."""
+"""The snippets of docs/guide/python.md run, one after the other, and find what they say; so do those of other pages."""
 import contextlib
 import io
 import pathlib
 import re
+
+import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -22,3 +24,31 @@ def test_the_guide(tmp_path, monkeypatch):
     assert abs(names["found"]["dm"][0] - 56.7) < 3 and abs(names["found"]["sample"][0] - 9004) <= 2
     assert "filter.channels 1 2 to 65536" in said.getvalue()
     assert (tmp_path / "fringes.uvh5").exists()
+
+
+# Pages whose snippets run here; and what runs those of others, which need other packages or the command.
+HERE = ["coming-from/multipletau.md"]
+ELSEWHERE = {
+    "guide/python.md": "tests/python/guide_test.py",
+    "guide/first-steps.md": "tests/interop/guide_test.py",
+    "guide/formats.md": "tests/interop/guide_test.py",
+    "guide/interferometry.md": "tests/interop/guide_test.py",
+    "guide/photons.md": "tests/interop/guide_test.py",
+    "guide/pulses.md": "tests/interop/guide_pulses_test.py",
+}
+
+
+@pytest.mark.parametrize("page", HERE)
+def test_snippets_of_other_pages(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / page).read_text()
+    for snippet in re.findall(r"^```python\n(.*?)^```", text, re.S | re.M):
+        exec(compile(snippet, page, "exec"), {})  # noqa: S102
+
+
+def test_every_snippet_runs_in_a_test():
+    docs = ROOT / "docs"
+    pages = {str(path.relative_to(docs)) for path in docs.rglob("*.md") if "\n```python\n" in path.read_text()}
+    assert pages == {*HERE, *ELSEWHERE}
+    for page, test in ELSEWHERE.items():
+        assert page.rsplit("/", 1)[-1] in (ROOT / test).read_text(), (page, test)
