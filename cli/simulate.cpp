@@ -49,7 +49,8 @@ int run_simulate(const Global& global, SimulateOptions& options) {
                             "  the truth: {}\n",
                             fmt::join(s.files, "\n"), core::counted(s.inputs, "input"),
                             core::counted(s.samples, "sample"), s.stream_s, s.clipped, s.elapsed_s,
-                            s.truth_path));
+                            s.truth_path),
+                &s.profile);
   return kDone;
 }
 

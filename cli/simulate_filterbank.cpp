@@ -78,20 +78,20 @@ int run_simulate_filterbank(const Global& global, SimulateFilterbankOptions& opt
   if (s.pulses_cut > 0)
     spdlog::warn("{} only in part in the file (\"whole\": false in the truth)",
                  core::counted(s.pulses_cut, "pulse is", "pulses are"));
-  print_summary(
-      global, "tautline.simulate.filterbank",
-      {{"output", s.file},
-       {"truth", s.truth_path},
-       {"channels", s.channels},
-       {"samples", s.samples},
-       {"pulses", s.pulses},
-       {"clipped", s.clipped},
-       {"elapsed_s", s.elapsed_s}},
-      fmt::format("{}\n  {}, {} ({:.3f} s), {}, {} clipped, made in "
-                  "{:.2f} s\n  the truth: {}\n",
-                  s.file, core::counted(s.channels, "channel"), core::counted(s.samples, "sample"),
-                  s.stream_s, core::counted(s.pulses, "pulse"), s.clipped, s.elapsed_s,
-                  s.truth_path));
+  print_summary(global, "tautline.simulate.filterbank",
+                {{"output", s.file},
+                 {"truth", s.truth_path},
+                 {"channels", s.channels},
+                 {"samples", s.samples},
+                 {"pulses", s.pulses},
+                 {"clipped", s.clipped},
+                 {"elapsed_s", s.elapsed_s}},
+                fmt::format("{}\n  {}, {} ({:.3f} s), {}, {} clipped, made in "
+                            "{:.2f} s\n  the truth: {}\n",
+                            s.file, core::counted(s.channels, "channel"),
+                            core::counted(s.samples, "sample"), s.stream_s,
+                            core::counted(s.pulses, "pulse"), s.clipped, s.elapsed_s, s.truth_path),
+                &s.profile);
   return kDone;
 }
 

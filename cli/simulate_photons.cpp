@@ -37,7 +37,8 @@ int run_simulate_photons(const Global& global, SimulatePhotonsOptions& options) 
                  {"elapsed_s", s.elapsed_s}},
                 fmt::format("{}\n  {}, {:.6g} s, {}, made in {:.2f} s\n  the truth: {}\n", s.file,
                             core::counted(config.sensors, "sensor"), s.stream_s,
-                            core::counted(s.photons, "photon"), s.elapsed_s, s.truth_path));
+                            core::counted(s.photons, "photon"), s.elapsed_s, s.truth_path),
+                &s.profile);
   return kDone;
 }
 

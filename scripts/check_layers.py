@@ -37,7 +37,7 @@ ROOMS = {
     "simulation": {"voltages", "search", "photons", "report"},
     "bench": {"voltages", "search", "photons", "report", "simulation"},
     "plot": {"voltages", "search", "photons", "report"},
-    "graph_file": {"voltages", "search", "photons"},
+    "graph_file": {"voltages", "search", "photons", "simulation"},
     "monitor": {"voltages", "search", "photons", "report", "plot", "graph_file"},
 }
 # Third-party header prefix -> folders (relative to tautline/) that may include it.

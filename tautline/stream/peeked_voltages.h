@@ -1,4 +1,4 @@
-// A live stream of which the first blocks can be looked at before the run takes them.
+// A stream, live or simulated, of which the first blocks can be looked at before the run takes them.
 #pragma once
 
 #include <condition_variable>
@@ -24,6 +24,7 @@ class PeekedVoltages final : public VoltageStream {
   std::uint64_t total_samples() const override { return stream_->total_samples(); }
   const core::Instant& end() const override { return stream_->end(); }
   const std::vector<std::string>& files() const override { return stream_->files(); }
+  std::size_t bytes() const override { return stream_->bytes(); }
   void start(const std::stop_token& stop) override;
   std::size_t read(std::size_t samples, core::RawBlock& block, Segment& segment) override;
   // What the other stream counts may change while another thread peeks.

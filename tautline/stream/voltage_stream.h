@@ -35,6 +35,9 @@ class VoltageStream {
   /// Files, or addresses.
   virtual const std::vector<std::string>& files() const = 0;
 
+  /// Memory that it takes beside the blocks, where that is much.
+  virtual std::size_t bytes() const { return 0; }
+
   /// Of live streams, before the first read: begins to listen. Reads end when `stop` is requested.
   virtual void start(const std::stop_token&) {}
   /// Reads up to `samples` of the next samples; they never straddle two segments. 0 at the end. A

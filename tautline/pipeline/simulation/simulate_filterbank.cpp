@@ -13,9 +13,11 @@
 #include "tautline/core/error.h"
 #include "tautline/core/exact_double.h"
 #include "tautline/device/device.h"
-#include "tautline/formats/partial_file.h"
 #include "tautline/formats/sigproc/writers.h"
-#include "tautline/pipeline/simulation/filterbank_maker.h"
+#include "tautline/pipeline/graph_run.h"
+#include "tautline/pipeline/search/filterbank_source_node.h"
+#include "tautline/pipeline/simulation/output_node.h"
+#include "tautline/pipeline/simulation/simulated_filterbank.h"
 #include "tautline/pipeline/simulation/truth_name.h"
 
 namespace tautline::pipeline {
@@ -87,94 +89,96 @@ formats::sigproc::Header header_of(const formats::scene::FilterbankScene& scene)
   return header;
 }
 
-class FilterbankSimulation {
+class FilterbankFile final : public simulation::OutputWriter {
  public:
-  FilterbankSimulation(const SimulateFilterbankConfig& config, const ProgressCallback& progress,
-                       std::stop_token stop)
-      : config_(config),
-        stop_(std::move(stop)),
-        queue_(device::open({}, {.threads = config.threads})->make_queue()),
-        scene_(with_random_pulses(config)),
-        samples_(samples_of(config)),
-        maker_(scene_, config.dm_constant, config.seed),
-        progress_(progress) {}
+  FilterbankFile(const std::string& path, const formats::scene::FilterbankScene& scene,
+                 bool overwrite)
+      : writer_(path, header_of(scene), overwrite) {}
 
-  SimulateFilterbankSummary run();
+  void write(const engine::Block& block) override {
+    const auto samples = block.view<2>();
+    if (samples.type() == core::SampleType::f32)
+      write<float>(samples);
+    else if (samples.type() == core::SampleType::u16)
+      write<std::uint16_t>(samples);
+    else
+      write<std::uint8_t>(samples);
+  }
+  void finish() override { writer_.finish(); }
 
  private:
-  std::size_t choose_workspaces() const;
-  void make_all(formats::sigproc::FilterbankWriter& writer);
-  void write(const simulation::FilterbankWorkspace& workspace,
-             formats::sigproc::FilterbankWriter& writer);
-  std::string truth() const;
+  template <class Value>
+  void write(const core::SampleView<2>& samples) {
+    writer_.write(std::span(static_cast<const Value*>(samples.data()),
+                            samples.extent(0) * samples.extent(1)));
+  }
+
+  formats::sigproc::FilterbankWriter writer_;
+};
+
+class FilterbankSimulation {
+ public:
+  explicit FilterbankSimulation(const SimulateFilterbankConfig& config)
+      : config_(config),
+        scene_(with_random_pulses(config)),
+        samples_(samples_of(config)),
+        maker_(std::make_shared<simulation::FilterbankMaker>(scene_, config.dm_constant,
+                                                             config.seed)) {}
+
+  std::unique_ptr<simulation::SimulatedFilterbank> reader(std::size_t threads) const {
+    return std::make_unique<simulation::SimulatedFilterbank>(scene_, samples_, maker_, threads);
+  }
+  SimulateFilterbankSummary run(const ProgressCallback& progress, std::stop_token stop);
+
+ private:
+  // How many pieces a block has at most, how many threads make them, and what both take.
+  struct Cut {
+    std::size_t threads = 1, pieces = 1, bytes = 0;
+  };
+  Cut choose_cut() const;
+  std::string truth(std::uint64_t clipped) const;
   bool is_outside(const simulation::PlacedPulse& pulse) const {
     return pulse.last_sample() <= 0 || pulse.first_sample() >= static_cast<double>(samples_);
   }
   bool is_whole(const simulation::PlacedPulse& pulse) const {
     return pulse.first_sample() >= 0 && pulse.last_sample() <= static_cast<double>(samples_);
   }
-  double stream_s(std::uint64_t samples) const {
-    return static_cast<double>(samples) * scene_.tsamp_s;
-  }
 
   const SimulateFilterbankConfig& config_;
-  std::stop_token stop_;
-  std::unique_ptr<device::Queue> queue_;
   formats::scene::FilterbankScene scene_;
-  std::uint64_t samples_, written_ = 0, clipped_ = 0;
-  simulation::FilterbankMaker maker_;
-  std::vector<simulation::FilterbankWorkspace> workspaces_;
-  ProgressReporter progress_;
+  std::uint64_t samples_;
+  std::shared_ptr<const simulation::FilterbankMaker> maker_;
 };
 
-std::size_t FilterbankSimulation::choose_workspaces() const {
-  const std::size_t most = config_.memory_bytes / std::max<std::size_t>(maker_.piece_bytes(), 1);
-  if (most == 0)
-    throw Error(ErrorKind::memory, "memory", fmt::format("{} bytes needed", maker_.piece_bytes()),
-                fmt::format("at most {}", config_.memory_bytes), "raise `memory_bytes`");
-  // Several a thread, so that all are busy until a round ends.
-  constexpr std::size_t kPerThread = 4;
-  return std::min(most, queue_->workers() * kPerThread);
-}
-
-void FilterbankSimulation::make_all(formats::sigproc::FilterbankWriter& writer) {
-  const std::size_t piece_samples = maker_.piece_samples();
-  const std::uint64_t pieces = (samples_ + piece_samples - 1) / piece_samples;
-  workspaces_.resize(choose_workspaces());
-  for (std::uint64_t first = 0; first < pieces; first += workspaces_.size()) {
-    if (stop_.stop_requested())
-      throw Error(ErrorKind::io, config_.output, "interrupted", "", "nothing was written");
-    const auto round =
-        static_cast<std::size_t>(std::min<std::uint64_t>(workspaces_.size(), pieces - first));
-    queue_->parallel_for(round, 1, [&](std::size_t from, std::size_t to, std::size_t) {
-      for (std::size_t k = from; k < to; ++k) {
-        const std::uint64_t begin = (first + k) * piece_samples;
-        maker_.make(
-            first + k,
-            static_cast<std::size_t>(std::min<std::uint64_t>(piece_samples, samples_ - begin)),
-            workspaces_[k]);
-      }
-    });
-    for (std::size_t k = 0; k < round; ++k) write(workspaces_[k], writer);
-    progress_.report(written_, samples_, stream_s(written_));
+FilterbankSimulation::Cut FilterbankSimulation::choose_cut() const {
+  // Several a thread, so that all are busy until a block ends; one block is written while the next one is made.
+  constexpr std::size_t kPerThread = 4, kBlocks = 2;
+  const std::size_t stored_bytes = maker_->piece_samples() * scene_.channels *
+                                   (scene_.bits > 16  ? sizeof(float)
+                                    : scene_.bits > 8 ? sizeof(std::uint16_t)
+                                                      : 1);
+  Cut cut;
+  cut.threads = device::open({}, {.threads = config_.threads})->make_queue()->workers();
+  cut.pieces = kPerThread * cut.threads;
+  const auto bytes = [&] {
+    return cut.threads * maker_->piece_bytes() + kBlocks * cut.pieces * stored_bytes;
+  };
+  while (bytes() > config_.memory_bytes) {
+    if (cut.pieces > 1)
+      --cut.pieces;
+    else if (cut.threads > 1)
+      --cut.threads;
+    else
+      throw Error(ErrorKind::memory, "memory", fmt::format("{} bytes needed", bytes()),
+                  fmt::format("at most {}", config_.memory_bytes), "raise `memory_bytes`");
   }
+  cut.bytes = bytes();
+  return cut;
 }
 
-void FilterbankSimulation::write(const simulation::FilterbankWorkspace& workspace,
-                                 formats::sigproc::FilterbankWriter& writer) {
-  if (scene_.bits == 32)
-    writer.write(workspace.values);
-  else if (scene_.bits == 16)
-    writer.write(workspace.words);
-  else
-    writer.write(workspace.bytes);
-  clipped_ += workspace.clipped;
-  written_ = writer.samples();
-}
-
-std::string FilterbankSimulation::truth() const {
+std::string FilterbankSimulation::truth(std::uint64_t clipped) const {
   Json pulses = Json::array(), impulses = Json::array(), carriers = Json::array();
-  for (const simulation::PlacedPulse& placed : maker_.pulses()) {
+  for (const simulation::PlacedPulse& placed : maker_->pulses()) {
     const auto& p = placed.pulse();
     pulses.push_back({{"dm", p.dm},
                       {"time_s", p.time_s},
@@ -212,43 +216,59 @@ std::string FilterbankSimulation::truth() const {
                    {"samples", samples_},
                    {"start_utc", core::to_iso(scene_.start)},
                    {"start_mjd", core::modified_julian_date(scene_.start)},
-                   {"f_ref_mhz", maker_.receiver().f_ref_mhz},
+                   {"f_ref_mhz", maker_->receiver().f_ref_mhz},
                    {"dm_constant", config_.dm_constant},
                    {"smearing", scene_.smearing},
-                   {"mean_steps", maker_.mean_steps()},
-                   {"rms_steps", maker_.rms_steps()},
+                   {"mean_steps", maker_->mean_steps()},
+                   {"rms_steps", maker_->rms_steps()},
                    {"bandpass", scene_.bandpass},
-                   {"summed_rms_steps", maker_.receiver().summed_rms()},
-                   {"clipped", clipped_},
+                   {"summed_rms_steps", maker_->receiver().summed_rms()},
+                   {"clipped", clipped},
                    {"pulses", pulses},
                    {"impulses", impulses},
                    {"carriers", carriers}};
   return truth.dump(1) + "\n";
 }
 
-SimulateFilterbankSummary FilterbankSimulation::run() {
+SimulateFilterbankSummary FilterbankSimulation::run(const ProgressCallback& progress,
+                                                    std::stop_token stop) {
   SimulateFilterbankSummary summary;
   summary.truth_path = filterbank_truth_path(config_.output);
   simulation::refuse_existing(summary.truth_path, config_.output, config_.overwrite);
-  formats::PartialFile truth_file(summary.truth_path, config_.overwrite);
-  formats::sigproc::FilterbankWriter writer(config_.output, header_of(scene_), config_.overwrite);
-  make_all(writer);
-  writer.finish();
-  truth_file.write(truth());
-  truth_file.finish();
-  progress_.report(written_, samples_, stream_s(written_));
+  ProgressReporter reporter(progress);
+  const Cut cut = choose_cut();
+  const std::shared_ptr<simulation::SimulatedFilterbank> made = reader(cut.threads);
+  FilterbankSourceConfig whole;
+  whole.parts = {{{{0, samples_}, 0}, 1, 0}};
+  whole.block_samples = static_cast<std::size_t>(
+      std::min<std::uint64_t>(cut.pieces * maker_->piece_samples(), samples_));
+  engine::Graph graph;
+  const engine::NodeId from =
+      graph.add("filterbank", std::make_unique<FilterbankSourceNode>(*made, std::move(whole)));
+  const simulation::TruthOutput truth_file{summary.truth_path, config_.overwrite,
+                                           [&] { return truth(made->clipped()); }};
+  const auto make_writer = [this] {
+    return std::make_unique<FilterbankFile>(config_.output, scene_, config_.overwrite);
+  };
+  graph.connect(
+      from, graph.add("file", std::make_unique<simulation::OutputNode>(truth_file, make_writer)),
+      {.depth = 1});
+  engine::Run run(std::move(graph), run_options(reporter, made->description().rate_hz));
+  run.go(std::move(stop));
+
   summary.channels = scene_.channels;
-  summary.pulses = maker_.pulses().size();
-  for (const simulation::PlacedPulse& pulse : maker_.pulses()) {
+  summary.pulses = maker_->pulses().size();
+  for (const simulation::PlacedPulse& pulse : maker_->pulses()) {
     if (is_outside(pulse)) summary.pulses_outside_s.push_back(pulse.pulse().time_s);
     if (!is_outside(pulse) && !is_whole(pulse)) ++summary.pulses_cut;
   }
   summary.samples = samples_;
-  summary.clipped = clipped_;
-  summary.elapsed_s = progress_.elapsed_s();
-  summary.stream_s = stream_s(samples_);
-  summary.memory_bytes = workspaces_.size() * maker_.piece_bytes();
+  summary.clipped = made->clipped();
+  summary.elapsed_s = reporter.elapsed_s();
+  summary.stream_s = static_cast<double>(samples_) * scene_.tsamp_s;
+  summary.memory_bytes = cut.bytes;
   summary.file = config_.output;
+  summary.profile = run.profile();
   return summary;
 }
 
@@ -295,7 +315,13 @@ SimulateFilterbankSummary simulate_filterbank(const SimulateFilterbankConfig& co
   if (config.output.empty())
     throw Error(ErrorKind::config, "output", "missing", "the name of a .fil file");
   core::check(config);
-  return FilterbankSimulation(config, progress, std::move(stop)).run();
+  return FilterbankSimulation(config).run(progress, std::move(stop));
+}
+
+std::unique_ptr<formats::FilterbankReader> open_simulated_filterbank(
+    const SimulateFilterbankConfig& config) {
+  core::check(config);
+  return FilterbankSimulation(config).reader(config.threads);
 }
 
 }  // namespace tautline::pipeline

@@ -3,10 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <stop_token>
 #include <string>
 #include <vector>
 
+#include "tautline/formats/filterbank_reader.h"
 #include "tautline/formats/scene/filterbank_scene.h"
 #include "tautline/pipeline/simulation/simulate_voltages.h"
 
@@ -48,6 +50,7 @@ struct SimulateFilterbankSummary {
   double elapsed_s = 0, stream_s = 0;
   std::size_t memory_bytes = 0;
   std::string file, truth_path;
+  engine::Profile profile;
 };
 
 /// Writes the filterbank and then the truth. The same seed gives the same bytes, and a longer run
@@ -56,6 +59,10 @@ struct SimulateFilterbankSummary {
 SimulateFilterbankSummary simulate_filterbank(const SimulateFilterbankConfig& config,
                                               const ProgressCallback& progress = {},
                                               std::stop_token stop = {});
+
+/// The same samples, for whoever takes a reader's; `output` is not used. Throws core::Error.
+std::unique_ptr<formats::FilterbankReader> open_simulated_filterbank(
+    const SimulateFilterbankConfig& config);
 
 /// X.truth.json for X.fil, NAME.truth.json for NAME.
 std::string filterbank_truth_path(const std::string& output);

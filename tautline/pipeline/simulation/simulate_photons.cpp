@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <chrono>
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -13,8 +12,10 @@
 #include "tautline/core/error.h"
 #include "tautline/core/stopwatch.h"
 #include "tautline/device/device.h"
-#include "tautline/formats/partial_file.h"
-#include "tautline/pipeline/simulation/photon_sink.h"
+#include "tautline/engine/run.h"
+#include "tautline/pipeline/photons/count_source_node.h"
+#include "tautline/pipeline/simulation/output_node.h"
+#include "tautline/pipeline/simulation/photon_writers.h"
 #include "tautline/pipeline/simulation/truth_name.h"
 
 namespace tautline::pipeline {
@@ -27,6 +28,7 @@ using core::ErrorKind;
 using simulation::PhotonClock;
 using simulation::PhotonModel;
 using simulation::PhotonSource;
+using simulation::SimulatedPhotons;
 using simulation::SourcePhoton;
 
 // Brightness is held for a step of at most this part of the fastest diffusion time; a curve between
@@ -138,8 +140,8 @@ std::size_t expected_bytes(const SimulatePhotonsConfig& c, const PhotonPlan& pla
   const double block_s = plan.step_s * PhotonSource::kBlockSteps;
   const double all = static_cast<double>(c.sensors) * rate_hz +
                      static_cast<double>(c.hot_sensors.size()) * c.hot_rate_hz;
-  // Vectors of photons grow by doubling.
-  const double photons = 2 * all * block_s * sizeof(SourcePhoton);
+  // Vectors of photons grow by doubling, and there are two blocks of them.
+  const double photons = 4 * all * block_s * sizeof(SourcePhoton);
   return c.sensors * PhotonSource::bytes(plan.model) + static_cast<std::size_t>(photons) +
          (std::size_t{8} << 20);
 }
@@ -214,13 +216,13 @@ std::string truth_path_of(const std::string& output) {
   return simulation::truth_name(output, {".npy", ".ptu", ".u8", ".u16", ".raw"});
 }
 
-std::unique_ptr<simulation::PhotonSink> make_sink(const SimulatePhotonsConfig& c,
-                                                  const PhotonPlan& plan) {
+std::unique_ptr<simulation::OutputWriter> make_photon_writer(const SimulatePhotonsConfig& c,
+                                                             const PhotonPlan& plan) {
   if (plan.tags)
-    return simulation::make_tag_sink(c.output, plan.clock, c.sensors, c.t3 ? c.sync_rate_hz : 0,
-                                     plan.model.microtime_unit_s, c.overwrite);
-  return simulation::make_count_sink(c.output, plan.clock, plan.sensor_shape, c.bits, plan.npy,
-                                     c.overwrite);
+    return simulation::make_tag_writer(c.output, plan.clock, c.sensors, c.t3 ? c.sync_rate_hz : 0,
+                                       plan.model.microtime_unit_s, c.overwrite);
+  return simulation::make_count_writer(c.output, plan.clock, plan.sensor_shape, c.bits, plan.npy,
+                                       c.overwrite);
 }
 
 std::vector<PhotonSource> make_sources(const SimulatePhotonsConfig& c, const PhotonPlan& plan) {
@@ -234,6 +236,59 @@ std::vector<PhotonSource> make_sources(const SimulatePhotonsConfig& c, const Pho
   }
   return sources;
 }
+
+// Gives "simulated photons"; sensors are made side by side.
+class PhotonSimulation final : public engine::Node {
+ public:
+  PhotonSimulation(const SimulatePhotonsConfig& config, const PhotonPlan& plan)
+      : config_(config), plan_(plan) {}
+
+  std::vector<engine::Stream> open(std::span<const engine::Stream>) override {
+    const std::uint64_t per_step = plan_.ticks_per_step;
+    return {{.kind = "simulated photons",
+             .arrays = {},
+             .rate_hz = rate_of_bins(plan_.step_s),
+             .total_samples = (plan_.clock.ticks + per_step - 1) / per_step,
+             .max_samples = PhotonSource::kBlockSteps}};
+  }
+  device::MemoryUse bytes() const override { return {plan_.memory_bytes, 0}; }
+  void start(engine::Outputs&) override {
+    sources_ = make_sources(config_, plan_);
+    queue_ = device::open({}, {.threads = config_.threads})->make_queue();
+  }
+
+  bool produce(engine::Outputs& outputs) override {
+    if (made_ == plan_.blocks) return false;
+    engine::Block& block = outputs.begin();
+    auto& photons = block.payload_of<SimulatedPhotons>();
+    photons.sensors.resize(sources_.size());
+    queue_->parallel_for(sources_.size(), 1, [&](std::size_t first, std::size_t last, std::size_t) {
+      for (std::size_t s = first; s < last; ++s) sources_[s].next(photons.sensors[s]);
+    });
+    const std::uint64_t ticks = plan_.clock.ticks;
+    const auto before = [](const SourcePhoton& photon, std::uint64_t tick) {
+      return photon.time < tick;
+    };
+    for (const auto& some : photons.sensors)
+      photons_ += static_cast<std::uint64_t>(
+          std::lower_bound(some.begin(), some.end(), ticks, before) - some.begin());
+    block.first = made_++ * PhotonSource::kBlockSteps;
+    photons.end_tick = made_ * PhotonSource::kBlockSteps * plan_.ticks_per_step;
+    block.samples = static_cast<std::size_t>(
+        (std::min(photons.end_tick, ticks) - 1) / plan_.ticks_per_step + 1 - block.first);
+    outputs.commit();
+    return made_ < plan_.blocks;
+  }
+  /// Photons of all sensors so far.
+  std::uint64_t photons() const { return photons_; }
+
+ private:
+  const SimulatePhotonsConfig& config_;
+  const PhotonPlan& plan_;
+  std::vector<PhotonSource> sources_;
+  std::unique_ptr<device::Queue> queue_;
+  std::uint64_t made_ = 0, photons_ = 0;
+};
 
 }  // namespace
 
@@ -280,32 +335,29 @@ SimulatePhotonsSummary simulate_photons(const SimulatePhotonsConfig& config,
   summary.file = config.output;
   summary.truth_path = truth_path_of(config.output);
   simulation::refuse_existing(summary.truth_path, config.output, config.overwrite);
-  formats::PartialFile truth(summary.truth_path, config.overwrite);
-  const auto sink = make_sink(config, plan);
-  std::vector<PhotonSource> sources = make_sources(config, plan);
-  std::vector<std::vector<SourcePhoton>> photons(config.sensors);
-  const auto queue = device::open({}, {.threads = config.threads})->make_queue();
-  for (std::uint64_t block = 0; block < plan.blocks; ++block) {
-    if (stop.stop_requested())
-      throw Error(ErrorKind::io, config.output, "interrupted", "", "nothing was written");
-    queue->parallel_for(config.sensors, 1, [&](std::size_t first, std::size_t last, std::size_t) {
-      for (std::size_t s = first; s < last; ++s) sources[s].next(photons[s]);
-    });
-    sink->write(photons, (block + 1) * PhotonSource::kBlockSteps * plan.ticks_per_step);
-    for (const auto& some : photons)
-      summary.photons += static_cast<std::uint64_t>(
-          std::partition_point(some.begin(), some.end(),
-                               [&](const SourcePhoton& p) { return p.time < plan.clock.ticks; }) -
-          some.begin());
-    if (progress) progress(static_cast<double>(block + 1) / static_cast<double>(plan.blocks));
-  }
-  sink->finish();
-  truth.write(truth_text(config, plan, summary.photons));
-  truth.finish();
+  auto source = std::make_unique<PhotonSimulation>(config, plan);
+  const PhotonSimulation& made = *source;  // the run's
+  const simulation::TruthOutput truth{summary.truth_path, config.overwrite,
+                                      [&] { return truth_text(config, plan, made.photons()); }};
+  engine::Graph graph;
+  const engine::NodeId from = graph.add("photons", std::move(source));
+  graph.connect(from,
+                graph.add("file", std::make_unique<simulation::OutputNode>(
+                                      truth, [&] { return make_photon_writer(config, plan); })),
+                {.depth = 1});
+  engine::RunOptions options;
+  options.progress = [&](std::uint64_t steps, std::uint64_t all) {
+    if (progress && all > 0) progress(static_cast<double>(steps) / static_cast<double>(all));
+  };
+  engine::Run run(std::move(graph), options);
+  run.go(std::move(stop));
+
+  summary.photons = made.photons();
   summary.bins = plan.tags ? 0 : plan.clock.bins;
   summary.stream_s = static_cast<double>(plan.clock.ticks) * plan.clock.tick_s;
   summary.memory_bytes = plan.memory_bytes;
   summary.elapsed_s = core::seconds_since(started);
+  summary.profile = run.profile();
   return summary;
 }
 

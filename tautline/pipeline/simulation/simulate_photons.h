@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tautline/core/fields.h"
+#include "tautline/engine/profile.h"
 #include "tautline/pipeline/simulation/photon_source.h"
 
 namespace tautline::pipeline {
@@ -27,9 +28,9 @@ struct SimulatePhotonsConfig {
   double sync_rate_hz = 2e7;  ///< T3: pulses a second
   std::uint64_t seed = 0;     ///< the same seed gives the same file on any number of threads
   bool overwrite = false;
-  std::size_t threads = 0;                          ///< 0: as many as the process may use
+  std::size_t threads = 0;                            ///< 0: as many as the process may use
   std::size_t memory_bytes = core::half_of_memory();  ///< cap on what the run allocates
-  std::string history;                              ///< version and command line, for the truth
+  std::string history;                                ///< version and command line, for the truth
 };
 const core::Fields<SimulatePhotonsConfig>& fields(const SimulatePhotonsConfig&);
 
@@ -39,6 +40,7 @@ struct SimulatePhotonsSummary {
   std::uint64_t photons = 0;  ///< of all sensors
   double stream_s = 0, elapsed_s = 0;
   std::size_t memory_bytes = 0;
+  engine::Profile profile;
 };
 
 /// Part done, 0 to 1.

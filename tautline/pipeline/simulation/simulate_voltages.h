@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tautline/core/fields.h"
+#include "tautline/engine/profile.h"
 #include "tautline/formats/array_layout.h"
 #include "tautline/formats/scene/scene.h"
 #include "tautline/pipeline/progress.h"
@@ -43,6 +44,7 @@ struct SimulateSummary {
   std::size_t memory_bytes = 0;
   std::vector<std::string> files;
   std::string truth_path;
+  engine::Profile profile;
 };
 
 /// Where the truth goes: X.truth.json for X.dada, NAME.truth.json for NAME.

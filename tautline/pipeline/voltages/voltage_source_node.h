@@ -27,7 +27,7 @@ class VoltageSourceNode final : public engine::Node {
  public:
   /// Opens the files. Throws core::Error.
   explicit VoltageSourceNode(VoltageSourceConfig config);
-  /// A live stream.
+  /// A live stream, or one that is simulated.
   VoltageSourceNode(std::shared_ptr<stream::PeekedVoltages> live, bool keep_constant);
 
   const stream::VoltageStream& sequence() const { return *stream_; }
@@ -35,6 +35,7 @@ class VoltageSourceNode final : public engine::Node {
   void set_block_samples(std::size_t samples) { block_samples_ = samples; }
 
   std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
+  device::MemoryUse bytes() const override { return {stream_->bytes(), 0}; }
   void start(engine::Outputs& outputs) override;
   bool produce(engine::Outputs& outputs) override;
   bool live() const override { return stream_->live(); }
@@ -51,7 +52,7 @@ class VoltageSourceNode final : public engine::Node {
 
   VoltageSourceConfig config_;
   std::shared_ptr<stream::VoltageStream> stream_;
-  std::shared_ptr<stream::PeekedVoltages> live_;  // the same, of a live one
+  std::shared_ptr<stream::PeekedVoltages> live_;  // the same, of no files
   bool ended_ = false;
   std::size_t block_samples_ = 0;
   std::uint64_t next_ = 0, samples_ = 0;              // of the segment, and of the stream so far

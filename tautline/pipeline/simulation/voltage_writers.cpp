@@ -1,4 +1,4 @@
-#include "tautline/pipeline/simulation/sink.h"
+#include "tautline/pipeline/simulation/voltage_writers.h"
 
 #include <fmt/format.h>
 
@@ -6,10 +6,10 @@
 
 #include "tautline/core/complex_int.h"
 #include "tautline/core/error.h"
-#include "tautline/core/voltage.h"
 #include "tautline/formats/dada/dada.h"
 #include "tautline/formats/mwa32t/mwa32t.h"
 #include "tautline/formats/mwa32t/writer.h"
+#include "tautline/pipeline/simulation/simulated_voltages.h"
 
 namespace tautline::pipeline::simulation {
 
@@ -17,37 +17,19 @@ namespace {
 
 namespace mwa32t = formats::mwa32t;
 
-// Inputs as antennas times polarisations where the array lists them so, else one antenna each.
-std::size_t polarisations(const Plan& plan) {
-  const std::size_t feeds = plan.antenna_inputs.front().size();
-  if (feeds == 0) return 1;
-  for (std::size_t i = 0; i < plan.inputs(); ++i)
-    if (plan.array.inputs[i].antenna != i / feeds) return 1;
-  return plan.inputs() % feeds == 0 ? feeds : 1;
+const core::RawBlock& raw_of(const engine::Block& block) {
+  return block.payload_of<core::RawBlock>();
 }
 
-core::VoltageDescription describe(const Plan& plan) {
-  core::VoltageDescription d;
-  d.format = {plan.sampling.bits, !plan.sampling.real, core::Encoding::twos_complement};
-  d.polarisations = polarisations(plan);
-  d.antennas = plan.inputs() / d.polarisations;
-  d.rate_hz = plan.rate_hz;
-  d.start = plan.scene.start;
-  d.centre_hz = plan.scene.centre_hz;
-  d.bandwidth_hz = plan.scene.bandwidth_hz.value() * (plan.scene.lower_sideband ? -1 : 1);
-  d.telescope = plan.array.name;
-  d.instrument = "tautline-simulate";
-  d.source = plan.scene.name;
-  return d;
-}
-
-class DadaSink final : public Sink {
+class DadaWriter final : public OutputWriter {
  public:
-  DadaSink(const Plan& plan, const std::string& path, bool overwrite)
-      : path_(path), writer_(path, describe(plan), options(plan, overwrite)) {}
+  DadaWriter(const Plan& plan, const std::string& path, bool overwrite)
+      : writer_(path, describe(plan), options(plan, overwrite)) {}
 
-  void write(std::span<const std::byte> bytes, std::uint64_t) override { writer_.write(bytes); }
-  std::vector<std::string> files() const override { return {path_}; }
+  void write(const engine::Block& block) override {
+    const core::BlockBytes& bytes = raw_of(block).bytes;
+    writer_.write({bytes.data(), bytes.size()});
+  }
   void finish() override { writer_.finish(); }
 
  private:
@@ -58,7 +40,6 @@ class DadaSink final : public Sink {
     return options;
   }
 
-  std::string path_;
   formats::dada::Writer writer_;
 };
 
@@ -68,22 +49,21 @@ struct ReceiverFile {
   std::vector<MissingSpan> gaps;
 };
 
-class MwaSink final : public Sink {
+class MwaWriter final : public OutputWriter {
  public:
-  MwaSink(const Plan& plan, const std::string& path, bool one_byte, bool overwrite)
+  MwaWriter(const Plan& plan, const std::vector<std::string>& files, bool one_byte, bool overwrite)
       : inputs_(plan.inputs()) {
-    for (std::size_t r = 0; r < inputs_ / mwa32t::kInputsPerReceiver; ++r) {
-      files_.push_back(fmt::format("{}.{}", path, r));
+    for (std::size_t r = 0; r < files.size(); ++r)
       receivers_.push_back(
           {std::make_unique<mwa32t::Writer>(
-               files_.back(), one_byte ? mwa32t::Mode::one_byte : mwa32t::Mode::two_byte,
+               files[r], one_byte ? mwa32t::Mode::one_byte : mwa32t::Mode::two_byte,
                std::uint16_t{0}, overwrite),
            gaps_of(plan, r)});
-    }
   }
 
-  void write(std::span<const std::byte> bytes, std::uint64_t samples) override {
-    const auto* all = reinterpret_cast<const core::ci8*>(bytes.data());
+  void write(const engine::Block& block) override {
+    const std::uint64_t samples = block.samples;
+    const auto* all = reinterpret_cast<const core::ci8*>(raw_of(block).bytes.data());
     for (std::size_t r = 0; r < receivers_.size(); ++r) {
       std::uint64_t t = 0;
       while (t < samples) {
@@ -99,7 +79,6 @@ class MwaSink final : public Sink {
     written_ += samples;
   }
 
-  std::vector<std::string> files() const override { return files_; }
   void finish() override {
     for (ReceiverFile& receiver : receivers_) receiver.writer->finish();
   }
@@ -141,7 +120,6 @@ class MwaSink final : public Sink {
   }
 
   std::size_t inputs_;
-  std::vector<std::string> files_;
   std::vector<ReceiverFile> receivers_;
   std::vector<core::ci8> run_;
   std::uint64_t written_ = 0;
@@ -149,12 +127,12 @@ class MwaSink final : public Sink {
 
 }  // namespace
 
-std::unique_ptr<Sink> make_dada_sink(const Plan& plan, const std::string& path, bool overwrite) {
-  return std::make_unique<DadaSink>(plan, path, overwrite);
+std::unique_ptr<OutputWriter> make_dada_writer(const Plan& plan, const std::string& path,
+                                               bool overwrite) {
+  return std::make_unique<DadaWriter>(plan, path, overwrite);
 }
 
-std::unique_ptr<Sink> make_mwa32t_sink(const Plan& plan, const std::string& path, bool one_byte,
-                                       bool overwrite) {
+std::vector<std::string> mwa32t_files(const Plan& plan, const std::string& path) {
   constexpr std::size_t kMostReceivers = 4;
   const std::size_t inputs = plan.inputs();
   if (inputs % mwa32t::kInputsPerReceiver != 0 ||
@@ -164,7 +142,16 @@ std::unique_ptr<Sink> make_mwa32t_sink(const Plan& plan, const std::string& path
   if (plan.sampling.real)
     throw core::Error(core::ErrorKind::config, "`format` mwa32t", "`real`", "complex samples",
                       "use `format` dada");
-  return std::make_unique<MwaSink>(plan, path, one_byte, overwrite);
+  std::vector<std::string> files;
+  for (std::size_t r = 0; r < inputs / mwa32t::kInputsPerReceiver; ++r)
+    files.push_back(fmt::format("{}.{}", path, r));
+  return files;
+}
+
+std::unique_ptr<OutputWriter> make_mwa32t_writer(const Plan& plan,
+                                                 const std::vector<std::string>& files,
+                                                 bool one_byte, bool overwrite) {
+  return std::make_unique<MwaWriter>(plan, files, one_byte, overwrite);
 }
 
 int mwa32t_limit(bool one_byte) {

@@ -1,4 +1,4 @@
-#include "tautline/pipeline/simulation/photon_sink.h"
+#include "tautline/pipeline/simulation/photon_writers.h"
 
 #include <algorithm>
 #include <limits>
@@ -27,10 +27,10 @@ std::size_t product(const std::vector<std::uint64_t>& shape) {
 }
 
 template <class Count>
-class CountSink : public PhotonSink {
+class CountWriter final : public OutputWriter {
  public:
-  CountSink(const std::string& path, const PhotonClock& clock,
-            const std::vector<std::uint64_t>& sensor_shape, bool npy, bool overwrite)
+  CountWriter(const std::string& path, const PhotonClock& clock,
+              const std::vector<std::uint64_t>& sensor_shape, bool npy, bool overwrite)
       : clock_(clock), sensors_(product(sensor_shape)) {
     if (npy) {
       std::vector<std::uint64_t> shape{clock.bins};
@@ -43,14 +43,15 @@ class CountSink : public PhotonSink {
     piece_bins_ = std::max<std::size_t>(1, kPieceBytes / (sensors_ * sizeof(Count)));
   }
 
-  void write(std::span<const std::vector<SourcePhoton>> photons, std::uint64_t end_tick) override {
+  void write(const engine::Block& block) override {
+    const auto& photons = block.payload_of<SimulatedPhotons>();
     place_.assign(sensors_, 0);
-    const std::uint64_t end_bin = std::min(clock_.bins, end_tick / clock_.ticks_per_bin);
+    const std::uint64_t end_bin = std::min(clock_.bins, photons.end_tick / clock_.ticks_per_bin);
     while (done_bins_ < end_bin) {
       const auto bins =
           static_cast<std::size_t>(std::min<std::uint64_t>(piece_bins_, end_bin - done_bins_));
       counts_.assign(bins * sensors_, 0);
-      for (std::size_t s = 0; s < sensors_; ++s) count(photons[s], s, done_bins_ + bins);
+      for (std::size_t s = 0; s < sensors_; ++s) count(photons.sensors[s], s, done_bins_ + bins);
       const auto bytes = std::as_bytes(std::span<const Count>(counts_));
       if (array_)
         array_->write(bytes);
@@ -105,20 +106,21 @@ formats::PhotonDescription tag_description(const PhotonClock& clock, std::size_t
   return d;
 }
 
-class TagSink : public PhotonSink {
+class TagWriter final : public OutputWriter {
  public:
-  TagSink(const std::string& path, const PhotonClock& clock, std::size_t sensors,
-          double sync_rate_hz, double microtime_unit_s, bool overwrite)
+  TagWriter(const std::string& path, const PhotonClock& clock, std::size_t sensors,
+            double sync_rate_hz, double microtime_unit_s, bool overwrite)
       : clock_(clock),
         counts_(sensors),
         writer_(path, *formats::ptu::find_record_type(sync_rate_hz > 0 ? 0x01010304 : 0x01010204),
                 tag_description(clock, sensors, sync_rate_hz, microtime_unit_s), overwrite) {}
 
-  void write(std::span<const std::vector<SourcePhoton>> photons, std::uint64_t end_tick) override {
+  void write(const engine::Block& block) override {
+    const auto& photons = block.payload_of<SimulatedPhotons>();
     merged_.clear();
-    const std::uint64_t end = std::min(end_tick, clock_.ticks);
-    for (std::size_t s = 0; s < photons.size(); ++s)
-      for (const SourcePhoton& photon : photons[s]) {
+    const std::uint64_t end = std::min(photons.end_tick, clock_.ticks);
+    for (std::size_t s = 0; s < photons.sensors.size(); ++s)
+      for (const SourcePhoton& photon : photons.sensors[s]) {
         if (photon.time >= end) break;
         merged_.push_back({photon.time, static_cast<std::uint16_t>(s),
                            static_cast<std::uint16_t>(photon.microtime)});
@@ -147,20 +149,21 @@ class TagSink : public PhotonSink {
 
 }  // namespace
 
-std::unique_ptr<PhotonSink> make_count_sink(const std::string& path, const PhotonClock& clock,
-                                            const std::vector<std::uint64_t>& sensor_shape,
-                                            int bits, bool npy, bool overwrite) {
+std::unique_ptr<OutputWriter> make_count_writer(const std::string& path, const PhotonClock& clock,
+                                                const std::vector<std::uint64_t>& sensor_shape,
+                                                int bits, bool npy, bool overwrite) {
   if (bits == 8)
-    return std::make_unique<CountSink<std::uint8_t>>(path, clock, sensor_shape, npy, overwrite);
+    return std::make_unique<CountWriter<std::uint8_t>>(path, clock, sensor_shape, npy, overwrite);
   if (bits == 16)
-    return std::make_unique<CountSink<std::uint16_t>>(path, clock, sensor_shape, npy, overwrite);
+    return std::make_unique<CountWriter<std::uint16_t>>(path, clock, sensor_shape, npy, overwrite);
   throw Error(ErrorKind::config, "bits", std::to_string(bits), "8 or 16");
 }
 
-std::unique_ptr<PhotonSink> make_tag_sink(const std::string& path, const PhotonClock& clock,
-                                          std::size_t sensors, double sync_rate_hz,
-                                          double microtime_unit_s, bool overwrite) {
-  return std::make_unique<TagSink>(path, clock, sensors, sync_rate_hz, microtime_unit_s, overwrite);
+std::unique_ptr<OutputWriter> make_tag_writer(const std::string& path, const PhotonClock& clock,
+                                              std::size_t sensors, double sync_rate_hz,
+                                              double microtime_unit_s, bool overwrite) {
+  return std::make_unique<TagWriter>(path, clock, sensors, sync_rate_hz, microtime_unit_s,
+                                     overwrite);
 }
 
 }  // namespace tautline::pipeline::simulation
