@@ -75,12 +75,14 @@ class CapturedBlock {
   /// A row for each [channel][input] (or, with all channels together, for each input): valid where every sample came.
   /// The mask is made anew unless it has that size.
   void validity(bool channels_together, core::ValidityMask& mask) const;
-  /// The same of inputs, as raw blocks have it.
+  /// Zeros in the places of packets that did not come, which hold whatever was there before.
+  void clear_missing(std::byte* block) const;
+  /// The same as validity() of inputs, as raw blocks have it.
   void invalid_spans(std::vector<core::InvalidSpan>& spans) const;
 
  private:
   friend class Capture;
-  bool came(std::size_t payload, std::size_t flow) const;
+  bool came(std::size_t payload, std::size_t flow, bool and_valid) const;
 
   const formats::packets::Placement* placement_ = nullptr;
   std::size_t payload_samples_ = 1;

@@ -24,9 +24,10 @@ std::size_t next_bit(const std::uint64_t* row, std::size_t from, std::size_t end
 
 }  // namespace
 
-bool CapturedBlock::came(std::size_t payload, std::size_t flow) const {
+bool CapturedBlock::came(std::size_t payload, std::size_t flow, bool and_valid) const {
   const std::size_t word = ((first_row_ + payload) & (ring_rows_ - 1)) * row_words_ + flow / 64;
-  const std::uint64_t bits = flags_ == nullptr ? come_[word] : come_[word] & ~flags_[word];
+  const bool without_flagged = and_valid && flags_ != nullptr;
+  const std::uint64_t bits = without_flagged ? come_[word] & ~flags_[word] : come_[word];
   return (bits >> flow % 64 & 1) != 0;
 }
 
@@ -40,7 +41,7 @@ void CapturedBlock::validity(bool channels_together, core::ValidityMask& mask) c
   const std::size_t flows = placement_->flows();
   for (std::size_t payload = 0; payload * payload_samples_ < samples; ++payload) {
     for (std::size_t flow = 0; flow < flows; ++flow) {
-      if (came(payload, flow)) continue;
+      if (came(payload, flow, true)) continue;
       const Box& box = placement_->box(flow);
       const std::size_t first_sample = payload * payload_samples_ + box.begin(AxisName::time);
       const std::size_t channels = channels_together ? 1 : box.size(AxisName::channel);
@@ -55,6 +56,13 @@ void CapturedBlock::validity(bool channels_together, core::ValidityMask& mask) c
           }
     }
   }
+}
+
+void CapturedBlock::clear_missing(std::byte* block) const {
+  if (missing == 0) return;
+  for (std::size_t payload = 0; payload * payload_samples_ < samples; ++payload)
+    for (std::size_t flow = 0; flow < placement_->flows(); ++flow)
+      if (!came(payload, flow, false)) placement_->clear(flow, payload * payload_samples_, block);
 }
 
 void CapturedBlock::invalid_spans(std::vector<core::InvalidSpan>& spans) const {

@@ -27,15 +27,19 @@ std::byte* OutputBlocks::begin() {
   return static_cast<std::byte*>(block.arrays.front().data);
 }
 
-void OutputBlocks::commit(const CapturedBlock& captured) {
-  engine::Block& block = *begun_.front();
-  begun_.pop_front();
+core::Instant OutputBlocks::segment_start(const CapturedBlock& captured) {
   if (segment_ != captured.segment) {
     segment_ = captured.segment;
     segment_start_ = clock_.start_of(captured.start_count);
   }
+  return segment_start_;
+}
+
+void OutputBlocks::commit(const CapturedBlock& captured) {
+  engine::Block& block = *begun_.front();
+  begun_.pop_front();
   block.segment = captured.segment;
-  block.segment_start = segment_start_;
+  block.segment_start = segment_start(captured);
   block.first = captured.first;
   block.samples = captured.samples;
   auto& raw = block.payload_of<core::RawBlock>();
@@ -44,7 +48,12 @@ void OutputBlocks::commit(const CapturedBlock& captured) {
   raw.layout = layout_;
   raw.first_sample = captured.first;
   raw.samples = captured.samples;
+  captured.clear_missing(static_cast<std::byte*>(bytes.data));
   captured.invalid_spans(raw.invalid);
+  if (captured.whole())
+    block.valid = {};
+  else
+    captured.validity(false, block.valid);
   outputs_->commit(port_);
 }
 

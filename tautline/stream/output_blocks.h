@@ -1,4 +1,6 @@
-// The blocks of an engine's output as memory that packets are placed in: raw voltages.
+// The blocks of an engine's output as memory that packets are placed in: raw voltages. Where packets of single channels may
+// be lost, a block has two accounts of what is invalid: its payload's, in which a time is invalid in all channels if it is in
+// any, and its mask, [channel][input], of no rows where all is valid.
 #pragma once
 
 #include <cstddef>
@@ -45,6 +47,8 @@ class OutputBlocks final : public BlockStore {
 
   std::byte* begin() override;
   void commit(const CapturedBlock& block) override;
+  /// Of a block, in the order in which they are given on.
+  core::Instant segment_start(const CapturedBlock& block);
 
  private:
   SegmentClock clock_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <utility>
 
 #include "tautline/core/error.h"
@@ -20,6 +21,27 @@ using formats::packets::PacketLayout;
 formats::packets::BlockShape shape_of(const PacketLayout& layout,
                                       const core::VoltageDescription& d) {
   return {layout.samples(), d.channels, d.antennas, d.polarisations, 0, {}};
+}
+
+bool are_coded_alike(const PacketLayout& layout, const core::SampleFormat& format) {
+  return layout.sample.verbatim() && layout.sample.placed() == format && format.bits % 8 == 0;
+}
+
+// A sample, or those of two polarisations, whose size the compiler knows.
+inline void copy_short(const std::byte* from, std::byte* to, std::size_t bytes) {
+  switch (bytes) {
+    case 2:
+      std::memcpy(to, from, 2);
+      return;
+    case 4:
+      std::memcpy(to, from, 4);
+      return;
+    case 8:
+      std::memcpy(to, from, 8);
+      return;
+    default:
+      std::memcpy(to, from, bytes);
+  }
 }
 
 void check_samples(const PacketLayout& layout, const core::SampleFormat& format) {
@@ -45,15 +67,26 @@ Packetiser::Packetiser(const PacketLayout& layout, const core::VoltageDescriptio
       send_(std::move(send)),
       can_flag_(layout.field(Meaning::invalid) != nullptr),
       parts_(description.format.complex ? 2 : 1),
-      frame_(layout.samples() * description.channels * description.inputs() * parts_),
+      copies_(are_coded_alike(layout, description.format)),
       valid_(description.inputs(), layout.samples()),
       payload_(layout.part_bytes()) {
   check_samples(layout_, description_.format);
+  if (copies_)
+    copied_.resize(placement_.block_bytes());
+  else
+    frame_.resize(layout.samples() * description.channels * description.inputs() * parts_);
 }
 
 double Packetiser::packets_per_s() const {
   return description_.rate_hz.value() / static_cast<double>(layout_.samples()) *
          static_cast<double>(placement_.flows());
+}
+
+std::uint64_t Packetiser::sources() const {
+  std::uint64_t count = 1;
+  for (std::size_t flow = 0; flow < placement_.flows(); ++flow)
+    count = std::max(count, placement_.source(flow) + 1);
+  return count;
 }
 
 void Packetiser::take(const core::RawBlock& block) {
@@ -80,7 +113,10 @@ void Packetiser::take(const core::RawBlock& block) {
       continue;
     }
     if (filled_ == 0) valid_.fill(true);
-    decode(block, t, filled_);
+    if (copies_)
+      copy(block, t, filled_);
+    else
+      decode(block, t, filled_);
     for (std::size_t i = 0; !block.invalid.empty() && i < description_.inputs(); ++i)
       if (!block_valid.valid(i, t)) valid_.set(i, filled_, 1, false);
     if (++filled_ < times) continue;
@@ -109,6 +145,30 @@ void Packetiser::decode(const core::RawBlock& block, std::size_t sample, std::si
         for (std::size_t k = 0; k < parts_; ++k)
           *out++ = core::decode_integer(block.bytes.data(), at + k * bits, raw.format);
       }
+}
+
+// The same where bytes can stay as they are.
+void Packetiser::copy(const core::RawBlock& block, std::size_t sample, std::size_t place) {
+  const core::RawLayout &from = block.layout, &to = placement_.block_layout();
+  const auto bits = static_cast<std::size_t>(from.format.bits_per_sample());
+  const bool together =
+      from.polarisation_stride_bits == bits && to.polarisation_stride_bits == bits;
+  const std::size_t runs = together ? 1 : from.polarisations;
+  const std::size_t bytes = (together ? from.polarisations : 1) * bits / 8;
+  const std::byte* const source =
+      block.bytes.data() + (from.offset_bits + sample * from.time_stride_bits) / 8;
+  std::byte* const target = copied_.data() + place * to.time_stride_bits / 8;
+  for (std::size_t a = 0; a < from.antennas; ++a)
+    for (std::size_t p = 0; p < runs; ++p) {
+      const std::byte* in =
+          source + (a * from.antenna_stride_bits + p * from.polarisation_stride_bits) / 8;
+      std::byte* out = target + (a * to.antenna_stride_bits + p * to.polarisation_stride_bits) / 8;
+      for (std::size_t c = 0; c < from.channels; ++c) {
+        copy_short(in, out, bytes);
+        in += from.channel_stride_bits / 8;
+        out += to.channel_stride_bits / 8;
+      }
+    }
 }
 
 bool Packetiser::is_valid(const Box& box) const {
@@ -144,6 +204,13 @@ void Packetiser::gather(const Box& box) {
   }
 }
 
+void Packetiser::fill_payload(std::size_t flow) {
+  if (copies_) return placement_.take(flow, 0, copied_.data(), payload_.data());
+  gather(placement_.box(flow));
+  counters_.clipped +=
+      formats::packets::integers_to_wire(layout_.sample, components_, payload_.data());
+}
+
 void Packetiser::send_payloads(std::uint64_t number) {
   for (std::size_t flow = 0; flow < placement_.flows(); ++flow) {
     const Box& box = placement_.box(flow);
@@ -152,9 +219,7 @@ void Packetiser::send_payloads(std::uint64_t number) {
       ++counters_.left_out;
       continue;
     }
-    gather(box);
-    counters_.clipped +=
-        formats::packets::integers_to_wire(layout_.sample, components_, payload_.data());
+    fill_payload(flow);
     formats::packets::PacketHeader header = placement_.header(flow);
     header.count = first_count_ + number * layout_.step;
     header.invalid = !valid;

@@ -40,9 +40,13 @@ class Packetiser {
   const PacketiserCounters& counters() const { return counters_; }
   /// Packets a second, of all sources together, at the description's rate.
   double packets_per_s() const;
+  /// Numbers that `source` takes: 1 where the layout tells none by it.
+  std::uint64_t sources() const;
 
  private:
   void decode(const core::RawBlock& block, std::size_t sample, std::size_t place);
+  void copy(const core::RawBlock& block, std::size_t sample, std::size_t place);
+  void fill_payload(std::size_t flow);
   void send_payloads(std::uint64_t number);
   void gather(const formats::packets::Box& box);
   bool is_valid(const formats::packets::Box& box) const;
@@ -55,7 +59,9 @@ class Packetiser {
   bool can_flag_;
   std::size_t parts_;  // components of a sample: 2 of complex ones
   PacketiserCounters counters_;
-  std::vector<int> frame_;  // the times of a payload: [time][channel][input][component]
+  bool copies_;                    // the voltages are coded as payloads are: bytes are copied
+  std::vector<int> frame_;         // the times of a payload: [time][channel][input][component], or
+  std::vector<std::byte> copied_;  // as the placement's blocks have them
   core::ValidityMask valid_;
   std::size_t filled_ = 0;         // times of it
   std::uint64_t next_sample_ = 0;  // behind the last one taken

@@ -34,4 +34,9 @@ std::size_t PeekedVoltages::peek(std::size_t samples, core::RawBlock& block, Seg
   return got;
 }
 
+bool PeekedVoltages::hand_over() {
+  reading_ = true;
+  return kept_.empty();
+}
+
 }  // namespace tautline::stream

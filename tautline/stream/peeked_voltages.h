@@ -41,6 +41,8 @@ class PeekedVoltages final : public VoltageStream {
   /// Waits for start().
   std::size_t peek(std::size_t samples, core::RawBlock& block, Segment& segment,
                    const std::stop_token& stop);
+  /// For whoever takes what comes from the other stream itself: ends peeking. False: read() has blocks to give before that.
+  bool hand_over();
 
  private:
   struct Kept {

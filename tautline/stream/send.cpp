@@ -6,12 +6,12 @@
 #include <chrono>
 #include <memory>
 #include <span>
-#include <thread>
 #include <utility>
 
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/mwa32t/counters.h"
 #include "tautline/stream/impairment.h"
+#include "tautline/stream/send_packets.h"
 #include "tautline/stream/tcp.h"
 
 namespace tautline::stream {
@@ -26,8 +26,11 @@ constexpr std::size_t kRecordsAtOnce = 4096;
 // A file's first bytes, which show its records.
 constexpr std::size_t kHeadBytes = std::size_t{64} << 10;
 
-mwa32t::Mode mode_of(SendLayout layout) {
-  return layout == SendLayout::mwa32t ? mwa32t::Mode::two_byte : mwa32t::Mode::one_byte;
+mwa32t::Mode mode_of(const std::string& layout) {
+  if (layout == "mwa32t") return mwa32t::Mode::two_byte;
+  if (layout == "mwa32t-1byte") return mwa32t::Mode::one_byte;
+  throw core::Error(core::ErrorKind::config, "layout", layout, "mwa32t or mwa32t-1byte over TCP",
+                    "packets of other layouts go to udp://HOST:PORT");
 }
 
 // One file and its connection.
@@ -102,51 +105,11 @@ class RecordSender {
   std::vector<std::byte> piece_, sent_;
 };
 
-void wait_until(Clock::time_point time, const std::stop_token& stop) {
-  using namespace std::chrono_literals;
-  while (!stop.stop_requested() && Clock::now() < time)
-    std::this_thread::sleep_until(std::min(time, Clock::now() + std::chrono::nanoseconds(50ms)));
-  if (stop.stop_requested())
-    throw core::Error(core::ErrorKind::io, "run", "interrupted", "", "the rest was not sent");
-}
-
-}  // namespace
-
-const core::Fields<SendConfig>& fields(const SendConfig&) {
-  using C = SendConfig;
-  static const auto all =
-      core::Fields<C>()
-          .add({.name = "to", .help = "who is sent to: tcp://HOST:PORT"}, &C::to)
-          .add({.name = "layout", .help = "what is sent: the MWA receivers' records"}, &C::layout,
-               core::choice<SendLayout>(
-                   {{"mwa32t", SendLayout::mwa32t}, {"mwa32t-1byte", SendLayout::mwa32t_1byte}}))
-          .add({.name = "rate", .help = "times real time; 0: as fast as it is taken"}, &C::rate,
-               core::at_least(0))
-          .add({.name = "rate_hz",
-                .unit = "Hz",
-                .help = "samples per second of each input at `rate` 1",
-                .option = "sample-rate"},
-               &C::rate_hz, core::above(0))
-          .add({.name = "impair",
-                .help = "what the network is to do to it: parts of the records, most delay, seed",
-                .form = "loss=,duplicate=,corrupt=,jitter=,seed="},
-               &C::impair)
-          .add({.name = "connect_s",
-                .unit = "s",
-                .help = "how long somebody who listens is waited for"},
-               &C::connect_s, core::at_least(0));
-  return all;
-}
-
-SendSummary send_files(const SendConfig& config, const SendProgress& progress,
-                       std::stop_token stop) {
-  core::check(config);
-  if (config.files.empty())
-    throw core::Error(core::ErrorKind::config, "files", "none", "at least one file");
-  const Endpoint to = parse_endpoint("to", config.to);
-  if (to.transport != Endpoint::Transport::tcp)
-    throw core::Error(core::ErrorKind::config, "to", config.to, "tcp://HOST:PORT",
-                      "records without packets go over TCP alone");
+SendSummary send_records(const SendConfig& config, const std::vector<Endpoint>& to,
+                         const SendProgress& progress, const std::stop_token& stop) {
+  if (to.size() > 1)
+    throw core::Error(core::ErrorKind::config, "to", std::to_string(to.size()) + " addresses",
+                      "one: receivers are numbered as they connect");
   const Impairment impairment = parse_impairment(config.impair);
   if (impairment.reorder > 0)
     throw core::Error(core::ErrorKind::config, "impair", "reorder", "loss, duplicate or corrupt",
@@ -159,7 +122,7 @@ SendSummary send_files(const SendConfig& config, const SendProgress& progress,
   }
   const auto patience =
       std::chrono::milliseconds(static_cast<std::int64_t>(config.connect_s * 1e3));
-  for (RecordSender& sender : senders) sender.connect(to, patience, stop);
+  for (RecordSender& sender : senders) sender.connect(to.front(), patience, stop);
 
   SendSummary summary;
   const auto started = Clock::now();
@@ -173,9 +136,9 @@ SendSummary send_files(const SendConfig& config, const SendProgress& progress,
       const double late_s = impairment.jitter_s > 0 ? sender.delay_s() : 0;
       if (config.rate > 0 || late_s > 0) {
         summary.behind_s = std::max(summary.behind_s, config.rate > 0 ? since_s() - due_s : 0);
-        wait_until(started + std::chrono::duration_cast<Clock::duration>(
-                                 std::chrono::duration<double>(due_s + late_s)),
-                   stop);
+        wait_until_due(started + std::chrono::duration_cast<Clock::duration>(
+                                     std::chrono::duration<double>(due_s + late_s)),
+                       stop);
       }
       sender.send(summary);
     }
@@ -186,6 +149,73 @@ SendSummary send_files(const SendConfig& config, const SendProgress& progress,
   summary.stream_s = static_cast<double>(longest) / config.rate_hz;
   summary.elapsed_s = since_s();
   return summary;
+}
+
+}  // namespace
+
+const core::Fields<SendConfig>& fields(const SendConfig&) {
+  using C = SendConfig;
+  static const auto all =
+      core::Fields<C>()
+          .add({.name = "to",
+                .help = "who is sent to: tcp://HOST:PORT for records of MWA receivers, "
+                        "udp://HOST:PORT for packets; several where packets of each antenna have "
+                        "an address of their own"},
+               &C::to)
+          .add(
+              {.name = "layout",
+               .help = "what is sent: mwa32t or mwa32t-1byte over TCP, any packet layout over UDP, "
+                       "a preset's name or a TOML file"},
+              &C::layout)
+          .add({.name = "rate", .help = "times real time; 0: as fast as it is taken"}, &C::rate,
+               core::at_least(0))
+          .add({.name = "rate_hz",
+                .unit = "Hz",
+                .help = "of records: samples per second of each input at `rate` 1",
+                .option = "sample-rate"},
+               &C::rate_hz, core::above(0))
+          .add({.name = "impair",
+                .help = "what the network is to do to it: parts of the records, most delay, seed",
+                .form = "loss=,reorder=,duplicate=,corrupt=,jitter=,seed="},
+               &C::impair)
+          .add({.name = "connect_s",
+                .unit = "s",
+                .help = "how long somebody who listens is waited for"},
+               &C::connect_s, core::at_least(0))
+          .add(
+              {.name = "first_count",
+               .help = "count of the first packet; none: that of the files' start where the layout "
+                       "counts from a known time, else 0"},
+              &C::first_count)
+          .add({.name = "interface",
+                .help = "address of the network interface by which packets to multicast groups go"},
+               &C::interface)
+          .add({.name = "start_s", .unit = "s", .help = "of packets: skip this much of the files"},
+               &C::start_s, core::at_least(0))
+          .add({.name = "duration_s",
+                .unit = "s",
+                .help = "of packets: send this much; negative: to the end"},
+               &C::duration_s)
+          .include("reader", &C::reader, fields(formats::ReaderOptions{}));
+  return all;
+}
+
+SendSummary send_files(const SendConfig& config, const SendProgress& progress,
+                       std::stop_token stop) {
+  core::check(config);
+  if (config.files.empty())
+    throw core::Error(core::ErrorKind::config, "files", "none", "at least one file");
+  if (config.to.empty())
+    throw core::Error(core::ErrorKind::config, "to", "none", "udp://HOST:PORT or tcp://HOST:PORT");
+  std::vector<Endpoint> to;
+  for (const std::string& address : config.to) to.push_back(parse_endpoint("to", address));
+  for (const Endpoint& one : to)
+    if (one.transport != to.front().transport)
+      throw core::Error(core::ErrorKind::config, "to", to_string(one),
+                        "addresses of one transport");
+  if (to.front().transport == Endpoint::Transport::udp)
+    return send_packets(config, to, progress, stop);
+  return send_records(config, to, progress, stop);
 }
 
 }  // namespace tautline::stream

@@ -1,33 +1,46 @@
-// Plays files onto the network as the instruments that recorded them would: several files as several senders of one clock.
+// Plays files onto the network as the instruments that recorded them would: files of MWA receivers over TCP, each a connection
+// of one clock; voltages of any format over UDP, in packets of any layout.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
 
 #include "tautline/core/fields.h"
+#include "tautline/formats/voltage_reader.h"
 
 namespace tautline::stream {
 
-enum class SendLayout { mwa32t, mwa32t_1byte };
-
 struct SendConfig {
-  std::vector<std::string> files;  ///< each is a connection, in this order
-  std::string to;                  ///< tcp://HOST:PORT
-  SendLayout layout = SendLayout::mwa32t;
-  double rate = 1;             ///< times real time; 0: as fast as it is taken
-  double rate_hz = 1'280'000;  ///< samples (times) a second at rate 1
+  /// Over TCP each is a connection, in this order; over UDP they are one stream, as `correlate` takes them.
+  std::vector<std::string> files;
+  /// tcp://HOST:PORT, or udp://HOST:PORT, one for each sender that a layout tells by its address.
+  std::vector<std::string> to;
+  std::string layout =
+      "mwa32t";     ///< of records over TCP, or of packets: a preset's name or a TOML file
+  double rate = 1;  ///< times real time; 0: as fast as it is taken
+  double rate_hz = 1'280'000;  ///< of records: samples (times) a second at rate 1
   std::string impair;          ///< parse_impairment()
-  double connect_s = 10;       ///< how long somebody who listens is waited for
+  double connect_s = 10;       ///< how long somebody who listens to TCP is waited for
+  // Of packets:
+  std::optional<std::uint64_t>
+      first_count;  ///< none: as the layout counts from the files' start, or 0
+  std::string interface;
+  double start_s = 0, duration_s = -1;  ///< of the files
+  formats::ReaderOptions reader = {};
 };
-/// Of `layout`, `to` and those below.
 const core::Fields<SendConfig>& fields(const SendConfig&);
 
 struct SendSummary {
-  std::uint64_t records = 0, bytes = 0;                   ///< sent
-  std::uint64_t lost = 0, duplicated = 0, corrupted = 0;  ///< records, on purpose
+  std::uint64_t records = 0, bytes = 0;  ///< records or packets that were sent, with repeated ones
+  /// Of records or packets, on purpose.
+  std::uint64_t lost = 0, duplicated = 0, corrupted = 0, reordered = 0;
+  std::uint64_t left_out = 0;          ///< packets: not sent, as their samples are invalid
+  std::uint64_t clipped = 0;           ///< components that did not fit the packets' bits
+  std::uint64_t trailing_samples = 0;  ///< times that fill no packet
   double stream_s = 0, elapsed_s = 0;
   double behind_s = 0;  ///< most by which a piece was sent later than its time
 };
@@ -35,7 +48,7 @@ struct SendSummary {
 /// Told the fraction done, now and then.
 using SendProgress = std::function<void(double done)>;
 
-/// Connects all, then sends. Throws core::Error; after a stop Error(io), "interrupted".
+/// Over TCP connects all, then sends. Throws core::Error; after a stop Error(io), "interrupted".
 SendSummary send_files(const SendConfig& config, const SendProgress& progress = {},
                        std::stop_token stop = {});
 

@@ -1,5 +1,6 @@
 #include "tautline/stream/udp.h"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -26,6 +27,12 @@ constexpr std::size_t kPacketsAtOnce = 64;
 core::Error udp_error(const char* field, const Endpoint& endpoint, const std::string& why,
                       const std::string& advice) {
   return core::Error(core::ErrorKind::io, field, to_string(endpoint) + ": " + why, "", advice);
+}
+
+core::Error not_an_interface(const std::string& text) {
+  return core::Error(core::ErrorKind::config, "interface", text,
+                     "the IPv4 address of a network interface",
+                     "the command ip address shows them");
 }
 
 int option_of(int descriptor, int option) {
@@ -66,42 +73,132 @@ class UdpSocket {
   socklen_t address_bytes = 0;
 };
 
-class UdpReceiver::Impl {
+// A socket that listens, and what the kernel said that it dropped there.
+class ListeningSocket {
  public:
-  explicit Impl(UdpReceiverConfig config)
-      : config_(std::move(config)),
-        socket_("listen", config_.listen),
-        memory_(
-            std::make_unique_for_overwrite<std::byte[]>(kPacketsAtOnce * config_.packet_bytes)) {
-    if (::bind(socket_.descriptor, socket_.at(), socket_.address_bytes) != 0)
-      throw udp_error("listen", config_.listen, std::strerror(errno),
-                      "choose another port, or port 0 for one that is free");
+  ListeningSocket(const Endpoint& listen, const UdpReceiverConfig& config)
+      : listen_(listen), socket_("listen", listen) {
+    const bool group = is_group();
     int on = 1;
+    // A group has several listeners on one machine.
+    if (group) ::setsockopt(socket_.descriptor, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (::bind(socket_.descriptor, socket_.at(), socket_.address_bytes) != 0)
+      throw udp_error("listen", listen_, std::strerror(errno),
+                      "choose another port, or port 0 for one that is free");
+    if (group) join(config.interface);
     ::setsockopt(socket_.descriptor, SOL_SOCKET, SO_RXQ_OVFL, &on, sizeof on);
-    enlarge_buffer();
-    for (std::size_t k = 0; k < kPacketsAtOnce; ++k)
-      pieces_[k] = {memory_.get() + k * config_.packet_bytes, config_.packet_bytes};
+    enlarge_buffer(config);
   }
 
+  int descriptor() const { return socket_.descriptor; }
+  const Endpoint& endpoint() const { return listen_; }
   Endpoint listening() const {
     sockaddr_storage address{};
     socklen_t bytes = sizeof address;
     ::getsockname(socket_.descriptor, reinterpret_cast<sockaddr*>(&address), &bytes);
-    Endpoint endpoint = config_.listen;
+    Endpoint endpoint = listen_;
     endpoint.port = ntohs(address.ss_family == AF_INET6
                               ? reinterpret_cast<const sockaddr_in6*>(&address)->sin6_port
                               : reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
     return endpoint;
   }
-
   // The kernel counts twice what is asked for: a packet's place takes more than its bytes.
   std::size_t buffer_bytes() const {
     return static_cast<std::size_t>(option_of(socket_.descriptor, SO_RCVBUF)) / 2;
   }
+  // Since the message before: the kernel says how many of all packets, modulo 2^32.
+  std::uint64_t drops_by(const msghdr& message) {
+    std::uint64_t drops = 0;
+    for (cmsghdr* note = CMSG_FIRSTHDR(&message); note != nullptr;
+         note = CMSG_NXTHDR(const_cast<msghdr*>(&message), note)) {
+      if (note->cmsg_level != SOL_SOCKET || note->cmsg_type != SO_RXQ_OVFL) continue;
+      std::uint32_t all = 0;
+      std::memcpy(&all, CMSG_DATA(note), sizeof all);
+      drops += static_cast<std::uint32_t>(all - drops_);
+      drops_ = all;
+    }
+    return drops;
+  }
+
+ private:
+  bool is_group() {
+    return socket_.address.ss_family == AF_INET &&
+           IN_MULTICAST(ntohl(reinterpret_cast<const sockaddr_in*>(socket_.at())->sin_addr.s_addr));
+  }
+
+  void join(const std::string& interface) {
+    ip_mreq membership{};
+    membership.imr_multiaddr = reinterpret_cast<const sockaddr_in*>(socket_.at())->sin_addr;
+    if (!interface.empty() &&
+        ::inet_pton(AF_INET, interface.c_str(), &membership.imr_interface) != 1)
+      throw not_an_interface(interface);
+    if (::setsockopt(socket_.descriptor, IPPROTO_IP, IP_ADD_MEMBERSHIP, &membership,
+                     sizeof membership) != 0)
+      throw udp_error(
+          "listen", listen_, std::strerror(errno),
+          "give `interface`, the address of the network interface that the group comes by");
+  }
+
+  void enlarge_buffer(const UdpReceiverConfig& config) {
+    const int wanted = static_cast<int>(std::min<std::size_t>(config.buffer_bytes, INT32_MAX / 2));
+    // The second way is for those who may go beyond the limit.
+    ::setsockopt(socket_.descriptor, SOL_SOCKET, SO_RCVBUF, &wanted, sizeof wanted);
+    if (buffer_bytes() < static_cast<std::size_t>(wanted))
+      ::setsockopt(socket_.descriptor, SOL_SOCKET, SO_RCVBUFFORCE, &wanted, sizeof wanted);
+    if (buffer_bytes() < static_cast<std::size_t>(wanted) && config.log)
+      config.log(core::LogLevel::warning,
+                 fmt::format("the system gives {} a receive buffer of {} KiB, and packets are lost "
+                             "when it is full: sysctl -w net.core.rmem_max={}",
+                             to_string(listen_), buffer_bytes() >> 10, wanted));
+  }
+
+  Endpoint listen_;
+  UdpSocket socket_;
+  std::uint32_t drops_ = 0;
+};
+
+class UdpReceiver::Impl {
+ public:
+  explicit Impl(const UdpReceiverConfig& config)
+      : memory_(std::make_unique_for_overwrite<std::byte[]>(kPacketsAtOnce * config.packet_bytes)) {
+    for (const Endpoint& listen : config.listen) {
+      sockets_.push_back(std::make_unique<ListeningSocket>(listen, config));
+      polled_.push_back({sockets_.back()->descriptor(), POLLIN, 0});
+    }
+    for (std::size_t k = 0; k < kPacketsAtOnce; ++k)
+      pieces_[k] = {memory_.get() + k * config.packet_bytes, config.packet_bytes};
+  }
+
+  std::vector<Endpoint> listening() const {
+    std::vector<Endpoint> all;
+    for (const auto& socket : sockets_) all.push_back(socket->listening());
+    return all;
+  }
+
+  std::size_t buffer_bytes() const {
+    std::size_t least = SIZE_MAX;
+    for (const auto& socket : sockets_) least = std::min(least, socket->buffer_bytes());
+    return least;
+  }
 
   std::size_t receive(std::chrono::milliseconds most, const Take& take) {
-    pollfd ready{socket_.descriptor, POLLIN, 0};
-    if (::poll(&ready, 1, static_cast<int>(most.count())) <= 0) return 0;
+    const std::size_t waiting = receive_waiting(take);
+    if (waiting > 0) return waiting;
+    if (::poll(polled_.data(), polled_.size(), static_cast<int>(most.count())) <= 0) return 0;
+    return receive_waiting(take);
+  }
+
+  UdpCounters counters_;
+
+ private:
+  std::size_t receive_waiting(const Take& take) {
+    std::size_t count = 0;
+    for (std::size_t address = 0; address < sockets_.size(); ++address)
+      count += receive_at(address, take);
+    return count;
+  }
+
+  std::size_t receive_at(std::size_t address, const Take& take) {
     for (std::size_t k = 0; k < kPacketsAtOnce; ++k) {
       messages_[k] = {};
       messages_[k].msg_hdr.msg_iov = &pieces_[k];
@@ -109,67 +206,37 @@ class UdpReceiver::Impl {
       messages_[k].msg_hdr.msg_control = notes_[k].data();
       messages_[k].msg_hdr.msg_controllen = notes_[k].size();
     }
+    ListeningSocket& socket = *sockets_[address];
     const int got =
-        ::recvmmsg(socket_.descriptor, messages_.data(), kPacketsAtOnce, MSG_DONTWAIT, nullptr);
+        ::recvmmsg(socket.descriptor(), messages_.data(), kPacketsAtOnce, MSG_DONTWAIT, nullptr);
     if (got < 0) {
       if (errno == EAGAIN || errno == EINTR || errno == ECONNREFUSED) return 0;
-      throw udp_error("listen", config_.listen, std::strerror(errno), "");
+      throw udp_error("listen", socket.endpoint(), std::strerror(errno), "");
     }
     const auto count = static_cast<std::size_t>(got);
-    if (count > 0) note_drops(messages_[count - 1].msg_hdr);
+    if (count > 0) counters_.kernel_drops += socket.drops_by(messages_[count - 1].msg_hdr);
     for (std::size_t k = 0; k < count; ++k) {
       ++counters_.packets;
       counters_.bytes += messages_[k].msg_len;
       if ((messages_[k].msg_hdr.msg_flags & MSG_TRUNC) != 0) ++counters_.cut;
-      take({static_cast<const std::byte*>(pieces_[k].iov_base), messages_[k].msg_len});
+      take({static_cast<const std::byte*>(pieces_[k].iov_base), messages_[k].msg_len}, address);
     }
     return count;
   }
 
-  UdpCounters counters_;
-
- private:
-  void enlarge_buffer() {
-    int wanted = static_cast<int>(std::min<std::size_t>(config_.buffer_bytes, INT32_MAX / 2));
-    // The second way is for those who may go beyond the limit.
-    ::setsockopt(socket_.descriptor, SOL_SOCKET, SO_RCVBUF, &wanted, sizeof wanted);
-    if (buffer_bytes() < static_cast<std::size_t>(wanted))
-      ::setsockopt(socket_.descriptor, SOL_SOCKET, SO_RCVBUFFORCE, &wanted, sizeof wanted);
-    if (buffer_bytes() < static_cast<std::size_t>(wanted) && config_.log)
-      config_.log(
-          core::LogLevel::warning,
-          fmt::format("the system gives {} a receive buffer of {} KiB, and packets are lost "
-                      "when it is full: sysctl -w net.core.rmem_max={}",
-                      to_string(config_.listen), buffer_bytes() >> 10, wanted));
-  }
-
-  // Of all packets since the socket was opened, modulo 2^32.
-  void note_drops(const msghdr& message) {
-    for (cmsghdr* note = CMSG_FIRSTHDR(&message); note != nullptr;
-         note = CMSG_NXTHDR(const_cast<msghdr*>(&message), note)) {
-      if (note->cmsg_level != SOL_SOCKET || note->cmsg_type != SO_RXQ_OVFL) continue;
-      std::uint32_t all = 0;
-      std::memcpy(&all, CMSG_DATA(note), sizeof all);
-      counters_.kernel_drops += static_cast<std::uint32_t>(all - drops_);
-      drops_ = all;
-    }
-  }
-
   struct alignas(cmsghdr) Note : std::array<std::byte, CMSG_SPACE(sizeof(std::uint32_t))> {};
 
-  UdpReceiverConfig config_;
-  UdpSocket socket_;
+  std::vector<std::unique_ptr<ListeningSocket>> sockets_;
+  std::vector<pollfd> polled_;
   std::unique_ptr<std::byte[]> memory_;
   std::array<iovec, kPacketsAtOnce> pieces_{};
   std::array<mmsghdr, kPacketsAtOnce> messages_{};
   std::array<Note, kPacketsAtOnce> notes_{};
-  std::uint32_t drops_ = 0;
 };
 
-UdpReceiver::UdpReceiver(UdpReceiverConfig config)
-    : impl_(std::make_unique<Impl>(std::move(config))) {}
+UdpReceiver::UdpReceiver(const UdpReceiverConfig& config) : impl_(std::make_unique<Impl>(config)) {}
 UdpReceiver::~UdpReceiver() = default;
-Endpoint UdpReceiver::listening() const {
+std::vector<Endpoint> UdpReceiver::listening() const {
   return impl_->listening();
 }
 std::size_t UdpReceiver::buffer_bytes() const {
@@ -184,7 +251,11 @@ const UdpCounters& UdpReceiver::counters() const {
 
 class UdpSender::Impl {
  public:
-  explicit Impl(const Endpoint& to) : to_(to), socket_("to", to) {
+  Impl(const Endpoint& to, const std::string& interface) : to_(to), socket_("to", to) {
+    if (in_addr by{}; !interface.empty()) {
+      if (::inet_pton(AF_INET, interface.c_str(), &by) != 1) throw not_an_interface(interface);
+      ::setsockopt(socket_.descriptor, IPPROTO_IP, IP_MULTICAST_IF, &by, sizeof by);
+    }
     if (::connect(socket_.descriptor, socket_.at(), socket_.address_bytes) != 0)
       throw udp_error("to", to, std::strerror(errno), "name an address that can be reached");
   }
@@ -224,7 +295,8 @@ class UdpSender::Impl {
   std::size_t waiting_ = 0;
 };
 
-UdpSender::UdpSender(const Endpoint& to) : impl_(std::make_unique<Impl>(to)) {}
+UdpSender::UdpSender(const Endpoint& to, const std::string& interface)
+    : impl_(std::make_unique<Impl>(to, interface)) {}
 UdpSender::~UdpSender() = default;
 UdpSender::UdpSender(UdpSender&&) noexcept = default;
 UdpSender& UdpSender::operator=(UdpSender&&) noexcept = default;

@@ -7,6 +7,8 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "tautline/core/log.h"
 #include "tautline/stream/endpoint.h"
@@ -14,9 +16,12 @@
 namespace tautline::stream {
 
 struct UdpReceiverConfig {
-  Endpoint listen;
+  /// A packet has the number of the address that it came at. An address of a multicast group is joined.
+  std::vector<Endpoint> listen;
+  /// Address of the network interface that groups are joined at; empty: the system chooses.
+  std::string interface = {};
   std::size_t packet_bytes = 9216;  ///< of the largest packet; longer ones are cut and counted
-  /// Of the kernel's buffer. Where the system allows less, a warning names the setting.
+  /// Of the kernel's buffer of each address. Where the system allows less, a warning names the setting.
   std::size_t buffer_bytes = std::size_t{64} << 20;
   core::LogSink log = {};
 };
@@ -31,19 +36,20 @@ struct UdpCounters {
 /// Used by one thread.
 class UdpReceiver {
  public:
-  using Take = std::function<void(std::span<const std::byte> packet)>;
+  using Take = std::function<void(std::span<const std::byte> packet, std::size_t address)>;
 
-  /// Throws Error(io) where the address cannot be listened at.
-  explicit UdpReceiver(UdpReceiverConfig config);
+  /// Throws Error(io) where an address cannot be listened at.
+  explicit UdpReceiver(const UdpReceiverConfig& config);
   ~UdpReceiver();
   UdpReceiver(const UdpReceiver&) = delete;
   UdpReceiver& operator=(const UdpReceiver&) = delete;
 
-  /// With the port that the system chose.
-  Endpoint listening() const;
-  /// What the kernel's buffer may hold.
+  /// With the ports that the system chose.
+  std::vector<Endpoint> listening() const;
+  /// What the kernel's smallest buffer may hold.
   std::size_t buffer_bytes() const;
-  /// Gives what has come, at most some dozens of packets; waits for the first no longer than `most`. Their number.
+  /// Gives what has come, at most some dozens of packets of each address; waits for the first no longer than `most`. Their
+  /// number.
   std::size_t receive(std::chrono::milliseconds most, const Take& take);
   const UdpCounters& counters() const;
 
@@ -55,8 +61,9 @@ class UdpReceiver {
 /// Not thread-safe.
 class UdpSender {
  public:
+  /// `interface`: address of the network interface by which packets to a multicast group go; empty: the system chooses.
   /// Throws Error(io).
-  explicit UdpSender(const Endpoint& to);
+  explicit UdpSender(const Endpoint& to, const std::string& interface = {});
   ~UdpSender();
   UdpSender(UdpSender&&) noexcept;
   UdpSender& operator=(UdpSender&&) noexcept;

@@ -1,7 +1,6 @@
 // `run` with receivers that `send` plays: what comes over the network equals what is correlated from the files.
 #include <gtest/gtest.h>
 
-#include <complex>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -9,9 +8,9 @@
 #include <span>
 
 #include "tautline/formats/mwa32t/writer.h"
-#include "tautline/formats/visibility_reader.h"
 #include "tautline/stream/tcp.h"
 #include "tests/end_to_end/documented_json.h"
+#include "tests/end_to_end/live_visibilities.h"
 #include "tests/end_to_end/run_command.h"
 #include "tests/support/scratch.h"
 #include "tests/support/seed.h"
@@ -21,28 +20,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using formats::mwa32t::Mode;
-
-struct LiveVisibilities {
-  std::vector<std::complex<float>> values;
-  std::vector<std::int64_t> counts;
-  std::vector<core::Instant> middles;
-  bool operator==(const LiveVisibilities&) const = default;
-};
-
-LiveVisibilities visibilities_in(const std::string& path) {
-  LiveVisibilities all;
-  const auto reader = formats::open_visibilities(path);
-  for (std::size_t k = 0; k < reader->integrations(); ++k) {
-    const formats::Integration one = reader->read(k);
-    all.middles.push_back(one.middle);
-    for (std::size_t c = 0; c < one.visibilities.extent(0); ++c)
-      for (std::size_t b = 0; b < one.visibilities.extent(1); ++b) {
-        all.values.push_back(one.visibilities(c, b));
-        all.counts.push_back(one.counts(c, b));
-      }
-  }
-  return all;
-}
 
 class LiveReceivers : public ::testing::Test {
  protected:
@@ -240,7 +217,9 @@ TEST_F(LiveReceivers, AndSendersThatCannotBeAreRefused) {
   };
   const std::string file = files[0], to = "tcp://127.0.0.1:1";
   refused({"send", file, "--to", "127.0.0.1:1"}, "--to: 127.0.0.1:1, expected tcp://HOST:PORT");
-  refused({"send", file, "--to", "udp://127.0.0.1:1"}, "expected tcp://HOST:PORT");
+  refused({"send", file, "--to", to, "udp://127.0.0.1:1"}, "expected addresses of one transport");
+  refused({"send", file, "--to", to, to}, "expected one: receivers are numbered");
+  refused({"send", file, "--to", to, "--layout", "meerkat-f"}, "expected mwa32t or mwa32t-1byte");
   refused({"send", scratch / "none", "--to", to},
           "none: records: none, expected records of 34 bytes");
   refused({"send", file, "--to", to, "--layout", "mwa32t-1byte"}, "of the other mode");

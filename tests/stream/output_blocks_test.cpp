@@ -90,6 +90,7 @@ struct TakenBlock {
   std::size_t samples;
   std::vector<std::byte> bytes;
   std::vector<core::InvalidSpan> invalid;
+  core::ValidityMask valid;
 };
 
 class BlockKeeper final : public engine::Node {
@@ -104,7 +105,8 @@ class BlockKeeper final : public engine::Node {
                       block.segment_start,
                       block.samples,
                       {raw.bytes.begin(), raw.bytes.end()},
-                      raw.invalid});
+                      raw.invalid,
+                      block.valid});
   }
 
  private:
@@ -126,7 +128,7 @@ TEST(OutputBlocks, GoThroughARun) {
 
   formats::packets::Placement placement(telescope(), config_of_telescope().shape);
   const auto layout = telescope();
-  std::uint64_t found = 0, invalid = 0;
+  std::uint64_t found = 0, invalid = 0, invalid_by_channel = 0;
   for (const TakenBlock& block : taken) {
     const std::uint64_t before = block.segment == 0 ? 0 : kJump;
     EXPECT_EQ(
@@ -135,18 +137,26 @@ TEST(OutputBlocks, GoThroughARun) {
                       block.segment == 0 ? 0 : 3'600'000 + static_cast<std::int64_t>(kJump) * 4,
                       layout.rate_hz));
     for (const core::InvalidSpan& span : block.invalid) invalid += span.samples;
+    if (block.valid.rows() > 0) {
+      EXPECT_EQ(block.valid.rows(), 2U * 2 * 2);  // channels x antennas x polarisations
+      invalid_by_channel += block.valid.rows() * block.samples - block.valid.count();
+    }
     for (std::size_t sample = 0; sample < block.samples; sample += 4)
       for (std::size_t flow = 0; flow < 2; ++flow) {
         const std::uint64_t time = before + (block.first + sample) / 4;
-        if (is_lost(time, flow)) continue;
         std::vector<std::byte> payload(layout.part_bytes());
         placement.take(flow, sample, block.bytes.data(), payload.data());
+        if (is_lost(time, flow)) {
+          EXPECT_EQ(payload, std::vector<std::byte>(payload.size())) << time << ' ' << flow;
+          continue;
+        }
         EXPECT_EQ(payload, payload_of(time, flow, payload.size())) << time << ' ' << flow;
         ++found;
       }
   }
   EXPECT_EQ(found, 2 * kPayloads - 3);
-  EXPECT_EQ(invalid, 3u * 4 * 2);  // payloads x times x polarisations
+  EXPECT_EQ(invalid, 3u * 4 * 2);                 // payloads x times x polarisations
+  EXPECT_EQ(invalid_by_channel, 3u * 4 * 2 * 2);  // x channels
 }
 
 TEST(OutputBlocks, SegmentsBeginWhenTheirCountsSay) {

@@ -42,12 +42,27 @@ std::string_view to_string(Refusal refusal) {
   return kNames[static_cast<std::size_t>(refusal)];
 }
 
+namespace {
+
+std::optional<core::Instant> zero_of(const PacketLayout& layout) {
+  if (layout.field(Meaning::half_years) != nullptr) return half_year(0);
+  return layout.zero;
+}
+
+}  // namespace
+
 std::optional<core::Instant> instant_of(const PacketLayout& layout, std::uint64_t count) {
   const core::Rational rate = layout.counts_hz();
-  std::optional<core::Instant> zero = layout.zero;
-  if (layout.field(Meaning::half_years) != nullptr) zero = half_year(0);
+  const auto zero = zero_of(layout);
   if (!zero || rate.numerator == 0 || count > static_cast<std::uint64_t>(INT64_MAX)) return {};
   return core::advance(*zero, static_cast<std::int64_t>(count), rate);
+}
+
+std::optional<std::uint64_t> count_at(const PacketLayout& layout, const core::Instant& instant) {
+  const core::Rational rate = layout.counts_hz();
+  const auto zero = zero_of(layout);
+  if (!zero || rate.numerator == 0 || core::before(instant, *zero)) return {};
+  return static_cast<std::uint64_t>(core::samples_between(*zero, instant, rate));
 }
 
 }  // namespace tautline::formats::packets

@@ -151,5 +151,7 @@ void encode(const PacketLayout& layout, const PacketHeader& header, std::vector<
 
 /// The instant of a count, where the layout says when counts began.
 std::optional<core::Instant> instant_of(const PacketLayout& layout, std::uint64_t count);
+/// The nearest count at an instant; none where the layout does not say when counts began, or they began later.
+std::optional<std::uint64_t> count_at(const PacketLayout& layout, const core::Instant& instant);
 
 }  // namespace tautline::formats::packets

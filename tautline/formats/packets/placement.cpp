@@ -314,6 +314,11 @@ void Placement::place(std::size_t flow, std::size_t sample, const std::byte* pay
       [&](std::size_t from, std::size_t to) { copy_run(payload + from, base + to, run_bytes_); });
 }
 
+void Placement::clear(std::size_t flow, std::size_t sample, std::byte* block) const {
+  std::byte* const base = block + bases_[flow] + sample * block_layout_.time_stride_bits / 8;
+  for_runs([&](std::size_t, std::size_t to) { std::memset(base + to, 0, run_bytes_); });
+}
+
 void Placement::take(std::size_t flow, std::size_t sample, const std::byte* block,
                      std::byte* payload) {
   const std::byte* const base = block + bases_[flow] + sample * block_layout_.time_stride_bits / 8;

@@ -58,7 +58,9 @@ class Placement {
 
   /// Writes a payload (PacketLayout::part_bytes) to its place in a block, where time `sample` is its heap's first.
   void place(std::size_t flow, std::size_t sample, const std::byte* payload, std::byte* block);
-  /// The inverse, for senders: reads the block, writes the payload.
+  /// Zeros where that payload would lie.
+  void clear(std::size_t flow, std::size_t sample, std::byte* block) const;
+  /// The inverse of place(), for senders: reads the block, writes the payload.
   void take(std::size_t flow, std::size_t sample, const std::byte* block, std::byte* payload);
 
  private:

@@ -104,6 +104,8 @@ class FEngine {
   std::size_t span_samples() const { return span_; }
   core::SampleFormat sample_format() const;
   std::size_t max_spectra() const { return max_spectra_; }
+  /// Whether spectra are the samples of a stream that is channelized already.
+  bool hands_on() const { return !filter_; }
   std::string backend() const;
   /// Memory that the engine takes once its first segment begins, beside that of its output.
   device::MemoryUse bytes() const;

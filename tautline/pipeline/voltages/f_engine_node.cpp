@@ -20,8 +20,9 @@ core::Rational divided(const core::Rational& rate_hz, std::size_t by) {
   return core::make_rational(rate_hz.numerator / shared, rate_hz.denominator * (divisor / shared));
 }
 
-// Rows of the first `samples` samples; none where all are valid.
-void copy_validity(const core::ValidityView& from, std::size_t samples, core::ValidityMask& to) {
+// Rows of `samples` samples from `first` on; none where all are valid.
+void copy_validity(const core::ValidityView& from, std::size_t first, std::size_t samples,
+                   core::ValidityMask& to) {
   if (from.empty()) {
     to = {};
     return;
@@ -29,7 +30,7 @@ void copy_validity(const core::ValidityView& from, std::size_t samples, core::Va
   if (to.rows() != from.extent(0) || to.samples() != samples)
     to = core::ValidityMask(from.extent(0), samples);
   for (std::size_t row = 0; row < to.rows(); ++row)
-    core::copy_bits(from.row(row), 0, samples, to.row(row), 0);
+    core::copy_bits(from.row(row), first, samples, to.row(row), 0);
 }
 
 }  // namespace
@@ -184,6 +185,17 @@ void FEngineNode::filter(const engine::Block& raw, engine::Outputs& outputs) {
   core::RawBlock block = raw.payload_of<core::RawBlock>();
   const engine::Array& bytes = raw.arrays.front();
   block.bytes.lend({static_cast<std::byte*>(bytes.data), bytes.extents[0]});
+  // Channels that are handed on as they come have masks of their own; a filter, and floats, take what all channels lack.
+  const bool by_channel =
+      raw.valid.rows() > 0 && engine_->hands_on() && !block.layout.format.is_float();
+  core::ValidityView channels;
+  if (by_channel) {
+    block.invalid.clear();
+    const std::size_t inputs = engine_->inputs();
+    channels =
+        raw.valid.view().slice(0, engine_->range().first * inputs, engine_->range().count * inputs);
+  }
+  std::size_t done = 0;
   engine_->push(queue, block);
   for (;;) {
     engine::Block& out = next_output(outputs);
@@ -191,7 +203,9 @@ void FEngineNode::filter(const engine::Block& raw, engine::Outputs& outputs) {
     if (chunk.spectra == 0) return;
     std::copy_n(chunk.samples.extents().begin(), 3, out.arrays[0].extents.begin());
     std::copy_n(chunk.samples.strides().begin(), 3, out.arrays[0].strides.begin());
-    copy_validity(chunk.valid, chunk.spectra, out.valid);
+    copy_validity(by_channel ? channels : chunk.valid, by_channel ? done : 0, chunk.spectra,
+                  out.valid);
+    done += chunk.spectra;
     const std::uint64_t first = config_.turns > 1 ? spectra_of(raw.first) : chunk.first_spectrum;
     give(raw, first, chunk.spectra, outputs);
   }

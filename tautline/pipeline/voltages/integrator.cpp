@@ -26,12 +26,15 @@ std::size_t group_spectra(std::size_t bytes_per_spectrum, bool gpu) {
                     kShortestGroup, gpu ? kLongestGroupOnGpu : kLongestGroup);
 }
 
-// One mask serves all channels: its channel stride is zero.
-stages::correlate::Validity of_all_channels(const core::ValidityView& valid, std::size_t spectra,
-                                            std::size_t channels) {
-  return {valid.data(),
-          {channels, valid.extent(0), core::validity_words(spectra)},
-          {0, valid.stride(0), 1}};
+// Of inputs from `first` on. One mask of all inputs serves all channels: its channel stride is zero.
+stages::correlate::Validity by_channel(const core::ValidityView& valid, std::size_t inputs,
+                                       std::size_t first, std::size_t count, std::size_t spectra,
+                                       std::size_t channels) {
+  const std::ptrdiff_t row = valid.stride(0);
+  const bool together = valid.extent(0) == inputs;
+  return {valid.data() + static_cast<std::ptrdiff_t>(first) * row,
+          {channels, count, core::validity_words(spectra)},
+          {together ? 0 : static_cast<std::ptrdiff_t>(inputs) * row, row, 1}};
 }
 
 }  // namespace
@@ -100,8 +103,8 @@ void Integrator::execute(device::Queue& queue, const core::SampleView<3>& sample
   for_each_group([&](std::size_t first, const auto& sums, const auto& counts) {
     plan_->execute(queue, *state_, samples.slice(1, first, groups_.size),
                    valid.empty() ? stages::correlate::Validity()
-                                 : of_all_channels(valid.slice(0, first, groups_.size),
-                                                   samples.extent(2), channels_.count),
+                                 : by_channel(valid, inputs_, first, groups_.size,
+                                              samples.extent(2), channels_.count),
                    sums, counts);
   });
 }
@@ -109,8 +112,19 @@ void Integrator::execute(device::Queue& queue, const core::SampleView<3>& sample
 void Integrator::add(device::Queue& queue, const SpectraChunk& chunk) {
   if (chunk.spectra == 0) return;
   const core::SampleView<3> samples = channels_of(chunk.samples, channels_);
-  if (!exact()) return add_in_groups(queue, samples, chunk.valid);
-  execute(queue, samples, chunk.valid);
+  core::ValidityView valid = chunk.valid;
+  if (valid.extent(0) > inputs_)  // of these channels
+    valid = valid.slice(0, channels_.first * inputs_, channels_.count * inputs_);
+  if (!exact()) return add_in_groups(queue, samples, valid);
+  execute(queue, samples, valid);
+}
+
+// Masks by channel where they were of all channels so far.
+void Integrator::divide_group_validity() {
+  core::ValidityMask divided(channels_.count * inputs_, group_spectra_);
+  for (std::size_t row = 0; row < divided.rows(); ++row)
+    core::copy_bits(group_valid_.row(row % inputs_), 0, waiting_, divided.row(row), 0);
+  group_valid_ = std::move(divided);
 }
 
 core::MutableSampleView<3> Integrator::group() const {
@@ -136,14 +150,16 @@ void Integrator::copy_to_group(device::Queue& queue, const core::SampleView<3>& 
 void Integrator::add_in_groups(device::Queue& queue, const core::SampleView<3>& samples,
                                const core::ValidityView& valid) {
   const std::size_t spectra = samples.extent(2);
+  if (valid.extent(0) > group_valid_.rows()) divide_group_validity();
   for (std::size_t first = 0; first < spectra;) {
     const std::size_t count = std::min(group_spectra_ - waiting_, spectra - first);
     masked_ = masked_ || !valid.empty();
-    for (std::size_t i = 0; i < inputs_; ++i) {
+    for (std::size_t row = 0; row < group_valid_.rows(); ++row) {
       if (valid.empty())
-        core::set_range(group_valid_.row(i), waiting_, count, true);
+        core::set_range(group_valid_.row(row), waiting_, count, true);
       else
-        core::copy_bits(valid.row(i), first, count, group_valid_.row(i), waiting_);
+        core::copy_bits(valid.row(row % valid.extent(0)), first, count, group_valid_.row(row),
+                        waiting_);
     }
     const auto part = samples.slice(2, first, count);
     first += count;

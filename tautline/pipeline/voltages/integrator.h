@@ -55,6 +55,7 @@ class Integrator {
                const core::ValidityView& valid);
   core::MutableSampleView<3> group() const;
   void copy_to_group(device::Queue& queue, const core::SampleView<3>& part) const;
+  void divide_group_validity();
   void add_in_groups(device::Queue& queue, const core::SampleView<3>& samples,
                      const core::ValidityView& valid);
   void add_floats(device::Queue& queue, const core::SampleView<3>& samples);

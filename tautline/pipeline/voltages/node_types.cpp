@@ -10,6 +10,7 @@
 #include "tautline/pipeline/voltages/channelize_voltages.h"
 #include "tautline/pipeline/voltages/engines.h"
 #include "tautline/pipeline/voltages/measure_gains.h"
+#include "tautline/pipeline/voltages/packets_type.h"
 #include "tautline/pipeline/voltages/visibility_sink_node.h"
 #include "tautline/pipeline/voltages/voltage_sink_node.h"
 #include "tautline/stream/mwa_receivers.h"
@@ -27,6 +28,7 @@ constexpr auto self = [](auto& config) -> auto& {
 // What files can say of the commands' Configs.
 struct VoltageFiles : CorrelateConfig {
   std::size_t block_samples = 0;  ///< 0: by bytes
+  double rate = 0;                ///< times real time; 0: as fast as they are taken
 };
 const core::Fields<VoltageFiles>& fields(const VoltageFiles&) {
   using C = VoltageFiles;
@@ -41,7 +43,12 @@ const core::Fields<VoltageFiles>& fields(const VoltageFiles&) {
                             {"start_s", "duration_s", "keep_constant", "reader."}))
         .add({.name = "block_samples",
               .help = "samples (times) in a block; 0: about 16 MiB, for a GPU 64"},
-             &C::block_samples);
+             &C::block_samples)
+        .add(
+            {.name = "rate",
+             .help = "gives samples as if they came now, at so many times real time; 0: as fast as "
+                     "they are taken"},
+            &C::rate, core::at_least(0));
   }();
   return all;
 }
@@ -152,12 +159,19 @@ std::size_t block_samples_of(const stream::VoltageStream& stream, const NodeCont
 
 std::unique_ptr<engine::Node> make_source(const VoltageFiles& config, const NodeContext& context) {
   auto node = std::make_unique<VoltageSourceNode>(
-      VoltageSourceConfig{config.inputs,
-                          {.reader = config.reader,
-                           .start_s = config.start_s,
-                           .duration_s = config.duration_s,
-                           .keep_constant = config.keep_constant}});
-  const std::size_t samples = block_samples_of(node->sequence(), context);
+      VoltageSourceConfig{.files = config.inputs,
+                          .options = {.reader = config.reader,
+                                      .start_s = config.start_s,
+                                      .duration_s = config.duration_s,
+                                      .keep_constant = config.keep_constant},
+                          .rate = config.rate});
+  std::size_t samples = block_samples_of(node->sequence(), context);
+  if (config.rate > 0) {  // what comes live comes in short pieces
+    constexpr double kLongest_s = 0.25;
+    const double rate_hz = node->sequence().description().rate_hz.value() * config.rate;
+    if (rate_hz * kLongest_s < static_cast<double>(samples))
+      samples = std::max<std::size_t>(1, static_cast<std::size_t>(rate_hz * kLongest_s));
+  }
   const auto total = std::max<std::uint64_t>(1, node->sequence().total_samples());
   node->set_block_samples(config.block_samples > 0
                               ? config.block_samples
@@ -291,6 +305,7 @@ std::vector<NodeType> voltage_node_types() {
           .reading({"files"}),
       node_type<Receivers>("receivers", "antenna voltages live, from receivers that connect", 0,
                            make_receivers),
+      packets_node_type(),
       composite_type<FilterBank>("filter_bank",
                                  "voltages to spectra; spectra that come from files are handed on; "
                                  "of several devices each has an output",

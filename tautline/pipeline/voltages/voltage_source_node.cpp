@@ -1,6 +1,8 @@
 #include "tautline/pipeline/voltages/voltage_source_node.h"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include "tautline/core/error.h"
@@ -8,6 +10,12 @@
 #include "tautline/pipeline/voltages/voltage_streams.h"
 
 namespace tautline::pipeline {
+
+namespace {
+
+constexpr std::chrono::milliseconds kBetweenLooks{50};  // at whether to stop
+
+}  // namespace
 
 VoltageSourceNode::VoltageSourceNode(VoltageSourceConfig config)
     : config_(std::move(config)),
@@ -22,6 +30,13 @@ VoltageSourceNode::VoltageSourceNode(std::shared_ptr<stream::PeekedVoltages> liv
   if (!keep_constant) finder_.emplace(stream_->description());
 }
 
+VoltageSourceNode::VoltageSourceNode(std::unique_ptr<stream::PacketVoltages> packets)
+    : packets_(packets.get()), block_samples_(packets->block_samples()) {
+  live_ = std::make_shared<stream::PeekedVoltages>(std::move(packets));
+  stream_ = live_;
+  config_.options.keep_constant = true;
+}
+
 std::vector<engine::Stream> VoltageSourceNode::open(std::span<const engine::Stream>) {
   const core::VoltageDescription& description = stream_->description();
   return {{.kind = "raw voltages",
@@ -31,13 +46,27 @@ std::vector<engine::Stream> VoltageSourceNode::open(std::span<const engine::Stre
            .start = description.start,
            .total_samples = stream_->total_samples(),
            .max_samples = block_samples_,
-           .open_blocks = finder_ ? std::size_t{2} : std::size_t{1},
+           .open_blocks = packets_ != nullptr ? packets_->open_blocks()
+                          : finder_           ? std::size_t{2}
+                                              : std::size_t{1},
            .details = RawVoltages{description, stream_->layout(block_samples_), stream_->end(),
                                   stream_->files(), config_.options, live_}}};
 }
 
 void VoltageSourceNode::start(engine::Outputs& outputs) {
   stream_->start(outputs.stop());
+  started_at_ = std::chrono::steady_clock::now();
+}
+
+// Until the last sample that was read would have been recorded.
+void VoltageSourceNode::wait_for_rate(const engine::Outputs& outputs) const {
+  if (config_.rate == 0) return;
+  using Clock = std::chrono::steady_clock;
+  const std::chrono::duration<double> due(static_cast<double>(samples_) /
+                                          stream_->description().rate_hz.value() / config_.rate);
+  const auto end = started_at_ + std::chrono::duration_cast<Clock::duration>(due);
+  while (Clock::now() < end && !outputs.stop().stop_requested())
+    std::this_thread::sleep_until(std::min(end, Clock::now() + kBetweenLooks));
 }
 
 // Of a live stream that was stopped: what had come.
@@ -45,9 +74,25 @@ void VoltageSourceNode::finish(engine::Outputs& outputs) {
   while (live_ && !ended_) produce(outputs);
 }
 
+// What was looked at before the run is copied to its blocks; what comes then is placed in them.
+bool VoltageSourceNode::place_packets(engine::Outputs& outputs) {
+  if (live_->hand_over() && packets_->all_read()) {
+    packets_->place_in(outputs);
+    return packets_->receive();
+  }
+  fill(outputs.begin());
+  outputs.commit();
+  return true;
+}
+
 bool VoltageSourceNode::produce(engine::Outputs& outputs) {
+  if (packets_ != nullptr) {
+    ended_ = !place_packets(outputs);
+    return !ended_;
+  }
   engine::Block& block = outputs.begin();
   const bool more = fill(block);
+  if (more) wait_for_rate(outputs);
   if (finder_ && more) {
     const bool follows_on = held_ != nullptr && held_->segment == block.segment;
     finder_->look(block.payload_of<core::RawBlock>(),
@@ -87,7 +132,7 @@ bool VoltageSourceNode::fill(engine::Block& block) {
 
 engine::Counters VoltageSourceNode::counters() const {
   const formats::Damage damage = stream_->damage();
-  engine::Counters counters{{"samples", samples_},
+  engine::Counters counters{{"samples", samples()},
                             {"lost_samples", damage.lost_samples},
                             {"dropped_samples", damage.dropped_samples},
                             {"trailing_bytes", damage.trailing_bytes},

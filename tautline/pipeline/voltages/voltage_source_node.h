@@ -1,6 +1,7 @@
 // Voltages as a source: their samples as they lie in files or come, a block at a time.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -10,6 +11,7 @@
 
 #include "tautline/engine/node.h"
 #include "tautline/stream/empty_voltages.h"
+#include "tautline/stream/packet_voltages.h"
 #include "tautline/stream/peeked_voltages.h"
 #include "tautline/stream/voltage_sequence.h"
 
@@ -19,16 +21,19 @@ struct VoltageSourceConfig {
   std::vector<std::string> files;
   stream::SequenceOptions options;
   bool unbroken = false;  ///< refuses gaps between files
+  double rate = 0;        ///< times real time, as if samples came now; 0: as fast as they are taken
 };
 
 /// Gives "raw voltages", a block later than it reads them: what does not change at a block's end may be an empty stretch,
-/// and its samples invalid, by what follows.
+/// and its samples invalid, by what follows. Packets say themselves what is missing, and are placed in the blocks given.
 class VoltageSourceNode final : public engine::Node {
  public:
   /// Opens the files. Throws core::Error.
   explicit VoltageSourceNode(VoltageSourceConfig config);
   /// A live stream, or one that is simulated.
   VoltageSourceNode(std::shared_ptr<stream::PeekedVoltages> live, bool keep_constant);
+  /// A live stream of packets.
+  explicit VoltageSourceNode(std::unique_ptr<stream::PacketVoltages> packets);
 
   const stream::VoltageStream& sequence() const { return *stream_; }
   /// Samples (times) of a block, before the graph is opened.
@@ -41,7 +46,7 @@ class VoltageSourceNode final : public engine::Node {
   bool live() const override { return stream_->live(); }
   void finish(engine::Outputs& outputs) override;
   engine::Counters counters() const override;
-  std::uint64_t samples() const { return samples_; }
+  std::uint64_t samples() const { return packets_ != nullptr ? packets_->samples() : samples_; }
   /// Nothing where constant stretches are kept.
   stream::EmptyVoltages empty() const {
     return finder_ ? finder_->found() : stream::EmptyVoltages();
@@ -49,15 +54,19 @@ class VoltageSourceNode final : public engine::Node {
 
  private:
   bool fill(engine::Block& block);
+  bool place_packets(engine::Outputs& outputs);
+  void wait_for_rate(const engine::Outputs& outputs) const;
 
   VoltageSourceConfig config_;
   std::shared_ptr<stream::VoltageStream> stream_;
   std::shared_ptr<stream::PeekedVoltages> live_;  // the same, of no files
+  stream::PacketVoltages* packets_ = nullptr;     // what that peeks at, of packets
   bool ended_ = false;
   std::size_t block_samples_ = 0;
   std::uint64_t next_ = 0, samples_ = 0;              // of the segment, and of the stream so far
   std::optional<stream::EmptyVoltageFinder> finder_;  // none: constant stretches are data
   engine::Block* held_ = nullptr;                     // read, not yet handed on
+  std::chrono::steady_clock::time_point started_at_ = {};
 };
 
 }  // namespace tautline::pipeline

@@ -1,9 +1,11 @@
 // What the streams of a correlator say of themselves (engine::Stream::details), by kind.
 //
 // | kind         | arrays                                        | payload         | details           |
-// | raw voltages | bytes [byte], as RawBlock::layout says        | core::RawBlock  | RawVoltages       |
+// | raw voltages | bytes [byte], as RawBlock::layout says; valid | core::RawBlock  | RawVoltages       |
+// |              | [channel x input] where channels differ       |                 |                   |
 // | spectra      | spectra [channel][input][time], or            | none            | Spectra           |
-// |              | [input][time][channel]; valid: a row an input |                 |                   |
+// |              | [input][time][channel]; valid: a row an input,|                 |                   |
+// |              | or [channel x input] where channels differ    |                 |                   |
 // | sums         | sums [group of inputs x channel][baseline]    | IntegrationTime | Sums              |
 // |              | ci64 or cf64, counts alike i64                |                 |                   |
 // | visibilities | visibilities [channel][baseline] cf32,        | IntegrationTime | Visibilities      |

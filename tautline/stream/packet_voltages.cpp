@@ -1,0 +1,289 @@
+#include "tautline/stream/packet_voltages.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <pthread.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "tautline/core/error.h"
+
+namespace tautline::stream {
+
+namespace {
+
+using formats::packets::PacketLayout;
+using formats::packets::Refusal;
+using namespace std::chrono_literals;
+
+// Between two looks at whether to stop.
+constexpr std::chrono::milliseconds kPacketPatience = 20ms;
+// SPEAD's items come in any number.
+constexpr std::size_t kMostSpeadHeader_bytes = 2048;
+// Of a stream that nobody knows the end of: what depends on times is made for a day.
+constexpr double kAssumedStream_s = 86'400;
+
+core::Instant utc_of_clock() {
+  const auto since = std::chrono::duration_cast<std::chrono::microseconds>(
+                         std::chrono::system_clock::now().time_since_epoch())
+                         .count();
+  return core::advance(core::Instant{}, since, core::make_rational(1'000'000, 1));
+}
+
+double seconds_from(std::chrono::steady_clock::time_point from,
+                    std::chrono::steady_clock::time_point to) {
+  return std::chrono::duration<double>(to - from).count();
+}
+
+core::VoltageDescription describe(const PacketVoltagesConfig& config, const Capture& capture) {
+  const PacketLayout& layout = config.capture.layout;
+  const core::RawLayout& block = capture.block_layout();
+  core::VoltageDescription d = config.described;
+  d.format = block.format;
+  d.antennas = block.antennas;
+  d.polarisations = block.polarisations;
+  d.channels = block.channels;
+  d.rate_hz = layout.rate_hz;
+  if (d.rate_hz.numerator == 0)
+    throw core::Error(core::ErrorKind::config, "rate_hz", "not given",
+                      "samples a second of one channel",
+                      fmt::format("the layout {} does not say it", layout.name));
+  if (d.bandwidth_hz == 0)
+    d.bandwidth_hz =
+        static_cast<double>(d.channels) * d.rate_hz.value() / (d.format.complex ? 1 : 2);
+  if (d.instrument.empty()) d.instrument = layout.name;
+  if (d.start == core::Instant{}) d.start = utc_of_clock();
+  return d;
+}
+
+std::optional<core::Instant> given_start(const core::VoltageDescription& described) {
+  if (described.start == core::Instant{}) return {};
+  return described.start;
+}
+
+void require_addresses(const PacketVoltagesConfig& config, const Capture& capture) {
+  for (const Endpoint& endpoint : config.network.listen)
+    if (endpoint.transport != Endpoint::Transport::udp)
+      throw core::Error(core::ErrorKind::config, "listen", to_string(endpoint), "udp://HOST:PORT",
+                        "packets come over UDP");
+  std::uint64_t sources = 1;
+  for (std::size_t flow = 0; flow < capture.placement().flows(); ++flow)
+    sources = std::max(sources, capture.placement().source(flow) + 1);
+  const std::size_t given = config.network.listen.size();
+  if (given < sources)
+    throw core::Error(
+        core::ErrorKind::config, "listen", fmt::format("{} addresses", given),
+        fmt::format("{}", sources),
+        fmt::format("by {} each sender has an address of its own", config.capture.layout.name));
+}
+
+void stay_on(int processor) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(static_cast<std::size_t>(processor), &one);
+  const int code = ::pthread_setaffinity_np(::pthread_self(), sizeof one, &one);
+  if (code != 0)
+    throw core::Error(core::ErrorKind::config, "processor", std::to_string(processor),
+                      "one that this process may use", std::strerror(code));
+}
+
+}  // namespace
+
+PacketVoltages::PacketVoltages(PacketVoltagesConfig config)
+    : config_(std::move(config)),
+      outputs_(SegmentClock(config_.capture.layout, given_start(config_.described), utc_of_clock)),
+      capture_(config_.capture, *this) {
+  description_ = describe(config_, capture_);
+  require_addresses(config_, capture_);
+  if (config_.processor >= CPU_SETSIZE)
+    throw core::Error(core::ErrorKind::config, "processor", std::to_string(config_.processor),
+                      fmt::format("below {}", CPU_SETSIZE));
+  if (config_.duration_s >= 0) {
+    const double payloads = config_.duration_s * description_.rate_hz.value() /
+                            static_cast<double>(config_.capture.layout.samples());
+    left_ =
+        static_cast<std::uint64_t>(std::ceil(payloads - 1e-6)) * config_.capture.layout.samples();
+  }
+  const auto expected = static_cast<std::uint64_t>(kAssumedStream_s * description_.rate_hz.value());
+  end_ = core::advance(description_.start, static_cast<std::int64_t>(std::min(left_, expected)),
+                       description_.rate_hz);
+  const PacketLayout& layout = config_.capture.layout;
+  // A longer one is cut behind its length, and malformed.
+  config_.network.packet_bytes =
+      layout.part_bytes() + (layout.spead ? kMostSpeadHeader_bytes : layout.header_bytes + 1);
+  config_.network.log = config_.log;
+  for (const Endpoint& endpoint : config_.network.listen) addresses_.push_back(to_string(endpoint));
+}
+
+PacketVoltages::~PacketVoltages() = default;
+
+void PacketVoltages::note(std::string text) {
+  if (config_.log) config_.log(core::LogLevel::warning, text);
+  damage_.note(std::move(text));
+}
+
+void PacketVoltages::open() {
+  if (config_.processor >= 0) stay_on(config_.processor);
+  receiver_ = std::make_unique<UdpReceiver>(config_.network);
+  opened_at_ = accepted_at_ = Clock::now();
+  if (!config_.log) return;
+  for (const Endpoint& endpoint : receiver_->listening())
+    config_.log(core::LogLevel::info,
+                fmt::format("listening at {} for packets of {}", to_string(endpoint),
+                            config_.capture.layout.name));
+}
+
+std::byte* PacketVoltages::begin() {
+  if (placing_) return outputs_.begin();
+  return own_.emplace_back(capture_.block_bytes()).data();
+}
+
+void PacketVoltages::commit(const CapturedBlock& captured) {
+  CapturedBlock block = captured;
+  block.samples = static_cast<std::size_t>(std::min<std::uint64_t>(block.samples, left_));
+  left_ -= block.samples;
+  if (block.samples == 0) return;  // behind the duration
+  given_samples_ += block.samples;
+  lost_packets_ += block.missing + block.flagged;
+  if (!placing_) return keep(block);
+  if (!own_.empty()) {
+    std::copy(own_.front().begin(), own_.front().end(), own_places_.front());
+    own_.pop_front();
+    own_places_.pop_front();
+  }
+  outputs_.commit(block);
+}
+
+// For read().
+void PacketVoltages::keep(const CapturedBlock& block) {
+  Given given{std::move(own_.front()), {}, block.first, block.samples, {}};
+  own_.pop_front();
+  block.clear_missing(given.bytes.data());
+  block.invalid_spans(given.invalid);
+  given.segment = {block.segment, outputs_.segment_start(block), block.first == 0};
+  given_.push_back(std::move(given));
+}
+
+std::size_t PacketVoltages::read(std::size_t samples, core::RawBlock& block, Segment& segment) {
+  if (samples != block_samples())
+    throw core::Error(core::ErrorKind::config, "block_samples", std::to_string(samples),
+                      std::to_string(block_samples()));
+  while (given_.empty() && receive()) {
+  }
+  if (given_.empty()) return 0;
+  const Given& given = given_.front();
+  block.bytes.assign(given.bytes.begin(), given.bytes.end());
+  block.layout = capture_.block_layout();
+  block.first_sample = given.first;
+  block.samples = given.samples;
+  block.invalid = given.invalid;
+  segment = given.segment;
+  given_.pop_front();
+  return block.samples;
+}
+
+void PacketVoltages::place_in(engine::Outputs& outputs) {
+  if (placing_) return;
+  placing_ = true;
+  outputs_.use(outputs, capture_.block_layout());
+  while (own_places_.size() < own_.size()) own_places_.push_back(outputs_.begin());
+}
+
+bool PacketVoltages::receive() {
+  if (ended_) return false;
+  if (!receiver_) open();
+  receiver_->receive(kPacketPatience,
+                     [this](std::span<const std::byte> packet, std::size_t source) {
+                       if (left_ > 0) capture_.place(packet, source);
+                     });
+  const auto now = Clock::now();
+  const CaptureCounters& counters = capture_.counters();
+  if (counters.accepted != accepted_) {
+    accepted_ = counters.accepted;
+    accepted_at_ = now;
+    flushed_ = false;
+  }
+  if (counters.jumps != jumps_) {
+    jumps_ = counters.jumps;
+    note(fmt::format("the senders' counters jumped: segment {} begins", jumps_ + 1));
+  }
+  if (!is_over(now)) return true;
+  finish();
+  return false;
+}
+
+bool PacketVoltages::is_over(Clock::time_point now) {
+  if (left_ == 0 || stop_.stop_requested()) return true;
+  if (!capture_.locked()) {
+    if (config_.wait_s < 0 || seconds_from(opened_at_, now) < config_.wait_s) return false;
+    capture_.finish();  // what was too little to be believed
+    if (!capture_.locked()) refuse_nothing();
+    return true;
+  }
+  const double silent_s = seconds_from(accepted_at_, now);
+  if (silent_s > config_.late_s && !flushed_) {
+    capture_.flush();
+    flushed_ = true;
+  }
+  return config_.silence_s >= 0 && silent_s > config_.silence_s;
+}
+
+void PacketVoltages::finish() {
+  ended_ = true;
+  capture_.finish();
+}
+
+// Says what came instead.
+void PacketVoltages::refuse_nothing() const {
+  const CaptureCounters& c = capture_.counters();
+  std::string came = fmt::format("{} packets", receiver_->counters().packets);
+  if (c.foreign > 0) came += fmt::format(", {} of others", c.foreign);
+  for (std::size_t k = 1; k < formats::packets::kRefusals; ++k)
+    if (c.refused[k] > 0)
+      came += fmt::format(", {} {}", c.refused[k], to_string(static_cast<Refusal>(k)));
+  throw core::Error(
+      core::ErrorKind::io, "listen",
+      fmt::format("{}: {} in {} s", fmt::join(addresses_, ", "), came, config_.wait_s),
+      "packets of " + config_.capture.layout.name,
+      "start the sender, compare its packets with `layout`, or raise `wait_s`");
+}
+
+formats::Damage PacketVoltages::damage() const {
+  formats::Damage damage = damage_;
+  const auto& placement = capture_.placement();
+  const auto& box = placement.box(0);
+  using formats::packets::AxisName;
+  const std::uint64_t each = box.size(AxisName::time) * box.size(AxisName::channel) *
+                             box.size(AxisName::antenna) * box.size(AxisName::polarisation);
+  const std::uint64_t channels = placement.shape().channels;
+  damage.lost_samples = (lost_packets_ * each + channels - 1) / channels;
+  return damage;
+}
+
+std::map<std::string, std::uint64_t> PacketVoltages::counters() const {
+  const CaptureCounters& c = capture_.counters();
+  const UdpCounters network = receiver_ ? receiver_->counters() : UdpCounters{};
+  std::map<std::string, std::uint64_t> all{{"packets", network.packets},
+                                           {"received_bytes", network.bytes},
+                                           {"dropped_by_kernel", network.kernel_drops},
+                                           {"accepted", c.accepted},
+                                           {"missing", c.missing},
+                                           {"late", c.late},
+                                           {"duplicate", c.duplicate},
+                                           {"early", c.early},
+                                           {"malformed", c.malformed},
+                                           {"foreign", c.foreign},
+                                           {"reordered", c.reordered},
+                                           {"flagged", c.flagged},
+                                           {"jumps", c.jumps}};
+  for (std::size_t k = 1; k < formats::packets::kRefusals; ++k)
+    if (c.refused[k] > 0)
+      all[fmt::format("refused_{}", to_string(static_cast<Refusal>(k)))] = c.refused[k];
+  return all;
+}
+
+}  // namespace tautline::stream

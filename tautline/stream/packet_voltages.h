@@ -1,0 +1,113 @@
+// Voltages that come as packets over UDP, placed by their layout and counted by a capture.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "tautline/stream/capture.h"
+#include "tautline/stream/output_blocks.h"
+#include "tautline/stream/udp.h"
+#include "tautline/stream/voltage_stream.h"
+
+namespace tautline::stream {
+
+struct PacketVoltagesConfig {
+  UdpReceiverConfig network;  ///< a packet's source is the number of its address
+  CaptureConfig capture;      ///< with the samples of a block
+  /// What the layout does not say: centre, bandwidth (0: as wide as the rate tells), start.
+  core::VoltageDescription described = {};
+  double wait_s = -1;     ///< for the first packets; negative: until a stop
+  double silence_s = -1;  ///< ends when none that is accepted has come for so long; negative: never
+  double late_s = 1;      ///< then what has come is given on, though its block is not full
+  double duration_s = -1;  ///< ends after this much data, in whole payloads; negative: never
+  int processor = -1;      ///< that the receiving thread stays on; negative: any
+  core::LogSink log = {};
+};
+
+/// Blocks come by read(), which copies them from memory of its own, until place_in(): then packets are placed in the blocks
+/// of an engine's output, and receive() takes the place of read().
+class PacketVoltages final : public VoltageStream, private BlockStore {
+ public:
+  /// Throws Error(config) that names what does not fit the layout.
+  explicit PacketVoltages(PacketVoltagesConfig config);
+  ~PacketVoltages() override;
+
+  const core::VoltageDescription& description() const override { return description_; }
+  core::RawLayout layout(std::size_t) const override { return capture_.block_layout(); }
+  std::size_t block_bytes(std::size_t) const override { return capture_.block_bytes(); }
+  std::uint64_t total_samples() const override { return 0; }
+  const core::Instant& end() const override { return end_; }
+  const std::vector<std::string>& files() const override { return addresses_; }
+  /// Nothing is listened to before the first read() or receive(): what came before the run goes would only be lost there.
+  void start(const std::stop_token& stop) override { stop_ = stop; }
+  /// `samples` must be those of a block.
+  std::size_t read(std::size_t samples, core::RawBlock& block, Segment& segment) override;
+  formats::Damage damage() const override;
+  bool live() const override { return true; }
+  std::map<std::string, std::uint64_t> counters() const override;
+
+  std::size_t block_samples() const { return capture_.placement().shape().samples; }
+  /// engine::Stream::open_blocks.
+  std::size_t open_blocks() const { return capture_.open_blocks(); }
+  /// Whether all blocks that are complete were read.
+  bool all_read() const { return given_.empty(); }
+  /// Then: places packets in the blocks of `outputs` from now on.
+  void place_in(engine::Outputs& outputs);
+  /// Places what has come, or waits a little. False at the end: after a stop, the duration or silence. Throws Error(io)
+  /// where nothing usable came in `wait_s`.
+  bool receive();
+  /// Times that were given so far.
+  std::uint64_t samples() const { return given_samples_; }
+  /// With the ports that the system chose; after the first read() or receive().
+  std::vector<Endpoint> listening() const { return receiver_->listening(); }
+  const CaptureCounters& capture_counters() const { return capture_.counters(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Given {
+    std::vector<std::byte> bytes;
+    Segment segment;
+    std::uint64_t first;
+    std::size_t samples;
+    std::vector<core::InvalidSpan> invalid;
+  };
+
+  std::byte* begin() override;
+  void commit(const CapturedBlock& block) override;
+  void keep(const CapturedBlock& block);
+  void open();
+  bool is_over(Clock::time_point now);
+  void finish();
+  void refuse_nothing() const;
+  void note(std::string text);
+
+  PacketVoltagesConfig config_;
+  core::VoltageDescription description_;
+  core::Instant end_;
+  std::vector<std::string> addresses_;
+  std::stop_token stop_;
+  OutputBlocks outputs_;
+  Capture capture_;
+  std::unique_ptr<UdpReceiver> receiver_;
+  std::uint64_t left_ = UINT64_MAX, given_samples_ = 0;  // times
+  std::uint64_t lost_packets_ = 0;                       // of blocks given on, with flagged ones
+  // Memory of blocks that were begun before place_in(), and where in the output each goes behind it.
+  std::deque<std::vector<std::byte>> own_;
+  std::deque<std::byte*> own_places_;
+  std::deque<Given> given_;  // that read() has not given yet
+  bool placing_ = false, flushed_ = false, ended_ = false;
+  std::uint64_t accepted_ = 0, jumps_ = 0;  // when last looked
+  Clock::time_point opened_at_ = {}, accepted_at_ = {};
+  formats::Damage damage_;
+};
+
+}  // namespace tautline::stream

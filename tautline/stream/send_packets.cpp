@@ -1,0 +1,206 @@
+#include "tautline/stream/send_packets.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <span>
+#include <thread>
+#include <utility>
+
+#include "tautline/core/error.h"
+#include "tautline/stream/impairment.h"
+#include "tautline/stream/packetiser.h"
+#include "tautline/stream/udp.h"
+#include "tautline/stream/voltage_sequence.h"
+
+namespace tautline::stream {
+
+namespace {
+
+using formats::packets::PacketLayout;
+using SendClock = std::chrono::steady_clock;
+
+// That are sent without a look at the clock: few enough for the buffers on their way, many enough for one call of the system.
+constexpr std::uint64_t kPacketsBetweenLooks = 32;
+// A packet out of its order comes behind at most so many later ones.
+constexpr std::size_t kFarthestReordered = 16;
+// Of voltages that are read at a time.
+constexpr std::size_t kSendBlock_bytes = std::size_t{1} << 20;
+
+// Packets in their time, after what the network is to do to them.
+class ImpairedSenders {
+ public:
+  ImpairedSenders(const SendConfig& config, const std::vector<Endpoint>& to,
+                  const Impairment& impairment, std::stop_token stop, SendSummary& summary)
+      : rate_(config.rate),
+        impairment_(impairment),
+        fate_(impairment, 0),
+        stop_(std::move(stop)),
+        summary_(summary) {
+    for (const Endpoint& address : to) senders_.emplace_back(address, config.interface);
+    started_ = SendClock::now();
+  }
+
+  // Of the packets that follow: when the first of them is due, and how many come in a second.
+  void set_time(double begin_s, double packets_per_s) {
+    begin_s_ = begin_s;
+    packets_per_s_ = packets_per_s;
+    since_begin_ = 0;
+  }
+
+  void send(std::span<const std::byte> packet, std::uint64_t source) {
+    if (since_begin_ % kPacketsBetweenLooks == 0)
+      wait_for(begin_s_ + static_cast<double>(since_begin_) / packets_per_s_);
+    ++since_begin_;
+    release(false);
+    if (fate_.is_lost()) {
+      ++summary_.lost;
+      return;
+    }
+    if (fate_.is_corrupted()) {
+      ++summary_.corrupted;
+      damaged_.assign(packet.begin(), packet.end());
+      damaged_[fate_.below(packet.size())] ^= std::byte{1} << fate_.below(8);
+      packet = damaged_;
+    }
+    if (fate_.is_repeated()) {
+      ++summary_.duplicated;
+      put(packet, source);
+    }
+    if (!fate_.is_reordered()) return put(packet, source);
+    ++summary_.reordered;
+    held_.push_back({{packet.begin(), packet.end()}, source, 1 + fate_.below(kFarthestReordered)});
+  }
+
+  void finish() {
+    release(true);
+    for (UdpSender& sender : senders_) sender.flush();
+    summary_.elapsed_s = since_start_s();
+  }
+
+ private:
+  struct Held {
+    std::vector<std::byte> packet;
+    std::uint64_t source;
+    std::size_t wait;  // for so many others
+  };
+
+  double since_start_s() const {
+    return std::chrono::duration<double>(SendClock::now() - started_).count();
+  }
+  void put(std::span<const std::byte> packet, std::uint64_t source) {
+    senders_[static_cast<std::size_t>(source)].send(packet);
+    ++summary_.records;
+    summary_.bytes += packet.size();
+  }
+  void release(bool all) {
+    for (Held& one : held_)
+      if (all || --one.wait == 0) {
+        put(one.packet, one.source);
+        one.wait = 0;
+      }
+    std::erase_if(held_, [](const Held& one) { return one.wait == 0; });
+  }
+  void wait_for(double stream_s) {
+    const double late_s = impairment_.jitter_s > 0 ? fate_.delay_s() : 0;
+    if (rate_ == 0 && late_s == 0) {
+      if (stop_.stop_requested()) wait_until_due(SendClock::now(), stop_);
+      return;
+    }
+    for (UdpSender& sender : senders_) sender.flush();
+    const double due_s = rate_ > 0 ? stream_s / rate_ : since_start_s();
+    summary_.behind_s = std::max(summary_.behind_s, since_start_s() - due_s);
+    wait_until_due(started_ + std::chrono::duration_cast<SendClock::duration>(
+                                  std::chrono::duration<double>(due_s + late_s)),
+                   stop_);
+  }
+
+  double rate_;
+  Impairment impairment_;
+  Fate fate_;
+  std::stop_token stop_;
+  SendSummary& summary_;
+  std::vector<UdpSender> senders_;
+  std::vector<Held> held_;
+  std::vector<std::byte> damaged_;
+  SendClock::time_point started_;
+  double begin_s_ = 0, packets_per_s_ = 1;
+  std::uint64_t since_begin_ = 0;
+};
+
+std::uint64_t first_count_of(const SendConfig& config, const PacketLayout& layout,
+                             const core::Instant& start) {
+  if (config.first_count) return *config.first_count;
+  return formats::packets::count_at(layout, start).value_or(0);
+}
+
+void require_address_each(const PacketLayout& layout, std::uint64_t sources, std::size_t given) {
+  if (sources == given) return;
+  throw core::Error(
+      core::ErrorKind::config, "to", fmt::format("{} addresses", given), fmt::format("{}", sources),
+      sources > 1 ? fmt::format("by {} each sender has an address of its own", layout.name)
+                  : fmt::format("packets of {} all go to one address", layout.name));
+}
+
+}  // namespace
+
+void wait_until_due(SendClock::time_point time, const std::stop_token& stop) {
+  using namespace std::chrono_literals;
+  while (!stop.stop_requested() && SendClock::now() < time)
+    std::this_thread::sleep_until(
+        std::min(time, SendClock::now() + std::chrono::nanoseconds(50ms)));
+  if (stop.stop_requested())
+    throw core::Error(core::ErrorKind::io, "run", "interrupted", "", "the rest was not sent");
+}
+
+SendSummary send_packets(const SendConfig& config, const std::vector<Endpoint>& to,
+                         const SendProgress& progress, const std::stop_token& stop) {
+  const PacketLayout layout = formats::packets::read_layout(config.layout);
+  const Impairment impairment = parse_impairment(config.impair);
+  VoltageSequence files(config.files, {.reader = config.reader,
+                                       .start_s = config.start_s,
+                                       .duration_s = config.duration_s,
+                                       .keep_constant = true});
+  const core::VoltageDescription& voltages = files.description();
+  SendSummary summary;
+  std::optional<ImpairedSenders> senders;
+  Packetiser packetiser(layout, voltages, first_count_of(config, layout, voltages.start),
+                        [&](std::span<const std::byte> packet, std::uint64_t source) {
+                          senders->send(packet, source);
+                        });
+  require_address_each(layout, packetiser.sources(), to.size());
+  senders.emplace(config, to, impairment, stop, summary);
+
+  const std::size_t payload_bytes = std::max<std::size_t>(1, files.block_bytes(layout.samples()));
+  const std::size_t samples =
+      layout.samples() * std::max<std::size_t>(1, kSendBlock_bytes / payload_bytes);
+  const double rate_hz = voltages.rate_hz.value();
+  core::RawBlock block;
+  Segment segment;
+  std::uint64_t segment_first = 0, next = 0;
+  while (files.read(samples, block, segment) > 0) {
+    if (segment.first_block) {
+      segment_first = static_cast<std::uint64_t>(
+          core::samples_between(voltages.start, segment.start, voltages.rate_hz));
+      next = 0;
+    }
+    block.first_sample = segment_first + next;
+    next += block.samples;
+    senders->set_time(static_cast<double>(block.first_sample) / rate_hz,
+                      packetiser.packets_per_s());
+    packetiser.take(block);
+    if (progress && files.total_samples() > 0)
+      progress(std::min(1.0, static_cast<double>(block.first_sample + block.samples) /
+                                 static_cast<double>(files.total_samples())));
+  }
+  packetiser.finish();
+  senders->finish();
+  summary.stream_s = static_cast<double>(segment_first + next) / rate_hz;
+  summary.left_out = packetiser.counters().left_out;
+  summary.clipped = packetiser.counters().clipped;
+  summary.trailing_samples = packetiser.counters().trailing_samples;
+  return summary;
+}
+
+}  // namespace tautline::stream

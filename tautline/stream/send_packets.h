@@ -1,0 +1,19 @@
+// Voltages of files to packets on the network: the part of `tautline send` that knows of UDP.
+#pragma once
+
+#include <chrono>
+#include <stop_token>
+#include <vector>
+
+#include "tautline/stream/endpoint.h"
+#include "tautline/stream/send.h"
+
+namespace tautline::stream {
+
+SendSummary send_packets(const SendConfig& config, const std::vector<Endpoint>& to,
+                         const SendProgress& progress, const std::stop_token& stop);
+
+/// Throws Error(io), "interrupted", after a stop.
+void wait_until_due(std::chrono::steady_clock::time_point time, const std::stop_token& stop);
+
+}  // namespace tautline::stream

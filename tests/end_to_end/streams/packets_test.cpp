@@ -1,0 +1,425 @@
+// Packets from `send` over UDP to a pipeline's node `packets`: what `correlate` gives of the same voltages as files, to the
+// bit, and what is lost reaches exactly the weights that it touches.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <random>
+#include <thread>
+
+#include "tautline/formats/dada/dada.h"
+#include "tautline/stream/udp.h"
+#include "tests/end_to_end/documented_json.h"
+#include "tests/end_to_end/live_visibilities.h"
+#include "tests/end_to_end/run_command.h"
+#include "tests/support/scratch.h"
+#include "tests/support/seed.h"
+
+namespace tautline::tests {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr const char* kPacketsStart = "2026-11-23-12:16:40";
+
+// Where the kernel's buffer is small and the machine busy, packets are lost on this machine itself; they are counted, and the
+// stream is sent again.
+constexpr int kPacketTries = 5;
+
+struct Telescope {
+  std::string layout;
+  core::SampleFormat format;
+  std::size_t channels, antennas, samples;
+  double rate_hz;
+};
+
+class LivePackets : public ::testing::Test {
+ protected:
+  void SetUp() override {
+#ifndef TAUTLINE_HDF5
+    GTEST_SKIP() << "a build without HDF5";
+#endif
+    for (const char* name : {"run", "send", "correlate"})
+      std::filesystem::create_directory(scratch / name);
+  }
+  void TearDown() override {
+    if (run_pid) kill(*run_pid, SIGKILL), finish_command(*run_pid, scratch / "run");
+  }
+
+  // Random samples of two polarisations.
+  void write_voltages(const Telescope& of) {
+    core::VoltageDescription d;
+    d.format = of.format;
+    d.antennas = of.antennas;
+    d.polarisations = 2;
+    d.channels = of.channels;
+    d.rate_hz = core::make_rational(static_cast<std::int64_t>(of.rate_hz), 1);
+    d.start = core::parse_utc(kPacketsStart);
+    d.centre_hz = 1.4e9;
+    d.bandwidth_hz = of.rate_hz * static_cast<double>(of.channels);
+    formats::dada::Writer writer(scratch / "voltages.dada", d, {.overwrite = true});
+    std::vector<std::byte> bytes(of.samples * of.channels * of.antennas * 2 *
+                                 static_cast<std::size_t>(of.format.bits_per_sample()) / 8);
+    std::uint64_t word = random();
+    for (std::byte& byte : bytes) {
+      word = word * 6364136223846793005u + 1442695040888963407u;
+      byte = static_cast<std::byte>(word >> 56);
+    }
+    writer.write(bytes);
+    writer.finish();
+    files = {scratch / "voltages.dada"};
+    correlate_words = {"--integration", "0.03"};
+  }
+
+  void write_pipeline(const std::string& fields, const std::string& bank = "") {
+    write_file(scratch / "pipeline.toml",
+               "[packets]\ntype = \"packets\"\n" + fields +
+                   "\n[f]\ntype = \"filter_bank\"\ninputs = \"packets\"\n" + bank +
+                   "\n[x]\ntype = \"correlator\"\ninputs = \"f\"\n"
+                   "integration_s = 0.03\n"
+                   "[visibilities]\ntype = \"visibility_file\"\n"
+                   "inputs = \"x\"\npath = \"" +
+                   (scratch / "live.uvh5") + "\"\n");
+  }
+  std::string fields_of(const Telescope& of) {
+    return "listen = \"udp://127.0.0.1:0\"\nlayout = \"" + of.layout +
+           "\"\nantennas = " + std::to_string(of.antennas) +
+           "\nchannels = " + std::to_string(of.channels) +
+           "\nrate_hz = " + std::to_string(static_cast<int>(of.rate_hz)) +
+           "\ncentre_hz = 1.4e9\nutc_start = \"" + kPacketsStart + "\"\nsilence_s = 1.0\n";
+  }
+
+  // Returns where it listens, in the order of the fields.
+  std::vector<std::string> start_run(std::size_t addresses = 1,
+                                     const std::vector<std::string>& sets = {}) {
+    std::vector<std::string> words{"--device", "cpu",         "--json",
+                                   "run",      "--overwrite", scratch / "pipeline.toml"};
+    for (const std::string& set : sets) words.insert(words.end(), {"--set", set});
+    std::filesystem::remove(scratch / "run" + "/err");  // an earlier run's
+    run_pid = start_command(words, scratch / "run");
+    std::vector<std::string> found;
+    for (int wait = 0; wait < 60'000 && found.size() < addresses; ++wait) {
+      std::this_thread::sleep_for(1ms);
+      const std::string err = read_file(scratch / "run" + "/err"), said = "listening at ";
+      found.clear();
+      for (std::size_t at = err.find(said); at != std::string::npos; at = err.find(said, at + 1))
+        if (const std::size_t end = err.find(" for packets", at); end != std::string::npos)
+          found.push_back(err.substr(at + said.size(), end - at - said.size()));
+      siginfo_t gone{};
+      if (waitid(P_PID, static_cast<id_t>(*run_pid), &gone, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+          gone.si_pid != 0)
+        break;
+    }
+    EXPECT_EQ(found.size(), addresses) << read_file(scratch / "run" + "/err");
+    return found;
+  }
+  CommandResult end_run() {
+    const CommandResult result = finish_command(*run_pid, scratch / "run");
+    run_pid.reset();
+    return result;
+  }
+  nlohmann::json send(const std::vector<std::string>& to, const std::vector<std::string>& more) {
+    std::vector<std::string> words{"--json", "send"};
+    words.insert(words.end(), files.begin(), files.end());
+    words.insert(words.end(), send_words.begin(), send_words.end());
+    words.insert(words.end(), more.begin(), more.end());
+    words.emplace_back("--to");
+    words.insert(words.end(), to.begin(), to.end());
+    const CommandResult result = run_command(words, scratch / "send");
+    EXPECT_EQ(result.status, kDone) << result.err;
+    return nlohmann::json::parse(result.out.empty() ? "{}" : result.out);
+  }
+  LiveVisibilities from_files() {
+    std::vector<std::string> words{"--quiet", "--device", "cpu", "correlate"};
+    words.insert(words.end(), files.begin(), files.end());
+    words.insert(words.end(), correlate_words.begin(), correlate_words.end());
+    words.insert(words.end(), {"--overwrite", "-o", scratch / "files.uvh5", "--keep-constant"});
+    const CommandResult result = run_command(words, scratch / "correlate");
+    EXPECT_EQ(result.status, kDone) << result.err;
+    return visibilities_in(scratch / "files.uvh5");
+  }
+  static nlohmann::json counters_of(const CommandResult& result) {
+    const nlohmann::json all =
+        nlohmann::json::parse(result.out.substr(result.out.rfind("{\"schema\""))).at("counters");
+    nlohmann::json packets;
+    for (const auto& [name, count] : all.items())
+      if (name.starts_with("packets.")) packets[name.substr(8)] = count;
+    return packets;
+  }
+  // Every packet that came is counted once.
+  static void expect_all_counted(const nlohmann::json& c) {
+    const auto of = [&](const char* name) { return c.at(name).get<std::uint64_t>(); };
+    EXPECT_EQ(of("packets"), of("accepted") + of("late") + of("duplicate") + of("early") +
+                                 of("malformed") + of("foreign"))
+        << c;
+  }
+
+  struct Outcome {
+    nlohmann::json sent, counters;
+    LiveVisibilities live;
+    int status = -1;
+  };
+  // Until this machine has lost none.
+  Outcome run_and_send(const std::vector<std::string>& more, std::size_t addresses = 1) {
+    Outcome outcome;
+    for (int tries = 0; tries < kPacketTries; ++tries) {
+      const auto to = start_run(addresses);
+      if (to.size() != addresses) return outcome;
+      outcome.sent = send(to, more);
+      const CommandResult result = end_run();
+      EXPECT_TRUE(result.status == kDone || result.status == kDamaged) << result.err;
+      if (result.status != kDone && result.status != kDamaged) return outcome;
+      outcome.status = result.status;
+      outcome.counters = counters_of(result);
+      expect_all_counted(outcome.counters);
+      if (outcome.counters.at("dropped_by_kernel") == 0) break;
+      std::cout << "dropped by the kernel: " << outcome.counters.at("dropped_by_kernel") << '\n';
+    }
+    EXPECT_EQ(outcome.counters.at("dropped_by_kernel"), 0);
+    EXPECT_EQ(outcome.counters.at("packets"), outcome.sent.at("records"));
+    outcome.live = visibilities_in(scratch / "live.uvh5");
+    return outcome;
+  }
+  void expect_the_files(const Outcome& outcome) {
+    EXPECT_EQ(outcome.status, kDone);
+    EXPECT_EQ(outcome.counters.at("accepted"), outcome.sent.at("records"));
+    EXPECT_EQ(outcome.counters.at("missing"), 0);
+    const LiveVisibilities expected = from_files();
+    EXPECT_GE(expected.middles.size(), 2U);
+    EXPECT_TRUE(outcome.live == expected);
+  }
+
+  std::mt19937_64 random = generator();
+  ScratchFolder scratch;
+  std::vector<std::string> files, send_words, correlate_words;
+  std::optional<pid_t> run_pid;
+};
+
+const Telescope kFEngines{"meerkat-f", core::kCi8, 32, 3, 256 * 39, 40'000};
+
+TEST_F(LivePackets, OfFEnginesGiveWhatTheirFileGives) {
+  write_voltages(kFEngines);
+  write_pipeline(fields_of(kFEngines));
+  const Outcome outcome = run_and_send({"--layout", "meerkat-f", "--rate", "1"});
+  EXPECT_EQ(keys_of(outcome.sent), documented_object("`tautline.send`"));
+  EXPECT_EQ(outcome.sent.at("records"), 39 * 3 * 2 * 2);
+  expect_the_files(outcome);
+}
+
+TEST_F(LivePackets, OfSnapBoardsGiveWhatTheirFileGives) {
+  const Telescope snap{"ata-snap", core::kCi4, 256, 2, 16 * 251, 20'000};
+  write_voltages(snap);
+  write_pipeline(fields_of(snap));
+  expect_the_files(run_and_send({"--layout", "ata-snap", "--rate", "1"}));
+}
+
+void put_vdif_word(std::string& out, std::uint32_t word) {
+  for (int k = 0; k < 4; ++k) out.push_back(static_cast<char>(word >> 8 * k));
+}
+
+// Two threads of one station, of 2-bit samples, through the filter bank.
+TEST_F(LivePackets, OfVdifGiveWhatTheirFileGives) {
+  std::string bytes;
+  for (std::uint32_t frame = 0; frame < 150; ++frame)
+    for (std::uint32_t thread = 0; thread < 2; ++thread) {
+      const std::uint32_t number = 1900 + frame;  // of 2,000 a second
+      put_vdif_word(bytes, 1000 + number / 2000);
+      put_vdif_word(bytes, 52u << 24 | number % 2000);
+      put_vdif_word(bytes, 1u << 29 | 8032 / 8);
+      put_vdif_word(bytes, 1u << 26 | thread << 16 | 7);
+      bytes.append(16, '\0');
+      for (int k = 0; k < 8000; ++k) bytes.push_back(static_cast<char>(random()));
+    }
+  files = {scratch / "station.vdif"};
+  write_file(files[0], bytes);
+  const std::vector<std::string> reader{"--threads-are", "polarisations", "--rate-hz",
+                                        "64e6",          "--centre-hz",   "1.4e9"};
+  correlate_words = reader;
+  correlate_words.insert(correlate_words.end(),
+                         {"--integration", "0.03", "--channels", "16", "--bandwidth-hz", "32e6"});
+  send_words = reader;
+  write_pipeline(
+      "listen = \"udp://127.0.0.1:0\"\nlayout = \"vdif\"\npolarisations = 2\n"
+      "centre_hz = 1.4e9\nsilence_s = 1.0\n",
+      "channels = 16\n");
+  expect_the_files(run_and_send({"--layout", "vdif", "--rate", "0.2"}));
+}
+
+// The layout that the guide writes for a telescope of its own.
+TEST_F(LivePackets, OfTheGuidesTelescopeGiveWhatTheirFileGives) {
+  const std::string guide = read_file(source_folder() + "/docs/guide/packets.md");
+  const std::size_t begin = guide.find("# hilltop.toml"), end = guide.find("```", begin);
+  ASSERT_NE(end, std::string::npos);
+  write_file(scratch / "hilltop.toml", guide.substr(begin, end - begin));
+  const Telescope hilltop{scratch / "hilltop.toml", core::kCi8, 128, 3, 32 * 1500, 1'000'000};
+  write_voltages(hilltop);
+  std::string fields = fields_of(hilltop);
+  const std::string start = "utc_start = \"" + std::string(kPacketsStart) + "\"\n";
+  fields.erase(fields.find(start), start.size());  // the packets say it
+  write_pipeline(fields);
+  expect_the_files(run_and_send({"--layout", hilltop.layout, "--rate", "0.05"}));
+}
+
+// Lost packets lower the weights of their channels, antenna and times alone; all else is the clean run's to the bit.
+TEST_F(LivePackets, ThatAreLostReachTheWeightsThatTheyTouch) {
+  write_voltages(kFEngines);
+  write_pipeline(fields_of(kFEngines));
+  const LiveVisibilities whole = from_files();
+  const Outcome outcome = run_and_send(
+      {"--layout", "meerkat-f", "--rate", "1", "--impair",
+       "loss=0.03,reorder=0.05,duplicate=0.02,seed=" + std::to_string(random() % 999)});
+  const auto of = [](const nlohmann::json& object, const char* name) {
+    return object.at(name).get<std::uint64_t>();
+  };
+  const nlohmann::json &c = outcome.counters, &sent = outcome.sent;
+  EXPECT_EQ(outcome.status, of(sent, "lost") > 0 ? kDamaged : kDone);
+  EXPECT_EQ(of(c, "missing"), of(sent, "lost"));
+  EXPECT_EQ(of(c, "duplicate"), of(sent, "duplicated"));
+  EXPECT_EQ(of(c, "accepted") + of(c, "missing"), 39U * 3 * 2 * 2);
+  EXPECT_EQ(of(sent, "records") + of(sent, "lost"),
+            of(c, "accepted") + of(c, "missing") + of(c, "late") + of(c, "duplicate") +
+                of(c, "early") + of(c, "malformed") + of(c, "foreign"));
+  // A packet has 8 channels of 256 spectra of both polarisations.
+  EXPECT_EQ(of(c, "lost_samples"), (of(sent, "lost") * 8 * 256 * 2 + 31) / 32);
+  ASSERT_EQ(outcome.live.values.size(), whole.values.size());
+  EXPECT_TRUE(outcome.live.middles == whole.middles);
+  constexpr std::size_t kBaselines = 6 * 7 / 2;
+  std::uint64_t missing_autos = 0, touched = 0, wrong = 0;
+  for (std::size_t k = 0; k < whole.values.size(); ++k) {
+    const std::size_t baseline = k % kBaselines;
+    const std::int64_t less = whole.counts[k] - outcome.live.counts[k];
+    if (less == 0) {
+      wrong += outcome.live.values[k] == whole.values[k] ? 0 : 1;
+      continue;
+    }
+    ++touched;
+    EXPECT_GT(less, 0);
+    for (std::size_t i = 0; i < 6; ++i)
+      if (baseline == i * (i + 1) / 2 + i) missing_autos += static_cast<std::uint64_t>(less);
+  }
+  EXPECT_EQ(wrong, 0U);
+  EXPECT_EQ(missing_autos, of(sent, "lost") * 8 * 256 * 2);
+  EXPECT_LT(touched, whole.values.size());
+}
+
+TEST_F(LivePackets, ThatAreDamagedAreCounted) {
+  write_voltages(kFEngines);
+  write_pipeline(fields_of(kFEngines));
+  const Outcome outcome =
+      run_and_send({"--layout", "meerkat-f", "--rate", "1", "--impair",
+                    "corrupt=0.2,jitter=2ms,loss=0.01,seed=" + std::to_string(random() % 999)});
+  EXPECT_GT(outcome.sent.at("corrupted"), 0);
+}
+
+// Everything that came before the signal is in the file.
+TEST_F(LivePackets, AreWrittenWhenTheRunIsInterrupted) {
+  write_voltages(kFEngines);
+  write_pipeline(fields_of(kFEngines));
+  const auto to = start_run(1, {"packets.silence_s=-1"});
+  const auto sent = send(to, {"--layout", "meerkat-f", "--rate", "1"});
+  std::this_thread::sleep_for(500ms);
+  kill(*run_pid, SIGINT);
+  const CommandResult result = end_run();
+  EXPECT_TRUE(result.status == kDone || result.status == kDamaged) << result.err;
+  const auto counters = counters_of(result);
+  if (counters.at("accepted") == sent.at("records")) {
+    EXPECT_TRUE(visibilities_in(scratch / "live.uvh5") == from_files());
+  } else {
+    EXPECT_GT(counters.at("dropped_by_kernel"), 0) << counters;
+  }
+}
+
+// Random bytes as fast as they go, among them packets of the right length, beside a telescope: counted, and nothing else.
+TEST_F(LivePackets, AmongRandomBytesAreFound) {
+  write_voltages(kFEngines);
+  write_pipeline(fields_of(kFEngines) + "buffer_bytes = \"16M\"\n");
+  const auto to = start_run();
+  ASSERT_EQ(to.size(), 1U);
+  std::atomic<bool> go_on{true};
+  std::thread noise([&, seed = random()] {
+    std::mt19937_64 bytes(seed);
+    stream::UdpSender sender(stream::parse_endpoint("to", to[0]));
+    std::vector<std::byte> packet(9000);
+    for (std::byte& byte : packet) byte = static_cast<std::byte>(bytes());
+    while (go_on) {
+      const std::size_t length = bytes() % 3 == 0 ? 8192 + 72 : bytes() % packet.size();
+      for (int k = 0; k < 8; ++k) packet[bytes() % 128] = static_cast<std::byte>(bytes());
+      sender.send(std::span(packet).first(length));
+    }
+  });
+  const auto sent = send(to, {"--layout", "meerkat-f", "--rate", "0.5"});
+  go_on = false;
+  noise.join();
+  const CommandResult result = end_run();
+  EXPECT_TRUE(result.status == kDone || result.status == kDamaged) << result.err;
+  const auto c = counters_of(result);
+  expect_all_counted(c);
+  EXPECT_GT(c.at("malformed"), 100);
+  EXPECT_LE(c.at("accepted"), sent.at("records"));
+  EXPECT_GT(c.at("accepted"), 0);
+  EXPECT_EQ(c.at("jumps"), 0);
+}
+
+// Samples of files as if they came live, at a rate: in short blocks, and otherwise the same.
+TEST_F(LivePackets, OfFilesAsIfLiveAreTheFiles) {
+  write_voltages(kFEngines);
+  write_pipeline("");
+  std::string pipeline = read_file(scratch / "pipeline.toml");
+  const std::string type = "type = \"packets\"\n";
+  pipeline.replace(
+      pipeline.find(type), type.size(),
+      "type = \"voltage_files\"\nrate = 4\nkeep_constant = true\nfiles = \"" + files[0] + "\"\n");
+  write_file(scratch / "pipeline.toml", pipeline);
+  const CommandResult result =
+      run_command({"--device", "cpu", "run", scratch / "pipeline.toml"}, scratch / "run");
+  ASSERT_EQ(result.status, kDone) << result.err;
+  EXPECT_TRUE(visibilities_in(scratch / "live.uvh5") == from_files());
+}
+
+TEST_F(LivePackets, ThatNeverComeEndTheRun) {
+  write_pipeline(fields_of(kFEngines) + "wait_s = 0.5\n");
+  start_run();
+  const CommandResult result = end_run();
+  EXPECT_EQ(result.status, kFailed);
+  EXPECT_NE(result.err.find("0 packets in 0.5 s, expected packets of meerkat-f"), std::string::npos)
+      << result.err;
+  EXPECT_FALSE(std::filesystem::exists(scratch / "live.uvh5"));
+  start_run(1, {"packets.wait_s=-1"});
+  kill(*run_pid, SIGTERM);
+  EXPECT_EQ(end_run().status, kTerminated);
+}
+
+TEST_F(LivePackets, ThatCannotBeAreRefused) {
+  write_pipeline(fields_of(kFEngines));
+  const auto refused = [&](const std::string& set, const std::string& text) {
+    const CommandResult result =
+        run_command({"run", scratch / "pipeline.toml", "--check", "--set", set}, scratch / "run");
+    EXPECT_TRUE(result.status == kWrongUsage || result.status == kFailed) << result.err;
+    EXPECT_NE(result.err.find(text), std::string::npos) << set << ": " << result.err;
+  };
+  refused("packets.listen=tcp://127.0.0.1:0", "expected udp://HOST:PORT");
+  refused("packets.listen=7148", "expected tcp://HOST:PORT or udp://HOST:PORT");
+  refused("packets.layout=nobodys", "expected one of ata-snap");
+  refused("packets.channels=17", "expected a multiple of 16");
+  refused("packets.block_samples=100", "expected a multiple of 256");
+  refused("packets.window_samples=100", "expected a multiple of a payload's 256 samples");
+  refused("packets.layout=mwa32t", "expected 1: packets do not say which they are of");
+  refused("packets.layout=vdif", "given for packets that count seconds");
+  refused("packets.late_s=0", "expected above 0");
+  write_voltages(kFEngines);
+  const auto send_refused = [&](std::vector<std::string> words, const std::string& text) {
+    words.insert(words.begin(), {"send", files[0]});
+    const CommandResult result = run_command(words, scratch / "send");
+    EXPECT_TRUE(result.status == kWrongUsage || result.status == kFailed) << result.err;
+    EXPECT_NE(result.err.find(text), std::string::npos) << result.err;
+  };
+  const std::string to = "udp://127.0.0.1:9";
+  send_refused({"--to", to, "--layout", "vdif"},
+               "channels: 32, expected 1: packets do not say which they are of");
+  send_refused({"--to", to, to, "--layout", "meerkat-f"}, "2 addresses, expected 1");
+  send_refused({"--to", to, "--layout", "none.toml"}, "none.toml");
+}
+
+}  // namespace
+}  // namespace tautline::tests
