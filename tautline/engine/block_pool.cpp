@@ -77,4 +77,8 @@ void BlockPool::stop() {
   freed_.notify_all();
 }
 
+void BlockPool::forget() {
+  for (const auto& block : blocks_) block->owners_.clear();
+}
+
 }  // namespace tautline::engine

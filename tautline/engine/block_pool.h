@@ -39,6 +39,8 @@ class BlockPool {
   void release(PooledBlock& block);
   /// Wakes whoever waits in take().
   void stop();
+  /// Of a run that is over: lets go of the memory that blocks were lent and nobody took.
+  void forget();
 
  private:
   const Stream stream_;

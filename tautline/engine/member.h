@@ -35,7 +35,7 @@ struct RunControl {
   std::size_t lanes_left = 0, lanes_to_start = 0;
   std::condition_variable all_started;
   std::chrono::steady_clock::time_point started = {};  // when the last lane had
-  std::atomic<std::uint64_t> samples_taken = 0, checkpoints = 0;
+  std::atomic<std::uint64_t> samples_taken = 0, checkpoints = 0, rotations = 0;
   bool saving = false;      // a checkpoint is under way
   States states;            // of the nodes that have saved for it
   States finished;          // of the nodes that have finished, where checkpoints are wanted
@@ -113,6 +113,7 @@ class Member final : public Outputs {
     lane->clock.turn_to(before);
   }
   std::stop_token stop() const override { return control->live.get_token(); }
+  std::uint64_t rotations() const override { return control->rotations; }
 
   /// The device that works on blocks of an input; null: the host.
   const DevicePointer& works_on(std::size_t input) const {
@@ -122,6 +123,7 @@ class Member final : public Outputs {
 
   void forget() {
     for (Input& in : inputs) in.waiting.clear();
+    for (Output& output : outputs) output.pool->forget();
   }
 
   /// Calls a function with the node: its time is the node's, and so is its error.

@@ -52,6 +52,8 @@ class Outputs {
   virtual void wait(const device::Event& event) = 0;
   /// Ends the waiting of live sources.
   virtual std::stop_token stop() const = 0;
+  /// How often new files were asked for (Run::rotate).
+  virtual std::uint64_t rotations() const = 0;
 };
 
 /// The work of a node that keeps up with its stream.
@@ -101,6 +103,10 @@ class Node {
 
   /// Of the work so far.
   virtual Counters counters() const;
+  /// Files that it has put under their names, where it writes several.
+  virtual std::vector<std::string> files() const { return {}; }
+  /// Whether it begins another file when that is asked for (Outputs::rotations).
+  virtual bool rotates() const { return false; }
   /// The state between two blocks, for checkpoints, and back before the first block. Empty: there is none.
   virtual std::vector<std::byte> save() const;
   virtual void load(std::span<const std::byte> state);

@@ -37,6 +37,7 @@ class Run::Impl {
   Profile profile() const;
   Counters counters() const;
   Snapshot snapshot() const;
+  bool all_live() const;
 
   std::vector<PlannedNode> plan_;
   RunOptions options_;
@@ -51,7 +52,6 @@ class Run::Impl {
   void serve(Lane& lane, const Entry& entry);
   void report_progress() const;
   void produce(Lane& lane);
-  bool all_live() const;
   // On the thread that calls go(); an error is that member's.
   template <class Function>
   void for_each_member(Function function) {
@@ -345,6 +345,16 @@ void Run::go(std::stop_token stop) {
 void Run::checkpoint() {
   impl_->control_.begin_checkpoint();
 }
+void Run::rotate() {
+  ++impl_->control_.rotations;
+}
+bool Run::rotates() const {
+  return std::any_of(impl_->members_.begin(), impl_->members_.end(),
+                     [](const auto& member) { return member->node->rotates(); });
+}
+bool Run::live() const {
+  return impl_->all_live();
+}
 const std::string& Run::failed_node() const {
   return impl_->control_.failed_node;
 }
@@ -355,6 +365,12 @@ Node& Run::node(const std::string& name) const {
 }
 Counters Run::counters() const {
   return impl_->counters();
+}
+std::map<std::string, std::vector<std::string>> Run::files() const {
+  std::map<std::string, std::vector<std::string>> all;
+  for (const auto& member : impl_->members_)
+    if (auto files = member->node->files(); !files.empty()) all[member->name] = std::move(files);
+  return all;
 }
 Profile Run::profile() const {
   return impl_->profile();

@@ -69,12 +69,20 @@ class Run {
   void go(std::stop_token stop = {});
   /// Asks for a checkpoint. From any thread, while the run goes on.
   void checkpoint();
+  /// Asks nodes that can to go on in new files. From any thread.
+  void rotate();
+  /// Whether there are any.
+  bool rotates() const;
+  /// Whether all sources are live: a stop ends such a run in good order.
+  bool live() const;
 
   /// Whose error it was; empty: no node's.
   const std::string& failed_node() const;
   Node& node(const std::string& name) const;
   /// Of all nodes, as "node.counter"; also "node.dropped_blocks" where blocks were dropped.
   Counters counters() const;
+  /// Node::files() of those that have any, by the node's name; after go().
+  std::map<std::string, std::vector<std::string>> files() const;
   Profile profile() const;
   /// As the run is now. From any thread, also before and after go().
   Snapshot snapshot() const;
