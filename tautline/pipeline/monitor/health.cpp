@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tautline/formats/numbered_name.h"
 #include "tautline/formats/partial_file.h"
 #include "tautline/pipeline/monitor/monitor.h"
 
@@ -87,6 +88,8 @@ FileState look_at(const std::string& path) {
       add_file(at->path(), state);
     break;
   }
+  if (!state.exists)
+    for (const std::string& name : formats::numbered_files(path)) add_file(name, state);
   const std::filesystem::path folder = std::filesystem::absolute(path, ignored).parent_path();
   const auto space = std::filesystem::space(folder, ignored);
   if (!ignored) state.free_bytes = space.available;

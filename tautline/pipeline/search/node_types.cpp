@@ -8,6 +8,7 @@
 #include "tautline/formats/partial_file.h"
 #include "tautline/pipeline/graph_streams.h"
 #include "tautline/pipeline/search/candidate_sink_node.h"
+#include "tautline/pipeline/search/candidate_triggers_node.h"
 #include "tautline/pipeline/search/dedisperse_node.h"
 #include "tautline/pipeline/search/filterbank_input.h"
 #include "tautline/pipeline/search/filterbank_record.h"
@@ -255,6 +256,11 @@ std::vector<NodeType> filterbank_node_types() {
       sink_type<TrialFile>("trial_files", "series to .npy, or to a folder of .dat or .tim",
                            kAnyInputs, make_trial_file)
           .writing({"path"}),
+      node_type<CandidateTriggersConfig>(
+          "candidate_triggers", "pulses to triggers, for buffers", 1,
+          [](const CandidateTriggersConfig& config, const NodeContext&) {
+            return std::make_unique<CandidateTriggersNode>(config);
+          }),
       sink_type<CandidateFile>("candidate_file", "pulses to a list: .csv, .cand or .singlepulse", 1,
                                make_candidate_file)
           .writing({"path"})};

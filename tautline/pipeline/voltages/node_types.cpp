@@ -7,10 +7,12 @@
 #include "tautline/core/error.h"
 #include "tautline/formats/partial_file.h"
 #include "tautline/pipeline/graph_streams.h"
+#include "tautline/pipeline/voltages/buffer_type.h"
 #include "tautline/pipeline/voltages/channelize_voltages.h"
 #include "tautline/pipeline/voltages/engines.h"
 #include "tautline/pipeline/voltages/measure_gains.h"
 #include "tautline/pipeline/voltages/packets_type.h"
+#include "tautline/pipeline/voltages/record_sink_node.h"
 #include "tautline/pipeline/voltages/visibility_sink_node.h"
 #include "tautline/pipeline/voltages/voltage_sink_node.h"
 #include "tautline/stream/mwa_receivers.h"
@@ -91,6 +93,10 @@ const core::Fields<Receivers>& fields(const Receivers&) {
                 .unit = "s",
                 .help = "ends after this much data; negative: when the receivers end"},
                &C::duration_s)
+          .add_text(
+              {.name = "source", .help = "name of what is observed, for headers"},
+              [](const C& c) { return c.assumed.source; },
+              [](C& c, const std::string& text) { c.assumed.source = text; })
           .add({.name = "keep_constant",
                 .help = "take stretches in which an input never changes for data"},
                &C::keep_constant)
@@ -125,6 +131,16 @@ struct OutputFile {
 const core::Fields<OutputFile>& fields(const OutputFile&) {
   static const auto all = core::Fields<OutputFile>().add(
       {.name = "path", .help = "the file that is written"}, &OutputFile::path);
+  return all;
+}
+
+struct VisibilityFile : OutputFile {
+  PartLimits parts;
+};
+const core::Fields<VisibilityFile>& fields(const VisibilityFile&) {
+  static const auto all = core::Fields<VisibilityFile>()
+                              .include("", self, fields_of<OutputFile>())
+                              .include("", &VisibilityFile::parts, fields_of<PartLimits>());
   return all;
 }
 
@@ -270,15 +286,29 @@ std::vector<engine::Port> add_correlator(const Correlator& config, engine::Graph
               .reduced};
 }
 
-template <bool page>
-std::unique_ptr<engine::Node> make_visibility_file(const OutputFile& config,
+std::unique_ptr<engine::Node> make_visibility_file(const VisibilityFile& config,
                                                    const engine::Graph& graph,
                                                    const engine::Port& output,
                                                    const NodeContext& context) {
-  if (!page) formats::require_visibility_name("path", config.path);
+  formats::require_visibility_name("path", config.path);
+  FileParts(config.path, config.parts).require_can_be_written("path", context.overwrite);
+  return std::make_unique<VisibilitySinkNode>(
+      VisibilitySinkConfig{.path = config.path,
+                           .overwrite = context.overwrite,
+                           .nodes = voltage_nodes(graph, output),
+                           .parts = config.parts});
+}
+
+std::unique_ptr<engine::Node> make_visibility_page(const OutputFile& config,
+                                                   const engine::Graph& graph,
+                                                   const engine::Port& output,
+                                                   const NodeContext& context) {
   formats::require_can_be_written("path", config.path, context.overwrite);
   return std::make_unique<VisibilitySinkNode>(
-      VisibilitySinkConfig{config.path, context.overwrite, page, {}, voltage_nodes(graph, output)});
+      VisibilitySinkConfig{.path = config.path,
+                           .overwrite = context.overwrite,
+                           .page = true,
+                           .nodes = voltage_nodes(graph, output)});
 }
 
 std::unique_ptr<engine::Node> make_spectra_file(const SpectraFile& config,
@@ -316,17 +346,19 @@ std::vector<NodeType> voltage_node_types() {
                                  kAnyInputs, add_correlator)
           .reading({"delays_path", "array_path"})
           .drawn_live(),
-      sink_type<OutputFile>("visibility_file", "visibilities to .uvh5 or .ms", 1,
-                            make_visibility_file<false>)
+      sink_type<VisibilityFile>("visibility_file", "visibilities to .uvh5 or .ms", 1,
+                                make_visibility_file)
           .writing({"path"}),
       sink_type<OutputFile>("visibility_page",
                             "visibilities to an HTML page with fringes, spectra and data quality",
-                            1, make_visibility_file<true>)
+                            1, make_visibility_page)
           .writing({"path"}),
       sink_type<SpectraFile>("spectra_file",
                              "spectra to .dada or .npy, their power to .fil (not rounded ones)", 1,
                              make_spectra_file)
-          .writing({"path"})};
+          .writing({"path"}),
+      record_node_type(),
+      buffer_node_type()};
 }
 
 }  // namespace tautline::pipeline

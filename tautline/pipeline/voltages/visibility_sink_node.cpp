@@ -8,6 +8,7 @@ namespace tautline::pipeline {
 
 std::vector<engine::Stream> VisibilitySinkNode::open(std::span<const engine::Stream> inputs) {
   visibilities_ = inputs[0].detail<Visibilities>();
+  rate_hz_ = inputs[0].rate_hz;
   return {};
 }
 
@@ -20,15 +21,30 @@ void VisibilitySinkNode::start(engine::Outputs& outputs) {
             .subspan(visibilities_.channels.first * inputs, visibilities_.channels.count * inputs);
     description.requantisation_gains.assign(kept.begin(), kept.end());
   }
+  begin_file();
+}
+
+void VisibilitySinkNode::begin_file() {
+  const formats::VisibilityDescription& description = visibilities_.description;
+  path_ = parts_.begin();
   if (config_.page)
-    writer_ = std::make_unique<report::ReportBuilder>(config_.path, description, config_.overwrite);
+    writer_ = std::make_unique<report::ReportBuilder>(path_, description, config_.overwrite);
   else if (config_.writer)
     writer_ = config_.writer(description);
   else
-    writer_ = formats::create_visibilities(config_.path, description, config_.overwrite);
+    writer_ = formats::create_visibilities(path_, description, config_.overwrite);
 }
 
-void VisibilitySinkNode::process(std::size_t, const engine::Block& block, engine::Outputs&) {
+// A file ends when the next one is needed. What the run's nodes have counted is known at its end alone: the last file
+// says it.
+void VisibilitySinkNode::process(std::size_t, const engine::Block& block,
+                                 engine::Outputs& outputs) {
+  const std::uint64_t bytes = block.view<2>(0).size() * sizeof(std::complex<float>);
+  if (parts_.over(block.samples, rate_hz_, bytes, outputs)) {
+    writer_->finish();
+    files_.push_back(path_);
+    begin_file();
+  }
   const auto& time = block.payload_of<IntegrationTime>();
   writer_->write({time.middle, time.integration_s, block.view<2>(0).as<const std::complex<float>>(),
                   block.view<2>(1).as<const std::int64_t>()});
@@ -42,6 +58,7 @@ void VisibilitySinkNode::publish() {
       writer_->add_extra(name, std::to_string(count));
   }
   writer_->finish();
+  if (parts_.several()) files_.push_back(path_);
   published_ = true;
 }
 

@@ -3,9 +3,11 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "tautline/engine/node.h"
 #include "tautline/formats/visibility_writer.h"
+#include "tautline/pipeline/file_parts.h"
 #include "tautline/pipeline/voltages/voltage_nodes.h"
 #include "tautline/pipeline/voltages/voltage_streams.h"
 
@@ -17,23 +19,33 @@ struct VisibilitySinkConfig {
   bool page = false;  ///< a report::ReportBuilder instead of a file of visibilities
   formats::MakeVisibilityWriter writer = {};  ///< none: of a file
   VoltageNodes nodes;  ///< of the same graph, before this one: what they met goes into the output
+  PartLimits parts = {};  ///< of files
 };
 
 /// Takes "visibilities".
 class VisibilitySinkNode final : public engine::Node {
  public:
-  explicit VisibilitySinkNode(VisibilitySinkConfig config) : config_(std::move(config)) {}
+  explicit VisibilitySinkNode(VisibilitySinkConfig config)
+      : config_(std::move(config)), parts_(config_.path, config_.parts) {}
 
   std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
   void start(engine::Outputs& outputs) override;
   void process(std::size_t input, const engine::Block& block, engine::Outputs& outputs) override;
   void publish() override;
+  std::vector<std::string> files() const override { return files_; }
+  bool rotates() const override { return parts_.several(); }
 
   /// Whether the output lies under its name.
   bool published() const { return published_; }
 
  private:
+  void begin_file();
+
   VisibilitySinkConfig config_;
+  FileParts parts_;
+  core::Rational rate_hz_;          // of spectra
+  std::string path_;                // of the file at hand
+  std::vector<std::string> files_;  // that have their names, of several
   Visibilities visibilities_;
   std::unique_ptr<formats::VisibilityWriter> writer_;
   bool published_ = false;

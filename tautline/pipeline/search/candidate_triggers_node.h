@@ -1,0 +1,41 @@
+// What a search finds as triggers, while it searches. docs/design/buffer.md
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tautline/core/fields.h"
+#include "tautline/engine/node.h"
+#include "tautline/pipeline/search/search_node.h"
+#include "tautline/pipeline/trigger.h"
+
+namespace tautline::pipeline {
+
+struct CandidateTriggersConfig {
+  double threshold = 0;  ///< S/N; lower than the search's: all of its pulses
+  double least_dm = 0;   ///< interference mostly lies below
+};
+const core::Fields<CandidateTriggersConfig>& fields(const CandidateTriggersConfig&);
+
+/// Takes "pulses" and gives "triggers", best first in each block. A pulse that passes, or trials that are sampled otherwise,
+/// have found each for itself is several triggers.
+class CandidateTriggersNode final : public engine::Node {
+ public:
+  explicit CandidateTriggersNode(CandidateTriggersConfig config) : config_(config) {}
+
+  std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
+  void begin_segment(std::size_t input, const engine::Block& first,
+                     engine::Outputs& outputs) override;
+  void process(std::size_t input, const engine::Block& block, engine::Outputs& outputs) override;
+  engine::Counters counters() const override;
+
+ private:
+  CandidateTriggersConfig config_;
+  PulseStream stream_;
+  std::vector<double> dms_;  // [trial]
+  std::size_t beam_ = 0;     // of the segment
+  engine::Block segment_;    // where its samples are counted from
+  std::uint64_t given_ = 0;
+};
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,91 @@
+// The last seconds of raw voltages in memory, and the stretches around triggers out of them. docs/design/buffer.md
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tautline/core/log.h"
+#include "tautline/engine/node.h"
+#include "tautline/pipeline/trigger.h"
+#include "tautline/pipeline/voltages/stretch.h"
+#include "tautline/pipeline/voltages/trigger_listener.h"
+
+namespace tautline::pipeline {
+
+struct BufferConfig {
+  double keep_s = 10;                 ///< that the ring holds at least, where blocks are whole
+  double before_s = 1, after_s = 1;   ///< of triggers that do not say
+  std::size_t most_dumps = 1000;      ///< stretches of a run
+  std::size_t most_bytes = 0;         ///< of all of them; 0: no limit
+  TriggerListenerConfig datagrams{};  ///< `listen` empty: none
+};
+
+/// Takes "raw voltages", and triggers at any number of further inputs. Gives "stretches".
+class BufferNode final : public engine::Node {
+ public:
+  /// Stretches that are begun or waited for at a time.
+  static constexpr std::size_t kMostOpen = 64;
+
+  explicit BufferNode(BufferConfig config) : config_(std::move(config)) {}
+
+  std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
+  engine::Needs needs(std::size_t input, const engine::Stream& stream) const override;
+  void start(engine::Outputs& outputs) override;
+  void process(std::size_t input, const engine::Block& block, engine::Outputs& outputs) override;
+  void finish(engine::Outputs& outputs) override;
+  engine::Counters counters() const override;
+
+ private:
+  struct Slot {
+    std::shared_ptr<const engine::Block> block;
+    std::int64_t first = 0, end = 0;
+  };
+  struct Open {
+    std::shared_ptr<const Stretch> stretch;
+    std::int64_t next = 0;       // the first sample that was not handed on
+    std::int64_t forgotten = 0;  // what the ring had forgotten when the trigger came
+  };
+  enum class Waits { no, yes };
+
+  static std::size_t ring_blocks(const engine::Stream& stream, double seconds);
+  static std::size_t held_blocks(std::size_t ring_blocks) { return ring_blocks / 4 + 1; }
+  void take(const engine::Block& block, engine::Outputs& outputs);
+  void let_go(const Slot& slot);
+  void listen();
+  void come(Trigger trigger, bool of_node);
+  void accept(Trigger trigger, bool of_node);
+  Stretch stretch_of(Trigger trigger) const;
+  void refuse(const Trigger& trigger, std::uint64_t& counter, const std::string& why);
+  void hand_on(engine::Outputs& outputs, Waits waits);
+  bool hand_on(Open& open, engine::Outputs& outputs, Waits waits);
+  const Slot* slot_at(std::int64_t sample) const;
+  bool may_hold(const Slot& slot);
+  bool give(StretchPiece piece, const Slot* slot, engine::Outputs& outputs, Waits waits);
+  std::uint64_t bytes_of(std::uint64_t samples) const;
+
+  BufferConfig config_;
+  engine::Stream stream_;
+  core::VoltageDescription description_;
+  std::optional<TriggerListener> listener_;
+  std::size_t ring_blocks_ = 0;
+  std::deque<Slot> ring_;
+  std::vector<std::weak_ptr<const engine::Block>>
+      outside_;                                  // forgotten, perhaps held by the writer
+  std::int64_t forgotten_ = 0;                   // the samples before are not in the ring
+  std::optional<core::Instant> origin_;          // of sample 0: when the stream began
+  std::vector<std::pair<Trigger, bool>> early_;  // that came before any data
+  bool ended_ = false;
+  std::vector<Open> open_;
+  std::vector<std::pair<std::int64_t, std::int64_t>> taken_;  // all stretches, first and end
+  std::uint64_t accepted_bytes_ = 0;
+  std::uint64_t triggers_ = 0, covered_ = 0, missed_ = 0, refused_old_ = 0, refused_long_ = 0,
+                refused_limit_ = 0;
+};
+
+}  // namespace tautline::pipeline

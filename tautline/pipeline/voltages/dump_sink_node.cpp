@@ -1,0 +1,165 @@
+#include "tautline/pipeline/voltages/dump_sink_node.h"
+
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "tautline/core/error.h"
+#include "tautline/formats/numbered_name.h"
+#include "tautline/pipeline/voltages/voltage_record.h"
+
+namespace tautline::pipeline {
+
+namespace {
+
+using core::Error;
+using core::ErrorKind;
+using Json = nlohmann::ordered_json;
+
+Json trigger_record(const Trigger& trigger) {
+  Json record{{"kind", trigger.kind}, {"id", trigger.id}};
+  if (trigger.sample)
+    record["sample"] = *trigger.sample;
+  else
+    record["time_utc"] = core::to_iso(trigger.time);
+  record["before_s"] = trigger.before_s;
+  record["after_s"] = trigger.after_s;
+  if (trigger.dm > 0) {
+    record["dm"] = trigger.dm;
+    record["dm_constant"] = trigger.dm_constant;
+    record["reference_hz"] = trigger.reference_hz;
+  }
+  for (const auto& [name, value] : trigger.facts) record[name] = value;
+  return record;
+}
+
+}  // namespace
+
+// One stretch on its way to a file, which begins with the first sample that came.
+class DumpSinkNode::Dump {
+ public:
+  Dump(std::shared_ptr<const Stretch> stretch, const DumpConfig& config,
+       const core::VoltageDescription& description, std::size_t& begun)
+      : stretch_(std::move(stretch)), config_(config), description_(description), begun_(begun) {}
+
+  bool failed = false;
+
+  void data(const StretchPiece& piece, std::span<const std::byte> bytes) {
+    if (!file_) begin(piece);
+    // What is missing inside the file is zeros.
+    file_->fill(static_cast<std::uint64_t>(piece.first - first_) - file_->samples());
+    file_->write(bytes, piece.layout, piece.block_first, static_cast<std::size_t>(piece.samples),
+                 piece.invalid);
+  }
+
+  void missed(const StretchPiece& piece) {
+    missed_.push_back({piece.first, piece.samples, piece.why});
+  }
+
+  /// Gives the file and its record their names. False: nothing had come.
+  bool end() {
+    if (!file_) return false;
+    Json missed = Json::array();
+    for (const Missed& one : missed_)
+      missed.push_back(
+          {{"first_sample", one.first - first_}, {"samples", one.samples}, {"why", one.why}});
+    file_->finish({{"schema", "tautline.dump"},
+                   {"version", 1},
+                   {"history", config_.history},
+                   {"trigger", trigger_record(stretch_->trigger)},
+                   {"wanted_start_utc", core::to_iso(stretch_->start)},
+                   {"wanted_samples", stretch_->samples()},
+                   {"start_sample", first_},
+                   {"missed", missed}});
+    return true;
+  }
+
+  std::uint64_t samples() const { return file_->samples(); }
+  const std::string& path() const { return file_->path(); }
+
+ private:
+  struct Missed {
+    std::int64_t first = 0;
+    std::uint64_t samples = 0;
+    std::string why;
+  };
+
+  void begin(const StretchPiece& piece) {
+    core::VoltageDescription description = description_;
+    description.format = piece.layout.format;
+    description.start = piece.start;
+    file_.emplace(VoltageRecordOptions{.path = formats::numbered_name(config_.path, ++begun_),
+                                       .overwrite = config_.overwrite,
+                                       .history = config_.history,
+                                       .header = {{"TRIGGER", stretch_->trigger.id}}},
+                  description);
+    first_ = piece.first;
+  }
+
+  std::shared_ptr<const Stretch> stretch_;
+  const DumpConfig& config_;
+  const core::VoltageDescription& description_;
+  std::size_t& begun_;
+  std::optional<VoltageRecord> file_;
+  std::int64_t first_ = 0;  // the file's first sample of the stream
+  std::vector<Missed> missed_;
+};
+
+void require_dumps_can_be_written(const DumpConfig& config) {
+  if (!config.path.ends_with(".dada"))
+    throw Error(ErrorKind::config, "path", config.path, "a name ending in .dada");
+  formats::require_numbered_can_be_written("path", config.path, config.overwrite);
+}
+
+DumpSinkNode::DumpSinkNode(DumpConfig config) : config_(std::move(config)) {}
+DumpSinkNode::~DumpSinkNode() = default;
+
+std::vector<engine::Stream> DumpSinkNode::open(std::span<const engine::Stream> inputs) {
+  description_ = inputs[0].detail<Stretches>().description;
+  require_whole_bytes(description_);
+  return {};
+}
+
+void DumpSinkNode::process(std::size_t, const engine::Block& block, engine::Outputs&) {
+  const engine::Array& array = block.arrays.front();
+  take(block.payload_of<StretchPiece>(),
+       {static_cast<const std::byte*>(array.data), array.extents[0]});
+}
+
+void DumpSinkNode::take(const StretchPiece& piece, std::span<const std::byte> bytes) {
+  auto& dump = dumps_[piece.stretch.get()];
+  if (!dump) dump = std::make_unique<Dump>(piece.stretch, config_, description_, begun_);
+  const bool over = piece.kind == StretchPiece::Kind::end;
+  if (!dump->failed) try {
+      if (piece.kind == StretchPiece::Kind::data) {
+        dump->data(piece, bytes);
+      } else if (piece.kind == StretchPiece::Kind::missed) {
+        dump->missed(piece);
+      } else if (dump->end()) {
+        samples_ += dump->samples();
+        files_.push_back(dump->path());
+      } else {
+        ++empty_;
+        if (config_.log)
+          config_.log(core::LogLevel::warning,
+                      "trigger " + piece.stretch->trigger.id + ": nothing came of its stretch");
+      }
+    } catch (const Error& error) {
+      ++failed_;
+      if (config_.log)
+        config_.log(core::LogLevel::warning,
+                    "trigger " + piece.stretch->trigger.id + ": no dump, " + error.what());
+      dump =
+          std::make_unique<Dump>(piece.stretch, config_, description_, begun_);  // removes the file
+      dump->failed = true;
+    }
+  if (over) dumps_.erase(piece.stretch.get());
+}
+
+engine::Counters DumpSinkNode::counters() const {
+  return {{"dumps", files_.size()},
+          {"dumped_samples", samples_},
+          {"empty_dumps", empty_},
+          {"failed_dumps", failed_}};
+}
+
+}  // namespace tautline::pipeline

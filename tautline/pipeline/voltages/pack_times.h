@@ -1,0 +1,21 @@
+// Raw voltages as they lie in any block to times of [channel][antenna][polarisation], as DADA files have them (ORDER TFAP).
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "tautline/core/voltage.h"
+
+namespace tautline::pipeline {
+
+/// Of all channels and inputs.
+std::size_t bits_of_a_time(const core::RawLayout& layout);
+
+/// `count` times of a block from `first` on, bit for bit. A time fills whole bytes. The bytes are the block's own where they
+/// lie so already, else in `packed`.
+std::span<const std::byte> pack_times(std::span<const std::byte> bytes,
+                                      const core::RawLayout& layout, std::size_t first,
+                                      std::size_t count, std::vector<std::byte>& packed);
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,51 @@
+// What a buffer hands to the writer of its dumps: a stretch of voltages in pieces, each from one block of the ring.
+//
+// Streams of kind "stretches" have one array, the bytes of a block of the ring, lent, and a StretchPiece as payload; what a
+// piece says lies in those bytes as its `layout` says.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tautline/core/voltage.h"
+#include "tautline/pipeline/trigger.h"
+
+namespace tautline::pipeline {
+
+/// What was asked for: samples (times) of the stream, counted from its start; before it they are negative.
+struct Stretch {
+  Trigger trigger;
+  core::Instant start;  ///< of `first`, as the stream counts from its start
+  std::int64_t first = 0, end = 0;
+
+  std::uint64_t samples() const { return static_cast<std::uint64_t>(end - first); }
+};
+
+/// Pieces of a stretch come in order of time, those of several stretches between each other.
+struct StretchPiece {
+  enum class Kind {
+    data,
+    missed,  ///< what the buffer could not give, and why
+    end      ///< the stretch is over
+  };
+  std::shared_ptr<const Stretch> stretch;
+  Kind kind = Kind::data;
+  std::int64_t first = 0;     ///< sample of the stream
+  std::uint64_t samples = 0;  ///< times
+  std::string why;            ///< of missed ones
+  // Of data:
+  core::Instant start;                     ///< of the piece's first sample, exact also behind a gap
+  core::RawLayout layout;                  ///< of the block
+  std::size_t block_first = 0;             ///< where in the block the piece begins, in samples
+  std::vector<core::InvalidSpan> invalid;  ///< counted from the block's first sample
+};
+
+/// Details of a stream of kind "stretches".
+struct Stretches {
+  core::VoltageDescription description;
+};
+
+}  // namespace tautline::pipeline

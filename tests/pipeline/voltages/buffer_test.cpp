@@ -1,0 +1,493 @@
+// Stretches of a stream around triggers: to the bit what the stream had, at the ring's wrap, in its past and future, at its
+// gaps and its end, with a writer that is too slow, on a full disk and when the run is interrupted.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+
+#include "tautline/engine/run.h"
+#include "tautline/formats/numbered_name.h"
+#include "tautline/pipeline/voltages/buffer_node.h"
+#include "tautline/pipeline/voltages/dump_sink_node.h"
+#include "tautline/pipeline/voltages/pack_times.h"
+#include "tautline/stream/udp.h"
+#include "tests/pipeline/voltages/buffer_oracle.h"
+#include "tests/pipeline/voltages/buffer_source.h"
+#include "tests/support/scratch.h"
+#include "tests/support/seed.h"
+#include "tests/support/small_disk.h"
+
+namespace tautline::pipeline {
+namespace {
+
+using tests::BufferSource;
+using tests::BufferStream;
+using Json = nlohmann::json;
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::size_t files_ending(const std::filesystem::path& folder, const std::string& ending) {
+  std::size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    count += entry.path().string().ends_with(ending) ? 1 : 0;
+  return count;
+}
+
+/// A dump as it lies in files.
+struct DumpFiles {
+  Json record;
+  std::string header, samples;
+};
+
+DumpFiles read_dump(const std::string& path) {
+  DumpFiles dump;
+  dump.record = Json::parse(text_of(path + ".json"));
+  const std::string text = text_of(path);
+  const std::size_t at = text.find("HDR_SIZE");
+  const auto header_bytes = static_cast<std::size_t>(std::stoul(text.substr(at + 8)));
+  dump.header = text.substr(0, header_bytes);
+  dump.samples = text.substr(header_bytes);
+  return dump;
+}
+
+class Buffers : public ::testing::Test {
+ protected:
+  static Trigger at_sample(std::int64_t sample, double before_s, double after_s,
+                           const std::string& id = "a") {
+    return {.kind = "test",
+            .id = id,
+            .sample = sample,
+            .before_s = before_s,
+            .after_s = after_s,
+            .facts = {}};
+  }
+  engine::Graph graph_of(const BufferStream& stream, BufferConfig config) const {
+    engine::Graph graph;
+    const auto source = graph.add("voltages", std::make_unique<BufferSource>(stream));
+    const auto buffer = graph.add("buffer", std::make_unique<BufferNode>(std::move(config)));
+    graph.set_lane(buffer, "buffer");
+    graph.connect({source, 0}, {buffer, 0});
+    graph.connect({source, 1}, {buffer, 1});
+    graph.connect(buffer, graph.add("dumps", std::make_unique<DumpSinkNode>(dumps_)));
+    return graph;
+  }
+  engine::Counters run(const BufferStream& stream, BufferConfig config) {
+    engine::Run run(graph_of(stream, std::move(config)));
+    run.go();
+    files_ = run.files()["dumps"];
+    EXPECT_EQ(files_ending(scratch_.path(), ".partial"), 0U);
+    return run.counters();
+  }
+  /// Every sample of a dump is the stream's, or zero where the record says that it is missing; all that was wanted is there
+  /// or missing.
+  static void check(const DumpFiles& dump, const BufferStream& stream) {
+    const auto first = dump.record.at("start_sample").get<std::int64_t>();
+    const auto samples = dump.record.at("samples").get<std::size_t>();
+    ASSERT_EQ(dump.samples.size(), samples * stream.time_bytes());
+    std::vector<bool> missing(samples, false);
+    std::uint64_t missed = 0;
+    for (const Json& one : dump.record.at("missed")) {
+      missed += one.at("samples").get<std::uint64_t>();
+      for (std::int64_t k = 0; k < one.at("samples").get<std::int64_t>(); ++k)
+        if (const std::int64_t t = one.at("first_sample").get<std::int64_t>() + k;
+            t >= 0 && t < static_cast<std::int64_t>(samples)) {
+          missing[static_cast<std::size_t>(t)] = true;
+        }
+    }
+    const auto inside =
+        static_cast<std::uint64_t>(std::count(missing.begin(), missing.end(), true));
+    EXPECT_EQ(dump.record.at("wanted_samples").get<std::uint64_t>(), samples - inside + missed);
+    const auto* all = reinterpret_cast<const char*>(stream.bytes.data());
+    const std::string none(stream.time_bytes(), '\0');
+    std::size_t wrong = 0;
+    for (std::size_t t = 0; t < samples; ++t) {
+      const std::string_view is(dump.samples.data() + t * stream.time_bytes(), stream.time_bytes());
+      const std::string_view expected =
+          missing[t]
+              ? std::string_view(none)
+              : std::string_view(all + (static_cast<std::size_t>(first) + t) * stream.time_bytes(),
+                                 stream.time_bytes());
+      wrong += is != expected ? 1 : 0;
+    }
+    EXPECT_EQ(wrong, 0U) << dump.record.dump(1);
+    const core::Instant start =
+        core::advance(stream.description.start, first, stream.description.rate_hz);
+    EXPECT_EQ(dump.record.at("start_utc"), core::to_iso(start));
+    EXPECT_NE(
+        dump.header.find("EXACT_START_S    " + std::to_string(start.fraction_numerator) + "/"),
+        std::string::npos)
+        << dump.header;
+    check_invalid(dump, stream, first, samples, missing);
+  }
+  static void check(const tests::BufferOracle& oracle, const engine::Counters& counters) {
+    const auto with_file = std::count_if(oracle.accepted.begin(), oracle.accepted.end(),
+                                         [&](const auto& one) { return oracle.has_file(one); });
+    EXPECT_EQ(counters.at("dumps.dumps"), static_cast<std::uint64_t>(with_file));
+    EXPECT_EQ(counters.at("dumps.empty_dumps"),
+              oracle.accepted.size() - static_cast<std::size_t>(with_file));
+    EXPECT_EQ(counters.at("dumps.failed_dumps"), 0U);
+    EXPECT_EQ(counters.at("buffer.covered"), oracle.covered);
+    EXPECT_EQ(counters.at("buffer.refused_old") + counters.at("buffer.refused_long"),
+              oracle.refused);
+    EXPECT_EQ(counters.at("buffer.refused_limit"), 0U);
+    EXPECT_EQ(counters.at("buffer.triggers"),
+              oracle.accepted.size() + oracle.covered + oracle.refused);
+  }
+  static void check_invalid(const DumpFiles& dump, const BufferStream& stream, std::int64_t first,
+                            std::size_t samples, const std::vector<bool>& missing) {
+    const std::size_t inputs = stream.description.inputs();
+    std::vector<bool> is(inputs * samples, false), expected(inputs * samples, false);
+    const auto mark = [&](std::vector<bool>& mask, const Json& input, std::int64_t from,
+                          std::int64_t count) {
+      for (std::size_t i = 0; i < inputs; ++i) {
+        if (!input.is_null() && input.get<std::size_t>() != i) continue;
+        for (std::int64_t t = std::max<std::int64_t>(from, 0);
+             t < std::min<std::int64_t>(from + count, static_cast<std::int64_t>(samples)); ++t)
+          mask[i * samples + static_cast<std::size_t>(t)] = true;
+      }
+    };
+    for (const Json& one : dump.record.at("invalid"))
+      mark(is, one.at("input"), one.at("first_sample").get<std::int64_t>(),
+           one.at("samples").get<std::int64_t>());
+    for (const core::InvalidSpan& span : stream.invalid)
+      mark(expected, span.input == core::InvalidSpan::kAllInputs ? Json() : Json(span.input),
+           static_cast<std::int64_t>(span.first_sample) - first,
+           static_cast<std::int64_t>(span.samples));
+    for (std::size_t k = 0; k < is.size(); ++k)
+      if (missing[k % samples]) expected[k] = is[k];
+    EXPECT_TRUE(is == expected);
+  }
+
+  std::mt19937_64 random_ = tests::generator();
+  tests::ScratchFolder scratch_;
+  DumpConfig dumps_{.path = scratch_ / "event.dada", .history = "test", .log = {}};
+  std::vector<std::string> files_;
+};
+
+// Streams, rings, gaps and triggers as they come; the source waits for what has been written, so that nothing is overtaken.
+TEST_F(Buffers, DumpsAreTheStreamToTheBit) {
+  const char* full = std::getenv("TAUTLINE_FULL");
+  const std::size_t wanted = full != nullptr && *full != '\0' ? 1000 : 200;
+  std::size_t dumps = 0, refused = 0, wrapped = 0, with_gaps = 0;
+  for (int run_number = 0; dumps < wanted; ++run_number) {
+    const std::uint64_t samples = 500 + random_() % 3000;
+    BufferStream stream = tests::random_buffer_stream(random_, samples);
+    stream.block_samples = 1 + random_() % 200;
+    for (int k = 0; k < 3; ++k)
+      stream.invalid.push_back({random_() % 2 == 0 ? core::InvalidSpan::kAllInputs
+                                                   : random_() % stream.description.inputs(),
+                                random_() % samples, 1 + random_() % 300});
+    if (random_() % 3 == 0) stream.gaps[1 + random_() % (samples - 101)] = 1 + random_() % 100;
+    const std::size_t ring = stream.block_samples + random_() % samples;
+    const std::size_t blocks = tests::BufferOracle(stream, ring).blocks();
+    for (std::size_t triggers = 1 + random_() % 12; triggers > 0; --triggers) {
+      const auto margin_s = [&] { return static_cast<double>(random_() % (ring + 1)) / 1000; };
+      stream.triggers[random_() % blocks].push_back(at_sample(
+          static_cast<std::int64_t>(random_() % (samples + 100)), margin_s(), margin_s()));
+    }
+    const tests::BufferOracle oracle(stream, ring);
+    const auto folder = scratch_ / ("run" + std::to_string(run_number));
+    std::filesystem::create_directory(folder);
+    dumps_.path = folder + "/event.dada";
+    stream.wait_after = [&](std::size_t block) {
+      return files_ending(folder, ".dada.json") >= oracle.complete_after(block);
+    };
+    const engine::Counters counters =
+        run(stream, {.keep_s = static_cast<double>(ring) / 1000, .before_s = 0, .after_s = 0});
+    check(oracle, counters);
+    std::multiset<std::pair<std::int64_t, std::int64_t>> given, expected;
+    for (const auto& one : oracle.accepted)
+      if (oracle.has_file(one)) expected.insert(oracle.file_of(one));
+    for (const std::string& file : files_) {
+      const DumpFiles dump = read_dump(file);
+      check(dump, stream);
+      for (const Json& one : dump.record.at("missed")) EXPECT_NE(one.at("why"), "overtaken");
+      const auto first = dump.record.at("start_sample").get<std::int64_t>();
+      given.emplace(first, first + dump.record.at("samples").get<std::int64_t>());
+      with_gaps += dump.record.at("missed").empty() ? 0 : 1;
+      wrapped += first >= oracle.longest ? 1 : 0;
+    }
+    EXPECT_TRUE(given == expected);
+    if (HasFailure()) FAIL() << "run " << run_number;
+    dumps += files_.size();
+    refused += oracle.refused;
+    std::filesystem::remove_all(folder);
+  }
+  std::cout << dumps << " dumps, " << refused << " triggers refused, " << wrapped
+            << " dumps behind the ring's first turn, " << with_gaps << " with something missing\n";
+  EXPECT_GT(refused, 0U);
+  EXPECT_GT(wrapped, 0U);
+  EXPECT_GT(with_gaps, 0U);
+}
+
+/// Holds the first block until it is told to go on, then keeps what comes.
+class HoldingSink final : public engine::Node {
+ public:
+  struct Piece {
+    StretchPiece piece;
+    std::vector<std::byte> times;
+  };
+  HoldingSink(const std::atomic<bool>& go_on, std::vector<Piece>& pieces)
+      : go_on_(go_on), pieces_(pieces) {}
+  std::vector<engine::Stream> open(std::span<const engine::Stream>) override { return {}; }
+  void process(std::size_t, const engine::Block& block, engine::Outputs&) override {
+    while (!go_on_) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    const auto& piece = block.payload_of<StretchPiece>();
+    Piece kept{piece, {}};
+    if (piece.kind == StretchPiece::Kind::data) {
+      const engine::Array& array = block.arrays.front();
+      std::vector<std::byte> packed;
+      const auto times = pack_times({static_cast<const std::byte*>(array.data), array.extents[0]},
+                                    piece.layout, piece.block_first, piece.samples, packed);
+      kept.times.assign(times.begin(), times.end());
+    }
+    pieces_.push_back(std::move(kept));
+  }
+
+ private:
+  const std::atomic<bool>& go_on_;
+  std::vector<Piece>& pieces_;
+};
+
+// A writer that stands still costs the source nothing, and the stretch exactly what is said to be missing.
+TEST_F(Buffers, SlowWritersAreOvertakenAndSaySo) {
+  for (int time = 0; time < 20; ++time) {
+    BufferStream stream = tests::random_buffer_stream(random_, 6000);
+    stream.block_samples = 20 + random_() % 80;
+    const auto at = static_cast<std::int64_t>(1000 + random_() % 500);
+    stream.triggers[2000 / stream.block_samples] = {at_sample(at, 0.5, 0.4)};
+    std::atomic<bool> go_on = false;
+    const std::size_t last = (stream.samples - 1) / stream.block_samples;
+    stream.wait_after = [&](std::size_t block) {
+      if (block == last) go_on = true;
+      return true;
+    };
+    std::vector<HoldingSink::Piece> pieces;
+    engine::Graph graph;
+    const auto source = graph.add("voltages", std::make_unique<BufferSource>(stream));
+    const auto buffer =
+        graph.add("buffer", std::make_unique<BufferNode>(BufferConfig{
+                                .keep_s = 1.2 + 0.1 * time, .before_s = 0, .after_s = 0}));
+    graph.set_lane(buffer, "buffer");
+    graph.connect({source, 0}, {buffer, 0});
+    graph.connect({source, 1}, {buffer, 1});
+    graph.connect(buffer, graph.add("sink", std::make_unique<HoldingSink>(go_on, pieces)));
+    engine::Run run(std::move(graph));
+    run.go();
+    std::int64_t next = at - 500;
+    std::uint64_t missed = 0, given = 0;
+    for (const auto& [piece, times] : pieces) {
+      EXPECT_EQ(piece.first, next);
+      next += static_cast<std::int64_t>(piece.samples);
+      if (piece.kind == StretchPiece::Kind::missed) {
+        missed += piece.samples;
+        EXPECT_TRUE(piece.why == "overtaken" || piece.why == "older than the buffer") << piece.why;
+      } else if (piece.kind == StretchPiece::Kind::data) {
+        given += piece.samples;
+        const std::size_t bytes = stream.time_bytes();
+        EXPECT_TRUE(
+            std::equal(times.begin(), times.end(),
+                       stream.bytes.begin() + piece.first * static_cast<std::int64_t>(bytes)));
+      }
+    }
+    EXPECT_EQ(next, at + 400);
+    EXPECT_EQ(pieces.back().piece.kind, StretchPiece::Kind::end);
+    EXPECT_EQ(run.counters().at("buffer.missed_samples"), missed);
+    EXPECT_GT(missed, 0U);
+    EXPECT_GT(given, 0U);
+  }
+}
+
+// From the pulse at the top of the band to that at the bottom.
+TEST_F(Buffers, StretchesCoverTheSweep) {
+  BufferStream stream = tests::random_buffer_stream(random_, 4000);
+  stream.description.bandwidth_hz = 20e6;
+  Trigger trigger{.kind = "test",
+                  .id = "pulse",
+                  .time = core::advance(stream.description.start, 500, stream.description.rate_hz),
+                  .before_s = 0.1,
+                  .after_s = 0.2,
+                  .dm = 10,
+                  .reference_hz = 170e6,
+                  .facts = {{"snr", 12.5}}};
+  stream.triggers[0] = {trigger};
+  EXPECT_EQ(run(stream, {.keep_s = 4}).at("dumps.dumps"), 1U);
+  const DumpFiles dump = read_dump(files_.at(0));
+  check(dump, stream);
+  const double top = 4148.808 * 10 * (1 / (160.0 * 160) - 1 / (170.0 * 170)),
+               bottom = 4148.808 * 10 * (1 / (140.0 * 140) - 1 / (170.0 * 170));
+  const auto first = dump.record.at("start_sample").get<double>(),
+             end = first + dump.record.at("samples").get<double>();
+  EXPECT_NEAR(first, 500 + (top - 0.1) * 1000, 1);
+  EXPECT_NEAR(end, 500 + (bottom + 0.2) * 1000, 1);
+  EXPECT_EQ(dump.record.at("trigger").at("snr"), 12.5);
+  EXPECT_EQ(dump.record.at("trigger").at("dm"), 10);
+}
+
+TEST_F(Buffers, DumpsAreLimited) {
+  BufferStream stream = tests::random_buffer_stream(random_, 4000);
+  for (int k = 0; k < 5; ++k)
+    stream.triggers[0].push_back(at_sample(500 * k, 0, 0.1, "t" + std::to_string(k)));
+  std::vector<std::string> said;
+  BufferConfig config{.keep_s = 4, .most_dumps = 3};
+  config.datagrams.log = [&](core::LogLevel, const std::string& text) { said.push_back(text); };
+  engine::Counters counters = run(stream, config);
+  EXPECT_EQ(counters.at("dumps.dumps"), 3U);
+  EXPECT_EQ(counters.at("buffer.refused_limit"), 2U);
+  ASSERT_EQ(said.size(), 2U);
+  EXPECT_NE(said[0].find("trigger t3 of a test: refused"), std::string::npos) << said[0];
+  dumps_.path = scratch_ / "bytes.dada";
+  counters = run(stream, {.keep_s = 4, .most_bytes = 250 * stream.time_bytes()});
+  EXPECT_EQ(counters.at("dumps.dumps"), 2U);
+  EXPECT_EQ(counters.at("buffer.refused_limit"), 3U);
+}
+
+// Memory is known before the start.
+TEST_F(Buffers, TheirMemoryIsPlanned) {
+  BufferStream stream = tests::random_buffer_stream(random_, 1000);
+  stream.block_samples = 50;
+  const BufferConfig config{.keep_s = 2};
+  const std::size_t ring_bytes = 2000 * stream.time_bytes();
+  const engine::Run planned(graph_of(stream, config));
+  EXPECT_GE(planned.bytes().host_bytes, ring_bytes * 5 / 4);
+  EXPECT_LE(planned.bytes().host_bytes, (ring_bytes + 64 * 60) * 3 / 2 + (1 << 16));
+  try {
+    const engine::Run refused(graph_of(stream, config), {.memory_bytes = ring_bytes});
+    FAIL();
+  } catch (const core::Error& error) {
+    EXPECT_EQ(error.kind(), core::ErrorKind::memory);
+  }
+}
+
+TEST_F(Buffers, NeedATriggerAndRoomForAStretch) {
+  const BufferStream stream = tests::random_buffer_stream(random_, 1000);
+  EXPECT_THROW(engine::Run(graph_of(stream, {.keep_s = 0.5, .before_s = 0.3, .after_s = 0.3})),
+               core::Error);
+  engine::Graph graph;
+  const auto source = graph.add("voltages", std::make_unique<BufferSource>(stream));
+  graph.connect({source, 0}, graph.add("buffer", std::make_unique<BufferNode>(BufferConfig{})));
+  EXPECT_THROW(engine::Run(std::move(graph)), core::Error);
+}
+
+// A disk without room loses its dump, and nothing else; what is complete stays.
+TEST_F(Buffers, FullDisksCostADump) {
+  const int status = tests::on_small_disk(scratch_.path().string(), std::size_t{1} << 20, [&] {
+    BufferStream stream = tests::random_buffer_stream(random_, 20'000);
+    stream.description.format = core::kCi16;
+    stream.description.channels = 4, stream.description.antennas = 4,
+    stream.description.polarisations = 2;
+    stream.bytes.assign(stream.samples * stream.time_bytes(), std::byte{7});
+    stream.triggers[0] = {at_sample(1000, 0, 1, "fits"), at_sample(2500, 0, 15, "does-not"),
+                          at_sample(18'000, 0, 1, "fits-too")};
+    std::vector<std::string> said;
+    dumps_.log = [&](core::LogLevel, const std::string& text) { said.push_back(text); };
+    const engine::Counters counters = run(stream, {.keep_s = 20});
+    EXPECT_EQ(counters.at("dumps.dumps"), 2U);
+    EXPECT_EQ(counters.at("dumps.failed_dumps"), 1U);
+    EXPECT_EQ(said.size(), 1U);
+    for (const std::string& file : files_) check(read_dump(file), stream);
+    EXPECT_EQ(files_ending(scratch_.path(), ".dada"), 2U);
+    return HasFailure() ? 1 : 0;
+  });
+  if (status == tests::kNoSmallDisk) GTEST_SKIP() << "no disk of its own can be made here";
+  EXPECT_EQ(status, 0);
+}
+
+// A run of files that is interrupted in the middle of a stretch leaves nothing of it; what is complete stays.
+TEST_F(Buffers, InterruptedRunsLeaveNothingHalfWritten) {
+  BufferStream stream = tests::random_buffer_stream(random_, 4000);
+  stream.triggers[0] = {at_sample(50, 0.05, 0.05, "complete"), at_sample(1500, 1.4, 1.5, "not")};
+  std::stop_source stop;
+  stream.wait_after = [&](std::size_t block) {
+    if (block < 20) return true;
+    if (files_ending(scratch_.path(), ".dada.json") < 1) return false;
+    stop.request_stop();
+    return true;
+  };
+  {
+    engine::Run run(graph_of(stream, {.keep_s = 4}));
+    EXPECT_THROW(run.go(stop.get_token()), core::Error);
+  }
+  EXPECT_EQ(files_ending(scratch_.path(), ""), 2U);
+  const DumpFiles dump = read_dump(scratch_ / "event-0001.dada");
+  EXPECT_EQ(dump.record.at("samples"), 100);
+  check(dump, stream);
+}
+
+// Live data that are stopped: the stretch has what came, and says what did not.
+TEST_F(Buffers, StoppedStreamsEndTheirStretches) {
+  BufferStream stream = tests::random_buffer_stream(random_, 3000);
+  stream.live = true;
+  stream.triggers[0] = {at_sample(2000, 0.5, 2, "half"), at_sample(9000, 0.5, 0.5, "none")};
+  const std::size_t last = (stream.samples - 1) / stream.block_samples;
+  std::stop_source stop;
+  stream.wait_after = [&](std::size_t block) {
+    if (block == last) stop.request_stop();
+    return true;
+  };
+  engine::Run run(graph_of(stream, {.keep_s = 3}));
+  run.go(stop.get_token());
+  ASSERT_EQ(run.counters().at("dumps.dumps"), 1U);
+  EXPECT_EQ(run.counters().at("dumps.empty_dumps"), 1U);
+  const DumpFiles dump = read_dump(run.files()["dumps"].at(0));
+  check(dump, stream);
+  EXPECT_EQ(dump.record.at("samples"), 1500);
+  EXPECT_EQ(dump.record.at("missed").at(0).at("why"), "after the end");
+  EXPECT_EQ(dump.record.at("missed").at(0).at("samples"), 1000);
+  EXPECT_EQ(files_ending(scratch_.path(), ".partial"), 0U);
+}
+
+// Datagrams while data go on arriving; what is not understood is counted.
+TEST_F(Buffers, HearDatagrams) {
+  BufferStream stream = tests::random_buffer_stream(random_, 4000);
+  std::string address;
+  BufferConfig config{.keep_s = 4};
+  config.datagrams.listen = "udp://127.0.0.1:0";
+  config.datagrams.most_per_s = 1e6;
+  config.datagrams.log = [&](core::LogLevel, const std::string& text) {
+    if (const std::size_t at = text.find("udp://"); at != std::string::npos)
+      address = text.substr(at);
+  };
+  const std::vector<std::string> bad{"",
+                                     "no json",
+                                     "{}",
+                                     R"({"time": 1, "other": 2})",
+                                     R"({"time": "yesterday"})",
+                                     std::string(5000, ' ')};
+  stream.wait_after = [&](std::size_t block) {
+    if (block == 10) {
+      stream::UdpSender sender(stream::parse_endpoint("to", address));
+      for (const std::string& text : bad) sender.send(std::as_bytes(std::span(text)));
+      for (
+          const std::string& text :
+          {std::string(R"({"time": 900, "before_s": 0.1, "after_s": 0.2, "id": "by-sample"})"),
+           std::string(
+               R"({"time": "2026-03-20T14:00:02.5", "before_s": 0.5, "after_s": 0.5, "id": "by-utc"})")})
+        sender.send(std::as_bytes(std::span(text)));
+      sender.flush();
+    }
+    return block != 30 || files_ending(scratch_.path(), ".dada.json") == 2;
+  };
+  const engine::Counters counters = run(stream, config);
+  EXPECT_EQ(counters.at("buffer.malformed_datagrams"), bad.size());
+  ASSERT_EQ(counters.at("dumps.dumps"), 2U);
+  std::map<std::string, std::pair<int, int>> found;
+  for (const std::string& file : files_) {
+    const DumpFiles dump = read_dump(file);
+    check(dump, stream);
+    found[dump.record.at("trigger").at("id")] = {dump.record.at("start_sample"),
+                                                 dump.record.at("samples")};
+  }
+  EXPECT_EQ(found["by-sample"], std::pair(800, 300));
+  EXPECT_EQ(found["by-utc"], std::pair(2000, 1000));
+}
+
+}  // namespace
+}  // namespace tautline::pipeline
