@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "tautline/formats/partial_file.h"
 
@@ -30,10 +31,14 @@ constexpr std::int64_t kGraceNs = 700'000'000;
 // handler, read by other threads.
 std::atomic<std::int64_t> interrupted_ns = 0, again_ns = 0;
 std::atomic<int> first_signal = 0;
-std::atomic<bool> finishes_when_stopped = false;
+std::atomic<bool> finishes_when_stopped = false, hangups_rotate = false;
+std::atomic<std::uint64_t> hangups = 0;  // since they rotate
+std::mutex rotate_mutex;
+std::function<void()> rotate_files;
 std::mutex ending_text_mutex;
 std::string ending_text = "tautline: interrupted; nothing was kept\n";
-static_assert(std::atomic<std::int64_t>::is_always_lock_free);
+static_assert(std::atomic<std::int64_t>::is_always_lock_free &&
+              std::atomic<std::uint64_t>::is_always_lock_free);
 
 // Calls nothing but what a handler may call, as the next two do.
 std::int64_t now_ns() {
@@ -43,6 +48,10 @@ std::int64_t now_ns() {
 }
 
 void handle(int signal) {
+  if (signal == SIGHUP && hangups_rotate) {
+    ++hangups;
+    return;
+  }
   const std::int64_t signal_ns = now_ns();
   int none = 0;
   first_signal.compare_exchange_strong(none, signal);
@@ -82,7 +91,7 @@ void install_handlers() {
     struct sigaction now {};
     ::sigaction(signal, nullptr, &now);
     if (now.sa_handler == handle) continue;
-    if (signal == SIGHUP && now.sa_handler == SIG_IGN) continue;  // nohup
+    if (signal == SIGHUP && now.sa_handler == SIG_IGN && !hangups_rotate) continue;  // nohup
     struct sigaction action {};
     action.sa_handler = handle;
     action.sa_flags = SA_RESTART;
@@ -103,6 +112,10 @@ std::jthread watch_interrupts(std::stop_source& source) {
     while (!done.stop_requested()) {
       install_handlers();  // PoCL's LLVM puts its own there, for one signal each, when a device is opened
       if (interrupted_ns != 0) source.request_stop();
+      if (hangups.exchange(0) > 0) {
+        const std::lock_guard rotating(rotate_mutex);
+        if (rotate_files) rotate_files();
+      }
       if (again_ns != 0) end_at_once("tautline: interrupted twice; nothing was kept\n");
       if (interrupted_ns != 0 && !finishes_when_stopped && now_ns() - interrupted_ns > kGraceNs)
         end_at_once([] {
@@ -121,6 +134,19 @@ void say_when_ended(const std::string& text) {
 
 void finish_when_stopped() {
   finishes_when_stopped = true;
+}
+
+HangupsRotate::HangupsRotate(std::function<void()> rotate) {
+  const std::lock_guard lock(rotate_mutex);
+  rotate_files = std::move(rotate);
+  hangups_rotate = true;
+  install_handlers();
+}
+
+HangupsRotate::~HangupsRotate() {
+  const std::lock_guard lock(rotate_mutex);
+  rotate_files = {};
+  hangups_rotate = false;
 }
 
 int interrupted_status() {

@@ -1,6 +1,7 @@
 // SIGINT, SIGTERM and SIGHUP ask a run to stop; a second one ends the process. Either way nothing half-written is left.
 #pragma once
 
+#include <functional>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -17,6 +18,15 @@ std::jthread watch_interrupts(std::stop_source& source);
 /// For runs whose results are written when they are stopped, as those of live input: they take the
 /// time that this takes.
 void finish_when_stopped();
+
+/// While the object that is returned lives, SIGHUP calls `rotate`, on the thread that watches, and stops nothing.
+class HangupsRotate {
+ public:
+  explicit HangupsRotate(std::function<void()> rotate);
+  ~HangupsRotate();
+  HangupsRotate(const HangupsRotate&) = delete;
+  HangupsRotate& operator=(const HangupsRotate&) = delete;
+};
 
 /// What is said where a run that was asked to stop had to be ended, instead of that nothing was kept.
 void say_when_ended(const std::string& text);

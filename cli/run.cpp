@@ -5,8 +5,10 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "cli/interrupts.h"
+#include "cli/observation_clock.h"
 #include "cli/run_output.h"
 #include "tautline/core/field_text.h"
 #include "tautline/pipeline/graph_file/expected_rate.h"
@@ -135,10 +137,16 @@ void summarise_run(const Global& global, const RunOptions& options, const engine
                    double elapsed_s) {
   const engine::Profile profile = run.profile();
   const engine::Counters counters = counters_of(run);
-  nlohmann::ordered_json object{
-      {"pipeline", options.path}, {"counters", counters}, {"elapsed_s", elapsed_s}};
+  const auto files = run.files();
+  nlohmann::ordered_json object{{"pipeline", options.path},
+                                {"counters", counters},
+                                {"files", nlohmann::ordered_json::object()},
+                                {"elapsed_s", elapsed_s}};
+  for (const auto& [node, names] : files) object["files"][node] = names;
   std::string text = fmt::format("{}: {:.3f} s\n", options.path, elapsed_s);
   for (const auto& [name, count] : counters) text += fmt::format("  {}: {}\n", name, count);
+  for (const auto& [node, names] : files)
+    for (const std::string& name : names) text += fmt::format("  {} wrote {}\n", node, name);
   print_summary(global, "tautline.run", object, text, &profile);
 }
 
@@ -148,31 +156,44 @@ bool damaged(const engine::Counters& counters) {
     const std::string name = one.first.substr(one.first.find('.') + 1);
     const bool harm = name == "lost_samples" || name == "dropped_samples" ||
                       name == "trailing_bytes" || name == "not_finite" || name == "overflowed" ||
-                      name == "dropped_blocks";
+                      name == "dropped_blocks" || name == "failed_dumps";
     return harm && one.second > 0;
   });
 }
 
-int run_pipeline(const Global& global, const RunOptions& options) {
-  const auto types = pipeline::node_types();
-  if (options.types) {
-    fmt::print("{}", types_text(types));
-    return kDone;
+/// One run of a pipeline.
+struct OneRun {
+  const Global& global;
+  const RunOptions& options;
+  pipeline::GraphFile file;
+  pipeline::NodeContext context;
+};
+
+std::unique_ptr<engine::Run> make_run(const OneRun& one, engine::RunOptions options,
+                                      pipeline::monitor::MonitorConfig* monitoring) {
+  try {
+    engine::Graph graph = one.file.build(one.context);
+    if (monitoring != nullptr)
+      monitoring->taps = pipeline::monitor::add_taps(graph, one.file.drawn());
+    options.memory_bytes = one.context.memory_bytes;
+    options.live_counters = monitoring != nullptr;
+    return std::make_unique<engine::Run>(std::move(graph), std::move(options));
+  } catch (const engine::NodeError& error) {
+    throw one.file.placed(error.node(), error);
   }
-  if (options.path.empty())
-    throw core::Error(core::ErrorKind::config, "pipeline", "not given", "a TOML file, or --types");
-  if (!options.token.empty() && options.monitor.empty())
-    throw core::Error(core::ErrorKind::config, "--monitor-token", "given", "--monitor beside it",
-                      "give `--monitor`, or leave the token out");
-  pipeline::GraphFile file = pipeline::read_graph_file(options.path, types);
-  for (const std::string& assignment : options.assignments) file.set(assignment);
-  pipeline::NodeContext context{
-      .devices = open_devices(global),
-      .memory_bytes = options.memory.empty() ? core::half_of_memory() : parse_bytes(options.memory),
-      .history = history_line(global),
-      .overwrite = options.overwrite,
-      .threads = global.threads,
-      .log = log_text};
+}
+
+void print_run_plan(const OneRun& one, const engine::Run& run) {
+  const pipeline::ExpectedRate rate = pipeline::expected_rate(run);
+  if (one.global.json)
+    print_json("tautline.plan", 1, plan_json(one.options.path, run, rate));
+  else
+    fmt::print("{}{}", plan_of(run), pipeline::describe(rate));
+}
+
+// `observation`: null where the run goes on until its sources end.
+int run_once(const OneRun& one, const pipeline::Observation* observation) {
+  const auto& [global, options, file, context] = one;
   ProgressLine line(global);
   const auto progress = drawn_on(line);
   pipeline::ProgressReporter reporter(progress);
@@ -186,25 +207,14 @@ int run_pipeline(const Global& global, const RunOptions& options) {
   monitoring.pipeline = options.path;
   monitoring.files = file.written();
   const bool monitored = !options.monitor.empty();
-  std::unique_ptr<engine::Run> run;
-  try {
-    engine::Graph graph = file.build(context);
-    if (monitored) monitoring.taps = pipeline::monitor::add_taps(graph, file.drawn());
-    run = std::make_unique<engine::Run>(
-        std::move(graph),
-        engine::RunOptions{
-            .memory_bytes = context.memory_bytes, .progress = tell, .live_counters = monitored});
-  } catch (const engine::NodeError& error) {
-    throw file.placed(error.node(), error);
-  }
+  const std::unique_ptr<engine::Run> run =
+      make_run(one, {.progress = tell}, monitored ? &monitoring : nullptr);
   rate_hz = run->plan().front().outputs.front().rate_hz.value();
-  if (options.plan) {
-    const pipeline::ExpectedRate rate = pipeline::expected_rate(*run);
-    if (global.json)
-      print_json("tautline.plan", 1, plan_json(options.path, *run, rate));
-    else
-      fmt::print("{}{}", plan_of(*run), pipeline::describe(rate));
-  }
+  if (observation != nullptr && observation->is_ended() && !run->live())
+    throw core::Error(core::ErrorKind::config, observation->place, "an end by the clock",
+                      "live sources alone",
+                      "of files, set start_s and duration_s of the source instead");
+  if (options.plan) print_run_plan(one, *run);
   if (options.check || options.plan) return kDone;
   std::unique_ptr<pipeline::monitor::Monitor> monitor;
   if (monitored) {
@@ -212,18 +222,80 @@ int run_pipeline(const Global& global, const RunOptions& options) {
     log_text(core::LogLevel::info, "the run can be watched at " + monitor->url());
   }
   finish_when_stopped();  // live sources end there, and what came is written
+  std::optional<HangupsRotate> rotation;
+  if (run->rotates()) rotation.emplace([&run] { run->rotate(); });
+  ObservationClock clock(global.stop, observation);
   try {
-    run->go(global.stop);
+    run->go(clock.stop());
   } catch (const core::Error& error) {
     // What a run that was stopped before enough had come says of that.
-    if (global.stop.stop_requested() && error.kind() == core::ErrorKind::format)
-      throw core::Error(core::ErrorKind::io, "run", "interrupted", "",
+    const bool stopped = global.stop.stop_requested();
+    const bool too_little =
+        error.kind() == core::ErrorKind::format || (!stopped && error.value() == "interrupted");
+    if (clock.stop().stop_requested() && too_little)
+      throw core::Error(core::ErrorKind::io, "run", stopped ? "interrupted" : "over", "",
                         "too little had come to write anything");
     throw file.placed(run->failed_node(), error);
   }
   summarise_run(global, options, *run, reporter.elapsed_s());
   if (!damaged(counters_of(*run))) return kDone;
   return options.strict ? kFailed : kDamagedInput;
+}
+
+// Each is a run of its own: a receiver that is retuned, files that are closed. One that fails does not end the others.
+int run_schedule(const OneRun& whole) {
+  const auto& schedule = whole.file.schedule();
+  std::vector<OneRun> runs;
+  for (std::size_t k = 0; k < schedule.size(); ++k) {
+    runs.push_back(whole);
+    runs.back().file.observe(schedule[k].assignments, k + 1);
+    const auto run = make_run(runs.back(), {}, nullptr);  // all are checked before the first begins
+    if (schedule[k].is_ended() && !run->live())
+      run_once(runs.back(), &schedule[k]);  // says why not
+    if (whole.options.plan) print_run_plan(runs.back(), *run);
+  }
+  if (whole.options.check || whole.options.plan) return kDone;
+  int status = kDone;
+  for (std::size_t k = 0; k < runs.size(); ++k) {
+    const std::string name = fmt::format("observation {} of {}", k + 1, runs.size());
+    const bool begins = wait_for_observation(schedule[k], name, whole.global.stop);
+    if (whole.global.stop.stop_requested())
+      throw core::Error(core::ErrorKind::io, "run", "interrupted", "", name + " was not begun");
+    if (!begins) continue;
+    try {
+      status = std::max(status, run_once(runs[k], &schedule[k]));
+    } catch (const core::Error& error) {
+      if (k + 1 == runs.size() || whole.global.stop.stop_requested()) throw;
+      log_text(core::LogLevel::warning, name + " failed: " + error.what());
+      status = kDamagedInput;
+    }
+  }
+  return status == kDamagedInput && whole.options.strict ? kFailed : status;
+}
+
+int run_pipeline(const Global& global, const RunOptions& options) {
+  const auto types = pipeline::node_types();
+  if (options.types) {
+    fmt::print("{}", types_text(types));
+    return kDone;
+  }
+  if (options.path.empty())
+    throw core::Error(core::ErrorKind::config, "pipeline", "not given", "a TOML file, or --types");
+  if (!options.token.empty() && options.monitor.empty())
+    throw core::Error(core::ErrorKind::config, "--monitor-token", "given", "--monitor beside it",
+                      "give `--monitor`, or leave the token out");
+  OneRun run{global,
+             options,
+             pipeline::read_graph_file(options.path, types),
+             {.devices = open_devices(global),
+              .memory_bytes =
+                  options.memory.empty() ? core::half_of_memory() : parse_bytes(options.memory),
+              .history = history_line(global),
+              .overwrite = options.overwrite,
+              .threads = global.threads,
+              .log = log_text}};
+  for (const std::string& assignment : options.assignments) run.file.set(assignment);
+  return run.file.schedule().empty() ? run_once(run, nullptr) : run_schedule(run);
 }
 
 }  // namespace

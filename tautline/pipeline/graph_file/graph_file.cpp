@@ -8,6 +8,7 @@
 #include "tautline/core/error.h"
 #include "tautline/engine/run.h"
 #include "tautline/formats/distinct_files.h"
+#include "tautline/formats/numbered_name.h"
 #include "tautline/formats/toml/toml_kind.h"
 
 namespace tautline::pipeline {
@@ -16,6 +17,8 @@ namespace {
 
 using core::Error;
 using core::ErrorKind;
+
+constexpr const char* kSchedule = "observation";
 
 std::string place_of(const formats::TomlTable& table, const std::string& key) {
   return table.error(key, "", "").field();
@@ -64,6 +67,10 @@ std::string joined(const std::vector<std::string>& texts, const core::FieldDescr
 GraphFile::GraphFile(const formats::TomlTable& file, const std::vector<NodeType>& types) {
   for (const std::string& name : file.keys()) {
     const std::string place = place_of(file, name);
+    if (name == kSchedule && !file.is_table(name)) {
+      schedule_ = read_schedule(file);
+      continue;
+    }
     if (name.find('.') != std::string::npos)
       throw Error(ErrorKind::config, place, name, "a name without a dot");
     nodes_.push_back(read(file.table(name), name, place, types));
@@ -236,6 +243,26 @@ void GraphFile::require_distinct_files() const {
       for (const std::string& path : paths) files.push_back({value.place, path});
     }
   formats::require_distinct(writes, reads);
+}
+
+void GraphFile::observe(const std::vector<std::string>& assignments, std::size_t number) {
+  std::vector<std::pair<std::string, std::string>> named;  // node and field
+  for (const std::string& assignment : assignments) {
+    set(assignment);
+    const std::size_t dot = assignment.find('.');
+    named.emplace_back(assignment.substr(0, dot),
+                       assignment.substr(dot + 1, assignment.find('=') - dot - 1));
+  }
+  for (NodeTable& node : nodes_)
+    for (Value& value : node.values) {
+      const auto& writes = node.type->writes;
+      const bool is_output =
+          std::find(writes.begin(), writes.end(), value.field->name) != writes.end();
+      const bool is_named = std::find(named.begin(), named.end(),
+                                      std::pair(node.name, value.field->name)) != named.end();
+      if (is_output && !is_named && !value.text.empty())
+        value.text = formats::numbered_name(value.text, number);
+    }
 }
 
 std::vector<WrittenFile> GraphFile::written() const {

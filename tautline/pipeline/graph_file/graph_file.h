@@ -19,6 +19,7 @@
 
 #include "tautline/engine/graph.h"
 #include "tautline/formats/toml/toml_table.h"
+#include "tautline/pipeline/graph_file/schedule.h"
 #include "tautline/pipeline/node_type.h"
 
 namespace tautline::pipeline {
@@ -36,6 +37,12 @@ class GraphFile {
 
   /// "NODE.FIELD=VALUE" takes the place of what the file says. Throws Error(config).
   void set(const std::string& assignment);
+
+  /// The tables [[observation]] of the file.
+  const std::vector<Observation>& schedule() const { return schedule_; }
+  /// For one of several observations: sets its values, and numbers the outputs that it does not name itself. Throws
+  /// Error(config).
+  void observe(const std::vector<std::string>& assignments, std::size_t number);
 
   /// What each node of the file gives, by its name.
   using NodeOutputs = std::map<std::string, std::vector<engine::Port>>;
@@ -80,6 +87,7 @@ class GraphFile {
   void require_distinct_files() const;
 
   std::vector<NodeTable> nodes_;
+  std::vector<Observation> schedule_;
 };
 
 /// Throws Error(io) for a file that cannot be read, Error(config) for one that is no pipeline.

@@ -1,0 +1,70 @@
+#include "cli/observation_clock.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+
+#include "cli/command.h"
+
+namespace tautline::cli {
+
+namespace {
+
+using SystemTime = std::chrono::system_clock::time_point;
+
+SystemTime system_time(const core::Instant& instant) {
+  const auto fraction_ns =
+      static_cast<std::int64_t>(static_cast<double>(instant.fraction_numerator) /
+                                static_cast<double>(instant.fraction_denominator) * 1e9);
+  return SystemTime(std::chrono::duration_cast<SystemTime::duration>(
+      std::chrono::seconds(instant.seconds) + std::chrono::nanoseconds(fraction_ns)));
+}
+
+// False: stopped. The clock may be set meanwhile, so no wait is long.
+bool wait_until(SystemTime when, const std::stop_token& stop) {
+  std::mutex mutex;
+  std::condition_variable_any changed;
+  std::unique_lock lock(mutex);
+  while (std::chrono::system_clock::now() < when && !stop.stop_requested()) {
+    const auto left = when - std::chrono::system_clock::now();
+    changed.wait_for(lock, stop, std::min<SystemTime::duration>(left, std::chrono::seconds(1)),
+                     [] { return false; });
+  }
+  return !stop.stop_requested();
+}
+
+}  // namespace
+
+bool wait_for_observation(const pipeline::Observation& observation, const std::string& name,
+                          const std::stop_token& stop) {
+  if (observation.stop && system_time(*observation.stop) <= std::chrono::system_clock::now()) {
+    log_text(core::LogLevel::warning,
+             fmt::format("{} is left out: it ended at {}", name, core::to_iso(*observation.stop)));
+    return false;
+  }
+  if (observation.start && system_time(*observation.start) > std::chrono::system_clock::now()) {
+    log_text(core::LogLevel::info,
+             fmt::format("{} begins at {}", name, core::to_iso(*observation.start)));
+    if (!wait_until(system_time(*observation.start), stop)) return false;
+  }
+  log_text(core::LogLevel::info, name + " begins");
+  return true;
+}
+
+ObservationClock::ObservationClock(const std::stop_token& stop,
+                                   const pipeline::Observation* observation)
+    : passed_on_(stop, Pass{source_}) {
+  if (observation == nullptr || !observation->is_ended()) return;
+  const SystemTime end = observation->stop
+                             ? system_time(*observation->stop)
+                             : std::chrono::system_clock::now() +
+                                   std::chrono::duration_cast<SystemTime::duration>(
+                                       std::chrono::duration<double>(observation->duration_s));
+  thread_ = std::jthread([this, end](const std::stop_token& over) {
+    if (wait_until(end, over)) source_.request_stop();
+  });
+}
+
+}  // namespace tautline::cli

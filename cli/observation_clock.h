@@ -1,0 +1,34 @@
+// Observations of a schedule begin and end by this machine's clock.
+#pragma once
+
+#include <stop_token>
+#include <string>
+#include <thread>
+
+#include "tautline/pipeline/graph_file/schedule.h"
+
+namespace tautline::cli {
+
+/// Waits for an observation's start. False: it is over already, which is said, or `stop` was requested.
+bool wait_for_observation(const pipeline::Observation& observation, const std::string& name,
+                          const std::stop_token& stop);
+
+/// A stop that is requested when the command's is, and at the observation's end.
+class ObservationClock {
+ public:
+  /// The observation begins now. Null: only the command's stop counts.
+  ObservationClock(const std::stop_token& stop, const pipeline::Observation* observation);
+
+  std::stop_token stop() const { return source_.get_token(); }
+
+ private:
+  struct Pass {
+    std::stop_source& source;
+    void operator()() const { source.request_stop(); }
+  };
+  std::stop_source source_;
+  std::stop_callback<Pass> passed_on_;
+  std::jthread thread_;  // none where the clock does not end it
+};
+
+}  // namespace tautline::cli
