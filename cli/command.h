@@ -69,6 +69,7 @@ void add_tune(CLI::App& app, const Global& global, Action& action);
 void add_run(CLI::App& app, const Global& global, Action& action);
 void add_top(CLI::App& app, const Global& global, Action& action);
 void add_send(CLI::App& app, const Global& global, Action& action);
+void add_docs(CLI::App& app, const Global& global, Action& action);
 /// The process that candidates of `tune` run in. Not shown in the help.
 void add_tune_worker(CLI::App& app, const Global& global, Action& action);
 

@@ -119,6 +119,7 @@ int run_main(int argc, char** argv) {
   cli::add_run(app, global, action);
   cli::add_top(app, global, action);
   cli::add_send(app, global, action);
+  cli::add_docs(app, global, action);
   cli::add_tune_worker(app, global, action);
   cli::add_options_page(app, global, action);
   cli::say_options_in_help(app);
