@@ -24,6 +24,8 @@ namespace {
 
 // Pieces smaller than this are gathered before they are written.
 constexpr std::size_t kPendingBytes = std::size_t{1} << 20;
+// That the disk is asked at once to begin to write.
+constexpr std::uint64_t kFlushedBytes = std::uint64_t{32} << 20;
 constexpr const char* kCheckFolder = "check the folder and its permissions";
 
 // Of files that are being written, in this process.
@@ -202,6 +204,18 @@ void PartialFile::write(std::span<const std::byte> bytes) {
     pending_.insert(pending_.end(), bytes.begin(), bytes.end());
   }
   written_bytes_ += bytes.size();
+  begin_to_flush();
+}
+
+// Of what was appended, whole windows: the disk writes them while the run goes on, and finish() waits for less. Places of
+// write_at() may be written again and again.
+void PartialFile::begin_to_flush() {
+  const std::uint64_t windows = (written_bytes_ - pending_.size()) / kFlushedBytes * kFlushedBytes;
+  if (windows == flushed_bytes_) return;
+  // Where it fails, the flush at the end does all of it, and says what is wrong.
+  ::sync_file_range(descriptor_, static_cast<off_t>(flushed_bytes_),
+                    static_cast<off_t>(windows - flushed_bytes_), SYNC_FILE_RANGE_WRITE);
+  flushed_bytes_ = windows;
 }
 
 void PartialFile::write(std::string_view text) {

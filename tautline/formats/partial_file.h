@@ -80,11 +80,12 @@ class PartialFile {
  private:
   void put(std::uint64_t offset_bytes, std::span<const std::byte> bytes);
   void flush();
+  void begin_to_flush();
   void close_file();
 
   PartialPath name_;
   int descriptor_ = -1;
-  std::uint64_t written_bytes_ = 0;
+  std::uint64_t written_bytes_ = 0, flushed_bytes_ = 0;
   std::vector<std::byte> pending_;
 };
 

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <span>
 
 #include "tautline/formats/output_folder.h"
 #include "tests/support/scratch.h"
@@ -93,6 +94,26 @@ TEST(PartialFiles, HaveNoSpaceBehindTheirEnd) {
   constexpr std::int64_t kStatBlockBytes = 512, kSlackBytes = 1 << 19;
   EXPECT_LE(status.st_blocks * kStatBlockBytes,
             static_cast<std::int64_t>(all.size()) + kSlackBytes);
+}
+
+// Whole windows are on their way to the disk while more is appended; what is put into them meanwhile counts.
+TEST(PartialFiles, HoldWhatWasPutIntoThemWhileTheDiskTakesThem) {
+  const tests::ScratchFolder scratch;
+  auto random = tests::generator();
+  std::string all(70 << 20, ' ');
+  for (std::size_t k = 0; k < all.size(); k += 61) all[k] = static_cast<char>(random());
+  PartialFile file(scratch / "long.dat", false);
+  for (std::size_t done = 0; done < all.size();) {
+    const std::size_t count = std::min<std::size_t>(1 + random() % (5 << 20), all.size() - done);
+    file.write(std::string_view(all).substr(done, count));
+    done += count;
+    const std::size_t at = random() % done;
+    all[at] = static_cast<char>(random());
+    file.write_at(at, std::as_bytes(std::span(&all[at], 1)));
+  }
+  file.finish();
+  std::ifstream in(scratch / "long.dat", std::ios::binary);
+  EXPECT_TRUE(all == std::string(std::istreambuf_iterator<char>(in), {}));
 }
 
 }  // namespace
