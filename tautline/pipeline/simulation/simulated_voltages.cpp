@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kMostSegments = 16;
 constexpr std::size_t kVoltagePieceBytes = std::size_t{8} << 20;
 // So that all threads are busy until a block ends.
-constexpr std::size_t kPiecesPerThread = 4;
+constexpr std::size_t kPiecesPerThread = 2;
 
 // Inputs as antennas times polarisations where the array lists them so, else one antenna each.
 std::size_t polarisations(const Plan& plan) {
