@@ -15,6 +15,7 @@ core::FieldText<std::size_t> byte_limit() {
   form.read = [read = form.read](const std::string& text) {
     return text == "0" ? std::size_t{0} : read(text);
   };
+  form.allows = [](const std::size_t&) { return true; };
   return form;
 }
 
