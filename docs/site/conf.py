@@ -48,6 +48,7 @@ if DOXYGEN:
     suppress_warnings = ["duplicate_declaration.cpp"]
 
 html_theme = "furo"
+pygments_dark_style = "monokai"
 html_title = f"tautline {version}"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
