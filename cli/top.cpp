@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "cli/command.h"
+#include "tautline/stream/endpoint.h"
 #include "tautline/stream/http.h"
 
 namespace tautline::cli {
@@ -15,15 +16,21 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr const char* kMonitorPort = ":8470";  // of `run --monitor`
+
 struct TopOptions {
-  std::string url = "127.0.0.1:8470";
+  std::string url = std::string("127.0.0.1") + kMonitorPort;
   double every_s = 1;
   bool once = false;
 };
 
-// "HOST:PORT" or the page's URL, with its token: the URL of the status.
+// "HOST", "HOST:PORT" or the page's URL, with its token: the URL of the status.
 std::string status_url(const std::string& text) {
-  const std::string page = text.starts_with("http://") ? text : "http://" + text;
+  std::string page = text.starts_with("http://") ? text : "http://" + text;
+  const std::size_t end = std::min(page.find_first_of("/?", 7), page.size());
+  const std::string place = page.substr(7, end - 7);
+  if (!stream::parse_host_port(place) && stream::parse_host_port(place + kMonitorPort))
+    page.insert(end, kMonitorPort);
   const std::size_t query = page.find('?');
   std::string path = page.substr(0, query);
   if (path.find('/', 7) == std::string::npos) path += '/';
@@ -150,8 +157,10 @@ void add_top(CLI::App& app, const Global& global, Action& action) {
   auto* command = app.add_subcommand("top", "the monitor of a run in a terminal");
   auto options = std::make_shared<TopOptions>();
   command
-      ->add_option("address", options->url,
-                   "HOST:PORT or URL that the run was told with --monitor, with its token")
+      ->add_option(
+          "address", options->url,
+          "HOST:PORT or URL that the run was told with --monitor, with its token; without a "
+          "port 8470")
       ->capture_default_str();
   command->add_option("--every", options->every_s, "seconds between two looks")
       ->capture_default_str()

@@ -193,7 +193,8 @@ tautline_layer(stream stream BATCH 8 LINK tautline_formats tautline_engine Threa
 if(TAUTLINE_BOOST)
   # Asio and Beast are large, and most of the time of their files: they stand alone.
   set_source_files_properties(
-    ${PROJECT_SOURCE_DIR}/tautline/stream/tcp.cpp ${PROJECT_SOURCE_DIR}/tautline/stream/http.cpp
+    ${PROJECT_SOURCE_DIR}/tautline/stream/tcp.cpp ${PROJECT_SOURCE_DIR}/tautline/stream/http_connection.cpp
+    ${PROJECT_SOURCE_DIR}/tautline/stream/http_get.cpp ${PROJECT_SOURCE_DIR}/tautline/stream/http_server.cpp
     PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON COMPILE_OPTIONS "${TAUTLINE_DRIVER_OPTIONS}")
   target_include_directories(tautline_stream SYSTEM PRIVATE ${TAUTLINE_BOOST_INCLUDE})
 endif()

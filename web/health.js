@@ -66,13 +66,15 @@
     look() {
       const silent_s = this.heard == null ? null : (performance.now() - this.heard) / 1000;
       const old = silent_s == null || silent_s > OLD_S;
+      const failed = this.status && this.status.state === "failed";
       const ended = this.status && this.status.state === "finished";
       document.documentElement.classList.toggle("old", old && this.status !== null);
       const said = [];
       if (silent_s == null) said.push(element("p.warning", {}, "No word from the run yet."));
       else if (old) {
-        said.push(element(ended ? "p.warning.ended" : "p.warning", {}, ended
-          ? `The run has ended; this is its last state, ${age(silent_s)}.`
+        said.push(element(ended ? "p.warning.ended" : "p.warning", {}, failed
+          ? `The run has failed: ${this.status.error}. This is its last state, ${age(silent_s)}.`
+          : ended ? `The run has ended; this is its last state, ${age(silent_s)}.`
           : `No word from the run for ${tautline.duration(Math.round(silent_s))}: all below is as old as that.`));
       }
       const problems = this.status && !old ? this.status.problems : [];

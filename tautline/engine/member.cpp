@@ -49,6 +49,19 @@ void RunControl::save(const std::string& node, std::vector<std::byte> state, boo
   checkpointed(std::move(all));
 }
 
+void RunControl::note_error(const std::string& node) {
+  error = std::current_exception();
+  failed_node = node;
+  try {
+    throw;
+  } catch (const std::exception& caught) {
+    error_text = caught.what();
+  } catch (...) {
+    error_text = "an unknown error";
+  }
+  error_text = error_text.substr(0, error_text.find('\n'));
+}
+
 void Member::note_block(const Block& block) {
   const std::uint64_t bytes = bytes_of(block);
   const std::lock_guard lock(lane->clock.mutex);

@@ -29,9 +29,10 @@ struct RunControl {
   std::stop_source live;  // ends live sources
   std::mutex mutex;       // of the rest
   std::exception_ptr error;
-  std::string failed_node;
+  std::string failed_node, error_text;  // of the error: its first line
   std::condition_variable lane_ended;
-  bool running = false;  // every node has started, and not every lane has ended
+  bool running = false;    // every node has started, and not every lane has ended
+  bool published = false;  // every node has put its files under their names
   std::size_t lanes_left = 0, lanes_to_start = 0;
   std::condition_variable all_started;
   std::chrono::steady_clock::time_point started = {};  // when the last lane had
@@ -50,16 +51,16 @@ struct RunControl {
   /// A node's state, at a mark or after its end. `checkpointed` is given all where it was the last.
   void save(const std::string& node, std::vector<std::byte> state, bool has_finished);
 
+  /// Called where the exception is caught.
   void fail(const std::string& node) {
     {
       const std::lock_guard lock(mutex);
-      if (!error && !stopping) {
-        error = std::current_exception();
-        failed_node = node;
-      }
+      if (!error && !stopping) note_error(node);
     }
     stop_all();
   }
+  /// With the mutex held.
+  void note_error(const std::string& node);
 };
 
 /// A node in its run: feeds it, and takes its results further.
@@ -111,6 +112,10 @@ class Member final : public Outputs {
     const auto before = lane->clock.turn_to(&profile, &NodeProfile::waiting_for_device_s);
     event.synchronise();
     lane->clock.turn_to(before);
+  }
+  void waits_for_others(bool waits) override {
+    lane->clock.turn_to(&profile, waits ? &NodeProfile::waiting_for_input_s : &NodeProfile::busy_s);
+    if (!waits) count_if_due();
   }
   std::stop_token stop() const override { return control->live.get_token(); }
   std::uint64_t rotations() const override { return control->rotations; }

@@ -50,6 +50,9 @@ class Outputs {
   virtual device::Queue& queue(const std::shared_ptr<const device::Device>& device) = 0;
   /// Waits for work on a device; that time is not the node's own.
   virtual void wait(const device::Event& event) = 0;
+  /// Live sources: from now on (true) they wait for others to send, until `false`: that time is not the node's own. Others
+  /// see its counters meanwhile.
+  virtual void waits_for_others(bool waits) = 0;
   /// Ends the waiting of live sources.
   virtual std::stop_token stop() const = 0;
   /// How often new files were asked for (Run::rotate).

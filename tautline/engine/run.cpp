@@ -58,7 +58,8 @@ class Run::Impl {
     for (const auto& member : members_) try {
         function(*member);
       } catch (...) {
-        control_.failed_node = member->name;
+        const std::lock_guard lock(control_.mutex);
+        control_.note_error(member->name);
         throw;
       }
   }
@@ -168,6 +169,8 @@ void Run::Impl::go(std::stop_token stop) {
   if (control_.error) std::rethrow_exception(control_.error);
   report_progress();
   for_each_member([](Member& member) { member.node->publish(); });
+  const std::lock_guard lock(control_.mutex);
+  control_.published = true;
 }
 
 void Run::Impl::report_progress() const {
@@ -288,6 +291,8 @@ Snapshot Run::Impl::snapshot() const {
   {
     const std::lock_guard lock(control_.mutex);
     all.running = control_.running;
+    all.finished = control_.published;
+    all.error = control_.error_text;
     all.run_s = run_s_;
     if (all.running)
       all.run_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - control_.started)

@@ -41,8 +41,10 @@ struct RingSnapshot {
 };
 
 struct Snapshot {
-  bool running = false;  ///< every node has started, and not every thread has ended
-  double run_s = 0;      ///< since every node had started
+  bool running = false;   ///< every node has started, and not every thread has ended
+  bool finished = false;  ///< every result has its name
+  std::string error;      ///< of a run that has failed: the first line
+  double run_s = 0;       ///< since every node had started
   std::uint64_t samples = 0, total_samples = 0;  ///< as RunOptions::progress is told
   std::vector<NodeSnapshot> nodes;               ///< in the order of the graph
   std::vector<RingSnapshot> rings;

@@ -12,6 +12,22 @@ constexpr const char* kEndpointForm = "tcp://HOST:PORT or udp://HOST:PORT";
 
 }  // namespace
 
+std::optional<HostPort> parse_host_port(std::string_view text) {
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos || colon == 0) return {};
+  std::string_view host = text.substr(0, colon);
+  const std::string_view digits = text.substr(colon + 1);
+  const bool brackets = host.front() == '[' && host.back() == ']';
+  if (brackets) host = host.substr(1, host.size() - 2);
+  HostPort place{std::string(host), 0};
+  const char* const last = digits.data() + digits.size();
+  const auto [end, error] = std::from_chars(digits.data(), last, place.port);
+  const bool plain = host.find_first_of("[]/ ") == std::string_view::npos &&
+                     (brackets || host.find(':') == std::string_view::npos);
+  if (error != std::errc() || end != last || host.empty() || !plain) return {};
+  return place;
+}
+
 Endpoint parse_endpoint(const std::string& field, const std::string& text) {
   const auto refuse = [&] {
     return core::Error(core::ErrorKind::config, field, text, kEndpointForm,
@@ -24,19 +40,10 @@ Endpoint parse_endpoint(const std::string& field, const std::string& text) {
     endpoint.transport = Endpoint::Transport::udp;
   else
     throw refuse();
-  const std::string place = text.substr(6);
-  const std::size_t colon = place.rfind(':');
-  if (colon == std::string::npos || colon == 0) throw refuse();
-  endpoint.host = place.substr(0, colon);
-  const bool brackets = endpoint.host.front() == '[' && endpoint.host.back() == ']';
-  if (brackets) endpoint.host = endpoint.host.substr(1, endpoint.host.size() - 2);
-  const char *first = text.data() + text.size() - (place.size() - colon - 1),
-             *last = text.data() + text.size();
-  const auto [end, error] = std::from_chars(first, last, endpoint.port);
-  const bool plain = endpoint.host.find_first_of("[]/ ") == std::string::npos &&
-                     (brackets || endpoint.host.find(':') == std::string::npos);
-  if (error != std::errc() || end != last || first == last || endpoint.host.empty() || !plain)
-    throw refuse();
+  const auto place = parse_host_port(std::string_view(text).substr(6));
+  if (!place) throw refuse();
+  endpoint.host = place->host;
+  endpoint.port = place->port;
   return endpoint;
 }
 

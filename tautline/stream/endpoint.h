@@ -2,9 +2,18 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace tautline::stream {
+
+struct HostPort {
+  std::string host;  ///< a name or an address; IPv6 without its brackets
+  std::uint16_t port = 0;
+};
+/// "HOST:PORT", an IPv6 address in brackets; none of another text.
+std::optional<HostPort> parse_host_port(std::string_view text);
 
 struct Endpoint {
   enum class Transport { tcp, udp };

@@ -36,7 +36,8 @@ struct HttpServerConfig {
   double requests_per_s = 50;
   std::size_t most_requests_at_once = 300;
   std::size_t most_header_bytes = 8192;
-  std::size_t most_waiting_bytes = std::size_t{8} << 20;  ///< of messages for one WebSocket
+  std::size_t most_waiting_bytes = std::size_t{8}
+                                   << 20;  ///< of messages for one WebSocket, beside its welcome
   std::chrono::milliseconds request_patience{10000}, answer_patience{30000};
 };
 

@@ -65,8 +65,9 @@ std::size_t MwaReceivers::block_bytes(std::size_t samples) const {
   return samples * config_.receivers * mwa32t::slice_bytes(config_.mode);
 }
 
-void MwaReceivers::start(const std::stop_token& stop) {
+void MwaReceivers::start(const std::stop_token& stop, const Waits& waits) {
   stop_ = stop;
+  waits_ = waits;
   server_ = std::make_unique<TcpServer>(
       TcpServerConfig{.listen = config_.listen, .places = config_.receivers, .log = config_.log});
   if (!config_.log) return;
@@ -109,7 +110,9 @@ void MwaReceivers::note_connections(std::size_t index) {
 }
 
 void MwaReceivers::receive() {
+  if (waits_) waits_(true);
   server_->wait(kReceiverPatience);
+  if (waits_) waits_(false);
   for (std::size_t k = 0; k < receivers_.size(); ++k) {
     Receiver& r = receivers_[k];
     note_connections(k);

@@ -43,7 +43,7 @@ class MwaReceivers final : public VoltageStream {
   std::uint64_t total_samples() const override { return 0; }
   const core::Instant& end() const override { return end_; }
   const std::vector<std::string>& files() const override { return addresses_; }
-  void start(const std::stop_token& stop) override;
+  void start(const std::stop_token& stop, const Waits& waits = {}) override;
   std::size_t read(std::size_t samples, core::RawBlock& block, Segment& segment) override;
   formats::Damage damage() const override;
   bool live() const override { return true; }
@@ -88,6 +88,7 @@ class MwaReceivers final : public VoltageStream {
   core::Instant end_;
   std::vector<std::string> addresses_;
   std::stop_token stop_;
+  Waits waits_;
   std::unique_ptr<TcpServer> server_;
   std::vector<Receiver> receivers_;
   std::optional<std::int64_t>

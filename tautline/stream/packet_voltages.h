@@ -48,7 +48,10 @@ class PacketVoltages final : public VoltageStream, private BlockStore {
   const core::Instant& end() const override { return end_; }
   const std::vector<std::string>& files() const override { return addresses_; }
   /// Nothing is listened to before the first read() or receive(): what came before the run goes would only be lost there.
-  void start(const std::stop_token& stop) override { stop_ = stop; }
+  void start(const std::stop_token& stop, const Waits& waits = {}) override {
+    stop_ = stop;
+    waits_ = waits;
+  }
   /// `samples` must be those of a block.
   std::size_t read(std::size_t samples, core::RawBlock& block, Segment& segment) override;
   formats::Damage damage() const override;
@@ -95,6 +98,7 @@ class PacketVoltages final : public VoltageStream, private BlockStore {
   core::Instant end_;
   std::vector<std::string> addresses_;
   std::stop_token stop_;
+  Waits waits_;
   OutputBlocks outputs_;
   Capture capture_;
   std::unique_ptr<UdpReceiver> receiver_;

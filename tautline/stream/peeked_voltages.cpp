@@ -2,8 +2,10 @@
 
 namespace tautline::stream {
 
-void PeekedVoltages::start(const std::stop_token& stop) {
-  stream_->start(stop);
+void PeekedVoltages::start(const std::stop_token& stop, const Waits& waits) {
+  stream_->start(stop, [this, waits](bool begins) {
+    if (reading_ && waits) waits(begins);  // what peeks is no thread of theirs
+  });
   const std::lock_guard lock(mutex_);
   started_ = true;
   started_now_.notify_all();

@@ -25,7 +25,7 @@ class PeekedVoltages final : public VoltageStream {
   const core::Instant& end() const override { return stream_->end(); }
   const std::vector<std::string>& files() const override { return stream_->files(); }
   std::size_t bytes() const override { return stream_->bytes(); }
-  void start(const std::stop_token& stop) override;
+  void start(const std::stop_token& stop, const Waits& waits) override;
   std::size_t read(std::size_t samples, core::RawBlock& block, Segment& segment) override;
   // What the other stream counts may change while another thread peeks.
   formats::Damage damage() const override {

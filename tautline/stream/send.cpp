@@ -168,12 +168,12 @@ const core::Fields<SendConfig>& fields(const SendConfig&) {
                        "a preset's name or a TOML file"},
               &C::layout)
           .add({.name = "rate", .help = "times real time; 0: as fast as it is taken"}, &C::rate,
-               core::at_least(0))
+               core::between(0, 1e6))
           .add({.name = "rate_hz",
                 .unit = "Hz",
                 .help = "of records: samples per second of each input at `rate` 1",
                 .option = "sample-rate"},
-               &C::rate_hz, core::above(0))
+               &C::rate_hz, core::between(1e-3, 1e12))
           .add({.name = "impair",
                 .help = "what the network is to do to it: parts of the records, most delay, seed",
                 .form = "loss=,reorder=,duplicate=,corrupt=,jitter=,seed="},
@@ -181,7 +181,7 @@ const core::Fields<SendConfig>& fields(const SendConfig&) {
           .add({.name = "connect_s",
                 .unit = "s",
                 .help = "how long somebody who listens is waited for"},
-               &C::connect_s, core::at_least(0))
+               &C::connect_s, core::between(0, 86'400))
           .add(
               {.name = "first_count",
                .help = "count of the first packet; none: that of the files' start where the layout "

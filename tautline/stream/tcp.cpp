@@ -1,9 +1,13 @@
 #include "tautline/stream/tcp.h"
 
 #include <fmt/format.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "tautline/core/error.h"
@@ -42,6 +46,29 @@ tcp::endpoint resolve(asio::io_context& io, const std::string& what, const Endpo
   const auto v4 = std::find_if(found.begin(), found.end(),
                                [](const auto& one) { return one.endpoint().address().is_v4(); });
   return v4 != found.end() ? v4->endpoint() : found.begin()->endpoint();
+}
+
+// Probes of a connection that is silent, so that one whose machine has gone ends within `silence`.
+void set_probes(tcp::socket& socket, std::chrono::seconds silence) {
+  const int all = std::max(2, static_cast<int>(silence.count()));
+  const int idle = std::max(1, all / 3), between = std::max(1, all / 6),
+            probes = std::max(1, (all - idle) / between);
+  error_code ignored;
+  socket.set_option(asio::socket_base::keep_alive(true), ignored);
+  const auto set = [&](int option, int value) {
+    ::setsockopt(socket.native_handle(), IPPROTO_TCP, option, &value, sizeof(value));
+  };
+  set(TCP_KEEPIDLE, idle);
+  set(TCP_KEEPINTVL, between);
+  set(TCP_KEEPCNT, probes);
+}
+
+// Whether the other side has ended a connection, though perhaps not all of its bytes are read.
+bool has_ended(tcp::socket& socket) {
+  tcp_info info{};
+  socklen_t size = sizeof(info);
+  return ::getsockopt(socket.native_handle(), IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
+         (info.tcpi_state == TCP_CLOSE_WAIT || info.tcpi_state == TCP_CLOSE);
 }
 
 }  // namespace
@@ -86,6 +113,7 @@ class TcpServer::Impl {
     if (io_.run_one_for(most) > 0) io_.poll();
   }
 
+  using Clock = std::chrono::steady_clock;
   struct Place {
     Place(asio::io_context& io, std::size_t buffer_bytes)
         : socket(io), buffer(std::make_unique_for_overwrite<std::byte[]>(buffer_bytes)) {}
@@ -95,6 +123,8 @@ class TcpServer::Impl {
     std::unique_ptr<std::byte[]> buffer;
     std::size_t begin = 0, end = 0;  // of what was not consumed
     std::uint64_t connections = 0, received = 0;
+    std::uint64_t received_before = 0;  // this connection
+    Clock::time_point last_came = {};
     bool connected = false, listens = false;  // listens: a handler waits for more
   };
 
@@ -151,12 +181,36 @@ class TcpServer::Impl {
 
   bool is_free(const Place& place) const { return !place.connected && place.begin == place.end; }
 
+  // Each place has an address to connect to.
+  bool by_listener() const { return config_.listen.size() == places_.size() && places_.size() > 1; }
+
+  // Whether a sender may have gone although its place is not free.
+  bool in_doubt(Place& place) const {
+    if (is_free(place)) return false;
+    if (!place.connected || has_ended(place.socket)) return true;
+    error_code ignored;
+    return place.listens && place.received > place.received_before &&
+           place.socket.available(ignored) == 0 && Clock::now() - place.last_came >= config_.doubt;
+  }
+
+  // The place, not free yet, of one that seems to connect again, or how many places there are.
+  std::size_t find_own_place(std::size_t listener, const std::string& address,
+                             bool any_free) const {
+    const bool several_hosts = std::any_of(places_.begin(), places_.end(), [&](const auto& place) {
+      return place->connections > 0 && place->address != address;
+    });
+    if (any_free && !several_hosts) return places_.size();
+    for (std::size_t k = 0; k < places_.size(); ++k)
+      if ((by_listener() ? k == listener : places_[k]->address == address) && in_doubt(*places_[k]))
+        return k;
+    return places_.size();
+  }
+
   // The free place for a sender, or how many places there are.
   std::size_t find_place(std::size_t listener, const std::string& address) const {
     std::size_t chosen = places_.size();
-    const bool by_listener = config_.listen.size() == places_.size();
     for (std::size_t k = places_.size(); k-- > 0;) {
-      if (!is_free(*places_[k]) || (by_listener && k != listener)) continue;
+      if (!is_free(*places_[k]) || (by_listener() && k != listener)) continue;
       const bool had_it = chosen < places_.size() && places_[chosen]->address == address;
       if (!had_it || places_[k]->address == address) chosen = k;
     }
@@ -169,13 +223,23 @@ class TcpServer::Impl {
     if (error) return;  // gone already
     const std::string address = peer.address().to_string();
     const std::size_t chosen = find_place(caller.listener, address);
-    if (chosen < places_.size()) {
+    const bool any_free = chosen < places_.size();
+    const bool had_it = any_free && places_[chosen]->address == address;
+    const std::size_t own =
+        had_it ? places_.size() : find_own_place(caller.listener, address, any_free);
+    if (own == places_.size() && any_free) {
       seat(chosen, std::move(caller.socket), address);
       return;
     }
+    if (own < places_.size()) give_up(own);
+    if (own < places_.size() && is_free(*places_[own])) {
+      seat(own, std::move(caller.socket), address);
+      return;
+    }
     // Senders that have gone, but whose last bytes are not consumed, leave places soon.
-    const auto leaving = std::count_if(places_.begin(), places_.end(),
-                                       [](const auto& place) { return !place->connected; });
+    const auto leaving = std::count_if(places_.begin(), places_.end(), [&](const auto& place) {
+      return !is_free(*place) && (!place->connected || has_ended(place->socket));
+    });
     if (static_cast<std::ptrdiff_t>(waiting_.size()) < leaving) {
       waiting_.push_back(std::move(caller));
       return;
@@ -183,6 +247,18 @@ class TcpServer::Impl {
     if (++refused_ == 1)
       say(core::LogLevel::warning, fmt::format("{}:{} is refused: all {} senders are there",
                                                address, peer.port(), places_.size()));
+  }
+
+  // Of one that has not ended, and whose host connects again. What an ended one has sent is still read.
+  void give_up(std::size_t k) {
+    Place& place = *places_[k];
+    if (!place.connected || has_ended(place.socket)) return;
+    error_code ignored;
+    place.socket.close(ignored);
+    place.connected = place.listens = false;
+    say(core::LogLevel::warning,
+        fmt::format("sender {} of {} was silent and connects again; its old connection is given up",
+                    k + 1, places_.size()));
   }
 
   void seat_waiting() {
@@ -195,9 +271,10 @@ class TcpServer::Impl {
     error_code ignored;
     place.socket = std::move(socket);
     place.socket.non_blocking(true, ignored);
-    place.socket.set_option(asio::socket_base::keep_alive(true), ignored);
+    set_probes(place.socket, config_.silence);
     place.address = address;
     place.connected = true;
+    place.received_before = place.received;
     ++place.connections;
     say(core::LogLevel::info,
         fmt::format("sender {} of {} connected from {}", k + 1, places_.size(), address));
@@ -230,6 +307,7 @@ class TcpServer::Impl {
         place.socket.read_some(asio::buffer(place.buffer.get() + place.end, room), error);
     place.end += got;
     place.received += got;
+    if (got > 0) place.last_came = Clock::now();
     if (!error || error == asio::error::would_block || error == asio::error::interrupted) {
       read_when_ready(k);
       return;
@@ -241,7 +319,8 @@ class TcpServer::Impl {
     say(closed ? core::LogLevel::info : core::LogLevel::warning,
         fmt::format("sender {} of {} {} after {} bytes", k + 1, places_.size(),
                     closed ? "closed its connection" : "is gone (" + error.message() + ")",
-                    place.received));
+                    place.received - place.received_before));
+    if (is_free(place)) seat_waiting();
   }
 
   void say(core::LogLevel level, const std::string& text) const {
@@ -286,9 +365,7 @@ class TcpClient::Impl {
     const tcp::endpoint at = resolve(io_, "to", to);
     const auto until = std::chrono::steady_clock::now() + patience;
     for (;;) {
-      error_code error;
-      socket_ = tcp::socket(io_);
-      socket_.connect(at, error);
+      const error_code error = try_to_connect(at, until);
       if (!error) break;
       require_no_stop();
       if (std::chrono::steady_clock::now() >= until)
@@ -312,6 +389,23 @@ class TcpClient::Impl {
   }
 
  private:
+  // One attempt: a host that answers nothing would be waited for for minutes.
+  error_code try_to_connect(const tcp::endpoint& at, std::chrono::steady_clock::time_point until) {
+    std::optional<error_code> ended;
+    socket_ = tcp::socket(io_);
+    socket_.async_connect(at, [&ended](const error_code& error) { ended = error; });
+    while (!ended) {
+      io_.restart();
+      io_.run_one_for(kTcpPatience);
+      if (ended || (!stop_.stop_requested() && std::chrono::steady_clock::now() < until)) continue;
+      error_code ignored;
+      socket_.close(ignored);
+      io_.restart();
+      io_.run();  // `ended` is set here
+      return asio::error::timed_out;
+    }
+    return *ended;
+  }
   void require_no_stop() const {
     if (stop_.stop_requested())
       throw core::Error(core::ErrorKind::io, "run", "interrupted", "", "the rest was not sent");

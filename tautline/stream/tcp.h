@@ -21,11 +21,17 @@ struct TcpServerConfig {
   std::size_t places = 1;
   /// That each place keeps of what has come and was not consumed; then the sender has to wait.
   std::size_t buffer_bytes = std::size_t{4} << 20;
+  /// A sender whose machine answers nothing for so long has gone: its cable was pulled, say.
+  std::chrono::seconds silence{30};
+  /// A sender that has sent nothing for so long may have gone without a word: one of its host may take its place.
+  std::chrono::milliseconds doubt{1000};
   core::LogSink log = {};
 };
 
 /// Used by one thread; everything happens inside wait(). A sender that comes back gets the free place that one of its
-/// address had last, else the first free one. One that finds no place is closed and counted.
+/// host had last, else the first free one. It need not be free yet: where senders are of several hosts (or have an
+/// address each), or no place is free, the place of one of its host that has ended, or is in doubt, is given up for it as
+/// soon as its bytes are consumed. One that finds no place is closed and counted.
 class TcpServer {
  public:
   /// Throws Error(io) where an address cannot be listened at, Error(unsupported) in a build without Boost.

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <stop_token>
 #include <string>
@@ -38,8 +39,10 @@ class VoltageStream {
   /// Memory that it takes beside the blocks, where that is much.
   virtual std::size_t bytes() const { return 0; }
 
-  /// Of live streams, before the first read: begins to listen. Reads end when `stop` is requested.
-  virtual void start(const std::stop_token&) {}
+  /// Of live streams, before the first read: begins to listen. Reads end when `stop` is requested. `waits` is told, on the
+  /// thread that reads, when a read begins (true) and ends (false) to wait for others to send.
+  using Waits = std::function<void(bool)>;
+  virtual void start(const std::stop_token&, const Waits&) {}
   /// Reads up to `samples` of the next samples; they never straddle two segments. 0 at the end. A
   /// caller must ask for the same number each time: layouts may depend on it.
   virtual std::size_t read(std::size_t samples, core::RawBlock& block, Segment& segment) = 0;

@@ -59,12 +59,13 @@ class LiveReceivers : public ::testing::Test {
     words.insert(words.end(), more.begin(), more.end());
     return words;
   }
-  LiveVisibilities from_files() {
-    const CommandResult result =
-        run_command(with_files({"--quiet", "--device", "cpu", "correlate"},
-                               {"--receivers", "-o", scratch / "files.uvh5", "--channels", "16",
-                                "--integration", "0.02", "--utc-start", "2026-03-20-14:00:00"}),
-                    scratch / "correlate");
+  LiveVisibilities from_files(const std::vector<std::string>& more = {}) {
+    std::vector<std::string> words{"--receivers", "-o",          scratch / "files.uvh5",
+                                   "--channels",  "16",          "--integration",
+                                   "0.02",        "--utc-start", "2026-03-20-14:00:00"};
+    words.insert(words.end(), more.begin(), more.end());
+    const CommandResult result = run_command(
+        with_files({"--quiet", "--device", "cpu", "correlate"}, words), scratch / "correlate");
     EXPECT_TRUE(result.status == kDone || result.status == kDamaged) << result.err;
     return visibilities_in(scratch / "files.uvh5");
   }
@@ -226,12 +227,15 @@ TEST_F(LiveReceivers, AndSendersThatCannotBeAreRefused) {
   refused({"send", file, "--to", to, "--impair", "reorder=0.1"}, "TCP keeps the order");
   refused({"send", file, "--to", to, "--impair", "loss=2"}, "--impair: loss=2, expected 0 to 1");
   refused({"send", file, "--to", to, "--impair", "los=1"}, "expected loss=");
+  refused({"send", file, "--to", to, "--connect", "1e9"}, "--connect: 1e9, expected 0 to 86400");
+  refused({"send", file, "--to", to, "--rate", "1e9"}, "--rate: 1e9, expected 0 to 1000000");
   refused({"send", file, "--to", to, "--connect", "0.1"},
           "refused; start whoever is to receive it");
   const std::string example = source_folder() + "/examples/pipelines/mwa32-live.toml";
   refused({"run", example, "--check", "--set", "receivers.listen=9032"},
           "expected tcp://HOST:PORT");
   refused({"run", example, "--check", "--set", "receivers.connections=0"}, "expected 1 to 1024");
+  refused({"run", example, "--check", "--set", "receivers.duration_s=1e15"}, "expected -1 to");
   refused({"run", example, "--check", "--monitor-token", "word"}, "--monitor-token: given");
 }
 

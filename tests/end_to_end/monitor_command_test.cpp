@@ -60,7 +60,7 @@ TEST_F(MonitorCommand, AddressesThatItMayNotServeAreRefusedBeforeAnythingStarts)
 }
 
 constexpr const char* kStatus =
-    R"({"schema":"tautline.status","version":1,"time_unix_s":1.5,"pipeline":"night\u001b[2J.toml","state":"running",
+    R"({"schema":"tautline.status","version":1,"time_unix_s":1.5,"pipeline":"night\u001b[2J.toml","state":"running","error":null,
 "progress":{"run_s":12.0,"data_s":11.5,"total_data_s":null,"samples":5,"real_time_factor":0.9,"recent_real_time_factor":1.25,"unchanged_s":0.1},
 "nodes":[{"node":"receivers","lane":"receivers","activity":"working","activity_s":0.0,"blocks":23,"bytes":1,"since_block_s":0.1,
 "unchanged_s":0.1,"busy_s":1.0,"device_s":0.0,"waiting_for_input_s":0.0,"waiting_for_room_s":0.0,"load":0.42,"device_load":0.0,
@@ -112,6 +112,10 @@ TEST_F(MonitorCommand, TopRefusesWhatIsNoStatus) {
     EXPECT_NE(result.err.find("no status"), std::string::npos) << result.err;
   }
   EXPECT_EQ(run({"top", "127.0.0.1:1"}).status, kFailed);  // nobody there
+  // Without a port it is the monitor's own, where nobody of this name is.
+  const CommandResult no_port = run({"top", "127.255.255.254?token=x"});
+  EXPECT_EQ(no_port.status, kFailed);
+  EXPECT_NE(no_port.err.find("127.255.255.254:8470/status.json"), std::string::npos) << no_port.err;
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ struct Stalling {
     Graph graph;
     auto sink = std::make_unique<Tallying>(came);
     sink->pause = [this, waits = let_go.get_future().share()] {
-      if (++blocks >= 3) waits.wait();
+      if (++blocks >= 3) waits.get();  // throws what it is told to
     };
     auto counting = std::make_unique<Counting>(total);
     counting->pause = [this, given = 0]() mutable {
@@ -100,11 +100,76 @@ TEST(EngineSnapshot, ShowsASinkThatStallsAndWhoWaitsForIt) {
   runs.join();
   const Snapshot end = run.snapshot();
   EXPECT_FALSE(end.running);
+  EXPECT_TRUE(end.finished);
+  EXPECT_EQ(end.error, "");
   EXPECT_EQ(end.samples, 700u);
   EXPECT_EQ(of(end, "sink").activity, Activity::finished);
   EXPECT_EQ(of(end, "sink").counters.at("tally"), 700u);
   EXPECT_EQ(end.run_s, run.profile().run_s);
   EXPECT_EQ(stalling.came.values, counted(700));
+}
+
+// Waits for somebody to send, between two blocks.
+class Waiting final : public Node {
+ public:
+  explicit Waiting(std::shared_future<void> comes) : comes_(std::move(comes)) {}
+  std::vector<Stream> open(std::span<const Stream>) override { return {numbers(1, 0)}; }
+  bool live() const override { return true; }
+  bool produce(Outputs& outputs) override {
+    outputs.waits_for_others(true);
+    ++waits_;
+    comes_.wait_for(std::chrono::milliseconds(200));
+    outputs.waits_for_others(false);
+    if (comes_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return true;
+    Block& block = outputs.begin();
+    block.samples = 1;
+    block.view<1>().as<std::int32_t>()(0) = 0;
+    outputs.commit();
+    return false;
+  }
+  Counters counters() const override { return {{"waits", waits_}}; }
+
+ private:
+  std::shared_future<void> comes_;
+  std::uint64_t waits_ = 0;
+};
+
+TEST(EngineSnapshot, ASourceThatWaitsForOthersDoesNotWork) {
+  std::promise<void> comes;
+  Came came;
+  Graph graph;
+  const NodeId source = graph.add("source", std::make_unique<Waiting>(comes.get_future().share()));
+  graph.connect(source, graph.add("sink", std::make_unique<Collecting>(came)));
+  engine::Run run(std::move(graph), {.live_counters = true});
+  std::jthread runs([&] { run.go(); });
+  const Snapshot waiting = once(run, [](const Snapshot& now) {
+    const NodeSnapshot waits = of(now, "source");
+    return waits.activity == Activity::waiting_for_input && waits.profile.waiting_for_input_s > 1 &&
+           waits.counters.contains("waits");
+  });
+  EXPECT_LT(of(waiting, "source").profile.busy_s, 0.5 * waiting.run_s);
+  comes.set_value();
+  runs.join();
+  EXPECT_GT(run.profile().nodes[0].waiting_for_input_s, 1);
+}
+
+TEST(EngineSnapshot, ARunThatFailsSaysWhy) {
+  Stalling stalling;
+  Graph graph = stalling.graph({.depth = 4}, 70);
+  engine::Run run(std::move(graph), {});
+  EXPECT_EQ(run.snapshot().error, "");
+  std::jthread stops([&] {
+    once(run, [](const Snapshot& now) { return of(now, "sink").profile.blocks == 3; });
+    stalling.let_go.set_exception(std::make_exception_ptr(
+        core::Error(core::ErrorKind::io, "night.uvh5", "the disk is full", "room")));
+  });
+  EXPECT_THROW(run.go(), std::exception);
+  const Snapshot end = run.snapshot();
+  EXPECT_FALSE(end.running);
+  EXPECT_FALSE(end.finished);
+  EXPECT_NE(end.error, "");
+  EXPECT_EQ(end.error.find('\n'), std::string::npos);
+  EXPECT_EQ(run.failed_node(), "sink");
 }
 
 TEST(EngineSnapshot, CountsDroppedBlocksWhileTheyAreDropped) {

@@ -1,6 +1,6 @@
 // A run for a browser to watch.
 //   live_run ADDRESS:PORT FOLDER     a live source of visibilities and a sink; lines on standard input tell them what to do:
-//                                    silent, loud, hold, release, lose N, end
+//                                    silent, loud, hold, release, lose N, fail, end
 //   live_run ADDRESS:PORT FILE.toml  a pipeline, which is served on after its end until a line comes
 // Prints the page's URL.
 #include <fmt/format.h>
@@ -29,6 +29,8 @@ class Writing final : public engine::Node {
   void process(std::size_t, const engine::Block&, engine::Outputs&) override {
     while (control_.held && !control_.end)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    if (control_.fail)
+      throw core::Error(core::ErrorKind::io, path_, "no space left on device", "room for more");
     std::ofstream(path_, std::ios::app) << std::string(10000, '.');
   }
 
@@ -56,6 +58,7 @@ void obey(tests::LiveControl& control) {
     if (line == "silent" || line == "loud") control.silent = line == "silent";
     if (line == "hold" || line == "release") control.held = line == "hold";
     if (line.starts_with("lose ")) control.lost += std::stoull(line.substr(5));
+    if (line == "fail") control.fail = true;
     if (line == "end") break;
   }
   control.end = true;

@@ -127,6 +127,13 @@ def watch_live_run(watch, program, folder):
         run.tell("end")
         watch.says("The run has ended", "a run that has ended")
         run.process.wait(PATIENCE_S)
+    with LiveRun(program, folder, url.removeprefix("http://").removesuffix("/")) as run:
+        watch.until(RECEIVING + " && !document.body.innerText.includes('The run has ended')", "the page after another restart")
+        run.tell("fail")
+        watch.says("no space left on device", "a run that fails")
+        run.process.stdin.close()  # the program waits for nobody any more, and ends
+        watch.says("The run has failed", "a run that has failed")
+        run.process.wait(PATIENCE_S)
     for finding in chromium.complaints():
         if "ERR_CONNECTION_REFUSED" not in finding:
             watch.complaints.append(f"after a restart: {finding}")

@@ -15,6 +15,13 @@ TEST(Endpoints, AreReadAndWritten) {
   EXPECT_EQ(parse_endpoint("to", "udp://[::1]:7").transport, Endpoint::Transport::udp);
 }
 
+TEST(Endpoints, HostsAndPortsAreReadAlone) {
+  EXPECT_EQ(parse_host_port("127.0.0.1:8470")->port, 8470);
+  EXPECT_EQ(parse_host_port("[fe80::1]:65535")->host, "fe80::1");
+  for (const char* text : {"", ":", "host", "host:", "host:65536", ":80", "fe80::1:80", "a/b:1"})
+    EXPECT_FALSE(parse_host_port(text)) << text;
+}
+
 TEST(Endpoints, ThatAreNoneAreRefused) {
   for (const char* text :
        {"", "127.0.0.1:9032", "http://127.0.0.1:1", "tcp://", "tcp://127.0.0.1", "tcp://:1",

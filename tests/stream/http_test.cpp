@@ -349,6 +349,28 @@ TEST(Http, ASocketThatDoesNotReadIsSentAllAnewWhenItDoes) {
   later.join();
 }
 
+// All of the state at once is more than the news that may wait.
+TEST(Http, AGreetingIsGivenWholeHoweverLarge) {
+  HttpServerConfig config = hello();
+  config.most_waiting_bytes = 400000;
+  config.welcome = [] {
+    std::vector<SharedText> all;
+    for (int k = 0; k < 40; ++k)
+      all.push_back(shared("part " + std::to_string(k) + std::string(50000, '.')));
+    return all;
+  };
+  HttpServer server(config);
+  Client browser(server, 4096);
+  browser.say(request_of(server, "GET", "/live", kUpgrade));
+  const std::string heard = browser.hear("part 39");
+  for (int k = 0; k < 40; ++k)
+    EXPECT_NE(heard.find("part " + std::to_string(k) + "."), std::string::npos) << k;
+  browser.hear(std::string(50000, '.'));
+  server.send(shared("the news"));
+  EXPECT_NE(browser.hear("the news").find("the news"), std::string::npos);
+  EXPECT_EQ(server.counts().late_messages, 0u);
+}
+
 TEST(Http, EndsWhileClientsAreThere) {
   std::vector<std::unique_ptr<Client>> clients;
   {

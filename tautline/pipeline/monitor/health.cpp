@@ -72,6 +72,13 @@ std::string policy_name(engine::Policy policy) {
   return "drop_newest";
 }
 
+std::string state_of(const Snapshot& run) {
+  if (!run.error.empty()) return "failed";
+  if (run.finished) return "finished";
+  if (run.running) return "running";
+  return run.run_s > 0 ? "finishing" : "starting";
+}
+
 }  // namespace
 
 FileState look_at(const std::string& path) {
@@ -113,7 +120,6 @@ nlohmann::ordered_json Health::update(const Snapshot& run, double now_s) {
   moments_.push_back(std::move(moment));
   while (moments_.size() > 2 && now_s - moments_[1].now_s >= config_.recent_s) moments_.pop_front();
 
-  const bool ended = !run.running && run.run_s > 0;
   Json status{
       {"schema", "tautline.status"},
       {"version", 1},
@@ -123,9 +129,8 @@ nlohmann::ordered_json Health::update(const Snapshot& run, double now_s) {
                   10) /
            10},
       {"pipeline", config_.pipeline},
-      {"state", ended         ? "finished"
-                : run.running ? "running"
-                              : "starting"}};
+      {"state", state_of(run)},
+      {"error", run.error.empty() ? Json(nullptr) : Json(run.error)}};
   status["progress"] = rates(run);
   status["progress"]["unchanged_s"] = tenths(progress_.watch(run.samples, now_s));
   Json nodes = Json::array(), rings = Json::array();
@@ -147,7 +152,9 @@ nlohmann::ordered_json Health::update(const Snapshot& run, double now_s) {
   status["files"] = files(now_s);
   status["losses"] = lost_;
   status["process"] = process();
-  status["problems"] = ended ? std::vector<std::string>{} : problems_;
+  if (!run.running) problems_.clear();
+  if (!run.error.empty()) problems_.insert(problems_.begin(), "failed: " + run.error);
+  status["problems"] = problems_;
   return status;
 }
 
@@ -192,7 +199,8 @@ Health::Json Health::node(const NodeSnapshot& node, const Snapshot& run, double 
   json["device_load"] = recent_s > 0
                             ? Json(share((profile.device_s - then->second.second) / recent_s))
                             : Json(nullptr);
-  if (config_.live.contains(name)) {  // nobody knows what of it is waiting
+  if (config_.live.contains(name) &&
+      profile.waiting_for_input_s == 0) {  // it does not say when it waits
     json["load"] = nullptr;
     if (node.activity == Activity::working) json["activity"] = "working or waiting for data";
   }

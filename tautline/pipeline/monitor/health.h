@@ -29,7 +29,7 @@ struct HealthConfig {
   std::string pipeline;  ///< its file
   double rate_hz = 1;    ///< of the samples of Snapshot::samples
   std::vector<WrittenFile> files;
-  std::set<std::string> live;  ///< sources that wait for others in their own work
+  std::set<std::string> live;  ///< sources that wait for others
   std::function<FileState(const std::string&)> look = look_at;
   double patience_s = 1;  ///< without change: not receiving, not writing, stalled
   double recent_s = 3;    ///< that recent rates are of

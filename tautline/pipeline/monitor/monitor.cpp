@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -12,6 +11,7 @@
 #include "tautline/pipeline/monitor/health.h"
 #include "tautline/pipeline/monitor/tap_node.h"
 #include "tautline/pipeline/report/html_page.h"
+#include "tautline/stream/endpoint.h"
 #include "tautline/stream/http.h"
 
 namespace tautline::pipeline::monitor {
@@ -23,22 +23,6 @@ using stream::SharedText;
 
 SharedText shared_text(std::string text) {
   return std::make_shared<const std::string>(std::move(text));
-}
-
-// "ADDRESS:PORT"; IPv6 in brackets.
-std::pair<std::string, std::uint16_t> parse_address(const std::string& text) {
-  const std::size_t colon = text.rfind(':');
-  std::uint16_t port = 0;
-  const char* const end = text.data() + text.size();
-  const bool number = colon != std::string::npos && colon + 1 < text.size() &&
-                      std::from_chars(text.data() + colon + 1, end, port) ==
-                          std::from_chars_result{end, std::errc{}};
-  if (!number || colon == 0)
-    throw core::Error(core::ErrorKind::config, "monitor", text, "ADDRESS:PORT, as 127.0.0.1:8080");
-  std::string address = text.substr(0, colon);
-  if (address.starts_with('[') && address.ends_with(']'))
-    address = address.substr(1, address.size() - 2);
-  return {address, port};
 }
 
 HealthConfig health_of(const MonitorConfig& config, const engine::Run& run) {
@@ -74,7 +58,12 @@ class Monitor::Impl {
             report::compose_page("tautline: " + config_.pipeline, {}, report::PageKind::monitor))) {
     look();
     stream::HttpServerConfig http;
-    std::tie(http.address, http.port) = parse_address(config_.address);
+    const auto at = stream::parse_host_port(config_.address);
+    if (!at)
+      throw core::Error(core::ErrorKind::config, "monitor", config_.address,
+                        "ADDRESS:PORT, as 127.0.0.1:8080");
+    http.address = at->host;
+    http.port = at->port;
     http.token = config_.token;
     http.answer = [this](const std::string& path) { return answer(path); };
     http.welcome = [this] { return welcome(); };

@@ -53,6 +53,7 @@ std::string prometheus_text(const nlohmann::ordered_json& status) {
     metrics.add(value);
   };
   one("running", "gauge", "1 while the run goes on", status["state"] == "running");
+  one("failed", "gauge", "1 when the run has ended by an error", status["state"] == "failed");
   one("run_seconds", "gauge", "time since every node had started", progress["run_s"]);
   one("data_seconds_total", "counter", "data taken", progress["data_s"]);
   one("real_time_factor", "gauge", "data over time, in the last seconds",

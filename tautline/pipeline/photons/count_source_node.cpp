@@ -71,7 +71,8 @@ class CountSource final : public CountSourceNode {
     engine::Block& block = outputs.begin();
     auto& payload = block.payload_of<CountPayload>();
     block.first = given_;
-    block.samples = input_.photons != nullptr ? take_photons(payload.photons) : take_counts(block);
+    block.samples =
+        input_.photons != nullptr ? take_photons(payload.photons) : take_counts(block, outputs);
     given_ += block.samples;
     over_ = over_ || given_ >= input_.samples;
     payload.damage = input_.damage();
@@ -105,7 +106,7 @@ class CountSource final : public CountSourceNode {
     return static_cast<std::size_t>(until - given_);
   }
 
-  std::size_t take_counts(engine::Block& block) {
+  std::size_t take_counts(engine::Block& block, engine::Outputs& outputs) {
     const auto wanted =
         static_cast<std::size_t>(std::min<std::uint64_t>(block_samples_, input_.samples - given_));
     const bool adds = input_.sensors->adds();
@@ -113,7 +114,9 @@ class CountSource final : public CountSourceNode {
     std::span<const std::byte> rows;
     std::size_t samples = 0;
     if (input_.live()) {
+      outputs.waits_for_others(true);
       std::tie(rows, samples) = input_.live_counts->read(wanted, kPatience);
+      outputs.waits_for_others(false);
       over_ = input_.live_counts->ended();
     } else if (wanted > 0) {
       const std::span<std::byte> room(adds ? rows_.data() : own, wanted * row_bytes());

@@ -83,16 +83,16 @@ const core::Fields<Receivers>& fields(const Receivers&) {
                 .unit = "s",
                 .help = "how long the others are waited for when the first receiver has come, and "
                         "all of them when the last has gone"},
-               &C::wait_s, core::at_least(0))
+               &C::wait_s, core::between(0, 86'400))
           .add({.name = "late_s",
                 .unit = "s",
                 .help = "how long a receiver is waited for that is connected and silent while "
                         "others go on"},
-               &C::late_s, core::at_least(0))
+               &C::late_s, core::between(0, 86'400))
           .add({.name = "duration_s",
                 .unit = "s",
                 .help = "ends after this much data; negative: when the receivers end"},
-               &C::duration_s)
+               &C::duration_s, core::between(-1, 1e9))
           .add_text(
               {.name = "source", .help = "name of what is observed, for headers"},
               [](const C& c) { return c.assumed.source; },

@@ -54,7 +54,7 @@ std::vector<engine::Stream> VoltageSourceNode::open(std::span<const engine::Stre
 }
 
 void VoltageSourceNode::start(engine::Outputs& outputs) {
-  stream_->start(outputs.stop());
+  stream_->start(outputs.stop(), [&outputs](bool waits) { outputs.waits_for_others(waits); });
   started_at_ = std::chrono::steady_clock::now();
 }
 

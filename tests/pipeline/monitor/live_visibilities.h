@@ -19,6 +19,7 @@ struct LiveControl {
   std::atomic<bool> held = false;    ///< the sink stays at its block
   std::atomic<std::uint64_t> lost = 0;
   std::atomic<bool> end = false;
+  std::atomic<bool> fail = false;  ///< the sink cannot write
 };
 
 /// An integration each `every`; each one stands for `every` of data.

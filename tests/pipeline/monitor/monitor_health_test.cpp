@@ -144,7 +144,32 @@ TEST(MonitorHealth, RatesAreOfTheLastSecondsAndTheWholeRun) {
   status = live.update(snapshot(2, 2), 2);
   EXPECT_TRUE(status["nodes"][0]["load"].is_null());
   EXPECT_EQ(status["nodes"][0]["activity"], "working or waiting for data");
+  // Unless it says when it waits.
+  engine::Snapshot says = snapshot(3, 3);
+  says.nodes[0].profile.waiting_for_input_s = 0.4;
+  EXPECT_EQ(live.update(says, 3)["nodes"][0]["load"], 0.0);
   EXPECT_EQ(status["nodes"][1]["load"], 0.0);
+}
+
+TEST(MonitorHealth, ARunThatFailsIsNotCalledFinished) {
+  Health health(quiet());
+  engine::Snapshot run = snapshot(3, 3);
+  EXPECT_EQ(health.update(run, 3)["state"], "running");
+  run.running = false;  // its files have no names yet
+  EXPECT_EQ(health.update(run, 4)["state"], "finishing");
+  engine::Snapshot failed = run;
+  run.finished = true;
+  const nlohmann::ordered_json finished = health.update(run, 5);
+  EXPECT_EQ(finished["state"], "finished");
+  EXPECT_TRUE(finished["error"].is_null());
+  EXPECT_EQ(problems(finished), "");
+  failed.error = "night.uvh5: the disk is full";
+  const nlohmann::ordered_json status = health.update(failed, 5);
+  EXPECT_EQ(status["state"], "failed");
+  EXPECT_EQ(status["error"], failed.error);
+  EXPECT_EQ(problems(status), "failed: night.uvh5: the disk is full\n");
+  EXPECT_NE(prometheus_text(status).find("tautline_failed 1\n"), std::string::npos);
+  EXPECT_NE(prometheus_text(status).find("tautline_running 0\n"), std::string::npos);
 }
 
 TEST(MonitorHealth, WritesOnlyWhileBytesMoveOnTheDisk) {

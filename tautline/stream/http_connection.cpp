@@ -1,28 +1,17 @@
-#include "tautline/stream/http.h"
+#include "tautline/stream/http_connection.h"
+
+#ifdef TAUTLINE_BOOST
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
-#include <cctype>
-#include <deque>
-#include <mutex>
-#include <optional>
-#include <set>
-#include <string_view>
-#include <thread>
-#include <utility>
-
-#include "tautline/core/error.h"
-
-#ifdef TAUTLINE_BOOST
-#include <boost/asio.hpp>
+#include <array>
 #include <boost/beast.hpp>
-#endif
+#include <deque>
+#include <optional>
+#include <string_view>
 
-namespace tautline::stream {
-
-#ifdef TAUTLINE_BOOST
+namespace tautline::stream::http_server {
 
 namespace {
 
@@ -32,16 +21,11 @@ namespace http = boost::beast::http;
 namespace websocket = boost::beast::websocket;
 using asio::ip::tcp;
 using boost::system::error_code;
-using core::Error;
-using core::ErrorKind;
 using Request = http::request<http::empty_body>;
-using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kLeastToken = 16;
 constexpr std::size_t kMostFromSocket = 1024;  // bytes of a message that a WebSocket sends us
 constexpr std::size_t kMostDiscarded = std::size_t{4}
                                        << 20;  // of what a refused client still sends
-constexpr std::size_t kMostFetched = std::size_t{16} << 20;
 
 // In a time that does not depend on where they differ.
 bool same_token(std::string_view a, std::string_view b) {
@@ -64,81 +48,31 @@ std::string_view token_in(std::string_view query) {
   return {};
 }
 
-void check(const HttpServerConfig& config, const asio::ip::address& address) {
-  const auto allowed = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_';
-  };
-  if (!std::all_of(config.token.begin(), config.token.end(), allowed) ||
-      (!config.token.empty() && config.token.size() < kLeastToken))
-    throw Error(ErrorKind::config, "token", fmt::format("{} characters", config.token.size()),
-                fmt::format("{} at least, letters, digits, - and _ alone", kLeastToken));
-  if (config.token.empty() && !address.is_loopback())
-    throw Error(ErrorKind::config, "token", "not given",
-                "one, for an address that other machines reach: " + config.address,
-                "or listen on 127.0.0.1, and reach it through ssh -L");
-}
-
-// So many a second, and so many at once.
-class Bucket {
- public:
-  Bucket(double per_s, std::size_t most)
-      : per_s_(per_s), most_(static_cast<double>(most)), left_(most_) {}
-  bool take() {
-    const auto now = Clock::now();
-    left_ = std::min(most_, left_ + per_s_ * std::chrono::duration<double>(now - then_).count());
-    then_ = now;
-    if (left_ < 1) return false;
-    --left_;
-    return true;
-  }
-
- private:
-  double per_s_, most_, left_;
-  Clock::time_point then_ = Clock::now();
-};
-
-class WebSocket;
-
-// What connections share of their server. All of it but the counts belongs to the server's thread.
-struct Shared {
-  HttpServerConfig config;
-  tcp::endpoint endpoint;
-  Bucket bucket;
-  std::set<WebSocket*> sockets;
-  std::set<void*> connections;
-  std::atomic<std::uint64_t> requests = 0, refused = 0, turned_away = 0, late_messages = 0;
-  std::atomic<std::size_t> connected = 0, socket_count = 0;
-
-  explicit Shared(HttpServerConfig c)
-      : config(std::move(c)), bucket(config.requests_per_s, config.most_requests_at_once) {}
-  bool ours(std::string_view host) const;
-  unsigned refusal(const Request& request, std::string_view query) const;
-};
-using SharedPointer = std::shared_ptr<Shared>;
-
 // Another site's script could reach us by a name that it points at this machine; browsers then say that name here.
-bool Shared::ours(std::string_view host) const {
-  if (!endpoint.address().is_loopback())
-    return !config.token.empty();  // no other site knows the token
+bool ours(const Shared& shared, std::string_view host) {
+  if (!shared.endpoint.address().is_loopback())
+    return !shared.config.token.empty();  // no other site knows the token
   for (const std::string& name : {std::string("127.0.0.1"), std::string("localhost"),
-                                  std::string("[::1]"), endpoint.address().to_string()})
-    if (host == fmt::format("{}:{}", name, endpoint.port())) return true;
+                                  std::string("[::1]"), shared.endpoint.address().to_string()})
+    if (host == fmt::format("{}:{}", name, shared.endpoint.port())) return true;
   return false;
 }
 
 // 0: none.
-unsigned Shared::refusal(const Request& request, std::string_view query) const {
+unsigned refusal(const Shared& shared, const Request& request, std::string_view query) {
   const std::string_view host = view(request[http::field::host]);
   const auto origin = request.find(http::field::origin);
   if (request.method() != http::verb::get && request.method() != http::verb::head) return 405;
-  if (!ours(host)) return 421;
+  if (!ours(shared, host)) return 421;
   if (origin != request.end() && view(origin->value()) != fmt::format("http://{}", host))
     return 403;
-  if (config.token.empty()) return 0;
+  if (shared.config.token.empty()) return 0;
   std::string_view given = view(request[http::field::authorization]);
   given = given.starts_with("Bearer ") ? given.substr(7) : token_in(query);
-  return same_token(given, config.token) ? 0 : 401;
+  return same_token(given, shared.config.token) ? 0 : 401;
 }
+
+}  // namespace
 
 // A browser that follows messages. What it cannot take in time it is not sent; once it reads again, it gets all anew.
 class WebSocket : public std::enable_shared_from_this<WebSocket> {
@@ -174,12 +108,14 @@ class WebSocket : public std::enable_shared_from_this<WebSocket> {
       ++shared_->late_messages;
       return;
     }
-    waiting_bytes_ += message->size();
+    news_bytes_ += message->size();
     waiting_.push_back(std::move(message));
-    if (waiting_bytes_ > shared_->config.most_waiting_bytes && waiting_.size() > 1) {
-      shared_->late_messages += waiting_.size() - 1;
-      waiting_.erase(waiting_.begin() + 1, waiting_.end());  // the first is on its way
-      waiting_bytes_ = waiting_.front()->size();
+    if (news_bytes_ > shared_->config.most_waiting_bytes) {
+      // The first is on its way, and a greeting is given whole, however large: else nobody would ever have it all.
+      const std::size_t kept = std::max<std::size_t>(greeting_, writing_ ? 1 : 0);
+      shared_->late_messages += waiting_.size() - kept;
+      waiting_.resize(kept);
+      news_bytes_ = kept > greeting_ ? waiting_.front()->size() : 0;
       behind_ = true;
     }
     if (!writing_) write();
@@ -193,13 +129,17 @@ class WebSocket : public std::enable_shared_from_this<WebSocket> {
  private:
   void greet() {
     if (!shared_->config.welcome) return;
-    for (SharedText& message : shared_->config.welcome()) send(std::move(message));
+    for (SharedText& message : shared_->config.welcome()) {
+      waiting_.push_back(std::move(message));
+      ++greeting_;
+    }
+    if (!writing_ && !waiting_.empty()) write();
   }
 
   void write() {
     if (waiting_.empty()) {
-      if (std::exchange(behind_, false)) greet();
-      if (waiting_.empty() || writing_) return;
+      if (std::exchange(behind_, false)) greet();  // which writes
+      return;
     }
     writing_ = true;
     socket_.text(true);
@@ -208,7 +148,10 @@ class WebSocket : public std::enable_shared_from_this<WebSocket> {
                         [self = shared_from_this()](const error_code& error, std::size_t) {
                           self->writing_ = false;
                           if (error) return self->leave();
-                          self->waiting_bytes_ -= self->waiting_.front()->size();
+                          if (self->greeting_ > 0)
+                            --self->greeting_;
+                          else
+                            self->news_bytes_ -= self->waiting_.front()->size();
                           self->waiting_.pop_front();
                           self->write();
                         });
@@ -236,7 +179,8 @@ class WebSocket : public std::enable_shared_from_this<WebSocket> {
   websocket::stream<beast::tcp_stream> socket_;
   beast::flat_buffer incoming_;
   std::deque<SharedText> waiting_;
-  std::size_t waiting_bytes_ = 0;
+  std::size_t greeting_ = 0;    // of those: the first, which are all of the state
+  std::size_t news_bytes_ = 0;  // of the others
   bool writing_ = false, behind_ = false, joined_ = false;
 };
 
@@ -284,7 +228,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     const std::string_view query =
         path.size() < target.size() ? target.substr(path.size() + 1) : "";
     if (!shared_->bucket.take()) return refuse(429);
-    if (const unsigned refused = shared_->refusal(request, query)) return refuse(refused);
+    if (const unsigned refused = refusal(*shared_, request, query)) return refuse(refused);
     if (!parser_->is_done()) return refuse(413);  // a body follows
     if (websocket::is_upgrade(request)) {
       if (path != shared_->config.socket_path) return refuse(404);
@@ -356,169 +300,19 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::array<char, 16384> rest_;
 };
 
-}  // namespace
-
-class HttpServer::Impl {
- public:
-  explicit Impl(HttpServerConfig config) : shared_(std::make_shared<Shared>(std::move(config))) {
-    const HttpServerConfig& c = shared_->config;
-    error_code error;
-    const auto address =
-        asio::ip::make_address(c.address == "localhost" ? "127.0.0.1" : c.address, error);
-    if (error)
-      throw Error(ErrorKind::config, "address", c.address,
-                  "an address in numbers, as 127.0.0.1, or localhost");
-    check(c, address);
-    const tcp::endpoint wanted(address, c.port);
-    acceptor_.open(wanted.protocol(), error);
-    if (!error) acceptor_.set_option(asio::socket_base::reuse_address(true), error);
-    if (!error) acceptor_.bind(wanted, error);
-    if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
-    if (error)
-      throw Error(ErrorKind::io, "address",
-                  fmt::format("{}:{}: {}", c.address, c.port, error.message()), "a free one",
-                  "name another port, or 0 for any");
-    shared_->endpoint = acceptor_.local_endpoint();
-    accept();
-    thread_ = std::jthread([this] { io_.run(); });
-  }
-  ~Impl() {
-    asio::post(io_, [this] {
-      error_code ignored;
-      acceptor_.close(ignored);
-      pause_.cancel();
-      for (WebSocket* socket : shared_->sockets) socket->close();
-      for (void* connection : shared_->connections) static_cast<Connection*>(connection)->close();
-      io_.stop();
-    });
-  }
-
-  void send(SharedText message) {
-    asio::post(io_, [shared = shared_, message = std::move(message)] {
-      for (WebSocket* socket : shared->sockets) socket->send(message);
-    });
-  }
-
-  SharedPointer shared_;
-
- private:
-  void accept() {
-    acceptor_.async_accept([this](const error_code& error, tcp::socket socket) {
-      if (error == asio::error::operation_aborted) return;
-      if (error) {  // no descriptors left, say
-        pause_.expires_after(std::chrono::milliseconds(100));
-        pause_.async_wait([this](const error_code& cancelled) {
-          if (!cancelled) accept();
-        });
-        return;
-      }
-      if (shared_->connected >= shared_->config.most_connections) {
-        ++shared_->turned_away;
-      } else {
-        std::make_shared<Connection>(shared_, std::move(socket))->read();
-      }
-      accept();
-    });
-  }
-
-  asio::io_context io_{1};
-  tcp::acceptor acceptor_{io_};
-  asio::steady_timer pause_{io_};
-  std::jthread thread_;
-};
-
-HttpServer::HttpServer(HttpServerConfig config)
-    : impl_(std::make_unique<Impl>(std::move(config))) {}
-HttpServer::~HttpServer() = default;
-std::uint16_t HttpServer::port() const {
-  return impl_->shared_->endpoint.port();
-}
-std::string HttpServer::url() const {
-  const tcp::endpoint& at = impl_->shared_->endpoint;
-  const std::string& token = impl_->shared_->config.token;
-  const std::string host =
-      at.address().is_v6() ? "[" + at.address().to_string() + "]" : at.address().to_string();
-  return fmt::format("http://{}:{}/{}{}", host, at.port(), token.empty() ? "" : "?token=", token);
-}
-void HttpServer::send(SharedText message) {
-  impl_->send(std::move(message));
-}
-HttpCounts HttpServer::counts() const {
-  const Shared& shared = *impl_->shared_;
-  return {shared.requests,      shared.refused,   shared.turned_away,
-          shared.late_messages, shared.connected, shared.socket_count};
+void serve(const SharedPointer& shared, tcp::socket socket) {
+  std::make_shared<Connection>(shared, std::move(socket))->read();
 }
 
-std::string http_get(const std::string& url, std::chrono::milliseconds patience) {
-  constexpr std::string_view kScheme = "http://";
-  const std::size_t slash = url.find('/', kScheme.size());
-  const std::string place =
-      url.substr(std::min(kScheme.size(), url.size()), slash - kScheme.size());
-  const std::size_t colon = place.rfind(':');
-  if (!url.starts_with(kScheme) || colon == std::string::npos || slash == std::string::npos)
-    throw Error(ErrorKind::config, "url", url, "http://HOST:PORT/PATH");
-  std::string host = place.substr(0, colon);
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  asio::io_context io{1};
-  error_code failed;
-  const auto found = tcp::resolver(io).resolve(host, place.substr(colon + 1), failed);
-  if (failed) throw Error(ErrorKind::io, url, failed.message(), "a host that this machine knows");
-  beast::tcp_stream stream(io);
-  Request request{http::verb::get, url.substr(slash), 11};
-  request.set(http::field::host, place);
-  beast::flat_buffer buffer;
-  http::response_parser<http::string_body> parser;
-  parser.body_limit(kMostFetched);
-  stream.expires_after(patience);
-  stream.async_connect(found, [&](const error_code& unconnected, const tcp::endpoint&) {
-    failed = unconnected;
-    if (failed) return;
-    http::async_write(stream, request, [&](const error_code& unsent, std::size_t) {
-      failed = unsent;
-      if (failed) return;
-      http::async_read(stream, buffer, parser,
-                       [&](const error_code& unread, std::size_t) { failed = unread; });
-    });
-  });
-  io.run();
-  if (failed)
-    throw Error(ErrorKind::io, url, failed.message(), "an answer",
-                "is the run that it belongs to over?");
-  if (parser.get().result() != http::status::ok)
-    throw Error(ErrorKind::io, url, fmt::format("status {}", parser.get().result_int()), "200",
-                parser.get().result_int() == 401 ? "give the address with its token" : "");
-  return std::move(parser.get().body());
+void send_to_all(const Shared& shared, const SharedText& message) {
+  for (WebSocket* socket : shared.sockets) socket->send(message);
 }
 
-#else
+void close_all(const Shared& shared) {
+  for (WebSocket* socket : shared.sockets) socket->close();
+  for (Connection* connection : shared.connections) connection->close();
+}
 
-class HttpServer::Impl {};
-
-namespace {
-[[noreturn]] void refuse_http() {
-  throw core::Error(core::ErrorKind::unsupported, "http", "a build without Boost",
-                    "a build with it", "install libboost-dev and build again");
-}
-}  // namespace
-
-HttpServer::HttpServer(HttpServerConfig) {
-  refuse_http();
-}
-HttpServer::~HttpServer() = default;
-std::uint16_t HttpServer::port() const {
-  return 0;
-}
-std::string HttpServer::url() const {
-  return {};
-}
-void HttpServer::send(SharedText) {}
-HttpCounts HttpServer::counts() const {
-  return {};
-}
-std::string http_get(const std::string&, std::chrono::milliseconds) {
-  refuse_http();
-}
+}  // namespace tautline::stream::http_server
 
 #endif
-
-}  // namespace tautline::stream
