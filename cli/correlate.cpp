@@ -132,7 +132,7 @@ void add_correlate(CLI::App& app, const Global& global, Action& action) {
                       "an HTML page with fringes, spectra and data quality");
   add_fields(*command, config, {"delays_path", "phase_centre"});
   add_fields(*command, config, {"earth.ut1_minus_utc_s", "earth.pole"}, kEarthGroup);
-  add_field(*command, config, "requantise");
+  add_fields(*command, config, {"requantise", "gains", "settle_s", "follow_gains"});
   command->footer(
       "Example: tautline correlate night.dada -o night.uvh5 --array array.toml --channels 256");
   command->callback([&global, &action, options] {

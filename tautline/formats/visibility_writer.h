@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -43,7 +44,10 @@ struct VisibilityDescription {
   /// Steps per unit by which voltages were multiplied before they were rounded, [channel][input],
   /// already divided out of the visibilities; empty: nothing was rounded. Channels that were averaged into one have a
   /// gain each. Kept as the HDF5 dataset
-  /// /tautline/requantisation_gains, or in a Measurement Set's keyword record "tautline".
+  /// /tautline/requantisation_gains, or in a Measurement Set's keyword record "tautline". Where they change on the way
+  /// these are the first ones, and all are in /tautline/requantisation_gain_changes [change][channel][input] with
+  /// requantisation_gain_integrations [change], from which integration on each holds, or in the Measurement Set's table
+  /// REQUANTISATION_GAINS, a row each with INTEGRATION, TIME (its middle) and GAINS.
   std::vector<double> requantisation_gains;
 };
 
@@ -54,6 +58,8 @@ struct Integration {
   double integration_s = 0;  ///< spectra it spans x hop / rate (short at the end or a gap)
   core::View<const std::complex<float>, 2> visibilities;  ///< [channel][baseline], means
   core::View<const std::int64_t, 2> counts;               ///< [channel][baseline], valid samples
+  /// As requantisation_gains, of this integration, where they change on the way; empty: those.
+  std::span<const double> gains = {};
 };
 
 /// Writes to "PATH.partial" (a folder for Measurement Sets) and renames on finish(); destroyed

@@ -136,6 +136,19 @@ TEST_F(LiveReceivers, GiveWhatTheirFilesGiveToTheBit) {
   }
 }
 
+// Gains that change at the same edges to the same bits, wherever blocks end.
+TEST_F(LiveReceivers, FollowWithTheirGainsAsTheirFilesDo) {
+  write_receivers(200'000);
+  send(start_run({"f.settle_s=0.03", "f.follow_gains=true"}), {"--rate", "2"});
+  const CommandResult live = end_run();
+  EXPECT_TRUE(live.status == kDone || live.status == kDamaged) << live.err;
+  EXPECT_GE(counters_of(live).at("f.gain_changes").get<std::uint64_t>(), 3U);
+  const LiveVisibilities given = visibilities_in(scratch / "live.uvh5");
+  EXPECT_TRUE(given == from_files({"--settle", "0.03", "--follow-gains"}));
+  std::filesystem::remove(scratch / "files.uvh5");
+  EXPECT_FALSE(given == from_files());
+}
+
 // One file ends in the middle of a record, as a connection that dies: its baselines lose weight, and no others.
 TEST_F(LiveReceivers, GiveWhatTheirFilesGiveWhenOneDies) {
   write_receivers(200'000);

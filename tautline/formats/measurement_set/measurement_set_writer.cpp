@@ -142,8 +142,16 @@ class MeasurementSetWriter final : public VisibilityWriter {
     const std::size_t row_bytes =
         description_.channel_hz.size() * polarisations_.size() * sizeof(std::complex<float>);
     // Weights and flags take 5/8 of that again; a row's other columns are small.
-    require_room("writing", pairs_.size() * (row_bytes + row_bytes * 5 / 8 + kOtherColumnsBytes));
+    const bool gains_change =
+        !integration.gains.empty() && !std::ranges::equal(integration.gains, last_gains_);
+    require_room("writing", pairs_.size() * (row_bytes + row_bytes * 5 / 8 + kOtherColumnsBytes) +
+                                (gains_change ? integration.gains.size_bytes() : 0));
     guard("writing", [&] {
+      if (gains_change) {
+        last_gains_.assign(integration.gains.begin(), integration.gains.end());
+        tables_->add_gains(static_cast<int>(integrations_), core::mjd_seconds(integration.middle),
+                           last_gains_, description_.array.inputs.size());
+      }
       const std::size_t start = add_rows(integration);
       const std::size_t block = std::max<std::size_t>(1, kBlockBytes / row_bytes);
       for (std::size_t first = 0; first < pairs_.size(); first += block) {
@@ -258,6 +266,7 @@ class MeasurementSetWriter final : public VisibilityWriter {
   std::vector<Vector3> offsets_m_;          // of layout_.antennas()
   std::vector<std::pair<int, int>> pairs_;  // rows of ANTENNA
   VisibilityRows buffer_;
+  std::vector<double> last_gains_;  // of an integration, where they change
   Summary summary_;
   std::size_t integrations_ = 0;
   int field_ = 0;

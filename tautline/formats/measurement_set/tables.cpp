@@ -9,7 +9,12 @@
 #include <casacore/tables/DataMan/IncrementalStMan.h>
 #include <casacore/tables/DataMan/StandardStMan.h>
 #include <casacore/tables/DataMan/TiledColumnStMan.h>
+#include <casacore/tables/Tables/ArrColDesc.h>
+#include <casacore/tables/Tables/ArrayColumn.h>
+#include <casacore/tables/Tables/ScaColDesc.h>
+#include <casacore/tables/Tables/ScalarColumn.h>
 #include <casacore/tables/Tables/SetupNewTab.h>
+#include <casacore/tables/Tables/TableDesc.h>
 #include <casacore/tables/Tables/TableRecord.h>
 
 #include <algorithm>
@@ -239,6 +244,30 @@ void Tables::State::write_weights(std::size_t first, std::size_t count, const fl
   columns.weight().putColumnRange(range, weight);
   columns.sigma().putColumnRange(range, sigma);
   columns.flagRow().putColumnRange(range, all_flagged);
+}
+
+void Tables::add_gains(int integration, double middle_mjd_s, const std::vector<double>& gains,
+                       std::size_t inputs) {
+  constexpr const char* kName = "REQUANTISATION_GAINS";
+  // casacore's arrays have their first axis fastest: [input][channel] there is [channel][input].
+  const IPosition shape(2, extent(inputs), extent(gains.size() / inputs));
+  MS& ms = state_->ms;
+  if (!ms.keywordSet().isDefined(kName)) {
+    casacore::TableDesc description;
+    description.addColumn(casacore::ScalarColumnDesc<Int>("INTEGRATION"));
+    description.addColumn(casacore::ScalarColumnDesc<Double>("TIME"));
+    description.addColumn(
+        casacore::ArrayColumnDesc<Double>("GAINS", shape, casacore::ColumnDesc::FixedShape));
+    casacore::SetupNewTable setup(ms.tableName() + "/" + kName, description, casacore::Table::New);
+    ms.rwKeywordSet().defineTable(kName, casacore::Table(setup));
+  }
+  casacore::Table table = ms.keywordSet().asTable(kName);
+  table.reopenRW();
+  const auto row = table.nrow();
+  table.addRow();
+  casacore::ScalarColumn<Int>(table, "INTEGRATION").put(row, integration);
+  casacore::ScalarColumn<Double>(table, "TIME").put(row, middle_mjd_s);
+  casacore::ArrayColumn<Double>(table, "GAINS").put(row, Array<Double>(shape, gains.data()));
 }
 
 void Tables::finish(const Summary& summary) {

@@ -4,6 +4,7 @@
 #include <array>
 #include <numbers>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -126,6 +127,7 @@ class Uvh5Writer final : public VisibilityWriter {
   void write(const Integration& integration) override {
     check(integration, description_);
     const QuietErrors quiet;
+    write_gain_change(integration.gains);
     write_row_header(integration);
     data_writer_->write(integration);
     ++integrations_;
@@ -288,20 +290,51 @@ class Uvh5Writer final : public VisibilityWriter {
   void write_gains() {
     const std::vector<double>& gains = description_.requantisation_gains;
     if (gains.empty()) return;
-    const Handle group = file_->group(file_->root(), "tautline");
     const hsize_t inputs = description_.array.inputs.size();
     const std::array<hsize_t, 2> shape{gains.size() / inputs, inputs};
-    file_->write(group.get(), "requantisation_gains", gains, shape);
+    file_->write(own_group(), "requantisation_gains", gains, shape);
+  }
+
+  hid_t own_group() {
+    if (!own_) own_ = file_->group(file_->root(), "tautline");
+    return own_->get();
+  }
+
+  // A row where the gains of an integration are others than those before it.
+  void write_gain_change(std::span<const double> gains) {
+    if (gains.empty() || std::ranges::equal(gains, last_gains_)) return;
+    last_gains_.assign(gains.begin(), gains.end());
+    const hsize_t inputs = description_.array.inputs.size();
+    if (!gain_changes_) {
+      gain_changes_.emplace(*file_, own_group(), "requantisation_gain_changes",
+                            native(H5T_NATIVE_DOUBLE),
+                            std::vector<hsize_t>{gains.size() / inputs, inputs}, hsize_t{1});
+      gain_integrations_.emplace(*file_, own_group(), "requantisation_gain_integrations",
+                                 native(H5T_NATIVE_INT64), std::vector<hsize_t>{},
+                                 kHeaderChunkRows);
+    }
+    const hsize_t row = gain_changes_->rows();
+    const auto integration = static_cast<std::int64_t>(integrations_);
+    gain_changes_->extend(1);
+    gain_changes_->write(row, 1, last_gains_.data());
+    gain_integrations_->extend(1);
+    gain_integrations_->write(row, 1, &integration);
   }
 
   void close_groups() {
     rows_.reset();
+    gain_changes_.reset();
+    gain_integrations_.reset();
+    own_.reset();
     data_writer_.reset();
     header_.reset();
     data_.reset();
   }
 
   VisibilityDescription description_;
+  std::optional<Handle> own_;  // the group of what UVH5 has no place for
+  std::optional<Growing> gain_changes_, gain_integrations_;
+  std::vector<double> last_gains_;
   VisibilityLayout layout_;
   std::vector<Polarisation> polarisations_;
   Site site_;

@@ -95,11 +95,6 @@ Correlation::Correlation(const CorrelateConfig& config, const DeviceList& device
                                                   description.channelized() ? 1 : devices.size()));
   kept_ = kept_channels(config.reduction, channels_);
   filtered_ = is_filtered(description, config.filter);
-  if (filtered_ && config.requantise != Requantise::off)
-    gains_ = std::make_shared<Gains>([this](const std::stop_token& stop) {
-      return measure_gains(config_.inputs, sequence_options(config_), filter_of(config_), host_,
-                           *host_->make_queue(), config_.memory_bytes, stop);
-    });
 }
 
 void Correlation::add_engines() {
@@ -108,8 +103,14 @@ void Correlation::add_engines() {
   const Tracking tracking =
       choose_tracking(config_.delays_path, config_.phase_centre, layout, description.start,
                       source_->sequence().end(), config_.earth);
-  const auto spectra = add_f_engines(graph_, "f", voltages_,
-                                     {devices_, filter_of(config_), gains_, tracking, kept_});
+  gains_ = make_gains(config_, description, filter_of(config_), tracking.before_filter,
+                      [this](const std::stop_token& stop) {
+                        return measure_gains(config_.inputs, sequence_options(config_),
+                                             filter_of(config_), host_, *host_->make_queue(),
+                                             config_.memory_bytes, stop);
+                      });
+  const auto spectra = add_f_engines(
+      graph_, "f", voltages_, {devices_, filter_of(config_), gains_, tracking, kept_, host_});
   const CorrelatorOutputs correlated =
       add_x_engines(graph_, {"x", "means", "reduction"}, spectra,
                     {.devices = devices_,

@@ -38,9 +38,12 @@ struct CorrelateConfig {
   double integration_s = 1.0;  ///< rounded to whole spectra
   Reduction reduction;  ///< of what is written; the page shows the range of channels as it is
   Requantise requantise = Requantise::bits8;
-  bool keep_edge = false;   ///< the channels that hold both ends of a band are not flagged
-  std::string array_path;   ///< array.toml; empty: positions unknown
-  std::string delays_path;  ///< delays.toml: track by delaying the voltages
+  std::string gains;          ///< before rounding, chosen: read_gains(); empty: measured
+  double settle_s = 0;        ///< gains change once more after so long
+  bool follow_gains = false;  ///< and go on to
+  bool keep_edge = false;     ///< the channels that hold both ends of a band are not flagged
+  std::string array_path;     ///< array.toml; empty: positions unknown
+  std::string delays_path;    ///< delays.toml: track by delaying the voltages
   /// NAME=RA_DEG,DEC_DEG: rotate the fringes to that place after correlation. NAME alone: do so
   /// by the table in delays_path, which has that name, instead of delaying the voltages.
   std::string phase_centre;

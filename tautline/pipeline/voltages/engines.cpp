@@ -98,8 +98,10 @@ std::vector<engine::Port> add_f_engines(engine::Graph& graph, const std::string&
                 fmt::format("at most one for each of the {} channels", coarse.count));
   std::vector<engine::Port> outputs;
   for (std::size_t d = 0; d < devices; ++d) {
-    FEngineNodeConfig f{
-        .device = config.devices[d], .filter = config.filter, .gains = config.gains};
+    FEngineNodeConfig f{.device = config.devices[d],
+                        .filter = config.filter,
+                        .gains = config.gains,
+                        .host = config.host};
     if (config.tracking.before_filter) {
       f.delays = config.tracking.table;
       f.phase_centre = config.tracking.centre;

@@ -35,6 +35,7 @@ struct FEnginesConfig {
   SharedGains gains = {};  ///< null: nothing is rounded, or what is rounded is told later
   Tracking tracking = {};
   ChannelRange kept = {};  ///< of the stream's channels, that will be correlated; none: all
+  std::shared_ptr<const device::Device> host = {};  ///< where gains that change are measured
 };
 
 /// NAME, or NAME.0, NAME.1 ... of several devices, which read `voltages`. Returns an output for each device.

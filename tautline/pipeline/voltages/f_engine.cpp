@@ -278,6 +278,11 @@ void FEngine::go_on_after(device::Queue& queue, const core::RawBlock& block) {
   if (filled_ > 0) take_filtered(queue, 1);
 }
 
+void FEngine::restart_at(std::size_t sample) {
+  reset_filters();
+  consumed_ = sample;
+}
+
 SpectraChunk FEngine::take(device::Queue& queue, std::size_t limit) {
   if (line_) return take_delayed(queue, limit);
   if (consumed_ == filled_ || limit == 0) return {};

@@ -46,6 +46,9 @@ std::vector<engine::Stream> FEngineNode::open(std::span<const engine::Stream> in
                                         config_.filter, inputs[0].max_samples, config_.channels,
                                         takes_blocks_on_device(description));
     if (config_.delays) engine_->set_delays(config_.delays, voltages_.end);
+    if (gains_change())
+      renewal_ = std::make_unique<GainRenewal>(config_.host, voltages_, config_.filter,
+                                               inputs[0].max_samples, config_.gains->schedule());
   }
   const Output form = config_.filter.output;
   const bool filtered = is_filtered(description, config_.filter);
@@ -84,11 +87,18 @@ std::vector<engine::Stream> FEngineNode::open(std::span<const engine::Stream> in
            .details = std::move(details)}};
 }
 
+device::MemoryUse FEngineNode::bytes() const {
+  device::MemoryUse use = engine_->bytes();
+  if (renewal_) use.host_bytes += renewal_->bytes();
+  return use;
+}
+
 // Integers are unpacked where they are computed with. Floats are looked through on the host, which also picks what one of
-// several engines is for.
+// several engines is for, and measures gains that change.
 bool FEngineNode::takes_blocks_on_device(const core::VoltageDescription& description) const {
   const bool all = config_.channels.count == 0 || config_.channels.count == description.channels;
-  return config_.device->compiles() && config_.turns == 1 && all && !description.format.is_float();
+  return config_.device->compiles() && config_.turns == 1 && all &&
+         !description.format.is_float() && !gains_change();
 }
 
 engine::Needs FEngineNode::needs(std::size_t, const engine::Stream& stream) const {
@@ -139,6 +149,12 @@ std::uint64_t FEngineNode::spectra_of(std::uint64_t samples) const {
 
 void FEngineNode::start(engine::Outputs& outputs) {
   if (config_.gains) engine_->set_gains(config_.gains->values(outputs.stop()));
+  if (renewal_) {
+    if (config_.gains->integration_spectra() == 0)
+      throw core::Error(core::ErrorKind::config, "settle_s", "given",
+                        "a correlator that integrates", "leave `settle_s` and `follow_gains` out");
+    renewal_->start(config_.gains->values(), config_.gains->integration_spectra());
+  }
   next_output(outputs);
   engine_->make_ready(outputs.queue(config_.device));
 }
@@ -153,6 +169,20 @@ engine::Block& FEngineNode::next_output(engine::Outputs& outputs) {
 
 void FEngineNode::begin_segment(std::size_t, const engine::Block& first, engine::Outputs&) {
   engine_->begin_segment(first.segment_start);
+  segment_first_ = first.first;
+  next_spectrum_ = 0;
+  if (renewal_) renewal_->begin_segment(first.segment_start);
+}
+
+// How many spectra may be made at once from this one of the segment on: at an integration's edge gains may change.
+std::size_t FEngineNode::spectra_until_edge(std::uint64_t spectrum, engine::Outputs& outputs) {
+  if (!renewal_) return engine_->max_spectra();
+  const std::uint64_t left = renewal_->to_edge(spectrum);
+  if (left == config_.gains->integration_spectra()) {
+    renewal_->measure(outputs.queue(config_.host), spectrum);
+    if (renewal_->renew()) engine_->set_gains(*renewal_->gains());
+  }
+  return static_cast<std::size_t>(std::min<std::uint64_t>(left, engine_->max_spectra()));
 }
 
 // Hands on the block that was begun, for these spectra of the segment.
@@ -161,6 +191,10 @@ void FEngineNode::give(const engine::Block& raw, std::uint64_t first, std::size_
   output_->set_time(raw);
   output_->first = first;
   output_->samples = spectra;
+  if (renewal_) {
+    output_->payload = renewal_->gains();
+    renewal_->count(spectra);
+  }
   output_ = nullptr;
   outputs.commit();
   spectra_ += spectra;
@@ -168,23 +202,23 @@ void FEngineNode::give(const engine::Block& raw, std::uint64_t first, std::size_
 
 void FEngineNode::process(std::size_t, const engine::Block& block, engine::Outputs& outputs) {
   samples_ += block.samples;
-  if (next_turn_ == config_.turn) {
-    filter(block, outputs);
-  } else if (const std::uint64_t first = spectra_of(block.first),
-             end = spectra_of(block.first + block.samples);
-             end > first) {
-    next_output(outputs).set_extent(0, 2, 0);
-    give(block, first, static_cast<std::size_t>(end - first), outputs);
-  }
+  core::RawBlock raw = block.payload_of<core::RawBlock>();
+  const engine::Array& bytes = block.arrays.front();
+  raw.bytes.lend({static_cast<std::byte*>(bytes.data), bytes.extents[0]});
+  if (renewal_)
+    renewal_->take_block(outputs.queue(config_.host), raw, block.first - segment_first_);
+  if (next_turn_ == config_.turn)
+    filter(block, raw, outputs);
+  else
+    announce(block, outputs);
+  if (renewal_) renewal_->measure(outputs.queue(config_.host), UINT64_MAX);
   if (config_.turns > 1) pass_on(block, outputs);
 }
 
-void FEngineNode::filter(const engine::Block& raw, engine::Outputs& outputs) {
+void FEngineNode::filter(const engine::Block& raw, core::RawBlock& block,
+                         engine::Outputs& outputs) {
   device::Queue& queue = outputs.queue(config_.device);
   next_output(outputs);
-  core::RawBlock block = raw.payload_of<core::RawBlock>();
-  const engine::Array& bytes = raw.arrays.front();
-  block.bytes.lend({static_cast<std::byte*>(bytes.data), bytes.extents[0]});
   // Channels that are handed on as they come have masks of their own; a filter, and floats, take what all channels lack.
   const bool by_channel =
       raw.valid.rows() > 0 && engine_->hands_on() && !block.layout.format.is_float();
@@ -197,17 +231,33 @@ void FEngineNode::filter(const engine::Block& raw, engine::Outputs& outputs) {
   }
   std::size_t done = 0;
   engine_->push(queue, block);
+  std::uint64_t first = config_.turns > 1 ? spectra_of(raw.first) : next_spectrum_;
   for (;;) {
+    const std::size_t most = spectra_until_edge(first - first_spectrum(), outputs);
     engine::Block& out = next_output(outputs);
-    const SpectraChunk chunk = engine_->take(queue, engine_->max_spectra());
-    if (chunk.spectra == 0) return;
+    const SpectraChunk chunk = engine_->take(queue, most);
+    if (chunk.spectra == 0) break;
     std::copy_n(chunk.samples.extents().begin(), 3, out.arrays[0].extents.begin());
     std::copy_n(chunk.samples.strides().begin(), 3, out.arrays[0].strides.begin());
     copy_validity(by_channel ? channels : chunk.valid, by_channel ? done : 0, chunk.spectra,
                   out.valid);
     done += chunk.spectra;
-    const std::uint64_t first = config_.turns > 1 ? spectra_of(raw.first) : chunk.first_spectrum;
+    if (config_.turns == 1) first = chunk.first_spectrum;
     give(raw, first, chunk.spectra, outputs);
+    first += chunk.spectra;
+  }
+  next_spectrum_ = first;
+}
+
+// Spectra that another engine gives.
+void FEngineNode::announce(const engine::Block& raw, engine::Outputs& outputs) {
+  const std::uint64_t end = spectra_of(raw.first + raw.samples);
+  for (std::uint64_t first = spectra_of(raw.first); first < end;) {
+    const std::uint64_t most = spectra_until_edge(first - first_spectrum(), outputs);
+    const std::uint64_t count = renewal_ ? std::min(most, end - first) : end - first;
+    next_output(outputs).set_extent(0, 2, 0);
+    give(raw, first, static_cast<std::size_t>(count), outputs);
+    first += count;
   }
 }
 
@@ -234,6 +284,7 @@ void FEngineNode::finish(engine::Outputs& outputs) {
 engine::Counters FEngineNode::counters() const {
   return {{"spectra", spectra_},
           {"clipped", std::accumulate(clipped_.begin(), clipped_.end(), std::uint64_t{0})},
+          {"gain_changes", renewal_ ? renewal_->changes() : 0},
           {"not_finite", engine_->not_finite()},
           {"sent_bytes", engine_->sent_bytes()}};
 }

@@ -10,6 +10,7 @@
 #include "tautline/engine/node.h"
 #include "tautline/formats/delays/delays.h"
 #include "tautline/pipeline/voltages/f_engine.h"
+#include "tautline/pipeline/voltages/gain_renewal.h"
 #include "tautline/pipeline/voltages/voltage_streams.h"
 
 namespace tautline::pipeline {
@@ -19,6 +20,7 @@ struct FEngineNodeConfig {
   FilterConfig filter = {};
   ChannelRange channels = {};  ///< of a stream that is channelized already; none: all
   SharedGains gains = {};      ///< of requantised output
+  std::shared_ptr<const device::Device> host = {};  ///< where gains that change are measured
   std::shared_ptr<const formats::delays::Table> delays = {};
   formats::PhaseCentre phase_centre = {};  ///< that the delays point at
   /// F-engines that take blocks of voltages in turn, and which of them this one is. Neither delays nor
@@ -34,7 +36,7 @@ class FEngineNode final : public engine::Node {
   /// Makes the plans, which takes seconds on a GPU, unless it was called with the same input before.
   std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
   engine::Needs needs(std::size_t input, const engine::Stream&) const override;
-  device::MemoryUse bytes() const override { return engine_->bytes(); }
+  device::MemoryUse bytes() const override;
   /// On noise; of floats, on zeros.
   std::optional<engine::Load> expected_load() const override;
   void start(engine::Outputs& outputs) override;
@@ -54,16 +56,26 @@ class FEngineNode final : public engine::Node {
   engine::Block& next_output(engine::Outputs& outputs);
   void give(const engine::Block& raw, std::uint64_t first, std::size_t spectra,
             engine::Outputs& outputs);
-  void filter(const engine::Block& raw, engine::Outputs& outputs);
+  void filter(const engine::Block& raw, core::RawBlock& block, engine::Outputs& outputs);
+  void announce(const engine::Block& raw, engine::Outputs& outputs);
   void pass_on(const engine::Block& raw, engine::Outputs& outputs);
+  bool gains_change() const { return config_.gains && config_.gains->schedule().changes(); }
+  std::size_t spectra_until_edge(std::uint64_t spectrum, engine::Outputs& outputs);
   std::uint64_t spectra_of(std::uint64_t samples) const;
+  // Of the segment, as `first` counts.
+  std::uint64_t first_spectrum() const {
+    return config_.turns > 1 ? spectra_of(segment_first_) : 0;
+  }
 
   FEngineNodeConfig config_;
   std::size_t block_bytes_ = 0, block_samples_ = 0;  // of the input
   RawVoltages voltages_;
   std::unique_ptr<FEngine> engine_;
-  engine::Block* output_ = nullptr;  // begun
+  std::unique_ptr<GainRenewal> renewal_;  // null: gains stay
+  engine::Block* output_ = nullptr;       // begun
   std::uint64_t samples_ = 0, spectra_ = 0;
+  std::uint64_t segment_first_ = 0;  // sample with which the segment begins
+  std::uint64_t next_spectrum_ = 0;  // of the segment; of an engine that has all of its blocks
   std::vector<std::uint64_t> clipped_;
   std::size_t next_turn_ = 0;  // gets the next block
   core::RawBlock tail_;

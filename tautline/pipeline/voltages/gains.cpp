@@ -1,9 +1,58 @@
 #include "tautline/pipeline/voltages/gains.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <span>
+
+#include "tautline/core/error.h"
+#include "tautline/core/requantise.h"
+#include "tautline/formats/input_file.h"
+#include "tautline/formats/npy/header.h"
 
 namespace tautline::pipeline {
+
+namespace {
+
+core::Error no_gains(const std::string& text, const std::string& found) {
+  return core::Error(core::ErrorKind::config, "gains", text + (found.empty() ? "" : ": " + found),
+                     "a number above 0, or a .npy file of <f4, [channel][input]");
+}
+
+}  // namespace
+
+double rms_before_rounding(stages::channelize::Output output) {
+  return output == stages::channelize::Output::corner_turned_ci4 ? core::kRequantise4Rms
+                                                                 : core::kRequantise8Rms;
+}
+
+std::vector<float> read_gains(const std::string& text, std::size_t channels, std::size_t inputs) {
+  std::vector<float> gains(channels * inputs);
+  if (text.ends_with(".npy")) {
+    const formats::InputFile file(text);
+    const auto head = file.head(formats::npy::kMaxHeaderBytes);
+    const formats::npy::Header header = formats::npy::parse_header(head, text);
+    if (header.type != "<f4" || header.fortran_order ||
+        header.shape != std::vector<std::uint64_t>{channels, inputs})
+      throw core::Error(
+          core::ErrorKind::config, "gains",
+          fmt::format("{} of {}", formats::npy::shape_text(header.shape), header.type),
+          fmt::format("({}, {}) of <f4: [channel][input]", channels, inputs));
+    if (file.read(header.data_offset_bytes, std::as_writable_bytes(std::span(gains))) !=
+        gains.size() * sizeof(float))
+      throw no_gains(text, "it is cut short");
+  } else {
+    float all = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), all);
+    if (error != std::errc() || end != text.data() + text.size()) throw no_gains(text, "");
+    gains.assign(gains.size(), all);
+  }
+  for (const float gain : gains)
+    if (!std::isnormal(gain) || gain < 0) throw no_gains(text, fmt::format("{}", gain));
+  return gains;
+}
 
 PowerMeter::PowerMeter(std::size_t inputs, std::size_t channels)
     : inputs_(inputs),
@@ -39,8 +88,15 @@ void PowerMeter::add(device::Queue& queue, const core::View<const std::complex<f
   });
 }
 
-std::vector<float> PowerMeter::gains(double target) const {
-  std::vector<float> gains(channels_ * inputs_, 1.0f);
+void PowerMeter::clear() {
+  power_.assign(power_.size(), 0);
+  spectra_.assign(inputs_, 0);
+  held_.assign(inputs_, 0);
+}
+
+std::vector<float> PowerMeter::gains(double target, const std::vector<float>& otherwise) const {
+  std::vector<float> gains = otherwise;
+  gains.resize(channels_ * inputs_, 1.0f);
   for (std::size_t i = 0; i < inputs_; ++i) {
     if (spectra_[i] == 0) continue;
     for (std::size_t c = 0; c < channels_; ++c) {

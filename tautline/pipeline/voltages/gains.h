@@ -4,11 +4,13 @@
 #include <complex>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "tautline/core/validity.h"
 #include "tautline/core/view.h"
 #include "tautline/device/device.h"
+#include "tautline/stages/channelize/channelize.h"
 
 namespace tautline::pipeline {
 
@@ -17,6 +19,13 @@ inline constexpr const char* kRequantisedBits = "requantised_bits";
 
 /// Spectra over which gains are measured before they are held (all of them, if fewer).
 inline constexpr std::uint64_t kGainSpectra = 1024;
+/// The rms of a component that gains bring voltages to, in steps.
+double rms_before_rounding(stages::channelize::Output output);
+
+/// Gains that somebody chose: "0.5", for all channels and inputs, or a file of numpy's, [channel][input] of floats. Throws
+/// core::Error of the field `gains` for another text, numbers that are not above zero, and a file of another shape.
+std::vector<float> read_gains(const std::string& text, std::size_t channels, std::size_t inputs);
+
 /// Periods of so many spectra that are searched for inputs that are invalid at first.
 inline constexpr std::uint64_t kMostGainPeriods = 16;
 
@@ -39,8 +48,10 @@ class PowerMeter {
   bool every_input() const;
 
   /// [channel][input] gains, rounded to float, that bring the rms of a component to `target`
-  /// steps; 1 where there is no power.
-  std::vector<float> gains(double target) const;
+  /// steps; where there is no power those of `otherwise`, or 1.
+  std::vector<float> gains(double target, const std::vector<float>& otherwise = {}) const;
+  /// As before the first spectrum.
+  void clear();
 
  private:
   std::size_t inputs_, channels_;

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "tautline/core/error.h"
-#include "tautline/core/requantise.h"
 #include "tautline/pipeline/progress.h"
 #include "tautline/pipeline/voltages/block_size.h"
+#include "tautline/pipeline/voltages/correlate_voltages.h"
 #include "tautline/pipeline/voltages/gains.h"
 #include "tautline/stream/empty_voltages.h"
 
@@ -61,8 +61,7 @@ class GainMeasurement {
   GainMeasurement(const stream::VoltageStream& stream, std::size_t samples, FilterConfig filter,
                   const std::shared_ptr<const device::Device>& device, device::Queue& queue)
       : queue_(queue),
-        target_(filter.output == Output::corner_turned_ci4 ? core::kRequantise4Rms
-                                                           : core::kRequantise8Rms),
+        target_(rms_before_rounding(filter.output)),
         engine_(device, stream.description(), stream.layout(samples), in_floats(filter), samples),
         meter_(engine_.inputs(), engine_.channels()) {}
 
@@ -151,6 +150,29 @@ std::vector<float> measure_gains(stream::PeekedVoltages& live, std::size_t sampl
   };
   BlocksWithoutEmpty blocks(read, live.description(), keep_constant);
   return measurement.measure(blocks, 1, [] {});
+}
+
+SharedGains make_gains(const CorrelateConfig& config, const core::VoltageDescription& description,
+                       const FilterConfig& filter, bool delayed, Gains::Measure measure) {
+  const GainSchedule schedule{config.settle_s, config.follow_gains};
+  if (!is_filtered(description, filter) || config.requantise == Requantise::off) {
+    const char* field = !config.gains.empty() ? "gains"
+                        : config.settle_s > 0 ? "settle_s"
+                        : config.follow_gains ? "follow_gains"
+                                              : nullptr;
+    if (field != nullptr)
+      throw core::Error(core::ErrorKind::config, field, "given",
+                        "voltages that are rounded after a filter bank",
+                        "leave it out: these are not rounded");
+    return nullptr;
+  }
+  if (schedule.changes() && delayed)
+    throw core::Error(core::ErrorKind::unsupported, "settle_s",
+                      "given with delays before the filter bank", "gains that stay",
+                      "rotate the fringes instead: `phase_centre` has the table's name");
+  if (config.gains.empty()) return std::make_shared<Gains>(std::move(measure), schedule);
+  return std::make_shared<Gains>(
+      read_gains(config.gains, channels_of(description, filter), description.inputs()), schedule);
 }
 
 }  // namespace tautline::pipeline

@@ -9,10 +9,13 @@
 
 #include "tautline/device/device.h"
 #include "tautline/pipeline/voltages/f_engine.h"
+#include "tautline/pipeline/voltages/voltage_streams.h"
 #include "tautline/stream/peeked_voltages.h"
 #include "tautline/stream/voltage_sequence.h"
 
 namespace tautline::pipeline {
+
+struct CorrelateConfig;
 
 /// [channel][input] gains for filter.output (corner_turned_ci8 or corner_turned_ci4) over the first
 /// kGainSpectra spectra of the files, with the filter bank kept in floats. An input that is invalid
@@ -29,5 +32,10 @@ std::vector<float> measure_gains(stream::PeekedVoltages& live, std::size_t sampl
                                  bool keep_constant, FilterConfig filter,
                                  std::shared_ptr<const device::Device> device, device::Queue& queue,
                                  std::size_t memory_bytes, const std::stop_token& stop);
+
+/// The gains of a filter bank; null where nothing is rounded. `filter` has the output, `measure` measures the first ones.
+/// Throws Error(config) where they are chosen and nothing is rounded, or would change in a way that is not possible.
+SharedGains make_gains(const CorrelateConfig& config, const core::VoltageDescription& description,
+                       const FilterConfig& filter, bool delayed, Gains::Measure measure);
 
 }  // namespace tautline::pipeline

@@ -112,7 +112,8 @@ const core::Fields<Receivers>& fields(const Receivers&) {
 struct FilterBank : CorrelateConfig {};
 const core::Fields<FilterBank>& fields(const FilterBank&) {
   static const auto all = some_of<FilterBank>(
-      fields_of<CorrelateConfig>(), {"filter.", "requantise", "delays_path", "array_path"});
+      fields_of<CorrelateConfig>(),
+      {"filter.", "requantise", "gains", "settle_s", "follow_gains", "delays_path", "array_path"});
   return all;
 }
 
@@ -229,22 +230,19 @@ std::vector<engine::Port> add_filter_bank(const FilterBank& config, engine::Grap
   const core::VoltageDescription& description = voltages.description;
   f.tracking = choose_tracking(config.delays_path, {}, array_for(config.array_path, description),
                                description.start, voltages.end);
-  if (is_filtered(description, f.filter) && config.requantise != Requantise::off) {
-    const auto host = host_of(context);
-    const auto measure_live = [live = voltages.live, samples = stream.max_samples,
-                               keep_constant = voltages.options.keep_constant, filter = f.filter,
-                               host,
-                               memory_bytes = context.memory_bytes](const std::stop_token& stop) {
-      return measure_gains(*live, samples, keep_constant, filter, host, *host->make_queue(),
-                           memory_bytes, stop);
-    };
-    if (voltages.live)
-      f.gains = std::make_shared<Gains>(measure_live);
-    else
-      f.gains =
-          std::make_shared<Gains>(measure_gains(voltages.files, voltages.options, f.filter, host,
-                                                *host->make_queue(), context.memory_bytes));
-  }
+  f.host = host_of(context);
+  f.gains = make_gains(config, description, f.filter, f.tracking.before_filter,
+                       [voltages, samples = stream.max_samples, filter = f.filter, host = f.host,
+                        memory_bytes = context.memory_bytes](const std::stop_token& stop) {
+                         const auto queue = host->make_queue();
+                         return voltages.live
+                                    ? measure_gains(*voltages.live, samples,
+                                                    voltages.options.keep_constant, filter, host,
+                                                    *queue, memory_bytes, stop)
+                                    : measure_gains(voltages.files, voltages.options, filter, host,
+                                                    *queue, memory_bytes, stop);
+                       });
+  if (f.gains && !voltages.live) (void)f.gains->values();
   return add_f_engines(graph, name, inputs.front(), std::move(f), edge);
 }
 
@@ -320,6 +318,11 @@ std::unique_ptr<engine::Node> make_spectra_file(const SpectraFile& config,
   for (const std::string& name : {file.output, file.output + ".json"})
     formats::require_can_be_written("path", name, context.overwrite);
   const engine::Stream stream = stream_at(graph, output);
+  if (const SharedGains& gains = stream.detail<Spectra>().gains;
+      gains && gains->schedule().changes())
+    throw core::Error(core::ErrorKind::config, "inputs", "spectra whose gains change",
+                      "spectra of gains that stay",
+                      "take `settle_s` and `follow_gains` from the filter bank");
   file.inputs = stream.detail<Spectra>().files;
   file.overwrite = context.overwrite;
   file.history = context.history;

@@ -101,6 +101,7 @@ void ReductionNode::process(std::size_t, const engine::Block& block, engine::Out
   if (output_ == nullptr) {
     output_ = &outputs.begin(0, block);
     output_->samples = 0;
+    gains_ = block.payload_of<IntegrationTime>().gains;
     sums_.assign(channels_ * kept_.size(), {});
     const auto counts = output_->view<2>(1).as<std::int64_t>();
     for (std::size_t c = 0; c < channels_; ++c) std::fill_n(counts.row(c), kept_.size(), 0);
@@ -127,6 +128,7 @@ void ReductionNode::give(engine::Outputs& outputs) {
           counts(c, k) > 0 ? std::complex<float>(sums()(c, k) / static_cast<double>(counts(c, k)))
                            : std::complex<float>();
   out.payload_of<IntegrationTime>() = clock_.time_of(out.segment_start, out.first, out.samples);
+  out.payload_of<IntegrationTime>().gains = gains_;
   ++integrations_;
   outputs.commit();
 }

@@ -55,6 +55,7 @@ class ReductionNode final : public engine::Node {
   std::vector<std::complex<double>> sums_;
   engine::Block* output_ = nullptr;  // whose counts are those of the sums
   std::size_t added_ = 0;            // integrations, to output_
+  GainValues gains_;                 // of the first of them
   std::uint64_t integrations_ = 0;
 };
 

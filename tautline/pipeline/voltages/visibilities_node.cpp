@@ -205,6 +205,7 @@ void VisibilitiesNode::process_together(std::span<const engine::Block* const> bl
   const auto visibilities = out.view<2>(0).as<std::complex<float>>();
   const auto counts = out.view<2>(1).as<std::int64_t>();
   device::Queue& queue = outputs.queue(config_.host);
+  const auto& time = blocks.front()->payload_of<IntegrationTime>();
   for (std::size_t k = 0; k < blocks.size(); ++k) {
     if (k > 0 && channels_[k].first == channels_[0].first) continue;  // added to the first
     const ChannelRange& range = channels_[k];
@@ -217,7 +218,7 @@ void VisibilitiesNode::process_together(std::span<const engine::Block* const> bl
       from.counts.push_back(blocks[other]->view<2>(1).as<const std::int64_t>());
     }
     if (gains_) {
-      const std::vector<float>& gains = gains_->values();
+      const std::vector<float>& gains = time.gains ? *time.gains : gains_->values();
       const std::size_t inputs = gains.size() / stream_channels_;
       from.gains = std::span(gains).subspan(range.first * inputs, range.count * inputs);
     }
@@ -225,7 +226,6 @@ void VisibilitiesNode::process_together(std::span<const engine::Block* const> bl
     overflowed_ += means_of(queue, from, visibilities.slice(0, first, range.count),
                             counts.slice(0, first, range.count));
   }
-  const auto& time = blocks.front()->payload_of<IntegrationTime>();
   if (config_.rotation) rotate(queue, time.middle, visibilities);
   out.payload = time;
   outputs.commit();

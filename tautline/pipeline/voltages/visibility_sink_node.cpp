@@ -12,15 +12,18 @@ std::vector<engine::Stream> VisibilitySinkNode::open(std::span<const engine::Str
   return {};
 }
 
+// Those of the channels that visibilities are made of.
+std::vector<double> VisibilitySinkNode::kept_gains(const std::vector<float>& gains) const {
+  const std::size_t inputs = visibilities_.description.array.inputs.size();
+  const auto kept = std::span(gains).subspan(visibilities_.channels.first * inputs,
+                                             visibilities_.channels.count * inputs);
+  return {kept.begin(), kept.end()};
+}
+
 void VisibilitySinkNode::start(engine::Outputs& outputs) {
   formats::VisibilityDescription& description = visibilities_.description;
-  if (const SharedGains& gains = visibilities_.gains) {
-    const std::size_t inputs = description.array.inputs.size();
-    const auto kept =
-        std::span(gains->values(outputs.stop()))
-            .subspan(visibilities_.channels.first * inputs, visibilities_.channels.count * inputs);
-    description.requantisation_gains.assign(kept.begin(), kept.end());
-  }
+  if (const SharedGains& gains = visibilities_.gains)
+    description.requantisation_gains = kept_gains(gains->values(outputs.stop()));
   begin_file();
 }
 
@@ -46,8 +49,12 @@ void VisibilitySinkNode::process(std::size_t, const engine::Block& block,
     begin_file();
   }
   const auto& time = block.payload_of<IntegrationTime>();
+  if (time.gains != gains_ && time.gains) {
+    gains_ = time.gains;
+    gain_values_ = kept_gains(*gains_);
+  }
   writer_->write({time.middle, time.integration_s, block.view<2>(0).as<const std::complex<float>>(),
-                  block.view<2>(1).as<const std::int64_t>()});
+                  block.view<2>(1).as<const std::int64_t>(), gain_values_});
 }
 
 void VisibilitySinkNode::publish() {

@@ -99,6 +99,20 @@ const core::Fields<CorrelateConfig>& fields(const CorrelateConfig&) {
           .include("", &C::reduction, fields(Reduction{}))
           .add({.name = "requantise", .help = "bits between F and X", .option = "requantize"},
                &C::requantise, requantise_names())
+          .add({.name = "gains",
+                .help = "before rounding, instead of measured ones: a number, or a .npy file of "
+                        "floats [channel][input]"},
+               &C::gains)
+          .add({.name = "settle_s",
+                .unit = "s",
+                .help = "gains are measured again over so long, and change at the next "
+                        "integration's begin; 0: they stay as the first 1024 spectra had them",
+                .option = "settle"},
+               &C::settle_s, core::between(0, 1e9))
+          .add({.name = "follow_gains",
+                .help = "gains change again after each further `settle_s`, at least an "
+                        "integration"},
+               &C::follow_gains)
           .add({.name = "keep_edge",
                 .help = "do not flag the channel half the sampling rate below the middle of a band "
                         "of complex voltages, which holds the wrapped upper edge, too"},

@@ -3,8 +3,8 @@
 // | kind         | arrays                                        | payload         | details           |
 // | raw voltages | bytes [byte], as RawBlock::layout says; valid | core::RawBlock  | RawVoltages       |
 // |              | [channel x input] where channels differ       |                 |                   |
-// | spectra      | spectra [channel][input][time], or            | none            | Spectra           |
-// |              | [input][time][channel]; valid: a row an input,|                 |                   |
+// | spectra      | spectra [channel][input][time], or            | GainValues,     | Spectra           |
+// |              | [input][time][channel]; valid: a row an input,| or none         |                   |
 // |              | or [channel x input] where channels differ    |                 |                   |
 // | sums         | sums [group of inputs x channel][baseline]    | IntegrationTime | Sums              |
 // |              | ci64 or cf64, counts alike i64                |                 |                   |
@@ -15,6 +15,7 @@
 // spectra that went into it.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -34,12 +35,29 @@
 
 namespace tautline::pipeline {
 
-/// Gains [channel][input] of a whole run: those of a live stream are measured when a node that starts asks first. Any thread.
+/// When gains change, after the first ones.
+struct GainSchedule {
+  double settle_s = 0;  ///< after so long, at the next integration's edge
+  bool follow = false;  ///< and again after each further `settle_s`
+  bool changes() const { return settle_s > 0 || follow; }
+};
+
+/// Gains [channel][input] of a whole run, or with which it begins: those of a live stream are measured when a node that
+/// starts asks first. Any thread.
 class Gains {
  public:
   using Measure = std::function<std::vector<float>(const std::stop_token& stop)>;
-  explicit Gains(std::vector<float> values) : values_(std::move(values)) {}
-  explicit Gains(Measure measure) : measure_(std::move(measure)) {}
+  explicit Gains(std::vector<float> values, GainSchedule schedule = {})
+      : schedule_(schedule), values_(std::move(values)) {}
+  explicit Gains(Measure measure, GainSchedule schedule = {})
+      : schedule_(schedule), measure_(std::move(measure)) {}
+
+  const GainSchedule& schedule() const { return schedule_; }
+  /// Of a correlator that opens: its integrations, at whose edges gains change. Throws Error(config) where another one has
+  /// others.
+  void set_integration(std::uint64_t spectra) const;
+  /// Spectra of an integration; 0: nothing integrates.
+  std::uint64_t integration_spectra() const { return integration_spectra_; }
 
   /// Whoever comes while they are measured waits.
   const std::vector<float>& values(const std::stop_token& stop = {}) const {
@@ -50,11 +68,15 @@ class Gains {
   }
 
  private:
+  GainSchedule schedule_;
+  mutable std::atomic<std::uint64_t> integration_spectra_ = 0;
   Measure measure_;
   mutable std::once_flag once_;
   mutable std::vector<float> values_;
 };
 using SharedGains = std::shared_ptr<const Gains>;
+/// Of an integration, where gains change; null: those of the run.
+using GainValues = std::shared_ptr<const std::vector<float>>;
 
 struct RawVoltages {
   core::VoltageDescription description;
@@ -93,6 +115,7 @@ struct Sums {
 struct IntegrationTime {
   core::Instant middle;      ///< of the span of its spectra
   double integration_s = 0;  ///< spectra x hop / rate
+  GainValues gains = {};     ///< of means over several integrations: those of the first
 };
 
 /// What times of integrations are made of.

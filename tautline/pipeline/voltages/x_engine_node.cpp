@@ -50,6 +50,7 @@ std::vector<engine::Stream> XEngineNode::open(std::span<const engine::Stream> in
                       fmt::format("{}:{}", channels.first, channels.first + channels.count - 1),
                       fmt::format("within {}:{}", come.first, come.first + come.count - 1));
   sums_.integration_spectra = spectra_of_integration(config_.integration_s, sums_.spectra);
+  if (sums_.spectra.gains) sums_.spectra.gains->set_integration(sums_.integration_spectra);
   const std::size_t inputs_count = sums_.spectra.voltages.inputs();
   sums_.autos = autos();
   sums_.groups = choose_groups(inputs_count, sums_.autos, least_group(*config_.device));
@@ -136,6 +137,8 @@ void XEngineNode::begin(const engine::Block& block, std::uint64_t first, engine:
   output_ = &outputs.begin(0, block);
   output_->first = first;
   output_->samples = 0;
+  const SharedGains& gains = sums_.spectra.gains;
+  gains_ = gains && gains->schedule().changes() ? block.payload_of<GainValues>() : nullptr;
   integrator_->begin(output_->view<2>(0), output_->view<2>(1).as<std::int64_t>());
 }
 
@@ -176,6 +179,7 @@ void XEngineNode::finish_integration(engine::Outputs& outputs) {
   integrator_->finish(outputs.queue(config_.device));
   output_->payload_of<IntegrationTime>() =
       clock_of(sums_.spectra).time_of(output_->segment_start, output_->first, output_->samples);
+  output_->payload_of<IntegrationTime>().gains = gains_;
   output_ = nullptr;
   ++integrations_;
   outputs.commit();

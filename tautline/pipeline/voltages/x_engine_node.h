@@ -59,6 +59,7 @@ class XEngineNode final : public engine::Node {
   std::size_t max_spectra_ = 0;
   std::unique_ptr<Integrator> integrator_;
   engine::Block* output_ = nullptr;  // the integration that is being summed
+  GainValues gains_;                 // of its spectra; null: of the run
   core::ValidityMask part_;
   std::uint64_t integrations_ = 0;
   Stopwatch since_ready_;
