@@ -127,7 +127,7 @@ void add_autocorrelate(CLI::App& app, const Global& global, Action& action) {
   auto options = std::make_shared<AutocorrelateOptions>();
   pipeline::AutocorrelateConfig& config = options->config;
   add_input(*command, *options);
-  add_fields(*command, config, {"every_s", "save_state", "resume"}, "Runs that go on");
+  add_fields(*command, config, {"every_s", "window_s", "save_state", "resume"}, "Runs that go on");
   add_fields(*command, config, {"raw.dtype", "raw.sensors", "raw.header_bytes"}, "Raw files");
   add_fields(*command, config, {"detectors", "tag_method", "gate_s"}, "Time tags");
   add_fields(*command, config,

@@ -66,7 +66,7 @@ class Curves:
         return f"<tautline.Curves: {curves} of {len(self.lag_s)} lags, {self.duration_s:g} s in bins of {self.bin_s:g} s>"
 
 
-@documented(_FIELDS, ("dtype", "header_bytes", "save_state", "resume", "every_s"))
+@documented(_FIELDS, ("dtype", "header_bytes", "save_state", "resume", "every_s", "window_s"))
 def autocorrelate(
     counts: Any,
     *,

@@ -80,7 +80,19 @@ class CurveDrawing final : public FigureDrawing {
     std::vector<core::CorrelationCurve> shown;
     for (std::size_t k = 0; k < std::min(all.curves, kMostLiveCurves); ++k)
       shown.push_back(all.curve(k));
-    return plot::figure_of_curves("Curves", shown, all.curves);
+    figure::Figure made = plot::figure_of_curves("Curves", shown, all.curves);
+    if (last_->window) add_window(*last_->window, made);
+    return made;
+  }
+
+  static void add_window(const core::CorrelationCurves& window, figure::Figure& made) {
+    std::vector<core::CorrelationCurve> shown;
+    for (std::size_t k = 0; k < std::min(window.curves, kMostLiveCurves); ++k)
+      shown.push_back(window.curve(k));
+    figure::Panel panel =
+        std::move(plot::figure_of_curves("Window", shown, window.curves).panels.front());
+    panel.title = fmt::format("The last {:.4g} s", window.duration_s);
+    made.panels.insert(made.panels.begin() + 1, std::move(panel));
   }
 
   std::shared_ptr<const CurveSnapshot> last_;

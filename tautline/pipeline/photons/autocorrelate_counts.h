@@ -60,6 +60,9 @@ struct AutocorrelateConfig {
   /// Seconds between two writings of what came so far, on a thread of their own (which HDF5 is used
   /// from then); 0: at the end alone.
   double every_s = 0;
+  /// Beside the curves of the run those of about its last `window_s` (WindowSteps), in a file of their own (window_path());
+  /// 0: none.
+  double window_s = 0;
   /// Where the run's state goes, as often as the curves do; empty: nowhere. The state of a file's part
   /// plans for the rest of the file.
   std::string save_state;

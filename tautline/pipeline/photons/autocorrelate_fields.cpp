@@ -178,6 +178,11 @@ const core::Fields<AutocorrelateConfig>& fields(const AutocorrelateConfig&) {
                 .unit = "s",
                 .help = "time between two writings of what came so far; 0: at the end alone"},
                &C::every_s, core::at_least(0))
+          .add({.name = "window_s",
+                .unit = "s",
+                .help = "beside the curves so far those of the last so many, each time in "
+                        "NAME.window.ENDING; 0: none"},
+               &C::window_s, core::between(0, 1e9))
           .add({.name = "save_state",
                 .help = "a file to take the run up from later; written as often as the output"},
                &C::save_state)

@@ -75,6 +75,7 @@ class CurveNode final : public engine::Node {
   void push_photons(const engine::Block& block, std::span<const BinnedPhoton> photons);
   void give_when_due(engine::Outputs& outputs);
   std::shared_ptr<CurveSnapshot> snapshot() const;
+  void add_window(const RollingCurves& rolling, CurveSnapshot& now) const;
   StateProblem problem() const;
   nlohmann::ordered_json input_record() const;
   void check_resumed_input();
@@ -106,12 +107,12 @@ std::vector<engine::Stream> CurveNode::open(std::span<const engine::Stream> inpu
   input_ = inputs[0].detail<CountStream>();
   if (resume_ != nullptr) resume_->require(problem());
   // None beside those that consumers hold: while a snapshot is being written, there is no other.
-  return {
-      {.kind = "curves",
-       .arrays = {},
-       .open_blocks = 0,
-       .details = CurvesDescription{input_.sensors->good_curves(),
-                                    stages::autocorrelate::lag_count(stream_config_.stage) == 1}}};
+  return {{.kind = "curves",
+           .arrays = {},
+           .open_blocks = 0,
+           .details = CurvesDescription{input_.sensors->good_curves(),
+                                        stages::autocorrelate::lag_count(stream_config_.stage) == 1,
+                                        stream_config_.window.has_value()}}};
 }
 
 std::optional<engine::Load> CurveNode::expected_load() const {
@@ -212,12 +213,25 @@ std::shared_ptr<CurveSnapshot> CurveNode::snapshot() const {
   if (!resume_warning_.empty()) s.warnings.push_back(resume_warning_);
   add_ignored(last_.ignored, s);
   now->facts = curve_facts(config_, input_.input, s, device_->name());
+  if (const RollingCurves* rolling = stream_->rolling()) add_window(*rolling, *now);
   if (!config_.save_state.empty()) {
     StateProblem saved = problem();
     saved["input"] = input_record();
     now->state = state_bytes(saved, *stream_);
   }
   return now;
+}
+
+void CurveNode::add_window(const RollingCurves& rolling, CurveSnapshot& now) const {
+  core::CorrelationCurves& curves = now.window.emplace();
+  curves.cross = now.curves.cross;
+  rolling.finish(config_.normalization, curves);
+  AutocorrelateSummary of_window = now.summary;
+  of_window.warnings.clear();
+  of_window.empty = {};
+  describe_curves(config_, input_.description, *input_.sensors, curves, of_window);
+  now.window_facts = curve_facts(config_, input_.input, of_window, device_->name());
+  now.window_facts["first_sample"] = std::to_string(rolling.first_sample());
 }
 
 StateProblem CurveNode::problem() const {

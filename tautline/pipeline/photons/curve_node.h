@@ -17,9 +17,11 @@ namespace tautline::pipeline {
 /// std::shared_ptr<CurveSnapshot>.
 struct CurveSnapshot {
   core::CorrelationCurves curves;
+  std::optional<core::CorrelationCurves>
+      window;  ///< of the last config.window_s, when there have been so many
   AutocorrelateSummary summary;
-  std::map<std::string, std::string> facts;  ///< curve_facts()
-  std::vector<std::byte> state;              ///< of config.save_state; empty: none is saved
+  std::map<std::string, std::string> facts, window_facts;  ///< curve_facts()
+  std::vector<std::byte> state;  ///< of config.save_state; empty: none is saved
   bool last = false;
 };
 
@@ -27,6 +29,7 @@ struct CurveSnapshot {
 struct CurvesDescription {
   std::size_t good_curves = 0;  ///< without those that a mask excludes
   bool only_zero_lag = false;
+  bool window = false;  ///< snapshots have rolling curves
 };
 
 /// `resume`: a state to go on from, or null.

@@ -15,6 +15,11 @@ void check_curve_output(const std::string& path, bool overwrite) {
   if (path.ends_with(".csv")) formats::PartialPath(formats::curves::trace_path(path), overwrite);
 }
 
+std::string window_path(const std::string& path) {
+  const std::size_t dot = path.rfind('.');
+  return path.substr(0, dot) + ".window" + path.substr(dot);
+}
+
 void check_curves_fit(const std::string& path, std::size_t curves, bool only_zero_lag) {
   if (only_zero_lag && !path.ends_with(".h5"))
     throw core::Error(core::ErrorKind::config, "output", path + " for lag 0 alone",

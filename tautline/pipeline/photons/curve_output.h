@@ -13,6 +13,9 @@ namespace tautline::pipeline {
 /// anything is computed.
 void check_curve_output(const std::string& path, bool overwrite);
 
+/// Where rolling curves go beside the others: "night.h5" has "night.window.h5".
+std::string window_path(const std::string& path);
+
 /// Throws Error(config) when so many curves of good sensors do not fit the output, or lag 0 alone.
 void check_curves_fit(const std::string& path, std::size_t curves, bool only_zero_lag);
 

@@ -1,6 +1,7 @@
 #include "tautline/pipeline/photons/curve_plan.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <string>
 #include <utility>
@@ -50,6 +51,10 @@ CurveStreamConfig stream_config(const AutocorrelateConfig& config, const engine:
   // The state of a file's part plans for the rest of the file. What was asked for of a stream need not come: nothing is
   // planned by it.
   if (!counts.live) stream.planned_samples = kept(config) ? counts.rest : input.total_samples;
+  if (config.window_s > 0)
+    stream.window = steps_of_window(
+        stream.stage,
+        static_cast<std::uint64_t>(std::llround(std::min(config.window_s / counts.bin_s, 1e18))));
   return stream;
 }
 
@@ -97,6 +102,9 @@ std::size_t count_block_samples(const AutocorrelateConfig& config, const CountIn
 }
 
 void check_curve_settings(const AutocorrelateConfig& config) {
+  if (config.window_s > 0 && kept(config))
+    throw Error(ErrorKind::unsupported, "window_s", "given with `save_state` or `resume`",
+                "runs that are in one part", "leave one of them out");
   if (!config.detrend) return;
   if (config.segments < 2)
     throw Error(ErrorKind::config, "detrend", std::to_string(config.segments) + " segments",

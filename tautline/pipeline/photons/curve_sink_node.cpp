@@ -12,6 +12,8 @@ std::vector<engine::Stream> CurveSink::open(std::span<const engine::Stream> inpu
   const auto& curves = inputs[0].detail<CurvesDescription>();
   if (!config_.output.empty())
     check_curves_fit(config_.output, curves.good_curves, curves.only_zero_lag);
+  if (!config_.output.empty() && curves.window)
+    check_curve_output(window_path(config_.output), config_.overwrite);
   return {};
 }
 
@@ -48,6 +50,11 @@ void CurveSink::write(const CurveSnapshot& now) {
     write_curves(config_.output, now.curves, {config_.history, now.facts},
                  config_.overwrite || output_written_);
     output_written_ = true;
+  }
+  if (!config_.output.empty() && now.window) {
+    write_curves(window_path(config_.output), *now.window, {config_.history, now.window_facts},
+                 config_.overwrite || window_written_);
+    window_written_ = true;
   }
   if (!config_.save_state.empty()) {
     write_state(config_.save_state, config_.overwrite || state_written_, now.state);

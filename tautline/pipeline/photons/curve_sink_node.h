@@ -41,7 +41,7 @@ class CurveSink final : public engine::Node {
 
   CurveSinkConfig config_;
   std::uint64_t writes_ = 0;
-  bool output_written_ = false, state_written_ = false;
+  bool output_written_ = false, window_written_ = false, state_written_ = false;
   std::shared_ptr<CurveSnapshot> last_;
 };
 

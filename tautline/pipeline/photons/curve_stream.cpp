@@ -22,6 +22,7 @@ CurveStream::CurveStream(const CurveStreamConfig& config, device::Queue& queue,
       lags_(stages::autocorrelate::lags_of(config.stage).size()),
       segments_(config.segments_config()),
       trace_(config.stage.sensors, config.planned_samples) {
+  if (config.window) rolling_.emplace(config.stage, *config.window, queue, plan_);
   if (counts_on != nullptr) trace_.use_device(*counts_on, config.stage.type);
 }
 
@@ -33,6 +34,7 @@ std::size_t CurveStream::bytes(const CurveStreamConfig& config,
   constexpr std::size_t kArrays = 4 + 4;
   return plan.bytes().host_bytes + values * kArrays * sizeof(double) +
          CurveSegments::bytes(config.segments_config()) +
+         (config.window ? RollingCurves::bytes(config.stage, *config.window, plan) : 0) +
          2 * CurveTrace::bytes(config.stage.sensors);
 }
 
@@ -40,9 +42,10 @@ std::size_t CurveStream::bytes(const CurveStreamConfig& config,
 void CurveStream::push(const core::SampleView<2>& counts) {
   const std::size_t samples = counts.extent(0);
   for (std::size_t t = 0; t < samples;) {
-    const std::uint64_t end = std::min(samples_ + samples, segments_.next_end());
+    const std::uint64_t end = std::min(samples_ + samples, next_end());
     const auto part = static_cast<std::size_t>(end - run_->samples());
     plan_->execute(queue_, *run_, counts.slice(0, t, part));
+    if (rolling_) rolling_->push(counts.slice(0, t, part));
     t += part;
     close_segment();
   }
@@ -53,19 +56,26 @@ void CurveStream::push(const core::SampleView<2>& counts) {
 void CurveStream::push_tags(std::span<const stages::autocorrelate::Tag> tags, std::uint64_t until) {
   trace_.add_tags(tags);
   while (samples_ < until) {
-    const std::uint64_t end = std::min(until, segments_.next_end());
+    const std::uint64_t end = std::min(until, next_end());
     const auto next = std::partition_point(tags.begin(), tags.end(),
                                            [&](const auto& tag) { return tag.bin < end; });
     const auto part = static_cast<std::size_t>(next - tags.begin());
     tag_plan_->execute_tags(queue_, *run_, tags.first(part), end);
+    if (rolling_) rolling_->push_tags(tags.first(part), end);
     tags = tags.subspan(part);
     samples_ = end;
     close_segment();
   }
 }
 
+// Of a segment, or of a step of the window.
+std::uint64_t CurveStream::next_end() const {
+  return rolling_ ? std::min(segments_.next_end(), rolling_->next_end()) : segments_.next_end();
+}
+
 void CurveStream::close_segment() {
   if (run_->samples() >= segments_.next_end()) segments_.close(*plan_, queue_, *run_);
+  if (rolling_ && run_->samples() >= rolling_->next_end()) rolling_->close(*run_);
 }
 
 void CurveStream::finish(core::CorrelationCurves& curves) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "tautline/pipeline/photons/curve_segments.h"
 #include "tautline/pipeline/photons/curve_trace.h"
 #include "tautline/pipeline/photons/empty_counts.h"
+#include "tautline/pipeline/photons/rolling_curves.h"
 #include "tautline/stages/autocorrelate/autocorrelate.h"
 #include "tautline/stages/autocorrelate/tags.h"
 
@@ -24,6 +26,7 @@ struct CurveStreamConfig {
   std::uint64_t planned_samples = 0;  ///< of the run; segments and trace are cut by it
   std::size_t segments = 10;          ///< 0 or 1: none
   bool detrend = false;
+  std::optional<WindowSteps> window = {};  ///< that rolling curves are of
   /// The run may go on beyond what is planned (0: nobody knows), and may be saved and taken up again:
   /// there are then as many segments as asked for, or up to twice as many.
   bool open_ended = false;
@@ -55,6 +58,10 @@ class CurveStream {
   /// Everything but labels, mask and seconds: those are left as they are, but for the traces,
   /// whose times are in bins and whose rates are counts a bin. The stream may go on after it.
   void finish(core::CorrelationCurves& curves);
+  /// The rolling curves, where there are any yet; labels, mask and seconds are left as they are.
+  const RollingCurves* rolling() const {
+    return rolling_ && rolling_->any() ? &*rolling_ : nullptr;
+  }
   /// After finish(): where the sensors that are `good` had stopped or never changed, in whole steps of the trace.
   std::vector<SensorStretch> empty_stretches(std::span<const std::uint8_t> good) const;
 
@@ -65,6 +72,7 @@ class CurveStream {
   void load(std::span<const std::byte> bytes, const std::string& what);
 
  private:
+  std::uint64_t next_end() const;
   void close_segment();
   void finish_traces(core::CorrelationCurves& curves) const;
 
@@ -76,6 +84,7 @@ class CurveStream {
   std::size_t pairs_, lags_;
   std::uint64_t samples_ = 0;
   CurveSegments segments_;
+  std::optional<RollingCurves> rolling_;
   CurveTrace trace_;
 };
 

@@ -60,7 +60,7 @@ const core::Fields<Autocorrelator>& fields(const Autocorrelator&) {
           .include("", &C::curves, curve_fields())
           .include("", &C::curves,
                    some_of<AutocorrelateConfig>(fields(AutocorrelateConfig{}),
-                                                {"every_s", "save_state", "resume"}));
+                                                {"every_s", "window_s", "save_state", "resume"}));
   return all;
 }
 
