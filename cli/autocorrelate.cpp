@@ -8,6 +8,7 @@
 
 #include "cli/field_options.h"
 #include "cli/interrupts.h"
+#include "cli/monitor_options.h"
 #include "cli/run_output.h"
 #include "tautline/core/counted.h"
 #include "tautline/core/error.h"
@@ -20,6 +21,7 @@ namespace {
 
 struct AutocorrelateOptions {
   pipeline::AutocorrelateConfig config;
+  MonitorOptions monitor;
   bool strict = false;
 };
 
@@ -94,6 +96,7 @@ int run_autocorrelate(const Global& global, AutocorrelateOptions& options) {
   if (config.input != "-") inputs.push_back({"input", config.input});
   formats::require_distinct({{"-o", config.output}, {"--save-state", config.save_state}}, inputs);
   config.history = history_line(global);
+  config.watch = options.monitor.watch("autocorrelate", {{"output", config.output}});
   config.log = log_text;
   // Live counts that are stopped are written.
   std::error_code ignored;
@@ -136,6 +139,7 @@ void add_autocorrelate(CLI::App& app, const Global& global, Action& action) {
   add_fields(*command, config,
              {"sensors.pairs", "sensors.shape", "sensors.mask_path", "sensors.bin_sensors"},
              "Sensors");
+  options->monitor.add_to(*command);
   command->footer(
       "Examples: tautline autocorrelate counts.npy -o curves.h5 --bin 1.6e-6 --shape 32x32\n"
       "          camera | tautline autocorrelate - -o curves.h5 --bin 1.6e-6 --shape 32x32 "

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "cli/filter_options.h"
+#include "cli/monitor_options.h"
 #include "cli/run_output.h"
 #include "cli/voltage_run.h"
 #include "tautline/core/counted.h"
@@ -16,6 +17,7 @@ namespace {
 struct ChannelizeOptions {
   InputOptions input;
   FilterOptions filter;
+  MonitorOptions monitor;
   pipeline::ChannelizeConfig config;
 };
 
@@ -45,6 +47,7 @@ int run_channelize(const Global& global, ChannelizeOptions& options) {
   options.input.fill(config);
   options.filter.fill(config.filter);
   config.history = history_line(global);
+  config.watch = options.monitor.watch("channelize", {{"spectra", config.output}});
   ProgressLine line(global);
   const auto summary =
       pipeline::channelize_voltages(config, open_device(global), drawn_on(line), global.stop);
@@ -62,6 +65,7 @@ void add_channelize(CLI::App& app, const Global& global, Action& action) {
   command->add_option("-o,--output", config.output, "OUT.dada, OUT.npy or OUT.fil")->required();
   options->filter.add_to(*command, config);
   add_fields(*command, config, {"requantise", "integrate", "stokes"});
+  options->monitor.add_to(*command);
   command->footer(
       "Example: tautline channelize night.dada -o night.fil --channels 1024 --integrate 16");
   command->callback([&global, &action, options] {

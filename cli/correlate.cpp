@@ -7,6 +7,7 @@
 #include <span>
 
 #include "cli/filter_options.h"
+#include "cli/monitor_options.h"
 #include "cli/output_names.h"
 #include "cli/run_output.h"
 #include "cli/voltage_run.h"
@@ -21,6 +22,7 @@ namespace {
 struct CorrelateOptions {
   InputOptions input;
   FilterOptions filter;
+  MonitorOptions monitor;
   pipeline::CorrelateConfig config;
 };
 
@@ -95,6 +97,8 @@ int run_correlate(const Global& global, CorrelateOptions& options) {
   options.input.fill(config);
   options.filter.fill(config.filter);
   config.history = history_line(global);
+  config.watch = options.monitor.watch(
+      "correlate", {{"visibilities", config.output}, {"report", config.report_path}});
   ProgressLine line(global);
   // Once the run goes: not before an error that has nothing to do with it.
   std::once_flag warned;
@@ -133,6 +137,7 @@ void add_correlate(CLI::App& app, const Global& global, Action& action) {
   add_fields(*command, config, {"delays_path", "phase_centre"});
   add_fields(*command, config, {"earth.ut1_minus_utc_s", "earth.pole"}, kEarthGroup);
   add_fields(*command, config, {"requantise", "gains", "settle_s", "follow_gains"});
+  options->monitor.add_to(*command);
   command->footer(
       "Example: tautline correlate night.dada -o night.uvh5 --array array.toml --channels 256");
   command->callback([&global, &action, options] {

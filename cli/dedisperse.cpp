@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "cli/filterbank_run.h"
+#include "cli/monitor_options.h"
 #include "cli/output_names.h"
 #include "cli/run_output.h"
 #include "tautline/core/counted.h"
@@ -18,6 +19,7 @@ struct DedisperseOptions {
   pipeline::DedisperseConfig config;
   FilterbankRunOptions run;
   std::string format = "auto";
+  MonitorOptions monitor;
 };
 
 pipeline::SeriesFormat format_of(const std::string& format, const std::string& output) {
@@ -81,6 +83,7 @@ int run_dedisperse(const Global& global, DedisperseOptions& options) {
   formats::require_distinct(files_written_dedisperse(config, read), read);
   options.run.dms.fill(config);
   config.history = history_line(global);
+  config.watch = options.monitor.watch("dedisperse", {{"series", config.output}});
   ProgressLine line(global);
   const auto summary = pipeline::dedisperse_filterbank(config, open_device(global), drawn_on(line),
                                                        print_plan(global), global.stop);
@@ -106,6 +109,7 @@ void add_dedisperse(CLI::App& app, const Global& global, Action& action) {
              fields(options->config).named("format"));
   options->run.dms.add_to(*command, options->config);
   options->run.add_input(*command, options->config);
+  options->monitor.add_to(*command);
   command->footer("Example: tautline dedisperse obs.fil -o series --dms 0:100:0.25");
   command->callback([&global, &action, options] {
     action = [&global, options] { return run_dedisperse(global, *options); };

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "cli/interrupts.h"
+#include "cli/monitor_options.h"
 #include "cli/observation_clock.h"
 #include "cli/run_output.h"
 #include "tautline/core/field_text.h"
@@ -20,7 +21,8 @@ namespace tautline::cli {
 namespace {
 
 struct RunOptions {
-  std::string path, memory, monitor, token;
+  std::string path, memory;
+  MonitorOptions monitor;
   std::vector<std::string> assignments;
   bool check = false, plan = false, overwrite = false, strict = false, types = false;
 };
@@ -170,13 +172,12 @@ struct OneRun {
 };
 
 std::unique_ptr<engine::Run> make_run(const OneRun& one, engine::RunOptions options,
-                                      pipeline::monitor::MonitorConfig* monitoring) {
+                                      const pipeline::RunWatch* watch) {
   try {
     engine::Graph graph = one.file.build(one.context);
-    if (monitoring != nullptr)
-      monitoring->taps = pipeline::monitor::add_taps(graph, one.file.drawn());
+    if (watch != nullptr && watch->prepare) watch->prepare(graph, one.file.drawn());
     options.memory_bytes = one.context.memory_bytes;
-    options.live_counters = monitoring != nullptr;
+    options.live_counters = watch != nullptr && watch->begin;
     return std::make_unique<engine::Run>(std::move(graph), std::move(options));
   } catch (const engine::NodeError& error) {
     throw one.file.placed(error.node(), error);
@@ -201,14 +202,8 @@ int run_once(const OneRun& one, const pipeline::Observation* observation) {
   const auto tell = [&](std::uint64_t samples, std::uint64_t total) {
     reporter.report(samples, total, static_cast<double>(samples) / rate_hz);
   };
-  pipeline::monitor::MonitorConfig monitoring;
-  monitoring.address = options.monitor;
-  monitoring.token = options.token;
-  monitoring.pipeline = options.path;
-  monitoring.files = file.written();
-  const bool monitored = !options.monitor.empty();
-  const std::unique_ptr<engine::Run> run =
-      make_run(one, {.progress = tell}, monitored ? &monitoring : nullptr);
+  const pipeline::RunWatch watch = options.monitor.watch(options.path, file.written());
+  const std::unique_ptr<engine::Run> run = make_run(one, {.progress = tell}, &watch);
   rate_hz = run->plan().front().outputs.front().rate_hz.value();
   if (observation != nullptr && observation->is_ended() && !run->live())
     throw core::Error(core::ErrorKind::config, observation->place, "an end by the clock",
@@ -216,11 +211,8 @@ int run_once(const OneRun& one, const pipeline::Observation* observation) {
                       "of files, set start_s and duration_s of the source instead");
   if (options.plan) print_run_plan(one, *run);
   if (options.check || options.plan) return kDone;
-  std::unique_ptr<pipeline::monitor::Monitor> monitor;
-  if (monitored) {
-    monitor = std::make_unique<pipeline::monitor::Monitor>(std::move(monitoring), *run);
-    log_text(core::LogLevel::info, "the run can be watched at " + monitor->url());
-  }
+  std::shared_ptr<void> watching;
+  if (watch.begin) watching = watch.begin(*run);
   finish_when_stopped();  // live sources end there, and what came is written
   std::optional<HangupsRotate> rotation;
   if (run->rotates()) rotation.emplace([&run] { run->rotate(); });
@@ -281,9 +273,7 @@ int run_pipeline(const Global& global, const RunOptions& options) {
   }
   if (options.path.empty())
     throw core::Error(core::ErrorKind::config, "pipeline", "not given", "a TOML file, or --types");
-  if (!options.token.empty() && options.monitor.empty())
-    throw core::Error(core::ErrorKind::config, "--monitor-token", "given", "--monitor beside it",
-                      "give `--monitor`, or leave the token out");
+  (void)options.monitor.watch(options.path, {});  // refused before the file is read
   OneRun run{global,
              options,
              pipeline::read_graph_file(options.path, types),
@@ -316,15 +306,7 @@ void add_run(CLI::App& app, const Global& global, Action& action) {
       ->add_option("--memory", options->memory,
                    "most memory that the run may take on the host; " + core::byte_size().allowed)
       ->default_str("half of the machine's");
-  command
-      ->add_option("--monitor", options->monitor,
-                   "serve a page about the run at ADDRESS:PORT, with /status.json and /metrics; "
-                   "port 0: any that is free")
-      ->expected(0, 1)
-      ->default_str("127.0.0.1:8470");
-  command->add_option("--monitor-token", options->token,
-                      "that a client of the monitor must give; needed for addresses that other "
-                      "machines reach");
+  options->monitor.add_to(*command);
   command->add_flag("--overwrite", options->overwrite, "replace existing outputs");
   command->add_flag("--strict", options->strict,
                     "status 1 instead of 3 when the input was damaged");

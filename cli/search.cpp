@@ -5,6 +5,7 @@
 
 #include "cli/field_options.h"
 #include "cli/filterbank_run.h"
+#include "cli/monitor_options.h"
 #include "cli/run_output.h"
 #include "cli/usage_errors.h"
 #include "tautline/core/counted.h"
@@ -22,6 +23,7 @@ struct SearchOptions {
   FilterbankRunOptions run;
   std::size_t from_top = 10;
   bool plan = false;
+  MonitorOptions monitor;
 };
 
 // The columns of the .csv; arrival times are text, as a double has not their nanoseconds.
@@ -172,6 +174,7 @@ int run_search(const Global& global, SearchOptions& options) {
     pipeline::require_candidate_pictures(config.picture_folder, config.overwrite);
   options.run.dms.fill(config);
   config.history = history_line(global);
+  config.watch = options.monitor.watch("search", {{"candidates", config.output}});
   ProgressLine line(global);
   auto summary = pipeline::search_filterbank(config, open_device(global), drawn_on(line),
                                              print_plan(global), global.stop);
@@ -211,6 +214,7 @@ void add_search(CLI::App& app, const Global& global, Action& action) {
   command->add_flag("--plan", options->plan,
                     "only print trials, boxcars, passes, losses, memory and the rate to expect");
   options->run.add_input(*command, options->config);
+  options->monitor.add_to(*command);
   command->footer("Example: tautline search obs.fil -o candidates.csv --dms 0:1000 --zero-dm");
   command->callback([&global, &action, options, command] {
     action = [&global, options, command] {

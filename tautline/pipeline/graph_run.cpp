@@ -1,5 +1,7 @@
 #include "tautline/pipeline/graph_run.h"
 
+#include <utility>
+
 namespace tautline::pipeline {
 
 engine::RunOptions run_options(ProgressReporter& reporter, const core::Rational& rate_hz,
@@ -12,6 +14,20 @@ engine::RunOptions run_options(ProgressReporter& reporter, const core::Rational&
     reporter.report(samples, total, stream_s, total > 0 && samples >= total);
   };
   return options;
+}
+
+WatchedRun::WatchedRun(engine::Graph graph, engine::RunOptions options, const RunWatch& watch,
+                       const std::vector<std::string>& drawn)
+    : watch_(watch) {
+  if (watch.prepare) watch.prepare(graph, drawn);
+  options.live_counters = static_cast<bool>(watch.begin);
+  run_ = std::make_unique<engine::Run>(std::move(graph), std::move(options));
+}
+
+void WatchedRun::go(const std::stop_token& stop) {
+  std::shared_ptr<void> watching;
+  if (watch_.begin) watching = watch_.begin(*run_);
+  run_->go(stop);
 }
 
 }  // namespace tautline::pipeline

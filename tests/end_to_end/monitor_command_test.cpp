@@ -47,6 +47,42 @@ TEST_F(MonitorCommand, WatchingARunChangesNothingInItsResults) {
   EXPECT_EQ(read_file(scratch / "plain.npy"), read_file(scratch / "watched.npy"));
 }
 
+// Each of the commands that run for long; what they write has their command line in it, so only that it is there is compared.
+TEST_F(MonitorCommand, EveryLongCommandCanBeWatched) {
+  simulate();
+  write_file(scratch / "in.dada", DadaFile{}.bytes());
+  write_file(scratch / "in.raw", std::string(9000, '\3'));
+  const std::vector<std::vector<std::string>> commands{
+      {"channelize", scratch / "in.dada", "-o", scratch / "out.npy", "--channels", "32"},
+      {"dedisperse", scratch / "in.fil", "-o", scratch / "series.npy", "--dms", "0:50"},
+      {"search", scratch / "in.fil", "-o", scratch / "found.csv", "--dms", "0:50"},
+      {"autocorrelate", scratch / "in.raw", "-o", scratch / "curves.csv", "--dtype", "u8",
+       "--sensors", "1", "--bin", "1e-3", "--keep-constant"},
+#ifdef TAUTLINE_HDF5
+      {"correlate", scratch / "in.dada", "-o", scratch / "out.uvh5", "--channels", "32",
+       "--integration", "0.005"},
+#endif
+  };
+  for (std::vector<std::string> words : commands) {
+    const std::string name = words.front(), output = words[3];
+    words.insert(words.begin(), {"--device", "cpu"});
+    words.insert(words.end(), {"--monitor", "nowhere"});
+    const CommandResult refused = run(words);
+    EXPECT_EQ(refused.status, kWrongUsage) << name << refused.err;
+    EXPECT_NE(refused.err.find("--monitor: nowhere"), std::string::npos) << refused.err;
+    EXPECT_FALSE(std::filesystem::exists(output)) << name;
+    words.back() = "127.0.0.1:0";
+    const CommandResult watched = run(words);
+    EXPECT_EQ(watched.status, 0) << name << watched.err;
+    EXPECT_NE(watched.err.find("can be watched at http://127.0.0.1:"), std::string::npos)
+        << watched.err;
+    EXPECT_TRUE(std::filesystem::exists(output)) << name;
+    words.erase(words.end() - 2, words.end());
+    words.insert(words.end(), {"--monitor-token", "0123456789abcdef", "--overwrite"});
+    EXPECT_EQ(run(words).status, kWrongUsage) << name;
+  }
+}
+
 TEST_F(MonitorCommand, AddressesThatItMayNotServeAreRefusedBeforeAnythingStarts) {
   simulate();
   for (const char* address : {"0.0.0.0:0", "nowhere", "127.0.0.1:70000"}) {

@@ -61,10 +61,11 @@ CurveSnapshot run_graph(const AutocorrelateConfig& config,
                         const ProgressCallback& progress, const std::stop_token& stop) {
   ProgressReporter reporter(progress);
   CountGraph counts = graph_of(config, device, stop);
-  engine::Run run(std::move(counts.graph), run_options(reporter, counts.rate_hz));
+  WatchedRun run(std::move(counts.graph), run_options(reporter, counts.rate_hz), config.watch,
+                 {"curves"});
   run.go(stop);
-  CurveSnapshot last = std::move(dynamic_cast<CurveSink&>(run.node("output")).last());
-  last.summary.profile = run.profile();
+  CurveSnapshot last = std::move(dynamic_cast<CurveSink&>(run->node("output")).last());
+  last.summary.profile = run->profile();
   last.summary.elapsed_s = reporter.elapsed_s();
   return last;
 }

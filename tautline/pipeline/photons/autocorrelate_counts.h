@@ -20,6 +20,7 @@
 #include "tautline/pipeline/photons/empty_counts.h"
 #include "tautline/pipeline/photons/sensor_map.h"
 #include "tautline/pipeline/progress.h"
+#include "tautline/pipeline/run_watch.h"
 #include "tautline/stages/autocorrelate/autocorrelate.h"
 
 namespace tautline::pipeline {
@@ -69,6 +70,7 @@ struct AutocorrelateConfig {
   std::string resume;   ///< a state that the run goes on from; empty: none
   std::string history;  ///< into the output
   core::LogSink log;    ///< news of a run that goes on, from any thread
+  RunWatch watch;
 };
 const core::Fields<AutocorrelateConfig>& fields(const AutocorrelateConfig&);
 

@@ -212,7 +212,8 @@ void Dedispersion::sum_all(const std::string& expected,
   graph.connect(filterbank, trials);
   for (std::size_t k = 0; k < plans_.size(); ++k)
     graph.connect({trials, k}, {series, k}, {.depth = kTrialBlocks - 1});
-  engine::Run run(std::move(graph), run_options(progress_, description_.rate_hz));
+  WatchedRun run(std::move(graph), run_options(progress_, description_.rate_hz), config_.watch,
+                 {"filterbank"});
   std::optional<formats::AppendFile> beside;
   if (!config_.sink)
     beside.emplace(series_record_path(config_.format, config_.output), config_.overwrite);
@@ -229,7 +230,7 @@ void Dedispersion::sum_all(const std::string& expected,
   s.bandpass = bandpass_of(summed_by.moments(), description_.zero_level);
   s.paths = written_by.paths();
   written_ = written_by.written();
-  s.profile = run.profile();
+  s.profile = run->profile();
   summarise_run();
   if (!beside) return;
   beside->write(record());

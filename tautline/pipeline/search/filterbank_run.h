@@ -12,6 +12,7 @@
 #include "tautline/core/fields.h"
 #include "tautline/engine/profile.h"
 #include "tautline/formats/filterbank_reader.h"
+#include "tautline/pipeline/run_watch.h"
 #include "tautline/pipeline/search/empty_found.h"
 #include "tautline/pipeline/search/level_step.h"
 #include "tautline/stages/dedisperse/dedisperse.h"
@@ -54,6 +55,7 @@ struct FilterbankRunConfig {
   double start_s = 0, duration_s = -1;
   std::size_t memory_bytes = core::half_of_memory();
   std::string history;
+  RunWatch watch;
 };
 const core::Fields<FilterbankRunConfig>& fields(const FilterbankRunConfig&);
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "tautline/engine/run.h"
+#include "tautline/pipeline/graph_run.h"
 #include "tautline/pipeline/search/candidate_sink_node.h"
 #include "tautline/pipeline/search/filterbank_input.h"
 #include "tautline/pipeline/search/search_node.h"
@@ -74,11 +75,11 @@ SearchSummary search_filterbank(const SearchConfig& config,
     reporter.report(static_cast<std::uint64_t>(done), planned.input->samples(),
                     done / planned.input->description().rate_hz.value());
   };
-  engine::Run run(std::move(graph), std::move(options));
+  WatchedRun run(std::move(graph), std::move(options), config.watch, {"filterbank", "search"});
   run.go(stop);
   SearchSummary& summary = planned.report.summary();
   summary.paths = nodes.sink->paths();
-  summary.profile = run.profile();
+  summary.profile = run->profile();
   return std::move(summary);
 }
 

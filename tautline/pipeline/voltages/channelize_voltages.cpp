@@ -65,13 +65,15 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
   auto sink = std::make_unique<VoltageSinkNode>(config, nodes);
   const VoltageSinkNode& file = *sink;
   graph.connect(f_id, graph.add("spectra", std::move(sink)), {.depth = 1});
-  engine::Run run(std::move(graph), run_options(reporter, description.rate_hz));
+  WatchedRun watched(std::move(graph), run_options(reporter, description.rate_hz), config.watch,
+                     {});
+  engine::Run& run = *watched;
   check_memory(run.bytes().host_bytes, config.memory_bytes);
   const StageMemory stages[] = {{"unpack and channelize", run.bytes().device_bytes}};
   require_device_memory(*device, stages, description.inputs(), channels_of(description, filter));
   if (rounded) (void)gains->values(stop);
   try {
-    run.go(stop);
+    watched.go(stop);
   } catch (...) {
     rethrow_of_stage(run.failed_node(), false);
   }

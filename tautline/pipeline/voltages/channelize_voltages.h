@@ -11,6 +11,7 @@
 
 #include "tautline/device/device.h"
 #include "tautline/formats/voltage_reader.h"
+#include "tautline/pipeline/run_watch.h"
 #include "tautline/pipeline/voltages/correlate_voltages.h"
 #include "tautline/pipeline/voltages/f_engine.h"
 #include "tautline/pipeline/voltages/voltage_run.h"
@@ -36,6 +37,7 @@ struct ChannelizeConfig {
   std::string history;
   /// Told what the input is before it is read.
   std::function<void(const core::VoltageDescription&)> opened;
+  RunWatch watch;
 };
 const core::Fields<ChannelizeConfig>& fields(const ChannelizeConfig&);
 

@@ -169,11 +169,13 @@ CorrelateSummary Correlation::run(const std::stop_token& stop) {
   const core::VoltageDescription& description = source_->sequence().description();
   if (config_.opened) config_.opened(description);
   add_engines();
-  engine::Run run(std::move(graph_), run_options(reporter_, description.rate_hz));
+  WatchedRun watched(std::move(graph_), run_options(reporter_, description.rate_hz), config_.watch,
+                     {"means"});
+  engine::Run& run = *watched;
   check_memory(run);
   if (gains_) (void)gains_->values(stop);  // before anything else takes memory
   try {
-    run.go(stop);
+    watched.go(stop);
   } catch (...) {
     if (report_ != nullptr && report_->published())  // no page without its visibilities
       std::filesystem::remove(config_.report_path);

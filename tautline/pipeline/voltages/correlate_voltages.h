@@ -16,6 +16,7 @@
 #include "tautline/formats/visibility_writer.h"
 #include "tautline/formats/voltage_reader.h"
 #include "tautline/pipeline/progress.h"
+#include "tautline/pipeline/run_watch.h"
 #include "tautline/pipeline/voltages/f_engine.h"
 #include "tautline/pipeline/voltages/reduction.h"
 #include "tautline/pipeline/voltages/voltage_run.h"
@@ -55,6 +56,7 @@ struct CorrelateConfig {
   std::string history;                                ///< version and command line, for the output
   /// Told what the input is before it is read.
   std::function<void(const core::VoltageDescription&)> opened;
+  RunWatch watch;
 };
 const core::Fields<CorrelateConfig>& fields(const CorrelateConfig&);
 
