@@ -67,6 +67,11 @@ void check_config(const Config& config) {
     if (config.baseline_s / config.sample_time_s > 1e8)
       refuse("baseline_s", core::text::write_number(config.baseline_s), "1e8 samples or fewer");
   }
+  if (config.noise_s != 0) {
+    require_positive("noise_s", config.noise_s);
+    if (config.noise_s / config.sample_time_s > 1e8)
+      refuse("noise_s", core::text::write_number(config.noise_s), "1e8 samples or fewer");
+  }
   if (config.links.beam_trials != 0 && config.trials % config.links.beam_trials != 0)
     refuse("trials", std::to_string(config.trials),
            "a multiple of links.beam_trials, " + std::to_string(config.links.beam_trials));
@@ -101,7 +106,12 @@ Sizes derive_sizes(const Config& config) {
   sizes.segment = 2 * std::max<std::size_t>(1, static_cast<std::size_t>(std::lround(pair)));
   // Rounding, or a short baseline_s, can make it shorter than 4 of the widest boxcars.
   while (sizes.baseline() < 4 * sizes.widest()) sizes.segment += 2;
-  sizes.noise = std::max(kNoiseSamples, 4 * sizes.widest());
+  const std::size_t noise =
+      config.noise_s > 0
+          ? std::max(kLeastNoiseSamples,
+                     static_cast<std::size_t>(std::lround(config.noise_s / config.sample_time_s)))
+          : kNoiseSamples;
+  sizes.noise = std::max(noise, 4 * sizes.widest());
   sizes.margin = sizes.widest();
   return sizes;
 }
@@ -139,6 +149,13 @@ double sigma_of(double mad, core::SampleType type) {
   const double spread = kSigmaPerMad * mad;
   if (type == core::SampleType::f32) return spread;
   return std::sqrt(std::max(0.0, spread * spread - kStepVariance));
+}
+
+std::size_t Plan::latency_samples() const {
+  // The mean of a segment needs 16 behind it, the line to the next one's middle another.
+  constexpr std::size_t kSegmentsAhead = kWindowSegments / 2 + 2;
+  return kSegmentsAhead * (baseline_samples() / kWindowSegments) + noise_samples() +
+         3 * widths().back() + config().links.time_samples + 1;
 }
 
 std::shared_ptr<const Plan> make_plan(const Config& config,

@@ -71,6 +71,9 @@ struct Config {
   /// whichever is longer.
   double baseline_s = 0;
   Noise noise = Noise::trial;
+  /// Length of a block with one noise, kLeastNoiseSamples and 4 x the widest boxcar at least; 0: 16,384 samples or 4 x
+  /// the widest boxcar, whichever is longer. A pulse is known when its block is complete.
+  double noise_s = 0;
   Links links = {};
   std::size_t max_samples = 65536;  ///< most samples (columns) that one execute is given
   /// On a GPU: series may be written to State::input_area, from where execute need not copy them.
@@ -84,6 +87,8 @@ struct Config {
 /// Integers and floats of a larger magnitude are missing.
 inline constexpr std::int32_t kLargestInteger = (std::int32_t{1} << 30) - 1;
 inline constexpr float kLargestFloat = 1e30f;
+/// 1,024 samples give a noise to 3.6 %.
+inline constexpr std::size_t kLeastNoiseSamples = 1024;
 inline constexpr std::size_t kMaxWidthSamples = std::size_t{1} << 16;
 
 /// The best boxcar of a group of detections.
@@ -155,6 +160,10 @@ class Plan {
   /// Samples of the running mean, and of a block with one noise.
   virtual std::size_t baseline_samples() const = 0;
   virtual std::size_t noise_samples() const = 0;
+  /// Samples behind the end of a pulse at which it is known, at most: 18 segments of the running mean, a block of noise,
+  /// three of the widest boxcars and the gap of Links. In the first length of the running mean, and where something is
+  /// over the threshold all the time (other trials of a bright pulse, interference), it takes longer.
+  std::size_t latency_samples() const;
   /// The code that will run: "reference", "portable", "avx2", "avx512", "cuda" or "opencl".
   virtual std::string backend() const = 0;
   /// Memory of one state, without its groups and pulses.

@@ -97,10 +97,11 @@ void StateBase::load(std::span<const std::byte> bytes) {
 std::string StateBase::plan_text() const {
   const Config& c = base_.config;
   const Links& l = c.links;
-  std::string text = fmt::format(
-      "3 {} {} {} {} {} {} {} {} {} {} {} {} {}", backend_, c.trials, c.sample_time_s,
-      core::to_string(c.type), c.threshold, c.max_width_s, c.baseline_s, static_cast<int>(c.noise),
-      l.time_samples, l.dm_trials, l.width_octaves, l.beam_trials, l.join, c.lengths.size());
+  std::string text =
+      fmt::format("4 {} {} {} {} {} {} {} {} {} {} {} {} {} {}", backend_, c.trials,
+                  c.sample_time_s, core::to_string(c.type), c.threshold, c.max_width_s,
+                  c.baseline_s, c.noise_s, static_cast<int>(c.noise), l.time_samples, l.dm_trials,
+                  l.width_octaves, l.beam_trials, l.join, c.lengths.size());
   for (const Links::Elsewhere& e : {l.before, l.behind})
     text += fmt::format(" {} {} {}", e.any, e.shortest, e.longest);
   for (const std::uint64_t length : c.lengths) text += fmt::format(" {}", length);

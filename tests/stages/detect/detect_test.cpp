@@ -87,6 +87,56 @@ TEST_P(Backend, EqualsTheReferenceOnManyTrialsAndWidths) {
   }
 }
 
+// Blocks of 1,024 samples with a noise each, as live searches have them; the stream's ends among them.
+TEST_P(Backend, EqualsTheReferenceWithShortBlocksOfNoise) {
+  auto random = tests::generator();
+  Config config;
+  config.sample_time_s = 1e-3;
+  config.threshold = 4;
+  config.max_width_s = 0.02;
+  config.baseline_s = 0.2;
+  config.noise_s = 0.5;  // fewer samples than there must be
+  EXPECT_EQ(make_plan(config, device::open({}))->noise_samples(), kLeastNoiseSamples);
+  config.noise_s = 1.5;
+  EXPECT_EQ(make_plan(config, device::open({}))->noise_samples(), 1500u);
+  for (const std::size_t samples : {1499u, 2249u, 2251u, 9000u}) {
+    compare<std::int32_t>(GetParam(), config, 3, samples, 40, random,
+                          "int32 x " + std::to_string(samples));
+    compare<float>(GetParam(), config, 3, samples, 0.3, random,
+                   "float x " + std::to_string(samples));
+  }
+}
+
+// A pulse is known when 18 segments of the baseline, its block of noise and three of the widest boxcars have passed
+// (docs/maths/detect.md).
+TEST(Reference, APulseIsKnownWithinTheLatencyOfItsPlan) {
+  auto random = tests::generator();
+  Config config;
+  config.sample_time_s = 1e-3;
+  config.max_width_s = 0.05;
+  config.baseline_s = 0.4;
+  config.noise_s = 1.1;
+  const auto device = device::open({});
+  const auto queue = device->make_queue();
+  const auto plan = make_plan(config, device);
+  const std::size_t latency = plan->latency_samples();
+  EXPECT_LE(latency, 18 * plan->baseline_samples() / 33 + 1100 + 3 * 50 + 8);
+  for (int k = 0; k < 20; ++k) {
+    const std::size_t end = 3000 + random() % 2000, width = 1 + random() % 50;
+    Rows<std::int32_t> rows = noise_rows<std::int32_t>(1, 9000, 40, 0, random);
+    for (std::size_t t = end - width; t < end; ++t) rows[0][t] += 2000;
+    const auto state = plan->make_state(*queue);
+    bool found = false;
+    for (std::size_t t = 0; t < end + latency; ++t) {
+      const core::SampleView<2> series(rows[0].data() + t, core::SampleType::i32, {1, 1});
+      plan->execute(*queue, *state, series);
+    }
+    for (const Pulse& pulse : state->take())
+      found = found || (pulse.first < end && pulse.first + pulse.width + 2 * width > end);
+    EXPECT_TRUE(found) << "a pulse of " << width << " samples that ends at " << end;
+  }
+}
+
 TEST_P(Backend, EndsEachTrialAtItsOwnLength) {
   auto random = tests::generator();
   Config config;
