@@ -23,7 +23,8 @@ struct DmOptions {
     add_fields(to, config, {"dms.downsample_tolerance", "dm_constant", "method", "max_loss"});
     add_fields(
         to, config,
-        {"ignored_channels", "mask", "flag_channels", "keep_constant", "zero_dm", "bandpass"},
+        {"ignored_channels", "mask", "flag_channels", "iqrm", "iqrm_limits.threshold",
+         "iqrm_limits.radius", "iqrm_limits.every_s", "keep_constant", "zero_dm", "bandpass"},
         "Cleaning");
   }
   /// Reads --dm-list. Throws core::Error(config) for options that contradict each other.

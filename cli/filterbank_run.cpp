@@ -36,6 +36,18 @@ std::string empty_text(const pipeline::FilterbankRunSummary& s) {
   return text;
 }
 
+// What was masked for a while, for people.
+std::string iqrm_summary(const pipeline::IqrmFound& found) {
+  if (found.windows == 0) return "";
+  const auto masked = static_cast<std::size_t>(std::count_if(
+      found.channels.begin(), found.channels.end(), [](std::uint64_t n) { return n > 0; }));
+  const double values =
+      static_cast<double>(found.samples) * static_cast<double>(found.channels.size());
+  return fmt::format("\n  IQRM: {} values masked ({:.3g} %) of {}, in {}", found.masked,
+                     100 * static_cast<double>(found.masked) / values,
+                     core::counted(masked, "channel"), core::counted(found.windows, "window"));
+}
+
 // Where the level of the data steps, for people.
 std::string steps_text(const std::vector<pipeline::LevelStep>& steps) {
   constexpr std::size_t kMost = 3;
@@ -84,6 +96,7 @@ nlohmann::ordered_json summary_fields(const pipeline::FilterbankRunConfig& confi
           {"loss_of_snr", s.loss},
           {"loss_of_snr_by_spacing", s.spacing_loss},
           {"masked_samples", s.masked},
+          {"iqrm", config.iqrm ? s.iqrm.record() : nlohmann::ordered_json()},
           {"not_finite", s.not_finite},
           {"lost_samples", s.damage.lost_samples},
           {"dropped_samples", s.damage.dropped_samples},
@@ -108,7 +121,7 @@ std::string counted_line(const pipeline::FilterbankRunSummary& s) {
       "{} empty",
       s.damage.lost_samples, s.damage.dropped_samples, s.gap_samples, s.empty.samples, s.not_finite,
       s.masked, s.empty.values);
-  return line + empty_text(s) + steps_text(s.level_steps);
+  return line + empty_text(s) + iqrm_summary(s.iqrm) + steps_text(s.level_steps);
 }
 
 }  // namespace tautline::cli

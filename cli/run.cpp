@@ -283,7 +283,8 @@ int run_pipeline(const Global& global, const RunOptions& options) {
               .history = history_line(global),
               .overwrite = options.overwrite,
               .threads = global.threads,
-              .log = log_text}};
+              .log = log_text,
+              .stop = global.stop}};
   for (const std::string& assignment : options.assignments) run.file.set(assignment);
   return run.file.schedule().empty() ? run_once(run, nullptr) : run_schedule(run);
 }

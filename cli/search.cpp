@@ -46,6 +46,7 @@ nlohmann::ordered_json candidate_json(const core::Candidate& c, const pipeline::
       {"f_ref_mhz", search.f_ref_mhz},
       {"beam", c.beam},
       {"file", search.file}};
+  if (search.injections) object["injected"] = c.injected;
   if (beams) object.update({{"beams", c.beams}, {"in_many_beams", c.beams > s.most_beams}});
   return object;
 }
@@ -78,6 +79,19 @@ void summarise_search(const Global& global, const SearchOptions& options,
   object["passes"] = s.passes;
   object["data_segments"] = s.data_segments;
   object["search_kernels"] = s.detect_backend;
+  std::string injected;
+  if (config.inject.every_s > 0) {
+    object["injected"] = s.injections.injected;
+    object["recalled"] = s.injections.recalled;
+    object["snr_ratio"] = s.injections.snr_ratio;
+    object["clipped_samples"] = s.clipped;
+    injected = fmt::format(
+        "  injected: {} of {} recalled, S/N {:.3f} of theirs on average; {} samples clipped; "
+        "marked "
+        "in the list\n",
+        s.injections.recalled, core::counted(s.injections.injected, "pulse"),
+        s.injections.snr_ratio, s.clipped);
+  }
   std::string cutouts;
   if (!config.cutout_folder.empty())
     cutouts = fmt::format(
@@ -93,13 +107,13 @@ void summarise_search(const Global& global, const SearchOptions& options,
   }
   print_summary(
       global, "tautline.search", object,
-      fmt::format("{}: {} from {}, {}, {}\n{}{}{}{}\n"
+      fmt::format("{}: {} from {}, {}, {}\n{}{}{}{}{}\n"
                   "  kernels: {}; search {}\n{}\n",
                   config.output, core::counted(s.candidates.size(), "candidate"),
                   core::counted(s.detections, "detection"), core::counted(s.trials, "trial"),
                   channels_text(s, config.zero_dm), candidate_table(s.candidates, options.from_top),
-                  beams, cutouts, speed_line(s.stream_s, s.elapsed_s), s.backend, s.detect_backend,
-                  counted_line(s)),
+                  injected, beams, cutouts, speed_line(s.stream_s, s.elapsed_s), s.backend,
+                  s.detect_backend, counted_line(s)),
       &s.profile);
 }
 
@@ -203,7 +217,7 @@ void add_search(CLI::App& app, const Global& global, Action& action) {
   add_fields(*command, options->config, {"beams", "max_beams"});
   options->run.dms.add_to(*command, options->config);
   add_fields(*command, options->config,
-             {"threshold", "max_width_s", "baseline_s", "noise", "links.time_samples",
+             {"inject", "threshold", "max_width_s", "baseline_s", "noise", "links.time_samples",
               "links.dm_trials", "links.width_octaves"},
              "Search");
   add_fields(*command, options->config,

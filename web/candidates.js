@@ -48,7 +48,9 @@
         this.about, this.pictures);
 
       this.facts = element("tbody");
-      at("run").append(element("div.section-head", {}, element("h2", {}, "Run")),
+      this.masked = new tautline.LineChart("Masked by IQRM", {
+        series: [{ name: "share of the time", colour: "one" }], zeroBased: true });
+      at("run").append(element("div.section-head", {}, element("h2", {}, "Run")), this.masked.root,
                        element("div.card", {}, element("table.facts-table", {}, this.facts)));
       tautline.startTheme(() => this.redraw());
     }
@@ -64,6 +66,8 @@
       const { element } = tautline;
       this.facts.replaceChildren(...message.facts.map(([name, value]) =>
         element("tr", {}, element("td", {}, name), element("td", {}, value))));
+      this.masked.root.hidden = !message.masked;
+      if (message.masked) this.drawMasked(message.masked);
       const drawn = message.pictures.length;
       this.picker.fill(message.candidates.slice(0, drawn).map((one, k) => ({
         value: k, text: `${k + 1}: S/N ${one.snr.toFixed(1)}, DM ${one.dm.toFixed(1)}` })));
@@ -158,8 +162,15 @@
                             this.message.low_dm >= 0 ? 0 : undefined));
     }
 
+    drawMasked({ mhz, share }) {
+      const rows = mhz.map((x, k) => [x, 100 * share[k]]).sort((a, b) => a[0] - b[0]);
+      this.masked.show(rows, { xRange: [rows[0][0], rows[rows.length - 1][0]], xName: "frequency (MHz)",
+        yName: "masked (%)", xFormat: (x) => `${tautline.short(x)} MHz` });
+    }
+
     redraw() {
       if (!this.message) return;
+      this.masked.redraw();
       this.fillOverview();
       if (this.chosen !== undefined && this.message.candidates.length) this.choose(this.chosen);
       this.profile.redraw();

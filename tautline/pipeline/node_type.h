@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,6 +25,8 @@ struct NodeContext {
   bool overwrite = false;
   std::size_t threads = 0;  ///< of the host; 0: all
   core::LogSink log = {};
+  std::stop_token stop =
+      {};  ///< sources that wait for a header while the graph is built end with it
 };
 
 /// One node as a file describes it.

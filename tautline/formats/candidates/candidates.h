@@ -20,12 +20,13 @@ Format format_of(const std::string& path);
 
 /// What all candidates of a search share.
 struct Search {
-  core::Instant start;     ///< leading edge of sample 0
-  core::Rational rate_hz;  ///< samples a second
-  double f_ref_mhz = 0;    ///< centre of the highest channel: times are those of this frequency
-  double dm_constant = 0;  ///< s MHz^2 per pc cm^-3
-  std::string file;        ///< that was searched
-  std::size_t files = 1;   ///< consecutive ones, of which `file` is the first
+  core::Instant start;      ///< leading edge of sample 0
+  core::Rational rate_hz;   ///< samples a second
+  double f_ref_mhz = 0;     ///< centre of the highest channel: times are those of this frequency
+  double dm_constant = 0;   ///< s MHz^2 per pc cm^-3
+  std::string file;         ///< that was searched
+  std::size_t files = 1;    ///< consecutive ones, of which `file` is the first
+  bool injections = false;  ///< a .csv has the column `injected`; other formats have none
 };
 
 /// The list as text, best (highest S/N) first; PRESTO's by DM and time, as its readers expect. DMs

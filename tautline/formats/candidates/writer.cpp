@@ -52,8 +52,9 @@ std::string csv_row(const Candidate& c, const Search& search) {
 }
 
 std::string csv(std::span<const Candidate> candidates, const Search& search) {
-  std::string text = fmt::format("{}\n", kColumns);
-  for (const Candidate& c : candidates) text += csv_row(c, search) + "\n";
+  std::string text = fmt::format("{}{}\n", kColumns, search.injections ? ",injected" : "");
+  for (const Candidate& c : candidates)
+    text += csv_row(c, search) + (search.injections ? c.injected ? ",1" : ",0" : "") + "\n";
   return text;
 }
 

@@ -79,6 +79,8 @@ std::vector<std::size_t> chosen_ifs(const std::string& path, std::size_t ifs,
   return chosen;
 }
 
+}  // namespace
+
 FilterbankDescription describe(const std::string& path, const ParsedHeader& parsed,
                                const FilterbankOptions& options) {
   const Header& h = parsed.header;
@@ -118,6 +120,8 @@ FilterbankDescription describe(const std::string& path, const ParsedHeader& pars
   d.beam = h.ibeam;
   return d;
 }
+
+namespace {
 
 class Reader final : public FilterbankReader {
  public:

@@ -15,6 +15,10 @@ namespace tautline::formats::sigproc {
 std::unique_ptr<FilterbankReader> open(const std::string& path,
                                        const FilterbankOptions& options = {});
 
+/// What a header says, without the number of samples. `path`: for errors.
+FilterbankDescription describe(const std::string& path, const ParsedHeader& parsed,
+                               const FilterbankOptions& options);
+
 /// The header that says of a filterbank what its description says, for files made from it:
 /// channels, band, times, place and source. Samples are 32-bit floats of one IF until told
 /// otherwise.

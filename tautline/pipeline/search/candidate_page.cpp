@@ -48,6 +48,7 @@ std::string candidates_message(const CandidatePage& page) {
                                      {"width_samples", c.width_samples},
                                      {"dm", c.dm},
                                      {"members", c.members}});
+    if (c.injected) message["candidates"].back()["injected"] = true;
     if (page.beams.empty()) continue;
     message["candidates"].back().update(
         {{"beam", c.beam}, {"beams", c.beams}, {"in_many_beams", c.beams > page.most_beams}});
@@ -55,6 +56,8 @@ std::string candidates_message(const CandidatePage& page) {
   if (!page.beams.empty()) message["beams"] = page.beams;
   message["lists"] = {{"csv", page.csv}, {"your", page.your_csv}};
   message["empty"] = page.empty;
+  if (!page.masked_shares.empty())
+    message["masked"] = {{"mhz", page.channel_mhz}, {"share", page.masked_shares}};
   message["pictures"] = nlohmann::ordered_json::array();
   for (const CandidatePictures& pictures : page.pictures)
     message["pictures"].push_back(to_json(pictures));

@@ -24,8 +24,10 @@ struct CandidatePage {
   std::size_t most_beams = 0;      ///< that may have a candidate at once
   double sample_s = 0;
   std::vector<std::pair<double, double>>
-      empty;                                ///< first_s and duration_s of stretches without data
-  std::vector<CandidatePictures> pictures;  ///< of the first of them
+      empty;  ///< first_s and duration_s of stretches without data
+  std::vector<double> masked_shares,
+      channel_mhz;  ///< [channel] of the time that IQRM masked it; none: it was not asked for
+  std::vector<CandidatePictures> pictures;                 ///< of the first of them
   std::vector<std::pair<std::string, std::string>> facts;  ///< shown in order
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 #include "tautline/core/dispersion.h"
@@ -102,6 +103,7 @@ class CleanSpectra {
       float* spectrum = values_.data() + t * channels;
       if (config_.mask != nullptr)
         mask(spectrum, static_cast<std::uint64_t>(first) + t + first_grid_sample_);
+      mask_window(spectrum, static_cast<std::uint64_t>(first) + t + first_grid_sample_);
       if (config_.zero_dm) subtract_mean(spectrum);
     }
     return values_;
@@ -115,6 +117,15 @@ class CleanSpectra {
     interval_ = interval;
     for (std::size_t c = 0; c < flags_.size(); ++c)
       if (flags_[c] != 0) spectrum[c] = kNothing;
+  }
+  void mask_window(float* spectrum, std::uint64_t at) const {
+    const auto behind = std::upper_bound(
+        config_.windows.begin(), config_.windows.end(), at,
+        [](std::uint64_t sample, const MaskedWindow& one) { return sample < one.first_sample; });
+    if (behind == config_.windows.begin()) return;
+    const MaskedWindow& window = *std::prev(behind);
+    if (at - window.first_sample >= window.samples) return;
+    for (const std::uint32_t c : window.channels) spectrum[c] = kNothing;
   }
   void subtract_mean(float* spectrum) const {
     double sum = 0, count = 0;

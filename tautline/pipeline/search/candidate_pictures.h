@@ -4,11 +4,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "tautline/core/candidate.h"
 #include "tautline/formats/filterbank_reader.h"
 #include "tautline/formats/presto/mask.h"
+#include "tautline/pipeline/search/iqrm_found.h"
 #include "tautline/pipeline/search/sample_range.h"
 
 namespace tautline::pipeline {
@@ -17,6 +19,7 @@ struct PictureConfig {
   double dm_constant = 0;
   std::vector<std::size_t> ignored_channels;
   const formats::presto::Mask* mask = nullptr;  ///< what it masks is left out; null: none
+  std::span<const MaskedWindow> windows = {};   ///< that IQRM masked, in order of time
   bool zero_dm = false;                         ///< subtract the mean over channels at each time
   std::size_t bins = 128;                       ///< of time
   std::size_t dm_rows = 49;                     ///< odd: the candidate's own in the middle

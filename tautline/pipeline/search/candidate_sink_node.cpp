@@ -4,8 +4,10 @@
 #include <filesystem>
 #include <utility>
 
+#include "tautline/core/error.h"
 #include "tautline/pipeline/search/coincident_beams.h"
 #include "tautline/pipeline/search/filterbank_input.h"
+#include "tautline/pipeline/search/found_candidates.h"
 #include "tautline/pipeline/search/merge_pulses.h"
 
 namespace tautline::pipeline {
@@ -32,13 +34,13 @@ std::vector<engine::Stream> CandidateSinkNode::open(std::span<const engine::Stre
   const FilterbankInput* files = filterbank.input.get();
   beams_ = files != nullptr && files->each_is_beam;
   if (beams_) formats::candidates::beams_to_text(format_, {}, {}, 0);  // refuses a format
-  searched_.clear();
-  for (std::size_t b = 0; b < filterbank.beams.size(); ++b) {
-    const formats::FilterbankDescription& beam = filterbank.beams[b];
-    searched_.push_back({beam.start, beam.rate_hz, beam.highest_mhz(), stream_.dm_constant,
-                         b < filterbank.files.size() ? filterbank.files[b] : "",
-                         files != nullptr ? files->files_of_beam() : 1});
-  }
+  searched_ = searches_of(stream_);
+  if (filterbank.injected && format_ != formats::candidates::Format::csv)
+    throw core::Error(core::ErrorKind::config, "output", files_.output,
+                      "a .csv, which says what was injected", "name a .csv, or leave `inject` out");
+  if (filterbank.injected && !files_.output.empty())
+    formats::require_can_be_written("output", injection_truth_path(files_.output),
+                                    files_.overwrite);
   dms_ = stream_.trials.dms();
   return {};
 }
@@ -46,9 +48,10 @@ std::vector<engine::Stream> CandidateSinkNode::open(std::span<const engine::Stre
 void CandidateSinkNode::begin_segment(std::size_t, const engine::Block& first, engine::Outputs&) {
   turn_ = stream_.filterbank.turn_of(first.segment);
   const FilterbankPart& part = stream_.filterbank.parts[turn_.part];
-  piece_ = &pieces_[first.first];
+  piece_first_ = first.first;
+  piece_ = &pieces_[piece_first_];
   if (turn_.pass > 0) return;
-  piece_->data = {part.beam, part.placed.grid_first + first.first, 0, 0};
+  piece_->data = {part.beam, grid_sample_of(stream_.filterbank, first), 0, 0};
   piece_->found.resize(stream_.trials.segments.size());
   piece_->lengths.assign(dms_.size(), 0);
   piece_->widest.assign(piece_->found.size(), 1);
@@ -77,7 +80,7 @@ void CandidateSinkNode::end_segment(std::size_t, engine::Outputs&) {
   if (turn_.pass + 1 < stream_.filterbank.parts[turn_.part].passes) return;
   end_piece(*piece_);
   data_searched_.push_back(piece_->data);
-  pieces_.erase(piece_->data.first_sample - stream_.filterbank.parts[turn_.part].placed.grid_first);
+  pieces_.erase(piece_first_);
 }
 
 void CandidateSinkNode::end_piece(Piece& piece) {
@@ -89,25 +92,9 @@ void CandidateSinkNode::end_piece(Piece& piece) {
     for (const auto& pulse : found.pulses)
       placed.push_back(place_pulse(pulse, s, 0, stream_.trials.segments[s].downsample));
   }
-  for (const auto& pulse : merge_pulses(std::move(placed), stream_.links)) add(pulse, piece.data);
-}
-
-void CandidateSinkNode::add(const stages::detect::Pulse& pulse, const SearchedData& data) {
-  const std::uint64_t grid_first = data.first_sample;
-  const std::size_t beam = data.beam;
-  const formats::FilterbankDescription& description = stream_.filterbank.beams[beam];
-  core::Candidate candidate;
-  candidate.dm = dms_[pulse.trial];
-  candidate.dm_index = pulse.trial;
-  candidate.snr = pulse.snr;
-  candidate.sample = grid_first + pulse.sample();
-  candidate.time_s = static_cast<double>(candidate.sample) / description.rate_hz.value();
-  candidate.width_samples = pulse.width;
-  candidate.members = pulse.members;
-  candidate.first_sample = grid_first + pulse.begin;
-  candidate.last_sample = grid_first + pulse.end - 1;
-  candidate.beam = beams_ ? beam : static_cast<std::size_t>(std::max(0, description.beam));
-  candidates_.push_back(candidate);
+  for (const auto& pulse : merge_pulses(std::move(placed), stream_.links))
+    candidates_.push_back(
+        candidate_of(pulse, piece.data.first_sample, piece.data.beam, stream_, dms_));
 }
 
 // Counts the beams that have each candidate at once.
@@ -126,11 +113,23 @@ void CandidateSinkNode::mark() {
   count_beams(candidates_, coincidence);
 }
 
+// Which candidates are of pulses that were put in, and the truth that `compare` reads.
+void CandidateSinkNode::tell_injected() {
+  const std::vector<InjectedPulse> pulses = stream_.filterbank.injected->all();
+  const formats::FilterbankDescription& description = stream_.filterbank.description();
+  injections_ =
+      mark_injected(candidates_, pulses, injection_band(description, stream_.dm_constant));
+  if (files_.output.empty()) return;
+  truth_.emplace(injection_truth_path(files_.output), files_.overwrite);
+  truth_->write(injection_truth(pulses, description, stream_.dm_constant));
+}
+
 void CandidateSinkNode::finish(engine::Outputs& outputs) {
   std::stable_sort(
       candidates_.begin(), candidates_.end(),
       [](const core::Candidate& a, const core::Candidate& b) { return a.snr > b.snr; });
   if (beams_) mark();
+  if (stream_.filterbank.injected) tell_injected();
   if (list_)
     list_->write(beams_ ? formats::candidates::beams_to_text(
                               format_, candidates_, searched_,
@@ -146,11 +145,13 @@ void CandidateSinkNode::publish() {
   if (cutouts_) cutouts_->publish();
   if (list_) list_->finish();
   if (record_) record_->finish();
+  if (truth_) truth_->finish();
 }
 
 std::vector<std::string> CandidateSinkNode::paths() const {
   std::vector<std::string> paths;
   if (list_) paths = {files_.output, record_->path()};
+  if (truth_) paths.push_back(truth_->path());
   if (page_) paths.push_back(page_->path());
   return paths;
 }

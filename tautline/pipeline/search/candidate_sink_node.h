@@ -17,6 +17,7 @@
 #include "tautline/formats/output_folder.h"
 #include "tautline/formats/partial_file.h"
 #include "tautline/pipeline/search/cutout_folder.h"
+#include "tautline/pipeline/search/injection.h"
 #include "tautline/pipeline/search/search_node.h"
 
 namespace tautline::pipeline {
@@ -65,6 +66,8 @@ class CandidateSinkNode final : public engine::Node {
   /// [beam]
   const std::vector<formats::candidates::Search>& searched() const { return searched_; }
   const PulseStream& stream() const { return stream_; }
+  /// Of pulses that were put in, once all candidates are known; of none where none were asked for.
+  const InjectionsFound& injections() const { return injections_; }
   /// To write cut-outs to when all candidates are known; null where none are wanted.
   CutoutFolder* cutouts() const { return cutouts_.get(); }
   /// List, record and page.
@@ -80,7 +83,7 @@ class CandidateSinkNode final : public engine::Node {
   };
   void end_piece(Piece& piece);
   void mark();
-  void add(const stages::detect::Pulse& pulse, const SearchedData& data);
+  void tell_injected();
 
   CandidateFiles files_;
   formats::candidates::Format format_;
@@ -95,8 +98,11 @@ class CandidateSinkNode final : public engine::Node {
   FilterbankStream::Turn turn_;
   std::map<std::uint64_t, Piece> pieces_;  // of the part at hand, by their first sample in it
   Piece* piece_ = nullptr;                 // that blocks belong to
+  std::uint64_t piece_first_ = 0;          // its key
   std::vector<SearchedData> data_searched_;
   std::vector<core::Candidate> candidates_;
+  InjectionsFound injections_;
+  std::optional<formats::AppendFile> truth_;
 };
 
 }  // namespace tautline::pipeline

@@ -17,6 +17,7 @@
 #include "tautline/pipeline/search/expected_rate.h"
 #include "tautline/pipeline/search/filterbank_input.h"
 #include "tautline/pipeline/search/filterbank_record.h"
+#include "tautline/pipeline/search/iqrm_node.h"
 #include "tautline/pipeline/search/trial_sink_node.h"
 #include "tautline/stages/dedisperse/plan/spacing.h"
 
@@ -169,7 +170,9 @@ std::vector<std::shared_ptr<const Plan>> Dedispersion::plans_within_memory(
 
 // Of plans, states and blocks.
 std::size_t Dedispersion::bytes_of(const std::vector<std::shared_ptr<const Plan>>& plans) const {
-  return needed_bytes(plans) + more_trial_blocks(*device_) * trial_block_bytes(plans) +
+  const std::size_t masking =
+      config_.iqrm ? iqrm_window_bytes(config_.iqrm_limits, description_) : 0;
+  return masking + needed_bytes(plans) + more_trial_blocks(*device_) * trial_block_bytes(plans) +
          FilterbankSourceNode::kBlocks * plans.front()->config().max_samples *
              description_.sample_bytes();
 }
@@ -189,7 +192,9 @@ std::string Dedispersion::expect() {
   double seconds = 0;
   for (const auto& made : plans_) seconds += seconds_per_sample(*made, device_, range().count);
   summary_.expected_s = seconds * static_cast<double>(range().count);
-  return trials_text_ + "\n" + stages::dedisperse::describe(plans_) + "\nexpected: " +
+  const std::string masking =
+      config_.iqrm ? iqrm_text(config_.iqrm_limits, description_) + "\n" : "";
+  return trials_text_ + "\n" + masking + stages::dedisperse::describe(plans_) + "\nexpected: " +
          describe_expected("dedispersion", seconds * rate_hz_,
                            static_cast<double>(range().count) / rate_hz_);
 }
@@ -201,6 +206,8 @@ void Dedispersion::sum_all(const std::string& expected,
   auto sink = std::make_unique<TrialSinkNode>(
       TrialFiles{config_.format, config_.output, config_.overwrite,
                  std::filesystem::path(config_.inputs.front()).stem().string(), config_.sink});
+  auto masking = config_.iqrm ? std::make_unique<IqrmNode>(config_.iqrm_limits) : nullptr;
+  const IqrmNode* masked_by = masking.get();
   const FilterbankSourceNode& read_by = *source;
   const DedisperseNode& summed_by = *summing;
   const TrialSinkNode& written_by = *sink;
@@ -209,7 +216,13 @@ void Dedispersion::sum_all(const std::string& expected,
   const auto filterbank = graph.add("filterbank", std::move(source));
   const auto trials = graph.add("dedisperse", std::move(summing));
   const auto series = graph.add("series", std::move(sink));
-  graph.connect(filterbank, trials);
+  if (masking) {
+    const auto masked = graph.add("iqrm", std::move(masking));
+    graph.connect(filterbank, masked);
+    graph.connect(masked, trials);
+  } else {
+    graph.connect(filterbank, trials);
+  }
   for (std::size_t k = 0; k < plans_.size(); ++k)
     graph.connect({trials, k}, {series, k}, {.depth = kTrialBlocks - 1});
   WatchedRun run(std::move(graph), run_options(progress_, description_.rate_hz), config_.watch,
@@ -226,6 +239,7 @@ void Dedispersion::sum_all(const std::string& expected,
   s.stream_s = static_cast<double>(s.samples) / rate_hz_;
   s.masked = read_by.counters()["masked"];
   s.empty = read_by.empty();
+  if (masked_by != nullptr) s.iqrm = masked_by->found();
   s.not_finite = summed_by.counters()["not_finite"];
   s.bandpass = bandpass_of(summed_by.moments(), description_.zero_level);
   s.paths = written_by.paths();

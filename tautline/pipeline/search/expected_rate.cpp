@@ -19,7 +19,7 @@ namespace detect = stages::detect;
 
 constexpr std::size_t kTimes = 4096;      ///< of one call on a host: several tiles
 constexpr std::size_t kLeastTimes = 512;  ///< for short inputs
-constexpr std::size_t kCallsOfInput = 16;        ///< that a call takes of such an input
+constexpr std::size_t kCallsOfInput = 16;  ///< that a call takes of such an input
 /// That are searched, on a host or a GPU, which fewer would not fill: the others take as long.
 constexpr std::size_t kTrials = 16, kGpuTrials = 512;
 

@@ -6,6 +6,7 @@
 #include "tautline/pipeline/range_fields.h"
 #include "tautline/pipeline/search/dedisperse_filterbank.h"
 #include "tautline/pipeline/search/filterbank_run.h"
+#include "tautline/pipeline/search/live_filterbank_node.h"
 #include "tautline/pipeline/search/node_types.h"
 #include "tautline/pipeline/search/search_filterbank.h"
 #include "tautline/stages/dedisperse/fields.h"
@@ -135,6 +136,15 @@ void add_cleaning_fields(core::Fields<C>& to) {
 }
 
 template <class C>
+void add_iqrm_fields(core::Fields<C>& to) {
+  to.add({.name = "iqrm",
+          .help = "replace channels by their means for as long as their standard deviation stands "
+                  "out of their neighbours' (IQRM)"},
+         &C::iqrm)
+      .include("iqrm_limits", &C::iqrm_limits, fields(IqrmConfig{}));
+}
+
+template <class C>
 void add_reading_fields(core::Fields<C>& to) {
   to.add(
       {.name = "reader.ifs",
@@ -254,6 +264,7 @@ const core::Fields<FilterbankRunConfig>& fields(const FilterbankRunConfig&) {
     core::Fields<C> list;
     add_dedispersion_fields(list);
     add_cleaning_fields(list);
+    add_iqrm_fields(list);
     add_reading_fields(list);
     add_bandpass_field(list);
     return list.add({.name = "memory_bytes", .unit = "bytes", .help = "cap on the memory used"},
@@ -279,6 +290,13 @@ const core::Fields<SearchConfig>& fields(const SearchConfig&) {
     add_page_fields(list);
     add_cutout_fields(list);
     return list
+        .add_text(
+            {.name = "inject",
+             .help = "every=S,dm=LOW:HIGH,width=LOW:HIGH,snr=LOW:HIGH,seed=N: put a pulse into "
+                     "each S seconds of the data; the list marks what is found of them",
+             .form = "LIST"},
+            [](const C& c) { return to_text(c.inject); },
+            [](C& c, const std::string& text) { c.inject = parse_injection(text); })
         .add({.name = "picture_folder",
               .help =
                   "a folder for candidate_0001.png ...: profile, frequency and DM against time of "
@@ -329,6 +347,12 @@ const core::Fields<SearchStage>& fields(const SearchStage&) {
     core::Fields<SearchStage> list;
     add_dedispersion_fields(list);
     add_detection_fields(list);
+    list.add(
+        {.name = "latency_s",
+         .unit = "s",
+         .help = "how long after a pulse, and the longest trial's delay, its candidate comes at "
+                 "most, in data; 0: 1 s of live data, without a limit of files"},
+        &SearchStage::latency_s, core::at_least(0));
     add_bandpass_field(list);
     return list;
   }();
@@ -341,6 +365,57 @@ const core::Fields<TrialFile>& fields(const TrialFile&) {
           .add({.name = "path", .help = "the array, or the folder of series"}, &TrialFile::path)
           .add({.name = "format", .help = "of the series' files: NumPy, PRESTO or sigproc"},
                &TrialFile::format, series_format_text());
+  return all;
+}
+
+const core::Fields<InjectStage>& fields(const InjectStage&) {
+  using C = InjectStage;
+  static const auto all =
+      core::Fields<C>()
+          .add_text(
+              {.name = "pulses",
+               .help = "every=S,dm=LOW:HIGH,width=LOW:HIGH,snr=LOW:HIGH,seed=N: a pulse in "
+                       "each S seconds of the data",
+               .option = "inject",
+               .form = "LIST"},
+              [](const C& c) { return to_text(c.pulses); },
+              [](C& c, const std::string& text) { c.pulses = parse_injection(text); })
+          .add({.name = "dm_constant",
+                .unit = "s MHz^2 per pc cm^-3",
+                .help = "of dispersion (presto: 1/2.41e-4)",
+                .form = "NUMBER|presto"},
+               &C::dm_constant, dm_constant_text());
+  return all;
+}
+
+const core::Fields<CandidateEvents>& fields(const CandidateEvents&) {
+  static const auto all = core::Fields<CandidateEvents>().add(
+      {.name = "path", .help = "a line of JSON for each candidate, written as it comes"},
+      &CandidateEvents::path);
+  return all;
+}
+
+const core::Fields<LiveFilterbankConfig>& fields(const LiveFilterbankConfig&) {
+  using C = LiveFilterbankConfig;
+  static const auto all =
+      core::Fields<C>()
+          .add({.name = "path",
+                .help =
+                    "a named pipe, or - for standard input, that a sigproc filterbank comes from"},
+               &C::path)
+          .add({.name = "wait_s", .unit = "s", .help = "how long the header is waited for"},
+               &C::wait_s, core::at_least(0))
+          .add({.name = "duration_s",
+                .unit = "s",
+                .help = "ends after this much data; negative: when the stream ends"},
+               &C::duration_s)
+          .add({.name = "ignored_channels",
+                .help = "channels to leave out, from 0",
+                .option = "ignorechan",
+                .form = "0:5,34"},
+               &C::ignored_channels, channels_text())
+          .add({.name = "block_samples", .help = "times in a block; 0: those of 50 ms"},
+               &C::block_samples);
   return all;
 }
 

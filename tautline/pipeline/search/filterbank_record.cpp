@@ -41,7 +41,13 @@ nlohmann::ordered_json filterbank_record(const std::string& schema,
                                          const formats::FilterbankDescription& description,
                                          const LeftOutChannels& left_out,
                                          const device::Device& device) {
-  nlohmann::ordered_json bandpass;
+  nlohmann::ordered_json bandpass, iqrm;
+  if (config.iqrm) {
+    iqrm = {{"threshold", config.iqrm_limits.threshold},
+            {"radius", config.iqrm_limits.radius},
+            {"every_s", config.iqrm_limits.every_s}};
+    iqrm.update(s.iqrm.record());
+  }
   if (config.bandpass)
     bandpass = {{"mean", s.bandpass.mean}, {"standard_deviation", s.bandpass.standard_deviation}};
   return {{"schema", schema},
@@ -62,6 +68,7 @@ nlohmann::ordered_json filterbank_record(const std::string& schema,
           {"constant_channels", left_out.constant},
           {"zero_dm", config.zero_dm},
           {"mask", config.mask},
+          {"iqrm", iqrm},
           {"bandpass", bandpass},
           {"samples", s.samples},
           {"masked_samples", s.masked},

@@ -14,6 +14,7 @@
 #include "tautline/formats/filterbank_reader.h"
 #include "tautline/pipeline/run_watch.h"
 #include "tautline/pipeline/search/empty_found.h"
+#include "tautline/pipeline/search/iqrm_found.h"
 #include "tautline/pipeline/search/level_step.h"
 #include "tautline/stages/dedisperse/dedisperse.h"
 #include "tautline/stages/dedisperse/plan/trials.h"
@@ -50,7 +51,9 @@ struct FilterbankRunConfig {
   bool zero_dm = false;
   bool flag_channels = false;  ///< leave out channels that channel_flags.h finds bad
   bool keep_constant = false;  ///< stretches and channels that never change are data
-  bool bandpass = false;       ///< measure every channel on the way
+  bool iqrm = false;           ///< mask channels that stand out for a while, as iqrm.h finds them
+  IqrmConfig iqrm_limits = {};
+  bool bandpass = false;  ///< measure every channel on the way
   formats::FilterbankOptions reader;
   double start_s = 0, duration_s = -1;
   std::size_t memory_bytes = core::half_of_memory();
@@ -73,6 +76,7 @@ struct FilterbankRunSummary {
   std::uint64_t masked = 0;       ///< samples (times x channels) replaced because a mask said so
   std::size_t constant_channels = 0;   ///< left out
   EmptyFound empty;                    ///< stretches that hold nothing
+  IqrmFound iqrm;                      ///< masked for a while
   std::vector<LevelStep> level_steps;  ///< where files join
   std::uint64_t not_finite = 0;
   std::size_t bytes = 0;

@@ -27,12 +27,6 @@ core::Instant instant_of(const formats::FilterbankDescription& description,
 
 }  // namespace
 
-FilterbankStream::Turn FilterbankStream::turn_of(std::uint64_t segment) const {
-  Turn turn{0, static_cast<std::size_t>(segment)};
-  while (turn.pass >= parts.at(turn.part).passes) turn.pass -= parts[turn.part++].passes;
-  return turn;
-}
-
 FilterbankSourceNode::FilterbankSourceNode(
     std::vector<std::shared_ptr<formats::FilterbankReader>> readers, FilterbankSourceConfig config)
     : readers_(std::move(readers)),
@@ -41,7 +35,9 @@ FilterbankSourceNode::FilterbankSourceNode(
               std::move(config.data_segments),
               std::move(config.files),
               std::move(config.left_out),
-              std::move(config.input)},
+              std::move(config.input),
+              {},
+              false},
       block_samples_(config.block_samples),
       mask_(std::move(config.mask)),
       empty_config_(config.empty) {

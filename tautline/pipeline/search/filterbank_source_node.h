@@ -13,45 +13,13 @@
 #include "tautline/engine/node.h"
 #include "tautline/formats/filterbank_reader.h"
 #include "tautline/formats/presto/mask.h"
+#include "tautline/pipeline/filterbank_stream.h"
 #include "tautline/pipeline/search/empty_found.h"
 #include "tautline/pipeline/search/empty_stretches.h"
 #include "tautline/pipeline/search/mask_intervals.h"
 #include "tautline/pipeline/search/sample_range.h"
 
 namespace tautline::pipeline {
-
-struct FilterbankInput;
-
-/// A part of a filterbank without a gap. It is given once for each pass; without a pass not at all.
-struct FilterbankPart {
-  PlacedRange placed;
-  std::size_t passes = 1;
-  std::size_t beam = 0;
-};
-
-/// Details of streams of kind "filterbank". Their segments count passes: those over the first part, then those over
-/// the second one.
-struct FilterbankStream {
-  std::vector<formats::FilterbankDescription>
-      beams;  ///< of the readers, which have the same band and sample type
-  std::vector<FilterbankPart> parts;
-  /// First and last + 1 sample of what holds data, from the first part's start; the rest was filled in. None: all does.
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> data_segments;
-  std::vector<std::string> files;  ///< that were opened
-  std::vector<std::vector<std::size_t>>
-      left_out;  ///< [beam] channels that sums over channels leave out
-  std::shared_ptr<const FilterbankInput> input;  ///< where files were opened for the run
-
-  struct Turn {
-    std::size_t part = 0, pass = 0;
-  };
-  Turn turn_of(std::uint64_t segment) const;
-  /// Of what all beams have alike.
-  const formats::FilterbankDescription& description() const { return beams.front(); }
-  const formats::FilterbankDescription& beam_of(const FilterbankPart& part) const {
-    return beams[part.beam];
-  }
-};
 
 /// What becomes of stretches that hold nothing.
 enum class Empty {

@@ -7,12 +7,17 @@
 #include "tautline/core/error.h"
 #include "tautline/formats/partial_file.h"
 #include "tautline/pipeline/graph_streams.h"
+#include "tautline/pipeline/search/candidate_events_node.h"
 #include "tautline/pipeline/search/candidate_sink_node.h"
 #include "tautline/pipeline/search/candidate_triggers_node.h"
 #include "tautline/pipeline/search/dedisperse_node.h"
 #include "tautline/pipeline/search/filterbank_input.h"
 #include "tautline/pipeline/search/filterbank_record.h"
+#include "tautline/pipeline/search/inject_node.h"
+#include "tautline/pipeline/search/iqrm_node.h"
 #include "tautline/pipeline/search/level_steps.h"
+#include "tautline/pipeline/search/live_filterbank_node.h"
+#include "tautline/pipeline/search/live_search_record.h"
 #include "tautline/pipeline/search/search_plan.h"
 #include "tautline/pipeline/search/search_report.h"
 #include "tautline/pipeline/search/trial_sink_node.h"
@@ -95,10 +100,56 @@ std::vector<engine::Port> add_dedispersion(const DedisperseStage& config, engine
   return outputs;
 }
 
+std::unique_ptr<engine::Node> make_iqrm(const IqrmConfig& config, const NodeContext&) {
+  return std::make_unique<IqrmNode>(config);
+}
+
+std::unique_ptr<engine::Node> make_inject(const InjectStage& config, const NodeContext&) {
+  if (config.pulses.every_s == 0)
+    throw Error(ErrorKind::config, "pulses", "not given", "every=, dm=, width= and snr=");
+  return std::make_unique<InjectNode>(config.pulses, config.dm_constant);
+}
+
+// What a node reads, through masks.
+struct FilterbankReading {
+  FilterbankSourceNode* source = nullptr;
+  const IqrmNode* iqrm = nullptr;
+  bool alone = true;  ///< nobody else reads the source
+};
+
+FilterbankReading reading_of(const engine::Graph& graph, const engine::Port& from) {
+  FilterbankReading reading;
+  const auto readers = [&](engine::NodeId node) {
+    return std::count_if(graph.edges().begin(), graph.edges().end(),
+                         [&](const auto& edge) { return edge.from.node == node; });
+  };
+  engine::NodeId node = from.node;
+  reading.alone = readers(node) == 0;
+  for (;;) {
+    engine::Node& at = *graph.members()[node].node;
+    reading.source = dynamic_cast<FilterbankSourceNode*>(&at);
+    const auto* masks = dynamic_cast<const IqrmNode*>(&at);
+    if (masks == nullptr && dynamic_cast<const InjectNode*>(&at) == nullptr) return reading;
+    if (masks != nullptr) reading.iqrm = masks;
+    const auto edge = std::find_if(graph.edges().begin(), graph.edges().end(),
+                                   [&](const auto& one) { return one.to.node == node; });
+    if (edge == graph.edges().end()) return reading;
+    node = edge->from.node;
+    reading.alone = reading.alone && readers(node) == 1;
+  }
+}
+
 // What the files and the stage say together.
 SearchConfig search_config(const SearchStage& stage, const FilterbankStream& stream,
-                           const NodeContext& context) {
+                           const IqrmNode* iqrm, const NodeContext& context) {
   SearchConfig config = stage;
+  config.iqrm = iqrm != nullptr;
+  if (iqrm != nullptr) config.iqrm_limits = iqrm->config();
+  config.memory_bytes = context.memory_bytes;
+  config.history = context.history;
+  config.overwrite = context.overwrite;
+  config.inputs = stream.files;
+  if (!stream.input) return config;
   const FilterbankRunConfig& read = stream.input->config;
   config.inputs = read.inputs;
   config.reader = read.reader;
@@ -109,10 +160,28 @@ SearchConfig search_config(const SearchStage& stage, const FilterbankStream& str
   config.flag_channels = read.flag_channels;
   config.keep_constant = read.keep_constant;
   config.beams = stream.input->each_is_beam;
-  config.memory_bytes = context.memory_bytes;
-  config.history = context.history;
-  config.overwrite = context.overwrite;
   return config;
+}
+
+// Of data that pass once, in the blocks that they come in.
+std::vector<engine::Port> add_live_search(const SearchStage& config, engine::Graph& graph,
+                                          const std::string& name, const engine::Port& from,
+                                          const engine::EdgeOptions& edge,
+                                          const NodeContext& context) {
+  const auto& device = context.devices.front();
+  const engine::Stream input = stream_at(graph, from);
+  const auto& stream = input.detail<FilterbankStream>();
+  auto plan = std::make_shared<const SearchPlan>(
+      search_config(config, stream, reading_of(graph, from).iqrm, context), stream.description(),
+      stream.parts, stream.left_out, device, input.max_samples);
+  if (plan->passes().size() > 1)
+    throw Error(ErrorKind::memory, "memory_bytes",
+                std::to_string(plan->passes().size()) + " passes over data that come once", "one",
+                "allow for more memory, or try fewer DMs");
+  const engine::NodeId node =
+      graph.add(name, std::make_unique<SearchNode>(node_config(std::move(plan)), device));
+  graph.connect(from, node, edge);
+  return {node};
 }
 
 // A search that is the first to read a source says how long its blocks are and how often it reads; others take what
@@ -123,15 +192,17 @@ std::vector<engine::Port> add_search(const SearchStage& config, engine::Graph& g
                                      const engine::EdgeOptions& edge, const NodeContext& context) {
   const auto& device = context.devices.front();
   const engine::Port& from = inputs.front();
-  stream_at(graph, from).detail<FilterbankStream>();  // refuses other kinds
-  auto& source = dynamic_cast<FilterbankSourceNode&>(*graph.members()[from.node].node);
+  const engine::Stream input = stream_at(graph, from);
+  input.detail<FilterbankStream>();  // refuses other kinds
+  const FilterbankReading reading = reading_of(graph, from);
+  if (reading.source == nullptr) return add_live_search(config, graph, name, from, edge, context);
+  FilterbankSourceNode& source = *reading.source;
   const FilterbankStream& stream = source.stream();
-  const bool first = std::none_of(graph.edges().begin(), graph.edges().end(),
-                                  [&](const auto& one) { return one.from.node == from.node; });
+  const bool first = reading.alone;
   const bool sets_blocks = first && stream.input->block_samples == 0;
   auto plan = std::make_shared<const SearchPlan>(
-      search_config(config, stream, context), stream.description(), stream.parts, stream.left_out,
-      device, sets_blocks ? 0 : source.block_samples());
+      search_config(config, stream, reading.iqrm, context), stream.description(), stream.parts,
+      stream.left_out, device, sets_blocks ? 0 : source.block_samples());
   const std::vector<FilterbankPart> parts = plan->parts();
   const auto passes = [](const FilterbankPart& part) { return part.passes; };
   if (first)
@@ -209,6 +280,31 @@ std::unique_ptr<engine::Node> make_trial_file(const TrialFile& config, const eng
   return std::make_unique<TrialSinkNode>(std::move(files));
 }
 
+// They are drawn from the input, which is read again.
+void refuse_pictures_of_live(const CandidateFile& config) {
+  const auto refuse = [](const char* field) {
+    throw Error(ErrorKind::config, field, "given for data that pass once", "files",
+                "leave `" + std::string(field) + "` out");
+  };
+  if (!config.plot_folder.empty()) refuse("plot_folder");
+  if (!config.cutout_folder.empty()) refuse("cutout_folder");
+}
+
+std::unique_ptr<engine::Node> make_candidate_events(const CandidateEvents& config,
+                                                    const engine::Graph&, const engine::Port&,
+                                                    const NodeContext& context) {
+  return std::make_unique<CandidateEventsNode>(config.path, context.overwrite);
+}
+
+std::unique_ptr<engine::Node> make_live_filterbank(const LiveFilterbankConfig& config,
+                                                   const NodeContext& context) {
+  constexpr std::size_t kShare = 16, kMost = std::size_t{256} << 20;
+  return std::make_unique<LiveFilterbankNode>(
+      std::make_unique<stream::LiveFilterbank>(
+          config.path, std::min(context.memory_bytes / kShare, kMost), config.wait_s, context.stop),
+      config);
+}
+
 std::unique_ptr<engine::Node> make_candidate_file(const CandidateFile& config,
                                                   const engine::Graph& graph,
                                                   const engine::Port& output,
@@ -217,10 +313,20 @@ std::unique_ptr<engine::Node> make_candidate_file(const CandidateFile& config,
   const auto& pulses = stream.detail<PulseStream>();
   formats::candidates::format_of(config.output);  // a file of candidates has a name
   formats::require_can_be_written("path", config.output, context.overwrite);
+  if (!pulses.filterbank.input) refuse_pictures_of_live(config);
   auto sink = std::make_unique<CandidateSinkNode>(
       CandidateFiles{config.output, context.overwrite, config.plot_folder, config.cutout_folder,
                      config.max_beams});
+  const std::vector<NamedNode> before = nodes_before(graph, output);
+  if (!pulses.filterbank.input) {
+    sink->describe = [plan = pulses.plan, list = sink.get(), before,
+                      device = context.devices.front()](const std::stop_token&) {
+      return CandidateTexts{"", live_search_record(*plan, *list, before, *device)};
+    };
+    return sink;
+  }
   SearchConfig reported = pulses.plan->config();
+  if (const auto* injects = find_node<InjectNode>(before)) reported.inject = injects->config();
   reported.output = config.output;
   reported.max_beams = config.max_beams;
   reported.plot_folder = config.plot_folder;
@@ -229,9 +335,9 @@ std::unique_ptr<engine::Node> make_candidate_file(const CandidateFile& config,
   reported.most_cutouts = config.most_cutouts;
   const auto report = std::make_shared<SearchReport>(std::move(reported), pulses.filterbank.input,
                                                      pulses.plan, context.devices.front());
-  const std::vector<NamedNode> before = nodes_before(graph, output);
   const SearchRunNodes nodes{find_node<FilterbankSourceNode>(before), find_node<SearchNode>(before),
-                             sink.get()};
+                             sink.get(), find_node<IqrmNode>(before),
+                             find_node<InjectNode>(before)};
   sink->describe = [report, nodes](const std::stop_token& stop) {
     return report->describe(nodes, stop);
   };
@@ -246,6 +352,19 @@ std::vector<NodeType> filterbank_node_types() {
                                  make_source)
           .reading({"files", "mask"})
           .drawn_live(),
+      node_type<LiveFilterbankConfig>("live_filterbank",
+                                      "a filterbank that is being written: a pipe, or standard "
+                                      "input, in sigproc's form",
+                                      0, make_live_filterbank)
+          .drawn_live(),
+      node_type<IqrmConfig>("iqrm",
+                            "replaces channels of a filterbank by their means for as long as their "
+                            "standard deviation stands out of their neighbours'",
+                            1, make_iqrm)
+          .drawn_live(),
+      node_type<InjectStage>("inject",
+                             "puts pulses into a filterbank, to see which of them a search finds",
+                             1, make_inject),
       composite_type<DedisperseStage>(
           "dedisperse",
           "a filterbank to the series of every trial DM; an output for each sampling of them", 1,
@@ -263,6 +382,10 @@ std::vector<NodeType> filterbank_node_types() {
           }),
       sink_type<CandidateFile>("candidate_file", "pulses to a list: .csv, .cand or .singlepulse", 1,
                                make_candidate_file)
+          .writing({"path"}),
+      sink_type<CandidateEvents>("candidate_events",
+                                 "pulses to a file that grows, a line of JSON each as they come", 1,
+                                 make_candidate_events)
           .writing({"path"})};
 }
 

@@ -31,6 +31,17 @@ struct TrialFile {
 };
 const core::Fields<TrialFile>& fields(const TrialFile&);
 
+struct InjectStage {
+  InjectionConfig pulses;
+  double dm_constant = core::kDispersionConstant;
+};
+const core::Fields<InjectStage>& fields(const InjectStage&);
+
+struct CandidateEvents {
+  std::string path;
+};
+const core::Fields<CandidateEvents>& fields(const CandidateEvents&);
+
 /// Of the base, what concerns the list and the page.
 struct CandidateFile : SearchConfig {};
 const core::Fields<CandidateFile>& fields(const CandidateFile&);

@@ -34,6 +34,15 @@ struct PlannedSearch {
   SearchReport report;
 };
 
+// A node that there may be between two others: what the next one reads.
+engine::Port add_after(engine::Graph& graph, engine::Port from, const char* name,
+                       std::unique_ptr<engine::Node> between) {
+  if (!between) return from;
+  const auto node = graph.add(name, std::move(between));
+  graph.connect(from, node);
+  return node;
+}
+
 }  // namespace
 
 SearchSummary plan_search(const SearchConfig& config, std::shared_ptr<const device::Device> device,
@@ -57,14 +66,21 @@ SearchSummary search_filterbank(const SearchConfig& config,
   planned.source->read_for(planned.plan->parts(), planned.plan->block_samples());
 
   auto searching = std::make_unique<SearchNode>(node_config(planned.plan), device);
-  const SearchRunNodes nodes{planned.source.get(), searching.get(), sink.get()};
+  auto masking = config.iqrm ? std::make_unique<IqrmNode>(config.iqrm_limits) : nullptr;
+  auto injecting = config.inject.every_s > 0
+                       ? std::make_unique<InjectNode>(config.inject, config.dm_constant)
+                       : nullptr;
+  const SearchRunNodes nodes{planned.source.get(), searching.get(), sink.get(), masking.get(),
+                             injecting.get()};
   sink->describe = [&](const std::stop_token& stopped) {
     return planned.report.describe(nodes, stopped);
   };
   engine::Graph graph;
   const auto filterbank = graph.add("filterbank", std::move(planned.source));
   const auto pulses = graph.add("search", std::move(searching));
-  graph.connect(filterbank, pulses);
+  engine::Port from = add_after(graph, filterbank, "injected", std::move(injecting));
+  from = add_after(graph, from, "iqrm", std::move(masking));
+  graph.connect(from, pulses);
   graph.connect(pulses, graph.add("candidates", std::move(sink)));
   // Each pass over the input is a part of the way.
   ProgressReporter reporter(progress);

@@ -15,6 +15,7 @@
 #include "tautline/pipeline/progress.h"
 #include "tautline/pipeline/search/candidate_pictures.h"
 #include "tautline/pipeline/search/filterbank_run.h"
+#include "tautline/pipeline/search/injection.h"
 #include "tautline/stages/detect/detect.h"
 
 namespace tautline::pipeline {
@@ -33,7 +34,9 @@ struct SearchConfig : FilterbankRunConfig {
   double max_width_s = 0.1;
   double baseline_s = 0;  ///< 0: 2 s, or 16 times the widest boxcar
   stages::detect::Noise noise = stages::detect::Noise::trial;
+  double latency_s = 0;  ///< share_latency's; 0: 1 s of live data, as long as it takes of files
   stages::detect::Links links;
+  InjectionConfig inject;  ///< pulses that are put into the data, to see which of them are found
 };
 const core::Fields<SearchConfig>& fields(const SearchConfig&);
 
@@ -49,9 +52,11 @@ struct SearchSummary : FilterbankRunSummary {
   std::vector<core::Candidate> candidates;  ///< best first, samples of the input
   /// What gives them their times: one, or that of each beam.
   std::vector<formats::candidates::Search> searched;
-  std::size_t cutouts = 0;                  ///< written
-  std::size_t most_beams = 0;               ///< that may have a candidate at once
-  std::size_t in_many_beams = 0;            ///< candidates that more have
+  std::size_t cutouts = 0;        ///< written
+  std::size_t most_beams = 0;     ///< that may have a candidate at once
+  std::size_t in_many_beams = 0;  ///< candidates that more have
+  InjectionsFound injections;     ///< of SearchConfig::inject
+  std::uint64_t clipped = 0;      ///< samples at the largest value where pulses were put in
   std::vector<CandidatePictures> pictures;  ///< of the best candidates, where a folder was named
   const formats::candidates::Search& search_of(const core::Candidate& candidate) const {
     return searched.size() > 1 ? searched[candidate.beam] : searched.front();

@@ -1,10 +1,14 @@
 #include "tautline/pipeline/search/search_plan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "tautline/core/error.h"
+#include "tautline/pipeline/search/iqrm_node.h"
+#include "tautline/pipeline/search/search_latency.h"
 #include "tautline/stages/dedisperse/plan/spacing.h"
 
 namespace tautline::pipeline {
@@ -22,6 +26,18 @@ double dm_of_series(const SearchConfig& config, const formats::FilterbankDescrip
     throw core::Error(core::ErrorKind::format, name_of_input(config) + ": dispersion measure",
                       std::to_string(dm), "0 to 1e6 pc cm^-3", "correct the header of the series");
   return dm;
+}
+
+// What is left for the search.
+std::size_t memory_beside_iqrm(const SearchConfig& config,
+                               const formats::FilterbankDescription& description) {
+  if (!config.iqrm) return config.memory_bytes;
+  const std::size_t window = iqrm_window_bytes(config.iqrm_limits, description);
+  if (window > config.memory_bytes / 2)
+    throw core::Error(core::ErrorKind::memory, "memory_bytes", std::to_string(config.memory_bytes),
+                      "twice the " + std::to_string(window) + " bytes of a window of IQRM",
+                      "allow for more, or make `iqrm_limits.every_s` shorter");
+  return config.memory_bytes - window;
 }
 
 }  // namespace
@@ -46,10 +62,47 @@ SearchPlan::SearchPlan(const SearchConfig& config, formats::FilterbankDescriptio
   for (const FilterbankPart& part : parts_)
     request_.samples = std::max(request_.samples, part.placed.range.count);
   request_.sample_bytes = description_.sample_bytes();
-  request_.memory_bytes = config.memory_bytes;
+  request_.memory_bytes = memory_beside_iqrm(config, description_);
   request_.most_block_samples = most_block_samples;
   if (device_->compiles()) request_.device_bytes = device_->free_bytes();
+  keep_latency();
   passes_ = plan_passes(request_, trials_, device_);
+  if (most_latency_s_ > 0 && latency_s() > most_latency_s_)
+    throw core::Error(core::ErrorKind::config, "latency_s",
+                      core::text::write_number(most_latency_s_) + " s",
+                      core::text::write_number(latency_s()) + " s or more, with blocks of " +
+                          std::to_string(block_samples_) + " samples",
+                      "give the source shorter ones (`block_samples`), or allow for more");
+}
+
+// Shorter noise, running mean and blocks, where a search must not wait for theirs.
+void SearchPlan::keep_latency() {
+  block_samples_ = request_.most_block_samples;
+  const bool live = request_.samples == kLiveSamples;
+  most_latency_s_ = config_.latency_s > 0 ? config_.latency_s : live ? kLiveLatency : 0;
+  if (most_latency_s_ == 0) return;
+  std::size_t coarsest = 1;
+  for (const auto& segment : trials_.segments) coarsest = std::max(coarsest, segment.downsample);
+  const double masking_s = config_.iqrm ? config_.iqrm_limits.every_s : 0;
+  const LatencyShares shares = share_latency(
+      most_latency_s_ - masking_s, static_cast<double>(block_samples_) * description_.tsamp_s,
+      description_.tsamp_s * static_cast<double>(coarsest), config_);
+  request_.detect.noise_s = shares.noise_s;
+  request_.detect.baseline_s = shares.baseline_s;
+  if (block_samples_ == 0)
+    block_samples_ =
+        std::max<std::size_t>(1, static_cast<std::size_t>(shares.block_s / description_.tsamp_s));
+  request_.most_block_samples = block_samples_;
+}
+
+double SearchPlan::latency_s() const {
+  double samples = 0;
+  for (const PassPlan& pass : passes_)
+    for (const SearchPart& part : pass.parts)
+      samples = std::max(samples, static_cast<double>((part.detect->latency_samples() + 1) *
+                                                      part.dedisperse->config().downsample));
+  samples += static_cast<double>(block_samples_ > 0 ? block_samples_ : block_samples());
+  return samples * description_.tsamp_s + (config_.iqrm ? config_.iqrm_limits.every_s : 0);
 }
 
 void SearchPlan::choose_trials(const SearchConfig& config) {
@@ -138,6 +191,15 @@ SearchNodeConfig node_config(std::shared_ptr<const SearchPlan> plan) {
   config.plan = plan;
   config.kernels =
       plan->first_part().dedisperse->backend() + "; search " + plan->first_part().detect->backend();
+  if (plan->most_latency_s() > 0) {
+    std::size_t longest = 0;
+    for (const SearchPart& part : plan->passes().back().parts)
+      longest =
+          std::max(longest, part.dedisperse->max_delay() * part.dedisperse->config().downsample);
+    config.kernels +=
+        fmt::format("; candidates at most {:.3g} s behind the longest delay of {:.3g} s",
+                    plan->latency_s(), static_cast<double>(longest) * plan->sample_s());
+  }
   return config;
 }
 

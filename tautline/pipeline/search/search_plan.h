@@ -27,6 +27,12 @@ class SearchPlan {
   const stages::dedisperse::DmPlan& trials() const { return trials_; }
   /// S/N that a pulse half-way between two trials loses at most.
   double spacing_loss() const { return spacing_loss_; }
+  /// How long after a pulse, with the longest trial's delay, its candidate comes at most: in data, blocks and masks among
+  /// them (stages::detect::Plan::latency_samples says when it takes longer).
+  double latency_s() const;
+  /// That was asked for; 0: none.
+  double most_latency_s() const { return most_latency_s_; }
+  double sample_s() const { return description_.tsamp_s; }
   /// describe_trials.
   const std::string& trials_text() const { return trials_text_; }
   const stages::detect::Links& links() const { return request_.detect.links; }
@@ -44,6 +50,7 @@ class SearchPlan {
 
  private:
   void choose_trials(const SearchConfig& config);
+  void keep_latency();
   PassRequest request_of(std::size_t part) const;
   bool is_planned(const PassRequest& request, const stages::dedisperse::DmPlan& trials) const;
 
@@ -56,8 +63,10 @@ class SearchPlan {
   stages::dedisperse::DmPlan trials_;
   double spacing_loss_ = 0;
   std::string trials_text_;
-  PassRequest request_;           // for the longest part
-  std::vector<PassPlan> passes_;  // for it
+  double most_latency_s_ = 0;
+  std::size_t block_samples_ = 0;  // of a source that has its own; else of the latency
+  PassRequest request_;            // for the longest part
+  std::vector<PassPlan> passes_;   // for it
 };
 
 /// The part of its S/N that a rectangular pulse loses at most when its width is between two boxcars.

@@ -129,6 +129,10 @@ std::string SearchReport::plan_text() const {
       "that of boxcars, {:.2g} % by sub-bands\n",
       100 * summary_.whole_loss, 100 * summary_.spacing_loss, 100 * summary_.width_loss,
       100 * summary_.loss);
+  if (config_.inject.every_s > 0)
+    lines += "injected pulses: " + to_text(config_.inject) +
+             "; the list marks them, and they are no part of the sky\n";
+  if (config_.iqrm) lines += iqrm_text(config_.iqrm_limits, description()) + "\n";
   lines += "memory: " + std::to_string(summary_.bytes >> 20) + " MiB";
   if (config_.beams)
     lines += fmt::format("; {} beams, marked above {}", beams().size(),
@@ -155,6 +159,11 @@ void SearchReport::summarise_run(const SearchRunNodes& nodes) {
   SearchSummary& s = summary_;
   s.masked = nodes.source->counters()["masked"];
   s.empty = nodes.source->empty();
+  if (nodes.inject != nullptr) {
+    s.injections = nodes.sink->injections();
+    s.clipped = nodes.inject->clipped();
+  }
+  if (nodes.iqrm != nullptr) s.iqrm = nodes.iqrm->found();
   s.data_segments = data_searched(*nodes.sink).size();
   const engine::Counters found = nodes.search->counters();
   s.detections = found.at("detections");
@@ -195,6 +204,13 @@ const PlacedRange& SearchReport::data_segment_of(const core::Candidate& candidat
   for (const PlacedRange& data : segments)
     if (candidate.sample < data.grid_first + data.range.count) return data;
   return segments.back();
+}
+
+// Masked ones of the candidate's beam.
+std::span<const MaskedWindow> SearchReport::windows_of(const core::Candidate& candidate) const {
+  const std::size_t beam = config_.beams ? candidate.beam : 0;
+  const auto found = std::ranges::equal_range(summary_.iqrm.list, beam, {}, &MaskedWindow::beam);
+  return {found.begin(), found.end()};
 }
 
 // Of the best candidates, read again from the input.
@@ -243,6 +259,7 @@ void SearchReport::draw_best(const std::stop_token& stop) {
     const PlacedRange& data = data_segment_of(candidate);
     const Beam& beam = beam_of(candidate);
     pictures.ignored_channels = beam.left_out.all;
+    pictures.windows = windows_of(candidate);
     summary_.pictures.push_back(draw_candidate(*beam.reader, data.range, candidate,
                                                data.grid_first - data.range.first, pictures));
   }
@@ -294,7 +311,16 @@ std::string SearchReport::page_text() const {
   page.facts.emplace_back("values of channels that stopped", std::to_string(summary_.empty.values));
   page.facts.emplace_back("detections before grouping", std::to_string(summary_.detections));
   page.facts.emplace_back("samples that were not finite", std::to_string(summary_.not_finite));
+  if (config_.inject.every_s > 0)
+    page.facts.emplace_back(
+        "injected pulses", fmt::format("{}, {} recalled; marked in the list",
+                                       summary_.injections.injected, summary_.injections.recalled));
   page.facts.emplace_back("masked samples", std::to_string(summary_.masked));
+  if (config_.iqrm) {
+    page.facts.emplace_back("values masked by IQRM", std::to_string(summary_.iqrm.masked));
+    page.masked_shares = summary_.iqrm.shares();
+    page.channel_mhz = description().channel_mhz;
+  }
   return report::compose_candidate_page(page);
 }
 
@@ -321,6 +347,12 @@ std::string SearchReport::record_text(const SearchRunNodes& nodes) const {
                    {"dm_trials", config_.links.dm_trials},
                    {"width_octaves", config_.links.width_octaves}}},
                  {"passes", summary_.passes}});
+  if (nodes.inject != nullptr)
+    object["injection"] = {{"pulses", to_text(nodes.inject->config())},
+                           {"injected", summary_.injections.injected},
+                           {"recalled", summary_.injections.recalled},
+                           {"snr_ratio", summary_.injections.snr_ratio},
+                           {"clipped", summary_.clipped}};
   std::vector<nlohmann::ordered_json> segments(beams().size(), nlohmann::ordered_json::array());
   for (const SearchedData& data : data_searched(*nodes.sink))
     segments[data.beam].push_back(

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -10,6 +11,8 @@
 #include "tautline/device/device.h"
 #include "tautline/pipeline/search/candidate_sink_node.h"
 #include "tautline/pipeline/search/filterbank_input.h"
+#include "tautline/pipeline/search/inject_node.h"
+#include "tautline/pipeline/search/iqrm_node.h"
 #include "tautline/pipeline/search/search_filterbank.h"
 #include "tautline/pipeline/search/search_plan.h"
 
@@ -20,6 +23,8 @@ struct SearchRunNodes {
   const FilterbankSourceNode* source = nullptr;
   const SearchNode* search = nullptr;
   const CandidateSinkNode* sink = nullptr;
+  const IqrmNode* iqrm = nullptr;      ///< where there is one
+  const InjectNode* inject = nullptr;  ///< where there is one
 };
 
 class SearchReport {
@@ -43,6 +48,7 @@ class SearchReport {
   std::vector<SearchedData> data_searched(const CandidateSinkNode& sink) const;
   const Beam& beam_of(const core::Candidate& candidate) const;
   const PlacedRange& data_segment_of(const core::Candidate& candidate) const;
+  std::span<const MaskedWindow> windows_of(const core::Candidate& candidate) const;
   void write_cutouts(CutoutFolder& folder, const std::stop_token& stop);
   std::string list_text(formats::candidates::Format format) const;
   bool draws() const;

@@ -12,6 +12,7 @@
 #include "tautline/pipeline/voltages/engines.h"
 #include "tautline/pipeline/voltages/measure_gains.h"
 #include "tautline/pipeline/voltages/packets_type.h"
+#include "tautline/pipeline/voltages/power_node.h"
 #include "tautline/pipeline/voltages/record_sink_node.h"
 #include "tautline/pipeline/voltages/visibility_sink_node.h"
 #include "tautline/pipeline/voltages/voltage_sink_node.h"
@@ -161,6 +162,10 @@ namespace {
 std::shared_ptr<const device::Device> host_of(const NodeContext& context) {
   const auto& device = context.devices.front();
   return device->compiles() ? device::open({}) : device;
+}
+
+std::unique_ptr<engine::Node> make_power(const PowerConfig& config, const NodeContext&) {
+  return std::make_unique<PowerNode>(config);
 }
 
 // So that a block takes about as many bytes as is worth it, in whole multiples of kProbe where that is more.
@@ -348,6 +353,12 @@ std::vector<NodeType> voltage_node_types() {
                                  "spectra to visibilities, a block for each integration",
                                  kAnyInputs, add_correlator)
           .reading({"delays_path", "array_path"})
+          .drawn_live(),
+      node_type<PowerConfig>(
+          "power",
+          "spectra (not rounded ones) to a filterbank: the detected power of all "
+          "antennas",
+          1, make_power)
           .drawn_live(),
       sink_type<VisibilityFile>("visibility_file", "visibilities to .uvh5 or .ms", 1,
                                 make_visibility_file)

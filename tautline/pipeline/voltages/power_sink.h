@@ -6,14 +6,13 @@
 #include <vector>
 
 #include "tautline/formats/sigproc/writers.h"
+#include "tautline/pipeline/voltages/power_sums.h"
 #include "tautline/pipeline/voltages/voltage_sink.h"
 
 namespace tautline::pipeline {
 
-/// Each output sample is the mean over the valid spectra of all antennas among `integrate`
-/// consecutive ones (a spectrum counts when all polarisations of its antenna are valid); zero where
-/// there is none. Channels are written from the highest frequency down. Spectra that do not fill
-/// the last sample are left out.
+/// Samples of PowerSums. Channels are written from the highest frequency down. Spectra that do not fill the last sample
+/// are left out.
 class PowerSink final : public VoltageSink {
  public:
   PowerSink(const ChannelizeConfig& config, const SinkDescription& description);
@@ -26,13 +25,8 @@ class PowerSink final : public VoltageSink {
   void finish() override { writer_->finish(); }
 
  private:
-  void add_antenna(const SpectraChunk& chunk, std::size_t antenna, std::size_t spectrum);
-  void flush();
-
-  std::size_t antennas_, polarisations_, channels_, products_;
-  std::uint64_t integrate_, filled_ = 0, valid_ = 0;
-  std::vector<double> sums_;    // [product][channel], ascending
-  std::vector<float> samples_;  // [product][channel], descending
+  PowerSums sums_;
+  std::vector<float> sample_;  // [product][channel], descending
   std::unique_ptr<formats::sigproc::FilterbankWriter> writer_;
 };
 

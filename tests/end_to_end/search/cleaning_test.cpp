@@ -60,6 +60,36 @@ class Cleaning : public ::testing::Test {
   nlohmann::json record_;
 };
 
+// Two channels of 32 that are loud for two of eight seconds.
+TEST_F(Cleaning, IqrmMasksChannelsWhileTheyAreLoudAndCountsThem) {
+  auto values = noise_with_pulses(shape_, kTimes, {{40, 2400, 30}}, random_);
+  for (std::size_t t = 4000; t < 6000; ++t)
+    for (const std::size_t c : {5u, 17u}) values[t * 32 + c] = (t / 10) % 2 ? 255 : 0;
+  write_filterbank(scratch_ / "in.fil", shape_, values);
+
+  const nlohmann::json before = run("search", {});
+  EXPECT_TRUE(before["iqrm"].is_null());
+  EXPECT_GE(near(5000, 1000), 1u) << "the interference is no candidate without masks either";
+  const nlohmann::json after =
+      run("search", {"--iqrm", "--iqrm-threshold", "8", "--plot", scratch_ / "page"});
+  EXPECT_GE(near(2400), 1u);
+  EXPECT_EQ(near(5000, 1000), 0u);
+  EXPECT_EQ(after["iqrm"]["windows"], 8);
+  EXPECT_EQ(after["iqrm"]["masked_samples"], 4000);
+  EXPECT_EQ(after["iqrm"]["channels"],
+            nlohmann::json::parse(
+                R"([{"channel": 5, "samples": 2000}, {"channel": 17, "samples": 2000}])"));
+  EXPECT_EQ(record_["iqrm"]["threshold"], 8);
+  EXPECT_NE(plan_.find("IQRM: a mask for each 1000 samples"), std::string::npos) << plan_;
+  EXPECT_NE(read_file(scratch_ / "page/candidates.html").find("\"masked\""), std::string::npos);
+
+  const nlohmann::json sums =
+      run("dedisperse", {"--iqrm", "--iqrm-every", "2", "--iqrm-threshold", "8"});
+  EXPECT_EQ(sums["iqrm"]["windows"], 4);
+  EXPECT_EQ(sums["iqrm"]["masked_samples"], 4000);
+  run("search", {"--iqrm-radius", "3"}, 2);
+}
+
 // A pulse in interval 2 of 8 and interference in interval 5, both at DM 0 to 100; and one channel
 // that is loud throughout.
 TEST_F(Cleaning, AMaskTakesOutItsIntervalsAndChannelsAndIsCounted) {

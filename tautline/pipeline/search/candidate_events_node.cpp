@@ -1,0 +1,83 @@
+#include "tautline/pipeline/search/candidate_events_node.h"
+
+#include <cerrno>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "tautline/core/error.h"
+#include "tautline/formats/candidates/candidates.h"
+#include "tautline/formats/partial_file.h"
+
+namespace tautline::pipeline {
+
+namespace {
+
+// The columns of the .csv, as `search --json` has them, and when the candidate came.
+std::string line_of(const FoundCandidate& found, const formats::candidates::Search& search) {
+  const core::Candidate& c = found.candidate;
+  nlohmann::ordered_json line{{"schema", "tautline.candidate"},
+                              {"version", 1},
+                              {"snr", c.snr},
+                              {"time_s", c.time_s},
+                              {"sample", c.sample},
+                              {"width_samples", c.width_samples},
+                              {"width_s", found.width_s},
+                              {"dm", c.dm},
+                              {"dm_index", c.dm_index},
+                              {"members", c.members},
+                              {"first_sample", c.first_sample},
+                              {"last_sample", c.last_sample},
+                              {"utc", core::to_iso(found.time)},
+                              {"mjd", formats::candidates::mjd_text(c, search)},
+                              {"mjd_inf", formats::candidates::mjd_infinite_text(c, search)},
+                              {"f_ref_mhz", search.f_ref_mhz},
+                              {"sweep_s", found.sweep_s},
+                              {"latency_s", found.latency_s},
+                              {"beam", c.beam},
+                              {"file", search.file}};
+  if (search.injections) line["injected"] = c.injected;
+  return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+std::vector<engine::Stream> CandidateEventsNode::open(std::span<const engine::Stream> inputs) {
+  found_ = std::make_unique<FoundCandidates>(inputs.front().detail<PulseStream>());
+  formats::require_can_be_written("path", path_, overwrite_);
+  return {};
+}
+
+void CandidateEventsNode::start(engine::Outputs&) {
+  errno = 0;
+  file_.open(path_, std::ios::binary | std::ios::trunc);
+  if (!file_)
+    throw core::Error(core::ErrorKind::io, path_ + ": cannot be written", std::strerror(errno), "",
+                      "check the folder and the disk");
+}
+
+void CandidateEventsNode::begin_segment(std::size_t, const engine::Block& first, engine::Outputs&) {
+  found_->begin_segment(first);
+}
+
+void CandidateEventsNode::process(std::size_t, const engine::Block& block, engine::Outputs&) {
+  std::string lines;
+  for (const FoundCandidate& one : found_->in(block)) {
+    const auto& searched = found_->searched();
+    lines += line_of(one, searched.size() > 1 ? searched[one.candidate.beam] : searched.front());
+    ++candidates_;
+  }
+  if (lines.empty()) return;
+  errno = 0;
+  file_.write(lines.data(), static_cast<std::streamsize>(lines.size()));
+  file_.flush();
+  if (!file_)
+    throw core::Error(core::ErrorKind::io, path_ + ": cannot be written", std::strerror(errno), "",
+                      "check the disk");
+  written_bytes_ += lines.size();
+}
+
+engine::Counters CandidateEventsNode::counters() const {
+  return {{"candidates", candidates_}, {"written_bytes", written_bytes_}};
+}
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,109 @@
+#include "tautline/pipeline/search/found_candidates.h"
+
+#include <algorithm>
+
+#include "tautline/core/dispersion.h"
+#include "tautline/core/error.h"
+#include "tautline/pipeline/search/filterbank_input.h"
+#include "tautline/pipeline/search/injection.h"
+#include "tautline/pipeline/search/merge_pulses.h"
+
+namespace tautline::pipeline {
+
+namespace {
+
+bool has_beams(const PulseStream& stream) {
+  return stream.filterbank.input != nullptr && stream.filterbank.input->each_is_beam;
+}
+
+}  // namespace
+
+std::uint64_t grid_sample_of(const FilterbankStream& filterbank, const engine::Block& first) {
+  const FilterbankPart& part = filterbank.parts[filterbank.turn_of(first.segment).part];
+  if (!filterbank.live) return part.placed.grid_first + first.first;
+  const formats::FilterbankDescription& description = filterbank.beam_of(part);
+  const std::int64_t before =
+      core::samples_between(description.start, first.segment_start, description.rate_hz);
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(0, before)) + first.first;
+}
+
+core::Candidate candidate_of(const stages::detect::Pulse& pulse, std::uint64_t grid_first,
+                             std::size_t beam, const PulseStream& stream,
+                             const std::vector<double>& dms) {
+  const formats::FilterbankDescription& description = stream.filterbank.beams[beam];
+  core::Candidate candidate;
+  candidate.dm = dms[pulse.trial];
+  candidate.dm_index = pulse.trial;
+  candidate.snr = pulse.snr;
+  candidate.sample = grid_first + pulse.sample();
+  candidate.time_s = static_cast<double>(candidate.sample) / description.rate_hz.value();
+  candidate.width_samples = pulse.width;
+  candidate.members = pulse.members;
+  candidate.first_sample = grid_first + pulse.begin;
+  candidate.last_sample = grid_first + pulse.end - 1;
+  candidate.beam =
+      has_beams(stream) ? beam : static_cast<std::size_t>(std::max(0, description.beam));
+  return candidate;
+}
+
+std::vector<formats::candidates::Search> searches_of(const PulseStream& stream) {
+  const FilterbankStream& filterbank = stream.filterbank;
+  std::vector<formats::candidates::Search> searches;
+  for (std::size_t b = 0; b < filterbank.beams.size(); ++b) {
+    const formats::FilterbankDescription& beam = filterbank.beams[b];
+    searches.push_back({beam.start, beam.rate_hz, beam.highest_mhz(), stream.dm_constant,
+                        b < filterbank.files.size() ? filterbank.files[b] : "",
+                        filterbank.input != nullptr ? filterbank.input->files_of_beam() : 1,
+                        filterbank.injected != nullptr});
+  }
+  return searches;
+}
+
+FoundCandidates::FoundCandidates(const PulseStream& stream)
+    : stream_(stream), dms_(stream.trials.dms()), searched_(searches_of(stream)) {
+  for (const FilterbankPart& part : stream_.filterbank.parts)
+    if (part.passes > 1)
+      throw core::Error(core::ErrorKind::memory, "memory_bytes",
+                        std::to_string(part.passes) + " passes over the data",
+                        "one, for candidates as they come",
+                        "allow for more memory, or try fewer DMs");
+}
+
+void FoundCandidates::begin_segment(const engine::Block& first) {
+  part_ = stream_.filterbank.parts[stream_.filterbank.turn_of(first.segment).part];
+  grid_first_ = grid_sample_of(stream_.filterbank, first);
+  first_ = first.first;
+}
+
+std::vector<FoundCandidate> FoundCandidates::in(const engine::Block& block) const {
+  std::vector<PlacedPulse> placed;
+  const auto& segments = block.payload_of<FoundPulses>().segments;
+  for (std::size_t s = 0; s < segments.size(); ++s)
+    for (const stages::detect::Pulse& pulse : segments[s].pulses)
+      placed.push_back(place_pulse(pulse, s, 0, stream_.trials.segments[s].downsample));
+  const formats::FilterbankDescription& beam = stream_.filterbank.beam_of(part_);
+  const double rate_hz = beam.rate_hz.value();
+  // On the grid, as candidates.
+  const std::uint64_t came = grid_first_ + (block.first - first_) + block.samples;
+  std::vector<FoundCandidate> found;
+  for (const auto& pulse : merge_pulses(std::move(placed), stream_.links)) {
+    FoundCandidate one;
+    one.candidate = candidate_of(pulse, grid_first_, part_.beam, stream_, dms_);
+    one.time =
+        core::advance(beam.start, static_cast<std::int64_t>(one.candidate.sample), beam.rate_hz);
+    one.width_s = static_cast<double>(pulse.width) / rate_hz;
+    one.sweep_s = core::dispersion_delay_s(one.candidate.dm, beam.lowest_mhz(), beam.highest_mhz(),
+                                           stream_.dm_constant);
+    const auto end = static_cast<double>(grid_first_ + pulse.first + pulse.width);
+    one.latency_s = (static_cast<double>(came) - end) / rate_hz - one.sweep_s;
+    if (stream_.filterbank.injected)
+      for (const InjectedPulse& known : stream_.filterbank.injected->all())
+        one.candidate.injected =
+            one.candidate.injected ||
+            is_injected(one.candidate, known, injection_band(beam, stream_.dm_constant));
+    found.push_back(one);
+  }
+  return found;
+}
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,56 @@
+// Pulses as candidates while a search goes on: for whoever takes a stream of kind "pulses".
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tautline/core/candidate.h"
+#include "tautline/engine/block.h"
+#include "tautline/formats/candidates/candidates.h"
+#include "tautline/pipeline/search/search_node.h"
+
+namespace tautline::pipeline {
+
+struct FoundCandidate {
+  core::Candidate candidate;  ///< samples on the filterbank's grid
+  core::Instant time;  ///< of its boxcar's middle at f_ref, the centre of the highest channel
+  double width_s = 0;  ///< of the boxcar
+  double sweep_s = 0;  ///< how much later the lowest channel has the pulse than f_ref
+  double latency_s =
+      0;  ///< data that had come behind the pulse in the lowest channel when it was given
+};
+
+/// What the blocks of one input hold. Of a search in several passes over its input, detections come pass by pass and are
+/// joined at the end only: those are refused.
+class FoundCandidates {
+ public:
+  /// Throws Error(config) for a search in several passes.
+  explicit FoundCandidates(const PulseStream& stream);
+
+  void begin_segment(const engine::Block& first);
+  /// Pulses of trials that are sampled differently are joined where one block has them.
+  std::vector<FoundCandidate> in(const engine::Block& block) const;
+  /// What gives candidates their times, [beam].
+  const std::vector<formats::candidates::Search>& searched() const { return searched_; }
+
+ private:
+  PulseStream stream_;
+  std::vector<double> dms_;  // [trial]
+  std::vector<formats::candidates::Search> searched_;
+  FilterbankPart part_;           // of the segment
+  std::uint64_t grid_first_ = 0;  // of its first sample
+  std::uint64_t first_ = 0;       // of the same in blocks
+};
+
+/// Where a segment that begins with this block stands on the filterbank's grid.
+std::uint64_t grid_sample_of(const FilterbankStream& filterbank, const engine::Block& first);
+
+/// A pulse whose samples count from `grid_first`. `beam`: of the stream.
+core::Candidate candidate_of(const stages::detect::Pulse& pulse, std::uint64_t grid_first,
+                             std::size_t beam, const PulseStream& stream,
+                             const std::vector<double>& dms);
+
+/// What gives the candidates of a stream their times, [beam].
+std::vector<formats::candidates::Search> searches_of(const PulseStream& stream);
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,58 @@
+// Pulses that are put into data on purpose, to measure what a search finds: which ones, and how they are found again.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tautline/core/candidate.h"
+#include "tautline/formats/filterbank_reader.h"
+#include "tautline/pipeline/injected_pulses.h"
+
+namespace tautline::pipeline {
+
+struct InjectionConfig {
+  double every_s = 0;  ///< data for each pulse, which lies in the middle half of it; 0: none
+  double low_dm = 0, high_dm = 0;
+  double low_width_s = 0, high_width_s = 0;  ///< full width at half maximum
+  double low_snr = 10, high_snr = 10;
+  std::uint64_t seed = 1;
+};
+
+/// "every=10,dm=5:300,width=0.001:0.02,snr=8:30,seed=1", and back. Throws Error(config) naming the key.
+InjectionConfig parse_injection(const std::string& text);
+std::string to_text(const InjectionConfig& config);
+
+/// Pulse `number` of those that the config asks for: the same whatever the data and their blocks.
+InjectedPulse injected_pulse(const InjectionConfig& config, std::uint64_t number);
+
+/// What became of them in a list of candidates.
+struct InjectionsFound {
+  std::size_t injected = 0;  ///< whole pulses
+  std::size_t recalled = 0;  ///< of these, those that a candidate is of
+  double snr_ratio = 0;      ///< mean of the candidates' S/N over the pulses'; 0 without one
+};
+
+/// Delay of the lowest channel against the highest, for a DM of 1, and a sample.
+struct InjectionBand {
+  double sweep_s_per_dm = 0, sample_s = 0;
+};
+
+InjectionBand injection_band(const formats::FilterbankDescription& description, double dm_constant);
+
+/// "c.injected.truth.json" of "c.csv".
+std::string injection_truth_path(const std::string& list);
+/// The pulses as the truth of a simulated filterbank, which `compare` reads.
+std::string injection_truth(const std::vector<InjectedPulse>& pulses,
+                            const formats::FilterbankDescription& description, double dm_constant);
+
+/// Whether a candidate is of a pulse, as `compare` has it.
+bool is_injected(const core::Candidate& candidate, const InjectedPulse& pulse,
+                 const InjectionBand& band);
+
+/// Sets Candidate::injected of all that are of a pulse, cut ones among them.
+InjectionsFound mark_injected(std::vector<core::Candidate>& candidates,
+                              const std::vector<InjectedPulse>& pulses, const InjectionBand& band);
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,193 @@
+#include "tautline/pipeline/search/iqrm_node.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <type_traits>
+
+#include "tautline/core/error.h"
+#include "tautline/core/field_text.h"
+#include "tautline/pipeline/search/channel_moments.h"
+
+namespace tautline::pipeline {
+
+namespace {
+
+// A standard deviation of fewer samples says little.
+constexpr std::size_t kLeastWindow = 64;
+// Of a window: shorter ends of segments have the mask of the window before.
+constexpr std::size_t kLeastShare = 4;
+// Turns of neighbouring channels begin at places that lie far apart: 2^32 over the golden ratio.
+constexpr std::uint32_t kTurnStep = 2654435769u;
+
+std::size_t mask_window_samples(const IqrmConfig& config,
+                                const formats::FilterbankDescription& description) {
+  const double samples = std::round(config.every_s * description.rate_hz.value());
+  if (samples < static_cast<double>(kLeastWindow) || samples > 1e9)
+    throw core::Error(core::ErrorKind::config, "every_s", core::text::write_number(config.every_s),
+                      std::to_string(kLeastWindow) + " samples (" +
+                          core::text::write_number(static_cast<double>(kLeastWindow) /
+                                                   description.rate_hz.value()) +
+                          " s) to 1e9");
+  return static_cast<std::size_t>(samples);
+}
+
+}  // namespace
+
+std::string iqrm_text(const IqrmConfig& config, const formats::FilterbankDescription& description) {
+  return "IQRM: a mask for each " + std::to_string(mask_window_samples(config, description)) +
+         " samples, channels " + core::text::write_number(config.threshold) +
+         " robust standard deviations above neighbours up to " +
+         std::to_string(iqrm_radius(config.radius, description.channels)) + " away";
+}
+
+std::size_t iqrm_window_bytes(const IqrmConfig& config,
+                              const formats::FilterbankDescription& description) {
+  return mask_window_samples(config, description) * description.sample_bytes();
+}
+
+IqrmNode::IqrmNode(const IqrmConfig& config) : config_(config) {}
+
+std::vector<engine::Stream> IqrmNode::open(std::span<const engine::Stream> inputs) {
+  const engine::Stream& input = inputs.front();
+  filterbank_ = input.detail<FilterbankStream>();
+  const formats::FilterbankDescription& description = filterbank_.description();
+  if (description.channels < 2)
+    throw core::Error(core::ErrorKind::config, "iqrm", "a series of one channel",
+                      "filterbanks, whose channels have neighbours");
+  sample_bytes_ = description.sample_bytes();
+  window_samples_ = mask_window_samples(config_, description);
+  most_samples_ = input.max_samples;
+  found_.channels.assign(description.channels, 0);
+  engine::Stream output = input;
+  output.device = nullptr;
+  output.lent = false;
+  return {output};
+}
+
+void IqrmNode::start(engine::Outputs&) {
+  const std::size_t channels = filterbank_.description().channels;
+  window_.resize(window_samples_ * sample_bytes_);
+  mask_.assign(channels, 0);
+  known_.assign(channels, 0);
+  level_.assign(channels, 0);
+  phase_.assign(channels, 0);
+}
+
+void IqrmNode::begin_segment(std::size_t, const engine::Block& first, engine::Outputs&) {
+  const FilterbankStream::Turn turn = filterbank_.turn_of(first.segment);
+  counting_ = turn.pass == 0;
+  part_ = &filterbank_.parts[turn.part];
+  taking_part_.clear();
+  const auto& left_out = filterbank_.left_out[part_->beam];
+  for (std::size_t c = 0; c < mask_.size(); ++c)
+    if (!std::binary_search(left_out.begin(), left_out.end(), c)) taking_part_.push_back(c);
+  std::fill(mask_.begin(), mask_.end(), 0);
+  std::fill(known_.begin(), known_.end(), 0);
+  for (std::size_t c = 0; c < phase_.size(); ++c)
+    phase_[c] = kTurnStep * static_cast<std::uint32_t>(c);
+  any_masked_ = measured_ = false;
+  time_.set_time(first);
+  held_ = 0;
+}
+
+void IqrmNode::process(std::size_t, const engine::Block& block, engine::Outputs& outputs) {
+  const auto* spectra = static_cast<const std::byte*>(block.arrays.front().data);
+  for (std::size_t done = 0; done < block.samples;) {
+    const std::size_t taken = std::min(block.samples - done, window_samples_ - held_);
+    std::memcpy(window_.data() + held_ * sample_bytes_, spectra + done * sample_bytes_,
+                taken * sample_bytes_);
+    held_ += taken;
+    done += taken;
+    if (held_ == window_samples_) give(outputs);
+  }
+}
+
+void IqrmNode::end_segment(std::size_t, engine::Outputs& outputs) {
+  if (held_ > 0) give(outputs);
+}
+
+void IqrmNode::mask_window() {
+  const formats::FilterbankDescription& description = filterbank_.description();
+  const bool is_short = held_ < window_samples_ / kLeastShare;
+  if ((is_short && measured_) || held_ < kLeastWindow) return;
+  const ChannelMoments moments = measure_moments(std::span(window_).first(held_ * sample_bytes_),
+                                                 description.delivered, description.channels);
+  std::vector<double> statistic;
+  for (const std::size_t c : taking_part_) statistic.push_back(moments.deviation[c]);
+  const auto mask = iqrm_mask(statistic, {config_.threshold, config_.radius});
+  any_masked_ = false;
+  for (std::size_t k = 0; k < taking_part_.size(); ++k) {
+    const std::size_t c = taking_part_[k];
+    mask_[c] = mask[k];
+    if (mask[k] == 0 || known_[c] == 0) level_[c] = moments.mean[c];
+    known_[c] = 1;
+    any_masked_ = any_masked_ || mask[k] != 0;
+  }
+  measured_ = true;
+  if (counting_) ++found_.windows;
+}
+
+template <class Sample>
+void IqrmNode::replace() {
+  auto* samples = reinterpret_cast<Sample*>(window_.data());
+  const std::size_t channels = mask_.size();
+  std::vector<std::size_t> masked;
+  for (std::size_t c = 0; c < channels; ++c)
+    if (mask_[c] != 0) masked.push_back(c);
+  for (std::size_t t = 0; t < held_; ++t, samples += channels)
+    for (const std::size_t c : masked) {
+      if constexpr (std::is_same_v<Sample, float>) {
+        samples[c] = static_cast<float>(level_[c]);
+      } else {
+        // One more whenever the fractions add up to another whole.
+        const double whole = std::floor(level_[c]);
+        const auto step = static_cast<std::uint32_t>((level_[c] - whole) * 4294967296.0);
+        phase_[c] += step;
+        samples[c] = static_cast<Sample>(whole + (phase_[c] < step ? 1 : 0));
+      }
+    }
+  if (!counting_) return;
+  for (const std::size_t c : masked) found_.channels[c] += held_;
+  found_.masked += masked.size() * held_;
+  listed_ += masked.size();
+  if (listed_ <= IqrmFound::kListed)
+    found_.list.push_back({part_->beam,
+                           part_->placed.grid_first + time_.first,
+                           held_,
+                           {masked.begin(), masked.end()}});
+}
+
+// The window as blocks.
+void IqrmNode::give(engine::Outputs& outputs) {
+  mask_window();
+  if (counting_) found_.samples += held_;
+  if (any_masked_) switch (filterbank_.description().delivered) {
+      case formats::Delivered::u8:
+        replace<std::uint8_t>();
+        break;
+      case formats::Delivered::u16:
+        replace<std::uint16_t>();
+        break;
+      case formats::Delivered::f32:
+        replace<float>();
+        break;
+    }
+  for (std::size_t done = 0; done < held_;) {
+    engine::Block& out = outputs.begin(0, time_);
+    out.samples = std::min(most_samples_, held_ - done);
+    out.set_extent(0, 0, out.samples);
+    std::memcpy(out.arrays.front().data, window_.data() + done * sample_bytes_,
+                out.samples * sample_bytes_);
+    done += out.samples;
+    time_.first += out.samples;
+    outputs.commit();
+  }
+  held_ = 0;
+}
+
+engine::Counters IqrmNode::counters() const {
+  return {{"windows", found_.windows}, {"masked", found_.masked}};
+}
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,57 @@
+#include "tautline/pipeline/search/search_latency.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tautline/core/error.h"
+
+namespace tautline::pipeline {
+
+namespace {
+
+// Of the latency: short blocks cost overlap, long ones wait.
+constexpr double kBlockShare = 1.0 / 16;
+// Waits of stages::detect::Plan::latency_samples, in widths of the widest boxcar: for later members, and of the shortest
+// block of noise and running mean that there may be.
+constexpr double kWidthsBehind = 3, kWidthsOfNoise = 4, kWidthsOfBaseline = 4;
+// Of the running mean that must have come behind a sample: 18 of 33 segments.
+constexpr double kBaselineAhead = 18.0 / 33;
+// The running mean that a search has when it may wait.
+constexpr double kLongBaseline = 2, kLongBaselineWidths = 16;
+
+}  // namespace
+
+LatencyShares share_latency(double latency_s, double block_s, double sample_s,
+                            const SearchConfig& config) {
+  const double width_s = config.max_width_s;
+  LatencyShares shares;
+  shares.block_s = std::max(block_s, kBlockShare * latency_s);
+  shares.noise_s = std::max(kWidthsOfNoise * width_s,
+                            static_cast<double>(stages::detect::kLeastNoiseSamples) * sample_s);
+  shares.baseline_s = config.baseline_s > 0 ? config.baseline_s : kWidthsOfBaseline * width_s;
+  // Segments and blocks are whole samples, some of them even.
+  const double fixed_s =
+      kWidthsBehind * width_s + static_cast<double>(config.links.time_samples + 64) * sample_s;
+  const double left_s = latency_s - shares.block_s - fixed_s;
+  const double spare_s = left_s - shares.noise_s - kBaselineAhead * shares.baseline_s;
+  if (spare_s < 0)
+    throw core::Error(
+        core::ErrorKind::config, "latency_s", fmt::format("{:.6g} s beside masks", latency_s),
+        fmt::format(
+            "about {:.3g} s or more, for boxcars of {:.6g} s, samples of {:.6g} s and blocks "
+            "of {:.3g} s",
+            latency_s - spare_s / (1 - kBlockShare), width_s, sample_s, shares.block_s),
+        "make `max_width_s` smaller, or allow for more");
+  // A third for the noise, the rest for the running mean.
+  const double noise_s = std::max(shares.noise_s, std::min(left_s / 3, shares.noise_s + spare_s));
+  if (config.baseline_s == 0)
+    shares.baseline_s = std::max(shares.baseline_s,
+                                 std::min((left_s - noise_s) / kBaselineAhead,
+                                          std::max(kLongBaseline, kLongBaselineWidths * width_s)));
+  shares.noise_s = noise_s;
+  return shares;
+}
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,24 @@
+// How soon candidates come of a search whose data are arriving.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "tautline/pipeline/search/search_filterbank.h"
+
+namespace tautline::pipeline {
+
+/// Of a live search that names none.
+inline constexpr double kLiveLatency = 1;
+
+/// What of a latency each wait has: for a block of the input to be full, for a block of noise, for the running mean.
+struct LatencyShares {
+  double block_s = 0, noise_s = 0, baseline_s = 0;
+};
+
+/// A block has a sixteenth, or `block_s` of a source whose own are longer: so that shorter ones change nothing. Throws Error(config) where the boxcars are too wide or the
+/// samples too long for it, with the latency that they allow.
+LatencyShares share_latency(double latency_s, double block_s, double sample_s,
+                            const SearchConfig& config);
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,144 @@
+#include "tautline/pipeline/voltages/power_node.h"
+
+#include <algorithm>
+#include <span>
+
+#include "tautline/core/error.h"
+#include "tautline/core/units.h"
+#include "tautline/pipeline/filterbank_stream.h"
+#include "tautline/pipeline/voltages/frequencies.h"
+
+namespace tautline::pipeline {
+
+namespace {
+
+// A spectrum is centred on the span that it was made of.
+core::Instant begin_of(const Spectra& spectra, const core::Instant& of_segment) {
+  return core::advance_half(of_segment,
+                            static_cast<std::int64_t>(spectra.span_samples) -
+                                static_cast<std::int64_t>(spectra.hop_samples),
+                            spectra.voltages.rate_hz);
+}
+
+formats::FilterbankDescription power_description(const Spectra& spectra,
+                                                 const core::Rational& rate_hz) {
+  const core::VoltageDescription& voltages = spectra.voltages;
+  formats::FilterbankDescription power;
+  power.format = "voltages";
+  power.channels = spectra.stream_channels;
+  std::vector<double> centres = channel_frequencies_hz(voltages, power.channels);
+  std::reverse(centres.begin(), centres.end());
+  for (const double hz : centres) power.channel_mhz.push_back(hz / core::kHzPerMhz);
+  power.fch1_mhz = power.channel_mhz.front();
+  power.foff_mhz = power.channels > 1
+                       ? power.channel_mhz[1] - power.channel_mhz[0]
+                       : -channel_width_hz(voltages, power.channels) / core::kHzPerMhz;
+  power.rate_hz = rate_hz;
+  power.tsamp_s = 1 / rate_hz.value();
+  power.start = begin_of(spectra, voltages.start);
+  power.tstart_mjd = core::modified_julian_date(power.start);
+  power.bits = 32;
+  power.summed_ifs = {0};
+  power.delivered = formats::Delivered::f32;
+  power.source = voltages.source;
+  power.telescope = voltages.telescope;
+  return power;
+}
+
+}  // namespace
+
+const core::Fields<PowerConfig>& fields(const PowerConfig&) {
+  static const auto all = core::Fields<PowerConfig>().add(
+      {.name = "integrate", .help = "spectra that are added up to a sample"},
+      &PowerConfig::integrate, core::between(1, 1e9));
+  return all;
+}
+
+std::vector<engine::Stream> PowerNode::open(std::span<const engine::Stream> inputs) {
+  const engine::Stream& input = inputs.front();
+  spectra_ = input.detail<Spectra>();
+  if (spectra_.turns > 1 || spectra_.channels.count != spectra_.stream_channels)
+    throw core::Error(core::ErrorKind::config, "inputs", "spectra of one of several devices",
+                      "all spectra", "run on one device");
+  if (input.arrays.front().type != core::SampleType::cf32)
+    throw core::Error(core::ErrorKind::config, "inputs",
+                      "spectra of " + std::string(core::to_string(input.arrays.front().type)),
+                      "complex floats", "set `requantise` of the filter bank to off");
+  channels_ = spectra_.stream_channels;
+  channels_first_ = input.arrays.front().axes.front() == "channel";
+  sums_.assign(1, PowerSums(spectra_.voltages.antennas, spectra_.voltages.polarisations, channels_,
+                            1, config_.integrate));
+  rate_hz_ = input.rate_hz;
+  const core::Rational rate_hz =
+      core::make_rational(input.rate_hz.numerator,
+                          input.rate_hz.denominator * static_cast<std::int64_t>(config_.integrate));
+  most_samples_ = static_cast<std::size_t>(input.max_samples / config_.integrate) + 1;
+  const std::uint64_t total = input.total_samples / config_.integrate;
+  FilterbankStream details;
+  details.beams = {power_description(spectra_, rate_hz)};
+  details.parts = {{{{0, input.total_samples > 0 ? total : kLiveSamples}, 0}, 1, 0}};
+  details.files = spectra_.files;
+  details.left_out = {{}};
+  details.live = true;
+  return {
+      {.kind = "filterbank",
+       .arrays =
+           {{"samples", core::SampleType::f32, {"time", "channel"}, {most_samples_, channels_}}},
+       .rate_hz = rate_hz,
+       .start = details.beams.front().start,
+       .total_samples = total,
+       .max_samples = most_samples_,
+       .details = std::move(details)}};
+}
+
+void PowerNode::begin_segment(std::size_t, const engine::Block& first, engine::Outputs&) {
+  if (any_) ++segment_;
+  any_ = true;
+  first_ = 0;
+  sums_.front().reset();
+  segment_start_ = core::advance(begin_of(spectra_, first.segment_start),
+                                 static_cast<std::int64_t>(first.first), rate_hz_);
+}
+
+void PowerNode::process(std::size_t, const engine::Block& block, engine::Outputs& outputs) {
+  SpectraChunk chunk;
+  chunk.spectra = block.samples;
+  chunk.samples = block.view<3>();
+  if (channels_first_) {
+    const core::SampleView<3> from = chunk.samples;
+    chunk.samples = {from.data(),
+                     from.type(),
+                     {from.extent(1), from.extent(2), from.extent(0)},
+                     {from.stride(1), from.stride(2), from.stride(0)}};
+  }
+  chunk.valid = block.valid.view();
+  engine::Block* out = nullptr;
+  for (std::size_t s = 0; s < block.samples; ++s) {
+    if (!sums_.front().add(chunk, s)) continue;
+    if (out == nullptr) {
+      out = &outputs.begin();
+      out->samples = 0;
+    }
+    auto* const power = static_cast<float*>(out->arrays.front().data);
+    sums_.front().take({power + out->samples * channels_, channels_});
+    ++out->samples;
+  }
+  if (out == nullptr) return;
+  out->segment = segment_;
+  out->segment_start = segment_start_;
+  out->first = first_;
+  out->set_extent(0, 0, out->samples);
+  first_ += out->samples;
+  samples_ += out->samples;
+  outputs.commit();
+}
+
+void PowerNode::end_segment(std::size_t, engine::Outputs&) {
+  sums_.front().reset();
+}
+
+engine::Counters PowerNode::counters() const {
+  return {{"samples", samples_}};
+}
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,46 @@
+// Voltages to a filterbank: detected power as a stream that searches take.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "tautline/core/fields.h"
+#include "tautline/engine/node.h"
+#include "tautline/pipeline/voltages/power_sums.h"
+#include "tautline/pipeline/voltages/voltage_streams.h"
+
+namespace tautline::pipeline {
+
+struct PowerConfig {
+  std::uint64_t integrate = 1;  ///< spectra of a sample
+};
+const core::Fields<PowerConfig>& fields(const PowerConfig&);
+
+/// Takes "spectra" of complex floats. Gives "filterbank": the intensity of all antennas, floats, the highest channel first.
+/// Samples begin anew with each segment; spectra that do not fill the last one of a segment are left out.
+class PowerNode final : public engine::Node {
+ public:
+  explicit PowerNode(const PowerConfig& config) : config_(config) {}
+
+  std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
+  void begin_segment(std::size_t input, const engine::Block& first,
+                     engine::Outputs& outputs) override;
+  void process(std::size_t input, const engine::Block& block, engine::Outputs& outputs) override;
+  void end_segment(std::size_t input, engine::Outputs& outputs) override;
+  /// "samples" (times).
+  engine::Counters counters() const override;
+
+ private:
+  PowerConfig config_;
+  Spectra spectra_;
+  std::size_t channels_ = 0, most_samples_ = 0;
+  bool channels_first_ = true;   // [channel][input][time]
+  std::vector<PowerSums> sums_;  // one
+  core::Rational rate_hz_;       // of spectra
+  core::Instant segment_start_;
+  std::uint64_t segment_ = 0, first_ = 0, samples_ = 0;
+  bool any_ = false;  // segments so far
+};
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,45 @@
+// A sigproc filterbank that is still being written: standard input, a named pipe.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "tautline/formats/filterbank_reader.h"
+#include "tautline/stream/live_input.h"
+
+namespace tautline::stream {
+
+/// Header and samples as they come. One thread reads from it.
+class LiveFilterbank {
+ public:
+  /// Waits for the header, `wait_s` at most and until `stop` is requested. Takes spectra of one IF that are whole bytes.
+  /// Throws Error(io) where no header comes, Error(format) for another stream, Error(unsupported).
+  LiveFilterbank(const std::string& path, std::size_t buffer_bytes, double wait_s,
+                 const std::stop_token& stop);
+
+  /// Of no samples: nobody knows how many will come.
+  const formats::FilterbankDescription& description() const { return description_; }
+  /// Writes up to `samples` spectra as description().delivered says, waiting for them. Fewer at the end of the stream;
+  /// once `stop` is requested what had come by then is still given.
+  std::size_t read(std::size_t samples, std::span<std::byte> to, const std::stop_token& stop);
+  /// Of a spectrum that did not come whole, after the end.
+  std::uint64_t trailing_bytes() const { return trailing_bytes_; }
+  const std::string& name() const { return input_->name(); }
+
+ private:
+  void read_header(double wait_s, const std::stop_token& stop);
+  std::size_t fill(std::span<std::byte> bytes, const std::stop_token& stop);
+
+  std::stop_source ending_;
+  std::unique_ptr<LiveInput> input_;
+  formats::FilterbankDescription description_;
+  std::vector<std::byte> packed_;  // samples of less than a byte
+  std::uint64_t trailing_bytes_ = 0;
+};
+
+}  // namespace tautline::stream

@@ -1,0 +1,237 @@
+// Searches of data that are still arriving: candidates come within the latency, and are those of a file.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <optional>
+#include <thread>
+
+#include "tests/end_to_end/documented_json.h"
+#include "tests/end_to_end/search/search_files.h"
+#include "tests/support/scratch.h"
+
+namespace tautline::tests {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr double kTsamp = 256e-6;
+
+class LiveSearch : public ::testing::Test {
+ protected:
+  LiveSearch() {
+    shape_.nchans = 32;
+    shape_.fch1 = 1500;
+    shape_.foff = -8;
+    shape_.tsamp = kTsamp;
+    std::filesystem::create_directory(scratch_ / "run");
+  }
+  void TearDown() override {
+    if (pid_) kill(*pid_, SIGKILL), finish_command(*pid_, scratch_ / "run");
+  }
+  void write_pipeline(const std::string& source, const std::string& more = "") {
+    write_file(scratch_ / "live.toml", source +
+                                           "[pulses]\ntype = \"search\"\ninputs = \"filterbank\"\n"
+                                           "dms.range = \"0:60:1\"\nmax_width_s = 0.02\n" +
+                                           more +
+                                           "[list]\ntype = \"candidate_file\"\n"
+                                           "inputs = \"pulses\"\npath = \"list.csv\"\n"
+                                           "[events]\ntype = \"candidate_events\"\n"
+                                           "inputs = \"pulses\"\npath = \"events.jsonl\"\n");
+  }
+  std::vector<std::string> words(const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> all{"--json",     "--device", "cpu", "run", scratch_ / "live.toml",
+                                 "--overwrite"};
+    all.insert(all.end(), {"--set", "list.path=" + (scratch_ / "list.csv"), "--set",
+                           "events.path=" + (scratch_ / "events.jsonl")});
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+  // Once the run reads it; a run that ends breaks it.
+  int open_pipe() const {
+    signal(SIGPIPE, SIG_IGN);
+    int pipe = -1;
+    for (int wait = 0; wait < 6000 && pipe < 0; ++wait) {
+      pipe = open((scratch_ / "pipe").c_str(), O_WRONLY | O_NONBLOCK);
+      if (pipe < 0) std::this_thread::sleep_for(10ms);
+    }
+    if (pipe >= 0) fcntl(pipe, F_SETFL, 0);
+    return pipe;
+  }
+  // Candidates in the order of the list, without what names the file.
+  std::vector<std::string> listed() const {
+    std::istringstream text(read_file(scratch_ / "list.csv"));
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(text, line);)
+      lines.push_back(line.substr(0, line.rfind(',')));
+    return lines;
+  }
+  std::vector<nlohmann::json> events() const {
+    return json_lines(read_file(scratch_ / "events.jsonl"));
+  }
+
+  SigprocShape shape_;
+  ScratchFolder scratch_;
+  std::mt19937_64 random_ = generator();
+  std::optional<pid_t> pid_;
+};
+
+constexpr const char* kPipe = "[filterbank]\ntype = \"live_filterbank\"\n";
+
+TEST_F(LiveSearch, CandidatesComeWithinTheLatencyAndAreThoseOfTheFile) {
+  const double latency_s = 1,
+               longest_s = 4148.808 * 60 * (1 / (1252.0 * 1252) - 1 / (1500.0 * 1500));
+  const std::vector<std::size_t> at{12000 + random_() % 500, 20000 + random_() % 500};
+  const std::size_t times = 30000;
+  write_filterbank(scratch_ / "a.fil", shape_,
+                   noise_with_pulses(shape_, times, {{40, at[0], 40}, {25, at[1], 30}}, random_));
+  const std::string bytes = read_file(scratch_ / "a.fil");
+  const std::size_t header = bytes.size() - times * 32;
+  ASSERT_EQ(mkfifo((scratch_ / "pipe").c_str(), 0600), 0);
+  write_pipeline(std::string(kPipe) + "path = \"" + (scratch_ / "pipe") + "\"\n");
+  pid_ = start_command(words(), scratch_ / "run");
+  const int pipe = open_pipe();
+  ASSERT_GE(pipe, 0) << read_file(scratch_ / "run" + "/err");
+  std::size_t fed = 0;
+  const auto feed = [&](std::size_t until) {
+    while (fed < until) {
+      const ssize_t n = ::write(pipe, bytes.data() + fed, until - fed);
+      ASSERT_GT(n, 0);
+      fed += static_cast<std::size_t>(n);
+    }
+  };
+  for (const std::size_t pulse : at) {
+    // All that may be needed, and not a sample more until the candidate is there.
+    const double until = static_cast<double>(pulse + 1) + (longest_s + latency_s) / kTsamp;
+    feed(header + 32 * static_cast<std::size_t>(std::ceil(until)));
+    const auto is_there = [&] {
+      for (const nlohmann::json& line : events())
+        if (std::fabs(line["sample"].get<double>() - static_cast<double>(pulse)) < 5) return true;
+      return false;
+    };
+    // Only a run that never gives it waits so long.
+    for (int wait = 0; wait < 12'000 && !is_there(); ++wait) std::this_thread::sleep_for(10ms);
+    EXPECT_TRUE(is_there()) << read_file(scratch_ / "run" + "/err");
+  }
+  feed(bytes.size());
+  close(pipe);
+  const CommandResult result = finish_command(*pid_, scratch_ / "run");
+  pid_.reset();
+  EXPECT_EQ(result.status, kDone) << result.err;
+  const auto found = events();
+  for (const nlohmann::json& line : found) {
+    if (line["sample"] < 8000) continue;  // the first running mean is waited for
+    EXPECT_LE(line["latency_s"].get<double>(), latency_s + longest_s) << line.dump();
+    EXPECT_GE(line["latency_s"].get<double>(), 0) << line.dump();
+  }
+  const auto record = nlohmann::json::parse(read_file(scratch_ / "list.csv.json"));
+  EXPECT_LE(record["latency_s"].get<double>(), latency_s);
+  EXPECT_EQ(record["candidates"], found.size());
+  EXPECT_EQ(record["data_segments"][0]["samples"], times);
+  const auto live = listed();
+  EXPECT_EQ(live.size(), found.size() + 1);
+  EXPECT_GE(found.size(), 2u);
+
+  write_pipeline(
+      "[filterbank]\ntype = \"filterbank_files\"\nfiles = [\"" + (scratch_ / "a.fil") + "\"]\n",
+      "latency_s = 1\n");
+  const CommandResult file = run_command(words(), scratch_ / "run");
+  EXPECT_EQ(file.status, kDone) << file.err;
+  EXPECT_EQ(listed(), live);
+}
+
+TEST_F(LiveSearch, MasksAsTheDataPass) {
+  auto values = noise_with_pulses(shape_, 16000, {{40, 9000, 40}}, random_);
+  for (std::size_t t = 10000; t < 14000; ++t) values[t * 32 + 9] = (t / 10) % 2 ? 255 : 0;
+  write_filterbank(scratch_ / "a.fil", shape_, values);
+  std::string line = "exec " + command_path() + " --json --device cpu run " + source_folder() +
+                     "/examples/pipelines/search-live.toml < " + (scratch_ / "a.fil");
+  for (const std::string& set :
+       {"list.path=" + (scratch_ / "list.csv"), "events.path=" + (scratch_ / "events.jsonl"),
+        std::string("clean.threshold=10"), std::string("clean.every_s=0.256"),
+        std::string("pulses.dms.range=0:60:1"), std::string("pulses.max_width_s=0.02")})
+    line += " --set " + set;
+  const CommandResult result = run_program("/bin/sh", {"-c", line}, scratch_ / "run");
+  EXPECT_EQ(result.status, kDone) << result.err;
+  const auto record = nlohmann::json::parse(read_file(scratch_ / "list.csv.json"));
+  EXPECT_EQ(record["iqrm"]["windows"], 16);
+  // Windows of 1,000 samples; noise is 10 robust standard deviations away in none.
+  EXPECT_EQ(record["iqrm"]["channels"],
+            nlohmann::json::parse(R"([{"channel": 9, "samples": 4000}])"));
+  const auto found = events();
+  ASSERT_GE(found.size(), 1u);
+  for (const nlohmann::json& one : found) {
+    EXPECT_LT(one["sample"].get<double>(), 9500) << "the interference passed: " << one.dump();
+    EXPECT_LE(one["latency_s"].get<double>(), 1.05);
+  }
+}
+
+TEST_F(LiveSearch, RefusesWhatCannotBe) {
+  const auto refuse = [&](const std::vector<std::string>& more, const std::string& text,
+                          int status = kWrongUsage) {
+    const CommandResult result = run_command(words(more), scratch_ / "run");
+    EXPECT_EQ(result.status, status) << result.err;
+    EXPECT_NE(result.err.find(text), std::string::npos) << result.err;
+    EXPECT_FALSE(std::filesystem::exists(scratch_ / "list.csv"));
+  };
+  write_filterbank(scratch_ / "a.fil", shape_, noise_with_pulses(shape_, 9000, {}, random_));
+  write_pipeline("[filterbank]\ntype = \"filterbank_files\"\nfiles = [\"" + (scratch_ / "a.fil") +
+                 "\"]\n");
+  refuse({"--set", "pulses.latency_s=0.3"}, "latency_s");
+  write_pipeline(std::string(kPipe) + "wait_s = 0.2\npath = \"" + (scratch_ / "pipe") + "\"\n");
+  ASSERT_EQ(mkfifo((scratch_ / "pipe").c_str(), 0600), 0);
+  refuse({}, "0 bytes came within", kFailed);
+  write_file(scratch_ / "text", std::string(500, 'x'));
+  const CommandResult result =
+      run_program("/bin/sh",
+                  {"-c", "exec " + command_path() + " run " + (scratch_ / "live.toml") +
+                             " --set filterbank.path=- < " + (scratch_ / "text")},
+                  scratch_ / "run");
+  EXPECT_EQ(result.status, kFailed);
+  EXPECT_NE(result.err.find("no header of sigproc's"), std::string::npos) << result.err;
+}
+
+// Voltages, channelized and detected in the graph, give the candidates of the filterbank that `channelize` writes.
+TEST_F(LiveSearch, VoltagesAreSearchedAsTheirFilterbank) {
+  DadaFile voltages;
+  voltages.payload_bytes = 8 * 400'000;
+  write_file(scratch_ / "v.dada", voltages.bytes());
+  const CommandResult made =
+      run_command({"channelize", scratch_ / "v.dada", "-o", scratch_ / "v.fil", "--channels", "16",
+                   "--integrate", "4"},
+                  scratch_ / "run");
+  ASSERT_EQ(made.status, kDone) << made.err;
+  const std::vector<std::string> noise{"--set", "pulses.threshold=3.4",
+                                       "--set", "pulses.dms.range=0:5:1",
+                                       "--set", "pulses.max_width_s=0.001"};
+  // Samples, S/N, widths and DMs: the file's start is rounded to its header's.
+  const auto rows = [&] {
+    std::vector<std::string> lines;
+    for (const std::string& line : listed()) {
+      std::size_t at = 0;
+      for (int column = 0; column < 10; ++column) at = line.find(',', at) + 1;
+      lines.push_back(line.substr(0, at));
+    }
+    return lines;
+  };
+  write_pipeline("[voltages]\ntype = \"voltage_files\"\nfiles = [\"" + (scratch_ / "v.dada") +
+                 "\"]\n[f]\ntype = \"filter_bank\"\ninputs = \"voltages\"\nchannels = 16\n"
+                 "requantise = \"off\"\n[filterbank]\ntype = \"power\"\ninputs = \"f\"\n"
+                 "integrate = 4\n");
+  const CommandResult live = run_command(words(noise), scratch_ / "run");
+  ASSERT_EQ(live.status, kDone) << live.err;
+  const auto from_voltages = rows();
+  EXPECT_GE(from_voltages.size(), 3u);
+  EXPECT_EQ(events().size() + 1, from_voltages.size());
+  write_pipeline("[filterbank]\ntype = \"filterbank_files\"\nfiles = [\"" + (scratch_ / "v.fil") +
+                 "\"]\n");
+  const CommandResult file = run_command(words(noise), scratch_ / "run");
+  ASSERT_EQ(file.status, kDone) << file.err;
+  EXPECT_EQ(rows(), from_voltages);
+}
+
+}  // namespace
+}  // namespace tautline::tests
