@@ -141,6 +141,12 @@ Stretch BufferNode::stretch_of(Trigger trigger) const {
   Stretch stretch;
   stretch.first = at + std::llround(samples(begin_s));
   stretch.end = std::max<std::int64_t>(at + std::llround(samples(end_s)), stretch.first + 1);
+  const auto align = static_cast<std::int64_t>(config_.align_samples);
+  const std::int64_t from =
+      core::samples_between({origin_->seconds, 0, 1}, *origin_, stream_.rate_hz);
+  const auto over = [&](std::int64_t sample) { return ((from + sample) % align + align) % align; };
+  stretch.first -= over(stretch.first);
+  stretch.end += (align - over(stretch.end)) % align;
   stretch.trigger = std::move(trigger);
   return stretch;
 }

@@ -19,10 +19,12 @@
 namespace tautline::pipeline {
 
 struct BufferConfig {
-  double keep_s = 10;                 ///< that the ring holds at least, where blocks are whole
-  double before_s = 1, after_s = 1;   ///< of triggers that do not say
-  std::size_t most_dumps = 1000;      ///< stretches of a run
-  std::size_t most_bytes = 0;         ///< of all of them; 0: no limit
+  double keep_s = 10;                ///< that the ring holds at least, where blocks are whole
+  double before_s = 1, after_s = 1;  ///< of triggers that do not say
+  std::size_t most_dumps = 1000;     ///< stretches of a run
+  std::size_t most_bytes = 0;        ///< of all of them; 0: no limit
+  std::size_t align_samples =
+      1;  ///< stretches are widened to whole ones of these from the second's begin
   TriggerListenerConfig datagrams{};  ///< `listen` empty: none
 };
 

@@ -5,9 +5,12 @@
 #include <utility>
 #include <vector>
 
+#include "tautline/formats/vdif/writer.h"
 #include "tautline/pipeline/file_parts.h"
+#include "tautline/pipeline/graph_streams.h"
 #include "tautline/pipeline/voltages/buffer_node.h"
 #include "tautline/pipeline/voltages/dump_sink_node.h"
+#include "tautline/pipeline/voltages/voltage_streams.h"
 
 namespace tautline::pipeline {
 
@@ -19,7 +22,8 @@ const core::Fields<VoltageBuffer>& fields(const VoltageBuffer&) {
   static const auto all = [] {
     core::Fields<C> list;
     list.add({.name = "path",
-              .help = "the files that are written, .dada; they are numbered: event-0001.dada"},
+              .help =
+                  "the files that are written, .dada or .vdif; they are numbered: event-0001.dada"},
              &C::path)
         .add({.name = "keep_s", .unit = "s", .help = "data that are kept in memory"}, &C::keep_s,
              core::above(0))
@@ -62,6 +66,10 @@ std::vector<engine::Port> add_buffer(const VoltageBuffer& config, engine::Graph&
   require_dumps_can_be_written(dumps);
   BufferConfig ring = config;
   ring.datagrams.log = context.log;
+  const engine::Stream voltages = stream_at(graph, inputs.front());
+  if (config.path.ends_with(".vdif") && voltages.kind == "raw voltages")
+    ring.align_samples =
+        formats::vdif::Writer::frame_samples(voltages.detail<RawVoltages>().description);
   const engine::NodeId buffer = graph.add(name + ".ring", std::make_unique<BufferNode>(ring));
   graph.set_lane(buffer, name + ".ring");  // so that nothing that computes holds it up
   for (std::size_t k = 0; k < inputs.size(); ++k) graph.connect(inputs[k], {buffer, k}, edge);

@@ -105,8 +105,7 @@ class DumpSinkNode::Dump {
 };
 
 void require_dumps_can_be_written(const DumpConfig& config) {
-  if (!config.path.ends_with(".dada"))
-    throw Error(ErrorKind::config, "path", config.path, "a name ending in .dada");
+  require_record_name(config.path);
   formats::require_numbered_can_be_written("path", config.path, config.overwrite);
 }
 
@@ -115,7 +114,7 @@ DumpSinkNode::~DumpSinkNode() = default;
 
 std::vector<engine::Stream> DumpSinkNode::open(std::span<const engine::Stream> inputs) {
   description_ = inputs[0].detail<Stretches>().description;
-  require_whole_bytes(description_);
+  require_recordable(config_.path, description_);
   return {};
 }
 

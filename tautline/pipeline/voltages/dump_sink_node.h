@@ -15,7 +15,7 @@
 namespace tautline::pipeline {
 
 struct DumpConfig {
-  std::string path;  ///< .dada; its files are numbered
+  std::string path;  ///< .dada or .vdif; its files are numbered
   bool overwrite = false;
   std::string history;
   core::LogSink log = {};

@@ -10,7 +10,7 @@ namespace tautline::pipeline {
 
 std::vector<engine::Stream> RecordSinkNode::open(std::span<const engine::Stream> inputs) {
   description_ = inputs[0].detail<RawVoltages>().description;
-  require_whole_bytes(description_);
+  require_recordable(config_.path, description_);
   most_samples_ = parts_.most_samples(description_.rate_hz, time_bytes_of(description_));
   return {};
 }
@@ -74,19 +74,17 @@ const core::Fields<VoltageRecordFile>& fields(const VoltageRecordFile&) {
   using C = VoltageRecordFile;
   static const auto all =
       core::Fields<C>()
-          .add({.name = "path", .help = "the file that is written, .dada"}, &C::path)
+          .add({.name = "path", .help = "the file that is written, .dada or .vdif"}, &C::path)
           .include("", &C::parts, fields_of<PartLimits>());
   return all;
 }
 
 NodeType record_node_type() {
   return sink_type<VoltageRecordFile>(
-             "voltage_record", "voltages as they come, to .dada", 1,
+             "voltage_record", "voltages as they come, to .dada or .vdif", 1,
              [](const VoltageRecordFile& config, const engine::Graph&, const engine::Port&,
                 const NodeContext& context) {
-               if (!config.path.ends_with(".dada"))
-                 throw core::Error(core::ErrorKind::config, "path", config.path,
-                                   "a name ending in .dada");
+               require_record_name(config.path);
                FileParts(config.path, config.parts)
                    .require_can_be_written("path", context.overwrite);
                return std::make_unique<RecordSinkNode>(

@@ -1,9 +1,10 @@
-// Raw voltages to a DADA file, with a record beside it that says which samples are invalid.
+// Raw voltages to a DADA or VDIF file, with a record beside it that says which samples are invalid.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -11,18 +12,21 @@
 
 #include "tautline/core/voltage.h"
 #include "tautline/formats/dada/dada.h"
+#include "tautline/formats/vdif/writer.h"
 
 namespace tautline::pipeline {
 
 struct VoltageRecordOptions {
-  std::string path;  ///< .dada; the record is PATH.json
+  std::string path;  ///< .dada or .vdif; the record is PATH.json
   bool overwrite = false;
   std::string history;
-  std::vector<std::pair<std::string, std::string>> header = {};  ///< more keys of the file's
+  std::vector<std::pair<std::string, std::string>> header = {};  ///< more keys of DADA's
 };
 
-/// Of samples that fill whole bytes in a time; throws Error(unsupported) of "inputs" for others.
-void require_whole_bytes(const core::VoltageDescription& description);
+/// Throws Error(config) of "path" for a name whose ending says no format.
+void require_record_name(const std::string& path);
+/// Throws Error(unsupported) for samples that a file of that name cannot hold: a time must fill whole bytes.
+void require_recordable(const std::string& path, const core::VoltageDescription& description);
 /// Of all channels and inputs, for such samples.
 std::size_t time_bytes_of(const core::VoltageDescription& description);
 
@@ -39,13 +43,16 @@ class VoltageRecord {
   void fill(std::uint64_t samples);
   std::uint64_t samples() const { return samples_; }
   const std::string& path() const { return options_.path; }
-  /// `record` and, behind it: start_utc, samples, rate_hz, invalid.
+  /// `record` and, behind it: start_utc, samples, rate_hz, centre_hz, bandwidth_hz, padding_samples (of VDIF), invalid.
   void finish(nlohmann::ordered_json record);
 
  private:
+  void put(std::span<const std::byte> times);
+
   VoltageRecordOptions options_;
   core::VoltageDescription description_;
-  formats::dada::Writer file_;
+  std::optional<formats::dada::Writer> dada_;
+  std::optional<formats::vdif::Writer> vdif_;
   std::uint64_t samples_ = 0;
   nlohmann::ordered_json invalid_ = nlohmann::ordered_json::array();
   std::vector<std::byte> packed_;

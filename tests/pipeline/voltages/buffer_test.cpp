@@ -9,8 +9,10 @@
 #include <optional>
 #include <set>
 
+#include "tautline/core/sample_decode.h"
 #include "tautline/engine/run.h"
-#include "tautline/formats/numbered_name.h"
+#include "tautline/formats/vdif/writer.h"
+#include "tautline/formats/voltage_reader.h"
 #include "tautline/pipeline/voltages/buffer_node.h"
 #include "tautline/pipeline/voltages/dump_sink_node.h"
 #include "tautline/pipeline/voltages/pack_times.h"
@@ -164,6 +166,70 @@ class Buffers : public ::testing::Test {
       if (missing[k % samples]) expected[k] = is[k];
     EXPECT_TRUE(is == expected);
   }
+  /// As the reader has it: values where a frame is valid, and frames that are invalid for a reason.
+  static void check_vdif(const std::string& path, const Json& record, const BufferStream& stream,
+                         std::size_t frame) {
+    const core::VoltageDescription& d = stream.description;
+    formats::ReaderOptions options;
+    options.assumed.rate_hz = d.rate_hz;
+    const auto reader = formats::open_voltages(path, options);
+    ASSERT_EQ(reader->description().channels, d.channels);
+    ASSERT_EQ(reader->description().inputs(), d.inputs());
+    const auto padding = record.at("padding_samples").get<std::size_t>(),
+               samples = record.at("samples").get<std::size_t>();
+    const auto first = record.at("start_sample").get<std::size_t>();
+    EXPECT_EQ(reader->description().start,
+              core::advance(d.start, static_cast<std::int64_t>(first - padding), d.rate_hz));
+    core::RawBlock block;
+    ASSERT_EQ(reader->read(padding + samples, block), padding + samples);
+    core::ValidityMask is(d.inputs(), padding + samples),
+        data(d.inputs(), padding + samples + frame);
+    for (const core::InvalidSpan& span : block.invalid)
+      for (std::size_t i = 0; i < d.inputs(); ++i)
+        if (span.input == i || span.input == core::InvalidSpan::kAllInputs)
+          is.set(i, span.first_sample,
+                 std::min(span.samples, padding + samples - span.first_sample), false);
+    for (std::size_t t = 0; t < padding + samples + frame; ++t) {
+      const std::uint64_t at = first + t - padding;
+      bool there = t >= padding && t < padding + samples;
+      for (const auto& [gap, length] : stream.gaps)
+        there = there && (at < gap || at >= gap + length);
+      for (std::size_t i = 0; i < d.inputs(); ++i) {
+        bool valid = there;
+        for (const core::InvalidSpan& span : stream.invalid)
+          if (span.input == i || span.input == core::InvalidSpan::kAllInputs)
+            valid = valid && (at < span.first_sample || at >= span.first_sample + span.samples);
+        if (!valid) data.set(i, t, 1, false);
+      }
+    }
+    std::size_t wrong = 0, valid_samples = 0;
+    const std::size_t parts = d.format.complex ? 2 : 1;
+    const auto bits = static_cast<std::size_t>(d.format.bits),
+               read_bits = static_cast<std::size_t>(block.layout.format.bits);
+    for (std::size_t t = 0; t < padding + samples; ++t)
+      for (std::size_t i = 0; i < d.inputs(); ++i) {
+        const bool valid = core::count_valid(data.row(i), t / frame * frame, frame) == frame;
+        wrong += is.valid(i, t) != valid ? 1 : 0;
+        if (!valid) continue;
+        ++valid_samples;
+        for (std::size_t c = 0; c < d.channels; ++c)
+          for (std::size_t part = 0; part < parts; ++part) {
+            const std::size_t from = (first + t - padding) * stream.time_bytes() * 8 +
+                                     ((c * d.inputs() + i) * parts + part) * bits;
+            const core::RawLayout& l = block.layout;
+            const std::size_t to =
+                l.offset_bits + t * l.time_stride_bits + c * l.channel_stride_bits +
+                i / d.polarisations * l.antenna_stride_bits +
+                i % d.polarisations * l.polarisation_stride_bits + part * read_bits;
+            wrong += core::decode_integer(stream.bytes.data(), from, d.format) !=
+                             core::decode_integer(block.bytes.data(), to, l.format)
+                         ? 1
+                         : 0;
+          }
+      }
+    EXPECT_EQ(wrong, 0U);
+    EXPECT_GT(valid_samples, 0U);
+  }
 
   std::mt19937_64 random_ = tests::generator();
   tests::ScratchFolder scratch_;
@@ -225,6 +291,41 @@ TEST_F(Buffers, DumpsAreTheStreamToTheBit) {
   EXPECT_GT(refused, 0U);
   EXPECT_GT(wrapped, 0U);
   EXPECT_GT(with_gaps, 0U);
+}
+
+// Frames, of which those are invalid that have an invalid or missing sample of their input.
+TEST_F(Buffers, DumpsToVdifAreTheStream) {
+  dumps_.path = scratch_ / "event.vdif";
+  for (int time = 0; time < 30; ++time) {
+    const std::uint64_t samples = 3000 + random_() % 3000;
+    BufferStream stream = tests::random_buffer_stream(random_, samples);
+    core::VoltageDescription& d = stream.description;
+    d.channels = std::size_t{1} << random_() % 3;
+    d.rate_hz = core::make_rational(40, 1);  // frames of 40 samples at most
+    d.start = core::advance(d.start, static_cast<std::int64_t>(random_() % 5000), d.rate_hz);
+    stream.bytes.resize(samples * stream.time_bytes());
+    for (std::byte& byte : stream.bytes) byte = static_cast<std::byte>(random_());
+    for (int k = 0; k < 5; ++k)
+      stream.invalid.push_back(
+          {random_() % 2 == 0 ? core::InvalidSpan::kAllInputs : random_() % d.inputs(),
+           random_() % samples, 1 + random_() % 40});
+    if (time % 3 == 0) stream.gaps[1 + random_() % 2500] = 1 + random_() % 100;
+    const auto at = static_cast<std::int64_t>(random_() % samples);
+    stream.triggers[0] = {at_sample(at, 10, 15)};
+    const std::size_t frame = formats::vdif::Writer::frame_samples(d);
+    ASSERT_EQ(run(stream, {.keep_s = 200, .before_s = 0, .after_s = 0, .align_samples = frame})
+                  .at("dumps.dumps"),
+              1U);
+    const Json record = Json::parse(text_of(files_.at(0) + ".json"));
+    const auto first = record.at("start_sample").get<std::int64_t>();
+    EXPECT_LE(first, std::max<std::int64_t>(0, at - 400));
+    EXPECT_GE(first + record.at("samples").get<std::int64_t>(),
+              std::min<std::int64_t>(at + 600, static_cast<std::int64_t>(samples)));
+    check_vdif(files_.at(0), record, stream, frame);
+    std::filesystem::remove(files_[0]);
+    std::filesystem::remove(files_[0] + ".json");
+    if (HasFailure()) FAIL() << time << record.dump(1);
+  }
 }
 
 /// Holds the first block until it is told to go on, then keeps what comes.
