@@ -5,6 +5,7 @@
 #include "cli/run_output.h"
 #include "tautline/core/counted.h"
 #include "tautline/pipeline/voltages/empty_text.h"
+#include "tautline/pipeline/voltages/step_text.h"
 
 namespace tautline::cli {
 
@@ -13,6 +14,7 @@ void summarise(const Global& global, const std::string& schema, const std::strin
   constexpr std::size_t kNamed = 20;  // stretches
   const formats::Damage& damage = s.damage;
   const std::string empty = pipeline::empty_text(s.empty, s.samples);
+  const std::string steps = pipeline::level_steps_text(s.level_steps, s.inputs);
   nlohmann::ordered_json object{{"output", output},
                                 {"inputs", s.inputs},
                                 {"antenna_names", s.antenna_names},
@@ -24,6 +26,7 @@ void summarise(const Global& global, const std::string& schema, const std::strin
                  {"empty_samples", s.empty.samples},
                  {"empty_stretches", pipeline::empty_stretches(s.empty, kNamed)},
                  {"empty_inputs", pipeline::empty_inputs(s.empty)},
+                 {"level_steps", pipeline::level_steps(s.level_steps)},
                  {"clipped", s.clipped},
                  {"not_finite", s.not_finite}});
   object.update(own.fields_of_kernels);
@@ -31,17 +34,18 @@ void summarise(const Global& global, const std::string& schema, const std::strin
                  {"real_time_factor", real_time_factor(s.stream_s, s.elapsed_s)}});
   print_summary(
       global, schema, object,
-      fmt::format("{}: {}, {}, {}\n{}\n  kernels: {}\n"
-                  "  samples: {} lost, {} dropped, {}{} empty, {} not finite; {} clipped, {}\n{}{}",
-                  output, own.made, core::counted(s.inputs, "input"),
-                  core::counted(s.channels, "channel"), speed_line(s.stream_s, s.elapsed_s),
-                  s.backend, damage.lost_samples, damage.dropped_samples,
-                  own.in_gaps.empty() ? "" : own.in_gaps + ", ", s.empty.samples, s.not_finite,
-                  core::counted(s.clipped, "component"), own.results,
-                  s.antenna_names.empty()
-                      ? ""
-                      : fmt::format("  antennas: {}\n", fmt::join(s.antenna_names, ", ")),
-                  empty.empty() ? "" : "  empty, taken for lost: " + empty + "\n"),
+      fmt::format(
+          "{}: {}, {}, {}\n{}\n  kernels: {}\n"
+          "  samples: {} lost, {} dropped, {}{} empty, {} not finite; {} clipped, {}\n{}{}{}",
+          output, own.made, core::counted(s.inputs, "input"), core::counted(s.channels, "channel"),
+          speed_line(s.stream_s, s.elapsed_s), s.backend, damage.lost_samples,
+          damage.dropped_samples, own.in_gaps.empty() ? "" : own.in_gaps + ", ", s.empty.samples,
+          s.not_finite, core::counted(s.clipped, "component"), own.results,
+          s.antenna_names.empty()
+              ? ""
+              : fmt::format("  antennas: {}\n", fmt::join(s.antenna_names, ", ")),
+          empty.empty() ? "" : "  empty, taken for lost: " + empty + "\n",
+          steps.empty() ? "" : "  steps of level, left as they are: " + steps + "\n"),
       &s.profile);
 }
 

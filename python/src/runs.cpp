@@ -161,6 +161,7 @@ nb::object correlate(const std::vector<std::string>& paths, const std::optional<
   said["not_finite"] = summary.not_finite;
   said["overflowed"] = summary.overflowed;
   said["empty_samples"] = summary.empty.samples;
+  said["level_steps"] = summary.level_steps.size();
   said["elapsed_s"] = summary.elapsed_s;
   return nb::make_tuple(kept, said);
 }

@@ -132,7 +132,7 @@ void VoltageSequence::select(const SequenceOptions& options) {
     const std::uint64_t samples = part.reader->total_samples();
     part.skip = std::min(skip, samples);
     skip -= part.skip;
-    const std::uint64_t taken = std::min(samples - part.skip, left);
+    const std::uint64_t taken = part.taken = std::min(samples - part.skip, left);
     left -= taken;
     total_ += taken;
     if (taken == 0) continue;
@@ -143,6 +143,23 @@ void VoltageSequence::select(const SequenceOptions& options) {
     first = false;
     end_ = core::advance(start, static_cast<std::int64_t>(part.skip + taken), description_.rate_hz);
   }
+}
+
+std::vector<VoltageJoin> VoltageSequence::joins() const {
+  std::vector<VoltageJoin> joins;
+  const Part* before = nullptr;
+  std::uint64_t sample = 0;
+  for (const Part& part : parts_) {
+    if (part.taken == 0) continue;
+    if (before != nullptr &&
+        core::samples_between(end_of(*before->reader), part.reader->description().start,
+                              description_.rate_hz) == 0)
+      joins.push_back({before->path, part.path, sample, before->skip, before->skip + before->taken,
+                       part.taken});
+    before = &part;
+    sample += part.taken;
+  }
+  return joins;
 }
 
 // Seeks, and finds out whether the part follows the last one without a gap: by what was delivered of

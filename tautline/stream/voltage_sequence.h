@@ -19,6 +19,14 @@ struct SequenceOptions {
   bool keep_constant = false;  ///< for whoever reads: stretches that never change are data
 };
 
+/// Where a file goes on in the next one without a gap, as far as sizes tell.
+struct VoltageJoin {
+  std::string before, after;  ///< files
+  std::uint64_t sample = 0;   ///< of the stream: the first of `after`
+  /// Samples of `before` that are delivered; of `after` those up to after_end are.
+  std::uint64_t before_first = 0, before_end = 0, after_end = 0;
+};
+
 /// Not thread-safe. Files that follow each other to within half a sample are one segment; a gap
 /// starts another; an overlap throws Error(format), as do files that disagree about what they hold.
 class VoltageSequence final : public VoltageStream {
@@ -39,6 +47,9 @@ class VoltageSequence final : public VoltageStream {
   const core::Instant& end() const override { return end_; }
   const std::vector<std::string>& files() const override { return files_; }
 
+  /// Inside what is delivered, in order of time.
+  std::vector<VoltageJoin> joins() const;
+
   /// Reads up to `samples` of the next samples; they never straddle two segments. 0 at the end. A
   /// caller must ask for the same number each time: layouts may depend on it.
   std::size_t read(std::size_t samples, core::RawBlock& block, Segment& segment) override;
@@ -53,6 +64,7 @@ class VoltageSequence final : public VoltageStream {
     std::string path;
     std::unique_ptr<formats::VoltageReader> reader;
     std::uint64_t skip = 0;       ///< samples left out at its start
+    std::uint64_t taken = 0;      ///< samples to be delivered, as far as its size tells
     std::uint64_t delivered = 0;  ///< samples handed out
     bool opened = false;          ///< seek done
 

@@ -182,11 +182,11 @@ TEST_F(CorrelateFormats, CountsOfMwaReceiversAreThoseOfTheMaskToTheLast) {
                 .status,
             kDone)
       << read_file(scratch / "err");
-  const CommandResult result = correlate(
-      {"mwa.0", "mwa.1", "mwa.2", "mwa.3"}, "out.uvh5",
-      {"--receivers", "--utc-start", "2026-03-20-14:00:00", "--array", array, "--channels",
-       std::to_string(kChannels), "--taps", std::to_string(kTaps), "--integration", "0.02",
-       "--keep-edge"});
+  const CommandResult result =
+      correlate({"mwa.0", "mwa.1", "mwa.2", "mwa.3"}, "out.uvh5",
+                {"--receivers", "--utc-start", "2026-03-20-14:00:00", "--array", array,
+                 "--channels", std::to_string(kChannels), "--taps", std::to_string(kTaps),
+                 "--integration", "0.02", "--keep-edge"});
   ASSERT_EQ(result.status, kDamaged) << result.err;
   EXPECT_NE(result.err.find("mwa.1"), std::string::npos) << result.err;
   const auto summary = nlohmann::json::parse(result.out);
@@ -268,6 +268,37 @@ TEST_F(CorrelateFormats, VdifGivesTheBitsOfTheSameVoltagesInNpy) {
   EXPECT_EQ(a.values, b.values);
   EXPECT_EQ(a.counts, b.counts);
   EXPECT_EQ(a.channel_hz, b.channel_hz);
+}
+
+// Headers whose stations and threads were changed make no antennas: their frames are lost, the others are the same.
+TEST_F(CorrelateFormats, VdifWithChangedThreadsIsTheFramesThatAreWhole) {
+  constexpr std::size_t kFrames = 40, kTimes = kFrames * VdifFile::kSamples;
+  constexpr std::size_t kFrameBytes = 32 + 2 * VdifFile::kSamples;
+  std::string file = VdifFile{}.bytes(random_bytes(2 * kTimes * 2));
+  const std::vector<std::size_t> damaged{9, 22, 51, 76};  // of both threads
+  for (const std::size_t frame : damaged) {
+    file[frame * kFrameBytes + 12] = static_cast<char>(frame);           // station
+    file[frame * kFrameBytes + 14] = static_cast<char>(frame % 20 + 2);  // thread
+  }
+  write_file(scratch / "x.vdif", file);
+  const CommandResult result =
+      correlate({"x.vdif"}, "v.uvh5",
+                {"--rate-hz", "1280000", "--centre-hz", "1e9", "--channels", "16", "--taps", "1",
+                 "--window", "rect", "--integration", "1", "--keep-edge"});
+  ASSERT_EQ(result.status, kDamaged) << result.err;
+  const auto summary = nlohmann::json::parse(result.out);
+  EXPECT_EQ(summary["inputs"], 2);
+  EXPECT_EQ(summary["lost_samples"], damaged.size() * VdifFile::kSamples);
+  EXPECT_EQ(summary["dropped_samples"], damaged.size() * VdifFile::kSamples);
+  const ReadVisibilities found = read_visibilities(scratch / "v.uvh5");
+  const std::int64_t spectra = kTimes / 16, of_frame = VdifFile::kSamples / 16;
+  // Frames 9 and 51 are of the second thread, 22 and 76 of the first.
+  ASSERT_EQ(found.counts.size(), 16u * 3);
+  for (std::size_t c = 0; c < 16; ++c) {
+    EXPECT_EQ(found.counts[3 * c], spectra - 2 * of_frame);
+    EXPECT_EQ(found.counts[3 * c + 1], spectra - 4 * of_frame);
+    EXPECT_EQ(found.counts[3 * c + 2], spectra - 2 * of_frame);
+  }
 }
 
 // A lost block is what the mask says, the rest are the sums of the samples.

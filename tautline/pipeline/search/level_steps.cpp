@@ -8,50 +8,19 @@
 #include <span>
 #include <utility>
 
+#include "tautline/core/step_fit.h"
+
 namespace tautline::pipeline {
 
 namespace {
 
-constexpr std::size_t kSide = 16, kBlocks = 2 * kSide;  // blocks of spectra on a side, and in all
+using core::fit_step;
+using core::StepFit;
+
+constexpr std::size_t kSide = core::kStepSide, kBlocks = core::kStepBlocks;
 constexpr std::size_t kMostSpectra = 256, kLeastSpectra = 16;  // of a block
-constexpr double kThreshold = 10;                              // in standard errors
 
 using Series = std::array<double, kBlocks>;  // a value of each block
-
-// Least squares of a mean, a slope, and a step in the middle.
-struct Fit {
-  double step = 0;       // in standard errors; 0 of what does not scatter
-  double deviation = 0;  // of what is left
-};
-
-Fit fit_step(const Series& values) {
-  const auto project = [](const Series& x, const Series& on) {
-    double dot = 0, square = 0;
-    for (std::size_t k = 0; k < kBlocks; ++k) dot += x[k] * on[k], square += on[k] * on[k];
-    return std::pair(dot / square, square);
-  };
-  const auto take = [](Series& from, double times, const Series& what) {
-    for (std::size_t k = 0; k < kBlocks; ++k) from[k] -= times * what[k];
-  };
-  Series one, time, step;
-  for (std::size_t k = 0; k < kBlocks; ++k) {
-    one[k] = 1;
-    time[k] = static_cast<double>(k) - 0.5 * (kBlocks - 1);
-    step[k] = k < kSide ? -0.5 : 0.5;
-  }
-  take(step, project(step, time).first, time);
-  Series left = values;
-  take(left, project(left, one).first, one);
-  take(left, project(left, time).first, time);
-  const auto [height, square] = project(left, step);
-  take(left, height, step);
-  double rest = 0, all = 0;
-  for (std::size_t k = 0; k < kBlocks; ++k) rest += left[k] * left[k], all += values[k] * values[k];
-  constexpr double kRounding = 1e-24;  // of doubles, squared
-  if (!(rest > kRounding * all)) return {};
-  const double deviation = std::sqrt(rest / (kBlocks - 3));
-  return {height / (deviation / std::sqrt(square)), deviation};
-}
 
 // The mean of the middle half; of three the middle one.
 double middle_mean(std::vector<double>& values) {
@@ -68,7 +37,7 @@ bool quantity_steps(const std::vector<Series>& channels) {
   std::vector<Series> scaled;
   std::vector<double> steps;
   for (const Series& values : channels) {
-    const Fit fit = fit_step(values);
+    const StepFit fit = fit_step(values);
     const auto changes = [](auto from, auto to) {
       return std::any_of(from, to, [&](double x) { return x != *from; });
     };
@@ -77,7 +46,7 @@ bool quantity_steps(const std::vector<Series>& channels) {
       continue;
     scaled.push_back(values);
     for (double& x : scaled.back()) x = (x - values.front()) / fit.deviation;
-    steps.push_back(std::abs(fit.step));
+    steps.push_back(std::abs(fit.standard_errors));
   }
   if (scaled.empty()) return false;
   Series together;
@@ -88,7 +57,8 @@ bool quantity_steps(const std::vector<Series>& channels) {
   }
   const auto half = steps.begin() + static_cast<std::ptrdiff_t>((steps.size() - 1) / 2);
   std::nth_element(steps.begin(), half, steps.end());
-  return std::abs(fit_step(together).step) > kThreshold || *half > kThreshold;
+  return std::abs(fit_step(together).standard_errors) > core::kStepStandardErrors ||
+         *half > core::kStepStandardErrors;
 }
 
 // [channel] of a block; values that are not finite do not count.

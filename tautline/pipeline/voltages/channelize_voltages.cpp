@@ -88,6 +88,7 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
   s.samples = voltages.counters().at("samples");
   s.damage = voltages.sequence().damage();
   s.empty = voltages.empty();
+  s.level_steps = voltages.level_steps();
   s.antenna_names = description.antenna_names;
   s.backend = f.backend();
   s.written = file.counters().at("written");

@@ -213,6 +213,7 @@ CorrelateSummary Correlation::summary(const engine::Run& run) const {
     s.devices.push_back({devices_[d]->name(), nodes_.f_engines[d]->counters().at("sent_bytes")});
   s.damage = source_->sequence().damage();
   s.empty = source_->empty();
+  s.level_steps = source_->level_steps();
   if (!config_.keep_edge)
     for (const std::size_t edge : edge_channels(voltages, channels_))
       if (edge >= kept_.first && edge < kept_.first + kept_.count) s.edge_channels.push_back(edge);

@@ -23,7 +23,8 @@ InputsOfStretch inputs_of_stretches(const stream::EmptyVoltages& found) {
   return inputs;
 }
 
-// "input 3", "inputs 0, 1, 2, 3 and 12 more", "all inputs"
+}  // namespace
+
 std::string name_inputs(const std::vector<std::size_t>& inputs, std::size_t all) {
   if (all > 1 && inputs.size() == all) return "all inputs";
   std::string text = inputs.size() == 1 ? "input" : "inputs";
@@ -33,8 +34,6 @@ std::string name_inputs(const std::vector<std::size_t>& inputs, std::size_t all)
     text += fmt::format(" and {} more", inputs.size() - kNamedInputs);
   return text;
 }
-
-}  // namespace
 
 nlohmann::ordered_json empty_stretches(const stream::EmptyVoltages& found, std::size_t most) {
   auto list = nlohmann::ordered_json::array();

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 #include "tautline/stream/empty_voltages.h"
 
@@ -19,5 +20,8 @@ nlohmann::ordered_json empty_inputs(const stream::EmptyVoltages& found);
 /// "input 3 never changes; inputs 0, 1 for 4096 samples from 1000; all inputs for 403 samples from 20000 ...", of a
 /// stream of `samples` times; nothing where nothing was found.
 std::string empty_text(const stream::EmptyVoltages& found, std::uint64_t samples);
+
+/// "input 3", "inputs 0, 1, 2, 3 and 12 more", "all inputs" of `all`.
+std::string name_inputs(const std::vector<std::size_t>& inputs, std::size_t all);
 
 }  // namespace tautline::pipeline

@@ -186,7 +186,8 @@ std::unique_ptr<engine::Node> make_source(const VoltageFiles& config, const Node
                                       .start_s = config.start_s,
                                       .duration_s = config.duration_s,
                                       .keep_constant = config.keep_constant},
-                          .rate = config.rate});
+                          .rate = config.rate,
+                          .log = context.log});
   std::size_t samples = block_samples_of(node->sequence(), context);
   if (config.rate > 0) {  // what comes live comes in short pieces
     constexpr double kLongest_s = 0.25;
@@ -217,7 +218,8 @@ std::unique_ptr<engine::Node> make_receivers(const Receivers& config, const Node
   auto live = std::make_shared<stream::PeekedVoltages>(
       std::make_unique<stream::MwaReceivers>(std::move(receivers)));
   const std::size_t samples = block_samples_of(*live, context);
-  auto node = std::make_unique<VoltageSourceNode>(std::move(live), config.keep_constant);
+  auto node =
+      std::make_unique<VoltageSourceNode>(std::move(live), config.keep_constant, context.log);
   node->set_block_samples(config.block_samples > 0 ? config.block_samples : samples);
   return node;
 }

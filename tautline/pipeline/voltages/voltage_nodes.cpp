@@ -9,6 +9,7 @@
 #include "tautline/pipeline/voltages/correlate_voltages.h"
 #include "tautline/pipeline/voltages/empty_text.h"
 #include "tautline/pipeline/voltages/spectra_record.h"
+#include "tautline/pipeline/voltages/step_text.h"
 
 namespace tautline::pipeline {
 
@@ -88,6 +89,9 @@ void finish_page(const VoltageNodes& nodes, report::ReportBuilder& page) {
     page.add_warning(message);
   const std::string empty = empty_text(nodes.source->empty(), nodes.source->samples());
   if (!empty.empty()) page.add_warning("samples that never change, taken for lost: " + empty);
+  const std::string steps = level_steps_text(nodes.source->level_steps(),
+                                             nodes.source->sequence().description().inputs());
+  if (!steps.empty()) page.add_warning("steps of level where files join: " + steps);
   if (facts.at("overflowed") > 0) page.add_warning(overflow_message(facts.at("overflowed")));
 }
 
@@ -108,6 +112,7 @@ std::string spectra_record(const VoltageNodes& nodes, const Spectra& spectra,
     record[name] = facts.at(name);
   record["empty_stretches"] = empty_stretches(nodes.source->empty());
   record["empty_inputs"] = empty_inputs(nodes.source->empty());
+  record["level_steps"] = level_steps(nodes.source->level_steps());
   add_channels(record, spectra);
   return record.dump(1) + "\n";
 }

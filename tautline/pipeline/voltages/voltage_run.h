@@ -9,6 +9,7 @@
 #include "tautline/engine/profile.h"
 #include "tautline/formats/voltage_reader.h"
 #include "tautline/stream/empty_voltages.h"
+#include "tautline/stream/voltage_step.h"
 
 namespace tautline::pipeline {
 
@@ -21,6 +22,7 @@ struct VoltageRunSummary {
   std::vector<std::string> antenna_names;  ///< as the format has them; empty: none
   formats::Damage damage;
   stream::EmptyVoltages empty;
+  std::vector<stream::VoltageStep> level_steps;  ///< where files join
   std::string backend;
   engine::Profile profile;
 };

@@ -7,6 +7,8 @@
 
 #include "tautline/core/error.h"
 #include "tautline/pipeline/voltages/block_tail.h"
+#include "tautline/pipeline/voltages/empty_text.h"
+#include "tautline/pipeline/voltages/step_text.h"
 #include "tautline/pipeline/voltages/voltage_streams.h"
 
 namespace tautline::pipeline {
@@ -24,8 +26,9 @@ VoltageSourceNode::VoltageSourceNode(VoltageSourceConfig config)
 }
 
 VoltageSourceNode::VoltageSourceNode(std::shared_ptr<stream::PeekedVoltages> live,
-                                     bool keep_constant)
+                                     bool keep_constant, core::LogSink log)
     : stream_(live), live_(std::move(live)) {
+  config_.log = std::move(log);
   config_.options.keep_constant = keep_constant;
   if (!keep_constant) finder_.emplace(stream_->description());
 }
@@ -54,6 +57,8 @@ std::vector<engine::Stream> VoltageSourceNode::open(std::span<const engine::Stre
 }
 
 void VoltageSourceNode::start(engine::Outputs& outputs) {
+  if (!live_ && !config_.options.keep_constant)
+    steps_ = stream::find_voltage_steps(config_.files, config_.options, outputs.stop());
   stream_->start(outputs.stop(), [&outputs](bool waits) { outputs.waits_for_others(waits); });
   started_at_ = std::chrono::steady_clock::now();
 }
@@ -72,6 +77,14 @@ void VoltageSourceNode::wait_for_rate(const engine::Outputs& outputs) const {
 // Of a live stream that was stopped: what had come.
 void VoltageSourceNode::finish(engine::Outputs& outputs) {
   while (live_ && !ended_) produce(outputs);
+  if (!config_.log) return;
+  const std::string empty = empty_text(this->empty(), samples_);
+  if (!empty.empty())
+    config_.log(core::LogLevel::warning, "samples that never change, taken for lost: " + empty);
+  const std::string steps = level_steps_text(steps_, stream_->description().inputs());
+  if (!steps.empty())
+    config_.log(core::LogLevel::warning,
+                "steps of level where files join, left as they are: " + steps);
 }
 
 // What was looked at before the run is copied to its blocks; what comes then is placed in them.
@@ -137,7 +150,8 @@ engine::Counters VoltageSourceNode::counters() const {
                             {"dropped_samples", damage.dropped_samples},
                             {"trailing_bytes", damage.trailing_bytes},
                             {"gap_samples", stream_->gap_samples()},
-                            {"empty_samples", finder_ ? finder_->found().samples : 0}};
+                            {"empty_samples", finder_ ? finder_->found().samples : 0},
+                            {"level_steps", steps_.size()}};
   counters.merge(stream_->counters());
   return counters;
 }

@@ -9,11 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "tautline/core/log.h"
 #include "tautline/engine/node.h"
 #include "tautline/stream/empty_voltages.h"
 #include "tautline/stream/packet_voltages.h"
 #include "tautline/stream/peeked_voltages.h"
 #include "tautline/stream/voltage_sequence.h"
+#include "tautline/stream/voltage_steps.h"
 
 namespace tautline::pipeline {
 
@@ -22,6 +24,8 @@ struct VoltageSourceConfig {
   stream::SequenceOptions options;
   bool unbroken = false;  ///< refuses gaps between files
   double rate = 0;        ///< times real time, as if samples came now; 0: as fast as they are taken
+  /// Told what was found to hold nothing and to step, in words, at the end; none: nobody.
+  core::LogSink log = {};
 };
 
 /// Gives "raw voltages", a block later than it reads them: what does not change at a block's end may be an empty stretch,
@@ -31,7 +35,8 @@ class VoltageSourceNode final : public engine::Node {
   /// Opens the files. Throws core::Error.
   explicit VoltageSourceNode(VoltageSourceConfig config);
   /// A live stream, or one that is simulated.
-  VoltageSourceNode(std::shared_ptr<stream::PeekedVoltages> live, bool keep_constant);
+  VoltageSourceNode(std::shared_ptr<stream::PeekedVoltages> live, bool keep_constant,
+                    core::LogSink log = {});
   /// A live stream of packets.
   explicit VoltageSourceNode(std::unique_ptr<stream::PacketVoltages> packets);
 
@@ -51,6 +56,8 @@ class VoltageSourceNode final : public engine::Node {
   stream::EmptyVoltages empty() const {
     return finder_ ? finder_->found() : stream::EmptyVoltages();
   }
+  /// Where files join: looked for when the run starts, unless constant stretches are kept.
+  const std::vector<stream::VoltageStep>& level_steps() const { return steps_; }
 
  private:
   bool fill(engine::Block& block);
@@ -65,6 +72,7 @@ class VoltageSourceNode final : public engine::Node {
   std::size_t block_samples_ = 0;
   std::uint64_t next_ = 0, samples_ = 0;              // of the segment, and of the stream so far
   std::optional<stream::EmptyVoltageFinder> finder_;  // none: constant stretches are data
+  std::vector<stream::VoltageStep> steps_;
   engine::Block* held_ = nullptr;                     // read, not yet handed on
   std::chrono::steady_clock::time_point started_at_ = {};
 };

@@ -1,0 +1,64 @@
+#include "tautline/pipeline/voltages/step_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "tautline/pipeline/voltages/empty_text.h"
+
+namespace tautline::pipeline {
+
+namespace {
+
+constexpr std::size_t kNamedSteps = 3;
+
+double decibels(const stream::InputStep& step) {
+  return 10 * std::log10(std::max(step.power_ratio, 1e-30));
+}
+
+std::string file_name(const std::string& path) {
+  return std::filesystem::path(path).filename().string();
+}
+
+}  // namespace
+
+nlohmann::ordered_json level_steps(const std::vector<stream::VoltageStep>& steps) {
+  auto list = nlohmann::ordered_json::array();
+  for (const stream::VoltageStep& step : steps) {
+    auto inputs = nlohmann::ordered_json::array();
+    for (const stream::InputStep& one : step.inputs)
+      inputs.push_back({{"input", one.input}, {"db", decibels(one)}});
+    list.push_back({{"sample", step.sample},
+                    {"before", step.before},
+                    {"after", step.after},
+                    {"inputs", inputs}});
+  }
+  return list;
+}
+
+std::string level_steps_text(const std::vector<stream::VoltageStep>& steps, std::size_t inputs) {
+  std::string text;
+  for (std::size_t k = 0; k < steps.size(); ++k) {
+    if (k == kNamedSteps) return text + " ...";
+    const stream::VoltageStep& step = steps[k];
+    std::vector<std::size_t> numbers;
+    double least = 1e9, most = -1e9;
+    for (const stream::InputStep& one : step.inputs) {
+      numbers.push_back(one.input);
+      least = std::min(least, decibels(one));
+      most = std::max(most, decibels(one));
+    }
+    text += fmt::format("{}{} after {} (sample {}): {} by {:+.2f}", k > 0 ? "; " : "",
+                        file_name(step.after), file_name(step.before), step.sample,
+                        name_inputs(numbers, inputs), least);
+    text += fmt::format("{:+.2f}", most) == fmt::format("{:+.2f}", least)
+                ? " dB"
+                : fmt::format(" to {:+.2f} dB", most);
+  }
+  return text;
+}
+
+}  // namespace tautline::pipeline
