@@ -1,6 +1,7 @@
 #include "cli/run_output.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <cstdio>
 
@@ -49,6 +50,12 @@ std::function<void(const std::string&)> print_plan(const Global& global) {
   return [&global](const std::string& plan) {
     if (!global.quiet) fmt::print(stderr, "{}\n", option_words().text(plan));
   };
+}
+
+void note_short_input(double wanted_s, double got_s, std::uint64_t samples) {
+  const double step_s = samples > 0 ? got_s / static_cast<double>(samples) : 0;
+  if (wanted_s < 0 || got_s + step_s >= wanted_s) return;
+  spdlog::warn("--duration: {:.9g} s were asked for, and the input has {:.9g} s", wanted_s, got_s);
 }
 
 double real_time_factor(double stream_s, double elapsed_s) {

@@ -22,6 +22,9 @@ double real_time_factor(double stream_s, double elapsed_s);
 /// "  10.000 s of data in 2.000 s: 5.00 x real time"
 std::string speed_line(double stream_s, double elapsed_s);
 
+/// Warns where a file's data, `samples` long, ended before --duration did. `wanted_s` is negative for all.
+void note_short_input(double wanted_s, double got_s, std::uint64_t samples);
+
 /// With --json one object of version 1 on standard output, else, unless --quiet, the text. Of a run with a profile also
 /// where its time went: `profile`, `bound_by` and `efficiency` of the object, and with --profile a table on standard error.
 void print_summary(const Global& global, const std::string& schema, nlohmann::ordered_json object,

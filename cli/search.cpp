@@ -78,6 +78,7 @@ void summarise_search(const Global& global, const SearchOptions& options,
   object["widths"] = s.widths;
   object["passes"] = s.passes;
   object["data_segments"] = s.data_segments;
+  object["noise_of_width"] = pipeline::noise_json(s);
   object["search_kernels"] = s.detect_backend;
   std::string injected;
   if (config.inject.every_s > 0) {
@@ -198,6 +199,7 @@ int run_search(const Global& global, SearchOptions& options) {
     summary.paths.insert(summary.paths.end(), drawn.begin(), drawn.end());
   }
   summarise_search(global, options, summary);
+  if (!config.beams) note_short_input(config.duration_s, summary.stream_s, summary.samples);
   return damage_status(summary.damage, summary.not_finite, options.run.strict);
 }
 
@@ -208,8 +210,9 @@ void add_search(CLI::App& app, const Global& global, Action& action) {
   auto options = std::make_shared<SearchOptions>();
   command
       ->add_option("input", options->config.inputs,
-                   filterbanks_help() + "; or a dedispersed series (" +
-                       formats::names_of(formats::formats_with(&formats::FileFormat::series)) + ")")
+                   filterbanks_help() + "; or dedispersed series (" +
+                       formats::names_of(formats::formats_with(&formats::FileFormat::series)) +
+                       "), one or all trials of an observation, or their folder")
       ->required();
   command->add_option(
       "-o,--output", options->config.output,

@@ -86,14 +86,30 @@ struct FilterbankDescription {
   std::optional<double> refdm;  ///< of a time series, pc cm^-3, as the file has it
   /// s MHz^2 per pc cm^-3: the constant that refdm goes with, where the format has one of its own.
   std::optional<double> refdm_constant;
-  bool barycentric = false;  ///< times were moved to the solar system's barycentre
-  int beams = 0, beam = 0;   ///< nbeams, ibeam; 0 where not known
+  /// Of series of several trials, a channel each: their DMs, as the file has them; else empty.
+  std::vector<double> trial_dms;
+  /// [trial] the longest delay in it, samples, where that is known: trials that differ by less than a pulse's width show the
+  /// same pulse. Else empty.
+  std::vector<std::uint64_t> trial_delays;
+  /// Of a series: the centre of the lowest channel that it was summed over, where the file says it.
+  std::optional<double> series_low_mhz;
+  bool whole_numbers = false;  ///< floats that are integers of 32 bits in the file
+  bool barycentric = false;    ///< times were moved to the solar system's barycentre
+  int beams = 0, beam = 0;     ///< nbeams, ibeam; 0 where not known
 
   double highest_mhz() const;  ///< centre of the highest channel: f_ref
   double lowest_mhz() const;
   /// The DM that has refdm's delays with the constant `dm_constant`; 0 without a refdm.
   double dm_with(double dm_constant) const {
     return refdm.value_or(0) * refdm_constant.value_or(dm_constant) / dm_constant;
+  }
+  /// Those of all trials: one where trial_dms is empty.
+  std::vector<double> dms_with(double dm_constant) const {
+    if (trial_dms.empty()) return {dm_with(dm_constant)};
+    std::vector<double> dms;
+    for (const double dm : trial_dms)
+      dms.push_back(dm * refdm_constant.value_or(dm_constant) / dm_constant);
+    return dms;
   }
   std::size_t sample_bytes() const { return channels * bytes_of(delivered); }
   double duration_s() const { return static_cast<double>(samples) / rate_hz.value(); }

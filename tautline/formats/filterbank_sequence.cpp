@@ -77,6 +77,8 @@ void FilterbankSequence::check_agreement(const Part& part) const {
   require_same(a.channel_mhz == b.channel_mhz, "frequencies",
                fmt::format("{} MHz and steps of {}", b.fch1_mhz, b.foff_mhz),
                fmt::format("{} MHz and steps of {}", a.fch1_mhz, a.foff_mhz));
+  require_same(a.trial_dms == b.trial_dms, "DMs of the trials",
+               std::to_string(b.channels) + " trials", "those");
   require_same(a.rate_hz == b.rate_hz, "tsamp", fmt::format("{} s", b.tsamp_s),
                fmt::format("{} s", a.tsamp_s));
   require_same(a.bits == b.bits && a.zero_level == b.zero_level, "bits",

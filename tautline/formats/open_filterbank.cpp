@@ -1,12 +1,12 @@
 // Which reader a filterbank or a time series needs, told by its first bytes and its name.
 #include <algorithm>
+#include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 #include "tautline/formats/file_formats.h"
 #include "tautline/formats/filterbank_reader.h"
@@ -16,6 +16,7 @@
 #include "tautline/formats/npy/series.h"
 #include "tautline/formats/psrfits/psrfits.h"
 #include "tautline/formats/seeming_kind.h"
+#include "tautline/formats/series_set.h"
 
 namespace tautline::formats {
 
@@ -51,14 +52,9 @@ void require_inf(const std::string& path) {
 }
 
 [[noreturn]] void refuse_array(const std::string& path) {
-  const std::size_t trials = npy::trials_of_series(path);
-  throw core::Error(core::ErrorKind::unsupported, path,
-                    trials > 0 ? "an array of " + core::counted(trials, "trial")
-                               : "an array (.npy) without its .json",
-                    "a filterbank, or a series of one trial",
-                    trials > 0 ? "search the filterbank, or dedisperse it into a folder (.dat or "
-                                 ".tim, a file for each trial)"
-                               : "put the record that dedisperse wrote beside it");
+  throw core::Error(core::ErrorKind::unsupported, path, "an array (.npy) without its .json",
+                    "a filterbank, or dedispersed series",
+                    "put the record that dedisperse wrote beside it");
 }
 
 const FileFormat* find(std::span<const std::byte> first_bytes, const std::string& name) {
@@ -78,7 +74,10 @@ std::unique_ptr<FilterbankReader> open_one(const std::string& path,
   const std::vector<std::byte> head = InputFile(path).head(kFirstBytes);
   if (const FileFormat* format = find(head, path))
     return (format->filterbank != nullptr ? format->filterbank : format->series)(path, options);
-  if (npy::recognise(head, "")) refuse_array(path);
+  if (npy::recognise(head, "")) {
+    if (npy::trials_of_series(path) == 0) refuse_array(path);
+    return npy::open_series(path, options);
+  }
   require_inf(path);
   throw other_kind(path, readable(), "check that the file was written completely");
 }
@@ -93,7 +92,15 @@ std::unique_ptr<FilterbankReader> open_filterbank(const std::vector<std::string>
                                                   const FilterbankOptions& options) {
   if (options.source) return options.source();
   require_distinct_ifs(options);
-  if (paths.size() == 1) return open_one(paths.front(), options);
+  const auto open = [options](const std::string& path) { return open_one(path, options); };
+  std::error_code ignored;
+  if (paths.size() == 1 && std::filesystem::is_directory(paths.front(), ignored)) {
+    const std::vector<std::string> series = series_in_folder(paths.front());
+    return series.size() == 1 ? open(series.front()) : open_series_set(series, open);
+  }
+  if (paths.size() == 1) return open(paths.front());
+  if (paths.size() > 1 && are_trials(open(paths[0])->description(), open(paths[1])->description()))
+    return open_series_set(paths, open);
   std::vector<FilterbankSequence::Part> parts;
   for (const std::string& path : paths) parts.push_back({path, open_one(path, options)});
   return std::make_unique<FilterbankSequence>(std::move(parts));

@@ -40,6 +40,7 @@ inline constexpr std::uint64_t kLiveSamples = std::uint64_t{1} << 50;
 /// Details of streams of kind "filterbank": array "samples", [time][channel], u8, u16 or f32. Their segments count
 /// passes: those over the first part, then those over the second one.
 struct FilterbankStream {
+  static constexpr const char* kKind = "filterbank";
   std::vector<formats::FilterbankDescription>
       beams;  ///< of the readers, which have the same band and sample type
   std::vector<FilterbankPart> parts;

@@ -51,6 +51,24 @@ double number_in(const Json& record, const std::string& path, const char* key, b
   return number;
 }
 
+// The longest delay of each trial; empty where the record does not say it.
+std::vector<std::uint64_t> delays_in(const Json& record, const std::string& path,
+                                     std::size_t trials) {
+  std::vector<std::uint64_t> delays;
+  for (const Json& segment : record.value("segments", Json::array())) {
+    const Json list = segment.is_object() ? segment.value("delays_samples", Json()) : Json();
+    if (!list.is_array()) return {};
+    for (const Json& delay : list) {
+      if (!delay.is_number_unsigned())
+        throw Error(ErrorKind::format, record_name(path) + ": delays_samples", delay.dump(),
+                    "samples", "make both files again with `dedisperse`");
+      delays.push_back(delay.get<std::uint64_t>());
+    }
+  }
+  if (delays.size() != trials) return {};
+  return delays;
+}
+
 FilterbankDescription describe(const Json& record, const std::string& path) {
   FilterbankDescription d;
   d.format = "NPY series";
@@ -69,12 +87,25 @@ FilterbankDescription describe(const Json& record, const std::string& path) {
   d.summed_ifs = {0};
   d.delivered = Delivered::f32;
   d.telescope_id = d.machine_id = -1;
-  d.refdm = record["dms"].front().is_number() ? record["dms"].front().get<double>() : std::nan("");
-  if (!std::isfinite(*d.refdm))
-    throw Error(ErrorKind::format, record_name(path) + ": dms", record["dms"].front().dump(),
-                "a number");
   d.refdm_constant = number_in(record, path, "dm_constant", true);
+  for (const Json& dm : record["dms"]) {
+    if (!dm.is_number() || !std::isfinite(dm.get<double>()))
+      throw Error(ErrorKind::format, record_name(path) + ": dms", dm.dump(), "a number");
+    d.trial_dms.push_back(dm.get<double>());
+  }
+  d.channels = d.trial_dms.size();
+  d.channel_mhz.assign(d.channels, d.fch1_mhz);
+  if (d.channels > 1) {
+    d.trial_delays = delays_in(record, path, d.channels);
+    return d;
+  }
+  d.refdm = d.trial_dms.front();
+  d.trial_dms.clear();
   return d;
+}
+
+std::string rows_text(std::size_t trials) {
+  return "<i4 or <f4 (" + std::to_string(trials) + ", times), as its .json says";
 }
 
 class SeriesReader final : public FilterbankReader {
@@ -83,15 +114,20 @@ class SeriesReader final : public FilterbankReader {
     const Json record = read_record(path);
     description_ = describe(record, path);
     const Header header = parse_header(file_.head(kMaxHeaderBytes), path);
-    const bool one = header.shape.size() == 2 && header.shape[0] == 1;
-    if (!one || (header.type != "<f4" && header.type != "<i4"))
+    const std::size_t trials = description_.channels;
+    const bool as_said = header.shape.size() == 2 && header.shape[0] == trials;
+    if (!as_said || header.fortran_order || (header.type != "<f4" && header.type != "<i4"))
       throw Error(ErrorKind::format, path, header.type + " " + shape_text(header.shape),
-                  "<i4 or <f4 (1, times), as its .json says",
-                  "make both files again with `dedisperse`");
-    whole_ = header.type == "<i4";
+                  rows_text(trials), "make both files again with `dedisperse`");
+    description_.whole_numbers = header.type == "<i4";
     offset_ = header.data_offset_bytes;
+    row_samples_ = header.shape[1];
     const std::uint64_t there = (file_.size() - std::min(file_.size(), offset_)) / sizeof(float);
-    const std::uint64_t samples = description_.samples = std::min(there, header.shape[1]);
+    if (trials > 1 && there / trials < row_samples_)
+      throw Error(ErrorKind::format, path, fmt::format("{} values", there),
+                  fmt::format("{} x {}, as its header says", trials, row_samples_),
+                  "it was cut short: make both files again with `dedisperse`");
+    const std::uint64_t samples = description_.samples = std::min(there, row_samples_);
     if (samples > 0) segments_.push_back({0, samples, description_.start, 0});
     if (samples < header.shape[1]) {
       damage_.lost_samples = header.shape[1] - samples;
@@ -108,19 +144,40 @@ class SeriesReader final : public FilterbankReader {
                    std::span<std::byte> destination) override {
     if (first_sample >= description_.samples) return 0;
     count = limit_to(count, description_.samples - first_sample, destination);
-    const auto to = destination.first(count * sizeof(float));
-    const std::size_t got = file_.read(offset_ + first_sample * sizeof(float), to);
+    const std::size_t trials = description_.channels;
+    if (trials == 1) {
+      read_row(0, first_sample, destination.first(count * sizeof(float)));
+      return count;
+    }
+    // Times that fit into a cache with all of their trials.
+    constexpr std::size_t kCached = std::size_t{1} << 21;
+    const std::size_t most = std::max<std::size_t>(16, kCached / (trials * sizeof(float)));
+    for (std::size_t done = 0; done < count; done += most) {
+      row_.resize(std::min(most, count - done) * sizeof(float));
+      for (std::size_t k = 0; k < trials; ++k) {
+        read_row(k, first_sample + done, row_);
+        std::byte* to = destination.data() + (done * trials + k) * sizeof(float);
+        for (std::size_t at = 0; at < row_.size();
+             at += sizeof(float), to += trials * sizeof(float))
+          std::memcpy(to, &row_[at], sizeof(float));
+      }
+    }
+    return count;
+  }
+
+ private:
+  // Of one trial, as floats.
+  void read_row(std::size_t trial, std::uint64_t first_sample, std::span<std::byte> to) {
+    const std::size_t got =
+        file_.read(offset_ + (trial * row_samples_ + first_sample) * sizeof(float), to);
     std::fill(to.begin() + static_cast<std::ptrdiff_t>(got), to.end(), std::byte{0});
     if (got < to.size()) {
       damage_.lost_samples += (to.size() - got + 3) / 4;
       damage_.note(
           fmt::format("{}: the file became shorter; the rest reads as zeros", file_.path()));
     }
-    if (whole_) make_floats(to);
-    return count;
+    if (description_.whole_numbers) make_floats(to);
   }
-
- private:
   // In place, whatever the alignment.
   static void make_floats(std::span<std::byte> values) {
     for (std::size_t at = 0; at < values.size(); at += sizeof(float)) {
@@ -132,8 +189,8 @@ class SeriesReader final : public FilterbankReader {
   }
 
   InputFile file_;
-  std::uint64_t offset_ = 0;
-  bool whole_ = false;  // numbers in the file are int32
+  std::uint64_t offset_ = 0, row_samples_ = 0;
+  std::vector<std::byte> row_;  // of a trial
 };
 
 }  // namespace

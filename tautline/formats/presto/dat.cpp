@@ -46,6 +46,7 @@ FilterbankDescription describe(const Inf& inf, std::uint64_t samples) {
   d.dec_deg = sexagesimal(inf.declination, 1);
   d.refdm = inf.dm;
   d.refdm_constant = kDispersionConstant;
+  d.series_low_mhz = inf.low_channel_mhz;
   d.barycentric = inf.barycentred;
   return d;
 }

@@ -207,6 +207,33 @@ void scale(std::vector<float>& values, std::size_t first, std::size_t n, float m
     values[i] = sigma > 0 ? (values[i] - median) / sigma : kNothing;
 }
 
+// Of series of several trials, a channel each: the trials about the candidate's own are the rows, itself the one sub-band.
+CandidatePictures with_trials(const Bins& bins, const formats::FilterbankDescription& description,
+                              const core::Candidate& candidate, const PictureConfig& config,
+                              CandidatePictures pictures) {
+  const std::vector<double> dms = description.dms_with(config.dm_constant);
+  pictures.dm_rows = std::min(config.dm_rows, dms.size());
+  const std::size_t first =
+      std::min(candidate.dm_index - std::min(candidate.dm_index, pictures.dm_rows / 2),
+               dms.size() - pictures.dm_rows);
+  pictures.low_dm = dms[first];
+  pictures.high_dm = dms[first + pictures.dm_rows - 1];
+  for (std::size_t row = 0; row < pictures.dm_rows; ++row)
+    for (std::size_t k = 0; k < config.bins; ++k)
+      pictures.dm_time.push_back(bins.at(first + row, static_cast<std::int64_t>(k)));
+  float median = 0, sigma = 0;
+  const std::size_t own = (candidate.dm_index - first) * config.bins;
+  to_sigma(pictures.dm_time.data() + own, config.bins, median, sigma);
+  scale(pictures.dm_time, 0, pictures.dm_time.size(), median, sigma);
+  const auto from = pictures.dm_time.begin() + static_cast<std::ptrdiff_t>(own);
+  pictures.profile.assign(from, from + static_cast<std::ptrdiff_t>(config.bins));
+  pictures.sub_bands = 1;
+  pictures.low_mhz = description.fch1_mhz - 0.5;
+  pictures.high_mhz = description.fch1_mhz + 0.5;
+  pictures.frequency_time = pictures.profile;
+  return pictures;
+}
+
 }  // namespace
 
 CandidatePictures draw_candidate(formats::FilterbankReader& reader, const SampleRange& range,
@@ -250,6 +277,8 @@ CandidatePictures draw_candidate(formats::FilterbankReader& reader, const Sample
   CleanSpectra clean(description, used, first_grid_sample, config);
   read_bins(reader, range, geometry, used, clean, spare, bins);
   bins.normalise();
+  if (!description.trial_dms.empty())
+    return with_trials(bins, description, candidate, config, pictures);
 
   // Sums over channels are shown in units of their own noise, so no channel count enters.
   for (std::size_t row = 0; row < pictures.dm_rows; ++row) {

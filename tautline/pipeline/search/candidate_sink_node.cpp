@@ -70,9 +70,7 @@ void CandidateSinkNode::process(std::size_t, const engine::Block& block, engine:
     std::copy(trials.lengths.begin(), trials.lengths.end(),
               piece_->lengths.begin() + static_cast<std::ptrdiff_t>(trials.first_trial));
     piece_->widest[trials.segment] = trials.widest;
-    piece_->data.trials +=
-        static_cast<std::size_t>(std::count_if(trials.lengths.begin(), trials.lengths.end(),
-                                               [](std::uint64_t length) { return length > 0; }));
+    piece_->data.trials += trials.trials;
   }
 }
 

@@ -282,6 +282,7 @@ std::string Dedispersion::record() const {
                                   {"trials", segments[k].dms.size()},
                                   {"downsample", segments[k].downsample},
                                   {"samples", written_[k]},
+                                  {"delays_samples", longest_delays(*plans_[k])},
                                   {"method", summary_.methods[k]}});
   for (const auto& [first, end] : input_->filled)
     object["data_segments"].push_back({{"first_sample", first}, {"samples", end - first}});

@@ -1,5 +1,6 @@
 #include "tautline/pipeline/search/dedisperse_node.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "tautline/core/error.h"
@@ -8,6 +9,20 @@
 #include "tautline/pipeline/search/filterbank_source_node.h"
 
 namespace tautline::pipeline {
+
+std::vector<std::uint64_t> longest_delays(const stages::dedisperse::Plan& plan) {
+  const stages::dedisperse::Config& config = plan.config();
+  std::vector<bool> ignored(config.frequencies_mhz.size(), false);
+  for (const std::size_t c : config.ignored_channels) ignored[c] = true;
+  std::vector<std::uint64_t> delays;
+  for (std::size_t trial = 0; trial < config.dms.size(); ++trial) {
+    std::int64_t longest = 0;
+    for (std::size_t c = 0; c < ignored.size(); ++c)
+      if (!ignored[c]) longest = std::max(longest, plan.delay(trial, c));
+    delays.push_back(static_cast<std::uint64_t>(longest));
+  }
+  return delays;
+}
 
 DedisperseNode::DedisperseNode(std::vector<std::shared_ptr<const stages::dedisperse::Plan>> plans,
                                std::shared_ptr<const device::Device> device)
@@ -41,6 +56,7 @@ std::vector<engine::Stream> DedisperseNode::open(std::span<const engine::Stream>
     trials.downsample = config.downsample;
     trials.dm_constant = config.dm_constant;
     trials.method = output.plan->choice().text;
+    trials.delays = longest_delays(*output.plan);
     trials.samples =
         filterbank.parts.front().placed.range.count / config.downsample - output.plan->max_delay();
     const std::size_t room = output.plan->max_output_samples();

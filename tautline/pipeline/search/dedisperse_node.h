@@ -18,6 +18,7 @@ namespace tautline::pipeline {
 
 /// Details of streams of kind "trials".
 struct TrialStream {
+  static constexpr const char* kKind = "trials";
   formats::FilterbankDescription description;  ///< of the input, starting where the series start
   std::vector<double> dms;
   std::size_t downsample = 1;
@@ -27,7 +28,11 @@ struct TrialStream {
   std::string name = {};                   ///< of the input's first file, without its ending
   std::vector<std::size_t> left_out = {};  ///< channels
   std::string method = {};                 ///< of summing, for people
+  std::vector<std::uint64_t> delays = {};  ///< longest_delays
 };
+
+/// The longest delay of each trial, over the channels that are not left out.
+std::vector<std::uint64_t> longest_delays(const stages::dedisperse::Plan& plan);
 
 /// Blocks of each output: one being written by the host, and one for the plan. Those of a GPU wait for two copies, too.
 inline constexpr std::size_t kTrialBlocks = 2, kTrialBlocksOnDevice = 5;

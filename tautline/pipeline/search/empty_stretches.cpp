@@ -52,7 +52,12 @@ EmptyStretches::EmptyStretches(formats::FilterbankReader& reader, const SampleRa
       values_(sample_bytes_),
       known_(channels_, 0) {
   for (const std::size_t c : left_out) left_out_[c] = 1;
-  const auto counting = static_cast<std::size_t>(std::count(left_out_.begin(), left_out_.end(), 0));
+  // Trials of series are sums of the same channels: as good as one.
+  const bool series = reader.description().time_series;
+  const auto counting =
+      series ? std::size_t{1}
+             : static_cast<std::size_t>(std::count(left_out_.begin(), left_out_.end(), 0));
+  each_channel_ = !series;
   const int bits = reader.description().bits;
   const double rate_hz = reader.description().rate_hz.value();
   spectra_repeats_ = std::max(
@@ -145,7 +150,7 @@ void EmptyStretches::replace(std::byte* piece, std::size_t channel, std::size_t 
 std::uint64_t EmptyStretches::mask_channels(std::span<std::byte> piece, std::uint64_t first,
                                             bool ahead) {
   const std::size_t count = piece.size() / sample_bytes_;
-  if (channels_ < 2 || count == 0) {
+  if (!each_channel_ || channels_ < 2 || count == 0) {
     if (!ahead) std::fill(open_.begin(), open_.end(), 0);
     return 0;
   }

@@ -48,6 +48,7 @@ class EmptyStretches {
   SampleRange range_;
   std::size_t channels_, value_bytes_, sample_bytes_;
   std::size_t spectra_repeats_ = 1, channel_repeats_ = 1;
+  bool each_channel_ = true;                           // is looked at by itself
   std::vector<std::byte> ahead_;                       // spectra behind a block
   std::vector<std::byte> line_;                        // means
   std::optional<std::uint64_t> line_first_;            // of the samples that they were taken over

@@ -22,6 +22,21 @@ Beam open_beam(std::vector<std::string> files, const FilterbankRunConfig& config
   return beam;
 }
 
+// Trials have no channels any more.
+void refuse_cleaning(const FilterbankRunConfig& config) {
+  const auto refuse = [&](bool given, const char* field) {
+    if (given)
+      throw core::Error(core::ErrorKind::config, field, "given for " + config.inputs.front(),
+                        "filterbanks: series that are dedispersed already have no channels",
+                        "leave it out");
+  };
+  refuse(!config.ignored_channels.empty(), "ignored_channels");
+  refuse(!config.mask.empty(), "mask");
+  refuse(config.flag_channels, "flag_channels");
+  refuse(config.zero_dm, "zero_dm");
+  refuse(config.bandpass, "bandpass");
+}
+
 // Beams share plans: band, sample time and sample type are alike.
 void require_alike(const Beam& first, const Beam& other) {
   const formats::FilterbankDescription &a = first.description(), &b = other.description();
@@ -80,6 +95,10 @@ std::shared_ptr<FilterbankInput> open_filterbanks(const FilterbankRunConfig& con
   }
   for (const Beam& beam : beams) log_remarks(*beam.reader, device);
   for (Beam& beam : beams) {
+    if (!beam.description().trial_dms.empty()) {
+      refuse_cleaning(config);
+      continue;
+    }
     beam.left_out = channels_to_leave_out(*beam.reader, beam.range, config);
     if (!config.keep_constant)
       beam.level_steps = find_level_steps(*beam.reader, beam.data_segments, beam.left_out.all);

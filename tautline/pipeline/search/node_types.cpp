@@ -236,6 +236,7 @@ std::string series_record(const NodeContext& context, const std::vector<NamedNod
                         {"trials", trials.dms.size()},
                         {"downsample", trials.downsample},
                         {"samples", written[k]},
+                        {"delays_samples", trials.delays},
                         {"method", trials.method}});
     dms.insert(dms.end(), trials.dms.begin(), trials.dms.end());
   }

@@ -1,5 +1,6 @@
 #include "tautline/pipeline/search/search_filterbank.h"
 
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "tautline/engine/run.h"
@@ -44,6 +45,12 @@ engine::Port add_after(engine::Graph& graph, engine::Port from, const char* name
 }
 
 }  // namespace
+
+nlohmann::ordered_json noise_json(const SearchSummary& summary) {
+  if (!summary.noise_of_width) return nullptr;
+  return {{"width_samples", summary.noise_of_width->width},
+          {"excess", summary.noise_of_width->excess}};
+}
 
 SearchSummary plan_search(const SearchConfig& config, std::shared_ptr<const device::Device> device,
                           const std::function<void(const std::string&)>& announce) {

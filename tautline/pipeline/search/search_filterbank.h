@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -16,6 +18,7 @@
 #include "tautline/pipeline/search/candidate_pictures.h"
 #include "tautline/pipeline/search/filterbank_run.h"
 #include "tautline/pipeline/search/injection.h"
+#include "tautline/pipeline/search/noise_of_widths.h"
 #include "tautline/stages/detect/detect.h"
 
 namespace tautline::pipeline {
@@ -52,6 +55,8 @@ struct SearchSummary : FilterbankRunSummary {
   std::vector<core::Candidate> candidates;  ///< best first, samples of the input
   /// What gives them their times: one, or that of each beam.
   std::vector<formats::candidates::Search> searched;
+  /// Of the widest of the ten best candidates, in its trial; none where none is wide or the noise is that of widths.
+  std::optional<WidthNoise> noise_of_width;
   std::size_t cutouts = 0;        ///< written
   std::size_t most_beams = 0;     ///< that may have a candidate at once
   std::size_t in_many_beams = 0;  ///< candidates that more have
@@ -62,6 +67,9 @@ struct SearchSummary : FilterbankRunSummary {
     return searched.size() > 1 ? searched[candidate.beam] : searched.front();
   }
 };
+
+/// {width_samples, excess} of noise_of_width, or null.
+nlohmann::ordered_json noise_json(const SearchSummary& summary);
 
 /// Each trial is searched to its last complete sample. A gap in the data ends a search and begins
 /// another; of a segment that is shorter than the highest DMs' delays the lower ones are searched.

@@ -1,6 +1,7 @@
 #include "tautline/pipeline/search/search_node.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "tautline/pipeline/search/expected_rate.h"
 #include "tautline/pipeline/search/filterbank_record.h"
@@ -69,9 +70,17 @@ void SearchNode::end_segment(std::size_t, engine::Outputs& outputs) {
   auto& found = out.payload_of<FoundPulses>();
   found = {pass_->take(), {}};
   const auto& parts = passes_[turn_.pass].parts;
-  for (std::size_t k = 0; k < parts.size(); ++k)
-    found.searched.push_back(
-        {parts[k].segment, parts[k].first_trial, parts[k].detect->widths().back(), lengths[k]});
+  for (std::size_t k = 0; k < parts.size(); ++k) {
+    const std::size_t trials = parts[k].detect->config().trials;
+    const auto there = lengths[k].empty()
+                           ? trials
+                           : trials - static_cast<std::size_t>(std::count(
+                                          lengths[k].begin(), lengths[k].end(), std::uint64_t{0}));
+    std::vector<std::uint64_t> of_trials = lengths[k];
+    of_trials.resize(trials, 0);
+    found.searched.push_back({parts[k].segment, parts[k].first_trial,
+                              parts[k].detect->widths().back(), std::move(of_trials), there});
+  }
   outputs.commit();
 }
 

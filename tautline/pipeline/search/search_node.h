@@ -20,6 +20,7 @@ class SearchPlan;
 
 /// Details of streams of kind "pulses". Blocks have the filterbank's times.
 struct PulseStream {
+  static constexpr const char* kKind = "pulses";
   FilterbankStream filterbank;
   stages::dedisperse::DmPlan trials;
   stages::detect::Links links;
@@ -31,7 +32,8 @@ struct PulseStream {
 struct SearchedTrials {
   std::size_t segment = 0, first_trial = 0;  ///< of the plan of trials
   std::size_t widest = 1;                    ///< boxcar, samples
-  std::vector<std::uint64_t> lengths;        ///< of each trial: its samples
+  std::vector<std::uint64_t> lengths;        ///< of each trial: its samples; 0: not known
+  std::size_t trials = 0;                    ///< that had samples
 };
 
 /// Payload of a block of kind "pulses".

@@ -6,8 +6,10 @@
 #include <cmath>
 #include <utility>
 
+#include "tautline/core/counted.h"
 #include "tautline/core/dispersion.h"
 #include "tautline/core/error.h"
+#include "tautline/pipeline/search/dedisperse_node.h"
 #include "tautline/pipeline/search/filterbank_run.h"
 
 namespace tautline::pipeline {
@@ -83,18 +85,22 @@ std::size_t choose_block(const PassRequest& request, const dedisperse::DmPlan& p
   return block;
 }
 
-// Samples of each beam's trials that are complete. Throws when the highest DM has none.
+// Samples of each beam's trials that are complete. Throws when the highest DM has none. Of given trials, of which none has
+// more than the highest DM's, those that a search of the filterbank would have: friends are told by them.
 std::vector<std::uint64_t> lengths_of(const PassRequest& request, const dedisperse::Plan& plan) {
   const dedisperse::Config& config = plan.config();
+  if (request.given.any()) {
+    std::vector<std::uint64_t> lengths;
+    for (std::size_t trial = 0; trial < config.dms.size(); ++trial)
+      lengths.push_back(request.samples + request.given.longest() -
+                        static_cast<std::uint64_t>(plan.delay(trial, 0)));
+    return request.given.delays.empty() ? std::vector<std::uint64_t>() : lengths;
+  }
   const std::uint64_t times = request.samples / config.downsample;
-  std::vector<bool> ignored(config.frequencies_mhz.size(), false);
-  for (const std::size_t c : config.ignored_channels) ignored[c] = true;
+  const std::vector<std::uint64_t> delays = longest_delays(plan);
   std::vector<std::uint64_t> lengths;
   for (std::size_t trial = 0; trial < config.dms.size(); ++trial) {
-    std::int64_t longest = 0;
-    for (std::size_t c = 0; c < ignored.size(); ++c)
-      if (!ignored[c]) longest = std::max(longest, plan.delay(trial, c));
-    const auto delay = static_cast<std::uint64_t>(longest);
+    const std::uint64_t delay = delays[trial];
     if (delay >= times) {
       const double sample_s = config.sample_time_s * static_cast<double>(config.downsample);
       refuse_delay(config.dms[trial], static_cast<double>(delay) * sample_s,
@@ -115,6 +121,25 @@ std::size_t segment_of(const dedisperse::DmPlan& trials, const dedisperse::Segme
   return k;
 }
 
+std::vector<std::shared_ptr<const dedisperse::Plan>> make_trial_plans(
+    const PassRequest& request, dedisperse::Config config, const dedisperse::DmPlan& piece,
+    const std::shared_ptr<const device::Device>& device, std::size_t limit_bytes) {
+  if (!request.given.any()) return dedisperse::make_plans(config, piece, device, limit_bytes);
+  const dedisperse::Segment& all = piece.segments.front();
+  config.dms = all.dms;
+  for (;;) {
+    const auto plan = plan_given_trials(config, all.first_trial, request.given, device);
+    const std::size_t bytes = dedisperse::needed_bytes({plan});
+    if (limit_bytes == 0 || bytes <= limit_bytes) return {plan};
+    if (config.max_samples <= kLeastBlock)
+      throw core::Error(
+          core::ErrorKind::memory, "memory_bytes",
+          std::to_string(bytes) + " bytes for " + std::to_string(all.dms.size()) + " series",
+          "at most " + std::to_string(limit_bytes));
+    config.max_samples = std::max(kLeastBlock, config.max_samples / 2);
+  }
+}
+
 PassPlan plan_pass(const PassRequest& request, const dedisperse::DmPlan& trials,
                    const dedisperse::DmPlan& piece,
                    const std::shared_ptr<const device::Device>& device) {
@@ -126,18 +151,21 @@ PassPlan plan_pass(const PassRequest& request, const dedisperse::DmPlan& trials,
   const std::size_t block_bytes =
       FilterbankSourceNode::kBlocks * config.beams * request.sample_bytes;
   const std::size_t raw = block_bytes * config.max_samples;
-  const auto plans = dedisperse::make_plans(config, piece, device, left > raw ? left - raw : 1);
+  const auto plans = make_trial_plans(request, config, piece, device, left > raw ? left - raw : 1);
   pass.block_samples = plans.front()->config().max_samples;
   pass.samples = request.samples;
   pass.bytes = searching + dedisperse::needed_bytes(plans) + block_bytes * pass.block_samples;
-  pass.text = dedisperse::describe(plans);
+  pass.text = request.given.any() ? core::counted(piece.trials(), "series", "series") +
+                                        " read as they are, in blocks of " +
+                                        core::counted(pass.block_samples, "time")
+                                  : dedisperse::describe(plans);
   for (std::size_t k = 0; k < plans.size(); ++k) {
     detect::Config found = detect_config(request, piece.segments[k]);
     found.type = plans[k]->output_type();
     found.max_samples = std::max<std::size_t>(1, plans[k]->max_output_samples());
     found.lengths = lengths_of(request, *plans[k]);
     pass.parts.push_back({plans[k], detect::make_plan(found, device), piece.segments[k].first_trial,
-                          segment_of(trials, piece.segments[k])});
+                          segment_of(trials, piece.segments[k]), request.given.any()});
   }
   return pass;
 }
@@ -152,7 +180,7 @@ PassPlan plan_pass(const PassRequest& request, const dedisperse::DmPlan& trials,
       FilterbankSourceNode::kBlocks * config.beams * request.sample_bytes * config.max_samples;
   std::size_t needed = 0;
   for (const dedisperse::DmPlan& piece : pieces) {
-    const auto plans = dedisperse::make_plans(config, piece, device, 0);
+    const auto plans = make_trial_plans(request, config, piece, device, 0);
     needed = std::max(needed,
                       detect_bytes(request, piece, device) + dedisperse::needed_bytes(plans) + raw);
   }
@@ -175,11 +203,12 @@ void tell_what_is_elsewhere(std::vector<PassPlan>& passes,
         for (const SearchPart& there : other.parts) {
           if (there.segment != part.segment || there.first_trial == part.first_trial) continue;
           const auto& lengths = there.detect->config().lengths;
-          const auto [shortest, longest] = std::minmax_element(lengths.begin(), lengths.end());
           auto& side = there.first_trial < part.first_trial ? before : behind;
-          side.shortest = side.any ? std::min(side.shortest, *shortest) : *shortest;
-          side.longest = std::max(side.longest, *longest);
           side.any = true;
+          if (lengths.empty()) continue;  // not known
+          const auto [shortest, longest] = std::minmax_element(lengths.begin(), lengths.end());
+          side.shortest = side.shortest > 0 ? std::min(side.shortest, *shortest) : *shortest;
+          side.longest = std::max(side.longest, *longest);
         }
       if (!before.any && !behind.any) continue;
       detect::Config config = part.detect->config();
@@ -396,6 +425,12 @@ void SearchPass::push(const std::byte* spectra, std::size_t samples) {
 // The lengths of a part's trials in an input that may have ended sooner than planned.
 std::vector<std::uint64_t> SearchPass::shorten(Stream& stream) {
   std::vector<std::uint64_t> lengths = stream.part.detect->config().lengths;
+  if (stream.part.given) {
+    const std::vector<std::uint64_t> joined_by = lengths;
+    for (std::uint64_t& length : lengths) length = std::min(length, pushed_);
+    if (!lengths.empty()) stream.detecting->shorten(queue_, lengths);
+    return joined_by;
+  }
   if (pushed_ >= plan_.samples) return lengths;
   const std::size_t downsample = stream.part.dedisperse->config().downsample;
   const std::uint64_t missing = plan_.samples / downsample - pushed_ / downsample;

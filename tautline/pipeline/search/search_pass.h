@@ -10,6 +10,7 @@
 
 #include "tautline/device/device.h"
 #include "tautline/pipeline/search/filterbank_source_node.h"
+#include "tautline/pipeline/search/given_trials.h"
 #include "tautline/pipeline/search/merge_pulses.h"
 #include "tautline/stages/dedisperse/dedisperse.h"
 #include "tautline/stages/dedisperse/plan/trials.h"
@@ -23,6 +24,7 @@ struct SearchPart {
   std::shared_ptr<const stages::detect::Plan> detect;
   std::size_t first_trial = 0;  ///< over all passes
   std::size_t segment = 0;      ///< of the plan: which trials are sampled alike
+  bool given = false;           ///< all trials end with the input, whatever their lengths say
 };
 
 struct PassPlan {
@@ -36,6 +38,7 @@ struct PassPlan {
 struct PassRequest {
   stages::dedisperse::Config dedisperse;  ///< without trials; any number of beams
   stages::detect::Config detect;          ///< threshold, widths, baseline, noise, links
+  GivenTrials given = {};                 ///< of series that are dedispersed already
   std::uint64_t samples = 0;              ///< of the input, to be searched
   std::size_t sample_bytes = 1;           ///< of one time of one beam of the input
   std::size_t memory_bytes = 0;
@@ -91,7 +94,8 @@ class SearchPass {
   /// Error(unsupported). Spectra in the host's memory are the caller's again; where a part reads on
   /// the device, this waits until they are there.
   void push(const std::byte* spectra, std::size_t samples);
-  /// The input has ended: each trial is searched to its own last complete sample. Returns their lengths, [part][trial].
+  /// The input has ended: each trial is searched to its own last complete sample. Returns their lengths, [part][trial]; of
+  /// given trials those that they would have in a search of the filterbank, by which pulses are joined.
   std::vector<std::vector<std::uint64_t>> finish();
   /// Begins another input of the same length, of which nothing has been found.
   void reset();

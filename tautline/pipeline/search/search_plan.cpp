@@ -6,6 +6,7 @@
 #include <cmath>
 #include <utility>
 
+#include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 #include "tautline/pipeline/search/iqrm_node.h"
 #include "tautline/pipeline/search/search_latency.h"
@@ -19,13 +20,16 @@ std::string name_of_input(const SearchConfig& config) {
   return config.inputs.empty() ? "input" : config.inputs.front();
 }
 
-double dm_of_series(const SearchConfig& config, const formats::FilterbankDescription& series) {
+std::vector<double> dms_of_series(const SearchConfig& config,
+                                  const formats::FilterbankDescription& series) {
   constexpr double kHighestDm = 1e6;
-  const double dm = series.dm_with(config.dm_constant);
-  if (!(dm >= 0) || dm > kHighestDm)
-    throw core::Error(core::ErrorKind::format, name_of_input(config) + ": dispersion measure",
-                      std::to_string(dm), "0 to 1e6 pc cm^-3", "correct the header of the series");
-  return dm;
+  std::vector<double> dms = series.dms_with(config.dm_constant);
+  for (const double dm : dms)
+    if (!(dm >= 0) || dm > kHighestDm)
+      throw core::Error(core::ErrorKind::format, name_of_input(config) + ": dispersion measure",
+                        std::to_string(dm), "0 to 1e6 pc cm^-3",
+                        "correct the header of the series");
+  return dms;
 }
 
 // What is left for the search.
@@ -62,6 +66,7 @@ SearchPlan::SearchPlan(const SearchConfig& config, formats::FilterbankDescriptio
   for (const FilterbankPart& part : parts_)
     request_.samples = std::max(request_.samples, part.placed.range.count);
   request_.sample_bytes = description_.sample_bytes();
+  request_.given = given_trials(description_);
   request_.memory_bytes = memory_beside_iqrm(config, description_);
   request_.most_block_samples = most_block_samples;
   if (device_->compiles()) request_.device_bytes = device_->free_bytes();
@@ -113,7 +118,7 @@ void SearchPlan::choose_trials(const SearchConfig& config) {
       throw core::Error(core::ErrorKind::config, "dms.range",
                         "given for " + name_of_input(config) + ", which is dedispersed already",
                         "trials for filterbanks only", "leave `dms.range` and `dms.list` out");
-    choice_.list = {dm_of_series(config, description_)};
+    choice_.list = dms_of_series(config, description_);
   }
   require_trials(choice_);
   const stages::dedisperse::Band band{description_.channel_mhz, description_.tsamp_s,
@@ -124,6 +129,8 @@ void SearchPlan::choose_trials(const SearchConfig& config) {
   trials_ = make_dm_plan(choice_, share_loss(config, choice_).spacing, band);
   spacing_loss_ = stages::dedisperse::spacing_loss(band, trials_.dms(), choice_.pulse_width_s);
   trials_text_ = describe_trials(choice_, trials_, band, spacing_loss_);
+  if (description_.trial_dms.size() > 1)
+    trials_text_ = core::counted(trials_.trials(), "trial") + ", as they were dedispersed";
 }
 
 PassRequest SearchPlan::request_of(std::size_t part) const {

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -14,6 +16,8 @@
 #include "tautline/pipeline/search/cut_out.h"
 #include "tautline/pipeline/search/expected_rate.h"
 #include "tautline/pipeline/search/filterbank_record.h"
+#include "tautline/pipeline/search/noise_of_widths.h"
+#include "tautline/pipeline/search/read_trial.h"
 
 namespace tautline::pipeline {
 
@@ -64,7 +68,7 @@ void SearchReport::summarise_plan() {
   const auto& passes = plan_->passes();
   s.trials = plan_->trials().trials();
   s.spacing_loss = plan_->spacing_loss();
-  s.channels = description().channels;
+  s.channels = description().time_series ? 1 : description().channels;
   s.passes = passes.size();
   s.f_ref_mhz = description().highest_mhz();
   const SearchPart& first = plan_->first_part();
@@ -99,6 +103,7 @@ CandidateTexts SearchReport::describe(const SearchRunNodes& nodes, const std::st
   CandidateTexts texts;
   {
     const std::scoped_lock alone(input_->drawing);
+    measure_noise(stop);
     if (draws()) draw_best(stop);
     if (!config_.plot_folder.empty()) texts.page = page_text();
     if (CutoutFolder* const folder = nodes.sink->cutouts()) write_cutouts(*folder, stop);
@@ -124,11 +129,17 @@ std::string SearchReport::plan_text() const {
            seconds(part.detect->baseline_samples()) + ", noise over " +
            seconds(part.detect->noise_samples()) + ", threshold " +
            std::to_string(config_.threshold).substr(0, 4) + "\n";
-  lines += fmt::format(
-      "loss: at most {:.2g} % of a pulse's S/N: {:.2g} % by the spacing of trials, {:.2g} % by "
-      "that of boxcars, {:.2g} % by sub-bands\n",
-      100 * summary_.whole_loss, 100 * summary_.spacing_loss, 100 * summary_.width_loss,
-      100 * summary_.loss);
+  if (description().trial_dms.empty())
+    lines += fmt::format(
+        "loss: at most {:.2g} % of a pulse's S/N: {:.2g} % by the spacing of trials, {:.2g} % by "
+        "that of boxcars, {:.2g} % by sub-bands\n",
+        100 * summary_.whole_loss, 100 * summary_.spacing_loss, 100 * summary_.width_loss,
+        100 * summary_.loss);
+  else
+    lines += fmt::format(
+        "loss: at most {:.2g} % of a pulse's S/N by the spacing of boxcars, beside what "
+        "dedispersion lost\n",
+        100 * summary_.width_loss);
   if (config_.inject.every_s > 0)
     lines += "injected pulses: " + to_text(config_.inject) +
              "; the list marks them, and they are no part of the sky\n";
@@ -211,6 +222,64 @@ std::span<const MaskedWindow> SearchReport::windows_of(const core::Candidate& ca
   const std::size_t beam = config_.beams ? candidate.beam : 0;
   const auto found = std::ranges::equal_range(summary_.iqrm.list, beam, {}, &MaskedWindow::beam);
   return {found.begin(), found.end()};
+}
+
+// Those that its trial is not made of.
+std::vector<std::size_t> SearchReport::channels_beside(const Beam& beam,
+                                                       const core::Candidate& candidate) const {
+  const std::size_t trials = description().trial_dms.size();
+  if (trials == 0) return beam.left_out.all;
+  std::vector<std::size_t> others(trials);
+  std::iota(others.begin(), others.end(), std::size_t{0});
+  others.erase(others.begin() + static_cast<std::ptrdiff_t>(candidate.dm_index));
+  return others;
+}
+
+// Where wide pulses are among the best: whether sums of their trial scatter as those of white noise do, which S/N of wide
+// pulses take for granted.
+void SearchReport::measure_noise(const std::stop_token& stop) {
+  constexpr std::size_t kBest = 10, kLeastWidth = 4, kSums = 256;
+  constexpr std::size_t kLeastSeries = 65536, kMostSeries = std::size_t{1} << 20;
+  constexpr std::size_t kMostValues = std::size_t{1} << 27;  // times x channels: half a second
+  const auto& all = summary_.candidates;
+  if (config_.noise != stages::detect::Noise::trial || all.empty()) return;
+  const auto widest = std::max_element(
+      all.begin(), all.begin() + static_cast<std::ptrdiff_t>(std::min(kBest, all.size())),
+      [](const auto& a, const auto& b) { return a.width_samples < b.width_samples; });
+  if (widest->width_samples < kLeastWidth) return;
+  require_running(stop);
+  const SearchPart& part = plan_->first_part();
+  const Beam& beam = beam_of(*widest);
+  const PlacedRange& data = data_segment_of(*widest);
+  stages::dedisperse::Config trial =
+      stage_config(config_, description(), channels_beside(beam, *widest));
+  trial.dms = {description().trial_dms.empty() ? widest->dm : 0};
+  const std::size_t samples =
+      std::min(kMostValues / description().channels,
+               std::clamp(kSums * static_cast<std::size_t>(widest->width_samples), kLeastSeries,
+                          kMostSeries));
+  formats::presto::Mask mask;
+  if (!config_.mask.empty()) mask = formats::presto::read_mask(config_.mask);
+  const auto host = device_->compiles() ? device::open({}, {}) : device_;
+  const std::uint64_t middle =
+      widest->sample - std::min<std::uint64_t>(widest->sample, data.grid_first);
+  const TrialStretch stretch = read_trial(*beam.reader, data, middle, samples, std::move(trial),
+                                          config_.mask.empty() ? nullptr : &mask, host);
+  const std::array widths{static_cast<std::size_t>(widest->width_samples)};
+  const auto noise =
+      noise_of_widths(stretch.series, stretch.whole_numbers || description().whole_numbers,
+                      part.detect->baseline_samples(), widths);
+  if (noise.empty()) return;
+  summary_.noise_of_width = noise.front();
+  if (!noise.front().is_much()) return;
+  device_->shared().log(
+      core::LogLevel::warning,
+      fmt::format(
+          "sums of {} samples ({:.4g} s, DM {:.6g}) scatter {:.3g} times as much as those of white "
+          "noise: S/N of pulses as wide are too high by about that. `noise` width measures the "
+          "noise of each width, a shorter `baseline_s` takes slow drifts off",
+          widest->width_samples, static_cast<double>(widest->width_samples) / beam.rate_hz(),
+          widest->dm, noise.front().excess));
 }
 
 // Of the best candidates, read again from the input.
@@ -315,6 +384,10 @@ std::string SearchReport::page_text() const {
     page.facts.emplace_back(
         "injected pulses", fmt::format("{}, {} recalled; marked in the list",
                                        summary_.injections.injected, summary_.injections.recalled));
+  if (summary_.noise_of_width)
+    page.facts.emplace_back(fmt::format("noise of {} samples together, white noise being 1",
+                                        summary_.noise_of_width->width),
+                            fmt::format("{:.3g}", summary_.noise_of_width->excess));
   page.facts.emplace_back("masked samples", std::to_string(summary_.masked));
   if (config_.iqrm) {
     page.facts.emplace_back("values masked by IQRM", std::to_string(summary_.iqrm.masked));
@@ -342,6 +415,7 @@ std::string SearchReport::record_text(const SearchRunNodes& nodes) const {
                                     part.detect->config().sample_time_s},
                  {"noise", config_.noise == stages::detect::Noise::trial ? "trial" : "width"},
                  {"noise_samples", part.detect->noise_samples()},
+                 {"noise_of_width", noise_json(summary_)},
                  {"links",
                   {{"time_samples", config_.links.time_samples},
                    {"dm_trials", config_.links.dm_trials},

@@ -49,6 +49,9 @@ class SearchReport {
   const Beam& beam_of(const core::Candidate& candidate) const;
   const PlacedRange& data_segment_of(const core::Candidate& candidate) const;
   std::span<const MaskedWindow> windows_of(const core::Candidate& candidate) const;
+  std::vector<std::size_t> channels_beside(const Beam& beam,
+                                           const core::Candidate& candidate) const;
+  void measure_noise(const std::stop_token& stop);
   void write_cutouts(CutoutFolder& folder, const std::stop_token& stop);
   std::string list_text(formats::candidates::Format format) const;
   bool draws() const;

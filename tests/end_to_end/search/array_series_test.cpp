@@ -38,20 +38,121 @@ TEST(ArraySeriesSearch, FindsWhatASearchOfTheOtherFormsFinds) {
     for (const char* key : {"snr", "sample", "time_s", "width_samples", "dm", "f_ref_mhz"})
       EXPECT_NEAR(found[0][k][key].get<double>(), found[1][k][key].get<double>(), 1e-4) << key;
   EXPECT_NEAR(found[0][0]["dm"].get<double>(), 50, 1e-9);
-  // Trials of a series have their DM already; several trials are for the filterbank.
-  const auto refused = [&](const std::vector<std::string>& words, const std::string& why) {
+  // Trials of a series have their DM already.
+  const CommandResult refused =
+      run_command({"search", scratch / "s.npy", "-o", scratch / "o.csv", "--dms", "0:10"},
+                  scratch.path().string());
+  EXPECT_EQ(refused.status, kWrongUsage);
+  EXPECT_NE(refused.err.find("which is dedispersed already"), std::string::npos) << refused.err;
+  EXPECT_FALSE(std::filesystem::exists(scratch / "o.csv"));
+}
+
+// A filterbank, the series of its trials in one array and in folders, and what searches of these find.
+class SeveralTrials : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto random = generator();
+    SigprocShape shape;
+    shape.nchans = 32;
+    shape.fch1 = 1500;
+    shape.foff = -8;
+    shape.tsamp = 1e-3;
+    // Series of 80 samples less have as many whole pieces of baseline (606 samples) and of noise (16,384).
+    const std::size_t times = 33 * 606 + 90 + random() % 500;
+    write_filterbank(scratch / "x.fil", shape,
+                     noise_with_pulses(
+                         shape, times,
+                         {{50, 3000, 40}, {20, 9000, 30}, {80, 15000, 25}, {0, 6000, 35}}, random));
+    run({"dedisperse", scratch / "x.fil", "-o", scratch / "x.npy", "--dms", kTrials});
+    run({"dedisperse", scratch / "x.fil", "-o", scratch / "dat", "--dms", kTrials});
+    run({"dedisperse", scratch / "x.fil", "-o", scratch / "tim", "--dms", kTrials, "--format",
+         "tim"});
+    expected = search({scratch / "x.fil", "--dms", kTrials});
+    ASSERT_GE(expected.size(), 5u);
+    ASSERT_EQ(expected.back()["passes"], 1);
+  }
+  CommandResult run(const std::vector<std::string>& words) {
     const CommandResult result = run_command(words, scratch.path().string());
-    EXPECT_NE(result.status, kDone);
+    EXPECT_EQ(result.status, kDone) << result.err;
+    return result;
+  }
+  // Candidates, and the summary.
+  std::vector<nlohmann::json> search(std::vector<std::string> words) {
+    words.insert(words.begin(), {"--json", "search"});
+    words.insert(words.end(), {"-o", scratch / "c.csv", "--overwrite", "--baseline", "20"});
+    auto lines = json_lines(run(words).out);
+    for (nlohmann::json& line : lines) line.erase("file");
+    return lines;
+  }
+  static constexpr const char* kTrials = "0:100:2.5";
+  ScratchFolder scratch;
+  std::vector<nlohmann::json> expected;
+};
+
+TEST_F(SeveralTrials, InOneArrayGiveTheListOfTheFilterbank) {
+  for (const char* memory : {"512M", "4M"}) {
+    const auto found = search({scratch / "x.npy", "--memory", memory});
+    ASSERT_EQ(found.size(), expected.size()) << memory;
+    for (std::size_t k = 0; k + 1 < found.size(); ++k) EXPECT_EQ(found[k], expected[k]) << memory;
+    EXPECT_EQ(found.back()["trials"], 41);
+    EXPECT_EQ(found.back()["passes"] == 1, std::string(memory) == "512M") << found.back()["passes"];
+  }
+  const auto record = nlohmann::json::parse(read_file(scratch / "c.csv.json"));
+  EXPECT_EQ(record["dms"].size(), 41u);
+  // Pictures of the trial that a candidate was found in.
+  search({scratch / "x.npy", "--plot", scratch / "page"});
+  EXPECT_NE(read_file(scratch / "page/candidates.html").find("x.npy"), std::string::npos);
+}
+
+// Numbers of PRESTO's and sigproc's series are floats, whose noise is measured without filling steps; sigproc's do not say
+// which channels they were summed over.
+TEST_F(SeveralTrials, InFoldersGiveTheSamePulses) {
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(scratch / "dat"))
+    if (entry.path().extension() == ".dat") files.push_back(entry.path().string());
+  ASSERT_EQ(files.size(), 41u);
+  for (const auto& inputs : {std::vector{scratch / "dat"}, std::vector{scratch / "tim"}, files}) {
+    const auto found = search(inputs);
+    EXPECT_EQ(found.back()["trials"], 41);
+    ASSERT_GE(found.size(), 5u);
+    for (std::size_t k = 0; k < 4; ++k) {
+      EXPECT_NEAR(found[k]["snr"].get<double>(), expected[k]["snr"].get<double>(),
+                  0.02 * expected[k]["snr"].get<double>());
+      for (const char* key : {"sample", "width_samples", "dm_index", "first_sample"})
+        EXPECT_EQ(found[k][key], expected[k][key]) << key << " of " << inputs.front();
+      EXPECT_NEAR(found[k]["dm"].get<double>(), expected[k]["dm"].get<double>(), 1e-6);
+    }
+  }
+}
+
+TEST_F(SeveralTrials, RefuseWhatIsForFilterbanks) {
+  const auto refused = [&](const std::vector<std::string>& more, const std::string& why) {
+    std::vector<std::string> words{"search", scratch / "x.npy", "-o", scratch / "o.csv"};
+    words.insert(words.end(), more.begin(), more.end());
+    const CommandResult result = run_command(words, scratch.path().string());
+    EXPECT_EQ(result.status, kWrongUsage);
     EXPECT_NE(result.err.find(why), std::string::npos) << result.err;
     EXPECT_FALSE(std::filesystem::exists(scratch / "o.csv"));
   };
-  refused({"search", scratch / "s.npy", "-o", scratch / "o.csv", "--dms", "0:10"},
-          "which is dedispersed already");
-  run({"dedisperse", scratch / "x.fil", "-o", scratch / "many.npy", "--dms", "0:20:5"});
-  refused({"search", scratch / "many.npy", "-o", scratch / "o.csv"},
-          "an array of 5 trials, expected a filterbank, or a series of one trial; search the "
-          "filterbank, or dedisperse it into a folder");
-  for (const char* name : {"s.npy", "many.npy"})
+  refused({"--dms", "0:10"}, "which is dedispersed already");
+  for (const char* option : {"--zero-dm", "--flag-channels"})
+    refused({option}, std::string(option) + ": given for ");
+  refused({"--ignorechan", "1"}, "series that are dedispersed already have no channels");
+  const CommandResult again =
+      run_command({"dedisperse", scratch / "x.npy", "-o", scratch / "y.npy", "--dms", "0:10"},
+                  scratch.path().string());
+  EXPECT_NE(again.err.find("is dedispersed already"), std::string::npos) << again.err;
+  // Of another observation, or twice the same.
+  std::filesystem::create_directory(scratch / "none");
+  const CommandResult none =
+      run_command({"search", scratch / "none", "-o", scratch / "o.csv"}, scratch.path().string());
+  EXPECT_NE(none.err.find("a folder without dedispersed series"), std::string::npos) << none.err;
+  std::filesystem::copy(scratch / "tim/x_DM0.00.tim", scratch / "tim/y.tim");
+  const CommandResult twice =
+      run_command({"search", scratch / "tim", "-o", scratch / "o.csv"}, scratch.path().string());
+  EXPECT_NE(twice.err.find("expected a DM that no other series has"), std::string::npos)
+      << twice.err;
+  for (const char* name : {"x.npy"})
     EXPECT_NE(run({"inspect", scratch / name}).out.find("dedispersed series"), std::string::npos);
 }
 

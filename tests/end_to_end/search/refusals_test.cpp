@@ -94,15 +94,20 @@ TEST_F(Refusals, ADatWithoutItsInf) {
   expect_refused({"search", series, "-o", scratch_ / "c.csv"}, 1, {series, "x.inf is missing"});
 }
 
-TEST_F(Refusals, SeriesOfSeveralDmsInOneRun) {
+// Trials of one observation are searched together; parts of series of several DMs are not.
+TEST_F(Refusals, SeriesOfSeveralDmsThatDoNotBeginTogether) {
   const std::string fil = filterbank();
   for (const std::string format : {"dat", "tim"}) {
     const std::filesystem::path folder = scratch_ / format;
     ASSERT_EQ(run({"dedisperse", fil, "-o", folder, "--dms", "0:10:10", "--format", format}).status,
               0);
+    const std::string late = scratch_ / ("late." + format);
+    ASSERT_EQ(run({"dedisperse", fil, "-o", late, "--dms", "10", "--start", "0.1"}).status, 0);
+    expect_refused({"search", folder / ("in_DM0.00." + format), late, "-o", scratch_ / "c.csv"}, 1,
+                   {"late." + format, "DM", "search each by itself"});
     expect_refused({"search", folder / ("in_DM0.00." + format), folder / ("in_DM10.00." + format),
-                    "-o", scratch_ / "c.csv"},
-                   1, {"in_DM10.00." + format, "DM", "search each by itself"});
+                    late, "-o", scratch_ / "c.csv"},
+                   1, {"late." + format, "start", "trials of one observation"});
   }
 }
 
@@ -149,11 +154,14 @@ TEST_F(Refusals, TooLittleMemoryWithWhatWouldDo) {
   }
 }
 
-TEST_F(Refusals, ArraysOfSeveralTrials) {
+TEST_F(Refusals, ArraysOfSeveralTrialsWithTrialsOrCutShort) {
   const std::string array = scratch_ / "x.npy";
   ASSERT_EQ(run({"dedisperse", filterbank(), "-o", array, "--dms", "0:40:1"}).status, 0);
-  expect_refused({"search", array, "-o", scratch_ / "c.csv", "--dms", "0:40:1"}, 1,
-                 {"x.npy", "an array of 41 trials", ".dat"});
+  expect_refused({"search", array, "-o", scratch_ / "c.csv", "--dms", "0:40:1"}, 2,
+                 {"x.npy", "dedispersed already", "--dms"});
+  std::filesystem::resize_file(array, std::filesystem::file_size(array) - 1);
+  expect_refused({"search", array, "-o", scratch_ / "c.csv"}, 1,
+                 {"x.npy", "expected 41 x ", "cut short", "dedisperse"});
 }
 
 }  // namespace

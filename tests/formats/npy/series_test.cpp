@@ -77,6 +77,44 @@ TEST_F(ArraySeries, IsDeliveredAsItIs) {
   EXPECT_EQ(got, floats);
 }
 
+// A channel for each, whatever is read at once.
+TEST_F(ArraySeries, OfSeveralTrialsIsAFilterbankOfThem) {
+  auto random = tests::generator();
+  const std::size_t trials = 2 + random() % 40, times = 500 + random() % 500;
+  std::vector<std::int32_t> whole(trials * times);
+  for (auto& value : whole) value = static_cast<std::int32_t>(random() % 2000001) - 1000000;
+  record_["dms"] = nlohmann::json::array();
+  nlohmann::json delays;
+  for (std::size_t k = 0; k < trials; ++k) {
+    record_["dms"].push_back(0.5 * static_cast<double>(k));
+    delays.push_back(7 * k);
+  }
+  record_["segments"] = {{{"delays_samples", delays}}};
+  write(whole, {trials, times});
+  EXPECT_FALSE(recognise_series(path_));
+  const auto reader = open_filterbank({path_});
+  const FilterbankDescription& d = reader->description();
+  EXPECT_TRUE(d.time_series);
+  EXPECT_TRUE(d.whole_numbers);
+  EXPECT_EQ(d.channels, trials);
+  EXPECT_EQ(d.samples, times);
+  EXPECT_EQ(d.dms_with(4148.808), record_["dms"].get<std::vector<double>>());
+  EXPECT_EQ(d.trial_delays, delays.get<std::vector<std::uint64_t>>());
+  for (const std::size_t first : {std::size_t{0}, random() % times, times - 1, times}) {
+    std::vector<float> got((times + 1) * trials, -1);
+    const std::size_t count =
+        reader->read(first, times + 1, std::as_writable_bytes(std::span(got)));
+    ASSERT_EQ(count, times - first);
+    for (std::size_t t = 0; t < count; ++t)
+      for (std::size_t k = 0; k < trials; ++k)
+        ASSERT_EQ(got[t * trials + k], static_cast<float>(whole[k * times + first + t]));
+    EXPECT_EQ(got[count * trials], -1);
+  }
+  record_.erase("segments");
+  write(whole, {trials, times});
+  EXPECT_TRUE(open_series(path_, {})->description().trial_delays.empty());
+}
+
 TEST_F(ArraySeries, CutShortIsDamage) {
   write(std::vector<float>(100, 1), {1, 100});
   std::filesystem::resize_file(path_, std::filesystem::file_size(path_) - 4 * 40 - 1);
@@ -100,9 +138,6 @@ TEST_F(ArraySeries, OthersAreRefusedWithWhatToDo) {
     }
     record_ = good;
   }
-  record_["dms"] = {1.0, 2.0};
-  write(values, {2, 30});
-  EXPECT_FALSE(recognise_series(path_));
   const auto of_all = [&] {
     try {
       open_filterbank({path_});
@@ -111,9 +146,17 @@ TEST_F(ArraySeries, OthersAreRefusedWithWhatToDo) {
     }
     return std::string("none");
   };
-  EXPECT_NE(of_all().find("an array of 2 trials, expected a filterbank, or a series of one trial"),
+  record_["dms"] = {1.0, 2.0};
+  EXPECT_NE(of_all().find("<f4 (1, 60), expected <i4 or <f4 (2, times)"), std::string::npos)
+      << of_all();
+  write(values, {2, 30});
+  std::filesystem::resize_file(path_, std::filesystem::file_size(path_) - 4);
+  EXPECT_NE(of_all().find("59 values, expected 2 x 30, as its header says; it was cut short"),
             std::string::npos)
       << of_all();
+  record_["segments"] = {{{"delays_samples", {0, -3}}}};
+  write(values, {2, 30});
+  EXPECT_NE(of_all().find("delays_samples: -3"), std::string::npos) << of_all();
   std::filesystem::remove(path_ + ".json");
   EXPECT_NE(of_all().find("without its .json"), std::string::npos) << of_all();
 }

@@ -1,0 +1,155 @@
+#include "tautline/formats/series_set.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <span>
+#include <utility>
+
+#include "tautline/core/dispersion.h"
+#include "tautline/core/error.h"
+
+namespace tautline::formats {
+
+namespace {
+
+using core::Error;
+using core::ErrorKind;
+
+struct Series {
+  std::string path;
+  FilterbankDescription description;
+};
+
+bool start_together(const FilterbankDescription& a, const FilterbankDescription& b) {
+  return std::abs(core::seconds_between(a.start, b.start)) < 0.5 * a.tsamp_s;
+}
+
+void require_alike(const Series& first, const Series& other) {
+  const FilterbankDescription &a = first.description, &b = other.description;
+  const auto require = [&](bool same, const char* field, const std::string& found,
+                           const std::string& expected) {
+    if (!same)
+      throw Error(ErrorKind::format, other.path + ": " + field, found,
+                  expected + " as in " + first.path,
+                  "give only trials of one observation, sampled alike");
+  };
+  require(b.time_series && b.trial_dms.empty(), "series", b.format, "one dedispersed series");
+  require(a.rate_hz == b.rate_hz, "sample time", fmt::format("{:.9g} s", b.tsamp_s),
+          fmt::format("{:.9g} s", a.tsamp_s));
+  require(start_together(a, b), "start", core::to_iso(b.start), core::to_iso(a.start));
+  require(a.fch1_mhz == b.fch1_mhz && a.refdm_constant == b.refdm_constant, "frequency",
+          fmt::format("{:.9g} MHz", b.fch1_mhz), fmt::format("{:.9g} MHz", a.fch1_mhz));
+}
+
+class SeriesSet final : public FilterbankReader {
+ public:
+  SeriesSet(const std::vector<std::string>& paths, OpenSeries open) : open_(std::move(open)) {
+    for (const std::string& path : paths) {
+      const auto reader = open_(path);
+      series_.push_back({path, reader->description()});
+      require_alike(series_.front(), series_.back());
+      note(*reader);
+    }
+    std::stable_sort(series_.begin(), series_.end(), [](const Series& a, const Series& b) {
+      return a.description.refdm.value_or(0) < b.description.refdm.value_or(0);
+    });
+    describe();
+  }
+
+  std::size_t read(std::uint64_t first_sample, std::size_t count,
+                   std::span<std::byte> destination) override {
+    if (first_sample >= description_.samples) return 0;
+    count = limit_to(count, description_.samples - first_sample, destination);
+    row_.resize(count * sizeof(float));
+    for (std::size_t k = 0; k < series_.size(); ++k) {
+      const auto reader = open_(series_[k].path);
+      const std::size_t got = reader->read(first_sample, count, row_);
+      std::fill(row_.begin() + static_cast<std::ptrdiff_t>(got * sizeof(float)), row_.end(),
+                std::byte{0});
+      if (reader->damage().lost_samples > lost_[k]) {
+        damage_.lost_samples += reader->damage().lost_samples - lost_[k];
+        damage_.note(series_[k].path + ": the file became shorter; the rest reads as zeros");
+      }
+      std::byte* to = destination.data() + k * sizeof(float);
+      for (std::size_t at = 0; at < row_.size();
+           at += sizeof(float), to += series_.size() * sizeof(float))
+        std::memcpy(to, &row_[at], sizeof(float));
+    }
+    return count;
+  }
+
+ private:
+  void note(const FilterbankReader& reader) {
+    constexpr std::size_t kMost = 20;
+    lost_.push_back(reader.damage().lost_samples);
+    damage_.lost_samples += reader.damage().lost_samples;
+    damage_.trailing_bytes += reader.damage().trailing_bytes;
+    for (const std::string& message : reader.damage().messages) damage_.note(message);
+    for (const std::string& remark : reader.remarks())
+      if (remarks_.size() < kMost) remarks_.push_back(remark);
+  }
+
+  void describe() {
+    description_ = series_.front().description;
+    std::uint64_t longest = 0;
+    for (const Series& one : series_) {
+      const FilterbankDescription& d = one.description;
+      if (!description_.trial_dms.empty() && d.refdm.value_or(0) == description_.trial_dms.back())
+        throw Error(ErrorKind::format, one.path + ": DM",
+                    fmt::format("{:.10g}", d.refdm.value_or(0)), "a DM that no other series has",
+                    "leave one of them out");
+      description_.trial_dms.push_back(d.refdm.value_or(0));
+      description_.samples = std::min(description_.samples, d.samples);
+      longest = std::max(longest, d.samples);
+      if (d.series_low_mhz && d.refdm_constant)
+        description_.trial_delays.push_back(static_cast<std::uint64_t>(std::max<std::int64_t>(
+            0, core::dispersion_delay_samples(d.refdm.value_or(0), *d.series_low_mhz, d.fch1_mhz,
+                                              d.tsamp_s, *d.refdm_constant))));
+    }
+    if (description_.trial_delays.size() != series_.size()) description_.trial_delays.clear();
+    description_.refdm.reset();
+    description_.channels = series_.size();
+    description_.channel_mhz.assign(series_.size(), description_.fch1_mhz);
+    if (description_.samples > 0)
+      segments_.push_back({0, description_.samples, description_.start, 0});
+    if (longest > description_.samples)
+      remarks_.push_back(
+          fmt::format("{} and the other series: {} samples of each are read, as the shortest has",
+                      series_.front().path, description_.samples));
+  }
+
+  OpenSeries open_;
+  std::vector<Series> series_;
+  std::vector<std::uint64_t> lost_;  // samples of each, when it was opened first
+  std::vector<std::byte> row_;
+};
+
+}  // namespace
+
+std::vector<std::string> series_in_folder(const std::string& folder) {
+  for (const char* ending : {".dat", ".tim"}) {
+    std::vector<std::string> paths;
+    for (const auto& entry : std::filesystem::directory_iterator(folder))
+      if (entry.path().extension() == ending) paths.push_back(entry.path().string());
+    std::sort(paths.begin(), paths.end());
+    if (!paths.empty()) return paths;
+  }
+  throw Error(ErrorKind::io, folder, "a folder without dedispersed series",
+              "one with .dat files (and their .inf) or .tim files", "give the files themselves");
+}
+
+bool are_trials(const FilterbankDescription& a, const FilterbankDescription& b) {
+  return a.time_series && b.time_series && a.trial_dms.empty() && b.trial_dms.empty() &&
+         a.refdm != b.refdm && start_together(a, b);
+}
+
+std::unique_ptr<FilterbankReader> open_series_set(const std::vector<std::string>& paths,
+                                                  OpenSeries open) {
+  return std::make_unique<SeriesSet>(paths, std::move(open));
+}
+
+}  // namespace tautline::formats

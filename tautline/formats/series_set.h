@@ -1,0 +1,27 @@
+// Dedispersed series of one observation in a file each, as PRESTO and sigproc have them: read together, a channel for each.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tautline/formats/filterbank_reader.h"
+
+namespace tautline::formats {
+
+/// The series in a folder: its .dat files, or its .tim files where there are none. Throws Error(io) where there are none of
+/// either.
+std::vector<std::string> series_in_folder(const std::string& folder);
+
+/// Whether two are trials of one observation, and no parts of a longer series: they begin together and have other DMs.
+bool are_trials(const FilterbankDescription& a, const FilterbankDescription& b);
+
+using OpenSeries = std::function<std::unique_ptr<FilterbankReader>(const std::string& path)>;
+
+/// In order of DM, as long as the shortest. Holds no file open between reads, as there may be thousands. Throws
+/// Error(format) for series that differ in start or sampling, and for two of one DM.
+std::unique_ptr<FilterbankReader> open_series_set(const std::vector<std::string>& paths,
+                                                  OpenSeries open);
+
+}  // namespace tautline::formats

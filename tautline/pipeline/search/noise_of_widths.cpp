@@ -1,0 +1,78 @@
+#include "tautline/pipeline/search/noise_of_widths.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tautline::pipeline {
+
+namespace {
+
+constexpr double kSigmaOfMad = 1.4826;
+
+double deviation_by_median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  const double median = *middle;
+  for (double& x : values) x = std::abs(x - median);
+  std::nth_element(values.begin(), middle, values.end());
+  return kSigmaOfMad * *middle;
+}
+
+// [t] the sum of what comes before t.
+std::vector<double> sums_before(std::span<const double> values) {
+  std::vector<double> sums(values.size() + 1, 0);
+  for (std::size_t t = 0; t < values.size(); ++t) sums[t + 1] = sums[t] + values[t];
+  return sums;
+}
+
+}  // namespace
+
+// White noise exceeds the second limit with probability 1e-6 or less: half of n normal values lie beyond (1 + 7.5 / sqrt(n))
+// 0.6745 standard deviations, n from 16 to 256.
+bool WidthNoise::is_much() const {
+  constexpr double kMuch = 1.5, kOfFew = 7.5;
+  return excess >= std::max(kMuch, 1 + kOfFew / std::sqrt(static_cast<double>(sums)));
+}
+
+std::vector<WidthNoise> noise_of_widths(std::span<const float> series, bool whole_numbers,
+                                        std::size_t baseline_samples,
+                                        std::span<const std::size_t> widths) {
+  const std::size_t count = series.size();
+  const auto changes = [&](float x) { return x != series.front(); };
+  if (count < kLeastSums || std::none_of(series.begin(), series.end(), changes)) return {};
+  std::vector<double> values(count);
+  for (std::size_t t = 0; t < count; ++t)
+    values[t] = std::isfinite(series[t]) ? static_cast<double>(series[t]) : 0;
+  // What is common to all would cost the sums their digits.
+  const double origin = values.front();
+  for (double& x : values) x -= origin;
+  const std::size_t half = std::max<std::size_t>(1, baseline_samples / 2);
+  const std::vector<double> level = sums_before(values);
+  for (std::size_t t = 0; t < count; ++t) {
+    const std::size_t first = t > half ? t - half : 0, end = std::min(count, t + half + 1);
+    values[t] -= (level[end] - level[first]) / static_cast<double>(end - first);
+  }
+  const std::vector<double> sums = sums_before(values);
+  // The steps of whole numbers are filled evenly, as detect does.
+  if (whole_numbers)
+    for (std::size_t t = 0; t < count; ++t)
+      values[t] += (static_cast<double>(633 * t % 1024) + 0.5) / 1024 - 0.5;
+  const double spread = deviation_by_median(std::move(values));
+  const double variance = spread * spread - (whole_numbers ? 1.0 / 12 : 0);
+  if (!(variance > 0)) return {};
+  std::vector<WidthNoise> noise;
+  for (const std::size_t width : widths) {
+    if (width < 2 || count / width < kLeastSums) continue;
+    std::vector<double> of_width;
+    const std::size_t step = std::max<std::size_t>(1, width / 4);
+    for (std::size_t t = 0; t + width <= count; t += step)
+      of_width.push_back(sums[t + width] - sums[t]);
+    noise.push_back({width,
+                     deviation_by_median(std::move(of_width)) /
+                         std::sqrt(variance * static_cast<double>(width)),
+                     count / width});
+  }
+  return noise;
+}
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,76 @@
+// Searches say where the S/N of wide pulses rest on noise that is not white.
+#include <gtest/gtest.h>
+
+#include "tests/end_to_end/search/search_files.h"
+#include "tests/support/scratch.h"
+
+namespace tautline::tests {
+namespace {
+
+class RedNoise : public ::testing::Test {
+ protected:
+  SigprocShape shape() const {
+    SigprocShape shape;
+    shape.nchans = 16;
+    shape.fch1 = 1500;
+    shape.foff = -1;
+    shape.tsamp = 1e-3;
+    return shape;
+  }
+  // The summary, and what was said.
+  std::pair<nlohmann::json, std::string> search(const std::vector<double>& values,
+                                                const std::vector<std::string>& more = {}) {
+    write_filterbank(scratch / "x.fil", shape(), values);
+    std::vector<std::string> words{"--json",          "search",      scratch / "x.fil", "-o",
+                                   scratch / "c.csv", "--overwrite", "--dms",           "0:10:5"};
+    words.insert(words.end(), more.begin(), more.end());
+    const CommandResult result = run_command(words, scratch.path().string());
+    EXPECT_EQ(result.status, kDone) << result.err;
+    return {json_lines(result.out).back(), result.err};
+  }
+  static constexpr std::size_t kTimes = 80'000;
+  ScratchFolder scratch;
+};
+
+}  // namespace
+
+// A level that all channels have in common and that wanders within some 100 samples.
+TEST_F(RedNoise, ThatMakesWidePulsesIsSaid) {
+  auto random = generator();
+  auto values = noise_with_pulses(shape(), kTimes, {}, random);
+  std::normal_distribution<double> normal;
+  double level = 0;
+  for (std::size_t t = 0; t < kTimes; ++t) {
+    level = 0.99 * level + 0.2 * normal(random);
+    for (std::size_t c = 0; c < 16; ++c)
+      values[t * 16 + c] = std::round(values[t * 16 + c] + level + 0.5 * normal(random));
+  }
+  const auto [summary, said] = search(values);
+  ASSERT_GT(summary["candidates"], 0);
+  EXPECT_GT(summary["noise_of_width"]["excess"], 1.5) << summary;
+  EXPECT_GE(summary["noise_of_width"]["width_samples"], 4);
+  EXPECT_NE(said.find("times as much as those of white noise"), std::string::npos) << said;
+  EXPECT_NE(said.find("--noise width"), std::string::npos) << said;
+  EXPECT_NE(said.find("--baseline"), std::string::npos) << said;
+  const auto record = nlohmann::json::parse(read_file(scratch / "c.csv.json"));
+  EXPECT_EQ(record["noise_of_width"], summary["noise_of_width"]);
+  // With the noise of each width there is nothing to say.
+  const auto [by_width, quiet] = search(values, {"--noise", "width"});
+  EXPECT_EQ(by_width["noise_of_width"], nullptr);
+  EXPECT_EQ(quiet.find("white noise"), std::string::npos) << quiet;
+  EXPECT_LT(by_width["candidates"], summary["candidates"]);
+}
+
+TEST_F(RedNoise, IsNotSaidOfPulsesInWhiteNoise) {
+  auto random = generator();
+  std::vector<NoisePulse> pulses;
+  for (std::size_t k = 0; k < 60; ++k) pulses.push_back({0, 30'000 + k, 6});
+  const auto [summary, said] = search(noise_with_pulses(shape(), kTimes, pulses, random));
+  ASSERT_GT(summary["candidates"], 0);
+  ASSERT_TRUE(summary["noise_of_width"].is_object()) << summary;
+  EXPECT_LT(summary["noise_of_width"]["excess"], 1.5);
+  EXPECT_EQ(said.find("white noise"), std::string::npos) << said;
+}
+
+}  // namespace
+}  // namespace tautline::tests
