@@ -52,6 +52,7 @@ int run_channelize(const Global& global, ChannelizeOptions& options) {
   const auto summary =
       pipeline::channelize_voltages(config, open_device(global), drawn_on(line), global.stop);
   summarise_channelize(global, config.output, summary);
+  note_short_input(config.duration_s, summary.stream_s, summary.samples);
   return damage_status(summary.damage, summary.not_finite, options.input.strict);
 }
 

@@ -136,6 +136,10 @@ int run_compare(const Global& global, const CompareOptions& options) {
   // A list beside a truth; a curve may be called .csv too, beside another.
   if (options.truth.ends_with(".json") && formats::candidates::recognise(options.visibilities))
     return run_candidates(global, options);
+  if (options.visibilities.ends_with(".json") && !options.truth.ends_with(".json"))
+    throw core::Error(core::ErrorKind::config, "visibilities", options.visibilities + ", a truth",
+                      "visibilities or candidates first, then their truth",
+                      "swap them: tautline compare " + options.truth + " " + options.visibilities);
   if (formats::curves::recognise(options.visibilities)) return run_curves(global, options);
   const auto c = pipeline::compare_truth(options.visibilities, options.truth);
   if (global.json)

@@ -29,10 +29,10 @@ struct CorrelateOptions {
 // "3 integrations of 0.1 s"; where gaps or the end cut some short, how long all are together.
 std::string integrations_of(const pipeline::CorrelateSummary& s) {
   if (s.spectra == s.integrations * s.spectra_per_integration)
-    return fmt::format("{} of {:.6g} s", core::counted(s.integrations, "integration"),
+    return fmt::format("{} of {:.5g} s", core::counted(s.integrations, "integration"),
                        s.integration_s);
   const double spectrum_s = s.integration_s / static_cast<double>(s.spectra_per_integration);
-  return fmt::format("{} of at most {:.6g} s, {:.6g} s together",
+  return fmt::format("{} of at most {:.5g} s, {:.6g} s together",
                      core::counted(s.integrations, "integration"), s.integration_s,
                      static_cast<double>(s.spectra) * spectrum_s);
 }
@@ -110,6 +110,7 @@ int run_correlate(const Global& global, CorrelateOptions& options) {
       pipeline::correlate_voltages(config, open_devices(global), progress, global.stop);
   if (config.array_path.empty()) std::call_once(warned, warn_of_no_array);
   summarise_correlate(global, config.output, config.reduction.average_channels > 1, summary);
+  note_short_input(config.duration_s, summary.stream_s, summary.samples);
   if (summary.overflowed > 0) spdlog::warn("{}", pipeline::overflow_message(summary.overflowed));
   const int status = damage_status(summary.damage, summary.not_finite, options.input.strict);
   if (summary.overflowed == 0 || status != kDone) return status;

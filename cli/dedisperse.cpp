@@ -88,6 +88,7 @@ int run_dedisperse(const Global& global, DedisperseOptions& options) {
   const auto summary = pipeline::dedisperse_filterbank(config, open_device(global), drawn_on(line),
                                                        print_plan(global), global.stop);
   summarise_dedisperse(global, config, summary);
+  note_short_input(config.duration_s, summary.stream_s, summary.samples);
   return damage_status(summary.damage, summary.not_finite, options.run.strict);
 }
 

@@ -85,6 +85,29 @@ std::string place_text(double ra_deg, double dec_deg) {
   return fmt::format("{:.6f} {:+.6f} degrees (ICRS)", ra_deg, dec_deg);
 }
 
+// As `plot --baseline` takes them: antenna and feed, "3x".
+std::vector<std::string> input_names(const formats::ArrayLayout& array) {
+  std::vector<std::string> names;
+  for (const auto& input : array.inputs)
+    names.push_back(std::to_string(array.antennas[input.antenna].number) + input.feed);
+  return names;
+}
+
+std::string names_text(const std::vector<std::string>& names) {
+  constexpr std::size_t kMost = 32;
+  if (names.size() <= kMost) return fmt::format("{}", fmt::join(names, " "));
+  return fmt::format("{} ... {}", fmt::join(names.begin(), names.begin() + kMost - 1, " "),
+                     names.back());
+}
+
+// "0 (tile 1)": numbers, as `plot --baseline` takes them, and names.
+std::vector<std::string> numbered(const std::vector<std::string>& antennas) {
+  std::vector<std::string> names;
+  for (std::size_t k = 0; k < antennas.size(); ++k)
+    names.push_back(fmt::format("{} ({})", k, antennas[k]));
+  return names;
+}
+
 int inspect_visibilities(const Global& global, const std::string& path) {
   const auto reader = formats::open_visibilities(path);
   const formats::VisibilityDescription& d = reader->description();
@@ -92,11 +115,13 @@ int inspect_visibilities(const Global& global, const std::string& path) {
   const std::string first = middles.empty() ? "" : core::to_iso(middles.front());
   const std::string last = middles.empty() ? "" : core::to_iso(middles.back());
   const std::string centre = d.phase_centre.tracked ? d.phase_centre.name : "unprojected";
+  const std::vector<std::string> names = input_names(d.array);
   if (global.json) {
     print_json("tautline.inspect.visibilities", 1,
                {{"file", path},
                 {"antennas", d.array.antennas.size()},
                 {"inputs", d.array.inputs.size()},
+                {"input_names", names},
                 {"channels", d.channel_hz.size()},
                 {"first_channel_hz", d.channel_hz.front()},
                 {"channel_width_hz", d.channel_width_hz},
@@ -115,6 +140,7 @@ int inspect_visibilities(const Global& global, const std::string& path) {
   fmt::print("{}: visibilities\n", path);
   fmt::print("  inputs      {} of {} ({})\n", d.array.inputs.size(),
              core::counted(d.array.antennas.size(), "antenna"), d.array.name);
+  fmt::print("  names       {}\n", names_text(names));
   fmt::print("  channels    {} of {:.6g} kHz from {:.6f} MHz\n", d.channel_hz.size(),
              d.channel_width_hz / 1e3, d.channel_hz.front() / 1e6);
   fmt::print("  times       {} of {:.6g} s, {} to {} UTC\n",
@@ -157,7 +183,8 @@ int inspect_measurement_set(const Global& global, const std::string& path) {
     return kDone;
   }
   fmt::print("{}: a Measurement Set\n", path);
-  fmt::print("  antennas    {} ({})\n", c.antennas.size(), c.telescope);
+  fmt::print("  antennas    {} ({}): {}\n", c.antennas.size(), c.telescope,
+             names_text(numbered(c.antennas)));
   for (const auto& window : c.windows)
     fmt::print("  channels    {} of {:.6g} kHz from {:.6f} to {:.6f} MHz\n", window.channels,
                window.channel_width_hz / 1e3, window.lowest_hz / 1e6, window.highest_hz / 1e6);

@@ -55,11 +55,14 @@ struct Stream {
   std::any details = {};
 
   std::size_t block_bytes() const;
-  /// The details, of type T. Throws Error(config) when there are none of that type.
+  /// The details, of type T. Throws Error(config) when there are none of that type; T::kKind, where it is, says in words
+  /// which streams have them.
   template <class T>
   const T& detail() const {
     if (const T* found = std::any_cast<T>(&details)) return *found;
-    throw core::Error(core::ErrorKind::config, "stream", kind, "a stream of another kind",
+    std::string wanted = "a stream of another kind";
+    if constexpr (requires { T::kKind; }) wanted = std::string("a stream of ") + T::kKind;
+    throw core::Error(core::ErrorKind::config, "inputs", "a stream of " + kind, wanted,
                       "connect a node that gives one");
   }
 };

@@ -50,14 +50,6 @@ PartialNames& partial_names() {
                         : advice);
 }
 
-void refuse_existing(const std::string& path, bool overwrite) {
-  if (overwrite) return;
-  struct stat status {};
-  if (::lstat(path.c_str(), &status) == 0)
-    throw core::Error(core::ErrorKind::io, path + ": output", "it exists", "a new name",
-                      "give `overwrite` or another name");
-}
-
 // rename() replaces files but not folders that hold something. A folder gives way only to a folder,
 // and only when it is a table (a Measurement Set): a slip of `overwrite` must not empty a home.
 void make_way(const std::string& partial, const std::string& path) {
@@ -95,6 +87,13 @@ void flush_to_disk(const std::string& path) {
 }
 
 }  // namespace
+
+void refuse_existing(const std::string& path, bool overwrite) {
+  struct stat status {};
+  if (!overwrite && ::lstat(path.c_str(), &status) == 0)
+    throw core::Error(core::ErrorKind::io, path + ": output", "it exists", "a new name",
+                      "give `overwrite` or another name");
+}
 
 void remove_partial_files() {
   PartialNames& names = partial_names();
@@ -137,7 +136,7 @@ void require_can_be_written(const std::string& field, const std::string& path, b
   if (!name.has_filename()) name = name.parent_path();  // a slash at the end
   struct stat status {};
   if (!overwrite && ::lstat(name.c_str(), &status) == 0)
-    refuse(path + ", which exists", "a new name", "give `overwrite` or another name");
+    refuse(path + ": it exists", "a new name", "give `overwrite` or another name");
   const fs::path folder = name.has_parent_path() ? name.parent_path() : fs::path(".");
   std::error_code ignored;
   if (!fs::is_directory(folder, ignored))

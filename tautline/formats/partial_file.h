@@ -24,6 +24,9 @@ void forget_made_folder(const std::string& path);
 /// That function of a module, which has names of its own: remove_partial_files() calls it, too.
 void also_remove_partial_files_of(void (*remove)());
 
+/// Throws Error(io) where `path` exists, unless `overwrite`.
+void refuse_existing(const std::string& path, bool overwrite);
+
 /// Before the work: throws Error(config) of `field` for an empty name, one that exists unless `overwrite`, and one in a folder that is not there or may not be written.
 void require_can_be_written(const std::string& field, const std::string& path, bool overwrite);
 

@@ -54,6 +54,8 @@ struct TagCounts {
   std::uint64_t backwards = 0;          ///< photons earlier than the one before: left out
   std::uint64_t missing_overflows = 0;  ///< the clock was set forward where an overflow was missing
   std::uint64_t last_time = 0;          ///< of the last photon
+  /// That the clock came to at least, by photons, overflows and markers.
+  std::uint64_t last_clock = 0;
 };
 
 /// Not thread-safe: one thread reads at a time. Constructors throw Error(format) when a header

@@ -47,7 +47,9 @@ constexpr std::array<Mark, 9> kTexts{
      {"ALV-"sv, "this is a correlation curve (ALV): fit, compare and inspect read it"},
      {"[CorrelationFunction]"sv,
       "this is a correlation curve (Correlator.com): fit, compare and inspect read it"},
-     {"[[antenna]]"sv, "this is an array of antennas: give it as `array_path`"},
+     {"[[antenna]]"sv,
+      "this is an array of antennas: correlate, delays and simulate voltages take it beside their "
+      "input"},
      {"[[source]]"sv, "this is a scene: simulate voltages reads it"},
      {"<html"sv, "this is a page: open it in a browser"}}};
 

@@ -156,30 +156,31 @@ TEST_F(BadPipeline, Edges) {
 TEST_F(BadPipeline, StreamsOfAnotherKind) {
   Pipeline p;
   p.correlator = "[x]\ntype = \"correlator\"\ninputs = \"voltages\"\n";
-  expect_refused(p.text(), {"bad.toml: x (line 8): stream: raw voltages"});
+  expect_refused(p.text(),
+                 {"[x]: inputs (line 10): a stream of raw voltages, expected a stream of spectra"});
   p = {};
   p.sink = "[file]\ntype = \"visibility_file\"\ninputs = \"f\"\npath = \"v.uvh5\"\n";
-  expect_refused(p.text(), {"bad.toml: file (line 12): stream: spectra"});
+  expect_refused(p.text(), {"a stream of spectra, expected a stream of visibilities"});
   p.sink = "[file]\ntype = \"spectra_file\"\ninputs = \"x\"\npath = \"v.npy\"\n";
-  expect_refused(p.text(), {"bad.toml: file (line 12): stream: visibilities"});
+  expect_refused(p.text(), {"a stream of visibilities, expected a stream of spectra"});
   p.sink = "[file]\ntype = \"candidate_file\"\ninputs = \"x\"\npath = \"v.csv\"\n";
-  expect_refused(p.text(), {"bad.toml: file (line 12): stream: visibilities"});
+  expect_refused(p.text(), {"a stream of visibilities, expected a stream of pulses"});
   p.sink = "[file]\ntype = \"curve_file\"\ninputs = \"x\"\npath = \"v.csv\"\n";
-  expect_refused(p.text(), {"bad.toml: file (line 12)", "visibilities", "curves"});
+  expect_refused(p.text(), {"a stream of visibilities, expected a stream of curves"});
   for (const char* type : {"search", "dedisperse"}) {
     p = {};
     p.sink =
         std::string("[file]\ntype = \"") + type + "\"\ninputs = \"x\"\ndms.range = \"0:9:1\"\n";
-    expect_refused(p.text(), {"bad.toml: file (line 12): stream: visibilities"});
+    expect_refused(p.text(), {"a stream of visibilities, expected a stream of filterbank"});
   }
   p.sink = "[file]\ntype = \"autocorrelator\"\ninputs = \"x\"\n";
-  expect_refused(p.text(), {"bad.toml: file (line 12)", "visibilities"});
+  expect_refused(p.text(), {"a stream of visibilities, expected a stream of counts or photons"});
   // Counts into a correlator.
   write_file(scratch / "in.dada", std::string(4096, '\1'));
   expect_refused(
       "[counts]\ntype = \"count_file\"\npath = \"in.dada\"\nbin_s = 1e-6\ndtype = \"u8\"\n"
       "sensors = 4\n[x]\ntype = \"correlator\"\ninputs = \"counts\"\n",
-      {"bad.toml: x (line 7): stream: counts"});
+      {"a stream of counts, expected a stream of spectra"});
 }
 
 TEST_F(BadPipeline, FilesThatAreWrittenTwiceOrReadToo) {

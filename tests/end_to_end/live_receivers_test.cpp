@@ -258,8 +258,8 @@ TEST_F(LiveReceivers, ThatCouldNotBeWrittenAreRefused) {
   std::filesystem::create_directory(scratch / "old.ms");
   write_file(scratch / "old.uvh5", "kept");
   for (const auto& [name, text] : std::vector<std::pair<std::string, std::string>>{
-           {"old.uvh5", "old.uvh5, which exists, expected a new name; give --overwrite"},
-           {"old.ms/", "old.ms/, which exists, expected a new name"},
+           {"old.uvh5", "old.uvh5: it exists, expected a new name; give --overwrite"},
+           {"old.ms/", "old.ms/: it exists, expected a new name"},
            {"none/new.uvh5", "expected a name in a folder that is there"},
            {"old.uvh5/new.uvh5", "expected a name in a folder that is there"},
            {"new.xyz", "expected a name ending in "}})

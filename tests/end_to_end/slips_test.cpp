@@ -164,8 +164,9 @@ TEST_F(Slips, CompareOfSwappedFilesSaysSoAndTonesLeaveNoPowerRatio) {
                  "0.05", "-o", scratch / "v.uvh5"})
                 .status,
             kDone);
-  expect_said({"compare", scratch / "v.truth.json", scratch / "v.uvh5"}, kFailed,
-              "v.uvh5: not JSON, it seems to be HDF5");
+  expect_said({"compare", scratch / "v.truth.json", scratch / "v.uvh5"}, kWrongUsage,
+              "v.truth.json, a truth, expected visibilities or candidates first, then their truth; "
+              "swap them: tautline compare ");
   const CommandResult compared =
       run({"--json", "compare", scratch / "v.uvh5", scratch / "v.truth.json"});
   const auto found = nlohmann::json::parse(compared.out, nullptr, false);

@@ -29,7 +29,7 @@ class TimeTags : public ::testing::Test {
 #endif
     auto random = generator();
     std::exponential_distribution<double> gap(1.0 / kMeanGap);
-    std::vector<std::uint32_t> words;
+    std::vector<std::uint32_t>& words = words_;
     std::uint64_t time = 0, wraps = 0;
     for (std::size_t n = 0; n < kPhotons; ++n) {
       time += 1 + static_cast<std::uint64_t>(gap(random));
@@ -56,6 +56,7 @@ class TimeTags : public ::testing::Test {
   static constexpr std::size_t kPhotons = 20'000;
   static constexpr double kMeanGap = 9'000;  // ns
   ScratchFolder scratch_;
+  std::vector<std::uint32_t> words_;
   std::uint64_t ticks_ = 0, photons_[2] = {};
 };
 
@@ -93,6 +94,21 @@ TEST_F(TimeTags, PairsAreOfDetectorsByTheirNumbers) {
   }
   EXPECT_NE(autocorrelate({"--bin", "10us", "--pairs", "0,1"}).err.find("detectors 1, 4"),
             std::string::npos);
+}
+
+// An overflow every 33.6 ms, in which 3,700 photons would be expected, and a marker.
+TEST_F(TimeTags, PhotonsThatEndBeforeTheClockDoesAreSaid) {
+  EXPECT_EQ(autocorrelate({"--bin", "10us"}).err.find("the last photon"), std::string::npos);
+  auto silent = words_;
+  silent.insert(silent.end(), 10, 0xFE000001);
+  silent.push_back(0x82000000u | 5);
+  save(scratch_ / "x.ptu", tag_file(kHydraHarp2T2, silent, 1e-9));
+  const CommandResult result = autocorrelate({"--bin", "10us"});
+  EXPECT_EQ(result.status, kDone) << result.err;
+  char words[100];
+  std::snprintf(words, sizeof words, "x.ptu: the last photon came at %.6g s and the clock ran to",
+                1e-9 * static_cast<double>(ticks_));
+  EXPECT_NE(result.err.find(words), std::string::npos) << result.err;
 }
 
 // A tenth of the time between two photons of the brightest detector, rounded down to 1, 2 or 5.

@@ -130,6 +130,7 @@ std::size_t RecordDecoder::decode_as(std::span<const std::uint32_t> words, Photo
   }
   base_ = base;
   counts_.last_time = last;
+  counts_.last_clock = std::max({counts_.last_clock, base, last});
   counts_.records += words.size();
   counts_.photons += found;
   return found;

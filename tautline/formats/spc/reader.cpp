@@ -118,11 +118,13 @@ class Reader final : public PhotonReader {
     if (invalid && overflow && (word & kMarker) == 0) {
       base_ += kMacroWrap * std::max<std::uint64_t>(word & 0xFFFFFFF, 1);
       ++counts_.overflow_records;
+      counts_.last_clock = std::max(counts_.last_clock, base_);
       return false;
     }
     if (overflow) base_ += kMacroWrap;
     if ((word & kMarker) != 0) {
       ++counts_.markers;
+      counts_.last_clock = std::max(counts_.last_clock, base_ + (word & 0xFFF));
       return false;
     }
     if (invalid) {
@@ -138,6 +140,7 @@ class Reader final : public PhotonReader {
       return false;
     }
     counts_.last_time = time;
+    counts_.last_clock = std::max(counts_.last_clock, time);
     ++counts_.photons;
     photon = {time, static_cast<std::uint16_t>(word >> 12 & 15),
               static_cast<std::uint16_t>(4095 - (word >> 16 & 0xFFF))};

@@ -219,6 +219,7 @@ PhotonSurvey PhotonBinner::survey() {
   PhotonSurvey survey;
   const formats::TagCounts& counts = reader_->counts();
   if (counts.photons > 0) survey.ticks = counts.last_time + 1;
+  survey.clock_ticks = std::max(survey.ticks, counts.last_clock);
   for (std::size_t channel = 0; channel < kChannels; ++channel) {
     if (all[channel] == 0) continue;
     survey.detectors.push_back({static_cast<std::uint16_t>(channel), all[channel]});

@@ -36,7 +36,8 @@ using BinnedPhoton = stages::autocorrelate::Tag;
 struct PhotonSurvey {
   std::vector<formats::DetectorCount> detectors;  ///< all that have photons
   std::vector<formats::DetectorCount> gated;      ///< their photons that the gate keeps
-  std::uint64_t ticks = 0;  ///< of the clock, up to the last photon's and with it
+  std::uint64_t ticks = 0;        ///< of the clock, up to the last photon's and with it
+  std::uint64_t clock_ticks = 0;  ///< up to which the clock is known to have run
 };
 
 /// Owns the reader. Memory: one block of photons, whatever the gap between them. Bin n holds the

@@ -88,6 +88,22 @@ double bin_of(const AutocorrelateConfig& config, const formats::CountDescription
   return bin_s;
 }
 
+// Counts do not say how long their bins are: a user who means microseconds and writes a bare number gives seconds.
+void note_long_bins(const AutocorrelateConfig& config, const CountInput& input) {
+  constexpr double kLong_s = 0.1;
+  if (!config.log || input.description.bin_s > 0 || input.bin_s < kLong_s) return;
+  config.log(core::LogLevel::warning,
+             fmt::format(
+                 "{}: bins of {:.6g} s{}; a number without a unit is seconds, and `bin_s` takes "
+                 "\"5us\" and \"20 ms\" too",
+                 input.name, input.bin_s,
+                 input.live()
+                     ? ""
+                     : fmt::format(
+                           " make its {} bins a run of {:.6g} hours", input.file->total_samples(),
+                           static_cast<double>(input.file->total_samples()) * input.bin_s / 3600)));
+}
+
 // The first sample that start_s and duration_s choose, and how many.
 std::pair<std::uint64_t, std::uint64_t> part_of(const AutocorrelateConfig& config,
                                                 std::uint64_t total, double bin_s) {
@@ -219,6 +235,7 @@ CountInput open_count_input(const AutocorrelateConfig& config, const device::Dev
   input.sensors = std::make_shared<SensorMap>(config.sensors, description.sensors, description.rows,
                                               description.columns, description.numbers);
   const std::uint64_t total = input.live() ? kAllThatCome : input.file->total_samples();
+  note_long_bins(config, input);
   std::tie(input.first, input.samples) = part_of(config, total, input.bin_s);
   if (input.live_counts != nullptr) input.live_counts->skip(input.first);
   if (input.live_tags != nullptr) input.live_tags->start_at(input.first);

@@ -15,6 +15,7 @@ namespace tautline::pipeline {
 
 /// The details of streams of kind "counts" (array [time][sensor]) and "photons" (blocks without arrays).
 struct CountStream {
+  static constexpr const char* kKind = "counts or photons";
   std::string input;                      ///< as CountInput::name
   formats::CountDescription description;  ///< of the input, before sensors were added together
   std::shared_ptr<const SensorMap> sensors;

@@ -27,6 +27,7 @@ struct CurveSnapshot {
 
 /// The details of these streams.
 struct CurvesDescription {
+  static constexpr const char* kKind = "curves";
   std::size_t good_curves = 0;  ///< without those that a mask excludes
   bool only_zero_lag = false;
   bool window = false;  ///< snapshots have rolling curves

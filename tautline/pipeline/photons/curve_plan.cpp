@@ -118,9 +118,8 @@ void check_curve_settings(const AutocorrelateConfig& config) {
 
 CurvePlan plan_curves(const AutocorrelateConfig& config, const engine::Stream& input,
                       const StateFile* state, const std::shared_ptr<const device::Device>& device) {
+  input.detail<CountStream>();  // refuses other kinds
   const bool photons = input.kind == "photons";
-  if (!photons && input.kind != "counts")
-    throw Error(ErrorKind::config, "input", input.kind, "counts or photons");
   if (photons && config.coarsening != stages::autocorrelate::Coarsening::sum)
     throw Error(ErrorKind::config, "coarsening", "given for photons that come one by one", "sum",
                 "give their source `tag_method` bins");

@@ -7,8 +7,6 @@
 namespace tautline::pipeline {
 
 std::vector<engine::Stream> CurveSink::open(std::span<const engine::Stream> inputs) {
-  if (inputs[0].kind != "curves")
-    throw core::Error(core::ErrorKind::config, "input", inputs[0].kind, "curves");
   const auto& curves = inputs[0].detail<CurvesDescription>();
   if (!config_.output.empty())
     check_curves_fit(config_.output, curves.good_curves, curves.only_zero_lag);

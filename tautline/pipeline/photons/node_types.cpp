@@ -97,6 +97,7 @@ std::unique_ptr<engine::Node> make_count_file(CountFile config, const NodeContex
     throw core::Error(core::ErrorKind::config, "path", path.empty() ? "not given" : path, "a file",
                       "autocorrelate reads standard input and named pipes");
   config.counts.memory_bytes = context.memory_bytes;
+  config.counts.log = context.log;
   const device::Device& device = *context.devices.front();
   CountInput input = open_count_input(config.counts, device, {});
   const std::size_t block_samples = config.block_samples > 0

@@ -59,6 +59,29 @@ void check_gate(const AutocorrelateConfig& config, const PhotonSurvey& survey,
                     "`tautline plot` shows when they came");
 }
 
+// The run is taken to have lasted until its last photon. Where the clock ran on for much longer than photons were apart,
+// the light or the detectors stopped before it did.
+void note_silent_end(const AutocorrelateConfig& config, const PhotonSurvey& survey, double tick_s) {
+  constexpr double kExpected = 30;  // photons: none by chance with probability 1e-13
+  double photons = 0;
+  for (const formats::DetectorCount& one : survey.detectors)
+    photons += static_cast<double>(one.photons);
+  if (!config.log || survey.ticks == 0) return;
+  const auto lasted = static_cast<double>(survey.ticks);
+  const double silent = static_cast<double>(survey.clock_ticks - survey.ticks);
+  const double expected = photons * silent / lasted;
+  if (expected < kExpected) return;
+  config.log(
+      core::LogLevel::warning,
+      fmt::format(
+          "{}: the last photon came at {:.6g} s and the clock ran to {:.6g} s or longer, for "
+          "which {:.3g} more would be expected. The run is taken to have ended with that photon: "
+          "if "
+          "light or detectors stopped before it, the last {:.6g} s are missing in rates and curves",
+          config.input, lasted * tick_s, static_cast<double>(survey.clock_ticks) * tick_s, expected,
+          silent * tick_s));
+}
+
 }  // namespace
 
 BinPhotonsConfig bins_of(const AutocorrelateConfig& config) {
@@ -84,6 +107,7 @@ PhotonCounts::PhotonCounts(const AutocorrelateConfig& config)
   if (choose_bin) bin_config_.bin_s = unit_s;
   binner_ = std::make_unique<PhotonBinner>(std::move(reader), bin_config_);
   const PhotonSurvey survey = binner_->survey();
+  note_silent_end(config, survey, unit_s);
   check_detectors(path_, config.detectors, survey.detectors);
   if (config.detectors.empty()) detectors = all_detectors(survey, binner_->reader().description());
   check_gate(config, survey, detectors);

@@ -6,10 +6,10 @@
 #include <cmath>
 #include <filesystem>
 
-#include "tautline/core/error.h"
 #include "tautline/core/time.h"
 #include "tautline/formats/figure/figure.h"
 #include "tautline/formats/output_folder.h"
+#include "tautline/formats/partial_file.h"
 #include "tautline/formats/picture/picture.h"
 #include "tautline/pipeline/plot/texts.h"
 #include "tautline/pipeline/search/candidate_pictures.h"
@@ -101,10 +101,7 @@ figure::Figure candidate_figure(const core::Candidate& candidate, const Candidat
 void require_candidate_pictures(const std::string& folder, bool overwrite) {
   const std::string first = picture_path(folder, 1);
   formats::picture::require(first);
-  std::error_code ignored;
-  if (overwrite || !std::filesystem::exists(first, ignored)) return;
-  throw core::Error(core::ErrorKind::io, first, "exists already", "",
-                    "choose another folder or give `overwrite`");
+  formats::refuse_existing(first, overwrite);
 }
 
 std::vector<std::string> write_candidate_pictures(const std::string& folder,

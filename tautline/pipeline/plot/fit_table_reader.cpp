@@ -95,6 +95,10 @@ bool holds_fits(const std::string& path) {
 }
 
 FitTable read_fit_table(const std::string& path) {
+  if (!holds_fits(path))
+    throw core::Error(core::ErrorKind::format, path, "no table of fits",
+                      "the table that tautline fit writes",
+                      "the curves are given first, then their fits");
   FitTable table;
   FitColumns columns;
   bool has_model = false;

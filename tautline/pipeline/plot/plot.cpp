@@ -40,18 +40,23 @@ bool is_folder(const std::string& path) {
   return std::filesystem::is_directory(path, ignored);
 }
 
+[[noreturn]] void refuse_fit(const PlotConfig& config) {
+  throw core::Error(core::ErrorKind::config, "fit", config.fit + " with " + config.input,
+                    "correlation curves, for which alone it is");
+}
+
 // In the order in which a file is told to be of a kind: what is certain first.
 Figure figure_of(const PlotConfig& config, const PlotRun& run) {
   const std::string& path = config.input;
   const bool named_visibilities = path.ends_with(".uvh5") || is_folder(path);
+  if (named_visibilities && !config.fit.empty()) refuse_fit(config);
   if (named_visibilities) return plot::plot_visibilities(config, run);
   const std::vector<std::byte> head = formats::InputFile(path).head(kFirstBytes);
   if (head.empty())
     throw core::Error(core::ErrorKind::format, path, "an empty file", "data to draw");
   if (!config.fit.empty()) {
     if (formats::curves::recognise(path) && !holds_photons(path)) return plot::plot_fits(config);
-    throw core::Error(core::ErrorKind::config, "fit", config.fit + " with " + path,
-                      "correlation curves, for which alone it is");
+    refuse_fit(config);
   }
   if (plot::holds_fits(path))
     throw core::Error(core::ErrorKind::format, path, "a table of fits, without its curves",

@@ -83,6 +83,19 @@ struct Baseline {
   std::size_t first = 0, second = 0;  // inputs, first < second; equal: an autocorrelation
 };
 
+// "3-7 or 3x-7y" of the first two antennas that there are.
+std::string example_of(const formats::ArrayLayout& array) {
+  const auto& first = array.inputs.front();
+  const auto other = std::find_if(array.inputs.begin(), array.inputs.end(),
+                                  [&](const auto& one) { return one.antenna != first.antenna; });
+  const auto& second = other == array.inputs.end() ? array.inputs.back() : *other;
+  const auto number = [&](const auto& input) {
+    return std::to_string(array.antennas[input.antenna].number);
+  };
+  return number(first) + "-" + number(second) + " or " + number(first) + first.feed + "-" +
+         number(second) + second.feed;
+}
+
 // "3x" among the inputs; without a feed the first input of the antenna.
 std::size_t input_named(const formats::ArrayLayout& array, const std::string& text,
                         const std::string& whole) {
@@ -96,13 +109,14 @@ std::size_t input_named(const formats::ArrayLayout& array, const std::string& te
           (feed.empty() || feed == std::string(1, array.inputs[k].feed)))
         return k;
   throw core::Error(core::ErrorKind::config, "baseline", whole,
-                    "two of the file's antennas, as 3-7 or 3x-7y", "`inspect` lists its antennas");
+                    "two of the file's antennas, as " + example_of(array), "`inspect` lists them");
 }
 
 Baseline baseline_named(const formats::ArrayLayout& array, const std::string& text) {
   const std::size_t dash = text.find('-');
   if (dash == std::string::npos)
-    throw core::Error(core::ErrorKind::config, "baseline", text, "two antennas, as 3-7 or 3x-7y");
+    throw core::Error(core::ErrorKind::config, "baseline", text,
+                      "two antennas, as " + example_of(array), "`inspect` lists them");
   const std::size_t a = input_named(array, text.substr(0, dash), text);
   const std::size_t b = input_named(array, text.substr(dash + 1), text);
   return {std::min(a, b), std::max(a, b)};

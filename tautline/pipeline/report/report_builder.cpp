@@ -1,9 +1,8 @@
 #include "tautline/pipeline/report/report_builder.h"
 
-#include <filesystem>
 #include <utility>
 
-#include "tautline/core/error.h"
+#include "tautline/formats/partial_file.h"
 #include "tautline/pipeline/report/html_page.h"
 
 namespace tautline::pipeline::report {
@@ -12,9 +11,7 @@ ReportBuilder::ReportBuilder(std::string path, const formats::VisibilityDescript
                              bool overwrite, DigestLimits limits)
     : path_(std::move(path)), overwrite_(overwrite), digest_(description, limits) {
   // An hour's run must not end in a refusal that was known at its start.
-  if (!overwrite_ && std::filesystem::exists(path_))
-    throw core::Error(core::ErrorKind::io, path_, "exists", "a new file",
-                      "give `overwrite` or another name");
+  formats::refuse_existing(path_, overwrite_);
   for (const auto& [key, value] : description.extra) status_.facts.emplace_back(key, value);
 }
 

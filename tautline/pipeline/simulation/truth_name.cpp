@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "tautline/core/error.h"
+#include "tautline/formats/partial_file.h"
 
 namespace tautline::pipeline::simulation {
 
@@ -37,9 +38,7 @@ std::string truth_name(const std::string& output, std::initializer_list<std::str
 void refuse_existing(const std::string& truth_path, const std::string& output, bool overwrite) {
   std::error_code ignored;
   if (overwrite) return;
-  if (std::filesystem::exists(output, ignored))
-    throw core::Error(core::ErrorKind::io, output + ": output", "it exists", "a new name",
-                      "give `overwrite` or another name");
+  formats::refuse_existing(output, overwrite);
   if (!std::filesystem::exists(truth_path, ignored)) return;
   const std::string other = file_of_truth(truth_path);
   throw core::Error(core::ErrorKind::io, truth_path + ": output (the truth of " + output + ")",

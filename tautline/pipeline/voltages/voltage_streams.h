@@ -79,6 +79,7 @@ using SharedGains = std::shared_ptr<const Gains>;
 using GainValues = std::shared_ptr<const std::vector<float>>;
 
 struct RawVoltages {
+  static constexpr const char* kKind = "raw voltages";
   core::VoltageDescription description;
   core::RawLayout layout;           ///< of a whole block
   core::Instant end;                ///< one behind the last sample, as far as sizes tell
@@ -91,6 +92,7 @@ struct RawVoltages {
 /// Each block's array has strides of its own. Of several F-engines that take blocks in turn, each gives blocks for all of
 /// the stream; where another one has the spectra, the array's time axis has no extent.
 struct Spectra {
+  static constexpr const char* kKind = "spectra";
   core::VoltageDescription voltages;  ///< that they were made of
   std::vector<std::string> files;
   std::size_t stream_channels = 0;  ///< of the whole stream
@@ -106,6 +108,7 @@ struct Spectra {
 };
 
 struct Sums {
+  static constexpr const char* kKind = "sums";
   Spectra spectra;                        ///< its channels: those of the sums
   std::uint64_t integration_spectra = 1;  ///< of a whole integration
   InputGroups groups;
@@ -133,6 +136,7 @@ inline IntegrationClock clock_of(const Spectra& spectra) {
 }
 
 struct Visibilities {
+  static constexpr const char* kKind = "visibilities";
   formats::VisibilityDescription description;  ///< without the gains
   SharedGains gains;
   ChannelRange channels;  ///< of the gains' that visibilities are made of
