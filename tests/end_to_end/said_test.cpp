@@ -70,10 +70,10 @@ TEST_F(Said, DataThatEndBeforeTheDurationDoes) {
       {"autocorrelate", scratch / "counts.npy", "-o", scratch / "g.csv", "--levels", "3", "--bin",
        "1us"}};
   for (const auto& command : commands) {
-    const std::string said = with(command, "10");
+    EXPECT_FALSE(says(with(command, "0.01"), "--duration")) << command[0];
+    const std::string said = with(command, "10");  // last: later commands read what is written
     EXPECT_TRUE(says(said, "--duration: 10 s were asked for, and the input has 0.0"))
         << command[0] << said;
-    EXPECT_FALSE(says(with(command, "0.01"), "--duration")) << command[0];
   }
 }
 
