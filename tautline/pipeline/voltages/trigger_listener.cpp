@@ -112,18 +112,21 @@ stream::Endpoint trigger_endpoint(const TriggerListenerConfig& config) {
 }
 
 TriggerListener::TriggerListener(const TriggerListenerConfig& config)
-    : receiver_({.listen = trigger_endpoint(config),
+    : receiver_({.listen = {trigger_endpoint(config)},
                  .packet_bytes = kMostTriggerBytes + 1,  // a longer one is seen to be
                  .buffer_bytes = std::size_t{64} << 10,
                  .log = config.log}),
       limit_(config.most_per_s),
       log_(config.log) {
   if (log_)
-    log_(core::LogLevel::info, "listening for triggers at " + to_string(receiver_.listening()));
+    log_(core::LogLevel::info,
+         "listening for triggers at " + to_string(receiver_.listening().front()));
 }
 
 void TriggerListener::poll(const std::function<void(Trigger)>& take) {
-  const auto look = [&](std::span<const std::byte> datagram) { look_at(datagram, take); };
+  const auto look = [&](std::span<const std::byte> datagram, std::size_t) {
+    look_at(datagram, take);
+  };
   std::size_t looked_at = 0;
   while (looked_at < kMostInOneTurn) {
     const std::size_t came = receiver_.receive(std::chrono::milliseconds(0), look);
