@@ -64,7 +64,7 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
   const VoltageNodes nodes = voltage_nodes(graph, f_id);
   auto sink = std::make_unique<VoltageSinkNode>(config, nodes);
   const VoltageSinkNode& file = *sink;
-  graph.connect(f_id, graph.add("spectra", std::move(sink)), {.depth = 1});
+  graph.connect(f_id, graph.add("spectra", std::move(sink)));
   WatchedRun watched(std::move(graph), run_options(reporter, description.rate_hz), config.watch,
                      {});
   engine::Run& run = *watched;
