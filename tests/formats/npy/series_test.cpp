@@ -147,6 +147,7 @@ TEST_F(ArraySeries, OthersAreRefusedWithWhatToDo) {
     return std::string("none");
   };
   record_["dms"] = {1.0, 2.0};
+  write(values, {1, 60});
   EXPECT_NE(of_all().find("<f4 (1, 60), expected <i4 or <f4 (2, times)"), std::string::npos)
       << of_all();
   write(values, {2, 30});
