@@ -19,7 +19,7 @@ constexpr const char* kInjectionForm = "every=S,dm=LOW:HIGH,width=LOW:HIGH,snr=L
 
 [[noreturn]] void refuse_injection(const std::string& what, const std::string& value,
                                    const std::string& expected) {
-  throw core::Error(core::ErrorKind::config, "`inject`: " + what, value, expected);
+  throw core::Error(core::ErrorKind::config, "`inject`: " + what, value, what + ": " + expected);
 }
 
 void read_ends(const std::string& key, const std::string& text, double& low, double& high) {
