@@ -223,10 +223,19 @@ bool PacketVoltages::receive() {
 bool PacketVoltages::is_over(Clock::time_point now) {
   if (left_ == 0 || stop_.stop_requested()) return true;
   if (!capture_.locked()) {
-    if (config_.wait_s < 0 || seconds_from(opened_at_, now) < config_.wait_s) return false;
+    const double waited_s = seconds_from(opened_at_, now);
+    if (!noted_none_ && waited_s > config_.late_s && receiver_->counters().packets > 0) {
+      noted_none_ = true;
+      note(fmt::format("nothing of {} yet: {}", config_.capture.layout.name, what_came()));
+    }
+    if (config_.wait_s < 0 || waited_s < config_.wait_s) return false;
     capture_.finish();  // what was too little to be believed
-    if (!capture_.locked()) refuse_nothing();
-    return true;
+    if (capture_.locked()) return true;
+    throw core::Error(
+        core::ErrorKind::io, "listen",
+        fmt::format("{}: {} in {} s", fmt::join(addresses_, ", "), what_came(), config_.wait_s),
+        "packets of " + config_.capture.layout.name,
+        "start the sender, compare its packets with `layout`, or raise `wait_s`");
   }
   const double silent_s = seconds_from(accepted_at_, now);
   if (silent_s > config_.late_s && !flushed_) {
@@ -241,19 +250,15 @@ void PacketVoltages::finish() {
   capture_.finish();
 }
 
-// Says what came instead.
-void PacketVoltages::refuse_nothing() const {
+// For those who wonder why nothing is accepted.
+std::string PacketVoltages::what_came() const {
   const CaptureCounters& c = capture_.counters();
   std::string came = fmt::format("{} packets", receiver_->counters().packets);
   if (c.foreign > 0) came += fmt::format(", {} of others", c.foreign);
   for (std::size_t k = 1; k < formats::packets::kRefusals; ++k)
     if (c.refused[k] > 0)
       came += fmt::format(", {} {}", c.refused[k], to_string(static_cast<Refusal>(k)));
-  throw core::Error(
-      core::ErrorKind::io, "listen",
-      fmt::format("{}: {} in {} s", fmt::join(addresses_, ", "), came, config_.wait_s),
-      "packets of " + config_.capture.layout.name,
-      "start the sender, compare its packets with `layout`, or raise `wait_s`");
+  return came;
 }
 
 formats::Damage PacketVoltages::damage() const {

@@ -90,7 +90,7 @@ class PacketVoltages final : public VoltageStream, private BlockStore {
   void open();
   bool is_over(Clock::time_point now);
   void finish();
-  void refuse_nothing() const;
+  std::string what_came() const;
   void note(std::string text);
 
   PacketVoltagesConfig config_;
@@ -109,6 +109,7 @@ class PacketVoltages final : public VoltageStream, private BlockStore {
   std::deque<std::byte*> own_places_;
   std::deque<Given> given_;  // that read() has not given yet
   bool placing_ = false, flushed_ = false, ended_ = false;
+  bool noted_none_ = false;                 // that packets come, and none is of the layout
   std::uint64_t accepted_ = 0, jumps_ = 0;  // when last looked
   Clock::time_point opened_at_ = {}, accepted_at_ = {};
   formats::Damage damage_;

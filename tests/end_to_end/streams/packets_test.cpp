@@ -218,8 +218,11 @@ void put_vdif_word(std::string& out, std::uint32_t word) {
   for (int k = 0; k < 4; ++k) out.push_back(static_cast<char>(word >> 8 * k));
 }
 
-// Two threads of one station, of 2-bit samples, through the filter bank.
-TEST_F(LivePackets, OfVdifGiveWhatTheirFileGives) {
+// Two threads of 2-bit samples, through the filter bank: polarisations, or antennas that have an address each.
+class LiveVdif : public LivePackets, public ::testing::WithParamInterface<bool> {};
+
+TEST_P(LiveVdif, GivesWhatItsFileGives) {
+  const bool antennas = GetParam();
   std::string bytes;
   for (std::uint32_t frame = 0; frame < 150; ++frame)
     for (std::uint32_t thread = 0; thread < 2; ++thread) {
@@ -233,18 +236,22 @@ TEST_F(LivePackets, OfVdifGiveWhatTheirFileGives) {
     }
   files = {scratch / "station.vdif"};
   write_file(files[0], bytes);
-  const std::vector<std::string> reader{"--threads-are", "polarisations", "--rate-hz",
-                                        "64e6",          "--centre-hz",   "1.4e9"};
+  const std::vector<std::string> reader{"--threads-are", antennas ? "antennas" : "polarisations",
+                                        "--rate-hz",     "64e6",
+                                        "--centre-hz",   "1.4e9"};
   correlate_words = reader;
   correlate_words.insert(correlate_words.end(),
                          {"--integration", "0.03", "--channels", "16", "--bandwidth-hz", "32e6"});
   send_words = reader;
   write_pipeline(
-      "listen = \"udp://127.0.0.1:0\"\nlayout = \"vdif\"\npolarisations = 2\n"
-      "centre_hz = 1.4e9\nsilence_s = 1.0\n",
+      std::string("layout = \"vdif\"\ncentre_hz = 1.4e9\nsilence_s = 1.0\n") +
+          (antennas ? "antennas = 2\nlisten = [\"udp://127.0.0.1:0\", \"udp://127.0.0.1:0\"]\n"
+                    : "polarisations = 2\nlisten = \"udp://127.0.0.1:0\"\n"),
       "channels = 16\n");
-  expect_the_files(run_and_send({"--layout", "vdif", "--rate", "0.2"}));
+  expect_the_files(run_and_send({"--layout", "vdif", "--rate", "0.2"}, antennas ? 2 : 1));
 }
+
+INSTANTIATE_TEST_SUITE_P(OfAntennas, LiveVdif, ::testing::Bool());
 
 // The layout that the guide writes for a telescope of its own.
 TEST_F(LivePackets, OfTheGuidesTelescopeGiveWhatTheirFileGives) {
@@ -388,6 +395,21 @@ TEST_F(LivePackets, ThatNeverComeEndTheRun) {
   start_run(1, {"packets.wait_s=-1"});
   kill(*run_pid, SIGTERM);
   EXPECT_EQ(end_run().status, kTerminated);
+}
+
+// Packets of somebody else: the log says why none is taken, and so does the error in the end.
+TEST_F(LivePackets, OfAnotherTelescopeAreNamed) {
+  write_pipeline(fields_of(kFEngines) + "wait_s = 1.0\nlate_s = 0.2\n");
+  const auto to = start_run();
+  ASSERT_EQ(to.size(), 1U);
+  stream::UdpSender sender(stream::parse_endpoint("to", to[0]));
+  for (int k = 0; k < 10; ++k) sender.send(std::vector<std::byte>(100));
+  sender.flush();
+  const CommandResult result = end_run();
+  EXPECT_EQ(result.status, kFailed);
+  EXPECT_NE(result.err.find("nothing of meerkat-f yet: 10 packets, 10 "), std::string::npos)
+      << result.err;
+  EXPECT_NE(result.err.find("10 packets, 10 "), result.err.rfind("10 packets, 10 "));
 }
 
 TEST_F(LivePackets, ThatCannotBeAreRefused) {
