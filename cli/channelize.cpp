@@ -3,6 +3,7 @@
 
 #include "cli/filter_options.h"
 #include "cli/monitor_options.h"
+#include "cli/piped_inputs.h"
 #include "cli/run_output.h"
 #include "cli/voltage_run.h"
 #include "tautline/core/counted.h"
@@ -36,6 +37,7 @@ void summarise_channelize(const Global& global, const std::string& output,
 
 int run_channelize(const Global& global, ChannelizeOptions& options) {
   pipeline::ChannelizeConfig& config = options.config;
+  const PipedInputs piped(global, config.inputs, config.output, config.overwrite);
   formats::require_distinct({{"-o", config.output}, {"-o (its record)", config.output + ".json"}},
                             files_read(config.inputs, options.filter));
   if (!config.output.ends_with(".fil"))

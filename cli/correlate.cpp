@@ -9,6 +9,7 @@
 #include "cli/filter_options.h"
 #include "cli/monitor_options.h"
 #include "cli/output_names.h"
+#include "cli/piped_inputs.h"
 #include "cli/run_output.h"
 #include "cli/voltage_run.h"
 #include "tautline/core/counted.h"
@@ -88,6 +89,7 @@ void warn_of_no_array() {
 
 int run_correlate(const Global& global, CorrelateOptions& options) {
   pipeline::CorrelateConfig& config = options.config;
+  const PipedInputs piped(global, config.inputs, config.output, config.overwrite);
   if (!config.output.ends_with(".ms") && !config.output.ends_with(".ms/"))
     require_own_ending("--output", config.output, {".uvh5", ".ms"});
   auto read = files_read(config.inputs, options.filter);

@@ -6,6 +6,7 @@
 #include "cli/filterbank_run.h"
 #include "cli/monitor_options.h"
 #include "cli/output_names.h"
+#include "cli/piped_inputs.h"
 #include "cli/run_output.h"
 #include "tautline/core/counted.h"
 #include "tautline/core/error.h"
@@ -78,6 +79,7 @@ std::vector<formats::NamedFile> files_written_dedisperse(
 
 int run_dedisperse(const Global& global, DedisperseOptions& options) {
   pipeline::DedisperseConfig& config = options.config;
+  const PipedInputs piped(global, config.inputs, config.output, config.overwrite);
   config.format = format_of(options.format, config.output);
   const auto read = files_read(config, options.run.dms);
   formats::require_distinct(files_written_dedisperse(config, read), read);

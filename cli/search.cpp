@@ -6,6 +6,7 @@
 #include "cli/field_options.h"
 #include "cli/filterbank_run.h"
 #include "cli/monitor_options.h"
+#include "cli/piped_inputs.h"
 #include "cli/run_output.h"
 #include "cli/usage_errors.h"
 #include "tautline/core/counted.h"
@@ -172,8 +173,10 @@ void refuse_without_partner(const CLI::App& command, const pipeline::SearchConfi
 }
 
 int run_search(const Global& global, SearchOptions& options) {
-  if (options.plan) return plan_search(global, options);
   pipeline::SearchConfig& config = options.config;
+  const PipedInputs piped(global, config.inputs, options.plan ? "" : config.output,
+                          config.overwrite);
+  if (options.plan) return plan_search(global, options);
   if (config.output.empty())
     throw core::Error(core::ErrorKind::config, "--output", "not given",
                       "a name for the list, or --plan");

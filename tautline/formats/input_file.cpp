@@ -24,7 +24,8 @@ constexpr std::size_t kPiece = std::size_t{2} << 20;
 [[noreturn]] void refuse_to_open(const std::string& path, int code) {
   if (code == ENOENT && path == "-")
     throw core::Error(core::ErrorKind::io, path, "standard input", "the name of a file",
-                      "autocorrelate alone reads from -: live counts or time tags");
+                      "the commands correlate, channelize, dedisperse, search and autocorrelate read "
+                      "from -");
   if (code == ENOENT && path.find("://") != std::string::npos)
     throw core::Error(core::ErrorKind::io, path, "a network address", "the name of a file",
                       "record the stream first; autocorrelate - reads live counts from a pipe");

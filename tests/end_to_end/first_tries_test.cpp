@@ -63,12 +63,8 @@ TEST_F(FirstTries, TheEnvironmentIsNamedWhereItNamesTheDevice) {
 }
 
 TEST_F(FirstTries, StreamsAndAddressesAreNoMissingFiles) {
-  for (const char* command : {"correlate", "search"})
-    expect_said(
-        {command, "-", "-o", scratch / (command == std::string("search") ? "c.csv" : "v.uvh5"),
-         command == std::string("search") ? "--dms" : "--channels",
-         command == std::string("search") ? "1" : "16"},
-        kFailed, "-: standard input, expected the name of a file; autocorrelate alone reads");
+  expect_said({"inspect", "-"}, kFailed,
+              "-: standard input, expected the name of a file; the commands correlate");
   expect_said({"correlate", "tcp://localhost:99", "-o", scratch / "v.uvh5"}, kFailed,
               "tcp://localhost:99: a network address");
 }

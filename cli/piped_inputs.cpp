@@ -1,0 +1,81 @@
+#include "cli/piped_inputs.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <fstream>
+#include <system_error>
+
+#include "tautline/formats/input_file.h"
+#include "tautline/formats/input_stream.h"
+#include "tautline/formats/partial_file.h"
+
+namespace tautline::cli {
+
+namespace {
+
+constexpr std::size_t kPipedPiece_bytes = std::size_t{1} << 20;
+constexpr std::chrono::milliseconds kPipePatience{50};
+
+core::Error cannot_keep(const std::string& path) {
+  return formats::system_error(
+      path, "cannot be written", errno,
+      "what comes by a pipe is kept in a temporary file: let TMPDIR name a "
+      "folder with room for it");
+}
+
+}  // namespace
+
+PipedInputs::PipedInputs(const Global& global, std::vector<std::string>& inputs,
+                         const std::string& output, bool overwrite) {
+  if (std::none_of(inputs.begin(), inputs.end(), formats::is_stream)) return;
+  if (std::count(inputs.begin(), inputs.end(), "-") > 1)
+    throw core::Error(core::ErrorKind::config, "input", "- given twice",
+                      "standard input once at most");
+  // Folders are told apart by the run itself: some are added to.
+  if (!output.empty() && !std::filesystem::is_directory(output))
+    formats::require_can_be_written("output", output, overwrite);
+  for (std::string& input : inputs)
+    if (formats::is_stream(input)) copy(global, input);
+}
+
+void PipedInputs::Remove::operator()(const std::filesystem::path* folder) const {
+  std::error_code ignored;
+  std::filesystem::remove_all(*folder, ignored);
+  delete folder;
+}
+
+void PipedInputs::copy(const Global& global, std::string& input) {
+  formats::InputStream stream(input);
+  if (!folder_) {
+    std::string name = (std::filesystem::temp_directory_path() / "tautline-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) throw cannot_keep(name);
+    folder_.reset(new std::filesystem::path(name));
+  }
+  // Pipes of one name may lie in several folders.
+  const std::filesystem::path own = *folder_ / std::to_string(copied_++);
+  if (::mkdir(own.c_str(), S_IRWXU) != 0) throw cannot_keep(own.string());
+  const std::string path =
+      (own / (input == "-" ? "standard-input" : std::filesystem::path(input).filename())).string();
+  std::ofstream file(path, std::ios::binary);
+  std::vector<std::byte> piece(kPipedPiece_bytes);
+  std::uint64_t bytes = 0;
+  while (!stream.ended()) {
+    const std::size_t got = stream.read(piece, kPipePatience);
+    if (global.stop.stop_requested())
+      throw core::Error(core::ErrorKind::io, "run", "interrupted", "",
+                        "nothing was made of " + stream.name() + ", which had not ended");
+    file.write(reinterpret_cast<const char*>(piece.data()), static_cast<std::streamsize>(got));
+    if (!file) throw cannot_keep(path);
+    bytes += got;
+  }
+  if (!file.flush()) throw cannot_keep(path);
+  spdlog::info("{}: {} bytes, kept in {} meanwhile", stream.name(), bytes, path);
+  input = path;
+}
+
+}  // namespace tautline::cli

@@ -1,0 +1,33 @@
+// Inputs that come by pipes, for commands that read a file more than once or have to know its length.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+
+namespace tautline::cli {
+
+/// Copies what comes by "-" (standard input) and by named pipes among `inputs` to files, whose names take their places. The
+/// files are gone with this object.
+class PipedInputs {
+ public:
+  /// Throws Error(config) for an output that could not be written, before a pipe is waited for, Error(io) where inputs cannot
+  /// be read or kept, and after a stop ("interrupted").
+  PipedInputs(const Global& global, std::vector<std::string>& inputs,
+              const std::string& output = {}, bool overwrite = true);
+
+ private:
+  struct Remove {
+    void operator()(const std::filesystem::path* folder) const;
+  };
+  void copy(const Global& global, std::string& input);
+
+  std::unique_ptr<const std::filesystem::path, Remove> folder_;
+  std::size_t copied_ = 0;
+};
+
+}  // namespace tautline::cli

@@ -1,0 +1,121 @@
+// Files that come by pipes give what they give as files.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <random>
+#include <thread>
+
+#include "tests/end_to_end/run_command.h"
+#include "tests/support/scratch.h"
+#include "tests/support/seed.h"
+
+namespace tautline::tests {
+namespace {
+
+class PipedFiles : public ::testing::Test {
+ protected:
+  CommandResult run(const std::vector<std::string>& words) {
+    return run_command(words, scratch.path().string());
+  }
+  // The command with a file as its standard input, by way of a pipe; temporary files go to TMPDIR.
+  CommandResult run_piped(const std::string& file, const std::vector<std::string>& words) {
+    std::string line = "cat '" + file + "' | exec '" + command_path() + "'";
+    for (const std::string& word : words) line += " '" + word + "'";
+    const pid_t pid = start_program("/bin/sh", {"-c", line}, scratch.path().string(),
+                                    {{"TMPDIR", scratch / "meanwhile"}});
+    return finish_command(pid, scratch.path().string());
+  }
+  void SetUp() override { std::filesystem::create_directory(scratch / "meanwhile"); }
+  void TearDown() override {
+    EXPECT_TRUE(std::filesystem::is_empty(scratch / "meanwhile")) << "something was left";
+  }
+
+  void make_filterbank() {
+    const CommandResult made =
+        run({"simulate", "filterbank", "--nchans", "64", "--fch1", "1500", "--foff", "-1",
+             "--tsamp", "1e-4", "--duration", "1", "--pulse", "dm=30,time=0.4,width=1e-3,snr=20",
+             "--seed", std::to_string(generator()() % 1000), "-o", scratch / "x.fil"});
+    ASSERT_EQ(made.status, kDone) << made.err;
+  }
+
+  ScratchFolder scratch;
+};
+
+TEST_F(PipedFiles, AreSearchedAsFilesAre) {
+  make_filterbank();
+  const std::vector<std::string> options{"--dms", "0:60:1"};
+  const auto with = [&](std::vector<std::string> words) {
+    words.insert(words.end(), options.begin(), options.end());
+    return words;
+  };
+  ASSERT_EQ(run(with({"search", scratch / "x.fil", "-o", scratch / "file.cand"})).status, kDone);
+  const CommandResult piped =
+      run_piped(scratch / "x.fil", with({"search", "-", "-o", scratch / "pipe.cand"}));
+  ASSERT_EQ(piped.status, kDone) << piped.err;
+  const std::string expected = read_file(scratch / "file.cand");
+  EXPECT_FALSE(expected.empty());
+  EXPECT_EQ(read_file(scratch / "pipe.cand"), expected);
+}
+
+// A named pipe whose writer comes later.
+TEST_F(PipedFiles, AreDedispersedAsFilesAre) {
+  make_filterbank();
+  const std::string pipe = scratch / "pipe.fil";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  ASSERT_EQ(
+      run({"dedisperse", scratch / "x.fil", "-o", scratch / "file.npy", "--dms", "0:60:5"}).status,
+      kDone);
+  const pid_t pid =
+      start_command({"dedisperse", pipe, "-o", scratch / "pipe.npy", "--dms", "0:60:5"},
+                    scratch.path().string(), {{"TMPDIR", scratch / "meanwhile"}});
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  write_file(pipe, read_file(scratch / "x.fil"));
+  const CommandResult piped = finish_command(pid, scratch.path().string());
+  ASSERT_EQ(piped.status, kDone) << piped.err;
+  EXPECT_EQ(read_file(scratch / "pipe.npy"), read_file(scratch / "file.npy"));
+}
+
+TEST_F(PipedFiles, OfVoltagesAreChannelizedAsFilesAre) {
+  write_file(scratch / "array.toml",
+             "name = \"two\"\nlatitude_deg = -30.7\nlongitude_deg = 21.4\n"
+             "altitude_m = 1000.0\n[[antenna]]\nenu_m = [0.0, 0.0, 0.0]\n"
+             "[[antenna]]\nenu_m = [50.0, 20.0, 0.0]\n");
+  write_file(scratch / "scene.toml",
+             "name = \"noise\"\nstart = \"2026-03-20-14:00:00\"\ncentre_hz = 1420.4e6\n"
+             "bandwidth_hz = 320e3\n");
+  const CommandResult made = run({"simulate", "voltages", "--array", scratch / "array.toml",
+                                  "--scene", scratch / "scene.toml", "--duration", "0.2", "--seed",
+                                  std::to_string(generator()() % 1000), "-o", scratch / "x.dada"});
+  ASSERT_EQ(made.status, kDone) << made.err;
+  ASSERT_EQ(run({"channelize", scratch / "x.dada", "--channels", "16", "-o", scratch / "file.npy"})
+                .status,
+            kDone);
+  const CommandResult piped = run_piped(
+      scratch / "x.dada", {"channelize", "-", "--channels", "16", "-o", scratch / "pipe.npy"});
+  ASSERT_EQ(piped.status, kDone) << piped.err;
+  EXPECT_EQ(read_file(scratch / "pipe.npy"), read_file(scratch / "file.npy"));
+}
+
+TEST_F(PipedFiles, ThatCannotBeTakenAreRefusedBeforeTheyAreWaitedFor) {
+  const auto refused = [&](const std::vector<std::string>& words, const std::string& text) {
+    const CommandResult result = run_piped("/dev/null", words);
+    EXPECT_TRUE(result.status == kFailed || result.status == kWrongUsage) << result.status;
+    EXPECT_NE(result.err.find(text), std::string::npos) << result.err;
+  };
+  refused({"search", "-", "-", "-o", scratch / "c.csv", "--dms", "1"}, "- given twice");
+  refused({"search", "-", "-o", scratch / "none/c.csv", "--dms", "1"},
+          "expected a name in a folder that is there");
+  refused({"search", "-", "-o", scratch / "c.csv", "--dms", "1"}, "standard-input");
+  // Ctrl-C while nothing comes.
+  const std::string pipe = scratch / "silent";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const pid_t pid = start_command({"search", pipe, "-o", scratch / "c.csv", "--dms", "1"},
+                                  scratch.path().string(), {{"TMPDIR", scratch / "meanwhile"}});
+  while (std::filesystem::is_empty(scratch / "meanwhile"))
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  kill(pid, SIGINT);
+  EXPECT_EQ(finish_command(pid, scratch.path().string()).status, kInterrupted);
+}
+
+}  // namespace
+}  // namespace tautline::tests
