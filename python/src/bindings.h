@@ -32,6 +32,8 @@ namespace nb = nanobind;
 
 /// Any array of the host's that is read; the Python files see to its type and strides.
 using Array = nb::ndarray<nb::ro, nb::device::cpu>;
+/// The same of any memory: plans take arrays of their device, too.
+using AnyArray = nb::ndarray<nb::ro>;
 
 void bind_stages(nb::module_& module);
 void bind_files(nb::module_& module);
@@ -41,11 +43,12 @@ void bind_plans(nb::module_& module);
 void bind_pipelines(nb::module_& module);
 
 /// The type of an array's elements; `pairs`: integers whose last axis is re and im. Throws Error(config).
-core::SampleType type_of(const Array& array, bool pairs, const std::string& field);
+core::SampleType type_of(const AnyArray& array, bool pairs, const std::string& field);
 
 /// An array of Rank axes (and one of 2 for `pairs`) as a view. Throws Error(config) that names `field`.
 template <std::size_t Rank>
-core::SampleView<Rank> view_of(const Array& array, const std::string& field, bool pairs = false) {
+core::SampleView<Rank> view_of(const AnyArray& array, const std::string& field,
+                               bool pairs = false) {
   const core::SampleType type = type_of(array, pairs, field);
   if (array.ndim() != Rank + (pairs ? 1 : 0))
     throw core::Error(core::ErrorKind::config, field, std::to_string(array.ndim()) + " axes",
@@ -61,6 +64,11 @@ core::SampleView<Rank> view_of(const Array& array, const std::string& field, boo
     strides[a] = array.stride(a) / (pairs ? 2 : 1);
   }
   return {array.data(), type, extents, strides};
+}
+
+template <std::size_t Rank>
+core::SampleView<Rank> view_of(const Array& array, const std::string& field, bool pairs = false) {
+  return view_of<Rank>(AnyArray(array), field, pairs);
 }
 
 /// A new numpy array and where its elements lie. Pairs of integers get a last axis of 2.

@@ -252,6 +252,80 @@ class CountFile {
   std::mutex mutex_;
 };
 
+/// Photons in the order of the file, by their number.
+class PhotonFile {
+ public:
+  explicit PhotonFile(const std::string& path) : reader_(formats::open_photons(path)) {
+    detectors_ = formats::count_detectors(*reader_);
+    for (const formats::DetectorCount& one : detectors_) photons_ += one.photons;
+  }
+
+  nb::dict header() const {
+    const formats::PhotonDescription& d = reader_->description();
+    nb::dict h, detectors;
+    for (const formats::DetectorCount& one : detectors_)
+      detectors[nb::int_(one.channel)] = one.photons;
+    h["format"] = d.format;
+    h["record_type"] = d.record_type;
+    h["mode"] = d.mode == formats::TagMode::t2 ? "T2" : "T3";
+    h["time_unit_s"] = d.time_unit_s;
+    h["microtime_unit_s"] = d.microtime_unit_s;
+    h["microtimes"] = d.microtimes;
+    h["sync_rate_hz"] = d.sync_rate_hz;
+    h["acquisition_s"] = d.acquisition_s;
+    h["records"] = d.records;
+    h["samples"] = photons_;
+    h["detectors"] = detectors;
+    h["instrument"] = d.instrument;
+    h["comment"] = d.comment;
+    h["created"] = d.created;
+    h["damage"] = reader_->damage().messages;
+    return h;
+  }
+  std::vector<std::uint64_t> shape() const { return {photons_}; }
+  // Bytes, of a Photon each.
+  nb::object read(std::uint64_t first, std::size_t count) {
+    const NewArray made = new_array(SampleType::u8, {count * sizeof(formats::Photon)});
+    {
+      const nb::gil_scoped_release release;
+      const std::lock_guard lock(mutex_);
+      if (first < next_) {
+        reader_->rewind();
+        next_ = 0;
+      }
+      std::vector<formats::Photon> passed(
+          static_cast<std::size_t>(std::min<std::uint64_t>(first - next_, kBlock)));
+      while (next_ < first)
+        next_ +=
+            take({passed.data(),
+                  static_cast<std::size_t>(std::min<std::uint64_t>(first - next_, passed.size()))});
+      auto* const photons = static_cast<formats::Photon*>(made.data);
+      for (std::size_t done = 0; done < count;) {
+        const std::size_t got = take({photons + done, count - done});
+        done += got;
+        next_ += got;
+      }
+    }
+    return made.array;
+  }
+
+ private:
+  static constexpr std::uint64_t kBlock = 1 << 16;
+  std::size_t take(std::span<formats::Photon> photons) {
+    const std::size_t got = reader_->read(photons);
+    if (got == 0)
+      throw core::Error(core::ErrorKind::format, "photons", std::to_string(next_),
+                        "as many as were counted when the file was opened");
+    return got;
+  }
+
+  std::unique_ptr<formats::PhotonReader> reader_;
+  std::vector<formats::DetectorCount> detectors_;
+  std::uint64_t photons_ = 0, next_ = 0;
+  std::mutex mutex_;
+};
+static_assert(sizeof(formats::Photon) == 16);  // as opening.py has it
+
 // "filterbank", "photons", "counts" or "voltages". An array of unsigned numbers is of counts unless a rate is known.
 std::string kind_of(const std::string& path, bool rate_known) {
   using formats::FileFormat;
@@ -286,6 +360,11 @@ void bind_files(nb::module_& module) {
       .def("header", &VoltageFile::header)
       .def("shape", &VoltageFile::shape)
       .def("read", &VoltageFile::read, nb::arg("first"), nb::arg("count"));
+  nb::class_<PhotonFile>(module, "PhotonFile")
+      .def(nb::init<const std::string&>(), nb::arg("path"))
+      .def("header", &PhotonFile::header)
+      .def("shape", &PhotonFile::shape)
+      .def("read", &PhotonFile::read, nb::arg("first"), nb::arg("count"));
   nb::class_<CountFile>(module, "CountFile")
       .def(nb::init<std::string>(), nb::arg("path"))
       .def("header", &CountFile::header)

@@ -5,6 +5,7 @@
 #include "bindings.h"
 #include "tautline/core/correlation_curve.h"
 #include "tautline/formats/curves/curves.h"
+#include "tautline/pipeline/photons/empty_counts.h"
 #include "tautline/pipeline/photons/fit/model.h"
 #include "tautline/pipeline/photons/fit_curves.h"
 
@@ -26,8 +27,9 @@ nb::object of_each(const Fit& fit, const Get& get) {
 }
 
 nb::object fit_curves(const std::shared_ptr<core::CorrelationCurves>& curves,
-                      const std::vector<std::string>& paths, const nb::dict& options,
-                      const std::string& history, const nb::object& progress) {
+                      const std::vector<std::string>& paths, const std::string& stops,
+                      const nb::dict& options, const std::string& history,
+                      const nb::object& progress) {
   pipeline::FitConfig config;
   set_fields(config, options);
   config.history = history;
@@ -36,10 +38,12 @@ nb::object fit_curves(const std::shared_ptr<core::CorrelationCurves>& curves,
   auto fit = std::make_shared<Fit>();
   fit->curves = curves;
   run_interruptibly(progress, [&](const std::stop_token& stop, const auto& tell) {
+    std::vector<formats::curves::CurvesFacts> facts(paths.size() > 1 ? 0 : 1);
+    if (fit->curves) facts.front().extra[pipeline::kStopsFact] = stops;
     if (!fit->curves)
       fit->curves = std::make_shared<core::CorrelationCurves>(
-          paths.size() == 1 ? formats::curves::read_set(paths.front())
-                            : formats::curves::read_sets(paths));
+          paths.size() == 1 ? formats::curves::read_set(paths.front(), &facts.front())
+                            : formats::curves::read_sets(paths, &facts));
     const std::uint64_t all = fit->curves->curves;
     fit->result = pipeline::fit_curves(
         *fit->curves, config,
@@ -50,6 +54,8 @@ nb::object fit_curves(const std::shared_ptr<core::CorrelationCurves>& curves,
           tell(now);
         },
         stop);
+    pipeline::repeat_stops(paths.empty() ? std::vector<std::string>{"curves"} : paths, facts,
+                           fit->result);
     return 0;
   });
   return nb::cast(fit);
@@ -118,8 +124,8 @@ void bind_fits(nb::module_& module) {
       .def("csv", [](const Fit& fit, const std::string& history) {
         return pipeline::fit_csv(fit.result, *fit.curves, history);
       });
-  module.def("fit", fit_curves, nb::arg("curves").none(), nb::arg("paths"), nb::arg("options"),
-             nb::arg("history"), nb::arg("progress").none());
+  module.def("fit", fit_curves, nb::arg("curves").none(), nb::arg("paths"), nb::arg("stops"),
+             nb::arg("options"), nb::arg("history"), nb::arg("progress").none());
 }
 
 }  // namespace tautline::python

@@ -77,7 +77,7 @@ core::SampleType pair_of(core::SampleType part) {
 
 }  // namespace
 
-core::SampleType type_of(const Array& array, bool pairs, const std::string& field) {
+core::SampleType type_of(const AnyArray& array, bool pairs, const std::string& field) {
   const auto dtype = array.dtype();
   for (const Named& one : kTypes) {
     if (dtype.code != static_cast<std::uint8_t>(one.code) || dtype.bits != one.bits) continue;
@@ -97,6 +97,7 @@ NewArray new_array(core::SampleType type, std::vector<std::size_t> shape) {
     shape.push_back(2);
     type = type == core::SampleType::ci8 ? core::SampleType::i8 : core::SampleType::i16;
   }
+  if (type == core::SampleType::ci4) type = core::SampleType::u8;  // packed, re in the low half
   const char* name = nullptr;
   for (const Named& one : kTypes)
     if (one.type == type) name = one.numpy;

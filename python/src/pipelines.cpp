@@ -1,12 +1,17 @@
-// Pipelines of TOML files: run, and the blocks of one of their nodes handed over to Python.
+// Pipelines: run, and the blocks of one of their nodes handed over to Python.
 #include <algorithm>
+#include <any>
 #include <condition_variable>
-#include <cstring>
 #include <deque>
+#include <fstream>
+#include <iterator>
 #include <mutex>
 #include <thread>
 
+#include "array_sources.h"
 #include "bindings.h"
+#include "block_arrays.h"
+#include "python_node.h"
 #include "tautline/engine/run.h"
 #include "tautline/pipeline/graph_file/graph_file.h"
 
@@ -17,64 +22,27 @@ namespace {
 using core::Error;
 using core::ErrorKind;
 
-/// A block's arrays, dense and its own.
-struct Piece {
-  struct Part {
-    std::string name;
-    core::SampleType type{};
-    std::vector<std::size_t> extents;
-    std::vector<std::byte> bytes;
-  };
-  std::string kind;
-  std::uint64_t segment = 0, first = 0;
-  std::size_t samples = 0;
-  core::Instant start;  // of the first sample
-  double rate_hz = 0;
-  std::vector<Part> parts;
-};
-
-// Rows of the last axis, one behind the other.
-std::byte* copy_dense(const engine::Array& array, std::size_t axis, const std::byte* from,
-                      std::byte* to) {
-  const std::size_t bytes = core::bytes_of(array.type), extent = array.extents[axis];
-  const std::ptrdiff_t step = array.strides[axis] * static_cast<std::ptrdiff_t>(bytes);
-  const bool last = axis + 1 == array.rank;
-  if (last && array.strides[axis] == 1) {
-    std::memcpy(to, from, extent * bytes);
-    return to + extent * bytes;
-  }
-  for (std::size_t k = 0; k < extent; ++k, from += step) {
-    if (last) {
-      std::memcpy(to, from, bytes);
-      to += bytes;
-    } else {
-      to = copy_dense(array, axis + 1, from, to);
-    }
-  }
-  return to;
-}
-
-/// From the node's thread to Python's: a few pieces wait, then the node does.
+/// From the node's thread to Python's: a few blocks wait, then the node does.
 class Handover {
  public:
   /// False: nobody will take it.
-  bool give(Piece piece, const std::stop_token& stop) {
+  bool give(TakenBlock block, const std::stop_token& stop) {
     std::unique_lock lock(mutex_);
     while (waiting_.size() >= kMost && !closed_ && !stop.stop_requested())
       changed_.wait_for(lock, kLook);
     if (closed_ || stop.stop_requested()) return false;
-    waiting_.push_back(std::move(piece));
+    waiting_.push_back(std::move(block));
     changed_.notify_all();
     return true;
   }
-  std::optional<Piece> take(std::chrono::milliseconds longest) {
+  std::optional<TakenBlock> take(std::chrono::milliseconds longest) {
     std::unique_lock lock(mutex_);
     if (waiting_.empty()) changed_.wait_for(lock, longest);
     if (waiting_.empty()) return std::nullopt;
-    Piece piece = std::move(waiting_.front());
+    TakenBlock block = std::move(waiting_.front());
     waiting_.pop_front();
     changed_.notify_all();
-    return piece;
+    return block;
   }
   void close() {
     const std::lock_guard lock(mutex_);
@@ -87,7 +55,7 @@ class Handover {
   static constexpr std::chrono::milliseconds kLook{50};
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Piece> waiting_;
+  std::deque<TakenBlock> waiting_;
   bool closed_ = false;
 };
 
@@ -99,69 +67,105 @@ class HandoverNode final : public engine::Node {
     return {};
   }
   void process(std::size_t, const engine::Block& block, engine::Outputs& outputs) override {
-    Piece piece;
-    piece.kind = stream_.kind;
-    piece.segment = block.segment;
-    piece.first = block.first;
-    piece.samples = block.samples;
-    piece.rate_hz = stream_.rate_hz.value();
-    piece.start =
-        core::advance(block.segment_start, static_cast<std::int64_t>(block.first), stream_.rate_hz);
-    for (std::size_t k = 0; k < block.arrays.size(); ++k) {
-      const engine::Array& array = block.arrays[k];
-      Piece::Part part{stream_.arrays[k].name, array.type, {}, {}};
-      std::size_t elements = 1;
-      for (std::size_t a = 0; a < array.rank; ++a) {
-        part.extents.push_back(array.extents[a]);
-        elements *= array.extents[a];
-      }
-      part.bytes.resize(elements * core::bytes_of(array.type));
-      if (elements > 0)
-        copy_dense(array, 0, static_cast<const std::byte*>(array.data), part.bytes.data());
-      piece.parts.push_back(std::move(part));
-    }
-    to_->give(std::move(piece), outputs.stop());
+    to_->give(take_block(stream_, block, buffers_), outputs.stop());
   }
 
  private:
   std::shared_ptr<Handover> to_;
   engine::Stream stream_;
+  Buffers buffers_;
 };
+
+/// What a pipeline is made of, beside files: [(name, inputs, adapter)] of nodes in Python and
+/// [(name, type, array, pairs, facts)] of arrays in place of files, which both outlive the run.
+struct Parts {
+  nb::list nodes, arrays;
+};
+
+std::any source_of(const std::string& type, const Array& array, bool pairs, const nb::dict& facts) {
+  if (type == "voltage_files") return source_of_voltages(array, pairs, facts);
+  if (type == "filterbank_files") return source_of_filterbank(array, facts);
+  return source_of_counts(array, facts);
+}
+
+// A type that reads the array instead of files: "array:NAME".
+pipeline::NodeType array_type(const std::string& name, const pipeline::NodeType& of,
+                              std::any source) {
+  pipeline::NodeType type = of;
+  type.name = "array:" + name;
+  type.reads.clear();
+  type.make = [make = of.make, source, field = of.name == "count_file" ? "path" : "files"] {
+    auto settings = make();
+    settings->set(field, "array");
+    settings->set_source(source);
+    return settings;
+  };
+  return type;
+}
+
+std::vector<pipeline::NodeType> types_with(const Parts& parts,
+                                           const std::shared_ptr<Raised>& raised) {
+  std::vector<pipeline::NodeType> types = pipeline::node_types();
+  const std::size_t own = types.size();
+  for (const nb::handle one : parts.arrays) {
+    const nb::tuple facts = nb::cast<nb::tuple>(one);
+    const auto type = nb::cast<std::string>(facts[1]);
+    std::any source = source_of(type, nb::cast<Array>(facts[2]), nb::cast<bool>(facts[3]),
+                                nb::cast<nb::dict>(facts[4]));
+    for (std::size_t k = 0; k < own; ++k)
+      if (types[k].name == type)
+        types.push_back(array_type(nb::cast<std::string>(facts[0]), types[k], source));
+  }
+  for (const nb::handle one : parts.nodes) {
+    const nb::tuple facts = nb::cast<nb::tuple>(one);
+    types.push_back(python_node_type(nb::cast<std::string>(facts[0]),
+                                     nb::cast<std::size_t>(facts[1]), nb::borrow(facts[2]),
+                                     raised));
+  }
+  return types;
+}
+
+// A file, a text, or a file with a text behind it.
+pipeline::GraphFile graph_of(const std::string& path, const std::string& text,
+                             const std::vector<pipeline::NodeType>& types) {
+  if (text.empty() && !path.empty()) return pipeline::read_graph_file(path, types);
+  std::string whole;
+  if (!path.empty()) {
+    (void)formats::TomlTable::read(path);  // its errors
+    std::ifstream file(path);
+    whole.assign(std::istreambuf_iterator<char>(file), {});
+    whole += '\n';
+  }
+  return {formats::TomlTable::parse(whole + text, path.empty() ? "pipeline" : path), types};
+}
 
 /// One run of a pipeline.
 class PipelineRun {
  public:
-  PipelineRun(const std::string& path, const std::vector<std::string>& assignments, bool hands_over,
-              const std::string& tap, std::size_t port, const std::string& device,
-              std::size_t memory_bytes, bool overwrite, const std::string& history)
-      : types_(pipeline::node_types()), file_(pipeline::read_graph_file(path, types_)) {
-    for (const std::string& assignment : assignments) file_.set(assignment);
-    pipeline::NodeContext context;
-    context.devices = {open_device(device)};
-    context.memory_bytes = memory_bytes == 0 ? core::half_of_memory() : memory_bytes;
-    context.history = history;
-    context.overwrite = overwrite;
-    pipeline::GraphFile::NodeOutputs outputs;
-    engine::Graph graph = file_.build(context, &outputs);
-    if (hands_over)
-      graph.connect(tap.empty() ? unread_of(graph, outputs) : port_of(outputs, tap, port),
-                    graph.add("blocks to Python", std::make_unique<HandoverNode>(to_)));
-    engine::RunOptions options;
-    options.memory_bytes = context.memory_bytes;
-    options.progress = [this](std::uint64_t samples, std::uint64_t total) {
-      const std::lock_guard lock(mutex_);
-      done_ = samples;
-      total_ = total;
-    };
+  PipelineRun(const std::string& path, const std::string& text, nb::list nodes, nb::list arrays,
+              const std::vector<std::string>& assignments, bool hands_over, const std::string& tap,
+              std::size_t port, const std::string& device, std::size_t memory_bytes, bool overwrite,
+              const std::string& history)
+      : parts_{std::move(nodes), std::move(arrays)}, types_(types_with(parts_, raised_)) {
     try {
-      run_ = std::make_unique<engine::Run>(std::move(graph), std::move(options));
-    } catch (const engine::NodeError& error) {
-      throw file_.placed(error.node(), error);
+      const nb::gil_scoped_release release;
+      pipeline::NodeContext context;
+      context.devices = {open_device(device)};
+      context.memory_bytes = memory_bytes == 0 ? core::half_of_memory() : memory_bytes;
+      context.history = history;
+      context.overwrite = overwrite;
+      file_.emplace(graph_of(path, text, types_));
+      for (const std::string& assignment : assignments) file_->set(assignment);
+      make_run(context, hands_over, tap, port);
+    } catch (const Error&) {
+      if (raised_->of("")) raised_->raise();
+      throw;
     }
   }
   ~PipelineRun() {
     const nb::gil_scoped_release release;
     end();
+    run_.reset();  // its nodes before the arrays that they read
   }
 
   void start() {
@@ -170,31 +174,31 @@ class PipelineRun {
         run_->go(stop_.get_token());
       } catch (const Error& error) {
         to_->close();
-        throw file_.placed(run_->failed_node(), error);
+        throw file_->placed(run_->failed_node(), error);
       }
       to_->close();
     });
   }
-  // The next piece, or None at the end; throws the run's error then.
+  // The next block, or None at the end; throws the run's error then.
   nb::object next() {
     for (;;) {
-      std::optional<Piece> piece;
+      std::optional<TakenBlock> block;
       bool over = false;
       {
         const nb::gil_scoped_release release;
         over = !result_.valid() ||
                result_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
-        piece = to_->take(over ? std::chrono::milliseconds(0) : kLook);
+        block = to_->take(over ? std::chrono::milliseconds(0) : kLook);
       }
-      if (piece) return object_of(*piece);
+      if (block) return object_of(*block, 0);
       if (over) {
-        if (result_.valid()) result_.get();
+        get_result();
         return nb::none();
       }
       check_signals();
     }
   }
-  // To the end, without pieces.
+  // To the end, without blocks.
   void finish(const nb::object& progress) {
     bool over = false;
     while (!over) {
@@ -214,23 +218,64 @@ class PipelineRun {
         throw;
       }
     }
-    result_.get();
+    get_result();
   }
-  // Whoever waits for pieces stops waiting; the run ends, and its nodes go with what they had begun to write.
+  // Whoever waits for blocks stops waiting; the run ends, and its nodes go with what they had begun to write.
   void stop() {
-    const nb::gil_scoped_release release;
-    end();
-    run_.reset();
+    {
+      const nb::gil_scoped_release release;
+      end();
+      run_.reset();
+    }
+    // A node in Python may hold what holds this run.
+    file_.reset();
+    types_.clear();
+    parts_ = {};
   }
   nb::dict counters() const {
-    nb::dict all;
-    for (const auto& [name, count] : run_->counters()) all[name.c_str()] = count;
-    return all;
+    try {
+      nb::dict all;
+      for (const auto& [name, count] : run_->counters()) all[name.c_str()] = count;
+      return all;
+    } catch (const Error&) {
+      if (raised_->of("")) raised_->raise();
+      throw;
+    }
   }
 
  private:
   static constexpr std::chrono::milliseconds kLook{100};
 
+  void make_run(const pipeline::NodeContext& context, bool hands_over, const std::string& tap,
+                std::size_t port) {
+    pipeline::GraphFile::NodeOutputs outputs;
+    engine::Graph graph = file_->build(context, &outputs);
+    if (hands_over)
+      graph.connect(tap.empty() ? unread_of(graph, outputs) : port_of(outputs, tap, port),
+                    graph.add("blocks to Python", std::make_unique<HandoverNode>(to_)));
+    engine::RunOptions options;
+    options.memory_bytes = context.memory_bytes;
+    options.progress = [this](std::uint64_t samples, std::uint64_t total) {
+      const std::lock_guard lock(mutex_);
+      done_ = samples;
+      total_ = total;
+    };
+    try {
+      run_ = std::make_unique<engine::Run>(std::move(graph), std::move(options));
+    } catch (const engine::NodeError& error) {
+      throw file_->placed(error.node(), error);
+    }
+  }
+  // The error of a node in Python is the exception that it raised.
+  void get_result() {
+    if (!result_.valid()) return;
+    try {
+      result_.get();
+    } catch (const Error&) {
+      if (raised_->of(run_->failed_node())) raised_->raise();
+      throw;
+    }
+  }
   static std::string names_of(const pipeline::GraphFile::NodeOutputs& outputs) {
     std::string names;
     for (const auto& [name, ports] : outputs)
@@ -273,25 +318,10 @@ class PipelineRun {
     to_->close();
     if (result_.valid()) result_.wait();
   }
-  static nb::object object_of(Piece& piece) {
-    nb::dict arrays;
-    for (Piece::Part& part : piece.parts) {
-      core::SampleType type = part.type;
-      std::vector<std::size_t> shape = part.extents;
-      if (type == core::SampleType::ci64) {
-        type = core::SampleType::i64;
-        shape.push_back(2);
-      }
-      const NewArray made = new_array(type, shape);
-      std::memcpy(made.data, part.bytes.data(), part.bytes.size());
-      arrays[part.name.c_str()] = made.array;
-    }
-    return nb::make_tuple(piece.kind, piece.segment, piece.first, piece.samples,
-                          core::to_iso(piece.start), piece.rate_hz, arrays);
-  }
-
+  Parts parts_;
+  std::shared_ptr<Raised> raised_ = std::make_shared<Raised>();
   std::vector<pipeline::NodeType> types_;
-  pipeline::GraphFile file_;
+  std::optional<pipeline::GraphFile> file_;
   std::shared_ptr<Handover> to_ = std::make_shared<Handover>();
   std::unique_ptr<engine::Run> run_;
   std::stop_source stop_;
@@ -303,15 +333,29 @@ class PipelineRun {
 }  // namespace
 
 void bind_pipelines(nb::module_& module) {
-  nb::class_<PipelineRun>(module, "PipelineRun")
-      .def(nb::init<const std::string&, const std::vector<std::string>&, bool, const std::string&,
-                    std::size_t, const std::string&, std::size_t, bool, const std::string&>(),
-           nb::call_guard<nb::gil_scoped_release>())
+  nb::class_<PipelineRun>(module, "PipelineRun", nb::is_weak_referenceable())
+      .def(nb::init<const std::string&, const std::string&, nb::list, nb::list,
+                    const std::vector<std::string>&, bool, const std::string&, std::size_t,
+                    const std::string&, std::size_t, bool, const std::string&>())
       .def("start", &PipelineRun::start)
       .def("next", &PipelineRun::next)
       .def("finish", &PipelineRun::finish, nb::arg("progress").none())
       .def("stop", &PipelineRun::stop)
       .def("counters", &PipelineRun::counters);
+  // [(name, help, inputs or -1 for any number, fields)]
+  module.def("node_types", [] {
+    nb::list all;
+    for (const pipeline::NodeType& type : pipeline::node_types()) {
+      nb::list fields;
+      for (const core::FieldDescription& field : type.fields)
+        fields.append(nb::make_tuple(field.name, field.unit, field.help, field.allowed, field.form,
+                                     nb::none()));
+      all.append(nb::make_tuple(
+          type.name, type.help,
+          type.inputs == pipeline::kAnyInputs ? -1 : static_cast<int>(type.inputs), fields));
+    }
+    return all;
+  });
 }
 
 }  // namespace tautline::python

@@ -1,9 +1,15 @@
 // Plans that are kept: one stream through one stage, into arrays of the caller's.
+#include <cstdint>
 #include <cstring>
 #include <mutex>
+#include <type_traits>
 
 #include "bindings.h"
+#include "tautline/core/correlation_curve.h"
 #include "tautline/core/window.h"
+#include "tautline/device/cuda/cuda_device.h"
+#include "tautline/stages/autocorrelate/autocorrelate.h"
+#include "tautline/stages/autocorrelate/normalise.h"
 #include "tautline/stages/channelize/channelize.h"
 #include "tautline/stages/correlate/correlate.h"
 #include "tautline/stages/dedisperse/dedisperse.h"
@@ -16,13 +22,13 @@ using core::Error;
 using core::ErrorKind;
 using core::SampleType;
 
-/// An array of the host's that is written.
-using Output = nb::ndarray<nb::device::cpu>;
+/// An array that is written.
+using Output = nb::ndarray<>;
 
 template <std::size_t Rank>
 core::MutableSampleView<Rank> written_view(const Output& array, const std::string& field,
                                            bool pairs) {
-  const auto view = view_of<Rank>(Array(array), field, pairs);
+  const auto view = view_of<Rank>(AnyArray(array), field, pairs);
   return {array.data(), view.type(), view.extents(), view.strides()};
 }
 
@@ -46,11 +52,80 @@ bool is_pair(SampleType type) {
 }
 
 /// What every kept plan has. One thread at a time uses a state.
-struct Kept {
-  explicit Kept(const std::string& name) : device(open_device(name)), queue(device->make_queue()) {}
+class Kept {
+ public:
+  explicit Kept(const std::string& name)
+      : selection_(selection_of(name)),
+        device(device::open(selection_)),
+        queue(device->make_queue()),
+        done_(device->make_event()) {}
+
+  /// Until the caller's stream has done what it was given: before the state goes.
+  void wait() {
+    if (last_ != 0) done_->synchronise();
+  }
+  /// The number of the CUDA device whose arrays are taken; -1: none.
+  int cuda() const {
+    return device->api() == device::Api::cuda ? static_cast<int>(selection_.number) : -1;
+  }
+  /// Throws Error(config) unless the arrays lie where `stream` says: 0, the host's memory; else the device's.
+  template <class... Arrays>
+  void require_place(std::uintptr_t stream, const Arrays&... arrays) const {
+    const auto check = [&](const auto& array) {
+      const bool there = array.device_type() == nb::device::cuda::value;
+      const bool fits = stream == 0 ? array.device_type() == nb::device::cpu::value ||
+                                          array.device_type() == nb::device::cuda_host::value
+                                    : there && array.device_id() == cuda();
+      if (!fits)
+        throw Error(ErrorKind::config, "samples", "arrays of different memory",
+                    "all in the host's, or all in that of the plan's device");
+    };
+    (check(arrays), ...);
+  }
+  /// work(queue) with the lock, without the interpreter's: on the queue of the plan, until it is done, or on the caller's
+  /// stream, where it may go on when this returns. Streams that follow each other wait for what the one before was given.
+  template <class Work>
+  auto run(std::uintptr_t stream, const Work& work) {
+    const nb::gil_scoped_release release;
+    const std::lock_guard lock(mutex);
+    device::Queue& on = stream == 0 ? *queue : caller(stream);
+    if (stream != last_) on.wait(*done_);
+    last_ = stream;
+    const auto finish = [&] {
+      if (stream == 0)
+        on.synchronise();
+      else
+        on.record(*done_);
+    };
+    if constexpr (std::is_void_v<decltype(work(on))>) {
+      work(on);
+      finish();
+    } else {
+      const auto result = work(on);
+      finish();
+      return result;
+    }
+  }
+
+ private:
+  device::Queue& caller(std::uintptr_t stream) {
+    if (wrapped_ == nullptr || wrapped_stream_ != stream)
+      wrapped_ = device::cuda::wrap_stream(*device, reinterpret_cast<void*>(stream));
+    wrapped_stream_ = stream;
+    return *wrapped_;
+  }
+
+  device::Selection selection_;
+
+ public:
   std::shared_ptr<const device::Device> device;
   std::unique_ptr<device::Queue> queue;
   std::mutex mutex;
+
+ private:
+  std::unique_ptr<device::Event> done_;  // of the caller's stream before
+  std::unique_ptr<device::Queue> wrapped_;
+  std::uintptr_t wrapped_stream_ = 0, last_ = 0;
 };
 
 class ChannelizePlan {
@@ -76,7 +151,8 @@ class ChannelizePlan {
   std::size_t spectra(std::size_t count) const {
     return plan_->spectra(state_->held_samples(), count);
   }
-  std::size_t execute(const Array& samples, const Output& out) {
+  std::size_t execute(const AnyArray& samples, const Output& out, std::uintptr_t stream) {
+    kept_.require_place(stream, samples, out);
     const auto type = core::sample_type(plan_->config().input);
     const auto view = view_of<2>(samples, "samples", is_pair(type));
     if (view.type() != type) view.refuse("samples", std::string(core::to_string(type)));
@@ -86,21 +162,21 @@ class ChannelizePlan {
     require_rows<2>(view, "samples");
     const auto to = written_view<3>(out, "out", false);
     require_rows<3>(to, "out");
-    const nb::gil_scoped_release release;
-    const std::lock_guard lock(kept_.mutex);
     stages::channelize::Input input;
     input.samples = view.data();
     input.row_stride_bytes = static_cast<std::size_t>(view.stride(0)) * core::bytes_of(type);
     input.count = view.extent(1);
-    const std::size_t spectra = plan_->execute(*kept_.queue, *state_, input, {to, {}, {}, {}});
-    kept_.queue->synchronise();
-    return spectra;
+    return kept_.run(stream, [&](device::Queue& queue) {
+      return plan_->execute(queue, *state_, input, {to, {}, {}, {}});
+    });
   }
   void reset() {
     const std::lock_guard lock(kept_.mutex);
     state_->reset();
   }
   std::string backend() const { return plan_->backend(); }
+  ~ChannelizePlan() { kept_.wait(); }
+  int cuda() const { return kept_.cuda(); }
 
  private:
   Kept kept_;
@@ -121,9 +197,15 @@ class CorrelatePlan {
     state_ = plan_->make_state(*kept_.queue);
   }
   // Adds to visibilities [channel][baseline], complex128 or int64 pairs, and to counts.
-  void execute(const Array& samples, const Output& visibilities, const Output& counts) {
+  void execute(const AnyArray& samples, const Output& visibilities, const Output& counts,
+               std::uintptr_t stream) {
+    kept_.require_place(stream, samples, visibilities, counts);
     const auto type = core::sample_type(plan_->config().format);
-    const auto view = view_of<3>(samples, "samples", is_pair(type));
+    auto view = view_of<3>(samples, "samples", is_pair(type));
+    if (type == SampleType::ci4) {  // packed in uint8
+      if (view.type() != SampleType::u8) view.refuse("samples", "uint8, re in the low half");
+      view = {view.data(), type, view.extents(), view.strides()};
+    }
     require_rows<3>(view, "samples");
     const bool exact = plan_->config().exact();
     core::MutableSampleView<2> sums;
@@ -144,13 +226,13 @@ class CorrelatePlan {
     const auto counted = written_view<2>(counts, "counts", false);
     require_rows<2>(counted, "counts");
     const auto typed = counted.as<std::int64_t>("counts");
-    const nb::gil_scoped_release release;
-    const std::lock_guard lock(kept_.mutex);
-    plan_->execute(*kept_.queue, *state_, view, {}, sums, typed);
-    kept_.queue->synchronise();
+    kept_.run(stream,
+              [&](device::Queue& queue) { plan_->execute(queue, *state_, view, {}, sums, typed); });
   }
   bool exact() const { return plan_->config().exact(); }
   std::string backend() const { return plan_->backend(); }
+  ~CorrelatePlan() { kept_.wait(); }
+  int cuda() const { return kept_.cuda(); }
 
  private:
   Kept kept_;
@@ -181,7 +263,11 @@ class DedispersePlan {
     state_ = plan_->make_state(*kept_.queue);
   }
   // [time][channel] to [trial][time]; how many times were written.
-  std::size_t execute(const Array& samples, const Output& out) {
+  std::size_t execute(const AnyArray& samples, const Output& out, std::uintptr_t stream) {
+    kept_.require_place(stream, samples, out);
+    if (stream != 0 && !plan_->takes_device_memory())
+      throw Error(ErrorKind::unsupported, "samples", "an array of a GPU",
+                  "one in the host's memory");
     const auto view = view_of<2>(samples, "samples");
     if (core::to_string(view.type()) != dtype_) view.refuse("samples", dtype_);
     if (view.extent(1) != plan_->config().frequencies_mhz.size())
@@ -199,11 +285,9 @@ class DedispersePlan {
         to.type(),
         {1, to.extent(0), to.extent(1)},
         {to.stride(0) * static_cast<std::ptrdiff_t>(to.extent(0)), to.stride(0), 1}};
-    const nb::gil_scoped_release release;
-    const std::lock_guard lock(kept_.mutex);
-    const auto result = plan_->execute(*kept_.queue, *state_, input, trials);
-    kept_.queue->synchronise();
-    return result.samples;
+    return kept_.run(stream, [&](device::Queue& queue) {
+      return plan_->execute(queue, *state_, input, trials).samples;
+    });
   }
   void reset() {
     const std::lock_guard lock(kept_.mutex);
@@ -213,12 +297,109 @@ class DedispersePlan {
   std::size_t room() const { return plan_->max_output_samples(); }
   bool floats() const { return plan_->float_output(); }
   std::string backend() const { return plan_->backend(); }
+  ~DedispersePlan() { kept_.wait(); }
+  int cuda() const { return kept_.cuda(); }
 
  private:
   Kept kept_;
   std::string dtype_;
   std::shared_ptr<const stages::dedisperse::Plan> plan_;
   std::unique_ptr<stages::dedisperse::State> state_;
+};
+
+class AutocorrelatePlan {
+ public:
+  AutocorrelatePlan(std::size_t sensors, const std::string& dtype, const std::string& lag_scheme,
+                    std::size_t bins, std::size_t levels, const std::string& coarsening,
+                    const std::vector<std::pair<std::uint32_t, std::uint32_t>>& pairs,
+                    std::size_t max_samples, const std::string& device)
+      : kept_(device) {
+    namespace stage = stages::autocorrelate;
+    stage::Config config;
+    config.sensors = sensors;
+    config.type = type_named(dtype);
+    if (lag_scheme != "chain" && lag_scheme != "standard")
+      throw Error(ErrorKind::config, "lag_scheme", lag_scheme, "chain or standard");
+    config.lag_scheme =
+        lag_scheme == "chain" ? stage::LagScheme::chain : stage::LagScheme::standard;
+    config.bins = bins;
+    config.levels = levels;
+    if (coarsening != "sum" && coarsening != "first" && coarsening != "second")
+      throw Error(ErrorKind::config, "coarsening", coarsening, "sum, first or second");
+    config.coarsening = coarsening == "sum"     ? stage::Coarsening::sum
+                        : coarsening == "first" ? stage::Coarsening::first
+                                                : stage::Coarsening::second;
+    for (const auto& [a, b] : pairs) config.pairs.push_back({a, b});
+    config.max_samples = max_samples;
+    plan_ = stage::make_plan(config, kept_.device);
+    state_ = plan_->make_state(*kept_.queue);
+  }
+  // Adds counts [time][sensor].
+  void execute(const AnyArray& samples, std::uintptr_t stream) {
+    kept_.require_place(stream, samples);
+    const auto view = view_of<2>(samples, "samples");
+    if (view.type() != plan_->config().type)
+      view.refuse("samples", std::string(core::to_string(plan_->config().type)));
+    require_rows<2>(view, "samples");
+    kept_.run(stream, [&](device::Queue& queue) { plan_->execute(queue, *state_, view); });
+  }
+  // Lags in samples, products [lag], sums [pair][lag] and g [pair][lag] of all samples so far.
+  nb::object read(const std::string& normalization) {
+    namespace stage = stages::autocorrelate;
+    const auto how = core::parse_normalization(normalization);
+    if (!how)
+      throw Error(ErrorKind::config, "normalization", normalization, "none, global or symmetric");
+    const stage::Config& config = plan_->config();
+    const auto lags = stage::lags_of(config);
+    const std::size_t pairs = config.pair_count(), size = pairs * lags.size();
+    std::vector<std::uint64_t> sums(size), lead_in(size), direct(size), delayed(size),
+        totals(2 * pairs), samples_of;
+    std::vector<std::int64_t> counts(lags.size());
+    std::vector<double> g(size);
+    const auto matrix = [&](std::vector<std::uint64_t>& of, std::size_t columns) {
+      return core::MutableSampleView<2>{of.data(), config.sums_type(), {pairs, columns}};
+    };
+    const stage::Sums all{matrix(sums, lags.size()),   matrix(lead_in, lags.size()),
+                          matrix(direct, lags.size()), matrix(delayed, lags.size()),
+                          matrix(totals, 2),           counts};
+    {
+      kept_.run(0, [&](device::Queue& queue) { plan_->read(queue, *state_, all); });
+      const nb::gil_scoped_release release;
+      stage::normalise(config, *how, state_->samples(), all, {g.data(), {pairs, lags.size()}});
+    }
+    for (const auto& lag : lags) samples_of.push_back(lag.samples);
+    const std::vector<std::size_t> shape{pairs, lags.size()};
+    nb::object products;
+    if (config.floats()) {
+      std::vector<double> floats(size);
+      std::memcpy(floats.data(), sums.data(), size * sizeof(double));
+      products = as_array(std::move(floats), shape);
+    } else {
+      products = as_array(std::vector<std::int64_t>(sums.begin(), sums.end()), shape);
+    }
+    return nb::make_tuple(as_array(std::move(samples_of)), as_array(std::move(counts)), products,
+                          as_array(std::move(g), shape));
+  }
+  std::uint64_t samples() const { return state_->samples(); }
+  void reset() {
+    const std::lock_guard lock(kept_.mutex);
+    state_->reset();
+  }
+  std::string backend() const { return plan_->backend(); }
+  ~AutocorrelatePlan() { kept_.wait(); }
+  int cuda() const { return kept_.cuda(); }
+
+ private:
+  static SampleType type_named(const std::string& name) {
+    for (const SampleType one :
+         {SampleType::u8, SampleType::u16, SampleType::u32, SampleType::f32, SampleType::f64})
+      if (core::to_string(one) == name) return one;
+    throw Error(ErrorKind::config, "dtype", name, "u8, u16, u32, f32 or, on the host, f64");
+  }
+
+  Kept kept_;
+  std::shared_ptr<const stages::autocorrelate::Plan> plan_;
+  std::unique_ptr<stages::autocorrelate::State> state_;
 };
 
 }  // namespace
@@ -231,6 +412,7 @@ void bind_plans(nb::module_& module) {
       .def("spectra", &ChannelizePlan::spectra)
       .def("execute", &ChannelizePlan::execute)
       .def("reset", &ChannelizePlan::reset, nb::call_guard<nb::gil_scoped_release>())
+      .def("cuda", &ChannelizePlan::cuda)
       .def("backend", &ChannelizePlan::backend);
   nb::class_<CorrelatePlan>(module, "CorrelatePlan")
       .def(
@@ -238,7 +420,19 @@ void bind_plans(nb::module_& module) {
           nb::call_guard<nb::gil_scoped_release>())
       .def("execute", &CorrelatePlan::execute)
       .def("exact", &CorrelatePlan::exact)
+      .def("cuda", &CorrelatePlan::cuda)
       .def("backend", &CorrelatePlan::backend);
+  nb::class_<AutocorrelatePlan>(module, "AutocorrelatePlan")
+      .def(nb::init<std::size_t, const std::string&, const std::string&, std::size_t, std::size_t,
+                    const std::string&, const std::vector<std::pair<std::uint32_t, std::uint32_t>>&,
+                    std::size_t, const std::string&>(),
+           nb::call_guard<nb::gil_scoped_release>())
+      .def("execute", &AutocorrelatePlan::execute)
+      .def("read", &AutocorrelatePlan::read)
+      .def("samples", &AutocorrelatePlan::samples)
+      .def("reset", &AutocorrelatePlan::reset, nb::call_guard<nb::gil_scoped_release>())
+      .def("cuda", &AutocorrelatePlan::cuda)
+      .def("backend", &AutocorrelatePlan::backend);
   nb::class_<DedispersePlan>(module, "DedispersePlan")
       .def(nb::init<std::vector<double>, double, std::vector<double>, const std::string&,
                     std::size_t, double, bool, std::size_t, const std::string&>(),
@@ -248,6 +442,7 @@ void bind_plans(nb::module_& module) {
       .def("max_delay", &DedispersePlan::max_delay)
       .def("room", &DedispersePlan::room)
       .def("floats", &DedispersePlan::floats)
+      .def("cuda", &DedispersePlan::cuda)
       .def("backend", &DedispersePlan::backend);
 }
 

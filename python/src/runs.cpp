@@ -4,13 +4,14 @@
 #include <deque>
 #include <limits>
 
+#include "array_sources.h"
 #include "bindings.h"
 #include "tautline/core/dispersion.h"
 #include "tautline/formats/curves/curves.h"
-#include "tautline/formats/memory/memory_readers.h"
 #include "tautline/formats/visibility_writer.h"
 #include "tautline/pipeline/photons/autocorrelate_counts.h"
 #include "tautline/pipeline/photons/fit_curves.h"
+#include "tautline/pipeline/photons/photon_counts.h"
 #include "tautline/pipeline/search/dedisperse_filterbank.h"
 #include "tautline/pipeline/search/search_filterbank.h"
 #include "tautline/pipeline/voltages/correlate_voltages.h"
@@ -21,39 +22,6 @@ namespace {
 
 using core::Error;
 using core::ErrorKind;
-
-// ---- What is said of arrays ----
-
-core::Instant instant_of(const std::string& utc) {
-  return utc.empty() ? core::Instant{} : core::parse_utc(utc);
-}
-
-core::Rational rate_of(const std::string& text) {
-  const auto slash = text.find('/');
-  if (slash == std::string::npos) return core::parse_decimal(text);
-  return core::make_rational(std::stoll(text.substr(0, slash)), std::stoll(text.substr(slash + 1)));
-}
-
-// {"rate_hz": "2/3", "centre_hz": ...} of voltages.
-core::VoltageDescription describe_voltages(const nb::dict& facts) {
-  core::VoltageDescription d;
-  d.rate_hz = rate_of(nb::cast<std::string>(facts["rate_hz"]));
-  d.centre_hz = nb::cast<double>(facts["centre_hz"]);
-  d.bandwidth_hz = nb::cast<double>(facts["bandwidth_hz"]);
-  d.polarisations = nb::cast<std::size_t>(facts["polarisations"]);
-  d.start = instant_of(nb::cast<std::string>(facts["start"]));
-  return d;
-}
-
-formats::FilterbankDescription describe_filterbank(const nb::dict& facts) {
-  formats::FilterbankDescription d;
-  d.format = "array";
-  d.channel_mhz = nb::cast<std::vector<double>>(facts["frequencies"]);
-  d.tsamp_s = nb::cast<double>(facts["sample_time_s"]);
-  d.rate_hz = rate_of(nb::cast<std::string>(facts["rate_hz"]));
-  d.start = instant_of(nb::cast<std::string>(facts["start"]));
-  return d;
-}
 
 constexpr const char* kArray = "array";
 
@@ -136,12 +104,8 @@ nb::object correlate(const std::vector<std::string>& paths, const std::optional<
   config.inputs = paths;
   config.history = history;
   if (samples) {
-    const auto view = view_of<3>(*samples, "x", pairs);
-    const auto description = describe_voltages(facts);
     config.inputs = {kArray};
-    config.reader.source = [view, description] {
-      return formats::open_memory_voltages(view, description);
-    };
+    config.reader.source = source_of_voltages(*samples, pairs, facts);
   }
   const auto kept = std::make_shared<KeptVisibilities>();
   config.writer = [kept](const formats::VisibilityDescription& description) {
@@ -174,17 +138,29 @@ nb::object curves_array(const std::vector<std::int64_t>& integers,
                           : as_array(integers, std::move(shape));
 }
 
+// `tags`: arrays of ticks of `tick_s` in place of counts; none of them otherwise.
 nb::object autocorrelate(const std::string& path, const std::optional<Array>& samples,
-                         const nb::dict& options, const std::string& history,
-                         const std::string& device, const nb::object& progress) {
+                         const std::vector<Array>& tags, double tick_s, const nb::dict& options,
+                         const std::string& history, const std::string& device,
+                         const nb::object& progress) {
   pipeline::AutocorrelateConfig config;
   set_fields(config, options);
   config.input = path;
   config.history = history;
   if (samples) {
-    const auto view = view_of<2>(*samples, "counts");
     config.input = kArray;
-    config.source = [view] { return formats::open_memory_counts(view, {.format = "counts"}); };
+    config.source = source_of_counts(*samples, {});
+  }
+  if (!tags.empty()) {
+    std::vector<std::span<const std::uint64_t>> spans;
+    for (const Array& one : tags) {
+      const auto view = view_of<1>(one, "tags").as<const std::uint64_t>("tags");
+      spans.emplace_back(view.data(), view.extent(0));
+    }
+    config.input = "tags";
+    config.source = [config, open = source_of_tags(std::move(spans), tick_s)] {
+      return std::make_unique<pipeline::PhotonCounts>(config, open);
+    };
   }
   pipeline::AutocorrelateSummary summary;
   auto curves = std::make_shared<core::CorrelationCurves>(
@@ -198,6 +174,7 @@ nb::object autocorrelate(const std::string& path, const std::optional<Array>& sa
   said["mean_rate_hz"] = summary.mean_rate_hz;
   said["samples"] = summary.samples;
   said["warnings"] = summary.warnings;
+  said["counts_stop"] = pipeline::stops_text(summary.empty, summary.bin_s);
   said["interrupted"] = summary.interrupted;
   said["elapsed_s"] = summary.elapsed_s;
   return nb::make_tuple(curves, said);
@@ -280,12 +257,8 @@ void set_filterbank(Config& config, const std::vector<std::string>& paths,
   config.history = history;
   if (!dms.empty()) config.dms.list = dms;
   if (!samples) return;
-  const auto view = view_of<2>(*samples, "x");
-  const auto description = describe_filterbank(facts);
   config.inputs = {kArray};
-  config.reader.source = [view, description] {
-    return formats::open_memory_filterbank(view, description);
-  };
+  config.reader.source = source_of_filterbank(*samples, facts);
 }
 
 nb::dict said_of(const pipeline::FilterbankRunSummary& s) {
@@ -465,7 +438,8 @@ void bind_runs(nb::module_& module) {
              nb::arg("facts"), nb::arg("options"), nb::arg("history"), nb::arg("device"),
              nb::arg("progress").none());
   module.def("autocorrelate", autocorrelate, nb::arg("path"), nb::arg("samples").none(),
-             nb::arg("options"), nb::arg("history"), nb::arg("device"), nb::arg("progress").none());
+             nb::arg("tags"), nb::arg("tick_s"), nb::arg("options"), nb::arg("history"),
+             nb::arg("device"), nb::arg("progress").none());
   module.def("dedisperse_files", dedisperse_files, nb::arg("paths"), nb::arg("samples").none(),
              nb::arg("facts"), nb::arg("options"), nb::arg("dms"), nb::arg("history"),
              nb::arg("device"), nb::arg("progress").none());

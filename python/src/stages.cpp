@@ -1,5 +1,6 @@
 // One stage on whole arrays.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 
@@ -59,9 +60,10 @@ nb::object channelize(const Array& samples, bool pairs, std::size_t channels, st
   config.oversample_numerator = oversample.first;
   config.oversample_denominator = oversample.second;
   config.lower_sideband = lower_sideband;
-  config.output = output == "ci8" ? stage::Output::corner_turned_ci8
-                  : corner_turned ? stage::Output::corner_turned_float
-                                  : stage::Output::spectra_float;
+  config.output = output == "ci8"   ? stage::Output::corner_turned_ci8
+                  : output == "ci4" ? stage::Output::corner_turned_ci4
+                  : corner_turned   ? stage::Output::corner_turned_float
+                                    : stage::Output::spectra_float;
   const std::size_t count = view.extent(1);
   stage::Input input;
   input.samples = view.data();
@@ -153,7 +155,7 @@ nb::object dedisperse(const Array& samples, bool spectra, std::vector<double> fr
 }
 
 // multipletau's ladder of [time][sensor]: lags in samples, level, pairs of samples and values, [lag], [lag], [lag],
-// [pair][lag]. `normalization` none: sums.
+// [pair][lag], then of each pair the sums of the earlier series and of the products at lag 0. `normalization` none: sums.
 nb::object standard_curves(const Array& samples, std::size_t m, std::size_t levels,
                            const std::string& coarsening, const std::string& normalization,
                            const std::vector<std::pair<std::uint32_t, std::uint32_t>>& pairs,
@@ -192,13 +194,22 @@ nb::object standard_curves(const Array& samples, std::size_t m, std::size_t leve
     stage::autocorrelate(config, view, all, selection);
     stage::normalise(config, *how, view.extent(0), all, {g.data(), {count, lags.size()}});
   }
+  const auto value = [&](std::uint64_t bits) {
+    return config.floats() ? std::bit_cast<double>(bits) : static_cast<double>(bits);
+  };
+  std::vector<double> totals_a, squares;
+  for (std::size_t p = 0; p < count; ++p) {
+    totals_a.push_back(value(totals[2 * p]));
+    squares.push_back(value(sums[p * lags.size()]));
+  }
   std::vector<std::uint64_t> samples_of, level_of;
   for (const auto& lag : lags) {
     samples_of.push_back(lag.samples);
     level_of.push_back(lag.level);
   }
   return nb::make_tuple(as_array(std::move(samples_of)), as_array(std::move(level_of)),
-                        as_array(std::move(counts)), as_array(std::move(g), {count, lags.size()}));
+                        as_array(std::move(counts)), as_array(std::move(g), {count, lags.size()}),
+                        as_array(std::move(totals_a)), as_array(std::move(squares)));
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 Every call takes numpy arrays, or anything else in the host's memory that offers DLPack or the buffer protocol.
 """
 
-from . import multipletau, plot, stages
+from . import multipletau, nodes, plot, stages
 from .correlation import Visibilities, correlate
 from .errors import (
     ConfigError,
@@ -14,15 +14,17 @@ from .errors import (
     OutOfMemoryError,
     UnsupportedError,
 )
-from .arguments import __version__
+from .arguments import DISPERSION_CONSTANT, __version__
 from .filter_bank import channelize
 from .fitting import FitResult, fit
 from .opening import File, open
 from .photons import Curves, autocorrelate
-from .pipelines import Block, Pipeline
-from .pulses import DISPERSION_CONSTANT, dedisperse, search
+from .nodes import ArrayType, Block, Node, Stream
+from .pipelines import Pipeline, node_types
+from .pulses import dedisperse, search
 
 __all__ = [
+    "ArrayType",
     "Block",
     "ConfigError",
     "Curves",
@@ -34,7 +36,9 @@ __all__ = [
     "FormatError",
     "InputOutputError",
     "OutOfMemoryError",
+    "Node",
     "Pipeline",
+    "Stream",
     "UnsupportedError",
     "Visibilities",
     "__version__",
@@ -44,6 +48,8 @@ __all__ = [
     "dedisperse",
     "fit",
     "multipletau",
+    "node_types",
+    "nodes",
     "open",
     "plot",
     "search",

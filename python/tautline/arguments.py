@@ -15,6 +15,9 @@ from .errors import refuse
 
 __version__: str = _tautline.version()
 
+#: k of delay = k DM / f^2, in s MHz^2 per pc cm^-3.
+DISPERSION_CONSTANT = 4148.808
+
 _LARGEST = 2**63 - 1
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -96,8 +99,8 @@ def text(value: Any) -> str:
 class Fields:
     """The fields of one kind of run: keyword arguments by their names or, where that is one field's, the last part."""
 
-    def __init__(self, run: str) -> None:
-        self._all = _tautline.fields(run)
+    def __init__(self, of: str | list[tuple[Any, ...]]) -> None:
+        self._all: list[tuple[Any, ...]] = _tautline.fields(of) if isinstance(of, str) else of
         names = [field[0] for field in self._all]
         self._names: dict[str, str] = {}
         for name in names:
@@ -110,13 +113,18 @@ class Fields:
         """{field: text} of keyword arguments; None stands for a default."""
         found: dict[str, str] = {}
         for name, value in options.items():
-            field = self._names.get(name) or self._names.get(name.replace("__", "."))
-            if field is None:
-                known = ", ".join(sorted(one for one in self._names if "." not in one))
-                raise refuse(name, "no argument of this call", f"one of {known}")
+            field = self.full_name(name)
             if value is not None:
                 found[field] = text(value)
         return found
+
+    def full_name(self, name: str) -> str:
+        """Of a field by its name or the last part of it."""
+        field = self._names.get(name) or self._names.get(name.replace("__", "."))
+        if field is None:
+            known = ", ".join(sorted(one for one in self._names if "." not in one))
+            raise refuse(name, "no argument of this call", f"one of {known}")
+        return field
 
     def document(self, leave_out: tuple[str, ...] = ()) -> str:
         """Of docstrings: every field with its unit, default and range."""
@@ -130,7 +138,8 @@ class Fields:
             facts = [help_text]
             if form or allowed:
                 facts.append(form or allowed)
-            facts.append(f"default {default}" if default else "default: none")
+            if default is not None:
+                facts.append(f"default {default}" if default else "default: none")
             lines.append("        " + "; ".join(facts) + ".")
         return "\n".join(lines)
 

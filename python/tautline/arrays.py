@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .devices import cuda_of
 from .errors import UnsupportedError, refuse
-
-_HOST = (1, 3)  # DLPack's numbers for the host's memory, and for its pinned memory
 
 
 def host_array(x: Any, field: str) -> npt.NDArray[Any]:
@@ -19,9 +18,9 @@ def host_array(x: Any, field: str) -> npt.NDArray[Any]:
         raise refuse(field, "a masked array", "an array without masked elements", "fill it first")
     if isinstance(x, np.ndarray):
         return np.asarray(x)
-    where = getattr(x, "__dlpack_device__", None)
-    if where is not None and where()[0] not in _HOST:
-        error = UnsupportedError(f"{field}: an array in a device's memory, expected one in the host's memory; copy it first")
+    if cuda_of(x, field) is not None:
+        text = f"{field}: an array in a GPU's memory, expected one in the host's memory; copy it first"
+        error = UnsupportedError(text)
         error.field, error.limit = field, "one in the host's memory"
         raise error
     try:

@@ -11,7 +11,9 @@ import numpy.typing as npt
 from . import _tautline
 from .arrays import dense_rows, host_array, require_axes, voltages
 from .arguments import whole
+from .devices import cuda_of, type_name
 from .errors import refuse
+from .stages.channelize import Plan
 
 
 def channelize(
@@ -28,14 +30,15 @@ def channelize(
     oversample: Fraction | str | int = 1,
     lower_sideband: bool = False,
     device: str = "auto",
-) -> npt.NDArray[Any]:
+) -> Any:
     """Voltages to channels by a polyphase filter bank.
 
     Parameters
     ----------
     x
         Voltages, [time] or [input, time]: complex64, float32 (real), int8 or int16 (real, or with a last axis of 2, re and
-        im).  complex128 and float64 are rounded to single precision.
+        im).  complex128 and float64 are rounded to single precision.  An array of a GPU (cupy, torch) stays there, of the first
+        types, and so does the result, on its library's current stream.
     channels
         Channels C, 2 to 65,536.  Complex samples make frames of C samples, real ones of 2C.
     taps
@@ -44,11 +47,12 @@ def channelize(
         Of the prototype: hann, hamming, kaiser:BETA or rect.  One tap with rect is the plain FFT, divided by the square root
         of its length, as the squares of the coefficients add up to 1.
     output
-        cf32, or ci8: rounded to int8 with a last axis of 2 after being multiplied by `gains`.
+        cf32; ci8: rounded to int8 with a last axis of 2 after being multiplied by `gains`; ci4: the same in uint8, 4 bits a
+        part, re in the low half.
     corner_turned
-        Whether the axes are [channel, input, time] instead of [input, time, channel]; always so for ci8.
+        Whether the axes are [channel, input, time] instead of [input, time, channel]; always so for ci8 and ci4.
     gains
-        Of ci8: a number, or [channel, input].
+        Of ci8 and ci4: a number, or [channel, input].
     cutoff
         Of the prototype, in channel widths; 1 puts -6 dB at a channel's edge.
     coefficients
@@ -70,13 +74,23 @@ def channelize(
     ConfigError
         An argument or x is not what is allowed.  NaN in x makes the spectra that span it NaN.
     """
+    cuda = cuda_of(x, "x")
+    if cuda is not None and hasattr(x, "dtype") and hasattr(x, "shape"):
+        if output != "cf32" or gains is not None or coefficients is not None or Fraction(oversample) != 1:
+            wanted = "one in the host's memory for rounded output, coefficients or oversample"
+            raise refuse("x", f"an array of cuda:{cuda}", wanted)
+        where = f"cuda:{cuda}" if device == "auto" else device
+        return _on_device(
+            x, channels, where, taps=taps, window=window, cutoff=cutoff, corner_turned=corner_turned,
+            lower_sideband=lower_sideband,
+        )  # fmt: skip
     samples, pairs = voltages(x, "x")
     require_axes(samples, "x", (2, 3) if pairs else (1, 2), "[time] or [input][time]")
     one = samples.ndim == (2 if pairs else 1)
     if one:
         samples = samples[np.newaxis]
-    if output not in ("cf32", "ci8"):
-        raise refuse("output", output, "cf32 or ci8")
+    if output not in ("cf32", "ci8", "ci4"):
+        raise refuse("output", output, "cf32, ci8 or ci4")
     ratio = Fraction(oversample)
     own = [] if coefficients is None else host_array(coefficients, "coefficients").ravel().tolist()
     made, _ = _tautline.channelize(
@@ -95,14 +109,34 @@ def channelize(
         device,
     )
     if not one:
-        return made  # type: ignore[no-any-return]
-    return made[:, 0] if corner_turned or output == "ci8" else made[0]  # type: ignore[no-any-return]
+        return made
+    return made[:, 0] if corner_turned or output != "cf32" else made[0]
+
+
+_FORMATS = {"complex64": "cf32", "float32": "f32", "int8": "i8", "int16": "i16"}
+
+
+def _on_device(x: Any, channels: int, device: str, **options: Any) -> Any:
+    name = type_name(x)
+    if name not in _FORMATS:
+        raise refuse("x", name, "one of " + " ".join(_FORMATS), "convert it")
+    pairs = name.startswith("int") and x.ndim > 1 and x.shape[-1] == 2
+    axes = x.ndim - (1 if pairs else 0)
+    if axes not in (1, 2):
+        raise refuse("x", f"an array of {x.ndim} axes", "[time] or [input][time]")
+    samples = x if axes == 2 else x[None]
+    plan = Plan(
+        channels, samples.shape[0], dtype=("c" if pairs else "") + _FORMATS[name], max_samples=max(1, samples.shape[1]),
+        device=device, **options,
+    )  # fmt: skip
+    made = plan.execute(samples)
+    return made if axes == 2 else made[:, 0] if options["corner_turned"] else made[0]
 
 
 def _gains(gains: Any, output: str, shape: tuple[int, int]) -> npt.NDArray[np.float32] | None:
     if output == "cf32":
         if gains is not None:
-            raise refuse("gains", "given for cf32", "ci8, which is rounded", "leave them out")
+            raise refuse("gains", "given for cf32", "ci8 or ci4, which are rounded", "leave them out")
         return None
     if gains is None:
         raise refuse("gains", "none", "a number, or [channel][input]: what voltages are multiplied by before rounding")

@@ -41,6 +41,7 @@ class FitResult:
     lag_s : float64 [lag]
         That were fitted.
     warnings : list of str
+        Also that counts stopped, as autocorrelate found it.
     """
 
     def __init__(self, kept: Any) -> None:
@@ -104,11 +105,12 @@ def fit(curves: Any, model: str = "3d", *, progress: Progress | None = None, **f
             fields[name] = ",".join(f"{key}={_range(value)}" for key, value in fields[name].items())
     texts = _FIELDS.texts({"model": model, **fields})
     if isinstance(curves, Curves):
-        return FitResult(_tautline.fit(curves._kept, [], texts, history("fit"), progress))
+        stops = str(curves.facts.get("counts_stop", ""))
+        return FitResult(_tautline.fit(curves._kept, [], stops, texts, history("fit"), progress))
     names = file_paths(curves)
     if not names:
         raise refuse("curves", "none", "what autocorrelate gave, or a file or more")
-    return FitResult(_tautline.fit(None, names, texts, history("fit"), progress))
+    return FitResult(_tautline.fit(None, names, "", texts, history("fit"), progress))
 
 
 def _range(value: Any) -> str:

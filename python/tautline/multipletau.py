@@ -176,10 +176,9 @@ def _correlate(
     times = a.shape[0]
     if times < 2 * m:
         raise ValueError("`len(a)` must be >= `2m`!")
-    if normalize:
-        _require_mean(a, "a", v is None)
-        if v is not None:
-            _require_mean(v, "v", False)
+    if normalize and v is not None:
+        _require_mean(a, "a", False)
+        _require_mean(v, "v", False)
     sensors = 1 if a.ndim == 1 else a.shape[1]
     pairs: list[tuple[int, int]] = []
     samples = a.reshape(times, sensors)
@@ -187,9 +186,14 @@ def _correlate(
         samples = np.concatenate([samples, v.reshape(times, sensors)], axis=1)
         pairs = [(sensors + s, s) for s in range(sensors)]  # the later one is a, as multipletau computes it
     levels = int(np.floor(np.log2(times / m))) + 1
-    lags, level, counts, g = _tautline.standard_curves(
+    lags, level, counts, g, totals, squares = _tautline.standard_curves(
         dense_rows(_counted(samples, levels)), m, levels, compress, "global" if normalize else "none", pairs, device
     )
+    if normalize and v is None:
+        # Means that are far above zero need no look at every sample: none is larger than the root of the sum of squares.
+        size = times * np.sqrt(squares) + np.abs(totals)
+        for sensor in np.flatnonzero(~(np.abs(totals) > _ZERO_CUTOFF * size)):
+            _require_mean(a if a.ndim == 1 else a[:, sensor], "a", True)
     last = len(lags)
     if times >> (levels - 1) == m:  # multipletau leaves out two lags where the last level is as short as can be
         last -= 2

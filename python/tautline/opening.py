@@ -16,18 +16,23 @@ from .errors import UnsupportedError, refuse
 _VOLTAGE_OPTIONS = ("format", "rate_hz", "centre_hz", "bandwidth_hz", "polarisations", "start", "threads_are")
 
 
+_PHOTON = np.dtype(
+    {"names": ["time", "channel", "microtime"], "formats": ["u8", "u2", "u2"], "offsets": [0, 8, 10], "itemsize": 16}
+)
+
+
 class File:
     """An opened file; its first axis of reading is time.
 
     Attributes
     ----------
     kind : str
-        filterbank, voltages or counts.
+        filterbank, voltages, counts or photons.
     paths : list of str
     header : dict
         What the file says, by name with its unit.
     shape : tuple of int
-        Of the whole: [time, channel], [time, sensor], or of voltages [channel, input, time].
+        Of the whole: [time, channel], [time, sensor], of voltages [channel, input, time], of photons [photon].
     frequencies : float64 [channel] or None
         Centres of a filterbank's channels in MHz, in the file's order; of channelized voltages in Hz.
 
@@ -62,7 +67,8 @@ class File:
 
         Voltages are [input, time] (of channelized ones [channel, input, time]): complex64, int8 or int16 with a last axis of
         2 (re, im), or real numbers; what was lost is zero.  Filterbanks are [time, channel] of uint8, uint16 or float32,
-        counts [time, sensor].
+        counts [time, sensor].  Photons are a structured array: time and microtime in units of the header's time_unit_s and
+        microtime_unit_s, and channel, the detector.
         """
         start = whole(start, "start")
         left = max(0, self.samples - start)
@@ -72,6 +78,8 @@ class File:
             error.field, error.limit = self.paths[0], "a file of this process"
             raise error
         block: npt.NDArray[Any] = self._reader.read(min(start, self.samples), taken)
+        if self.kind == "photons":
+            return block.view(_PHOTON)
         if self.kind == "voltages" and self.header["channels"] == 1:
             block = block[0]
         return block
@@ -108,7 +116,7 @@ class File:
 
 
 def open(files: Any, **options: Any) -> File:  # noqa: A001
-    """Opens a file of a filterbank, voltages or counts, told by its first bytes and its name.
+    """Opens a file of a filterbank, voltages, counts or photon time tags, told by its first bytes and its name.
 
     Parameters
     ----------
@@ -137,12 +145,10 @@ def open(files: Any, **options: Any) -> File:  # noqa: A001
         raise refuse(next(iter(options)), f"given for {names[0]}", "only for files of voltages", "leave it out")
     if kind == "filterbank":
         return File(kind, names, _tautline.FilterbankFile(names))
-    if kind == "photons":
-        error = UnsupportedError(f"{names[0]}: time tags, expected a file of samples; autocorrelate takes it")
-        error.field, error.limit = names[0], "a file of samples"
-        raise error
     if len(names) != 1:
         raise refuse("files", f"{len(names)} of {kind}", "one", "open them one by one, or give them to correlate")
+    if kind == "photons":
+        return File(kind, names, _tautline.PhotonFile(names[0]))
     if kind == "counts":
         return File(kind, names, _tautline.CountFile(names[0]))
     given = {name: text(value) for name, value in options.items() if value is not None}

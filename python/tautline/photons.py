@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _tautline
-from .arguments import Fields, documented, file_paths, history
+from .arguments import Fields, documented, file_paths, history, number
 from .arrays import dense_rows, host_array, is_array, native, require_axes
 from .correlation import Progress
 from .errors import refuse
@@ -68,8 +68,10 @@ class Curves:
 
 @documented(_FIELDS, ("dtype", "header_bytes", "save_state", "resume", "every_s", "window_s"))
 def autocorrelate(
-    counts: Any,
+    counts: Any = None,
     *,
+    tags: Any = None,
+    tick_s: float | None = None,
     bin_s: float | None = None,
     device: str = "auto",
     progress: Progress | None = None,
@@ -83,8 +85,15 @@ def autocorrelate(
         A file of counts or time tags, what tautline.open gave of it, or an array [time] or [time, sensor]: uint8, uint16,
         uint32 or float32.  Other integers, and float64, are converted where no count is changed by that beyond float32's
         precision.  An array must not change while this runs.
+    tags
+        Instead of counts, photons: an array of arrival times, or one for each detector, whole numbers of `tick_s`,
+        ascending, from the start of the measurement on.  Of two arrays (t1, t2) the curve is that of both, a positive
+        lag where t2 comes later, unless `pairs` asks for others.  Rare photons are taken one by one (`tag_method`),
+        with the same sums.
+    tick_s
+        Seconds of a tick of `tags`.
     bin_s
-        Seconds of a bin; needed for arrays.
+        Seconds of a bin; needed for arrays of counts.
     device
         auto, cpu, reference, cuda:N or opencl:N.
     progress
@@ -104,8 +113,21 @@ def autocorrelate(
         Counts below zero, not finite, or larger than 32 bits; a field that is not allowed.
     """
     samples: npt.NDArray[Any] | None = None
-    name, one = "", False
-    if is_array(counts):
+    name, one, ticks = "", False, list[npt.NDArray[np.uint64]]()
+    if tags is not None:
+        if counts is not None:
+            raise refuse("counts", "given beside tags", "one of them", "leave one out")
+        if tick_s is None:
+            raise refuse("tick_s", "none", "the unit of the tags in seconds")
+        ticks = _ticks(tags)
+        one = len(ticks) == 1 or (len(ticks) == 2 and fields.get("pairs") is None)
+        if len(ticks) == 2 and one:
+            fields = {**fields, "pairs": "0,1"}
+    elif tick_s is not None:
+        raise refuse("tick_s", "given without tags", "tags", "leave it out")
+    elif counts is None:
+        raise refuse("counts", "none", "a file, an array, or tags")
+    elif is_array(counts):
         samples = counted(counts, "counts")
         if bin_s is None:
             raise refuse("bin_s", "none", "the length of a bin in seconds, which an array does not say")
@@ -117,9 +139,42 @@ def autocorrelate(
             raise refuse("counts", f"{len(names)} files", "one")
         name = names[0]
     kept, said = _tautline.autocorrelate(
-        name, samples, _FIELDS.texts({"bin_s": bin_s, **fields}), history("autocorrelate"), device, progress
+        name,
+        samples,
+        ticks,
+        0.0 if tick_s is None else _length(tick_s, "tick_s"),
+        _FIELDS.texts({"bin_s": bin_s, **fields}),
+        history("autocorrelate"),
+        device,
+        progress,
     )
     return Curves(kept, said, one)
+
+
+def _length(value: Any, field: str) -> float:
+    seconds = number(value, field)
+    if not 0 < seconds < np.inf:
+        raise refuse(field, value, "seconds, above 0")
+    return seconds
+
+
+def _ticks(tags: Any) -> list[npt.NDArray[np.uint64]]:
+    """One array or several, each of ascending whole numbers."""
+    several = isinstance(tags, (list, tuple)) and not all(np.ndim(one) == 0 for one in tags)
+    arrays = [native(host_array(one, "tags")) for one in (tags if several else [tags])]
+    if len(arrays) > 63:
+        raise refuse("tags", f"{len(arrays)} detectors", "63 or fewer")
+    found = []
+    for array in arrays:
+        require_axes(array, "tags", (1,), "one axis, of photons")
+        if array.dtype.kind not in "iu" and array.size:
+            raise refuse("tags", array.dtype.name, "whole numbers of tick_s", "round times / tick_s, use astype")
+        if array.size and int(array[0]) < 0:
+            raise refuse("tags", int(array[0]), "times from the start on, 0 or more")
+        if (array[1:] < array[:-1]).any():
+            raise refuse("tags", "times that go back", "ascending ones", "sort them")
+        found.append(np.ascontiguousarray(array, dtype=np.uint64))
+    return found
 
 
 def counted(x: Any, field: str) -> npt.NDArray[Any]:

@@ -1,41 +1,52 @@
-"""Pipelines of TOML files, run from Python."""
+"""Pipelines, of TOML files or built in Python, run from Python."""
 
 from __future__ import annotations
 
+import atexit
+import json
 import os
+import weakref
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
-
-import numpy.typing as npt
+from typing import Any, Union
 
 from . import _tautline
-from .arguments import history, text, whole
+from .arguments import Fields, history, text, whole
 from .correlation import Progress
+from .errors import refuse
+from .nodes import Adapter, Block, Node, Source, block_of
 
-__all__ = ["Block", "Pipeline"]
+__all__ = ["Pipeline", "node_types"]
+
+_TYPES: dict[str, tuple[str, int, Fields]] = {
+    name: (help_text, inputs, Fields(fields)) for name, help_text, inputs, fields in _tautline.node_types()
+}
+_runs: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
-class Block(NamedTuple):
-    """A piece of a stream: arrays by name, and where it belongs."""
+@atexit.register
+def _stop_runs() -> None:
+    for run in list(_runs):  # their threads may want to call Python
+        run.stop()
 
-    kind: str  #: visibilities, spectra, trials, ...
-    segment: int  #: the stream's part without gaps, from 0
-    first: int  #: sample, from the segment's start
-    samples: int
-    start_utc: str  #: of the first sample
-    rate_hz: float  #: of the samples
-    arrays: dict[str, npt.NDArray[Any]]
+
+def node_types() -> dict[str, str]:
+    """The types of nodes that Pipeline.add knows, each with what it does, its inputs and its fields."""
+    described = {}
+    for name, (help_text, inputs, fields) in _TYPES.items():
+        takes = "a source" if inputs == 0 else "any number of inputs" if inputs < 0 else f"{inputs} input"
+        described[name] = f"{help_text}; {takes}\n\n{fields.document()}"
+    return described
 
 
 class Pipeline:
-    """A graph of sources, stages and sinks as a TOML file has it (docs/guide/run.md).
+    """A graph of sources, stages and sinks: what a TOML file has (docs/guide/run.md), what `add` adds, or both.
 
     Parameters
     ----------
     path
-        The file.
+        The file; none: an empty graph.
     set
-        {"NODE.FIELD": value} instead of what the file says.
+        {"NODE.FIELD": value} instead of what the file or `add` says.
     device
         That the stages work on: auto, cpu, reference, cuda:N or opencl:N.
     memory_bytes
@@ -43,27 +54,98 @@ class Pipeline:
     overwrite
         Replace existing outputs.
 
-    Iterating gives the Blocks of the one output that no node of the file takes; `blocks` those of any node. Every iteration,
+    Iterating gives the Blocks of the one output that no node takes; `blocks` those of any node. Every iteration,
     and `run`, runs the whole pipeline: its files appear when it has come to its end. A loop that is left before that ends the
     run, and nothing is written.
     """
 
     def __init__(
         self,
-        path: str | os.PathLike[str],
+        path: str | os.PathLike[str] | None = None,
         *,
         set: Mapping[str, Any] | None = None,  # noqa: A002
         device: str = "auto",
         memory_bytes: int = 0,
         overwrite: bool = False,
     ) -> None:
-        self.path = os.fspath(path)
+        self.path = "" if path is None else os.fspath(path)
         self._assignments = [f"{name}={text(value)}" for name, value in (set or {}).items()]
         self._options = (device, whole(memory_bytes, "memory_bytes"), bool(overwrite), history("Pipeline"))
+        self._text = ""  # TOML of what was added
+        self._names: list[str] = []
+        self._nodes: list[tuple[str, int, Adapter]] = []
+        self._objects: list[Node] = []
+        self._arrays: list[tuple[str, str, Any, bool, dict[str, Any]]] = []
         self.counters: dict[str, int] = {}  #: of the last run that ended: "node.counter"
 
+    def add(
+        self,
+        name: str,
+        what: Union[str, Node, Source],
+        /,
+        *,
+        inputs: str | list[str] | tuple[str, ...] = (),
+        lane: str | None = None,
+        depth: int | None = None,
+        policy: str | None = None,
+        **fields: Any,
+    ) -> str:
+        """Adds a node and returns its name.
+
+        Parameters
+        ----------
+        name
+            Of the node, without a dot.
+        what
+            A type of node (node_types()), a Node in Python, or an array as nodes.voltages, nodes.filterbank or
+            nodes.counts give it.
+        inputs
+            The nodes that blocks come from: "NODE" for all outputs of one, "NODE.K" for output K.
+        lane, depth, policy
+            The node's thread, and the rings before it, as in a file.
+        fields
+            Of the type, by their names ("dms.range" is dms__range) or the last part of them.
+        """
+        if not isinstance(name, str) or not name or "." in name or name in self._names:
+            raise refuse("name", repr(name), "a text without a dot that no other node has")
+        come = [inputs] if isinstance(inputs, str) else [str(one) for one in inputs]
+        lines = [f"[{_quoted(name)}]"]
+        if isinstance(what, Node):
+            if fields:
+                raise refuse(next(iter(fields)), "given for a node in Python", "no fields", "give them to its constructor")
+            if any(what is one for one in self._objects):
+                raise refuse("what", f"a {type(what).__name__} that is there", "another object for each node")
+            lines.append(f"type = {_quoted('python:' + name)}")
+        elif isinstance(what, Source):
+            lines.append(f"type = {_quoted('array:' + name)}")
+            lines += _field_lines(what.type, fields)
+        elif isinstance(what, str) and what in _TYPES:
+            lines.append(f"type = {_quoted(what)}")
+            lines += _field_lines(what, fields)
+        else:
+            shown = what if isinstance(what, str) else f"a {type(what).__name__}"
+            raise refuse("what", shown, "a Node, an array of tautline.nodes, or one of " + ", ".join(_TYPES))
+        if come:
+            lines.append(f"inputs = {_value(come)}")
+        for key, value in (("lane", lane), ("policy", policy)):
+            if value is not None:
+                lines.append(f"{key} = {_quoted(str(value))}")
+        if depth is not None:
+            lines.append(f"depth = {whole(depth, 'depth', 1)}")
+        self._text += "\n".join(lines) + "\n"
+        self._names.append(name)
+        if isinstance(what, Node):
+            self._nodes.append((name, len(come), Adapter(what)))
+            self._objects.append(what)
+        elif isinstance(what, Source):
+            self._arrays.append((name, what.type, what.array, what.pairs, what.facts))
+        return name
+
     def _run(self, hands_over: bool, node: str, port: int) -> Any:
-        run = _tautline.PipelineRun(self.path, self._assignments, hands_over, node, port, *self._options)
+        run = _tautline.PipelineRun(
+            self.path, self._text, self._nodes, self._arrays, self._assignments, hands_over, node, port, *self._options
+        )
+        _runs.add(run)
         run.start()
         return run
 
@@ -81,8 +163,8 @@ class Pipeline:
         """The blocks that `node` gives at one of its outputs, while the whole pipeline runs."""
         run = self._run(True, node, whole(port, "port"))
         try:
-            while (piece := run.next()) is not None:
-                yield Block(*piece)
+            while (block := run.next()) is not None:
+                yield block_of(block)
             self.counters = run.counters()
         finally:
             run.stop()
@@ -91,4 +173,23 @@ class Pipeline:
         return self.blocks()
 
     def __repr__(self) -> str:
-        return f"<tautline.Pipeline: {self.path}>"
+        return f"<tautline.Pipeline: {', '.join(([self.path] if self.path else []) + self._names) or 'empty'}>"
+
+
+def _quoted(value: str) -> str:
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _value(value: Any) -> str:
+    if not isinstance(value, (str, os.PathLike)) and hasattr(value, "__iter__"):
+        return "[" + ", ".join(_value(one) for one in value) + "]"
+    return _quoted(text(value))
+
+
+def _field_lines(type_: str, fields: dict[str, Any]) -> list[str]:
+    known = _TYPES[type_][2]
+    lines = []
+    for name, value in fields.items():
+        if value is not None:
+            lines.append(f"{known.full_name(name)} = {_value(value)}")
+    return lines

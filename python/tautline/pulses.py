@@ -8,13 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _tautline
-from .arguments import Fields, documented, file_paths, history, number, numbers, rational, whole
+from .arguments import DISPERSION_CONSTANT, Fields, documented, file_paths, history, number, numbers, rational, whole
 from .arrays import dense_rows, host_array, is_array, native, require_axes, require_type
 from .correlation import Progress
+from .devices import cuda_of, empty_beside, type_name
 from .errors import refuse
+from .stages.dedisperse import Plan
 
-#: k of delay = k DM / f^2, in s MHz^2 per pc cm^-3.
-DISPERSION_CONSTANT = 4148.808
 
 _DEDISPERSE = Fields("dedisperse")
 _SEARCH = Fields("search")
@@ -32,14 +32,15 @@ def dedisperse(
     device: str = "auto",
     progress: Progress | None = None,
     **fields: Any,
-) -> npt.NDArray[Any]:
+) -> Any:
     """Sums of channels along the delays of trial dispersion measures.
 
     Parameters
     ----------
     x
         A filterbank: a file or several, what tautline.open gave of them, or an array of two axes: uint8, int8, uint16,
-        int16 or float32 (float64 is rounded).
+        int16 or float32 (float64 is rounded).  An array of a GPU (cupy, torch), [time, channel], stays there, and so does the
+        result, on its library's current stream.
     dms
         Trials in pc cm^-3: numbers, or of files also a text "LO:HI" or "LO:HI:STEP".
     frequencies
@@ -68,6 +69,10 @@ def dedisperse(
     ConfigError
         Shapes, types or fields that are not allowed, or delays as long as the data.
     """
+    cuda = cuda_of(x, "x")
+    if cuda is not None and hasattr(x, "dtype") and hasattr(x, "shape"):
+        where = f"cuda:{cuda}" if device == "auto" else device
+        return _dedisperse_on_device(x, dms, frequencies, sample_time_s, axes, where, fields)
     if is_array(x):
         return _dedisperse_array(x, dms, frequencies, sample_time_s, axes, device, fields)
     _refuse_array_arguments(frequencies, sample_time_s, axes)
@@ -77,7 +82,7 @@ def dedisperse(
     )
     if len(segments) != 1:
         raise refuse("downsample_tolerance", f"{len(segments)} kinds of sampling", "one, which an array has")
-    return segments[0][2]  # type: ignore[no-any-return]
+    return segments[0][2]
 
 
 def _dedisperse_array(
@@ -159,16 +164,7 @@ def search(
     samples: npt.NDArray[Any] | None = None
     facts, names = dict[str, Any](), list[str]()
     if is_array(x):
-        samples = _filterbank(x, ("uint8", "uint16", "float32"))
-        if frequencies is None or sample_time_s is None:
-            raise refuse("frequencies and sample_time_s", "not both given", "those of the array, in MHz and s")
-        rate = 1 / rational(sample_time_s, "sample_time_s")
-        facts = {
-            "frequencies": numbers(frequencies, "frequencies"),
-            "sample_time_s": float(1 / rate),
-            "rate_hz": f"{rate.numerator}/{rate.denominator}",
-            "start": start or "",
-        }
+        samples, facts = described_filterbank(x, frequencies, sample_time_s, start)
     else:
         _refuse_array_arguments(frequencies, sample_time_s, "tf")
         names = file_paths(x)
@@ -180,6 +176,47 @@ def search(
     for name, column in columns.items():
         found[name] = column
     return found
+
+
+_FORMATS = {"uint8": "u8", "int8": "i8", "uint16": "u16", "int16": "i16", "float32": "f32"}
+_DEVICE_FIELDS = ("dm_constant", "zero_dm", "downsample")
+_PIECE = 1 << 16  # times in an execute
+
+
+def _dedisperse_on_device(
+    x: Any, dms: Any, frequencies: Any, sample_time_s: Any, axes: str, device: str, fields: dict[str, Any]
+) -> Any:
+    name = type_name(x)
+    if name not in _FORMATS or x.ndim != 2 or axes != "tf":
+        raise refuse("x", f"{name} of {x.ndim} axes, {axes}", "[time][channel] of " + " ".join(_FORMATS), "convert it")
+    for field in fields:
+        if field not in _DEVICE_FIELDS:
+            raise refuse(field, "given for an array of a GPU", "one of " + ", ".join(_DEVICE_FIELDS), "leave it out")
+    if frequencies is None or sample_time_s is None:
+        raise refuse("frequencies and sample_time_s", "not both given", "those of the array, in MHz and s")
+    plan = Plan(frequencies, sample_time_s, dms, dtype=_FORMATS[name], max_samples=_PIECE, device=device, **fields)
+    times = max(0, x.shape[0] // fields.get("downsample", 1) - plan.max_delay)
+    made = empty_beside(x, (plan.trials, times + plan.room), plan.dtype.type)
+    done = 0
+    for start in range(0, x.shape[0], _PIECE):
+        done += plan.execute(x[start : start + _PIECE], out=made[:, done:]).shape[1]
+    return made[:, :times]
+
+
+def described_filterbank(
+    x: Any, frequencies: Any, sample_time_s: Any, start: str | None
+) -> tuple[npt.NDArray[Any], dict[str, Any]]:
+    """[time, channel] that runs take, and what is said of it."""
+    samples = _filterbank(x, ("uint8", "uint16", "float32"))
+    if frequencies is None or sample_time_s is None:
+        raise refuse("frequencies and sample_time_s", "not both given", "those of the array, in MHz and s")
+    rate = 1 / rational(sample_time_s, "sample_time_s")
+    return samples, {
+        "frequencies": numbers(frequencies, "frequencies"),
+        "sample_time_s": float(1 / rate),
+        "rate_hz": f"{rate.numerator}/{rate.denominator}",
+        "start": start or "",
+    }
 
 
 def _filterbank(x: Any, types: tuple[str, ...]) -> npt.NDArray[Any]:

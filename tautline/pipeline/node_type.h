@@ -1,11 +1,13 @@
 // What a pipeline file can be made of: types of nodes by name, each with the fields of its Config.
 #pragma once
 
+#include <any>
 #include <cstddef>
 #include <functional>
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -37,6 +39,9 @@ class NodeSettings {
   virtual void set(const std::string& field, const std::string& text) = 0;
   /// Throws Error(config) for the first field whose value is not allowed.
   virtual void check() const = 0;
+  /// Of a source of files: the function that gives the reader of what is in no file (`source` of its reader's options).
+  /// False: this node reads no such thing.
+  virtual bool set_source(const std::any& source) = 0;
   /// Puts the node (or the few that do its work) into the graph and connects `inputs`. Returns its outputs.
   virtual std::vector<engine::Port> add(engine::Graph& graph, const std::string& name,
                                         const std::vector<engine::Port>& inputs,
@@ -94,6 +99,17 @@ core::Fields<Config> some_of(const core::Fields<Base>& all, const std::vector<st
   return chosen;
 }
 
+/// A Config's function that gives a reader instead of the files', null where there is none.
+template <class Config>
+auto* source_in(Config& config) {
+  if constexpr (requires { config.reader.source; })
+    return &config.reader.source;
+  else if constexpr (requires { config.counts.source; })
+    return &config.counts.source;
+  else
+    return static_cast<std::any*>(nullptr);
+}
+
 /// A type whose add(config, graph, name, inputs, edge, context) is NodeSettings::add.
 template <class Config, class Add>
 NodeType composite_type(std::string name, std::string help, std::size_t inputs, Add add) {
@@ -104,6 +120,13 @@ NodeType composite_type(std::string name, std::string help, std::size_t inputs, 
       core::set(config_, field, text);
     }
     void check() const override { core::check(config_); }
+    bool set_source(const std::any& source) override {
+      auto* const to = source_in(config_);
+      const auto* const from = std::any_cast<std::remove_pointer_t<decltype(to)>>(&source);
+      if (to == nullptr || from == nullptr) return false;
+      *to = *from;
+      return true;
+    }
     std::vector<engine::Port> add(engine::Graph& graph, const std::string& node,
                                   const std::vector<engine::Port>& from,
                                   const engine::EdgeOptions& edge,

@@ -50,3 +50,12 @@ def test_bad_arguments_name_the_field(rng, arguments, field):
     with pytest.raises(tl.ConfigError) as caught:
         tl.fit(k, **arguments)
     assert caught.value.field == field
+
+
+def test_a_fit_repeats_that_counts_stopped(rng, tmp_path):
+    counts = rng.poisson(2.0, (200_000, 2)).astype(np.uint8)
+    counts[120_000:, 1] = 0
+    k = tl.autocorrelate(counts, bin_s=1e-4, bins=16, levels=6)
+    assert k.facts["counts_stop"] and any("counts stop" in one for one in tl.fit(k, model="3d", fixed={"kappa": 5}).warnings)
+    good = tl.autocorrelate(counts[:100_000], bin_s=1e-4, bins=16, levels=6)
+    assert not good.facts["counts_stop"] and not any("counts stop" in one for one in tl.fit(good, model="3d", fixed={"kappa": 5}).warnings)

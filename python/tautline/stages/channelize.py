@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .. import _tautline
+from .. import _tautline, devices
 from ..arguments import number, whole
 
 __all__ = ["Plan"]
@@ -46,22 +46,25 @@ class Plan:
             self.inputs, self.channels, dtype, whole(max_samples, "max_samples"), whole(taps, "taps"), window,
             number(cutoff, "cutoff"), self.corner_turned, bool(lower_sideband), device,
         )  # fmt: skip
+        self._cuda: int = self._plan.cuda()
 
     def spectra(self, count: int) -> int:
         """Spectra that the next execute of so many samples gives."""
         return self._plan.spectra(whole(count, "count"))  # type: ignore[no-any-return]
 
-    def execute(self, samples: npt.NDArray[Any], out: npt.NDArray[np.complex64] | None = None) -> npt.NDArray[np.complex64]:
+    def execute(self, samples: Any, out: Any = None) -> Any:
         """Takes [input, time] and gives the spectra that are complete: [input, spectrum, channel].
 
         `out` is complex64 with room for them or more, and the result is the part of it that was written; with corner_turned
-        its axes are [channel, input, spectrum]. Its last axis, and that of the samples, is dense.
+        its axes are [channel, input, spectrum]. Its last axis, and that of the samples, is dense.  Arrays of the plan's GPU
+        (cupy, torch) stay there, and the work goes to their library's current stream.
         """
         if out is None:
             count = self._plan.spectra(samples.shape[1] if samples.ndim > 1 else 0)
             shape = (self.channels, self.inputs, count) if self.corner_turned else (self.inputs, count, self.channels)
-            out = np.empty(shape, np.complex64)
-        written = self._plan.execute(samples, out)
+            out = devices.empty_beside(samples, shape, np.complex64)
+        stream = devices.stream_for({"samples": samples, "out": out}, self._cuda)
+        written = self._plan.execute(samples, out, stream)
         return out[..., :written] if self.corner_turned else out[:, :written]
 
     def reset(self) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .. import _tautline
+from .. import _tautline, devices
 from ..arguments import whole
 
 __all__ = ["Plan"]
@@ -20,7 +20,8 @@ class Plan:
     ----------
     channels, inputs
     dtype
-        Of the samples: ci8 (int8 with a last axis of 2; sums are exact), ci16 or cf32.
+        Of the samples: ci8 (int8 with a last axis of 2) or ci4 (uint8, re in the low half), whose sums are exact, ci16 or
+        cf32.
     max_samples
         Most times that one execute is given.
     device
@@ -33,6 +34,7 @@ class Plan:
         self.channels, self.inputs = whole(channels, "channels"), whole(inputs, "inputs")
         self.baselines = self.inputs * (self.inputs + 1) // 2
         self._plan = _tautline.CorrelatePlan(self.channels, self.inputs, dtype, whole(max_samples, "max_samples"), device)
+        self._cuda: int = self._plan.cuda()
 
     def sums(self) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
         """Zeros for execute: visibilities and counts."""
@@ -41,12 +43,14 @@ class Plan:
         data: npt.NDArray[Any] = np.zeros((*shape, 2), np.int64) if exact else np.zeros(shape, np.complex128)
         return data, np.zeros(shape, np.int64)
 
-    def execute(self, samples: npt.NDArray[Any], out: npt.NDArray[Any], counts: npt.NDArray[np.int64]) -> None:
+    def execute(self, samples: Any, out: Any, counts: Any) -> None:
         """Adds the products of [channel, input, time] to `out`, [channel, baseline], and times to `counts`.
 
-        `out` is int64 with a last axis of 2 (re, im) for ci8, else complex128; `counts` is int64.
+        `out` is int64 with a last axis of 2 (re, im) for ci8 and ci4, else complex128; `counts` is int64.  Arrays of the
+        plan's GPU (cupy, torch; zeros made there) stay there, and the work goes to their library's current stream.
         """
-        self._plan.execute(samples, out, counts)
+        stream = devices.stream_for({"samples": samples, "out": out, "counts": counts}, self._cuda)
+        self._plan.execute(samples, out, counts, stream)
 
     @property
     def backend(self) -> str:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from .. import _tautline
-from ..arguments import number, numbers, whole
-from ..pulses import DISPERSION_CONSTANT
+from .. import _tautline, devices
+from ..arguments import DISPERSION_CONSTANT, number, numbers, whole
 
 __all__ = ["Plan"]
 
@@ -47,18 +45,21 @@ class Plan:
             whole(max_samples, "max_samples"), number(dm_constant, "dm_constant"), bool(zero_dm),
             whole(downsample, "downsample", 1), device,
         )  # fmt: skip
+        self._cuda: int = self._plan.cuda()
         self.room: int = self._plan.room()
         self.max_delay: int = self._plan.max_delay()
         self.dtype: np.dtype[Any] = np.dtype(np.float32 if self._plan.floats() else np.int32)
 
-    def execute(self, samples: npt.NDArray[Any], out: npt.NDArray[Any] | None = None) -> npt.NDArray[Any]:
+    def execute(self, samples: Any, out: Any = None) -> Any:
         """Takes [time, channel] and gives the times of all trials that are complete: [trial, time].
 
-        `out` has room for `room` times, of type `dtype`, and the result is the part of it that was written.
+        `out` has room for `room` times, of type `dtype`, and the result is the part of it that was written.  Arrays of
+        the plan's GPU (cupy, torch) stay there, and the work goes to their library's current stream.
         """
         if out is None:
-            out = np.empty((self.trials, self.room), self.dtype)
-        written = self._plan.execute(samples, out)
+            out = devices.empty_beside(samples, (self.trials, self.room), self.dtype.type)
+        stream = devices.stream_for({"samples": samples, "out": out}, self._cuda)
+        written = self._plan.execute(samples, out, stream)
         return out[:, :written]
 
     def reset(self) -> None:

@@ -463,7 +463,8 @@ void name_repeated_curves(const CorrelationCurves& c, FitResult& result) {
         repeated, c.curves, first));
 }
 
-// What the correlator has said of sensors that stopped: their curves are bent, however well they fit.
+}  // namespace
+
 void repeat_stops(const std::vector<std::string>& paths,
                   const std::vector<formats::curves::CurvesFacts>& facts, FitResult& result) {
   for (std::size_t k = 0; k < paths.size(); ++k) {
@@ -474,8 +475,6 @@ void repeat_stops(const std::vector<std::string>& paths,
                       paths[k], stops));
   }
 }
-
-}  // namespace
 
 FitResult fit_file(const FitConfig& config, const FitProgress& progress, std::stop_token stop) {
   std::vector<std::string> paths{config.input};

@@ -11,6 +11,7 @@
 
 #include "tautline/core/correlation_curve.h"
 #include "tautline/core/fields.h"
+#include "tautline/formats/curves/curves.h"
 #include "tautline/pipeline/photons/fit/detector_correction.h"
 #include "tautline/pipeline/photons/fit/least_squares.h"
 #include "tautline/pipeline/photons/fit/model.h"
@@ -97,6 +98,10 @@ FitResult fit_curves(const core::CorrelationCurves& curves, const FitConfig& con
 /// g0, chi2, degrees of freedom, reduced_chi2 (NaN unweighted), rate_hz, brightness_hz (rate / n).
 std::string fit_csv(const FitResult& result, const core::CorrelationCurves& curves,
                     const std::string& history);
+
+/// Adds a warning of each file whose correlator said that sensors had stopped: their curves are bent, however well they fit.
+void repeat_stops(const std::vector<std::string>& paths,
+                  const std::vector<formats::curves::CurvesFacts>& facts, FitResult& result);
 
 /// Reads config.input, fits, and writes what config names.
 FitResult fit_file(const FitConfig& config, const FitProgress& progress = {},

@@ -93,8 +93,9 @@ BinPhotonsConfig bins_of(const AutocorrelateConfig& config) {
 }
 
 // One reading tells detectors and length.
-PhotonCounts::PhotonCounts(const AutocorrelateConfig& config)
-    : path_(config.input), bin_config_(bins_of(config)) {
+PhotonCounts::PhotonCounts(const AutocorrelateConfig& config, Open open)
+    : path_(config.input), open_reader_(std::move(open)), bin_config_(bins_of(config)) {
+  if (!open_reader_) open_reader_ = [path = path_] { return formats::open_photons(path); };
   const core::SampleType type = config.raw.dtype.value_or(core::SampleType::u8);
   if (core::bytes_of(type) > 2)
     throw core::Error(core::ErrorKind::config, "dtype", std::string(core::to_string(type)),
@@ -102,7 +103,7 @@ PhotonCounts::PhotonCounts(const AutocorrelateConfig& config)
   std::vector<std::uint16_t>& detectors = bin_config_.detectors;
   if (config.detectors.empty()) detectors = {0};  // until it is known which there are
   const bool choose_bin = !(config.bin_s > 0);
-  auto reader = formats::open_photons(path_);
+  auto reader = open_reader_();
   const double unit_s = reader->description().time_unit_s;
   if (choose_bin) bin_config_.bin_s = unit_s;
   binner_ = std::make_unique<PhotonBinner>(std::move(reader), bin_config_);
@@ -122,7 +123,7 @@ PhotonCounts::PhotonCounts(const AutocorrelateConfig& config)
     bin_config_.bin_s = chosen.bin_s;
     reason = std::move(chosen.reason);
   }
-  open();
+  this->open();
   total_ = survey.ticks / binner_->ticks_per_bin();
   if (total_ == 0 && survey.ticks > 0)
     throw core::Error(core::ErrorKind::config, "bin_s", fmt::format("{:.9g} s", binner_->bin_s()),
@@ -148,7 +149,7 @@ std::size_t PhotonCounts::read(std::span<std::byte> counts) {
 }
 
 void PhotonCounts::open() {
-  binner_ = std::make_unique<PhotonBinner>(formats::open_photons(path_), bin_config_);
+  binner_ = std::make_unique<PhotonBinner>(open_reader_(), bin_config_);
 }
 
 }  // namespace tautline::pipeline

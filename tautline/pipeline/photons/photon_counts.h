@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "tautline/formats/count_reader.h"
 #include "tautline/pipeline/photons/autocorrelate_counts.h"
@@ -17,8 +19,10 @@ BinPhotonsConfig bins_of(const AutocorrelateConfig& config);
 /// Time tags, binned as they are read.
 class PhotonCounts final : public formats::CountReader {
  public:
-  /// Reads the file once, to know how long it is.
-  explicit PhotonCounts(const AutocorrelateConfig& config);
+  using Open = std::function<std::unique_ptr<formats::PhotonReader>()>;
+  /// Reads the file once, to know how long it is. `open`: gives the reader of tags that are in no file, again and again;
+  /// config.input is then a name for messages alone.
+  explicit PhotonCounts(const AutocorrelateConfig& config, Open open = {});
 
   std::uint64_t total_samples() const override { return total_; }
   /// Of the chosen detectors, in the whole file.
@@ -34,6 +38,7 @@ class PhotonCounts final : public formats::CountReader {
   void open();
 
   std::string path_;
+  Open open_reader_;
   BinPhotonsConfig bin_config_;
   std::unique_ptr<PhotonBinner> binner_;
   std::uint64_t total_ = 0, photons_ = 0;

@@ -1,0 +1,87 @@
+"""Arrays in the memory of GPUs: whose they are, their library's current stream, and new ones beside them."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import numpy as np
+
+from .errors import ConfigError, UnsupportedError, refuse
+
+_HOST = (1, 3)  # DLPack's numbers for the host's memory, and for its pinned memory
+_CUDA = 2
+_LEGACY_STREAM = 1  # CUDA's name for the default stream
+
+
+def cuda_of(x: Any, field: str) -> int | None:
+    """The number of the CUDA device whose memory an array lies in; None: the host's."""
+    if isinstance(x, np.ndarray):
+        return None
+    where = getattr(x, "__dlpack_device__", None)
+    if where is None:
+        return None
+    kind, number = where()
+    if kind in _HOST:
+        return None
+    if kind != _CUDA:
+        text = f"{field}: an array in a device's memory that is not CUDA's; copy it to the host first"
+        error = UnsupportedError(text)
+        error.field, error.limit = field, "the host's memory, or CUDA's"
+        raise error
+    return int(number)
+
+
+def stream_for(arrays: dict[str, Any], cuda: int) -> int:
+    """The stream that a plan's work goes to: 0 for arrays of the host, else the current one of the arrays' library.
+
+    `cuda` is the plan's device, -1 for the host's.
+    """
+    first = next(iter(arrays.values()))
+    if isinstance(first, np.ndarray) and all(isinstance(one, np.ndarray) for one in arrays.values()):
+        return 0
+    places = {field: cuda_of(x, field) for field, x in arrays.items()}
+    if all(place is None for place in places.values()):
+        return 0
+    for field, place in places.items():
+        if place is None or place != cuda:
+            found = "an array in the host's memory" if place is None else f"an array of cuda:{place}"
+            raise _elsewhere(field, found, cuda)
+    library = _library(first)
+    if library == "cupy":
+        pointer = importlib.import_module("cupy").cuda.get_current_stream(cuda).ptr
+    elif library == "torch":
+        pointer = importlib.import_module("torch").cuda.current_stream(cuda).cuda_stream
+    else:
+        pointer = 0
+    return int(pointer) or _LEGACY_STREAM
+
+
+def empty_beside(x: Any, shape: tuple[int, ...], dtype: type[Any]) -> Any:
+    """A new array of x's library, in the same memory."""
+    cuda = cuda_of(x, "samples")
+    if cuda is None:
+        return np.empty(shape, dtype)
+    library = _library(x)
+    if library == "cupy":
+        cupy = importlib.import_module("cupy")
+        with cupy.cuda.Device(cuda):
+            return cupy.empty(shape, dtype)
+    if library == "torch":
+        torch = importlib.import_module("torch")
+        return torch.empty(shape, dtype=getattr(torch, np.dtype(dtype).name), device=x.device)
+    raise refuse("out", f"none for an array of {library}", "an array of the same device to write into")
+
+
+def type_name(x: Any) -> str:
+    """Of numpy: torch's have a prefix."""
+    return str(x.dtype).rsplit(".", 1)[-1]
+
+
+def _library(x: Any) -> str:
+    return type(x).__module__.split(".", 1)[0]
+
+
+def _elsewhere(field: str, found: str, cuda: int) -> ConfigError:
+    wanted = "one in the host's memory" if cuda < 0 else f"all arrays of cuda:{cuda}, or all in the host's memory"
+    return refuse(field, found, wanted, "copy it, or make the plan for the device of the arrays")

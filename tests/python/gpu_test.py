@@ -1,0 +1,158 @@
+"""Arrays of GPUs stay there: plans and calls on cupy's and torch's, on their current streams.
+
+Without pytest, `python3 gpu_test.py` runs the tests with each library that is there.
+"""
+import importlib
+import sys
+
+import numpy as np
+import tautline as tl
+
+try:
+    import pytest
+except ImportError:  # a machine with a GPU need not have it
+    pytest = None
+
+MHZ = np.linspace(1500, 1200, 64)
+
+
+class Library:
+    """cupy or torch: arrays to the GPU and back, streams."""
+
+    def __init__(self, name):
+        self.name = name
+        self.module = importlib.import_module(name)
+        if not (self.module.cuda.is_available() if name == "torch" else self.module.cuda.runtime.getDeviceCount()):
+            raise ImportError("no CUDA device")
+
+    def there(self, x):
+        return self.module.from_numpy(x).to("cuda:0") if self.name == "torch" else self.module.asarray(x)
+
+    def back(self, x):
+        return x.cpu().numpy() if self.name == "torch" else x.get()
+
+    def stream(self):
+        return self.module.cuda.stream(self.module.cuda.Stream()) if self.name == "torch" else self.module.cuda.Stream(non_blocking=True)
+
+    def host_bytes(self, work):
+        """Of copies between the host and the GPU while work() runs; None where nobody counts them."""
+        if self.name != "torch":
+            return None
+        profiler = importlib.import_module("torch.profiler")
+        with profiler.profile(activities=[profiler.ProfilerActivity.CUDA]) as profile:
+            work()
+            self.module.cuda.synchronize()
+        names = [event.name for event in profile.events()]
+        return sum("Memcpy HtoD" in name or "Memcpy DtoH" in name for name in names)
+
+
+def libraries():
+    found, reasons = [], []
+    for name in ("cupy", "torch"):
+        try:
+            found.append(Library(name))
+        except Exception as error:  # noqa: BLE001: cupy raises its own where there is no driver
+            reasons.append(f"{name}: {error or type(error).__name__}")
+    return found, "; ".join(reasons)
+
+
+LIBRARIES, WHY_NOT = libraries()
+if pytest is not None:
+    pytestmark = pytest.mark.skipif(not LIBRARIES, reason=f"no library with a CUDA device: {WHY_NOT}")
+
+    @pytest.fixture(params=LIBRARIES, ids=lambda one: one.name)
+    def gpu(request):
+        return request.param
+
+
+def test_channelize(gpu, rng):
+    x = (rng.standard_normal((3, 50000)) + 1j * rng.standard_normal((3, 50000))).astype(np.complex64)
+    expected = tl.channelize(x, 64, taps=4, device="cpu")
+    for stream in (False, True):
+        there = gpu.there(x)
+        if stream:
+            with gpu.stream():
+                found = gpu.back(tl.channelize(gpu.there(x), 64, taps=4))
+        else:
+            found = gpu.back(tl.channelize(there, 64, taps=4))
+        assert found.shape == expected.shape and np.allclose(found, expected, rtol=0, atol=1e-4 * np.abs(expected).max())
+    z = rng.integers(-100, 100, (2, 30000, 2)).astype(np.int8)
+    turned = gpu.back(tl.channelize(gpu.there(z), 32, taps=4, corner_turned=True))
+    expected = tl.channelize(z, 32, taps=4, corner_turned=True, device="cpu")
+    assert turned.shape == expected.shape and np.allclose(turned, expected, rtol=0, atol=1e-4 * np.abs(expected).max())
+
+
+def test_a_chain_of_plans_without_a_copy_to_the_host(gpu, rng):
+    z = rng.integers(-100, 100, (8, 4, 4096, 2)).astype(np.int8)
+    plan = tl.stages.correlate.Plan(8, 4, device="cuda:0")
+    sums, counts = plan.sums()
+    there, out, counted = gpu.there(z), gpu.there(sums), gpu.there(counts)
+    plan.execute(there, out, counted)
+    host = tl.stages.correlate.Plan(8, 4, device="cpu")
+    host.execute(z, sums, counts)
+    assert np.array_equal(gpu.back(out), sums) and np.array_equal(gpu.back(counted), counts)
+    copies = gpu.host_bytes(lambda: plan.execute(there, out, counted))
+    assert copies in (None, 0)
+
+
+def test_dedisperse(gpu, rng):
+    for dtype in (np.uint8, np.float32):
+        x = rng.integers(0, 200, (200000, 64)).astype(dtype)
+        expected = tl.dedisperse(x, np.arange(0, 100, 5.0), frequencies=MHZ, sample_time_s=1e-3, device="cpu")
+        found = gpu.back(tl.dedisperse(gpu.there(x), np.arange(0, 100, 5.0), frequencies=MHZ, sample_time_s=1e-3))
+        assert found.shape == expected.shape and np.allclose(found, expected, rtol=1e-5)
+
+
+def test_autocorrelate(gpu, rng):
+    counts = rng.poisson(1.0, (60000, 20)).astype(np.uint8)
+    results = []
+    for device, samples in (("cuda:0", gpu.there(counts)), ("cpu", counts)):
+        plan = tl.stages.autocorrelate.Plan(20, bins=16, levels=5, device=device)
+        plan.execute(samples)
+        results.append(plan.read())
+    assert np.array_equal(results[0].sums, results[1].sums) and np.array_equal(results[0].g, results[1].g)
+
+
+def test_arrays_elsewhere_are_refused(gpu, rng):
+    x = rng.standard_normal((2, 4096)).astype(np.float32)
+    there = gpu.there(x)
+    on_gpu, on_host = (tl.stages.channelize.Plan(32, 2, dtype="f32", device=d) for d in ("cuda:0", "cpu"))
+    mixed = [
+        lambda: on_host.execute(there),
+        lambda: on_gpu.execute(there, out=np.zeros((2, 100, 32), np.complex64)),
+        lambda: tl.channelize(there, 32, device="cpu"),
+        lambda: tl.correlate(there, rate_hz=1e6),
+        lambda: tl.search(there, "0:10", frequencies=MHZ, sample_time_s=1e-3),
+    ]
+    for call in mixed:
+        try:
+            call()
+        except tl.Error as error:
+            assert error.field
+        else:
+            raise AssertionError("it was taken")
+    assert np.allclose(gpu.back(on_gpu.execute(there)), tl.channelize(x, 32, device="cpu"), atol=1e-3)
+
+
+def main():
+    seed = int(np.random.SeedSequence().entropy % 2**32)
+    print(f"seed {seed}")
+    if not LIBRARIES:
+        print(f"skipped: no library with a CUDA device: {WHY_NOT}")
+        return 0
+    failed = 0
+    for gpu in LIBRARIES:
+        for name, test in list(globals().items()):
+            if not name.startswith("test_"):
+                continue
+            try:
+                test(gpu, np.random.default_rng(seed))
+                print(f"passed {gpu.name} {name}")
+            except Exception as error:  # noqa: BLE001
+                failed = 1
+                print(f"FAILED {gpu.name} {name}: {type(error).__name__}: {error}")
+    return failed
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,48 @@
+"""Visibilities as pyuvdata has them, in the environment of the interoperability tests, which has pyuvdata."""
+import pathlib
+import subprocess
+import sys
+
+import pytest
+import tautline as tl
+
+PYTHON = pathlib.Path(__file__).resolve().parents[2] / ".venv-interop" / "bin" / "python"
+CODE = """
+import numpy as np
+import tautline as tl
+seed = int(np.random.SeedSequence().entropy % 2**32)
+print("seed", seed)
+rng = np.random.default_rng(seed)
+x = (rng.standard_normal((4, 60000)) + 1j * rng.standard_normal((4, 60000))).astype(np.complex64)
+vis = tl.correlate(x, rate_hz=1e6, centre_hz=150e6, channels=16, integration_s=0.02, start="2026-01-02-03:04:05", requantise="off")
+uv = vis.to_uvdata()
+assert uv.Nfreqs == 16 and uv.Ntimes == len(vis.times) == 3 and uv.Nants_data == 4
+assert np.allclose(uv.freq_array, vis.frequencies) and np.allclose(np.unique(uv.time_array), vis.times, atol=1e-9)
+for i in range(4):
+    for j in range(i + 1):
+        # ant_1 is j: pyuvdata's V12 = conj(x_1) x_2 is x_i conj(x_j).
+        numbers = uv.telescope.antenna_numbers
+        data = uv.get_data(numbers[j], numbers[i], uv.polarization_array[0])
+        assert np.array_equal(data, vis.baseline(i, j)), (i, j)
+print("equal")
+"""
+
+
+def test_to_uvdata():
+    if not PYTHON.exists():
+        pytest.skip(f"{PYTHON} is not there: run scripts/interop")
+    version = subprocess.run([PYTHON, "-c", "import sys; print(*sys.version_info[:2])"], capture_output=True, text=True)
+    if version.stdout.split() != [str(part) for part in sys.version_info[:2]]:
+        pytest.skip(f"{PYTHON} is another Python than the module's")
+    package = str(pathlib.Path(tl.__file__).parents[1])
+    done = subprocess.run([PYTHON, "-W", "ignore", "-c", f"import sys; sys.path.insert(0, {package!r})" + CODE], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.endswith("equal\n"), done.stdout + done.stderr
+
+
+def test_without_pyuvdata_the_error_says_so(monkeypatch):
+    import numpy as np
+
+    monkeypatch.setitem(sys.modules, "pyuvdata", None)
+    vis = tl.correlate(np.ones((2, 9000), np.complex64), rate_hz=1e6, channels=16, integration_s=0.005)
+    with pytest.raises(ImportError):
+        vis.to_uvdata()
