@@ -72,5 +72,4 @@ TEST_F(RedNoise, IsNotSaidOfPulsesInWhiteNoise) {
   EXPECT_EQ(said.find("white noise"), std::string::npos) << said;
 }
 
-}  // namespace
 }  // namespace tautline::tests
