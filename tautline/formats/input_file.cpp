@@ -23,9 +23,10 @@ constexpr std::size_t kPiece = std::size_t{2} << 20;
 // What looks like a file that is missing may be no name of a file at all.
 [[noreturn]] void refuse_to_open(const std::string& path, int code) {
   if (code == ENOENT && path == "-")
-    throw core::Error(core::ErrorKind::io, path, "standard input", "the name of a file",
-                      "the commands correlate, channelize, dedisperse, search and autocorrelate read "
-                      "from -");
+    throw core::Error(
+        core::ErrorKind::io, path, "standard input", "the name of a file",
+        "the commands correlate, channelize, dedisperse, search and autocorrelate read "
+        "from -");
   if (code == ENOENT && path.find("://") != std::string::npos)
     throw core::Error(core::ErrorKind::io, path, "a network address", "the name of a file",
                       "record the stream first; autocorrelate - reads live counts from a pipe");

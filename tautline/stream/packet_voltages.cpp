@@ -198,11 +198,10 @@ bool PacketVoltages::receive() {
   if (!receiver_) open();
   bool waits = static_cast<bool>(waits_);
   if (waits) waits_(true);
-  receiver_->receive(kPacketPatience,
-                     [&](std::span<const std::byte> packet, std::size_t source) {
-                       if (std::exchange(waits, false)) waits_(false);
-                       if (left_ > 0) capture_.place(packet, source);
-                     });
+  receiver_->receive(kPacketPatience, [&](std::span<const std::byte> packet, std::size_t source) {
+    if (std::exchange(waits, false)) waits_(false);
+    if (left_ > 0) capture_.place(packet, source);
+  });
   if (waits) waits_(false);
   const auto now = Clock::now();
   const CaptureCounters& counters = capture_.counters();

@@ -17,8 +17,8 @@ namespace {
 namespace dedisperse = stages::dedisperse;
 namespace detect = stages::detect;
 
-constexpr std::size_t kTimes = 4096;      ///< of one call on a host: several tiles
-constexpr std::size_t kLeastTimes = 512;  ///< for short inputs
+constexpr std::size_t kTimes = 4096;       ///< of one call on a host: several tiles
+constexpr std::size_t kLeastTimes = 512;   ///< for short inputs
 constexpr std::size_t kCallsOfInput = 16;  ///< that a call takes of such an input
 /// That are searched, on a host or a GPU, which fewer would not fill: the others take as long.
 constexpr std::size_t kTrials = 16, kGpuTrials = 512;
@@ -68,8 +68,8 @@ double seconds_per_sample(const dedisperse::Plan& plan,
   const auto state = plan.make_state(*queue);
   dedisperse::Input input;
   const bool there = is_gpu(*device) && plan.takes_device_memory();
-  const auto few =
-      static_cast<std::size_t>(std::clamp<std::uint64_t>(samples / kCallsOfInput, kLeastTimes, kTimes));
+  const auto few = static_cast<std::size_t>(
+      std::clamp<std::uint64_t>(samples / kCallsOfInput, kLeastTimes, kTimes));
   input.count = there ? config.max_samples : std::min(few, config.max_samples);
   const std::size_t sample_bytes =
       (config.frequencies_mhz.size() * static_cast<std::size_t>(config.bits) + 7) / 8;

@@ -73,7 +73,7 @@ class VoltageSourceNode final : public engine::Node {
   std::uint64_t next_ = 0, samples_ = 0;              // of the segment, and of the stream so far
   std::optional<stream::EmptyVoltageFinder> finder_;  // none: constant stretches are data
   std::vector<stream::VoltageStep> steps_;
-  engine::Block* held_ = nullptr;                     // read, not yet handed on
+  engine::Block* held_ = nullptr;  // read, not yet handed on
   std::chrono::steady_clock::time_point started_at_ = {};
 };
 
