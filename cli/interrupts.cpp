@@ -145,8 +145,7 @@ HangupsRotate::HangupsRotate(std::function<void()> rotate) {
 
 HangupsRotate::~HangupsRotate() {
   const std::lock_guard lock(rotate_mutex);
-  rotate_files = {};
-  hangups_rotate = false;
+  rotate_files = {};  // a SIGHUP that comes later asks for nothing: there may be a next observation
 }
 
 int interrupted_status() {

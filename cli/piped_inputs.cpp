@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <fstream>
 #include <system_error>
 
@@ -43,10 +44,16 @@ PipedInputs::PipedInputs(const Global& global, std::vector<std::string>& inputs,
     if (formats::is_stream(input)) copy(global, input);
 }
 
-void PipedInputs::Remove::operator()(const std::filesystem::path* folder) const {
+// A run that is ended at once removes what is known as partial, and folders that are empty then.
+PipedInputs::Folder::Folder(std::string folder)
+    : name(std::move(folder)), copies(name + "/copies", true) {
+  formats::note_made_folder(name);
+}
+
+PipedInputs::Folder::~Folder() {
   std::error_code ignored;
-  std::filesystem::remove_all(*folder, ignored);
-  delete folder;
+  std::filesystem::remove_all(name, ignored);
+  formats::forget_made_folder(name);
 }
 
 void PipedInputs::copy(const Global& global, std::string& input) {
@@ -54,10 +61,12 @@ void PipedInputs::copy(const Global& global, std::string& input) {
   if (!folder_) {
     std::string name = (std::filesystem::temp_directory_path() / "tautline-XXXXXX").string();
     if (::mkdtemp(name.data()) == nullptr) throw cannot_keep(name);
-    folder_.reset(new std::filesystem::path(name));
+    folder_ = std::make_unique<Folder>(name);
+    if (::mkdir(folder_->copies.partial().c_str(), S_IRWXU) != 0) throw cannot_keep(name);
   }
   // Pipes of one name may lie in several folders.
-  const std::filesystem::path own = *folder_ / std::to_string(copied_++);
+  const std::filesystem::path own =
+      std::filesystem::path(folder_->copies.partial()) / std::to_string(copied_++);
   if (::mkdir(own.c_str(), S_IRWXU) != 0) throw cannot_keep(own.string());
   const std::string path =
       (own / (input == "-" ? "standard-input" : std::filesystem::path(input).filename())).string();

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <cstddef>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "cli/command.h"
+#include "tautline/formats/partial_file.h"
 
 namespace tautline::cli {
 
@@ -21,12 +21,15 @@ class PipedInputs {
               const std::string& output = {}, bool overwrite = true);
 
  private:
-  struct Remove {
-    void operator()(const std::filesystem::path* folder) const;
+  struct Folder {
+    explicit Folder(std::string folder);
+    ~Folder();
+    std::string name;
+    formats::PartialPath copies;
   };
   void copy(const Global& global, std::string& input);
 
-  std::unique_ptr<const std::filesystem::path, Remove> folder_;
+  std::unique_ptr<Folder> folder_;
   std::size_t copied_ = 0;
 };
 

@@ -238,15 +238,18 @@ int run_once(const OneRun& one, const pipeline::Observation* observation) {
 int run_schedule(const OneRun& whole) {
   const auto& schedule = whole.file.schedule();
   std::vector<OneRun> runs;
+  bool rotates = false;
   for (std::size_t k = 0; k < schedule.size(); ++k) {
     runs.push_back(whole);
     runs.back().file.observe(schedule[k].assignments, k + 1);
     const auto run = make_run(runs.back(), {}, nullptr);  // all are checked before the first begins
+    rotates = rotates || run->rotates();
     if (schedule[k].is_ended() && !run->live())
       run_once(runs.back(), &schedule[k]);  // says why not
     if (whole.options.plan) print_run_plan(runs.back(), *run);
   }
   if (whole.options.check || whole.options.plan) return kDone;
+  if (rotates) HangupsRotate([] {});  // between observations, too, a SIGHUP ends nothing
   int status = kDone;
   for (std::size_t k = 0; k < runs.size(); ++k) {
     const std::string name = fmt::format("observation {} of {}", k + 1, runs.size());

@@ -60,9 +60,12 @@ class Kept {
         queue(device->make_queue()),
         done_(device->make_event()) {}
 
-  /// Until the caller's stream has done what it was given: before the state goes.
+  /// Until the caller's stream has done what it was given: before the state goes. With the interpreter's lock, which
+  /// others may take meanwhile.
   void wait() {
-    if (last_ != 0) done_->synchronise();
+    if (last_ == 0) return;
+    const nb::gil_scoped_release release;
+    done_->synchronise();
   }
   /// The number of the CUDA device whose arrays are taken; -1: none.
   int cuda() const {

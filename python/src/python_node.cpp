@@ -81,7 +81,9 @@ struct Output {
   /// The input whose details, which nodes of the library understand, it hands on: each block answers one of that input
   /// and has its time and its extents.
   std::optional<std::size_t> like;
-  std::uint64_t next = 0;  ///< of a source: first sample of the next block
+  // Where the blocks so far end: the time of arrays that come without one, of sources and behind a segment.
+  std::uint64_t segment = 0, next = 0;
+  core::Instant segment_start;
 };
 
 Output output_of(nb::handle described, std::span<const engine::Stream> inputs) {
@@ -203,7 +205,10 @@ class PythonNode final : public engine::Node {
   bool live() const override { return live_; }
 
   void start(engine::Outputs&) override {
-    for (Output& output : outputs_) output.next = 0;
+    for (Output& output : outputs_) {
+      output.segment = output.next = 0;
+      output.segment_start = output.stream.start;
+    }
     guarded("start", [&] {
       adapter_.attr("start")();
       return 0;
@@ -297,14 +302,20 @@ class PythonNode final : public engine::Node {
                        const engine::Block* near, Output& output) {
     if (same != nullptr) {
       out.set_time(*same);
-      out.samples = one.samples;
-      return;
+    } else if (one.same_time) {
+      out.segment = output.segment;
+      out.segment_start = output.segment_start;
+      out.first = output.next;
+    } else {
+      out.segment = one.segment;
+      out.segment_start = near != nullptr && near->segment == one.segment ? near->segment_start
+                          : output.segment == one.segment                 ? output.segment_start
+                                                                          : output.stream.start;
+      out.first = one.first;
     }
-    out.segment = one.segment;
-    out.segment_start =
-        near != nullptr && near->segment == one.segment ? near->segment_start : output.stream.start;
-    out.first = one.same_time ? output.next : one.first;
     out.samples = one.samples;
+    output.segment = out.segment;
+    output.segment_start = out.segment_start;
     output.next = out.first + one.samples;
   }
   static void fill(engine::Block& out, const Given& one, const Output& output,
@@ -321,7 +332,32 @@ class PythonNode final : public engine::Node {
                  like != nullptr ? &like->arrays[k] : nullptr);
     out.valid = like != nullptr ? like->valid : core::ValidityMask();
     out.payload = like != nullptr ? like->payload : std::any();
-    if (one.valid) set_valid(out, *one.valid);
+    if (!one.valid) return;
+    if (like != nullptr) require_rows(one.valid->shape(0), *like, output.stream);
+    set_valid(out, *one.valid);
+  }
+  // Nodes of the library read a row of each input, or of each channel and input, and none of other streams.
+  static void require_rows(std::size_t rows, const engine::Block& like,
+                           const engine::Stream& stream) {
+    if (rows > 0 && rows == like.valid.rows()) return;
+    std::size_t inputs = 0, channels = 1;
+    if (!stream.arrays.empty()) {
+      const engine::ArrayType& array = stream.arrays.front();
+      for (std::size_t a = 0; a < array.axes.size(); ++a) {
+        if (array.axes[a] == "input") inputs = array.extents[a];
+        if (array.axes[a] == "channel") channels = array.extents[a];
+      }
+    }
+    if (inputs == 0) {
+      if (!stream.details.has_value()) return;  // a stream that Python nodes alone read
+      throw Error(ErrorKind::config, "valid", "given for a stream of " + stream.kind,
+                  "none: it has no inputs", "change the samples instead");
+    }
+    if (rows != inputs && rows != inputs * channels)
+      throw Error(ErrorKind::config, "valid", std::to_string(rows) + " rows",
+                  std::to_string(inputs) + ", of each input, or " +
+                      std::to_string(inputs * channels) + ", of each channel and input",
+                  "give an array [input][sample], or one [channel x input][sample]");
   }
   static void fill_array(engine::Block& out, std::size_t index,
                          const nb::ndarray<nb::ro, nb::device::cpu, nb::c_contig>& from,

@@ -334,9 +334,12 @@ nb::object search(const std::vector<std::string>& paths, const std::optional<Arr
   columns["last_sample"] = column<std::int64_t>(all, &Candidate::last_sample);
   columns["beam"] = column<std::int64_t>(all, &Candidate::beam);
   columns["beams"] = column<std::int64_t>(all, &Candidate::beams);
+  columns["injected"] = column<std::int64_t>(all, &Candidate::injected);
   nb::dict said = said_of(summary);
   said["detect_backend"] = summary.detect_backend;
   said["whole_loss"] = summary.whole_loss;
+  said["injected"] = summary.injections.injected;
+  said["recalled"] = summary.injections.recalled;
   return nb::make_tuple(columns, said);
 }
 

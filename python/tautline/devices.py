@@ -47,13 +47,15 @@ def stream_for(arrays: dict[str, Any], cuda: int) -> int:
         if place is None or place != cuda:
             found = "an array in the host's memory" if place is None else f"an array of cuda:{place}"
             raise _elsewhere(field, found, cuda)
-    library = _library(first)
-    if library == "cupy":
+    for field, x in arrays.items():
+        if _library(x) not in ("cupy", "torch"):
+            wanted = "one of cupy or torch, whose current stream is known"
+            advice = "give cupy.from_dlpack or torch.from_dlpack of it"
+            raise refuse(field, f"an array of {_library(x)}", wanted, advice)
+    if _library(first) == "cupy":
         pointer = importlib.import_module("cupy").cuda.get_current_stream(cuda).ptr
-    elif library == "torch":
-        pointer = importlib.import_module("torch").cuda.current_stream(cuda).cuda_stream
     else:
-        pointer = 0
+        pointer = importlib.import_module("torch").cuda.current_stream(cuda).cuda_stream
     return int(pointer) or _LEGACY_STREAM
 
 
@@ -79,7 +81,8 @@ def type_name(x: Any) -> str:
 
 
 def _library(x: Any) -> str:
-    return type(x).__module__.split(".", 1)[0]
+    names = [one.__module__.split(".", 1)[0] for one in type(x).__mro__]
+    return next((name for name in names if name in ("cupy", "torch")), names[0])
 
 
 def _elsewhere(field: str, found: str, cuda: int) -> ConfigError:

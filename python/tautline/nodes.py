@@ -74,6 +74,9 @@ class Node:
     An output that hands on the stream of an input (the stream that `open` was given, unchanged) may go to any node of
     the library: each of its blocks answers the block at hand, with its time and shapes, or is left out.  A stream of
     the node's own goes to other Python nodes and to Pipeline.blocks.
+
+    Arrays by name have the time of the block at hand, where the output's rate is the input's; without a block at hand
+    (produce, end_segment, finish) they follow what was given last.
     """
 
     #: A source that waits for something (sockets, instruments): a stop ends its stream, and `produce` returns [] now
@@ -130,6 +133,7 @@ class Adapter:
         self.live = bool(node.live)
         self.in_step = bool(node.in_step)
         self._outputs: list[Stream] = []
+        self._rates: list[float] = []  # of the outputs; 0: of blocks without times
         self._several = False
         for name in ("start", "publish", "counters"):
             setattr(self, name, getattr(node, name))
@@ -143,7 +147,8 @@ class Adapter:
         given = self._node.open(streams)
         self._several = not isinstance(given, Stream) and given is not None
         self._outputs = [] if given is None else [given] if isinstance(given, Stream) else list(given)
-        described = []
+        described: list[tuple[Any, ...]] = []
+        rates: list[float] = []
         for stream in self._outputs:
             if not isinstance(stream, Stream):
                 raise refuse("open", f"a {type(stream).__name__}", "a Stream, several, or None")
@@ -151,11 +156,13 @@ class Adapter:
                 raise refuse("open", "raw voltages", "None: they are only looked at", "filter spectra instead")
             none = stream._input >= 0 and stream.rate_hz == 0  # of blocks without times
             rate = stream.rate_hz if none else rational(stream.rate_hz, "rate_hz")
+            rates.append(float(rate))
             described.append((
                 str(stream.kind), [(a.name, np.dtype(a.dtype).name, list(a.axes), list(a.shape)) for a in stream.arrays],
                 rate.numerator, rate.denominator, stream.start_utc, whole(stream.total_samples, "total_samples"),
                 whole(stream.max_samples, "max_samples"), None, stream._input,
             ))  # fmt: skip
+        self._rates = rates
         return described
 
     def produce(self) -> list[tuple[Any, ...]] | None:
@@ -203,6 +210,11 @@ class Adapter:
         if not isinstance(given, (Block, Mapping)):
             raise refuse("block", f"a {type(given).__name__}", "a Block, or a dictionary of arrays")
         own = given if isinstance(given, Block) else None
+        if own is None and block is not None and block.rate_hz and self._rates[port]:
+            if abs(self._rates[port] / block.rate_hz - 1) > 1e-12:
+                found = f"a dictionary at {self._rates[port]:g} Hz for a block at {block.rate_hz:g} Hz"
+                wanted = "a Block, whose time is in samples of the output"
+                raise refuse("block", found, wanted, "give block._replace(arrays=..., first=..., samples=...)")
         arrays: Mapping[str, Any] = given.arrays if isinstance(given, Block) else given
         known = {array.name for array in stream.arrays}
         for name in arrays:

@@ -155,7 +155,7 @@ def search(
     Returns
     -------
     A structured array, best first: dm, snr, time_s, sample, width_samples, dm_index, members, first_sample, last_sample,
-    beam, beams.  pandas.DataFrame and astropy.table.Table take it as it is.
+    beam, beams, injected (1: of a pulse that `inject` put in).  pandas.DataFrame and astropy.table.Table take it as it is.
 
     Raises
     ------

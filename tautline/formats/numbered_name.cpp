@@ -29,13 +29,15 @@ bool is_numbered(const std::string& name, const fs::path& path) {
 
 std::string numbered_name(const std::string& path, std::size_t number) {
   fs::path name = path;
+  if (!name.has_filename()) name = name.parent_path();  // "night.ms/"
   const std::string ending = name.extension().string();
   name.replace_extension();
   return fmt::format("{}-{:04}{}", name.string(), number, ending);
 }
 
 std::vector<std::string> numbered_files(const std::string& path) {
-  const fs::path name = path;
+  fs::path name = path;
+  if (!name.has_filename()) name = name.parent_path();
   std::vector<std::string> files;
   std::error_code ignored;
   for (const auto& entry :

@@ -22,6 +22,8 @@ using namespace std::chrono_literals;
 
 // Between two looks at whether to stop.
 constexpr std::chrono::milliseconds kPacketPatience = 20ms;
+constexpr std::chrono::milliseconds kLastPackets =
+    200ms;  // to take what the kernel holds at the end
 // SPEAD's items come in any number.
 constexpr std::size_t kMostSpeadHeader_bytes = 2048;
 // Of a stream that nobody knows the end of: what depends on times is made for a day.
@@ -127,7 +129,6 @@ void PacketVoltages::note(std::string text) {
 }
 
 void PacketVoltages::open() {
-  if (config_.processor >= 0) stay_on(config_.processor);
   receiver_ = std::make_unique<UdpReceiver>(config_.network);
   opened_at_ = accepted_at_ = Clock::now();
   if (!config_.log) return;
@@ -189,6 +190,8 @@ std::size_t PacketVoltages::read(std::size_t samples, core::RawBlock& block, Seg
 void PacketVoltages::place_in(engine::Outputs& outputs) {
   if (placing_) return;
   placing_ = true;
+  if (config_.processor >= 0)
+    stay_on(config_.processor);  // the source's thread; others may have peeked before
   outputs_.use(outputs, capture_.block_layout());
   while (own_places_.size() < own_.size()) own_places_.push_back(outputs_.begin());
 }
@@ -246,6 +249,14 @@ bool PacketVoltages::is_over(Clock::time_point now) {
 
 void PacketVoltages::finish() {
   ended_ = true;
+  // What the kernel still holds came before the end.
+  const auto until = Clock::now() + kLastPackets;
+  const auto take = [this](std::span<const std::byte> packet, std::size_t source) {
+    if (left_ > 0) capture_.place(packet, source);
+  };
+  while (left_ > 0 && Clock::now() < until &&
+         receiver_->receive(std::chrono::milliseconds(0), take) > 0) {
+  }
   capture_.finish();
 }
 

@@ -187,7 +187,7 @@ TEST_F(LiveReceiverParts, BeginNewFilesOnHangUp) {
 TEST_F(LiveReceiverParts, AreObservationsThatTheClockEnds) {
   start(example() +
             "[[observation]]\nduration_s = 0.5\n"
-            "[[observation]]\nduration_s = 5\nset.receivers.source = \"3C286\"\n"
+            "[[observation]]\nduration_s = 8\nset.receivers.source = \"3C286\"\n"
             "set.receivers.centre_hz = 182.4e6\n"
             "[[observation]]\nstop = \"2020-01-01T00:00:00\"\n",
         {});

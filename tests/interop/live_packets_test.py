@@ -36,7 +36,7 @@ class Pipeline:
     def __init__(self, command, folder, fields, bank=""):
         self.output = folder / "live.uvh5"
         (folder / "pipeline.toml").write_text(
-            f'[packets]\ntype = "packets"\nlisten = "udp://127.0.0.1:0"\nsilence_s = 1.0\n{fields}\n'
+            f'[packets]\ntype = "packets"\nlisten = "udp://127.0.0.1:0"\nwait_s = 60\nsilence_s = 2.0\n{fields}\n'
             f'[f]\ntype = "filter_bank"\ninputs = "packets"\n{bank}\n'
             '[x]\ntype = "correlator"\ninputs = "f"\nintegration_s = 0.02\n'
             f'[visibilities]\ntype = "visibility_file"\ninputs = "x"\npath = "{self.output}"\n')

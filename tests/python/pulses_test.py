@@ -105,6 +105,15 @@ def test_search_writes_a_list_where_one_is_asked_for(rng, tmp_path):
         tl.search(x, [80.0], frequencies=mhz, sample_time_s=tsamp, output=str(tmp_path / "c.csv"))
 
 
+def test_pulses_that_were_put_in_are_marked(rng):
+    x, mhz, tsamp = with_pulse(rng)
+    x = np.concatenate([rng.normal(100, 10, (20000, 64)).round().clip(0, 255).astype(np.uint8), x])
+    known = {"frequencies": mhz, "sample_time_s": tsamp, "threshold": 9}
+    assert not tl.search(x, "0:150", **known)["injected"].any()
+    found = tl.search(x, "0:150", inject="every=6,dm=20:60,width=0.003:0.005,snr=30:31,seed=1", **known)
+    assert set(found["injected"]) == {0, 1}  # the pulse of DM 80, and others
+
+
 def test_nothing_found_is_an_empty_array(rng):
     x, mhz, tsamp = sky(rng, 5000)
     found = tl.search(x, [10.0], threshold=50, frequencies=mhz, sample_time_s=tsamp)

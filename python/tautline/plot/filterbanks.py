@@ -12,7 +12,7 @@ from ..arrays import host_array, is_array, native, require_axes
 from ..errors import refuse
 from ..opening import File
 from ..opening import open as open_file
-from ..pulses import DISPERSION_CONSTANT
+from ..arguments import DISPERSION_CONSTANT
 
 _VALUES_AT_ONCE = 1 << 23
 

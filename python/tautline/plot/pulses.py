@@ -12,7 +12,8 @@ from ..arguments import number, numbers, whole
 from ..arrays import host_array, is_array
 from ..correlation import Visibilities
 from ..errors import refuse
-from ..pulses import DISPERSION_CONSTANT, dedisperse
+from ..arguments import DISPERSION_CONSTANT
+from ..pulses import dedisperse
 from .figures import colour_bar, panels, start
 from .filterbanks import Filterbank, deviations
 

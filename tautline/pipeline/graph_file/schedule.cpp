@@ -29,8 +29,8 @@ Observation read_observation(const formats::TomlTable& table) {
   if (table.has("start")) one.start = table.instant("start");
   if (table.has("stop")) one.stop = table.instant("stop");
   if (table.has("duration_s")) one.duration_s = table.number("duration_s");
-  if (table.has("duration_s") && !(one.duration_s > 0))
-    throw table.error("duration_s", std::to_string(one.duration_s), "above 0");
+  if (table.has("duration_s") && !(one.duration_s > 0 && one.duration_s <= 1e9))
+    throw table.error("duration_s", std::to_string(one.duration_s), "above 0, to 1e9");
   if (one.stop && one.duration_s > 0)
     throw table.error("stop", "given beside duration_s", "one of them");
   if (one.start && one.stop && !core::before(*one.start, *one.stop))

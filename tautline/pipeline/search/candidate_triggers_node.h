@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "tautline/core/fields.h"
 #include "tautline/engine/node.h"
+#include "tautline/pipeline/search/found_candidates.h"
 #include "tautline/pipeline/search/search_node.h"
 #include "tautline/pipeline/trigger.h"
 
@@ -17,8 +20,7 @@ struct CandidateTriggersConfig {
 };
 const core::Fields<CandidateTriggersConfig>& fields(const CandidateTriggersConfig&);
 
-/// Takes "pulses" and gives "triggers", best first in each block. A pulse that passes, or trials that are sampled otherwise,
-/// have found each for itself is several triggers.
+/// Takes "pulses" and gives "triggers", best first in each block. Pulses that were put into the data trigger nothing.
 class CandidateTriggersNode final : public engine::Node {
  public:
   explicit CandidateTriggersNode(CandidateTriggersConfig config) : config_(config) {}
@@ -32,10 +34,8 @@ class CandidateTriggersNode final : public engine::Node {
  private:
   CandidateTriggersConfig config_;
   PulseStream stream_;
-  std::vector<double> dms_;  // [trial]
-  std::size_t beam_ = 0;     // of the segment
-  engine::Block segment_;    // where its samples are counted from
-  std::uint64_t given_ = 0;
+  std::optional<FoundCandidates> found_;
+  std::uint64_t given_ = 0, injected_ = 0;
 };
 
 }  // namespace tautline::pipeline

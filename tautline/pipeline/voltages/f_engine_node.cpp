@@ -168,10 +168,15 @@ engine::Block& FEngineNode::next_output(engine::Outputs& outputs) {
 }
 
 void FEngineNode::begin_segment(std::size_t, const engine::Block& first, engine::Outputs&) {
-  engine_->begin_segment(first.segment_start);
+  // Behind a block that was dropped a segment does not begin with its first sample.
+  segment_start_ = config_.turns > 1
+                       ? first.segment_start
+                       : core::advance(first.segment_start, static_cast<std::int64_t>(first.first),
+                                       voltages_.description.rate_hz);
+  engine_->begin_segment(segment_start_);
   segment_first_ = first.first;
   next_spectrum_ = 0;
-  if (renewal_) renewal_->begin_segment(first.segment_start);
+  if (renewal_) renewal_->begin_segment(segment_start_);
 }
 
 // How many spectra may be made at once from this one of the segment on: at an integration's edge gains may change.
@@ -189,6 +194,7 @@ std::size_t FEngineNode::spectra_until_edge(std::uint64_t spectrum, engine::Outp
 void FEngineNode::give(const engine::Block& raw, std::uint64_t first, std::size_t spectra,
                        engine::Outputs& outputs) {
   output_->set_time(raw);
+  output_->segment_start = segment_start_;
   output_->first = first;
   output_->samples = spectra;
   if (renewal_) {

@@ -75,6 +75,7 @@ class FEngineNode final : public engine::Node {
   engine::Block* output_ = nullptr;       // begun
   std::uint64_t samples_ = 0, spectra_ = 0;
   std::uint64_t segment_first_ = 0;  // sample with which the segment begins
+  core::Instant segment_start_;
   std::uint64_t next_spectrum_ = 0;  // of the segment; of an engine that has all of its blocks
   std::vector<std::uint64_t> clipped_;
   std::size_t next_turn_ = 0;  // gets the next block

@@ -45,9 +45,13 @@ std::string id_in(const Json& value) {
 void read_time(const Json& value, Trigger& trigger) {
   if (value.is_number_unsigned() && value.get<std::uint64_t>() <= INT64_MAX / 2)
     trigger.sample = static_cast<std::int64_t>(value.get<std::uint64_t>());
-  else if (value.is_string())
-    trigger.time = core::parse_utc(value.get<std::string>());
-  else
+  else if (value.is_string()) {
+    try {
+      trigger.time = core::parse_utc(value.get<std::string>());
+    } catch (const core::Error&) {  // whose text would hold whatever was sent
+      refuse_datagram("time", value.dump(), "yyyy-mm-dd-hh:mm:ss");
+    }
+  } else
     refuse_datagram("time", value.dump(), "UTC as a text, or the number of a sample");
 }
 

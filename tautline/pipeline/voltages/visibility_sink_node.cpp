@@ -42,16 +42,17 @@ void VisibilitySinkNode::begin_file() {
 // says it.
 void VisibilitySinkNode::process(std::size_t, const engine::Block& block,
                                  engine::Outputs& outputs) {
-  const std::uint64_t bytes = block.view<2>(0).size() * sizeof(std::complex<float>);
-  if (parts_.over(block.samples, rate_hz_, bytes, outputs)) {
-    writer_->finish();
-    files_.push_back(path_);
-    begin_file();
-  }
   const auto& time = block.payload_of<IntegrationTime>();
   if (time.gains != gains_ && time.gains) {
     gains_ = time.gains;
     gain_values_ = kept_gains(*gains_);
+  }
+  const std::uint64_t bytes = block.view<2>(0).size() * sizeof(std::complex<float>);
+  if (parts_.over(block.samples, rate_hz_, bytes, outputs)) {
+    writer_->finish();
+    files_.push_back(path_);
+    if (gains_) visibilities_.description.requantisation_gains = gain_values_;
+    begin_file();
   }
   writer_->write({time.middle, time.integration_s, block.view<2>(0).as<const std::complex<float>>(),
                   block.view<2>(1).as<const std::int64_t>(), gain_values_});

@@ -54,7 +54,13 @@ class VoltageRecord {
   std::optional<formats::dada::Writer> dada_;
   std::optional<formats::vdif::Writer> vdif_;
   std::uint64_t samples_ = 0;
-  nlohmann::ordered_json invalid_ = nlohmann::ordered_json::array();
+  struct Invalid {
+    std::size_t input;
+    std::uint64_t first, samples;
+  };
+  void note_invalid(const Invalid& span);
+  std::vector<Invalid> invalid_;
+  std::uint64_t invalid_left_out_ = 0;  // spans, of a recording with more than are kept
   std::vector<std::byte> packed_;
 };
 

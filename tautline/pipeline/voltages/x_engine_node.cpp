@@ -143,6 +143,9 @@ void XEngineNode::begin(const engine::Block& block, std::uint64_t first, engine:
 }
 
 void XEngineNode::process(std::size_t, const engine::Block& block, engine::Outputs& outputs) {
+  // Behind a block that was dropped, edges of gains may lie inside an integration, which ends there.
+  if (output_ != nullptr && gains_ && block.payload_of<GainValues>() != gains_)
+    finish_integration(outputs);
   for (std::size_t done = 0; done < block.samples;) {
     if (output_ == nullptr) begin(block, block.first + done, outputs);
     const std::size_t count = static_cast<std::size_t>(std::min<std::uint64_t>(

@@ -152,7 +152,8 @@ TEST_F(LiveSearch, MasksAsTheDataPass) {
   for (const std::string& set :
        {"list.path=" + (scratch_ / "list.csv"), "events.path=" + (scratch_ / "events.jsonl"),
         std::string("clean.threshold=10"), std::string("clean.every_s=0.256"),
-        std::string("pulses.dms.range=0:60:1"), std::string("pulses.max_width_s=0.02")})
+        std::string("pulses.dms.range=0:60:1"), std::string("pulses.max_width_s=0.02"),
+        std::string("pulses.threshold=8")})  // noise alone has no candidate
     line += " --set " + set;
   const CommandResult result = run_program("/bin/sh", {"-c", line}, scratch_ / "run");
   EXPECT_EQ(result.status, kDone) << result.err;

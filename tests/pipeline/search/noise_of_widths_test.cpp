@@ -51,7 +51,7 @@ TEST(NoiseOfWidths, PulsesAreNone) {
 TEST(NoiseOfWidths, OfRedNoiseGrowsWithTheWidth) {
   auto random = tests::generator();
   std::normal_distribution<double> normal;
-  auto series = white(random, 65536, 20);
+  auto series = white(random, 262144, 20);
   const double keeps = 1 - 1.0 / 200, share = 6;
   double walk = 0;
   for (float& x : series) {
@@ -75,7 +75,7 @@ TEST(NoiseOfWidths, OfRedNoiseGrowsWithTheWidth) {
 // However few sums there are: one in a million.
 TEST(NoiseOfWidths, OfShortWhiteSeriesIsNotMuch) {
   auto random = tests::generator();
-  for (int time = 0; time < 200; ++time)
+  for (int time = 0; time < 20; ++time)
     for (const WidthNoise& one :
          noise_of_widths(white(random, 4096, 20), false, 3906,
                          std::vector<std::size_t>{8, 32, 64, 128, 174, 256})) {
