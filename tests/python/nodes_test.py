@@ -144,7 +144,7 @@ def test_flags_of_other_rows_are_refused(rng, rows):
         return
     with pytest.raises(tl.ConfigError) as caught:
         visibilities(p)
-    assert caught.value.field == "valid" and f"{rows} rows" in str(caught.value)
+    assert caught.value.field.endswith("valid") and f"{rows} rows" in str(caught.value)
 
 
 def test_flags_of_a_filterbank_are_refused(rng):
@@ -160,7 +160,7 @@ def test_flags_of_a_filterbank_are_refused(rng):
     p.add("trials", "dedisperse", inputs="flag", dms__range="0:100:10")
     with pytest.raises(tl.ConfigError) as caught:
         list(p.blocks("trials"))
-    assert caught.value.field == "valid"
+    assert caught.value.field.endswith("valid")
 
 
 def test_blocks_that_are_left_out_break_the_stream(x):

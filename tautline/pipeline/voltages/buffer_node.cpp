@@ -193,8 +193,6 @@ void BufferNode::accept(Trigger trigger, bool of_node) {
     return refuse(stretch.trigger, refused_old_,
                   fmt::format("it ends {:g} s before what the buffer still has",
                               static_cast<double>(forgotten_ - stretch.end) / rate_hz));
-  if (!ring_.empty() && stretch.first > ring_.back().end + longest)
-    return refuse(stretch.trigger, refused_limit_, "it lies further ahead than the buffer is long");
   if (of_node) {
     const std::int64_t at = stretch.first + std::llround(stretch.trigger.before_s * rate_hz);
     for (const auto& [first, end] : taken_)
