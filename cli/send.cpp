@@ -66,8 +66,8 @@ void add_send(CLI::App& app, const Global& global, Action& action) {
       ->required();
   add_required_field(*command, *config, "to");
   add_fields(*command, *config,
-             {"layout", "rate", "rate_hz", "impair", "connect_s", "first_count", "interface",
-              "start_s", "duration_s"});
+             {"layout", "rate", "rate_hz", "impair", "connect_s", "repeat", "first_count",
+              "interface", "start_s", "duration_s"});
   add_reader_options(*command, *config, "reader.");
   command->footer(
       "Example: tautline send mwa.0 mwa.1 mwa.2 mwa.3 --layout mwa32t --to tcp://127.0.0.1:9032 "

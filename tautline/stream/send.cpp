@@ -36,10 +36,11 @@ mwa32t::Mode mode_of(const std::string& layout) {
 // One file and its connection.
 class RecordSender {
  public:
-  RecordSender(const std::string& path, mwa32t::Mode mode, const Impairment& impairment,
-               std::size_t index)
+  RecordSender(const std::string& path, mwa32t::Mode mode, std::uint64_t repeat,
+               const Impairment& impairment, std::size_t index)
       : file_(path),
         record_(mwa32t::record_bytes(mode)),
+        left_(repeat),
         fate_(impairment, index),
         impaired_(impairment.any()) {
     const auto head = file_.head(kHeadBytes);
@@ -49,7 +50,13 @@ class RecordSender {
           path, "records", found ? "of the other mode" : "none",
           fmt::format("records of {} bytes with counters that go up by one", record_),
           "name a file of an MWA receiver, and the `layout` of its samples");
-    offset_ = found->offset;
+    begin_ = offset_ = found->offset;
+    const std::uint64_t whole = mwa32t::kCounterPeriod * record_;
+    if (repeat > 1 && (file_.size() == begin_ || (file_.size() - begin_) % whole != 0))
+      throw core::Error(core::ErrorKind::config, "repeat", std::to_string(repeat),
+                        fmt::format("1 for a file of {} records", records()),
+                        fmt::format("counters go on only behind whole periods of {} records",
+                                    mwa32t::kCounterPeriod));
     file_.sequential();
   }
 
@@ -57,7 +64,8 @@ class RecordSender {
                const std::stop_token& stop) {
     client_ = std::make_unique<TcpClient>(to, patience, stop);
   }
-  std::uint64_t records() const { return (file_.size() - offset_) / record_; }
+  /// Of the file, once.
+  std::uint64_t records() const { return (file_.size() - begin_) / record_; }
   bool ended() const { return client_ == nullptr; }
   double delay_s() { return fate_.delay_s(); }
 
@@ -66,12 +74,13 @@ class RecordSender {
     piece_.resize(kRecordsAtOnce * record_);
     const std::size_t got = file_.read(offset_, piece_);
     offset_ += got;
+    if (offset_ == file_.size() && --left_ > 0) offset_ = begin_;
     std::span<const std::byte> bytes(piece_.data(), got);
     if (impaired_) bytes = impair(bytes, summary);
     client_->write(bytes);
     summary.bytes += bytes.size();
     summary.records += bytes.size() / record_;
-    if (got < piece_.size()) client_.reset();
+    if (left_ == 0 || got == 0) client_.reset();
   }
 
  private:
@@ -98,7 +107,7 @@ class RecordSender {
 
   formats::InputFile file_;
   std::size_t record_;
-  std::uint64_t offset_ = 0;
+  std::uint64_t begin_ = 0, offset_ = 0, left_;
   Fate fate_;
   bool impaired_;
   std::unique_ptr<TcpClient> client_;
@@ -117,8 +126,8 @@ SendSummary send_records(const SendConfig& config, const std::vector<Endpoint>& 
   std::vector<RecordSender> senders;
   std::uint64_t longest = 0;
   for (std::size_t k = 0; k < config.files.size(); ++k) {
-    senders.emplace_back(config.files[k], mode_of(config.layout), impairment, k);
-    longest = std::max(longest, senders[k].records());
+    senders.emplace_back(config.files[k], mode_of(config.layout), config.repeat, impairment, k);
+    longest = std::max(longest, senders[k].records() * config.repeat);
   }
   const auto patience =
       std::chrono::milliseconds(static_cast<std::int64_t>(config.connect_s * 1e3));
@@ -182,6 +191,10 @@ const core::Fields<SendConfig>& fields(const SendConfig&) {
                 .unit = "s",
                 .help = "how long somebody who listens is waited for"},
                &C::connect_s, core::between(0, 86'400))
+          .add({.name = "repeat",
+                .help = "of records: how often the files are sent, one stream without a gap, for "
+                        "long tests; they hold whole periods of the counter"},
+               &C::repeat, core::between(1, 1'000'000))
           .add(
               {.name = "first_count",
                .help = "count of the first packet; none: that of the files' start where the layout "

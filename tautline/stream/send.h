@@ -25,6 +25,7 @@ struct SendConfig {
   double rate_hz = 1'280'000;  ///< of records: samples (times) a second at rate 1
   std::string impair;          ///< parse_impairment()
   double connect_s = 10;       ///< how long somebody who listens to TCP is waited for
+  std::uint64_t repeat = 1;    ///< of records: how often the files are sent, as one stream
   // Of packets:
   std::optional<std::uint64_t>
       first_count;  ///< none: as the layout counts from the files' start, or 0

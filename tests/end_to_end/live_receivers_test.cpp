@@ -7,6 +7,7 @@
 #include <random>
 #include <span>
 
+#include "tautline/formats/mwa32t/counters.h"
 #include "tautline/formats/mwa32t/writer.h"
 #include "tautline/stream/tcp.h"
 #include "tests/end_to_end/documented_json.h"
@@ -163,6 +164,19 @@ TEST_F(LiveReceivers, GiveWhatTheirFilesGiveWhenOneDies) {
   EXPECT_NE(std::count(given.counts.begin(), given.counts.end(), 0), 0);
 }
 
+// Sent twice without a gap, files are one recording of twice the length.
+TEST_F(LiveReceivers, GiveTheSameOfFilesThatAreSentAgain) {
+  write_receivers(2 * formats::mwa32t::kCounterPeriod);
+  EXPECT_EQ(send(start_run(), {"--rate", "2", "--repeat", "2"}).at("records"),
+            16 * std::uint64_t{formats::mwa32t::kCounterPeriod});
+  const CommandResult live = end_run();
+  EXPECT_TRUE(live.status == kDone || live.status == kDamaged) << live.err;
+  for (const std::string& file : files) write_file(file, read_file(file) + read_file(file));
+  const LiveVisibilities expected = from_files();
+  EXPECT_GE(expected.middles.size(), 10U);
+  EXPECT_TRUE(visibilities_in(scratch / "live.uvh5") == expected);
+}
+
 // Records that are lost on purpose are lost in the result, and no others: a seed repeats them.
 TEST_F(LiveReceivers, CountWhatWasLostOnPurpose) {
   write_receivers(100'000);
@@ -237,6 +251,7 @@ TEST_F(LiveReceivers, AndSendersThatCannotBeAreRefused) {
   refused({"send", scratch / "none", "--to", to},
           "none: records: none, expected records of 34 bytes");
   refused({"send", file, "--to", to, "--layout", "mwa32t-1byte"}, "of the other mode");
+  refused({"send", file, "--to", to, "--repeat", "2"}, "--repeat: 2, expected 1 for a file of");
   refused({"send", file, "--to", to, "--impair", "reorder=0.1"}, "TCP keeps the order");
   refused({"send", file, "--to", to, "--impair", "loss=2"}, "--impair: loss=2, expected 0 to 1");
   refused({"send", file, "--to", to, "--impair", "los=1"}, "expected loss=");
