@@ -24,15 +24,19 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/tautline-config-version.c
 install(FILES ${PROJECT_BINARY_DIR}/tautline-config.cmake
               ${PROJECT_BINARY_DIR}/tautline-config-version.cmake
         DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/tautline)
+# The command and what it and the Python module open: one component, which the Python package takes whole.
 if(TAUTLINE_CLI)
-  install(TARGETS tautline_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS tautline_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT command)
+endif()
+if(TAUTLINE_CLI OR TAUTLINE_PYTHON)
   foreach(name IN LISTS tautline_modules)
-    install(TARGETS tautline_${name}_module LIBRARY DESTINATION ${tautline_module_folder})
+    install(TARGETS tautline_${name}_module LIBRARY DESTINATION ${tautline_module_folder} COMPONENT command)
   endforeach()
   # The documentation's site, where scripts/docs has built it.
   set(TAUTLINE_SITE ${PROJECT_BINARY_DIR}/docs/html CACHE PATH "The documentation's site, which is installed if it is there")
-  install(DIRECTORY ${TAUTLINE_SITE}/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/html OPTIONAL)
+  install(DIRECTORY ${TAUTLINE_SITE}/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/html COMPONENT command OPTIONAL)
   if(TAUTLINE_CAIRO)
-    install(FILES ${TAUTLINE_FONT_LICENCE} DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME dejavu-fonts-licence.txt)
+    install(FILES ${TAUTLINE_FONT_LICENCE} DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME dejavu-fonts-licence.txt
+            COMPONENT command)
   endif()
 endif()

@@ -23,10 +23,10 @@ using core::ErrorKind;
 using core::SampleType;
 
 /// An array that is written.
-using Output = nb::ndarray<>;
+using OutputArray = nb::ndarray<>;
 
 template <std::size_t Rank>
-core::MutableSampleView<Rank> written_view(const Output& array, const std::string& field,
+core::MutableSampleView<Rank> written_view(const OutputArray& array, const std::string& field,
                                            bool pairs) {
   const auto view = view_of<Rank>(AnyArray(array), field, pairs);
   return {array.data(), view.type(), view.extents(), view.strides()};
@@ -154,7 +154,7 @@ class ChannelizePlan {
   std::size_t spectra(std::size_t count) const {
     return plan_->spectra(state_->held_samples(), count);
   }
-  std::size_t execute(const AnyArray& samples, const Output& out, std::uintptr_t stream) {
+  std::size_t execute(const AnyArray& samples, const OutputArray& out, std::uintptr_t stream) {
     kept_.require_place(stream, samples, out);
     const auto type = core::sample_type(plan_->config().input);
     const auto view = view_of<2>(samples, "samples", is_pair(type));
@@ -200,7 +200,7 @@ class CorrelatePlan {
     state_ = plan_->make_state(*kept_.queue);
   }
   // Adds to visibilities [channel][baseline], complex128 or int64 pairs, and to counts.
-  void execute(const AnyArray& samples, const Output& visibilities, const Output& counts,
+  void execute(const AnyArray& samples, const OutputArray& visibilities, const OutputArray& counts,
                std::uintptr_t stream) {
     kept_.require_place(stream, samples, visibilities, counts);
     const auto type = core::sample_type(plan_->config().format);
@@ -266,7 +266,7 @@ class DedispersePlan {
     state_ = plan_->make_state(*kept_.queue);
   }
   // [time][channel] to [trial][time]; how many times were written.
-  std::size_t execute(const AnyArray& samples, const Output& out, std::uintptr_t stream) {
+  std::size_t execute(const AnyArray& samples, const OutputArray& out, std::uintptr_t stream) {
     kept_.require_place(stream, samples, out);
     if (stream != 0 && !plan_->takes_device_memory())
       throw Error(ErrorKind::unsupported, "samples", "an array of a GPU",

@@ -1,0 +1,129 @@
+"""A wheel of scripts/wheel in a fresh environment: it installs without a network, the command works, its libraries are its
+own, and tests of the package pass.
+
+    wheel_check.py --need required|optional [--stable] --python PYTHON --wheels FOLDER --build FOLDER --environment FOLDER
+
+--stable  the wheel for all Pythons from 3.12 on; otherwise that for the Python of the build
+--python  makes the environment, which lies in --environment
+--build   what the wheels were made of
+"""
+import argparse
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# Those of the package's tests that take seconds and need numpy and pytest alone: every call is in one of them.
+TESTS = ("package", "filter_bank", "correlation", "pulses", "photons", "fitting", "opening", "plans", "pipelines", "nodes")
+FIRST = """
+import sys, time
+begun = time.perf_counter()
+import tautline as tl
+imported = time.perf_counter() - begun
+import numpy as np
+x = (np.random.default_rng().standard_normal((4, 100_000)) + 0j).astype(np.complex64)
+vis = tl.correlate(x, rate_hz=1e6, channels=64, integration_s=0.02)
+vis.write(sys.argv[1])
+print(f"import {imported:.2f} s; {vis}")
+"""
+# Of the system's libraries, those of C and C++ and zlib, which every system has.
+SYSTEM = ("linux-vdso.", "ld-linux", "libc.", "libm.", "libdl.", "librt.", "libpthread.", "libresolv.", "libgcc_s.", "libstdc++.", "libz.")
+LEFT_OUT = """
+import numpy as np, tautline as tl
+tl.correlate(np.ones((2, 4096), np.complex64), rate_hz=1e6, channels=64, integration_s=1e-3).write("x.ms")
+"""
+
+
+def skip(why):
+    print(f"skipped: {why}")
+    sys.exit(77)
+
+
+class Environment:
+    """A fresh one, in which neither this build's package nor the machine's is seen."""
+
+    def __init__(self, python, folder):
+        shutil.rmtree(folder, ignore_errors=True)
+        hidden = ("PYTHON", "LD_LIBRARY", "PIP_", "VIRTUAL_ENV")
+        self.variables = {name: value for name, value in os.environ.items() if not name.startswith(hidden)}
+        self.variables.update(TAUTLINE_DEVICE="cpu", PYTHONDONTWRITEBYTECODE="1", TAUTLINE_CACHE=str(folder / "cache"))
+        self.folder = folder
+        self.run(python, "-m", "venv", folder)
+
+    def run(self, *command, status=0):
+        done = subprocess.run([str(one) for one in command], env=self.variables, cwd=self.folder.parent, capture_output=True, text=True)
+        assert done.returncode == status, (command, done.returncode, done.stdout, done.stderr)
+        return done
+
+    def python(self, *arguments, status=0):
+        return self.run(self.folder / "bin" / "python", *arguments, status=status)
+
+    def command(self, *arguments, status=0):
+        return self.run(self.folder / "bin" / "tautline", *arguments, status=status)
+
+
+def check_command(environment, build, package):
+    data = environment.folder / "first.uvh5"
+    assert "64" in environment.command("inspect", data).stdout
+    environment.command("plot", data, "-o", environment.folder / "first.png")
+    environment.command("no-such-command", status=2)
+    site = package / "share" / "doc" / "tautline" / "html" / "index.html"
+    if (build / "docs" / "html" / "index.html").exists():
+        assert environment.command("docs").stdout.strip() == str(site)
+    else:
+        assert "scripts/docs" in environment.command("docs", status=1).stderr
+
+
+def check_libraries(environment, build, package):
+    modules = {module.name for module in package.rglob("libtautline_*.so")}
+    made = {module.name for module in build.glob("libtautline_*.so")}
+    assert modules == made - {"libtautline_casacore.so"}, modules
+    for program in [package / "bin" / "tautline", *package.glob("_tautline*.so"), *package.rglob("libtautline_*.so")]:
+        for line in environment.run("ldd", program).stdout.splitlines():
+            name, _, place = line.strip().partition(" => ")
+            own = place.startswith(str(package.parent)) or pathlib.Path(name).name.startswith(SYSTEM)
+            assert own, f"{program.name} takes from the system: {line.strip()}"
+    refused = environment.python("-c", LEFT_OUT, status=1).stderr
+    assert "libtautline_casacore.so" in refused, refused
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--need", choices=["required", "optional"], required=True)
+    parser.add_argument("--stable", action="store_true")
+    parser.add_argument("--python", required=True)
+    for name in ("--wheels", "--build", "--environment"):
+        parser.add_argument(name, type=pathlib.Path, required=True)
+    options = parser.parse_args()
+    if not options.python:
+        skip("no Python of 3.12 or later with headers was found or fetched, which the wheel for these is built with")
+    version = subprocess.run([options.python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"],
+                             check=True, capture_output=True, text=True).stdout.strip()  # fmt: skip
+    fetched = ROOT / ".venv-wheels" / version
+    if not (fetched / "made-of").exists():
+        assert options.need == "optional", f"{fetched} is absent; scripts/interop fetches it"
+        skip(f"{fetched} is absent; scripts/interop fetches it")
+
+    (wheel,) = options.wheels.glob(f"tautline-*-{'abi3' if options.stable else 'cp3??-cp3??'}-*.whl")
+    environment = Environment(options.python, options.environment.resolve())
+    pip = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index", "--find-links", fetched)
+    begun = time.perf_counter()
+    environment.python(*pip, wheel)
+    installed = time.perf_counter()
+    first = environment.python("-c", FIRST, environment.folder / "first.uvh5").stdout.strip()
+    print(f"{wheel.name}, Python {version}: installed in {installed - begun:.1f} s, a first result "
+          f"{time.perf_counter() - begun:.1f} s after the beginning; {first}", flush=True)  # fmt: skip
+    package = environment.folder / "lib" / f"python{version}" / "site-packages" / "tautline"
+    check_command(environment, options.build, package)
+    check_libraries(environment, options.build, package)
+    environment.python(*pip, "pytest")
+    scripts = [ROOT / "tests" / "python" / f"{name}_test.py" for name in TESTS]
+    tests = subprocess.run([environment.folder / "bin" / "python", "-m", "pytest", "-p", "no:cacheprovider", "-q", *scripts],
+                           env=environment.variables, cwd=environment.folder)  # fmt: skip
+    sys.exit(tests.returncode)
+
+
+main()
