@@ -1,5 +1,6 @@
 """A headless Chromium, driven over a pipe with the DevTools protocol: no port, no package besides the standard library."""
 import base64
+import contextlib
 import fcntl
 import json
 import os
@@ -18,9 +19,10 @@ def find():
 
 
 class Browser:
-    def __init__(self, program, timeout_s=60):
+    def __init__(self, program, timeout_s=60, profile=None):
+        """`profile`: a folder of the caller's that keeps what pages store; without one nothing is kept."""
         self.timeout_s = timeout_s
-        self.profile = tempfile.TemporaryDirectory(prefix="tautline-chromium-", ignore_cleanup_errors=True)
+        self.own_profile = tempfile.TemporaryDirectory(prefix="tautline-chromium-", ignore_cleanup_errors=True)
         # The browser reads commands from descriptor 3 and writes to 4.
         theirs_in, self.commands = os.pipe()
         self.answers, theirs_out = os.pipe()
@@ -33,7 +35,7 @@ class Browser:
         self.process = subprocess.Popen(
             [program, "--headless=new", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
              "--no-first-run", "--disable-extensions", "--disable-background-networking", "--disable-component-update",
-             "--hide-scrollbars", "--force-device-scale-factor=1", f"--user-data-dir={self.profile.name}", "about:blank"],
+             "--hide-scrollbars", "--force-device-scale-factor=1", f"--user-data-dir={profile or self.own_profile.name}", "about:blank"],
             preexec_fn=place, pass_fds=(3, 4), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL)
         for end in (theirs_in, theirs_out, *far):
@@ -51,15 +53,17 @@ class Browser:
         return self
 
     def __exit__(self, *_):
-        os.close(self.commands)
-        self.process.terminate()
+        # Asked to close it writes what pages stored; ended by a signal it may not.
+        with contextlib.suppress(BrokenPipeError):  # it ended by itself
+            os.write(self.commands, json.dumps({"id": self.number + 1, "method": "Browser.close"}).encode() + b"\0")
         try:
             self.process.wait(10)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+        os.close(self.commands)
         os.close(self.answers)
-        self.profile.cleanup()
+        self.own_profile.cleanup()
 
     def message(self, until):
         while b"\0" not in self.buffer:
