@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "cli/command.h"
+#include "cli/field_options.h"
 #include "cli/interrupts.h"
 #include "cli/limits.h"
-#include "cli/usage_errors.h"
 #include "tautline/core/error.h"
 #include "tautline/pipeline/bench/measure_stage.h"
 
@@ -203,10 +203,9 @@ void add_bench(CLI::App& app, const Global& global, Action& action) {
   command->add_option("--sweep", options->sweep,
                       "one size at many values: inputs=16:2048 doubles, inputs=64:1024:64 steps, "
                       "taps=4/8/16 lists");
-  command->add_option("--budget", options->budget_s, "seconds to repeat each for")
-      ->transform(core::text::in_seconds)
-      ->check(number_from(0))
-      ->capture_default_str();
+  add_own(*command, options->budget_s,
+          {.name = "budget_s", .unit = "s", .help = "how long to repeat each"},
+          core::plain_text<double>(core::at_least(0)));
   command->footer("Example: tautline --device cuda:0 bench correlate --problem n256");
   command->callback([&global, &action, options] {
     action = [&global, options] { return run_bench(global, *options); };

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "cli/command.h"
-#include "cli/usage_errors.h"
+#include "cli/field_options.h"
 #include "tautline/formats/candidates/candidates.h"
 #include "tautline/formats/curves/curves.h"
 #include "tautline/formats/file_formats.h"
@@ -178,15 +178,11 @@ void add_compare(CLI::App& app, const Global& global, Action& action) {
   command
       ->add_option("truth", options->truth, "X.truth.json, as simulate wrote it; or another curve")
       ->required();
-  command->add_option("--rows", options->rows, "lines of each table")
-      ->check(whole_number(0, kAnyWhole))
-      ->capture_default_str();
-  command->add_option("--curve", options->curve, "which of the first file's curves, from 0")
-      ->check(whole_number(0, kAnyWhole))
-      ->capture_default_str();
-  command->add_option("--other-curve", options->other_curve, "which of the second file's")
-      ->check(whole_number(0, kAnyWhole))
-      ->capture_default_str();
+  add_own(*command, options->rows, {.name = "rows", .help = "lines of each table"});
+  add_own(*command, options->curve,
+          {.name = "curve", .help = "which of the first file's curves, from 0"});
+  add_own(*command, options->other_curve,
+          {.name = "other_curve", .help = "which of the second file's curves, from 0"});
   command->footer(
       "Examples: tautline compare sky.uvh5 sky.truth.json\n"
       "          tautline compare candidates.csv obs.truth.json\n"

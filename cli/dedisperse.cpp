@@ -104,12 +104,11 @@ void add_dedisperse(CLI::App& app, const Global& global, Action& action) {
       ->add_option("-o,--output", options->config.output,
                    "OUT.npy, a folder, or OUT.dat or OUT.tim for one trial")
       ->required();
-  note_field(*command
-                  ->add_option("--format", options->format,
-                               "of a folder's files: dat (PRESTO) or tim (sigproc)")
-                  ->check(one_of({"auto", "dat", "tim", "npy"}))
-                  ->capture_default_str(),
-             fields(options->config).named("format"));
+  note_field(
+      *add_own(*command, options->format,
+               {.name = "format", .help = "of a folder's files: dat (PRESTO) or tim (sigproc)"},
+               word_of({"auto", "dat", "tim", "npy"})),
+      fields(options->config).named("format"));
   options->run.dms.add_to(*command, options->config);
   options->run.add_input(*command, options->config);
   options->monitor.add_to(*command);

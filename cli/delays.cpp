@@ -71,9 +71,10 @@ void add_delays(CLI::App& app, const Global& global, Action& action) {
   add_angle(*command, "--dec-deg", options->dec_deg, core::AngleUnit::degrees,
             "declination, ICRS: degrees, or dd:mm:ss");
   command->add_option("--utc-start", options->start, "yyyy-mm-dd-hh:mm:ss[.fraction]")->required();
-  command->add_option("--duration", options->duration_s, "seconds to cover")
-      ->transform(core::text::in_seconds)
-      ->required();
+  add_own(*command, options->duration_s,
+          {.name = "duration_s", .unit = "s", .help = "how long to track"})
+      ->required()
+      ->default_str("");
   command->add_option("-o,--output", options->output, "D.toml")->required();
   add_fields(*command, options->earth, {"ut1_minus_utc_s", "pole"}, kEarthGroup);
   command->add_flag("--overwrite", options->overwrite, "replace an existing output");

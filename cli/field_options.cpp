@@ -133,11 +133,7 @@ const core::FieldDescription* field_of(const CLI::Option& option) {
 CLI::Option* add_described(CLI::App& command, const core::FieldDescription& field,
                            const std::string& default_text,
                            std::function<void(const std::string&)> set) {
-  if (field.kind == core::FieldKind::flag) {
-    CLI::Option* flag = add_flag(command, field, default_text, set);
-    note_field(*flag, field);
-    return flag;
-  }
+  if (field.kind == core::FieldKind::flag) return add_flag(command, field, default_text, set);
   const std::string names = dashed(field), name = names.substr(0, names.find(','));
   const auto take = [field, name, set = std::move(set)](const CLI::results_t& results) {
     std::string text;
@@ -161,8 +157,13 @@ CLI::Option* add_described(CLI::App& command, const core::FieldDescription& fiel
     // Texts with commas of their own are given one by one.
     option->allow_extra_args(field.separator == ',');
   }
-  note_field(*option, field);
   return option;
+}
+
+core::FieldText<std::string> word_of(const std::vector<std::string>& words) {
+  std::vector<std::pair<std::string, std::string>> same;
+  for (const std::string& word : words) same.emplace_back(word, word);
+  return core::choice(std::move(same));
 }
 
 std::vector<std::string> given_members(const CLI::App& command, const std::string& prefix) {

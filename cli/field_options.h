@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tautline/core/fields.h"
@@ -15,7 +16,7 @@ void note_field(const CLI::Option& option, const core::FieldDescription& field);
 /// The field that an option sets; nothing: one of the command's own.
 const core::FieldDescription* field_of(const CLI::Option& option);
 
-/// An option as its field describes it. `default_text` is the Config's; `set` throws core::Error.
+/// An option as its field describes it, without note_field(). `default_text` is the Config's; `set` throws core::Error.
 CLI::Option* add_described(CLI::App& command, const core::FieldDescription& field,
                            const std::string& default_text,
                            std::function<void(const std::string&)> set);
@@ -29,6 +30,7 @@ CLI::Option* add_field(CLI::App& command, Config& config, const std::string& nam
   CLI::Option* option =
       add_described(command, field, core::default_text(field),
                     [&config, &field](const std::string& text) { field.set(config, text); });
+  note_field(*option, field);
   if (!group.empty()) option->group(group);
   return option;
 }
@@ -44,6 +46,21 @@ void add_fields(CLI::App& command, Config& config, const std::vector<std::string
                 const std::string& group = {}) {
   for (const std::string& name : names) add_field(command, config, name, group);
 }
+
+/// An option of the command alone: described as a field is, though no Config has it. `value` must outlive the parsing.
+template <class T>
+CLI::Option* add_own(CLI::App& command, T& value, core::FieldDescription description,
+                     core::FieldText<T> form = core::plain_text<T>()) {
+  core::Fields<T> described;
+  described.add(
+      std::move(description), [](auto& one) -> auto& { return one; }, std::move(form));
+  const core::Field<T>& field = described.all().front();
+  return add_described(command, field, field.text(value),
+                       [&value, set = field.set](const std::string& text) { set(value, text); });
+}
+
+/// One of these words.
+core::FieldText<std::string> word_of(const std::vector<std::string>& words);
 
 /// What a file of voltages may not say: the fields of formats::ReaderOptions, which `config` is or
 /// has as the part `prefix`, "reader.".

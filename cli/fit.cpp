@@ -7,7 +7,6 @@
 #include "cli/command.h"
 #include "cli/field_options.h"
 #include "cli/output_names.h"
-#include "cli/usage_errors.h"
 #include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 #include "tautline/formats/distinct_files.h"
@@ -135,11 +134,9 @@ void add_fit(CLI::App& app, const Global& global, Action& action) {
       ->required();
   command->add_option("-o,--output", config.output, "F.csv: one line for each curve")->required();
   add_required_field(*command, config, "model");
-  command
-      ->add_option("--kappa", options->kappa,
-                   "length of the focus over its waist; held unless freed")
-      ->check(number_above(0))
-      ->capture_default_str();
+  add_own(*command, options->kappa,
+          {.name = "kappa", .help = "length of the focus over its waist, held unless freed"},
+          core::plain_text<double>(core::above(0)));
   add_fields(*command, config,
              {"waist_um", "pixel_um", "q_per_um", "range_s", "fixed", "freed", "starts", "bounds",
               "shared", "weighted", "highest_reduced_chi2"});

@@ -87,15 +87,15 @@ int run_main(int argc, char** argv) {
   app.add_option(
       "--device-memory", global.device_memory,
       "most memory to take on a GPU: " + core::byte_size().allowed + "; default: all that is free");
-  app.add_option("--threads", global.threads, "threads to compute with; 0: all there are")
-      ->check(cli::whole_number(0, 4096))
-      ->capture_default_str();
+  cli::add_own(app, global.threads,
+               {.name = "threads", .help = "to compute with, 0: all there are"},
+               core::plain_text<std::size_t>(core::between(0, 4096)));
   app.add_flag("--quiet", global.quiet, "no progress, only warnings and errors");
   app.add_flag("--json", global.json, "results as JSON Lines");
   app.add_flag("--profile", global.profile, "where the run's time went, on standard error");
-  app.add_option("--log-level", global.log_level, "debug, info, warn or error")
-      ->check(cli::one_of({"debug", "info", "warn", "error"}))
-      ->capture_default_str();
+  cli::add_own(app, global.log_level,
+               {.name = "log_level", .help = "the least important messages to show"},
+               cli::word_of({"debug", "info", "warn", "error"}));
   app.require_subcommand(1);
   app.fallthrough();
   app.footer("Example: tautline correlate night.dada -o night.uvh5 --array array.toml");

@@ -8,7 +8,6 @@
 #include "cli/monitor_options.h"
 #include "cli/piped_inputs.h"
 #include "cli/run_output.h"
-#include "cli/usage_errors.h"
 #include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 #include "tautline/formats/file_formats.h"
@@ -228,9 +227,8 @@ void add_search(CLI::App& app, const Global& global, Action& action) {
              "Search");
   add_fields(*command, options->config,
              {"plot_folder", "picture_folder", "most_plots", "cutout_folder", "most_cutouts"});
-  command->add_option("--from-top", options->from_top, "candidates to print, the brightest first")
-      ->check(whole_number(0, kAnyWhole))
-      ->capture_default_str();
+  add_own(*command, options->from_top,
+          {.name = "from_top", .help = "candidates to print, the brightest first"});
   command->add_flag("--plan", options->plan,
                     "only print trials, boxcars, passes, losses, memory and the rate to expect");
   options->run.add_input(*command, options->config);

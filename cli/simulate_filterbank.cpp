@@ -52,11 +52,12 @@ void add_scene_fields(CLI::App& command, SimulateFilterbankOptions& options,
                       const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     const auto& field = fields(options.config.scene).named(name);
-    add_described(command, field, core::default_text(field), [&options, &field](auto& text) {
+    const auto keep = [&options, &field](auto& text) {
       formats::scene::FilterbankScene scene;
       field.set(scene, text);  // refuses what is not allowed
       options.scene_texts.emplace_back(field.name, text);
-    });
+    };
+    note_field(*add_described(command, field, core::default_text(field), keep), field);
   }
 }
 

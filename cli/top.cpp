@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "cli/command.h"
+#include "cli/field_options.h"
 #include "tautline/stream/endpoint.h"
 #include "tautline/stream/http.h"
 
@@ -162,9 +163,9 @@ void add_top(CLI::App& app, const Global& global, Action& action) {
           "HOST:PORT or URL that the run was told with --monitor, with its token; without a "
           "port 8470")
       ->capture_default_str();
-  command->add_option("--every", options->every_s, "seconds between two looks")
-      ->capture_default_str()
-      ->check(CLI::Range(0.1, 3600.0));
+  add_own(*command, options->every_s,
+          {.name = "every_s", .unit = "s", .help = "time between two looks"},
+          core::plain_text<double>(core::between(0.1, 3600)));
   command->add_flag("--once", options->once,
                     "look once; so it does where its output is no terminal");
   command->footer("Example: tautline top 127.0.0.1:8470");

@@ -10,8 +10,8 @@
 #include <thread>
 
 #include "cli/command.h"
+#include "cli/field_options.h"
 #include "cli/interrupts.h"
-#include "cli/usage_errors.h"
 #include "tautline/core/error.h"
 #include "tautline/formats/partial_file.h"
 #include "tautline/jit/compare_problems.h"
@@ -26,18 +26,14 @@ namespace {
 
 using jit::Outcome;
 using jit::Result;
+using jit::StrategyKind;
 using jit::TunedProblem;
 
 struct TuneOptions {
   std::string stage;
   std::vector<std::string> problems;
-  std::string strategy = "guided";
-  double budget_s = 60;
-  std::uint64_t seed = 1;
-  std::size_t candidates = 0;
-  double limit_s = 30;
+  jit::TunerOptions tuner;
   std::string report, fixed, sweep;
-  bool fresh = false;
 };
 
 // This command again, as the process that candidates run in.
@@ -152,7 +148,8 @@ void write_report(const TuneOptions& options, const std::vector<TunedProblem>& p
 
 void show_progress(ProgressLine& line, const TuneOptions& options, const std::string& name,
                    const jit::SearchProgress& p) {
-  const double of_budget = options.budget_s > 0 ? p.elapsed_s / options.budget_s : 0;
+  const double budget_s = options.tuner.budget_s;
+  const double of_budget = budget_s > 0 ? p.elapsed_s / budget_s : 0;
   const double of_space =
       p.total > 0 ? static_cast<double>(p.tried) / static_cast<double>(p.total) : 0;
   line.show(p.final_rounds ? 1 : std::min(1.0, std::max(of_budget, of_space)),
@@ -161,14 +158,8 @@ void show_progress(ProgressLine& line, const TuneOptions& options, const std::st
 }
 
 jit::TunerOptions tuner_options(const Global& global, const TuneOptions& options) {
-  jit::TunerOptions tuner;
-  tuner.strategy = jit::parse_strategy(options.strategy);
-  tuner.seed = options.seed;
-  tuner.budget_s = options.budget_s;
-  tuner.most_candidates = options.candidates;
-  tuner.limits.run_s = options.limit_s;
+  jit::TunerOptions tuner = options.tuner;
   tuner.results_folder = options.report;
-  tuner.fresh = options.fresh;
   tuner.stop = global.stop;
   tuner.on_warning = [](const std::string& text) { spdlog::warn("{}", text); };
   return tuner;
@@ -348,38 +339,36 @@ void add_tune(CLI::App& app, const Global& global, Action& action) {
                        "), sizes as inputs=64,channels=128,samples=4096,bits=8, or both; default: "
                        "all names")
       ->allow_extra_args(false);
-  command->add_option("--strategy", options->strategy, "exhaustive, random or guided")
-      ->capture_default_str();
-  command
-      ->add_option("--budget", options->budget_s,
-                   "seconds to search for, each problem; 0: to the end")
-      ->check(number_from(0))
-      ->capture_default_str();
-  command->add_option("--seed", options->seed, "of the random choices")
-      ->check(whole_number(0, kAnyWhole))
-      ->capture_default_str();
-  command
-      ->add_option("--candidates", options->candidates,
-                   "to try at most, each problem; 0: as many as the budget allows for")
-      ->check(whole_number(0, kAnyWhole))
-      ->capture_default_str();
+  jit::TunerOptions& tuner = options->tuner;
+  add_own(*command, tuner.strategy, {.name = "strategy", .help = "how to search"},
+          core::choice<StrategyKind>({{"exhaustive", StrategyKind::exhaustive},
+                                      {"random", StrategyKind::random},
+                                      {"guided", StrategyKind::guided}}));
+  add_own(
+      *command, tuner.budget_s,
+      {.name = "budget_s", .unit = "s", .help = "how long to search, each problem, 0: to the end"},
+      core::plain_text<double>(core::at_least(0)));
+  add_own(*command, tuner.seed, {.name = "seed", .help = "of the random choices"});
+  add_own(*command, tuner.most_candidates,
+          {.name = "candidates",
+           .help = "to try at most, each problem, 0: as many as the budget allows for"});
   command->add_option(
       "--sweep", options->sweep,
       "each problem at many sizes, as trials=2:4096 (doubling): the report then has "
       "rates, the optimum's distance from the mean and the gain over the best fixed "
       "configuration against the size");
-  command
-      ->add_option("--limit", options->limit_s,
-                   "seconds after which a candidate that runs counts as hung")
-      ->check(number_above(0))
-      ->capture_default_str();
+  add_own(*command, tuner.limits.run_s,
+          {.name = "limit_s",
+           .unit = "s",
+           .help = "how long a candidate may run before it counts as hung"},
+          core::plain_text<double>(core::above(0)));
   command->add_option("--report", options->report,
                       "folder for the results, a JSON report and a page");
   command->add_option(
       "--fix", options->fixed,
       "tunables that keep a value, as design=1: for a look at a part; the winner is "
       "not remembered");
-  command->add_flag("--fresh", options->fresh, "forget the results of earlier runs");
+  command->add_flag("--fresh", tuner.fresh, "forget the results of earlier runs");
   command->footer(
       "Example: tautline --device cuda:0 tune correlate --problem n256 --budget 300 "
       "--report tuning");

@@ -3,10 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
-#include <functional>
-#include <limits>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -95,21 +91,6 @@ std::string unexpected_words(const std::string& here, const std::string& said) {
   return fmt::format(
       "{}: a word more than {} takes; the name of an option may be missing before it",
       said.substr(colon + 2), here);
-}
-
-CLI::Validator number_check(std::string words, std::function<bool(double)> holds, bool whole) {
-  CLI::Validator check(
-      [words, holds = std::move(holds), whole](std::string& text) -> std::string {
-        double value = 0;
-        const char* end = text.data() + text.size();
-        const auto read = std::from_chars(text.data(), end, value);
-        const bool good = read.ec == std::errc() && read.ptr == end && holds(value) &&
-                          (!whole || value == std::floor(value));
-        return good ? std::string() : text + ", expected " + words;
-      },
-      "");
-  check.name("");
-  return check;
 }
 
 // Commands that the help shows.
@@ -201,38 +182,6 @@ std::string empty_word(int argc, char** argv) {
                      ", expected a name; leave it out, or fill what it comes from";
   }
   return {};
-}
-
-CLI::Validator one_of(const std::vector<std::string>& names) {
-  CLI::Validator check(
-      [names](std::string& text) -> std::string {
-        if (std::find(names.begin(), names.end(), text) != names.end()) return {};
-        return fmt::format("{}, expected one of {}", text, fmt::join(names, ", "));
-      },
-      "");
-  check.name("");
-  return check;
-}
-
-CLI::Validator whole_number(std::uint64_t low, std::uint64_t high) {
-  const auto least = static_cast<double>(low), most = static_cast<double>(high);
-  return number_check(
-      high == std::numeric_limits<std::uint64_t>::max()
-          ? fmt::format("a whole number of {} or more", low)
-          : fmt::format("a whole number from {} to {}", low, high),
-      [=](double value) { return value >= least && value <= most; }, true);
-}
-
-CLI::Validator number_from(double low) {
-  return number_check(
-      fmt::format("a number of {} or more", low),
-      [low](double value) { return value >= low && std::isfinite(value); }, false);
-}
-
-CLI::Validator number_above(double low) {
-  return number_check(
-      fmt::format("a number above {}", low),
-      [low](double value) { return value > low && std::isfinite(value); }, false);
 }
 
 bool asks_for_json(int argc, char** argv) {

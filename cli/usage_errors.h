@@ -2,8 +2,6 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <cstdint>
-#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,14 +33,6 @@ std::vector<std::string> with_help_as_option(int argc, char** argv);
 
 /// What is wrong with a line that has an empty word, as a script writes one for a variable that is not set; empty: nothing.
 std::string empty_word(int argc, char** argv);
-
-/// No limit of whole_number.
-inline constexpr std::uint64_t kAnyWhole = std::numeric_limits<std::uint64_t>::max();
-/// Checks of the command's own options, in the words of those that are made from fields.
-CLI::Validator one_of(const std::vector<std::string>& names);
-CLI::Validator whole_number(std::uint64_t low, std::uint64_t high);
-CLI::Validator number_from(double low);
-CLI::Validator number_above(double low);
 
 /// --json among the words of a line, which may not have been understood.
 bool asks_for_json(int argc, char** argv);

@@ -8,7 +8,6 @@
 #include <unordered_set>
 #include <utility>
 
-#include "tautline/core/error.h"
 
 namespace tautline::jit {
 
@@ -219,13 +218,6 @@ class Guided final : public Strategy {
 
 std::string_view to_string(StrategyKind kind) {
   return kNames[static_cast<std::size_t>(kind)];
-}
-
-StrategyKind parse_strategy(std::string_view text) {
-  for (std::size_t k = 0; k < kNames.size(); ++k)
-    if (kNames[k] == text) return static_cast<StrategyKind>(k);
-  throw core::Error(core::ErrorKind::config, "strategy", std::string(text),
-                    "exhaustive, random or guided");
 }
 
 std::unique_ptr<Strategy> make_strategy(StrategyKind kind, const Space& space, std::uint64_t seed) {

@@ -19,8 +19,6 @@ enum class StrategyKind {
 };
 
 std::string_view to_string(StrategyKind kind);
-/// Throws Error(config).
-StrategyKind parse_strategy(std::string_view text);
 
 /// Proposes each legal configuration of a space at most once.
 class Strategy {

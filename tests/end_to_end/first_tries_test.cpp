@@ -46,11 +46,14 @@ TEST_F(FirstTries, NegativeNumbersAreShownAsTheyWereGiven) {
   expect_said({"compare", "a.csv", "b.csv", "--curve", "-4"}, kWrongUsage,
               "--curve: -4, expected a whole number of 0 or more");
   expect_said({"tune", "correlate", "--candidates", "-4"}, kWrongUsage,
-              "--candidates: -4, expected");
+              "--candidates: -4, expected a whole number of 0 or more");
   expect_said({"--threads", "-3", "devices"}, kWrongUsage,
-              "--threads: -3, expected a whole number from 0 to 4096");
+              "--threads: -3, expected a whole number, 0 to 4096");
   expect_said({"tune", "correlate", "--budget", "-4"}, kWrongUsage,
-              "--budget: -4, expected a number of 0 or more");
+              "--budget: -4, expected 0 or more");
+  expect_said({"tune", "correlate", "--strategy", "gradient"}, kWrongUsage,
+              "--strategy: gradient, expected exhaustive, random or guided");
+  expect_said({"top", "--every", "0"}, kWrongUsage, "--every: 0, expected 0.1 to 3600");
 }
 
 TEST_F(FirstTries, TheEnvironmentIsNamedWhereItNamesTheDevice) {

@@ -8,7 +8,6 @@
 #include <set>
 #include <thread>
 
-#include "tautline/core/error.h"
 #include "tautline/jit/strategy.h"
 #include "tests/support/seed.h"
 
@@ -104,18 +103,10 @@ TEST_P(EveryStrategy, RepeatsWithItsSeed) {
   }
 }
 
-TEST_P(EveryStrategy, HasAName) {
-  EXPECT_EQ(jit::parse_strategy(jit::to_string(GetParam())), GetParam());
-}
-
 INSTANTIATE_TEST_SUITE_P(Strategies, EveryStrategy,
                          testing::Values(StrategyKind::exhaustive, StrategyKind::random,
                                          StrategyKind::guided),
                          [](const auto& info) { return std::string(jit::to_string(info.param)); });
-
-TEST(Strategies, RefuseAnUnknownName) {
-  EXPECT_THROW(jit::parse_strategy("gradient"), core::Error);
-}
 
 TEST(Strategies, RandomDrawsFromSpacesTooLargeToList) {
   std::vector<jit::Parameter> parameters;
