@@ -4,29 +4,17 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cmath>
-#include <cstdint>
-#include <cstring>
-#include <filesystem>
-#include <memory>
-#include <span>
-#include <system_error>
-#include <tuple>
 #include <utility>
 
-#include "tautline/core/curve_label.h"
 #include "tautline/core/error.h"
 #include "tautline/core/stopwatch.h"
 #include "tautline/device/device.h"
-#include "tautline/formats/curves/curves.h"
-#include "tautline/formats/partial_file.h"
-#include "tautline/pipeline/photons/empty_counts.h"
 #include "tautline/pipeline/photons/fit/curve_points.h"
 #include "tautline/pipeline/photons/fit/doubt.h"
 #include "tautline/pipeline/photons/fit/start.h"
-#include "tautline/pipeline/photons/fit_page.h"
 #include "tautline/pipeline/photons/fit_parameters.h"
+#include "tautline/pipeline/photons/fit_summary.h"
 
 namespace tautline::pipeline {
 
@@ -37,19 +25,6 @@ using core::Error;
 using core::ErrorKind;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-// A pixel is hot when its rate lies this many robust deviations above the median, and well above
-// what brightness varies by across a field of view.
-constexpr double kHotDeviations = 8, kHotRatio = 1.5;
-constexpr double kDeviationPerMad = 1.4826;  // of a normal distribution
-
-double median(std::vector<double> values) {
-  std::erase_if(values, [](double v) { return !std::isfinite(v); });
-  if (values.empty()) return kNan;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 // The best of the starts that the curve's shape suggests.
 fit::Solution best_of(const FitConfig& config, const std::vector<fit::Parameter>& parameters,
                       const fit::Points& points) {
@@ -100,58 +75,6 @@ void add_physics(const FitConfig& config, CurveFit& one) {
 // The time in which the curve falls: tau_d_s, or 1 / gamma_hz.
 double time_of(const fit::Model& model, const fit::Solution& solution) {
   return fit::is_scattering(model) ? 1 / solution.values[1] : solution.values[1];
-}
-
-void mark_hot(FitResult& result) {
-  std::vector<double> rates, deviations;
-  for (const CurveFit& one : result.fits)
-    if (!one.masked) rates.push_back(one.rate_hz);
-  const double middle = median(rates);
-  for (const double rate : rates) deviations.push_back(std::abs(rate - middle));
-  const double deviation = kDeviationPerMad * median(deviations);
-  if (!(middle > 0) || rates.size() < 4) return;
-  const double limit = std::max(middle * kHotRatio, middle + kHotDeviations * deviation);
-  for (CurveFit& one : result.fits) one.hot = !one.masked && one.rate_hz > limit;
-}
-
-void set_status(FitResult& result) {
-  for (CurveFit& one : result.fits) {
-    if (one.masked)
-      one.status = "masked";
-    else if (one.hot)
-      one.status = "hot";
-    else if (!one.solution.converged)
-      one.status = one.solution.trouble.empty() ? "not converged" : one.solution.trouble;
-    else if (!one.solution.trouble.empty())
-      one.status = one.solution.trouble;
-    else if (one.unjudged = !result.weighted || !std::isfinite(one.reduced_chi_squared());
-             one.unjudged)
-      one.status = result.weighted ? "not judged: as many parameters as points"
-                                   : "not judged: fitted without standard errors";
-    else
-      one.status = "ok";
-    result.unjudged += one.unjudged ? 1 : 0;
-    result.masked += one.masked ? 1 : 0;
-    result.hot += one.hot ? 1 : 0;
-    result.good += one.good() ? 1 : 0;
-  }
-  result.failed = result.fits.size() - result.good - result.unjudged - result.masked - result.hot;
-}
-
-void add_medians(FitResult& result) {
-  const auto over_usable = [&](auto value) {
-    std::vector<double> values;
-    for (const CurveFit& one : result.fits)
-      if (one.good() || one.unjudged) values.push_back(value(one));
-    return median(std::move(values));
-  };
-  for (std::size_t k = 0; k < result.parameters.size(); ++k)
-    result.medians[result.parameters[k].name] =
-        over_usable([k](const CurveFit& one) { return one.solution.values[k]; });
-  result.medians["g0"] = over_usable([](const CurveFit& one) { return one.g0; });
-  result.medians["d_um2_per_s"] = over_usable([](const CurveFit& one) { return one.d_um2_per_s; });
-  result.medians["reduced_chi2"] = over_usable(
-      [&](const CurveFit& one) { return result.weighted ? one.reduced_chi_squared() : kNan; });
 }
 
 void check(const CorrelationCurves& c, const FitConfig& config) {
@@ -368,24 +291,6 @@ class Fitter {
   bool weighted_, segments_;
 };
 
-// Said once for all curves: the middle of what they ask for, where it helps half of those that are not described.
-void suggest_range(FitResult& result) {
-  std::vector<double> lags;
-  std::size_t doubtful = 0;
-  for (const CurveFit& one : result.fits) {
-    doubtful += !one.masked && !one.solution.trouble.empty() ? 1 : 0;
-    if (std::isfinite(one.suggested_lowest_lag_s)) lags.push_back(one.suggested_lowest_lag_s);
-  }
-  if (lags.empty() || 2 * lags.size() < doubtful) return;
-  result.suggested_lowest_lag_s = median(lags);
-  result.warnings.push_back(
-      fmt::format("the shortest lags spoil the fit of {} of {} curves (afterpulsing, dead time, a "
-                  "dark state): from {:.3g} s on "
-                  "the model describes them; try `range_s` {:.3g}:",
-                  lags.size(), result.fits.size(), result.suggested_lowest_lag_s,
-                  result.suggested_lowest_lag_s));
-}
-
 }  // namespace
 
 FitResult fit_curves(const CorrelationCurves& given, const FitConfig& config,
@@ -407,10 +312,7 @@ FitResult fit_curves(const CorrelationCurves& given, const FitConfig& config,
     fitter.fit_together(result);
   for (CurveFit& one : result.fits)
     if (!one.masked) fitter.judge(one);
-  suggest_range(result);
-  mark_hot(result);
-  set_status(result);
-  add_medians(result);
+  summarise(result);
   result.elapsed_s = core::seconds_since(started);
   return result;
 }
@@ -418,86 +320,6 @@ FitResult fit_curves(const CorrelationCurves& given, const FitConfig& config,
 void assume_kappa(FitConfig& config, double kappa) {
   if (config.model.shape != fit::Shape::pixel_2d && !fit::is_scattering(config.model))
     config.starts.emplace("kappa", kappa);
-}
-
-namespace {
-
-// Curves that were given twice would count twice in what is shared and in medians.
-void refuse_repeated_files(const std::vector<std::string>& paths) {
-  std::error_code ignored;
-  for (std::size_t k = 0; k < paths.size(); ++k)
-    for (std::size_t other = 0; other < k; ++other)
-      if (std::filesystem::equivalent(paths[k], paths[other], ignored))
-        throw Error(ErrorKind::config, "input",
-                    paths[k] == paths[other] ? paths[k] + " twice"
-                                             : paths[k] + ", which is " + paths[other],
-                    "each file of curves once");
-}
-
-// Pairs of curves with the same values at every lag, as a copy of a file has them.
-void name_repeated_curves(const CorrelationCurves& c, FitResult& result) {
-  const auto g_of = [&](std::size_t k) { return std::span(c.g).subspan(k * c.lags, c.lags); };
-  std::vector<std::size_t> order;
-  for (std::size_t k = 0; k < c.curves; ++k) {
-    const auto g = g_of(k);
-    if (std::any_of(g.begin(), g.end(), [](double v) { return std::isfinite(v) && v != 0; }))
-      order.push_back(k);
-  }
-  const auto compare = [&](std::size_t a, std::size_t b) {
-    return std::memcmp(g_of(a).data(), g_of(b).data(), c.lags * sizeof(double));
-  };
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return compare(a, b) < 0; });
-  std::size_t repeated = 0;
-  std::string first;
-  for (std::size_t i = 1; i < order.size(); ++i) {
-    if (compare(order[i - 1], order[i]) != 0) continue;
-    if (repeated++ == 0)
-      first =
-          fmt::format("{} and {}", core::label_of(c, order[i - 1]), core::label_of(c, order[i]));
-  }
-  if (repeated > 0)
-    result.warnings.push_back(fmt::format(
-        "{} of {} curves repeat another's values at every lag (first: {}): each counts as one of "
-        "its own",
-        repeated, c.curves, first));
-}
-
-}  // namespace
-
-void repeat_stops(const std::vector<std::string>& paths,
-                  const std::vector<formats::curves::CurvesFacts>& facts, FitResult& result) {
-  for (std::size_t k = 0; k < paths.size(); ++k) {
-    if (const std::string stops = noted_stops(facts[k].extra); !stops.empty())
-      result.warnings.push_back(
-          fmt::format("{}: counts stop, or never change: {}. This bends the curves, unless a lone "
-                      "emitter went dark; autocorrelate a part without it",
-                      paths[k], stops));
-  }
-}
-
-FitResult fit_file(const FitConfig& config, const FitProgress& progress, std::stop_token stop) {
-  std::vector<std::string> paths{config.input};
-  paths.insert(paths.end(), config.more_inputs.begin(), config.more_inputs.end());
-  refuse_repeated_files(paths);
-  std::vector<formats::curves::CurvesFacts> facts(paths.size() == 1 ? 1 : 0);
-  const CorrelationCurves curves = paths.size() == 1
-                                       ? formats::curves::read_set(config.input, &facts.front())
-                                       : formats::curves::read_sets(paths, &facts);
-  // Refused before the work, not after it.
-  std::unique_ptr<formats::PartialFile> file;
-  if (!config.output.empty())
-    file = std::make_unique<formats::PartialFile>(config.output, config.overwrite);
-  FitResult result = fit_curves(curves, config, progress, std::move(stop));
-  if (paths.size() > 1) name_repeated_curves(curves, result);
-  repeat_stops(paths, facts, result);
-  if (!config.report.empty())
-    report::write_fit_page(config.report, result, curves, config, config.overwrite);
-  if (file) {
-    file->write(fit_csv(result, curves, config.history));
-    file->finish();
-  }
-  return result;
 }
 
 }  // namespace tautline::pipeline

@@ -1,4 +1,4 @@
-// Fits that say whether the model describes the curve, fits of several curves together, and detectors taken out.
+// Models and their derivatives; fits that say whether the model describes the curve; several curves together; detectors.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,41 +12,61 @@
 #include "tautline/pipeline/photons/fit/doubt.h"
 #include "tautline/pipeline/photons/fit_curves.h"
 #include "tautline/pipeline/simulation/simulate_photons.h"
+#include "tests/pipeline/photons/fit_examples.h"
 #include "tests/support/scratch.h"
 #include "tests/support/seed.h"
 
 namespace tautline::pipeline {
 namespace {
 
-using fit::Shape;
+using namespace tests;
 
-const fit::Model kOneSpecies{};
-
-std::vector<double> multi_tau_lags() {
-  std::vector<double> all;
-  for (int level = 0; level < 20; ++level)
-    for (int n = level == 0 ? 1 : 9; n <= 16; ++n) all.push_back(n * std::ldexp(2e-7, level));
-  return all;
-}
-
-// A curve for each set of values, with independent noise of 2 %.
+// Noise of 2 %.
 core::CorrelationCurves noisy(const fit::Model& model,
                               const std::vector<std::vector<double>>& values,
                               std::mt19937_64& random) {
-  std::normal_distribution<double> normal;
-  core::CorrelationCurves c;
-  c.curves = values.size();
-  c.lag_s = multi_tau_lags();
-  c.lags = c.lag_s.size();
-  for (std::size_t k = 0; k < values.size(); ++k) {
-    for (const double lag : c.lag_s) {
-      const double g = fit::evaluate(model, values[k], lag, {}), error = 0.02 * (0.05 + g);
-      c.g.push_back(g + error * normal(random));
-      c.standard_error.push_back(error);
-    }
-    c.first.push_back({.label = "sensor " + std::to_string(k), .mean_rate_hz = 1e4, .trace = {}});
-  }
+  auto c = exact(model, values, 0.02);
+  add_noise(c, random);
   return c;
+}
+
+TEST(FitModel, DerivativesAreThoseOfTheValues) {
+  auto random = tests::generator();
+  std::uniform_real_distribution<double> near(0.5, 2);
+  for (const Model& model : kModels)
+    for (int round = 0; round < 50; ++round) {
+      std::vector<double> p = true_values(model);
+      for (double& value : p) value *= std::min(near(random), 1 / (value + 0.3) + 1);
+      if (model == kPixel && round % 5 == 0) p[2] = 0;
+      const double lag = std::pow(10.0, -7 + 6 * (near(random) - 0.5) / 1.5);
+      std::vector<double> gradient(p.size());
+      fit::evaluate(model, p, lag, gradient);
+      for (std::size_t k = 0; k < p.size(); ++k) {
+        const double step = 1e-5 * (p[k] == 0 ? 1 : p[k]);
+        if (model == kPixel && p[2] == 0 && k == 2) continue;
+        std::vector<double> up = p, down = p;
+        up[k] += step;
+        down[k] -= step;
+        const double numeric =
+            (fit::evaluate(model, up, lag, {}) - fit::evaluate(model, down, lag, {})) / (2 * step);
+        EXPECT_NEAR(gradient[k], numeric, 1e-6 * (std::abs(numeric) + std::abs(1e-4 / step)))
+            << fit::name_of(model) << " parameter " << k;
+      }
+    }
+}
+
+TEST(FitModel, FormulaeAtKnownPlaces) {
+  // N particles, at the diffusion time: 1 / (2 sqrt(1 + 1/25)).
+  const std::vector<double> p = {4, 1e-3, 5, 0.01};
+  EXPECT_NEAR(fit::evaluate(kPlain, p, 1e-3, {}), 0.25 / 2 / std::sqrt(1.04) + 0.01, 1e-15);
+  EXPECT_NEAR(fit::amplitude(kPlain, p), 0.25, 1e-15);
+  const std::vector<double> t = {4, 1e-3, 0.2, 1e-6, 5, 0};
+  EXPECT_NEAR(fit::amplitude(kTriplet, t), 0.25 * 1.25, 1e-15);
+  // A pixel without blur: at tau_D, p = 1, erf(1) + (exp(-1) - 1) / sqrt(pi), squared.
+  const std::vector<double> q = {2, 0.5, 0, 0};
+  const double share = std::erf(1.0) + (std::exp(-1.0) - 1) / std::sqrt(M_PI);
+  EXPECT_NEAR(fit::evaluate(kPixel, q, 0.5, {}), 0.5 * share * share, 1e-15);
+  EXPECT_NEAR(fit::evaluate(kPixel, q, 0, {}), 0.5, 1e-15);
 }
 
 TEST(FitModelNames, AreComposed) {
@@ -66,7 +86,7 @@ TEST(FitModelNames, AreComposed) {
     EXPECT_THROW(fit::parse_model(name), core::Error) << name;
 }
 
-TEST(FitModelNames, FormulaeAtKnownPlaces) {
+TEST(FitModel, FormulaeOfOtherShapesAtKnownPlaces) {
   const fit::Model flow{Shape::flow_3d}, anomalous{Shape::anomalous_3d};
   // At tau_D = tau_v: 1 / (2 sqrt(1 + 1/25)) exp(-1 / 2).
   EXPECT_NEAR(fit::evaluate(flow, {{2, 1e-3, 1e-3, 5, 0}}, 1e-3, {}),
@@ -187,7 +207,7 @@ TEST(FitTogether, SharedParametersAreOneValueWithItsError) {
   for (int trial = 0; trial < kTrials; ++trial) {
     const std::vector<std::vector<double>> truth{
         {1, 2e-4, 5, 0}, {2, 2e-4, 5, 0}, {4, 2e-4, 5, 0}, {8, 2e-4, 5, 0}};
-    const auto c = noisy(kOneSpecies, truth, random);
+    const auto c = noisy(kPlain, truth, random);
     FitConfig config;
     const FitResult alone = fit_curves(c, config);
     config.shared = {"tau_d_s"};
@@ -218,7 +238,7 @@ TEST(FitTogether, SharedParametersAreOneValueWithItsError) {
 
 TEST(FitTogether, WhatIsNoParameterIsRefused) {
   auto random = tests::generator();
-  const auto c = noisy(kOneSpecies, {{1, 2e-4, 5, 0}}, random);
+  const auto c = noisy(kPlain, {{1, 2e-4, 5, 0}}, random);
   FitConfig config;
   config.shared = {"tau"};
   EXPECT_THROW(fit_curves(c, config), core::Error);
@@ -227,7 +247,7 @@ TEST(FitTogether, WhatIsNoParameterIsRefused) {
 // Sharing everything between a curve and its copy changes nothing but the errors, by the square root of 2.
 TEST(FitTogether, ACurveTwiceIsThatCurve) {
   auto random = tests::generator();
-  const auto once = noisy(kOneSpecies, {{2, 2e-4, 5, 0}}, random);
+  const auto once = noisy(kPlain, {{2, 2e-4, 5, 0}}, random);
   core::CorrelationCurves twice = once;
   twice.curves = 2;
   twice.g.insert(twice.g.end(), once.g.begin(), once.g.end());
@@ -291,7 +311,7 @@ TEST(DetectorCorrection, AfterpulsesOfTheSimulationAreTakenOut) {
 // A detector that is dead for a time after each count, of which light that changes slowly knows nothing else.
 TEST(DetectorCorrection, DeadTimeRaisesWhatItLowered) {
   auto random = tests::generator();
-  core::CorrelationCurves c = noisy(kOneSpecies, {{2, 2e-4, 5, 0}}, random);
+  core::CorrelationCurves c = noisy(kPlain, {{2, 2e-4, 5, 0}}, random);
   const core::CorrelationCurves before = c;
   // Light of two brightnesses, half of the time each: the rate that is seen is r / (1 + r t).
   const double t = 1e-6, low = 5e4, high = 6e4;

@@ -1,0 +1,110 @@
+// Fits of the curves in files: what is read and written around fit_curves().
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "tautline/core/curve_label.h"
+#include "tautline/core/error.h"
+#include "tautline/formats/curves/curves.h"
+#include "tautline/formats/partial_file.h"
+#include "tautline/pipeline/photons/empty_counts.h"
+#include "tautline/pipeline/photons/fit_curves.h"
+#include "tautline/pipeline/photons/fit_page.h"
+
+namespace tautline::pipeline {
+
+namespace {
+
+using core::CorrelationCurves;
+using core::Error;
+using core::ErrorKind;
+
+// Curves that were given twice would count twice in what is shared and in medians.
+void refuse_repeated_files(const std::vector<std::string>& paths) {
+  std::error_code ignored;
+  for (std::size_t k = 0; k < paths.size(); ++k)
+    for (std::size_t other = 0; other < k; ++other)
+      if (std::filesystem::equivalent(paths[k], paths[other], ignored))
+        throw Error(ErrorKind::config, "input",
+                    paths[k] == paths[other] ? paths[k] + " twice"
+                                             : paths[k] + ", which is " + paths[other],
+                    "each file of curves once");
+}
+
+// Pairs of curves with the same values at every lag, as a copy of a file has them.
+void name_repeated_curves(const CorrelationCurves& c, FitResult& result) {
+  const auto g_of = [&](std::size_t k) { return std::span(c.g).subspan(k * c.lags, c.lags); };
+  std::vector<std::size_t> order;
+  for (std::size_t k = 0; k < c.curves; ++k) {
+    const auto g = g_of(k);
+    if (std::any_of(g.begin(), g.end(), [](double v) { return std::isfinite(v) && v != 0; }))
+      order.push_back(k);
+  }
+  const auto compare = [&](std::size_t a, std::size_t b) {
+    return std::memcmp(g_of(a).data(), g_of(b).data(), c.lags * sizeof(double));
+  };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return compare(a, b) < 0; });
+  std::size_t repeated = 0;
+  std::string first;
+  for (std::size_t i = 1; i < order.size(); ++i) {
+    if (compare(order[i - 1], order[i]) != 0) continue;
+    if (repeated++ == 0)
+      first =
+          fmt::format("{} and {}", core::label_of(c, order[i - 1]), core::label_of(c, order[i]));
+  }
+  if (repeated > 0)
+    result.warnings.push_back(fmt::format(
+        "{} of {} curves repeat another's values at every lag (first: {}): each counts as one of "
+        "its own",
+        repeated, c.curves, first));
+}
+
+}  // namespace
+
+void repeat_stops(const std::vector<std::string>& paths,
+                  const std::vector<formats::curves::CurvesFacts>& facts, FitResult& result) {
+  for (std::size_t k = 0; k < paths.size(); ++k) {
+    if (const std::string stops = noted_stops(facts[k].extra); !stops.empty())
+      result.warnings.push_back(
+          fmt::format("{}: counts stop, or never change: {}. This bends the curves, unless a lone "
+                      "emitter went dark; autocorrelate a part without it",
+                      paths[k], stops));
+  }
+}
+
+FitResult fit_file(const FitConfig& config, const FitProgress& progress, std::stop_token stop) {
+  std::vector<std::string> paths{config.input};
+  paths.insert(paths.end(), config.more_inputs.begin(), config.more_inputs.end());
+  refuse_repeated_files(paths);
+  std::vector<formats::curves::CurvesFacts> facts(paths.size() == 1 ? 1 : 0);
+  const CorrelationCurves curves = paths.size() == 1
+                                       ? formats::curves::read_set(config.input, &facts.front())
+                                       : formats::curves::read_sets(paths, &facts);
+  // Refused before the work, not after it.
+  std::unique_ptr<formats::PartialFile> file;
+  if (!config.output.empty())
+    file = std::make_unique<formats::PartialFile>(config.output, config.overwrite);
+  FitResult result = fit_curves(curves, config, progress, std::move(stop));
+  if (paths.size() > 1) name_repeated_curves(curves, result);
+  repeat_stops(paths, facts, result);
+  if (!config.report.empty())
+    report::write_fit_page(config.report, result, curves, config, config.overwrite);
+  if (file) {
+    file->write(fit_csv(result, curves, config.history));
+    file->finish();
+  }
+  return result;
+}
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,110 @@
+#include "tautline/pipeline/photons/fit_summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tautline::pipeline {
+
+namespace {
+
+constexpr double kNoMedian = std::numeric_limits<double>::quiet_NaN();
+// A pixel is hot when its rate lies this many robust deviations above the median, and well above
+// what brightness varies by across a field of view.
+constexpr double kHotDeviations = 8, kHotRatio = 1.5;
+constexpr double kDeviationPerMad = 1.4826;  // of a normal distribution
+
+double median(std::vector<double> values) {
+  std::erase_if(values, [](double v) { return !std::isfinite(v); });
+  if (values.empty()) return kNoMedian;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+void mark_hot(FitResult& result) {
+  std::vector<double> rates, deviations;
+  for (const CurveFit& one : result.fits)
+    if (!one.masked) rates.push_back(one.rate_hz);
+  const double middle = median(rates);
+  for (const double rate : rates) deviations.push_back(std::abs(rate - middle));
+  const double deviation = kDeviationPerMad * median(deviations);
+  if (!(middle > 0) || rates.size() < 4) return;
+  const double limit = std::max(middle * kHotRatio, middle + kHotDeviations * deviation);
+  for (CurveFit& one : result.fits) one.hot = !one.masked && one.rate_hz > limit;
+}
+
+void set_status(FitResult& result) {
+  for (CurveFit& one : result.fits) {
+    if (one.masked)
+      one.status = "masked";
+    else if (one.hot)
+      one.status = "hot";
+    else if (!one.solution.converged)
+      one.status = one.solution.trouble.empty() ? "not converged" : one.solution.trouble;
+    else if (!one.solution.trouble.empty())
+      one.status = one.solution.trouble;
+    else if (one.unjudged = !result.weighted || !std::isfinite(one.reduced_chi_squared());
+             one.unjudged)
+      one.status = result.weighted ? "not judged: as many parameters as points"
+                                   : "not judged: fitted without standard errors";
+    else
+      one.status = "ok";
+    result.unjudged += one.unjudged ? 1 : 0;
+    result.masked += one.masked ? 1 : 0;
+    result.hot += one.hot ? 1 : 0;
+    result.good += one.good() ? 1 : 0;
+  }
+  result.failed = result.fits.size() - result.good - result.unjudged - result.masked - result.hot;
+}
+
+void add_medians(FitResult& result) {
+  const auto over_usable = [&](auto value) {
+    std::vector<double> values;
+    for (const CurveFit& one : result.fits)
+      if (one.good() || one.unjudged) values.push_back(value(one));
+    return median(std::move(values));
+  };
+  for (std::size_t k = 0; k < result.parameters.size(); ++k)
+    result.medians[result.parameters[k].name] =
+        over_usable([k](const CurveFit& one) { return one.solution.values[k]; });
+  result.medians["g0"] = over_usable([](const CurveFit& one) { return one.g0; });
+  result.medians["d_um2_per_s"] = over_usable([](const CurveFit& one) { return one.d_um2_per_s; });
+  result.medians["reduced_chi2"] = over_usable(
+      [&](const CurveFit& one) { return result.weighted ? one.reduced_chi_squared() : kNoMedian; });
+}
+
+// Said once for all curves: the middle of what they ask for, where it helps half of those that are not described.
+void suggest_range(FitResult& result) {
+  std::vector<double> lags;
+  std::size_t doubtful = 0;
+  for (const CurveFit& one : result.fits) {
+    doubtful += !one.masked && !one.solution.trouble.empty() ? 1 : 0;
+    if (std::isfinite(one.suggested_lowest_lag_s)) lags.push_back(one.suggested_lowest_lag_s);
+  }
+  if (lags.empty() || 2 * lags.size() < doubtful) return;
+  result.suggested_lowest_lag_s = median(lags);
+  result.warnings.push_back(
+      fmt::format("the shortest lags spoil the fit of {} of {} curves (afterpulsing, dead time, a "
+                  "dark state): from {:.3g} s on "
+                  "the model describes them; try `range_s` {:.3g}:",
+                  lags.size(), result.fits.size(), result.suggested_lowest_lag_s,
+                  result.suggested_lowest_lag_s));
+}
+
+}  // namespace
+
+void summarise(FitResult& result) {
+  suggest_range(result);
+  mark_hot(result);
+  set_status(result);
+  add_medians(result);
+}
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,12 @@
+// What all fits of a run say together.
+#pragma once
+
+#include "tautline/pipeline/photons/fit_curves.h"
+
+namespace tautline::pipeline {
+
+/// Of curves that are fitted and judged: which sensors are hot, the status of each fit, how many there are of each, medians,
+/// and a range of lags where that would help.
+void summarise(FitResult& result);
+
+}  // namespace tautline::pipeline
