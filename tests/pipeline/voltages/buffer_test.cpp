@@ -4,19 +4,17 @@
 
 #include <atomic>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 
-#include "tautline/core/sample_decode.h"
 #include "tautline/engine/run.h"
 #include "tautline/formats/vdif/writer.h"
-#include "tautline/formats/voltage_reader.h"
 #include "tautline/pipeline/voltages/buffer_node.h"
 #include "tautline/pipeline/voltages/dump_sink_node.h"
 #include "tautline/pipeline/voltages/pack_times.h"
 #include "tautline/stream/udp.h"
+#include "tests/pipeline/voltages/buffer_dumps.h"
 #include "tests/pipeline/voltages/buffer_oracle.h"
 #include "tests/pipeline/voltages/buffer_source.h"
 #include "tests/support/scratch.h"
@@ -28,36 +26,11 @@ namespace {
 
 using tests::BufferSource;
 using tests::BufferStream;
+using tests::check_dump;
+using tests::DumpFiles;
+using tests::files_ending;
+using tests::read_dump;
 using Json = nlohmann::json;
-
-std::string text_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-std::size_t files_ending(const std::filesystem::path& folder, const std::string& ending) {
-  std::size_t count = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(folder))
-    count += entry.path().string().ends_with(ending) ? 1 : 0;
-  return count;
-}
-
-/// A dump as it lies in files.
-struct DumpFiles {
-  Json record;
-  std::string header, samples;
-};
-
-DumpFiles read_dump(const std::string& path) {
-  DumpFiles dump;
-  dump.record = Json::parse(text_of(path + ".json"));
-  const std::string text = text_of(path);
-  const std::size_t at = text.find("HDR_SIZE");
-  const auto header_bytes = static_cast<std::size_t>(std::stoul(text.substr(at + 8)));
-  dump.header = text.substr(0, header_bytes);
-  dump.samples = text.substr(header_bytes);
-  return dump;
-}
 
 class Buffers : public ::testing::Test {
  protected:
@@ -87,47 +60,6 @@ class Buffers : public ::testing::Test {
     EXPECT_EQ(files_ending(scratch_.path(), ".partial"), 0U);
     return run.counters();
   }
-  /// Every sample of a dump is the stream's, or zero where the record says that it is missing; all that was wanted is there
-  /// or missing.
-  static void check(const DumpFiles& dump, const BufferStream& stream) {
-    const auto first = dump.record.at("start_sample").get<std::int64_t>();
-    const auto samples = dump.record.at("samples").get<std::size_t>();
-    ASSERT_EQ(dump.samples.size(), samples * stream.time_bytes());
-    std::vector<bool> missing(samples, false);
-    std::uint64_t missed = 0;
-    for (const Json& one : dump.record.at("missed")) {
-      missed += one.at("samples").get<std::uint64_t>();
-      for (std::int64_t k = 0; k < one.at("samples").get<std::int64_t>(); ++k)
-        if (const std::int64_t t = one.at("first_sample").get<std::int64_t>() + k;
-            t >= 0 && t < static_cast<std::int64_t>(samples)) {
-          missing[static_cast<std::size_t>(t)] = true;
-        }
-    }
-    const auto inside =
-        static_cast<std::uint64_t>(std::count(missing.begin(), missing.end(), true));
-    EXPECT_EQ(dump.record.at("wanted_samples").get<std::uint64_t>(), samples - inside + missed);
-    const auto* all = reinterpret_cast<const char*>(stream.bytes.data());
-    const std::string none(stream.time_bytes(), '\0');
-    std::size_t wrong = 0;
-    for (std::size_t t = 0; t < samples; ++t) {
-      const std::string_view is(dump.samples.data() + t * stream.time_bytes(), stream.time_bytes());
-      const std::string_view expected =
-          missing[t]
-              ? std::string_view(none)
-              : std::string_view(all + (static_cast<std::size_t>(first) + t) * stream.time_bytes(),
-                                 stream.time_bytes());
-      wrong += is != expected ? 1 : 0;
-    }
-    EXPECT_EQ(wrong, 0U) << dump.record.dump(1);
-    const core::Instant start =
-        core::advance(stream.description.start, first, stream.description.rate_hz);
-    EXPECT_EQ(dump.record.at("start_utc"), core::to_iso(start));
-    EXPECT_NE(
-        dump.header.find("EXACT_START_S    " + std::to_string(start.fraction_numerator) + "/"),
-        std::string::npos)
-        << dump.header;
-    check_invalid(dump, stream, first, samples, missing);
-  }
   static void check(const tests::BufferOracle& oracle, const engine::Counters& counters) {
     const auto with_file = std::count_if(oracle.accepted.begin(), oracle.accepted.end(),
                                          [&](const auto& one) { return oracle.has_file(one); });
@@ -141,94 +73,6 @@ class Buffers : public ::testing::Test {
     EXPECT_EQ(counters.at("buffer.refused_limit"), 0U);
     EXPECT_EQ(counters.at("buffer.triggers"),
               oracle.accepted.size() + oracle.covered + oracle.refused);
-  }
-  static void check_invalid(const DumpFiles& dump, const BufferStream& stream, std::int64_t first,
-                            std::size_t samples, const std::vector<bool>& missing) {
-    const std::size_t inputs = stream.description.inputs();
-    std::vector<bool> is(inputs * samples, false), expected(inputs * samples, false);
-    const auto mark = [&](std::vector<bool>& mask, const Json& input, std::int64_t from,
-                          std::int64_t count) {
-      for (std::size_t i = 0; i < inputs; ++i) {
-        if (!input.is_null() && input.get<std::size_t>() != i) continue;
-        for (std::int64_t t = std::max<std::int64_t>(from, 0);
-             t < std::min<std::int64_t>(from + count, static_cast<std::int64_t>(samples)); ++t)
-          mask[i * samples + static_cast<std::size_t>(t)] = true;
-      }
-    };
-    for (const Json& one : dump.record.at("invalid"))
-      mark(is, one.at("input"), one.at("first_sample").get<std::int64_t>(),
-           one.at("samples").get<std::int64_t>());
-    for (const core::InvalidSpan& span : stream.invalid)
-      mark(expected, span.input == core::InvalidSpan::kAllInputs ? Json() : Json(span.input),
-           static_cast<std::int64_t>(span.first_sample) - first,
-           static_cast<std::int64_t>(span.samples));
-    for (std::size_t k = 0; k < is.size(); ++k)
-      if (missing[k % samples]) expected[k] = is[k];
-    EXPECT_TRUE(is == expected);
-  }
-  /// As the reader has it: values where a frame is valid, and frames that are invalid for a reason.
-  static void check_vdif(const std::string& path, const Json& record, const BufferStream& stream,
-                         std::size_t frame) {
-    const core::VoltageDescription& d = stream.description;
-    formats::ReaderOptions options;
-    options.assumed.rate_hz = d.rate_hz;
-    const auto reader = formats::open_voltages(path, options);
-    ASSERT_EQ(reader->description().channels, d.channels);
-    ASSERT_EQ(reader->description().inputs(), d.inputs());
-    const auto padding = record.at("padding_samples").get<std::size_t>(),
-               samples = record.at("samples").get<std::size_t>();
-    const auto first = record.at("start_sample").get<std::size_t>();
-    EXPECT_EQ(reader->description().start,
-              core::advance(d.start, static_cast<std::int64_t>(first - padding), d.rate_hz));
-    core::RawBlock block;
-    ASSERT_EQ(reader->read(padding + samples, block), padding + samples);
-    core::ValidityMask is(d.inputs(), padding + samples),
-        data(d.inputs(), padding + samples + frame);
-    for (const core::InvalidSpan& span : block.invalid)
-      for (std::size_t i = 0; i < d.inputs(); ++i)
-        if (span.input == i || span.input == core::InvalidSpan::kAllInputs)
-          is.set(i, span.first_sample,
-                 std::min(span.samples, padding + samples - span.first_sample), false);
-    for (std::size_t t = 0; t < padding + samples + frame; ++t) {
-      const std::uint64_t at = first + t - padding;
-      bool there = t >= padding && t < padding + samples;
-      for (const auto& [gap, length] : stream.gaps)
-        there = there && (at < gap || at >= gap + length);
-      for (std::size_t i = 0; i < d.inputs(); ++i) {
-        bool valid = there;
-        for (const core::InvalidSpan& span : stream.invalid)
-          if (span.input == i || span.input == core::InvalidSpan::kAllInputs)
-            valid = valid && (at < span.first_sample || at >= span.first_sample + span.samples);
-        if (!valid) data.set(i, t, 1, false);
-      }
-    }
-    std::size_t wrong = 0, valid_samples = 0;
-    const std::size_t parts = d.format.complex ? 2 : 1;
-    const auto bits = static_cast<std::size_t>(d.format.bits),
-               read_bits = static_cast<std::size_t>(block.layout.format.bits);
-    for (std::size_t t = 0; t < padding + samples; ++t)
-      for (std::size_t i = 0; i < d.inputs(); ++i) {
-        const bool valid = core::count_valid(data.row(i), t / frame * frame, frame) == frame;
-        wrong += is.valid(i, t) != valid ? 1 : 0;
-        if (!valid) continue;
-        ++valid_samples;
-        for (std::size_t c = 0; c < d.channels; ++c)
-          for (std::size_t part = 0; part < parts; ++part) {
-            const std::size_t from = (first + t - padding) * stream.time_bytes() * 8 +
-                                     ((c * d.inputs() + i) * parts + part) * bits;
-            const core::RawLayout& l = block.layout;
-            const std::size_t to =
-                l.offset_bits + t * l.time_stride_bits + c * l.channel_stride_bits +
-                i / d.polarisations * l.antenna_stride_bits +
-                i % d.polarisations * l.polarisation_stride_bits + part * read_bits;
-            wrong += core::decode_integer(stream.bytes.data(), from, d.format) !=
-                             core::decode_integer(block.bytes.data(), to, l.format)
-                         ? 1
-                         : 0;
-          }
-      }
-    EXPECT_EQ(wrong, 0U);
-    EXPECT_GT(valid_samples, 0U);
   }
 
   std::mt19937_64 random_ = tests::generator();
@@ -273,7 +117,7 @@ TEST_F(Buffers, DumpsAreTheStreamToTheBit) {
       if (oracle.has_file(one)) expected.insert(oracle.file_of(one));
     for (const std::string& file : files_) {
       const DumpFiles dump = read_dump(file);
-      check(dump, stream);
+      check_dump(dump, stream);
       for (const Json& one : dump.record.at("missed")) EXPECT_NE(one.at("why"), "overtaken");
       const auto first = dump.record.at("start_sample").get<std::int64_t>();
       given.emplace(first, first + dump.record.at("samples").get<std::int64_t>());
@@ -316,7 +160,7 @@ TEST_F(Buffers, DumpsToVdifAreTheStream) {
     ASSERT_EQ(run(stream, {.keep_s = 200, .before_s = 0, .after_s = 0, .align_samples = frame})
                   .at("dumps.dumps"),
               1U);
-    const Json record = Json::parse(text_of(files_.at(0) + ".json"));
+    const Json record = Json::parse(tests::text_of(files_.at(0) + ".json"));
     const auto file_first = record.at("start_sample").get<std::int64_t>();
     std::int64_t first = file_first, end = first + record.at("samples").get<std::int64_t>();
     for (const Json& missed : record.at("missed")) {  // a gap may be all that is before or behind
@@ -326,7 +170,7 @@ TEST_F(Buffers, DumpsToVdifAreTheStream) {
     }
     EXPECT_LE(first, std::max<std::int64_t>(0, at - 400));
     EXPECT_GE(end, std::min<std::int64_t>(at + 600, static_cast<std::int64_t>(samples)));
-    check_vdif(files_.at(0), record, stream, frame);
+    tests::check_vdif(files_.at(0), record, stream, frame);
     std::filesystem::remove(files_[0]);
     std::filesystem::remove(files_[0] + ".json");
     if (HasFailure()) FAIL() << time << record.dump(1);
@@ -426,7 +270,7 @@ TEST_F(Buffers, StretchesCoverTheSweep) {
   stream.triggers[0] = {trigger};
   EXPECT_EQ(run(stream, {.keep_s = 4}).at("dumps.dumps"), 1U);
   const DumpFiles dump = read_dump(files_.at(0));
-  check(dump, stream);
+  check_dump(dump, stream);
   const double top = 4148.808 * 10 * (1 / (160.0 * 160) - 1 / (170.0 * 170)),
                bottom = 4148.808 * 10 * (1 / (140.0 * 140) - 1 / (170.0 * 170));
   const auto first = dump.record.at("start_sample").get<double>(),
@@ -498,7 +342,7 @@ TEST_F(Buffers, FullDisksCostADump) {
     EXPECT_EQ(counters.at("dumps.dumps"), 2U);
     EXPECT_EQ(counters.at("dumps.failed_dumps"), 1U);
     EXPECT_EQ(said.size(), 1U);
-    for (const std::string& file : files_) check(read_dump(file), stream);
+    for (const std::string& file : files_) check_dump(read_dump(file), stream);
     EXPECT_EQ(files_ending(scratch_.path(), ".dada"), 2U);
     return HasFailure() ? 1 : 0;
   });
@@ -524,7 +368,7 @@ TEST_F(Buffers, InterruptedRunsLeaveNothingHalfWritten) {
   EXPECT_EQ(files_ending(scratch_.path(), ""), 2U);
   const DumpFiles dump = read_dump(scratch_ / "event-0001.dada");
   EXPECT_EQ(dump.record.at("samples"), 100);
-  check(dump, stream);
+  check_dump(dump, stream);
 }
 
 // Live data that are stopped: the stretch has what came, and says what did not.
@@ -543,7 +387,7 @@ TEST_F(Buffers, StoppedStreamsEndTheirStretches) {
   ASSERT_EQ(run.counters().at("dumps.dumps"), 1U);
   EXPECT_EQ(run.counters().at("dumps.empty_dumps"), 1U);
   const DumpFiles dump = read_dump(run.files()["dumps"].at(0));
-  check(dump, stream);
+  check_dump(dump, stream);
   EXPECT_EQ(dump.record.at("samples"), 1500);
   EXPECT_EQ(dump.record.at("missed").at(0).at("why"), "after the end");
   EXPECT_EQ(dump.record.at("missed").at(0).at("samples"), 1000);
@@ -587,7 +431,7 @@ TEST_F(Buffers, HearDatagrams) {
   std::map<std::string, std::pair<int, int>> found;
   for (const std::string& file : files_) {
     const DumpFiles dump = read_dump(file);
-    check(dump, stream);
+    check_dump(dump, stream);
     found[dump.record.at("trigger").at("id")] = {dump.record.at("start_sample"),
                                                  dump.record.at("samples")};
   }
