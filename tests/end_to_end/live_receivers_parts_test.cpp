@@ -1,20 +1,15 @@
 // Live runs in parts: a hang-up begins a new file, the clock ends an observation, a datagram has voltages dumped.
 #include <gtest/gtest.h>
 
-#include <complex>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <random>
 #include <span>
 
 #include "tautline/formats/mwa32t/writer.h"
-#include "tautline/formats/visibility_reader.h"
 #include "tautline/stream/tcp.h"
 #include "tautline/stream/udp.h"
 #include "tests/end_to_end/documented_json.h"
-#include "tests/end_to_end/run_command.h"
-#include "tests/support/scratch.h"
-#include "tests/support/seed.h"
+#include "tests/end_to_end/file_visibilities.h"
+#include "tests/end_to_end/live_run.h"
 
 namespace tautline::tests {
 namespace {
@@ -23,29 +18,11 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t kPartReceivers = 4, kRecordBytes = 34;
 
-struct LiveIntegrations {
-  std::vector<std::complex<float>> values;
-  std::vector<core::Instant> middles;
-};
-
-void append_integrations(LiveIntegrations& all, const std::string& path) {
-  const auto reader = formats::open_visibilities(path);
-  for (std::size_t k = 0; k < reader->integrations(); ++k) {
-    const formats::Integration one = reader->read(k);
-    all.middles.push_back(one.middle);
-    for (std::size_t c = 0; c < one.visibilities.extent(0); ++c)
-      for (std::size_t b = 0; b < one.visibilities.extent(1); ++b)
-        all.values.push_back(one.visibilities(c, b));
-  }
-}
-
-class LiveReceiverParts : public ::testing::Test {
+class LiveReceiverParts : public LiveRun {
  protected:
   void SetUp() override {
-#ifndef TAUTLINE_HDF5
-    GTEST_SKIP() << "a build without HDF5";
-#endif
-    for (const char* name : {"run", "other"}) std::filesystem::create_directory(scratch / name);
+    LiveRun::SetUp();
+    if (IsSkipped()) return;
     const std::size_t inputs = formats::mwa32t::kInputsPerReceiver;
     for (std::size_t r = 0; r < kPartReceivers; ++r) {
       formats::mwa32t::Writer file(scratch / ("mwa." + std::to_string(r)),
@@ -59,12 +36,8 @@ class LiveReceiverParts : public ::testing::Test {
       bytes.push_back(read_file(scratch / ("mwa." + std::to_string(r))));
     }
   }
-  void TearDown() override {
-    if (run_pid) kill(*run_pid, SIGKILL), finish_command(*run_pid, scratch / "run");
-  }
   void start(const std::string& pipeline, const std::vector<std::string>& more) {
     write_file(scratch / "live.toml", pipeline);
-    std::vector<std::string> words{"--device", "cpu", "--json", "run", scratch / "live.toml"};
     std::vector<std::string> sets{"receivers.listen=tcp://127.0.0.1:0",
                                   "receivers.wait_s=30",
                                   "receivers.late_s=30",
@@ -74,8 +47,7 @@ class LiveReceiverParts : public ::testing::Test {
                                   "x.integration_s=0.01",
                                   "visibilities.path=" + (scratch / "live.uvh5")};
     sets.insert(sets.end(), more.begin(), more.end());
-    for (const std::string& set : sets) words.insert(words.end(), {"--set", set});
-    run_pid = start_command(words, scratch / "run");
+    start_pipeline(scratch / "live.toml", sets);
   }
   static std::string example() {
     return read_file(source_folder() + "/examples/pipelines/mwa32-live.toml");
@@ -83,7 +55,7 @@ class LiveReceiverParts : public ::testing::Test {
   // What the log says behind these words, the last time of at least `times`.
   std::string said(const std::string& words, int times = 1) const {
     for (int wait = 0; wait < 60'000; ++wait) {
-      const std::string err = read_file(scratch / "run" + "/err");
+      const std::string err = run_said();
       int found = 0;
       std::size_t at = 0, last = 0;
       while ((at = err.find(words, at)) != std::string::npos) last = ++at, ++found;
@@ -91,7 +63,7 @@ class LiveReceiverParts : public ::testing::Test {
       if (found >= times && end != std::string::npos) return err.substr(from, end - from);
       std::this_thread::sleep_for(1ms);
     }
-    ADD_FAILURE() << words << " was not said: " << read_file(scratch / "run" + "/err");
+    ADD_FAILURE() << words << " was not said: " << run_said();
     return "";
   }
   std::vector<stream::TcpClient> connect(int times = 1) const {
@@ -112,16 +84,11 @@ class LiveReceiverParts : public ::testing::Test {
   void wait_for(const std::string& path) const {
     for (int wait = 0; wait < 60'000 && !std::filesystem::exists(path); ++wait)
       std::this_thread::sleep_for(1ms);
-    EXPECT_TRUE(std::filesystem::exists(path)) << path << read_file(scratch / "run" + "/err");
-  }
-  CommandResult end_run() {
-    const CommandResult result = finish_command(*run_pid, scratch / "run");
-    run_pid.reset();
-    return result;
+    EXPECT_TRUE(std::filesystem::exists(path)) << path << run_said();
   }
   // All but the last integration, which ends where the run was stopped, are the files'.
-  void expect_from_files(const LiveIntegrations& given) const {
-    const LiveIntegrations all = from_files();
+  void expect_from_files(const FileVisibilities& given) const {
+    const FileVisibilities all = from_files();
     ASSERT_GE(given.middles.size(), 14U);
     const std::size_t whole = given.middles.size() - 1;
     ASSERT_LE(whole, all.middles.size());
@@ -133,23 +100,18 @@ class LiveReceiverParts : public ::testing::Test {
                            given.values.begin() + static_cast<std::ptrdiff_t>(values),
                            all.values.begin()));
   }
-  LiveIntegrations from_files() const {
-    std::vector<std::string> words{"--quiet", "--device", "cpu", "correlate"};
+  FileVisibilities from_files() const {
+    std::vector<std::string> words;
     for (std::size_t r = 0; r < kPartReceivers; ++r)
       words.push_back(scratch / ("mwa." + std::to_string(r)));
     words.insert(words.end(), {"--receivers", "-o", scratch / "files.uvh5", "--channels", "16",
                                "--integration", "0.01", "--utc-start", "2026-03-20-14:00:00"});
-    const CommandResult result = run_command(words, scratch / "other");
+    const CommandResult result = correlate(words);
     EXPECT_EQ(result.status, kDone) << result.err;
-    LiveIntegrations all;
-    append_integrations(all, scratch / "files.uvh5");
-    return all;
+    return visibilities_in(scratch / "files.uvh5");
   }
 
-  std::mt19937_64 random = generator();
-  ScratchFolder scratch;
   std::vector<std::string> bytes;  // [receiver]
-  std::optional<pid_t> run_pid;
 };
 
 // Integrations of 12,800 samples: 5 in a file, and fewer where a hang-up ends it.
@@ -169,11 +131,11 @@ TEST_F(LiveReceiverParts, BeginNewFilesOnHangUp) {
   const auto files = nlohmann::json::parse(live.out.substr(live.out.rfind("{\"schema\"")))
                          .at("files")
                          .at("visibilities");
-  LiveIntegrations parts;
+  FileVisibilities parts;
   std::vector<std::size_t> lengths;
   for (const auto& file : files) {
     const std::size_t before = parts.middles.size();
-    append_integrations(parts, file.get<std::string>());
+    append_visibilities(parts, file.get<std::string>());
     lengths.push_back(parts.middles.size() - before);
   }
   ASSERT_GE(lengths.size(), 4U);
@@ -198,9 +160,7 @@ TEST_F(LiveReceiverParts, AreObservationsThatTheClockEnds) {
   EXPECT_NE(live.err.find("observation 1 of 3 failed"), std::string::npos) << live.err;
   EXPECT_NE(live.err.find("observation 3 of 3 is left out"), std::string::npos) << live.err;
   EXPECT_FALSE(std::filesystem::exists(scratch / "live-0001.uvh5"));
-  LiveIntegrations second;
-  append_integrations(second, scratch / "live-0002.uvh5");
-  expect_from_files(second);
+  expect_from_files(visibilities_in(scratch / "live-0002.uvh5"));
   const auto description = formats::open_visibilities(scratch / "live-0002.uvh5")->description();
   EXPECT_EQ(description.source, "3C286");
   EXPECT_NEAR(description.channel_hz[8], 182.4e6, 1);
@@ -260,12 +220,11 @@ TEST_F(LiveReceiverParts, HaveVoltagesDumpedByDatagrams) {
     files.push_back(scratch / ("mwa." + std::to_string(r)));
   for (auto* words : {&dumped, &files}) {
     words->insert(words->end(), options.begin(), options.end());
-    const CommandResult result = run_command(*words, scratch / "other");
+    const CommandResult result = run_command(*words, scratch / "correlate");
     ASSERT_EQ(result.status, kDone) << result.err;
   }
-  LiveIntegrations of_dump, of_files;
-  append_integrations(of_dump, scratch / "dump.uvh5");
-  append_integrations(of_files, scratch / "stretch.uvh5");
+  const FileVisibilities of_dump = visibilities_in(scratch / "dump.uvh5"),
+                         of_files = visibilities_in(scratch / "stretch.uvh5");
   EXPECT_EQ(of_dump.middles.size(), 3U);
   EXPECT_TRUE(of_dump.middles == of_files.middles);
   EXPECT_TRUE(of_dump.values == of_files.values);

@@ -3,7 +3,6 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <random>
 #include <span>
 
@@ -11,10 +10,8 @@
 #include "tautline/formats/mwa32t/writer.h"
 #include "tautline/stream/tcp.h"
 #include "tests/end_to_end/documented_json.h"
-#include "tests/end_to_end/live_visibilities.h"
-#include "tests/end_to_end/run_command.h"
-#include "tests/support/scratch.h"
-#include "tests/support/seed.h"
+#include "tests/end_to_end/file_visibilities.h"
+#include "tests/end_to_end/live_run.h"
 
 namespace tautline::tests {
 namespace {
@@ -22,18 +19,8 @@ namespace {
 using namespace std::chrono_literals;
 using formats::mwa32t::Mode;
 
-class LiveReceivers : public ::testing::Test {
+class LiveReceivers : public LiveRun {
  protected:
-  void SetUp() override {
-#ifndef TAUTLINE_HDF5
-    GTEST_SKIP() << "a build without HDF5";
-#endif
-    for (const char* name : {"run", "send", "correlate"})
-      std::filesystem::create_directory(scratch / name);
-  }
-  void TearDown() override {
-    if (run_pid) kill(*run_pid, SIGKILL), finish_command(*run_pid, scratch / "run");
-  }
   // Noise of four receivers, whose first counters differ by less than a millisecond.
   void write_receivers(std::size_t samples, Mode mode = Mode::two_byte) {
     std::normal_distribution<double> noise(0, mode == Mode::two_byte ? 4 : 2);
@@ -60,43 +47,33 @@ class LiveReceivers : public ::testing::Test {
     words.insert(words.end(), more.begin(), more.end());
     return words;
   }
-  LiveVisibilities from_files(const std::vector<std::string>& more = {}) {
+  FileVisibilities from_files(const std::vector<std::string>& more = {}) {
     std::vector<std::string> words{"--receivers", "-o",          scratch / "files.uvh5",
                                    "--channels",  "16",          "--integration",
                                    "0.02",        "--utc-start", "2026-03-20-14:00:00"};
     words.insert(words.end(), more.begin(), more.end());
-    const CommandResult result = run_command(
-        with_files({"--quiet", "--device", "cpu", "correlate"}, words), scratch / "correlate");
+    const CommandResult result = correlate(with_files({}, words));
     EXPECT_TRUE(result.status == kDone || result.status == kDamaged) << result.err;
     return visibilities_in(scratch / "files.uvh5");
   }
   // Starts the example at a port that the system chooses, and returns where it listens.
   std::string start_run(const std::vector<std::string>& more = {}) {
-    std::vector<std::string> words{"--device", "cpu", "--json", "run",
-                                   source_folder() + "/examples/pipelines/mwa32-live.toml"};
     std::vector<std::string> sets{
         "receivers.listen=tcp://127.0.0.1:0",          "receivers.wait_s=1", "receivers.late_s=30",
         "receivers.utc_start=2026-03-20-14:00:00",     "f.channels=16",      "x.integration_s=0.02",
         "visibilities.path=" + (scratch / "live.uvh5")};
     sets.insert(sets.end(), more.begin(), more.end());
-    for (const std::string& set : sets) words.insert(words.end(), {"--set", set});
-    std::filesystem::remove(scratch / "run" + "/err");  // an earlier run's
-    run_pid = start_command(words, scratch / "run");
+    start_pipeline(source_folder() + "/examples/pipelines/mwa32-live.toml", sets);
     const std::string said = "listening at ";
     std::string err;
     for (int wait = 0; wait < 60'000 && err.find(" receivers\n") == std::string::npos; ++wait) {
       std::this_thread::sleep_for(1ms);
-      err = read_file(scratch / "run" + "/err");
+      err = run_said();
     }
     const std::size_t at = err.find(said);
     EXPECT_NE(at, std::string::npos) << err;
     if (at == std::string::npos) return "";
     return err.substr(at + said.size(), err.find(" for ", at) - at - said.size());
-  }
-  CommandResult end_run() {
-    const CommandResult result = finish_command(*run_pid, scratch / "run");
-    run_pid.reset();
-    return result;
   }
   nlohmann::json send(const std::string& to,
                       const std::vector<std::string>& more = {"--rate", "0"}) {
@@ -111,10 +88,7 @@ class LiveReceivers : public ::testing::Test {
     return nlohmann::json::parse(result.out.substr(result.out.rfind("{\"schema\""))).at("counters");
   }
 
-  std::mt19937_64 random = generator();
-  ScratchFolder scratch;
   std::vector<std::string> files;
-  std::optional<pid_t> run_pid;
 };
 
 TEST_F(LiveReceivers, GiveWhatTheirFilesGiveToTheBit) {
@@ -131,7 +105,7 @@ TEST_F(LiveReceivers, GiveWhatTheirFilesGiveToTheBit) {
     EXPECT_EQ(sent.at("records"), 800'000);
     const CommandResult live = end_run();
     EXPECT_TRUE(live.status == kDone || live.status == kDamaged) << live.err;
-    const LiveVisibilities expected = from_files();
+    const FileVisibilities expected = from_files();
     EXPECT_GE(expected.middles.size(), 7U);
     EXPECT_TRUE(visibilities_in(scratch / "live.uvh5") == expected);
   }
@@ -144,7 +118,7 @@ TEST_F(LiveReceivers, FollowWithTheirGainsAsTheirFilesDo) {
   const CommandResult live = end_run();
   EXPECT_TRUE(live.status == kDone || live.status == kDamaged) << live.err;
   EXPECT_GE(counters_of(live).at("f.gain_changes").get<std::uint64_t>(), 3U);
-  const LiveVisibilities given = visibilities_in(scratch / "live.uvh5");
+  const FileVisibilities given = visibilities_in(scratch / "live.uvh5");
   EXPECT_TRUE(given == from_files({"--settle", "0.03", "--follow-gains"}));
   std::filesystem::remove(scratch / "files.uvh5");
   EXPECT_FALSE(given == from_files());
@@ -158,7 +132,7 @@ TEST_F(LiveReceivers, GiveWhatTheirFilesGiveWhenOneDies) {
   const CommandResult live = end_run();
   EXPECT_EQ(live.status, kDamaged) << live.err;
   EXPECT_NE(live.err.find("receiver 3 has gone"), std::string::npos) << live.err;
-  const LiveVisibilities given = visibilities_in(scratch / "live.uvh5");
+  const FileVisibilities given = visibilities_in(scratch / "live.uvh5");
   EXPECT_TRUE(given == from_files());
   EXPECT_GE(counters_of(live).at("receivers.lost_samples").get<std::uint64_t>(), 16U * 40'000);
   EXPECT_NE(std::count(given.counts.begin(), given.counts.end(), 0), 0);
@@ -215,9 +189,9 @@ TEST_F(LiveReceivers, AreWrittenWhenTheRunIsInterrupted) {
   EXPECT_EQ(live.status, kDone) << live.err << live.out;
   const auto samples = counters_of(live).at("receivers.samples").get<std::size_t>();
   EXPECT_GT(samples, 16 * 1032U);
-  const LiveVisibilities given = visibilities_in(scratch / "live.uvh5");
+  const FileVisibilities given = visibilities_in(scratch / "live.uvh5");
   EXPECT_GE(given.middles.size(), 1U);
-  const LiveVisibilities all = from_files();
+  const FileVisibilities all = from_files();
   // Whole integrations are the files'.
   const std::size_t whole = (given.middles.size() - 1) * 16 * 64 * 65 / 2;
   ASSERT_GE(all.values.size(), whole);

@@ -5,33 +5,13 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "tautline/formats/visibility_reader.h"
 #include "tests/end_to_end/documented_json.h"
+#include "tests/end_to_end/file_visibilities.h"
 #include "tests/end_to_end/run_command.h"
 #include "tests/support/scratch.h"
 
 namespace tautline::tests {
 namespace {
-
-struct PartContents {
-  std::vector<std::complex<float>> values;
-  std::vector<std::int64_t> counts;
-  std::vector<core::Instant> middles;
-  bool operator==(const PartContents&) const = default;
-};
-
-void append_part(PartContents& all, const std::string& path) {
-  const auto reader = formats::open_visibilities(path);
-  for (std::size_t k = 0; k < reader->integrations(); ++k) {
-    const formats::Integration one = reader->read(k);
-    all.middles.push_back(one.middle);
-    for (std::size_t c = 0; c < one.visibilities.extent(0); ++c)
-      for (std::size_t b = 0; b < one.visibilities.extent(1); ++b) {
-        all.values.push_back(one.visibilities(c, b));
-        all.counts.push_back(one.counts(c, b));
-      }
-  }
-}
 
 class RunParts : public ::testing::Test {
  protected:
@@ -62,8 +42,7 @@ class RunParts : public ::testing::Test {
 
 TEST_F(RunParts, OfVisibilitiesAreTheWholeToTheBit) {
   ASSERT_EQ(run(correlate("whole.uvh5")).status, kDone);
-  PartContents whole;
-  append_part(whole, scratch / "whole.uvh5");
+  const FileVisibilities whole = visibilities_in(scratch / "whole.uvh5");
   ASSERT_GE(whole.middles.size(), 15U);
   const std::size_t each_bytes = 16 * 10 * sizeof(std::complex<float>);  // of an integration
   for (const auto& [limit, most] : std::vector<std::pair<std::string, std::size_t>>{
@@ -74,13 +53,13 @@ TEST_F(RunParts, OfVisibilitiesAreTheWholeToTheBit) {
     ASSERT_EQ(result.status, kDone) << result.err;
     const auto files = nlohmann::json::parse(result.out).at("files").at("visibilities");
     EXPECT_EQ(files.size(), (whole.middles.size() + most - 1) / most);
-    PartContents parts;
+    FileVisibilities parts;
     for (std::size_t k = 0; k < files.size(); ++k) {
       const auto name = files[k].get<std::string>();
       EXPECT_EQ(name, scratch / ("night-" + std::string(k < 9 ? "000" : "00") +
                                  std::to_string(k + 1) + ".uvh5"));
       const std::size_t before = parts.middles.size();
-      append_part(parts, name);
+      append_visibilities(parts, name);
       EXPECT_LE(parts.middles.size() - before, most);
     }
     EXPECT_TRUE(parts == whole);
@@ -125,13 +104,11 @@ TEST_F(RunParts, OfVoltagesAreTheWholeToTheBit) {
     words.insert(words.end(), {"-o", scratch / "parts.uvh5", "--channels", "16", "--taps", "4",
                                "--integration", "0.004", "--overwrite"});
     ASSERT_EQ(run(words).status, kDone);
-    PartContents parts, whole;
-    append_part(parts, scratch / "parts.uvh5");
+    const FileVisibilities parts = visibilities_in(scratch / "parts.uvh5");
     std::vector<std::string> of_whole = correlate("whole.uvh5");
     of_whole.emplace_back("--overwrite");
     ASSERT_EQ(run(of_whole).status, kDone);
-    append_part(whole, scratch / "whole.uvh5");
-    EXPECT_TRUE(parts == whole);
+    EXPECT_TRUE(parts == visibilities_in(scratch / "whole.uvh5"));
     for (const std::string& file : files) {
       std::filesystem::remove(file);
       std::filesystem::remove(file + ".json");
@@ -148,9 +125,9 @@ TEST_F(RunParts, ThatWereCompleteStayWhenTheRunFails) {
   words.emplace_back("--overwrite");
   const CommandResult failed = run(words);  // a folder is not replaced
   EXPECT_EQ(failed.status, kFailed) << failed.err;
-  PartContents parts;
+  FileVisibilities parts;
   for (const char* name : {"night-0001.uvh5", "night-0002.uvh5"})
-    append_part(parts, scratch / name);
+    append_visibilities(parts, scratch / name);
   EXPECT_EQ(parts.middles.size(), 6U);
   for (const auto& entry : std::filesystem::directory_iterator(scratch.path()))
     EXPECT_FALSE(entry.path().string().ends_with(".partial")) << entry.path();
@@ -178,11 +155,9 @@ TEST_F(RunParts, ObservationsInARowAreRunsOfTheirOwn) {
         run(correlate("alone.uvh5", {"voltages.start_s=" + start, "voltages.duration_s=" + length}))
             .status,
         kDone);
-    PartContents alone, one;
-    append_part(alone, scratch / "alone.uvh5");
-    append_part(one, scratch / output);
+    const FileVisibilities alone = visibilities_in(scratch / "alone.uvh5");
     EXPECT_FALSE(alone.values.empty());
-    EXPECT_TRUE(one == alone) << output;
+    EXPECT_TRUE(visibilities_in(scratch / output) == alone) << output;
     std::filesystem::remove(scratch / "alone.uvh5");
   }
 }

@@ -2,39 +2,17 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <complex>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "tautline/formats/visibility_reader.h"
 #include "tests/end_to_end/documented_json.h"
+#include "tests/end_to_end/file_visibilities.h"
 #include "tests/end_to_end/run_command.h"
 #include "tests/support/scratch.h"
 
 namespace tautline::tests {
 namespace {
-
-struct Contents {
-  std::vector<std::complex<float>> values;
-  std::vector<std::int64_t> counts;
-  std::vector<core::Instant> middles;
-};
-
-Contents contents_of(const std::string& path) {
-  Contents all;
-  const auto reader = formats::open_visibilities(path);
-  for (std::size_t k = 0; k < reader->integrations(); ++k) {
-    const formats::Integration one = reader->read(k);
-    all.middles.push_back(one.middle);
-    for (std::size_t c = 0; c < one.visibilities.extent(0); ++c)
-      for (std::size_t b = 0; b < one.visibilities.extent(1); ++b) {
-        all.values.push_back(one.visibilities(c, b));
-        all.counts.push_back(one.counts(c, b));
-      }
-  }
-  return all;
-}
 
 class RunPipeline : public ::testing::Test {
  protected:
@@ -53,18 +31,16 @@ class RunPipeline : public ::testing::Test {
             "--set", "f.taps=4",
             "--set", "x.integration_s=0.004"};
   }
-  Contents of_command(const std::string& device = "cpu") {
+  FileVisibilities of_command(const std::string& device = "cpu") {
     const CommandResult result =
         run({"--device", device, "correlate", scratch / "in.dada", "-o", scratch / "command.uvh5",
              "--channels", "16", "--taps", "4", "--integration", "0.004"});
     EXPECT_EQ(result.status, 0) << result.err;
-    return contents_of(scratch / "command.uvh5");
+    return visibilities_in(scratch / "command.uvh5");
   }
-  void expect_same(const Contents& a, const Contents& b) {
+  void expect_same(const FileVisibilities& a, const FileVisibilities& b) {
     ASSERT_FALSE(a.values.empty());
-    EXPECT_TRUE(a.values == b.values);
-    EXPECT_EQ(a.counts, b.counts);
-    EXPECT_TRUE(a.middles == b.middles);
+    EXPECT_TRUE(a == b);
   }
   ScratchFolder scratch;
 };
@@ -76,7 +52,7 @@ TEST_F(RunPipeline, CorrelatesAsTheCommandDoes) {
     arguments.push_back("--overwrite");
     const CommandResult result = run(arguments);
     ASSERT_EQ(result.status, 0) << result.err;
-    expect_same(contents_of(scratch / "run.uvh5"), of_command(device));
+    expect_same(visibilities_in(scratch / "run.uvh5"), of_command(device));
     std::filesystem::remove(scratch / "command.uvh5");
     const auto summary = nlohmann::json::parse(result.out);
     EXPECT_EQ(keys_of(summary), documented_object("`tautline.run` 1"));
@@ -93,7 +69,7 @@ TEST_F(RunPipeline, AForkGivesBothFilesWhatTheCommandsGive) {
   arguments.insert(arguments.end(), {"--set", "spectra.path=" + (scratch / "run.npy")});
   const CommandResult result = run(arguments);
   ASSERT_EQ(result.status, 0) << result.err;
-  expect_same(contents_of(scratch / "run.uvh5"), of_command());
+  expect_same(visibilities_in(scratch / "run.uvh5"), of_command());
   const CommandResult bank = run({"channelize", scratch / "in.dada", "-o", scratch / "command.npy",
                                   "--channels", "16", "--taps", "4", "--requantize", "8"});
   ASSERT_EQ(bank.status, 0) << bank.err;
@@ -120,12 +96,12 @@ TEST_F(RunPipeline, DelaysAreThoseOfTheCommand) {
       run({"correlate", scratch / "in.dada", "-o", scratch / "delayed.uvh5", "--channels", "16",
            "--taps", "4", "--integration", "0.004", "--delays", scratch / "delays.toml"});
   ASSERT_EQ(result.status, 0) << result.err;
-  expect_same(contents_of(scratch / "run.uvh5"), contents_of(scratch / "delayed.uvh5"));
+  expect_same(visibilities_in(scratch / "run.uvh5"), visibilities_in(scratch / "delayed.uvh5"));
   const auto centre = formats::open_visibilities(scratch / "run.uvh5")->description().phase_centre;
   EXPECT_TRUE(centre.tracked);
   EXPECT_EQ(centre.name, "a place");
   EXPECT_EQ(centre.dec_deg, -20.0);
-  EXPECT_FALSE(contents_of(scratch / "run.uvh5").values == of_command().values);
+  EXPECT_FALSE(visibilities_in(scratch / "run.uvh5").values == of_command().values);
 }
 
 // Counts of one sensor and photons of a simulation, to files whose bytes tell everything but how they came about.

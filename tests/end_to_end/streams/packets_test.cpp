@@ -4,17 +4,14 @@
 
 #include <atomic>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <random>
 #include <thread>
 
 #include "tautline/formats/dada/dada.h"
 #include "tautline/stream/udp.h"
 #include "tests/end_to_end/documented_json.h"
-#include "tests/end_to_end/live_visibilities.h"
-#include "tests/end_to_end/run_command.h"
-#include "tests/support/scratch.h"
-#include "tests/support/seed.h"
+#include "tests/end_to_end/file_visibilities.h"
+#include "tests/end_to_end/live_run.h"
 
 namespace tautline::tests {
 namespace {
@@ -34,19 +31,8 @@ struct Telescope {
   double rate_hz;
 };
 
-class LivePackets : public ::testing::Test {
+class LivePackets : public LiveRun {
  protected:
-  void SetUp() override {
-#ifndef TAUTLINE_HDF5
-    GTEST_SKIP() << "a build without HDF5";
-#endif
-    for (const char* name : {"run", "send", "correlate"})
-      std::filesystem::create_directory(scratch / name);
-  }
-  void TearDown() override {
-    if (run_pid) kill(*run_pid, SIGKILL), finish_command(*run_pid, scratch / "run");
-  }
-
   // Random samples of two polarisations.
   void write_voltages(const Telescope& of) {
     core::VoltageDescription d;
@@ -94,15 +80,11 @@ class LivePackets : public ::testing::Test {
   // Returns where it listens, in the order of the fields.
   std::vector<std::string> start_run(std::size_t addresses = 1,
                                      const std::vector<std::string>& sets = {}) {
-    std::vector<std::string> words{"--device", "cpu",         "--json",
-                                   "run",      "--overwrite", scratch / "pipeline.toml"};
-    for (const std::string& set : sets) words.insert(words.end(), {"--set", set});
-    std::filesystem::remove(scratch / "run" + "/err");  // an earlier run's
-    run_pid = start_command(words, scratch / "run");
+    start_pipeline(scratch / "pipeline.toml", sets, {"--overwrite"});
     std::vector<std::string> found;
     for (int wait = 0; wait < 60'000 && found.size() < addresses; ++wait) {
       std::this_thread::sleep_for(1ms);
-      const std::string err = read_file(scratch / "run" + "/err"), said = "listening at ";
+      const std::string err = run_said(), said = "listening at ";
       found.clear();
       for (std::size_t at = err.find(said); at != std::string::npos; at = err.find(said, at + 1))
         if (const std::size_t end = err.find(" for packets", at); end != std::string::npos)
@@ -112,13 +94,8 @@ class LivePackets : public ::testing::Test {
           gone.si_pid != 0)
         break;
     }
-    EXPECT_EQ(found.size(), addresses) << read_file(scratch / "run" + "/err");
+    EXPECT_EQ(found.size(), addresses) << run_said();
     return found;
-  }
-  CommandResult end_run() {
-    const CommandResult result = finish_command(*run_pid, scratch / "run");
-    run_pid.reset();
-    return result;
   }
   nlohmann::json send(const std::vector<std::string>& to, const std::vector<std::string>& more) {
     std::vector<std::string> words{"--json", "send"};
@@ -131,12 +108,11 @@ class LivePackets : public ::testing::Test {
     EXPECT_EQ(result.status, kDone) << result.err;
     return nlohmann::json::parse(result.out.empty() ? "{}" : result.out);
   }
-  LiveVisibilities from_files() {
-    std::vector<std::string> words{"--quiet", "--device", "cpu", "correlate"};
-    words.insert(words.end(), files.begin(), files.end());
+  FileVisibilities from_files() {
+    std::vector<std::string> words = files;
     words.insert(words.end(), correlate_words.begin(), correlate_words.end());
     words.insert(words.end(), {"--overwrite", "-o", scratch / "files.uvh5", "--keep-constant"});
-    const CommandResult result = run_command(words, scratch / "correlate");
+    const CommandResult result = correlate(words);
     EXPECT_EQ(result.status, kDone) << result.err;
     return visibilities_in(scratch / "files.uvh5");
   }
@@ -158,7 +134,7 @@ class LivePackets : public ::testing::Test {
 
   struct Outcome {
     nlohmann::json sent, counters;
-    LiveVisibilities live;
+    FileVisibilities live;
     int status = -1;
   };
   // Until this machine has lost none.
@@ -186,15 +162,12 @@ class LivePackets : public ::testing::Test {
     EXPECT_EQ(outcome.status, kDone);
     EXPECT_EQ(outcome.counters.at("accepted"), outcome.sent.at("records"));
     EXPECT_EQ(outcome.counters.at("missing"), 0);
-    const LiveVisibilities expected = from_files();
+    const FileVisibilities expected = from_files();
     EXPECT_GE(expected.middles.size(), 2U);
     EXPECT_TRUE(outcome.live == expected);
   }
 
-  std::mt19937_64 random = generator();
-  ScratchFolder scratch;
   std::vector<std::string> files, send_words, correlate_words;
-  std::optional<pid_t> run_pid;
 };
 
 const Telescope kFEngines{"meerkat-f", core::kCi8, 32, 3, 256 * 39, 40'000};
@@ -273,7 +246,7 @@ TEST_F(LivePackets, OfTheGuidesTelescopeGiveWhatTheirFileGives) {
 TEST_F(LivePackets, ThatAreLostReachTheWeightsThatTheyTouch) {
   write_voltages(kFEngines);
   write_pipeline(fields_of(kFEngines));
-  const LiveVisibilities whole = from_files();
+  const FileVisibilities whole = from_files();
   const Outcome outcome = run_and_send(
       {"--layout", "meerkat-f", "--rate", "1", "--impair",
        "loss=0.03,reorder=0.05,duplicate=0.02,seed=" + std::to_string(random() % 999)});

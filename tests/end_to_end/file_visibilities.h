@@ -1,4 +1,4 @@
-// Visibilities of a live run beside those of files: all of a file, to be compared to the bit.
+// All that files of visibilities hold, to be compared to the bit.
 #pragma once
 
 #include <complex>
@@ -10,15 +10,14 @@
 
 namespace tautline::tests {
 
-struct LiveVisibilities {
+struct FileVisibilities {
   std::vector<std::complex<float>> values;  ///< [integration][channel][baseline]
   std::vector<std::int64_t> counts;
   std::vector<core::Instant> middles;
-  bool operator==(const LiveVisibilities&) const = default;
+  bool operator==(const FileVisibilities&) const = default;
 };
 
-inline LiveVisibilities visibilities_in(const std::string& path) {
-  LiveVisibilities all;
+inline void append_visibilities(FileVisibilities& all, const std::string& path) {
   const auto reader = formats::open_visibilities(path);
   for (std::size_t k = 0; k < reader->integrations(); ++k) {
     const formats::Integration one = reader->read(k);
@@ -29,6 +28,11 @@ inline LiveVisibilities visibilities_in(const std::string& path) {
         all.counts.push_back(one.counts(c, b));
       }
   }
+}
+
+inline FileVisibilities visibilities_in(const std::string& path) {
+  FileVisibilities all;
+  append_visibilities(all, path);
   return all;
 }
 
