@@ -9,6 +9,7 @@
 #include "tautline/core/hash.h"
 #include "tautline/core/saved_state.h"
 #include "tautline/stages/autocorrelate/backend.h"
+#include "tautline/stages/autocorrelate/cpu/float_counts.h"
 #include "tautline/stages/autocorrelate/cpu/plan.h"
 #include "tautline/stages/autocorrelate/gpu/plan.h"
 #include "tautline/stages/autocorrelate/lag_scheme.h"
@@ -177,6 +178,9 @@ void autocorrelate(const Config& config, const core::SampleView<2>& samples, con
   const auto device = device::open(selection);
   const auto queue = device->make_queue();
   const auto plan = make_plan(config, device);
+  if (config.floats() && device->api() == device::Api::cpu &&
+      cpu::autocorrelate_counts(config, device, samples, sums))
+    return;
   const auto state = plan->make_state(*queue);
   for (std::size_t t = 0; t < samples.extent(0); t += config.max_samples)
     plan->execute(*queue, *state,

@@ -61,7 +61,7 @@ struct Config {
   std::size_t bins = 32;    ///< chain: lags a group, 1 to 1024; standard: m, even
   std::size_t levels = 10;  ///< groups or levels, 1 to 40
   Coarsening coarsening = Coarsening::sum;
-  SampleType type = SampleType::u8;  ///< u8, u16: fast; u32, f32, f64: exact but slow
+  SampleType type = SampleType::u8;  ///< u8, u16: fast; u32, f32, f64: slower
   std::vector<Pair> pairs = {};      ///< empty: every sensor with itself
   std::size_t max_samples = 65536;   ///< most samples (times) that one execute is given
 
@@ -143,7 +143,8 @@ std::shared_ptr<const Plan> make_plan(const Config& config,
                                       std::shared_ptr<const device::Device> device);
 
 /// The sums of `samples`, of any length, on one device: a plan and a state of its own, fed
-/// config.max_samples at a time.
+/// config.max_samples at a time. Floats that are counts (whole numbers, 0 to 65,535) are summed as counts on the host:
+/// the sums are exact, and rounded once.
 void autocorrelate(const Config& config, const core::SampleView<2>& samples, const Sums& sums,
                    const device::Selection& selection = {});
 

@@ -211,6 +211,37 @@ TEST_P(Exact, Floats) {
     }
 }
 
+// Doubles are added in the reference's order, whether the lanes are sensors, lags or times.
+TEST_P(Exact, Doubles) {
+  auto random = generator();
+  for (const Tunables& tunables : {kSmallBlocks, kLanesAreSensors})
+    for (const std::size_t sensors : {1u, 3u, 16u, 17u, 64u, 70u})
+      for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard}) {
+        constexpr std::size_t kBins[] = {2, 6, 8, 16, 18, 24, 32, 34, 66};
+        const Config config{.sensors = sensors,
+                            .lag_scheme = scheme,
+                            .bins = kBins[random() % std::size(kBins)],
+                            .levels = 1 + random() % 5,
+                            .coarsening = static_cast<Coarsening>(random() % 3),
+                            .type = SampleType::f64};
+        const std::size_t samples = 1 + random() % 1500;
+        std::vector<double> data(samples * sensors);
+        for (double& value : data) value = std::normal_distribution<double>(1, 3)(random);
+        const auto made = plan(config, tunables);
+        const auto got = run(*made, queue(), data), expected = run_on(kReference, config, data);
+        const std::string where = config_text(config, samples);
+        expect_equal(config, got.sums, expected.sums, "sums", where);
+        EXPECT_EQ(got.counts, expected.counts) << where;
+        const double tolerance = kFloatMonitorTolerance * 10 * static_cast<double>(samples);
+        for (std::size_t i = 0; i < got.sums.size(); ++i) {
+          ASSERT_NEAR(got.direct[i], expected.direct[i], tolerance) << where;
+          ASSERT_NEAR(got.delayed[i], expected.delayed[i], tolerance) << where;
+        }
+        for (std::size_t i = 0; i < got.totals.size(); ++i)
+          ASSERT_NEAR(got.totals[i], expected.totals[i], tolerance) << where;
+      }
+}
+
 TEST_P(Exact, Coarsenings) {
   for (const Tunables& tunables : {kSmallBlocks, kLanesAreSensors})
     for (const Coarsening coarsening : {Coarsening::first, Coarsening::second})

@@ -56,14 +56,18 @@ TEST_P(Stream, CutAtEveryCall) {
       const auto made = plan(config, {.block_samples = 64, .series_block_samples = 1024});
       expect_cut_everywhere(*made, queue(), random_counts<std::uint8_t>(2000, sensors, 255), 300);
     }
-  for (const SampleType type : {SampleType::u16, SampleType::u32, SampleType::f32}) {
-    const auto made = plan({.sensors = 3, .bins = 6, .levels = 4, .type = type});
+  for (const SampleType type :
+       {SampleType::u16, SampleType::u32, SampleType::f32, SampleType::f64}) {
+    const auto made =
+        plan({.sensors = type == SampleType::f64 ? 20u : 3u, .bins = 6, .levels = 4, .type = type});
     if (type == SampleType::u16)
       expect_cut_everywhere(*made, queue(), random_counts<std::uint16_t>(700, 3, 65535), 99);
     else if (type == SampleType::u32)
       expect_cut_everywhere(*made, queue(), random_counts<std::uint32_t>(700, 3, 1e6), 99);
-    else
+    else if (type == SampleType::f32)
       expect_cut_everywhere(*made, queue(), random_counts<float>(700, 3, 10), 99);
+    else
+      expect_cut_everywhere(*made, queue(), random_counts<double>(700, 20, 10), 99);
   }
 }
 

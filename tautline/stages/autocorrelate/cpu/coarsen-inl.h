@@ -35,6 +35,16 @@ void coarsen_plain(const Layout& layout, Storage storage_in, const std::byte* in
           static_cast<Out>(x[place_of(storage_in, lanes, from + 2 * j + 1, lane)]));
 }
 
+/// Doubles where lanes are sensors.
+template <Coarsening kHow>
+void coarsen_doubles(const double* in, double* out, std::size_t pairs) {
+  for (std::size_t j = 0; j < pairs; ++j, in += 2 * kLanes, out += kLanes)
+#pragma GCC unroll 8
+    for (std::size_t lane = 0; lane < kLanes; lane += kDoubleLanes)
+      store_doubles(out + lane,
+                    coarse(kHow, load_doubles(in + lane), load_doubles(in + kLanes + lane)));
+}
+
 /// The four bytes of each lane become two halves.
 TAUTLINE_INLINE Words coarse_bytes(Coarsening how, Words x) {
 #if defined(TAUTLINE_AUTOCORRELATE_AVX512)
@@ -100,6 +110,13 @@ void coarsen(const Layout& layout, const Level& level, const Level& next, const 
   const bool rows = layout.lanes == kLanes && from % group_of(s) == 0 && to % group_of(n) == 0;
   std::size_t done = 0;
   const Coarsening how = layout.config.coarsening;
+  if (rows && s == Storage::doubles) {
+    const double* x = reinterpret_cast<const double*>(in) + from * kLanes;
+    double* y = reinterpret_cast<double*>(out) + to * kLanes;
+    if (how == Coarsening::sum) return coarsen_doubles<Coarsening::sum>(x, y, pairs);
+    if (how == Coarsening::first) return coarsen_doubles<Coarsening::first>(x, y, pairs);
+    return coarsen_doubles<Coarsening::second>(x, y, pairs);
+  }
   if (rows && s == Storage::bytes) {
     coarsen_rows<Storage::bytes, Storage::halves>(how, in, from, out, to, pairs);
     done = pairs / 2 * 2;

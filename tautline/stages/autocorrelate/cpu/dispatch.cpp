@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <type_traits>
 
@@ -38,9 +39,9 @@ namespace {
 
 constexpr Kernels kernels_named(const char* name) {
 #if defined(TAUTLINE_AUTOCORRELATE_AVX512)
-  return {name, false, feed, flush, feed_planes, feed_interleaved};
+  return {name, false, feed, flush, feed_planes, as_counts, feed_interleaved};
 #else
-  return {name, false, feed, flush, feed_planes};
+  return {name, false, feed, flush, feed_planes, as_counts};
 #endif
 }
 

@@ -8,6 +8,15 @@ void store_plain(const Layout& layout, const Level& level, const Count* rows, co
                  std::size_t at) {
   auto* out = reinterpret_cast<Stored*>(block);
   const auto lanes = layout.lanes;
+  if constexpr (std::is_same_v<Stored, double>) {
+    if (input.neighbours && lanes == kLanes) {
+      const Count* from = rows + sensors[0];
+      for (std::size_t t = 0; t < count; ++t, from += input.row_stride)
+        for (std::size_t lane = 0; lane < kLanes; ++lane)
+          out[(at + t) * kLanes + lane] = static_cast<double>(from[lane]);
+      return;
+    }
+  }
   for (std::size_t lane = 0; lane < lanes; ++lane) {
     const Count* from = rows + static_cast<std::ptrdiff_t>(sensors[lane]) * input.sensor_stride;
     if (lanes == 1) {

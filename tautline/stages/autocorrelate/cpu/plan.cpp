@@ -136,7 +136,8 @@ class CpuPlan final : public PartsPlan {
         static_cast<const std::byte*>(samples.slice(0, first, rows).data()) + sensor * size;
     for (std::size_t t = 0; t < rows; ++t, to += row, from += stride) {
       if (first + t + kPrefetchRows < samples.extent(0))
-        __builtin_prefetch(from + static_cast<std::ptrdiff_t>(kPrefetchRows) * stride);
+        for (std::size_t line = 0; line < width; line += 64)
+          __builtin_prefetch(from + static_cast<std::ptrdiff_t>(kPrefetchRows) * stride + line);
       std::memcpy(to, from, width);
       if (width < row) std::memset(to + width, 0, row - width);
     }

@@ -4,6 +4,7 @@
 #include "tautline/stages/autocorrelate/cpu/vector-inl.h"
 //
 #include "tautline/stages/autocorrelate/cpu/coarsen-inl.h"
+#include "tautline/stages/autocorrelate/cpu/counts-inl.h"
 #include "tautline/stages/autocorrelate/cpu/input-inl.h"
 #include "tautline/stages/autocorrelate/cpu/measure-inl.h"
 #include "tautline/stages/autocorrelate/cpu/multiply-inl.h"
@@ -47,6 +48,7 @@ void keep_heads(const Layout& layout, const Level& level, const Progress& progre
     std::uint64_t sum = totals[lane];
     for (std::size_t t = 0; t < count; ++t) {
       const std::uint64_t x = start + t;  // `sum` is the sum of d below x
+      if (x > first + range.steps) break;
       if (x + 1 >= first && x + 1 - first <= range.steps)
         heads[(x + 1 - first) * lanes + lane] = sum;
       const std::uint64_t value = sample_at(level.storage, direct, lanes, t, lane);

@@ -16,6 +16,11 @@ typedef std::int32_t LooseVector
 typedef std::uint16_t Halves __attribute__((vector_size(4 * kVectorLanes), may_alias));
 typedef std::uint64_t Longs __attribute__((vector_size(4 * kVectorLanes), may_alias));
 
+/// Doubles of one register.
+typedef double Doubles __attribute__((vector_size(4 * kVectorLanes), may_alias));
+typedef double LooseDoubles __attribute__((vector_size(4 * kVectorLanes), aligned(8), may_alias));
+inline constexpr std::size_t kDoubleLanes = kVectorLanes / 2;
+
 /// Unsigned words of one register; kRowParts of them are a row of 16 lanes. GCC keeps vectors wider
 /// than a register in memory and stores and loads them around every operation, so loops over rows
 /// process one register's part of all rows before the next.
@@ -35,6 +40,13 @@ TAUTLINE_INLINE Vector load_loose(const void* p) {
 }
 TAUTLINE_INLINE void store(void* p, Vector v) {
   *static_cast<Vector*>(p) = v;
+}
+
+TAUTLINE_INLINE Doubles load_doubles(const double* p) {
+  return *reinterpret_cast<const LooseDoubles*>(p);
+}
+TAUTLINE_INLINE void store_doubles(double* p, Doubles v) {
+  *reinterpret_cast<LooseDoubles*>(p) = v;
 }
 
 /// Keeps GCC from reusing earlier loads. It would carry the loads of one iteration into the next in

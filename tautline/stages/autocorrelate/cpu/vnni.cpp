@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <limits>
 #include <type_traits>
 
 #include "tautline/stages/autocorrelate/cpu/kernels.h"
@@ -26,7 +27,8 @@ namespace {
 }  // namespace
 
 const Kernels& vnni_kernels() {
-  static constexpr Kernels kKernels{"vnni", true, feed, flush, feed_planes, feed_interleaved};
+  static constexpr Kernels kKernels{"vnni",          true, feed, flush, feed_planes, as_counts,
+                                    feed_interleaved};
   return kKernels;
 }
 
