@@ -68,10 +68,7 @@ def autocorrelate(
     -------
     [lag, 2]: lag times and values; with ret_sum also the numbers of products, [lag].
     """
-    if normalize is True and ret_sum is True:
-        raise ValueError("'normalize' and 'ret_sum' must not both be True!")
-    series, kind = _series(a, "a", dtype, DtypeWarning)
-    return _correlate(series, None, kind, m, deltat, normalize, copy, compress, ret_sum, device)
+    return _correlate({"a": a}, DtypeWarning, m, deltat, normalize, copy, dtype, compress, ret_sum, device)
 
 
 def correlate(
@@ -91,33 +88,36 @@ def correlate(
 
     Arguments and result are autocorrelate's, of two series of the same shape.
     """
-    if normalize is True and ret_sum is True:
-        raise ValueError("'normalize' and 'ret_sum' must not both be True!")
-    one, kind = _series(a, "a", dtype, InvalidMWarning)
-    other, other_kind = _series(v, "v", dtype, InvalidMWarning)
-    if one.shape != other.shape:
-        raise refuse("v", f"shape {other.shape}", f"the shape of a, {one.shape}")
-    if kind != other_kind:
-        warnings.warn("Input dtypes not equal; casting to np.float64!", InvalidMWarning, stacklevel=2)
-        kind = np.dtype(np.float64)
-    return _correlate(one, other, kind, m, deltat, normalize, copy, compress, ret_sum, device)
+    return _correlate({"a": a, "v": v}, InvalidMWarning, m, deltat, normalize, copy, dtype, compress, ret_sum, device)
 
 
-def _series(a: Any, field: str, dtype: Any, warning: type[Warning]) -> tuple[npt.NDArray[Any], np.dtype[Any]]:
-    array = native(host_array(a, field))
-    if array.ndim not in (1, 2):
-        raise refuse(field, f"an array of {array.ndim} axes", "[time] or [time][sensor]")
-    wanted = array.dtype if dtype is None else np.dtype(dtype)
-    if wanted.kind == "c" or array.dtype.kind == "c":
-        error = UnsupportedError(f"{field}: complex numbers, expected real ones; use the package multipletau")
-        error.field, error.limit = field, "real numbers"
-        raise error
-    if wanted.kind != "f":
-        warnings.warn("Input dtype is not float; casting to np.float64!", warning, stacklevel=3)
-        wanted = np.dtype(np.float64)
-    if array.dtype.kind not in "iufb":
-        raise refuse(field, f"dtype {array.dtype}", "real numbers")
-    return array, wanted
+def _series(
+    arrays: dict[str, Any], dtype: Any, warning: type[Warning]
+) -> tuple[list[npt.NDArray[Any]], np.dtype[Any]]:
+    """The arrays, of one shape, and the result's type."""
+    series, kinds = [], []
+    for field, x in arrays.items():
+        array = native(host_array(x, field))
+        if array.ndim not in (1, 2):
+            raise refuse(field, f"an array of {array.ndim} axes", "[time] or [time][sensor]")
+        if series and array.shape != series[0].shape:
+            raise refuse(field, f"shape {array.shape}", f"the shape of a, {series[0].shape}")
+        kind = array.dtype if dtype is None else np.dtype(dtype)
+        if kind.kind == "c" or array.dtype.kind == "c":
+            error = UnsupportedError(f"{field}: complex numbers, expected real ones; use the package multipletau")
+            error.field, error.limit = field, "real numbers"
+            raise error
+        if kind.kind != "f":
+            warnings.warn("Input dtype is not float; casting to np.float64!", warning, stacklevel=4)
+            kind = np.dtype(np.float64)
+        if array.dtype.kind not in "iufb":
+            raise refuse(field, f"dtype {array.dtype}", "real numbers")
+        series.append(array)
+        kinds.append(kind)
+    if kinds[0] != kinds[-1]:
+        warnings.warn("Input dtypes not equal; casting to np.float64!", InvalidMWarning, stacklevel=4)
+        return series, np.dtype(np.float64)
+    return series, kinds[0]
 
 
 def _exact(highest: int, times: int, levels: int) -> bool:
@@ -153,17 +153,22 @@ def _require_mean(array: npt.NDArray[Any], field: str, centred: bool) -> None:
 
 
 def _correlate(
-    a: npt.NDArray[Any],
-    v: npt.NDArray[Any] | None,
-    kind: np.dtype[Any],
+    arrays: dict[str, Any],
+    warning: type[Warning],
     m: int,
     deltat: float,
     normalize: bool,
     copy: bool,
+    dtype: Any,
     compress: str,
     ret_sum: bool,
     device: str,
 ) -> Any:
+    """Both functions: of one series, or of two."""
+    if normalize is True and ret_sum is True:
+        raise ValueError("'normalize' and 'ret_sum' must not both be True!")
+    series, kind = _series(arrays, dtype, warning)
+    a = series[0]
     for name, value in (("normalize", normalize), ("copy", copy), ("ret_sum", ret_sum)):
         if not isinstance(value, bool):
             raise ValueError(f"`{name}` must be boolean!")
@@ -176,20 +181,20 @@ def _correlate(
     times = a.shape[0]
     if times < 2 * m:
         raise ValueError("`len(a)` must be >= `2m`!")
-    if normalize and v is not None:
-        _require_mean(a, "a", False)
-        _require_mean(v, "v", False)
+    if normalize and len(series) == 2:
+        _require_mean(series[0], "a", False)
+        _require_mean(series[1], "v", False)
     sensors = 1 if a.ndim == 1 else a.shape[1]
     pairs: list[tuple[int, int]] = []
     samples = a.reshape(times, sensors)
-    if v is not None:
-        samples = np.concatenate([samples, v.reshape(times, sensors)], axis=1)
+    if len(series) == 2:
+        samples = np.concatenate([samples, series[1].reshape(times, sensors)], axis=1)
         pairs = [(sensors + s, s) for s in range(sensors)]  # the later one is a, as multipletau computes it
     levels = int(np.floor(np.log2(times / m))) + 1
     lags, level, counts, g, totals, squares = _tautline.standard_curves(
         dense_rows(_counted(samples, levels)), m, levels, compress, "global" if normalize else "none", pairs, device
     )
-    if normalize and v is None:
+    if normalize and len(series) == 1:
         # Means that are far above zero need no look at every sample: none is larger than the root of the sum of squares.
         size = times * np.sqrt(squares) + np.abs(totals)
         for sensor in np.flatnonzero(~(np.abs(totals) > _ZERO_CUTOFF * size)):
