@@ -1,0 +1,328 @@
+#!/usr/bin/env python3
+"""The Python package against its peers, and its plans against the same stages in C++, in turns on the same cores.
+
+    PYTHONPATH=build/python .venv-package/bin/python bench/python/compare.py [ROW ...] [--rounds 5] [--small]
+
+Rows: import, small_call, stages, multipletau, tags, dedisperse. Each line has medians of the rounds and of the ratios
+round by round. Peers run in processes of their own, which have imported and worked once before the first round; they are
+looked for in .venv-package, .venv-interop, .venv-interop-search and .venv-peers (`python3 -m venv .venv-peers &&
+.venv-peers/bin/pip install numpy tttrlib pycorrelate`). A row whose peer is absent says so.
+"""
+
+import argparse
+import importlib.metadata
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import types
+import warnings
+
+import numpy as np
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+VENVS = (".venv-package", ".venv-interop", ".venv-interop-search", ".venv-peers")
+
+
+def seconds(work):
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+# The peers: each function loads what it needs and gives what is timed.
+
+
+def peer_multipletau(o):
+    import multipletau
+
+    warnings.simplefilter("ignore")
+    counts = np.load(o["path"], mmap_mode="r")
+    first, last = o["sensors"]
+    columns = np.ascontiguousarray(counts[:, first:last].T)
+
+    def work():
+        curves = [multipletau.autocorrelate(one, m=16, deltat=1, normalize=True) for one in columns]
+        np.save(o["to"], np.stack(curves))
+
+    return work
+
+
+def peer_tttrlib(o):
+    import tttrlib
+
+    times = np.load(o["path"]).astype(np.uint64)
+
+    def work():
+        correlator = tttrlib.Correlator(method=o["method"], n_casc=o["levels"], n_bins=o["bins"])
+        correlator.set_macrotimes(times, times)
+        weights = np.ones(len(times))
+        correlator.set_weights(weights, weights)
+        correlator.correlation  # made when it is asked for
+
+    return work
+
+
+def peer_pycorrelate(o):
+    import pycorrelate
+
+    times = np.load(o["path"])
+    lags = np.unique(np.array(o["lags"], np.int64))
+    return lambda: pycorrelate.pcorrelate(times, times, lags)
+
+
+def peer_sigpyproc(o):
+    from sigpyproc.block import FilterbankBlock
+    from sigpyproc.header import Header
+
+    data = np.load(o["path"], mmap_mode="r")
+    header = Header(
+        filename="", data_type="filterbank", nchans=data.shape[1], foff=o["width_mhz"], fch1=o["top_mhz"], nbits=8,
+        tsamp=o["sample_time_s"], tstart=59000.0, nsamples=data.shape[0],
+    )  # fmt: skip
+    block = FilterbankBlock(np.ascontiguousarray(data.T), header)
+    return lambda: block.dedisperse(o["dm"]).get_tim()
+
+
+def peer_your(o):
+    from your.candidate import Candidate
+
+    # Its dedispersion alone: a Candidate is otherwise made of files.
+    mhz = o["top_mhz"] + o["width_mhz"] * np.arange(o["channels"])
+    own = types.SimpleNamespace(data=np.load(o["path"]), chan_freqs=mhz, native_tsamp=o["sample_time_s"])
+
+    def work():
+        Candidate.dedisperse(own, dms=o["dm"])
+        return own.dedispersed.sum(axis=1)
+
+    return work
+
+
+def be_peer(name, options):
+    work = globals()["peer_" + name](json.loads(options))
+    results = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what the libraries print
+    work()
+    module = json.loads(options).get("module", name)
+    print(json.dumps(f"{module} {importlib.metadata.version(module)}"), file=results, flush=True)
+    for _ in sys.stdin:
+        print(json.dumps(seconds(work)), file=results, flush=True)
+
+
+class Peer:
+    """A peer in a process of its own, ready to work."""
+
+    def __init__(self, name, **options):
+        pythons = [sys.executable] + [str(ROOT / venv / "bin" / "python") for venv in VENVS]
+        has = [p for p in pythons if os.path.exists(p) and subprocess.run([p, "-c", f"import {name}"], capture_output=True).returncode == 0]
+        if not has:
+            raise LookupError(f"no Python here has {name}")
+        self.process = subprocess.Popen(
+            [has[0], __file__, "--peer", name, json.dumps(options)], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        line = self.process.stdout.readline()
+        if not line:
+            raise LookupError(f"{name} failed")
+        self.version = json.loads(line)
+
+    def start(self):
+        self.process.stdin.write("again\n")
+        self.process.stdin.flush()
+
+    def wait(self):
+        return json.loads(self.process.stdout.readline())
+
+    def __call__(self):
+        self.start()
+        return self.wait()
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def in_turns(rounds, own, other):
+    """Medians of both, and of other over own."""
+    own()
+    pairs = [(own(), other()) for _ in range(rounds)]
+    return [statistics.median(t) for t in zip(*pairs)] + [statistics.median(b / a for a, b in pairs)]
+
+
+def say(row, text):
+    print(f"{row:12} {text}", flush=True)
+
+
+def row_import(options, folder):
+    code = "import time; t = time.perf_counter(); import {}; print(time.perf_counter() - t)"
+    once = lambda name: float(subprocess.check_output([sys.executable, "-c", code.format(name)]))  # noqa: E731
+    own, numpy_s, _ = in_turns(options.rounds, lambda: once("tautline"), lambda: once("numpy"))
+    say("import", f"{own:.3f} s, of which numpy {numpy_s:.3f} s")
+
+
+def row_small_call(options, folder):
+    import tautline as tl
+
+    correlator = tl.stages.correlate.Plan(4, 2, dtype="ci8")
+    z = np.ones((4, 2, 64, 2), np.int8)
+    sums, counts = correlator.sums()
+    plan = tl.stages.channelize.Plan(16, 1, taps=4)
+    x = np.ones((1, 128), np.complex64)
+    out = np.empty((1, 9, 16), np.complex64)
+    many = 20_000
+    for name, call in (
+        ("correlate", lambda: correlator.execute(z, sums, counts)),
+        ("channelize", lambda: plan.execute(x, out=out)),
+    ):
+        taken = [seconds(lambda: [call() for _ in range(many)]) / many for _ in range(options.rounds)]
+        say("small_call", f"{name}, 1 kB on a kept plan: {statistics.median(taken) * 1e6:.2f} us, its work included")
+
+
+def stage_runs(options):
+    """(stage, problem of `bench`, bytes that Python's call is given, the call)."""
+    import tautline as tl
+
+    rng = np.random.default_rng()
+    scale = 16 if options.small else 1
+    counts = rng.integers(0, 256, (98_304 // scale, 1024), np.uint8)
+    correlator = tl.stages.autocorrelate.Plan(1024, max_samples=len(counts), device="cpu")
+    yield "autocorrelate", f"sensors=1024,samples={len(counts)}", lambda: correlator.execute(counts)
+    z = rng.integers(-128, 128, (128, 128, 3072 // scale, 2), np.int8)
+    products = tl.stages.correlate.Plan(128, 128, dtype="ci8", max_samples=z.shape[2], device="cpu")
+    sums, valid = products.sums()
+    yield "correlate", f"channels=128,inputs=128,samples={z.shape[2]}", lambda: products.execute(z, sums, valid)
+    spectra = 3072 // scale
+    x = rng.integers(-128, 128, (16, spectra * 1024, 2), np.int8)
+    bank = tl.stages.channelize.Plan(1024, 16, dtype="ci8", taps=8, max_samples=x.shape[1], device="cpu")
+    out = np.zeros((16, spectra, 1024), np.complex64)
+    bank.execute(x, out=out[:, : bank.spectra(x.shape[1])])  # later calls have the history of this one
+    yield "channelize", f"inputs=16,channels=1024,taps=8,output_bits=32,spectra={spectra}", lambda: bank.execute(x, out=out)
+
+
+def row_stages(options, folder):
+    tautline = [str(options.tautline), "--device", "cpu", "--json", "bench"]
+
+    def stage(name, problem):
+        command = [*tautline, name, "--problem", problem, "--budget", "0.3"]
+        return json.loads(subprocess.check_output(command, text=True))["seconds"]
+
+    for name, problem, call in stage_runs(options):
+        own, other, ratio = in_turns(
+            options.rounds, lambda: statistics.median(seconds(call) for _ in range(5)), lambda: stage(name, problem)
+        )
+        say("stages", f"{name} {problem}: {own * 1e3:.1f} ms, `bench` {other * 1e3:.1f} ms: {1 / ratio:.3f} of its time")
+
+
+def row_multipletau(options, folder):
+    import tautline as tl
+
+    times, sensors = (20_000, 64) if options.small else (100_000, 1024)
+    counts = np.random.default_rng().poisson(3.0, (times, sensors)).astype(np.uint8)
+    for kind, a in (("counts as doubles", counts.astype(float)), ("doubles", counts + 0.25), ("bytes", counts)):
+        peers = []
+        np.save(f"{folder}/a.npy", a.astype(float))
+        for k in range(2):  # the package uses one core: a process for each
+            part = (k * sensors // 2, (k + 1) * sensors // 2)
+            peers.append(Peer("multipletau", path=f"{folder}/a.npy", sensors=part, to=f"{folder}/{k}.npy"))
+        curves = []
+
+        def own():
+            return seconds(lambda: curves.append(tl.multipletau.autocorrelate(a, m=16, deltat=1, normalize=True)))
+
+        def both():
+            for peer in peers:
+                peer.start()
+            return max([peer.wait() for peer in peers])
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            own_s, other_s, ratio = in_turns(options.rounds, own, both)
+            one_s = statistics.median(sum(peer() for peer in peers) for _ in range(3))
+        theirs = np.concatenate([np.load(f"{folder}/{k}.npy") for k in range(2)])
+        difference = np.abs(curves[-1] - theirs)[:, :, 1].max()
+        for peer in peers:
+            peer.close()
+        say(
+            "multipletau",
+            f"{kind}: {own_s * 1e3:.1f} ms, {peers[0].version} on two cores {other_s:.3f} s: {ratio:.1f} x "
+            f"(on one core {one_s:.3f} s: {one_s / own_s:.1f} x); largest difference {difference:.1e}",
+        )
+
+
+def row_tags(options, folder):
+    import tautline as tl
+
+    photons = 200_000 if options.small else 5_000_000
+    times = np.sort(np.random.default_rng().integers(0, 200 * photons, photons))
+    np.save(f"{folder}/t.npy", times)
+    levels, bins = 16, 16
+
+    def own():
+        fields = {"lag_scheme": "standard", "levels": levels, "bins": bins, "segments": 1}
+        return seconds(lambda: tl.autocorrelate(tags=times, tick_s=1e-9, bin_s=1e-9, **fields))
+
+    lags = [*range(bins), *(k << level for level in range(levels) for k in range(bins // 2, bins))]
+    for name, module, more in (
+        ("tttrlib", "tttrlib", {"method": "felekyan", "levels": levels, "bins": bins}),
+        ("pycorrelate", "pycorrelate", {"lags": lags}),
+    ):
+        try:
+            peer = Peer(name, module=module, path=f"{folder}/t.npy", **more)
+        except LookupError as problem:
+            say("tags", f"left out: {problem}")
+            continue
+        own_s, other_s, ratio = in_turns(options.rounds, own, peer)
+        peer.close()
+        say("tags", f"{photons} photons: {own_s:.3f} s, {peer.version} {other_s:.3f} s: {ratio:.2f} x")
+
+
+def row_dedisperse(options, folder):
+    import tautline as tl
+
+    channels, times, trials = (256, 50_000, 10) if options.small else (1024, 1_000_000, 100)
+    x = np.random.default_rng().integers(0, 255, (times, channels), np.uint8)
+    np.save(f"{folder}/f.npy", x)
+    top, width, tsamp = 1500.0, -300.0 / channels, 64e-6
+    mhz = top + width * np.arange(channels)
+    dms = np.linspace(3, 300, trials)
+    own = lambda: seconds(lambda: tl.dedisperse(x, dms, frequencies=mhz, sample_time_s=tsamp))  # noqa: E731
+    for name in ("sigpyproc", "your"):
+        try:  # they take each trial alone, and seconds for one
+            peer = Peer(
+                name, path=f"{folder}/f.npy", channels=channels, top_mhz=top, width_mhz=width, sample_time_s=tsamp, dm=150.0
+            )
+        except LookupError as problem:
+            say("dedisperse", f"left out: {problem}")
+            continue
+        own_s, other_s, ratio = in_turns(min(3, options.rounds), own, peer)
+        peer.close()
+        say(
+            "dedisperse",
+            f"{trials} trials of {channels} channels x {times}: {own_s:.3f} s, {peer.version} one trial {other_s:.3f} s, "
+            f"{trials} take {other_s * trials:.0f} s: {ratio * trials:.0f} x",
+        )
+
+
+ROWS = {name[4:]: row for name, row in list(globals().items()) if name.startswith("row_")}
+
+
+def main():
+    if sys.argv[1:2] == ["--peer"]:
+        return be_peer(*sys.argv[2:])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("rows", nargs="*", metavar="ROW", help=" ".join(ROWS))
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--small", action="store_true", help="small sizes, to see that it runs")
+    parser.add_argument("--tautline", type=pathlib.Path, default=ROOT / "build" / "tautline", help="the command, for `stages`")
+    options = parser.parse_args()
+    say("load", " ".join(f"{load:.1f}" for load in os.getloadavg()) + f" on {len(os.sched_getaffinity(0))} cores")
+    for name in options.rows or ROWS:
+        with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+            ROWS[name](options, folder)
+
+
+if __name__ == "__main__":
+    main()
