@@ -1,46 +1,24 @@
 // How fast one core decodes packets and places them in blocks, out of memory that they were received in:
 //   bench_capture [LAYOUT [ANTENNAS]]...
 // Without arguments, the presets with packets of about 8 kB, and the records of the MWA's prototype.
-#include "tautline/stream/capture.h"
-
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
-#include <deque>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "tautline/core/error.h"
+#include "bench/packet_stream.h"
 
 namespace {
 
 using namespace tautline;
 namespace packets = formats::packets;
-using Bytes = std::vector<std::byte>;
+using bench::Bytes;
 
 constexpr std::size_t kPacketMemory_bytes = std::size_t{1} << 26;  // beyond the caches
 constexpr int kRepeats = 7;
-
-// Blocks of memory that is used again and again.
-class Blocks final : public stream::BlockStore {
- public:
-  void make(std::size_t count, std::size_t bytes) {
-    for (std::size_t k = 0; k < count; ++k) free_.emplace_back(bytes, std::byte{1});
-  }
-  std::byte* begin() override {
-    begun_.push_back(std::move(free_.front()));
-    free_.pop_front();
-    return begun_.back().data();
-  }
-  void commit(const stream::CapturedBlock&) override {
-    free_.push_back(std::move(begun_.front()));
-    begun_.pop_front();
-  }
-
- private:
-  std::deque<Bytes> free_, begun_;
-};
 
 // Of this one thread's core: what others do on a shared machine hardly counts.
 double core_s() {
@@ -48,22 +26,15 @@ double core_s() {
 }
 
 void measure(const std::string& name, std::size_t antennas) {
-  stream::CaptureConfig config;
-  config.layout = packets::read_layout(name);
+  stream::CaptureConfig config = bench::capture_of(name, antennas);
   const packets::PacketLayout& layout = config.layout;
-  if (layout.field(packets::Meaning::antenna) != nullptr)
-    config.shape.antennas = antennas * layout.extent(packets::AxisName::antenna);
-  // A quarter of a block's memory stays in the caches; blocks of 16 MB do not.
-  const packets::Placement one(layout,
-                               {.samples = layout.samples(), .antennas = config.shape.antennas});
-  const std::size_t payloads = std::max<std::size_t>(4, (std::size_t{1} << 24) / one.block_bytes());
-  config.shape.samples = payloads * layout.samples();
+  const std::size_t payloads = config.shape.samples / layout.samples();
   config.window_samples = std::max<std::size_t>(1, payloads / 4) * layout.samples();
   if (layout.period != 0 && layout.period / layout.step < 4 * payloads)
     config.window_samples = layout.period / layout.step / 16 * layout.samples();
   config.first_count = 0;
 
-  Blocks blocks;
+  bench::ReusedBlocks blocks;
   stream::Capture sizes(config, blocks);
   blocks.make(sizes.open_blocks(), sizes.block_bytes());
   const packets::Placement& placement = sizes.placement();
@@ -72,12 +43,9 @@ void measure(const std::string& name, std::size_t antennas) {
       std::max<std::size_t>(payloads, kPacketMemory_bytes / (packet_bytes * placement.flows()));
   std::vector<Bytes> all(times * placement.flows());
   const Bytes payload(layout.part_bytes(), std::byte{3});
-  for (std::size_t k = 0; k < all.size(); ++k) {
-    packets::PacketHeader header = placement.header(k % placement.flows());
-    header.count = k / placement.flows() * layout.step;
-    header.payload = payload;
-    encode(layout, header, all[k]);
-  }
+  for (std::size_t k = 0; k < all.size(); ++k)
+    bench::make_packet(layout, placement, k / placement.flows(), k % placement.flows(), payload,
+                       all[k]);
   std::vector<double> times_s;
   for (int k = 0; k < kRepeats; ++k) {
     stream::Capture capture(config, blocks);

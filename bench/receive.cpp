@@ -1,48 +1,41 @@
-// What one core receives over UDP on the loopback and places in blocks, beside a sender on another core:
-//   bench_receive [LAYOUT [ANTENNAS [SECONDS [GBIT_PER_S]]]]
-// Without GBIT_PER_S the sender sends as fast as it can. Without arguments: F-engines' packets of four antennas, 5 s.
+// What receiving threads take over UDP on the loopback, beside threads that send:
+//   bench_receive [LAYOUT [ANTENNAS [SECONDS [GBIT_PER_S [THREADS [SENDERS]]]]]]
+// In turns, so long each: packets are only received, which is the floor; received and placed in blocks, as the node `packets`
+// does. Without GBIT_PER_S, or with 0, senders send as fast as they can. Without arguments: F-engines' packets of four antennas, 5 s,
+// one thread that receives and one that sends.
+#include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <deque>
+#include <memory>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "tautline/stream/capture.h"
+#include "bench/packet_stream.h"
+#include "tautline/stream/shared_capture.h"
 #include "tautline/stream/udp.h"
 
 namespace {
 
 using namespace tautline;
 namespace packets = formats::packets;
-using Bytes = std::vector<std::byte>;
+using bench::Bytes;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kBlock_bytes = std::size_t{1} << 24;
 constexpr std::size_t kKernelBuffer_bytes = std::size_t{64} << 20;
 
-// Blocks of memory that is used again and again.
-class Blocks final : public stream::BlockStore {
- public:
-  void make(std::size_t count, std::size_t bytes) {
-    for (std::size_t k = 0; k < count; ++k) free_.emplace_back(bytes, std::byte{1});
-  }
-  std::byte* begin() override {
-    begun_.push_back(std::move(free_.front()));
-    free_.pop_front();
-    return begun_.back().data();
-  }
-  void commit(const stream::CapturedBlock&) override {
-    free_.push_back(std::move(begun_.front()));
-    begun_.pop_front();
-  }
-
- private:
-  std::deque<Bytes> free_, begun_;
+struct Wanted {
+  std::string layout = "meerkat-f";
+  std::size_t antennas = 4;
+  double seconds = 5, gbit_per_s = 0;
+  std::size_t threads = 1, senders = 1;
 };
 
 double since_s(Clock::time_point start) {
@@ -55,77 +48,139 @@ double thread_s() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-// Until `seconds` are over; returns how many packets were sent.
-std::uint64_t send(const packets::PacketLayout& layout, packets::Placement placement,
-                   const stream::Endpoint& to, double seconds, double gbit_per_s) {
+// Senders that stay within a part of a block of each other, as those of one clock do.
+class Together {
+ public:
+  Together(std::size_t senders, std::uint64_t most_apart) : at_(senders), most_apart_(most_apart) {}
+  // Sender k has come so far.
+  void reach(std::size_t k, std::uint64_t time) {
+    at_[k] = time;
+    while (time > most_apart_ &&
+           std::ranges::any_of(at_, [&](const auto& at) { return at < time - most_apart_; }))
+      std::this_thread::yield();
+  }
+  void leave(std::size_t k) { at_[k] = UINT64_MAX; }
+
+ private:
+  std::vector<std::atomic<std::uint64_t>> at_;
+  std::uint64_t most_apart_;
+};
+
+// The packets of every `senders`-th flow, until the time is over; returns how many were sent.
+std::uint64_t send(const stream::CaptureConfig& config, const packets::Placement& placement,
+                   const stream::Endpoint& to, const Wanted& wanted, std::size_t first_flow,
+                   Together& together) {
   stream::UdpSender sender(to);
-  const Bytes payload(layout.part_bytes(), std::byte{3});
+  const Bytes payload(config.layout.part_bytes(), std::byte{3});
   Bytes packet;
   std::uint64_t count = 0;
   const auto start = Clock::now();
-  for (std::uint64_t time = 0;; ++time)
-    for (std::size_t flow = 0; flow < placement.flows(); ++flow, ++count) {
-      packets::PacketHeader header = placement.header(flow);
-      header.count = time * layout.step;
-      header.payload = payload;
-      encode(layout, header, packet);
+  for (std::uint64_t time = 0;; ++time) {
+    together.reach(first_flow, time);
+    for (std::size_t flow = first_flow; flow < placement.flows(); flow += wanted.senders) {
+      bench::make_packet(config.layout, placement, time, flow, payload, packet);
       sender.send(packet);
-      if (count % 64 != 0) continue;
+      if (++count % 64 != 0) continue;
       const double now_s = since_s(start);
-      if (now_s > seconds) {
+      if (now_s > wanted.seconds) {
         sender.flush();
-        return count + 1;
+        together.leave(first_flow);
+        return count;
       }
-      const double due_s =
-          gbit_per_s > 0 ? static_cast<double>(count * packet.size()) * 8e-9 / gbit_per_s : 0;
+      const double due_s = wanted.gbit_per_s > 0
+                               ? static_cast<double>(count * packet.size()) * 8e-9 /
+                                     wanted.gbit_per_s * static_cast<double>(wanted.senders)
+                               : 0;
       if (due_s > now_s) {
         sender.flush();
         std::this_thread::sleep_for(std::chrono::duration<double>(due_s - now_s));
       }
     }
+  }
 }
 
-void measure(const std::string& name, std::size_t antennas, double seconds, double gbit_per_s) {
-  stream::CaptureConfig config;
-  config.layout = packets::read_layout(name);
-  const packets::PacketLayout& layout = config.layout;
-  if (layout.field(packets::Meaning::antenna) != nullptr)
-    config.shape.antennas = antennas * layout.extent(packets::AxisName::antenna);
-  const packets::Placement one(layout,
-                               {.samples = layout.samples(), .antennas = config.shape.antennas});
-  config.shape.samples =
-      std::max<std::size_t>(4, kBlock_bytes / one.block_bytes()) * layout.samples();
-  Blocks blocks;
+struct Result {
+  std::uint64_t sent = 0, received = 0, dropped = 0, accepted = 0, missing = 0, late = 0;
+  double took_s = 0, core_s = 0, gbit = 0;
+};
+
+Result measure(const Wanted& wanted, bool place) {
+  stream::CaptureConfig config = bench::capture_of(wanted.layout, wanted.antennas);
+  config.first_count = 0;
+  if (wanted.threads > 1) config.window_blocks = 4;
+  bench::ReusedBlocks blocks;
   stream::Capture capture(config, blocks);
   blocks.make(capture.open_blocks(), capture.block_bytes());
-  stream::UdpReceiver receiver({.listen = {{stream::Endpoint::Transport::udp, "127.0.0.1", 0}},
-                                .buffer_bytes = kKernelBuffer_bytes});
-  std::atomic<bool> sent_all{false};
-  std::uint64_t sent = 0;
-  std::thread sender([&] {
-    sent = send(layout, capture.placement(), receiver.listening().front(), seconds, gbit_per_s);
-    sent_all = true;
-  });
-  const auto start = Clock::now();
-  const double core_start_s = thread_s();
-  const auto take = [&](std::span<const std::byte> packet, std::size_t) { capture.place(packet); };
-  while (receiver.receive(std::chrono::milliseconds(20), take) > 0 || !sent_all) {
+  auto receivers = stream::UdpReceiver::share(
+      {.listen = std::vector<stream::Endpoint>(wanted.threads,
+                                               {stream::Endpoint::Transport::udp, "127.0.0.1", 0}),
+       .buffer_bytes = kKernelBuffer_bytes},
+      wanted.threads);
+  Result result;
+  {
+    stream::SharedCapture shared(capture);
+    Together together(wanted.senders, config.shape.samples / config.layout.samples() / 4);
+    std::atomic<std::size_t> sending{wanted.senders};
+    std::atomic<std::uint64_t> sent{0}, core_ns{0};
+    std::vector<std::jthread> threads;
+    const auto start = Clock::now();
+    for (std::size_t k = 0; k < wanted.senders; ++k)
+      threads.emplace_back([&, k] {
+        sent += send(config, capture.placement(),
+                     receivers[k % receivers.size()]->listening().front(), wanted, k, together);
+        --sending;
+      });
+    for (const auto& receiver : receivers)
+      threads.emplace_back([&] {
+        const double began_s = thread_s();
+        stream::SharedCapture::Placer placer(shared);
+        const auto take = [&](std::span<const stream::UdpReceiver::Packet> all, std::size_t from) {
+          if (place) placer.place(all, from);
+        };
+        while (receiver->receive(std::chrono::milliseconds(20), take) > 0 || sending > 0) {
+        }
+        core_ns += static_cast<std::uint64_t>(1e9 * (thread_s() - began_s));
+      });
+    threads.clear();
+    result.took_s = since_s(start);
+    result.sent = sent;
+    result.core_s = 1e-9 * static_cast<double>(core_ns);
   }
-  const double took_s = since_s(start), core_s = thread_s() - core_start_s;
-  sender.join();
+  for (const auto& receiver : receivers) {
+    const stream::UdpCounters counters = receiver->counters();
+    result.received += counters.packets;
+    result.gbit += static_cast<double>(counters.bytes) * 8e-9;
+  }
+  result.dropped = result.sent - result.received;
   capture.finish();
-  const auto& c = capture.counters();
-  const double gbit = static_cast<double>(receiver.counters().bytes) * 8e-9;
+  result.accepted = capture.counters().accepted;
+  result.missing = capture.counters().missing;
+  result.late = capture.counters().late;
+  return result;
+}
+
+void print(const char* what, const Result& r) {
   std::printf(
-      "%s: %zu bytes a payload's packet, kernel's buffer %zu KiB\n"
-      "  sent %llu in %.2f s; received %llu: %.2f Gb/s, %.2f Gb for a second of the receiving "
-      "core\n"
-      "  dropped by the kernel %llu, accepted %llu, missing %llu\n",
-      name.c_str(), layout.part_bytes(), receiver.buffer_bytes() >> 10,
-      static_cast<unsigned long long>(sent), took_s,
-      static_cast<unsigned long long>(receiver.counters().packets), gbit / took_s, gbit / core_s,
-      static_cast<unsigned long long>(sent - receiver.counters().packets),
-      static_cast<unsigned long long>(c.accepted), static_cast<unsigned long long>(c.missing));
+      "  %-19s %6.2f Gb/s  %6.2f Gb for a second of a receiving core  %9llu packets sent, "
+      "%llu dropped by the kernel",
+      what, r.gbit / r.took_s, r.gbit / r.core_s, static_cast<unsigned long long>(r.sent),
+      static_cast<unsigned long long>(r.dropped));
+}
+
+void measure_all(const Wanted& wanted) {
+  double load[3] = {};
+  if (getloadavg(load, 3) < 1) load[0] = -1;
+  std::printf("%s, %zu antennas: %zu thread(s) receive, %zu send; load %.2f, nice %d, %ld cores\n",
+              wanted.layout.c_str(), wanted.antennas, wanted.threads, wanted.senders, load[0],
+              getpriority(PRIO_PROCESS, 0), sysconf(_SC_NPROCESSORS_ONLN));
+  print("received", measure(wanted, false));
+  std::printf("\n");
+  const Result placed = measure(wanted, true);
+  print("received and placed", placed);
+  std::printf(", %llu accepted, %llu missing, %llu late\n",
+              static_cast<unsigned long long>(placed.accepted),
+              static_cast<unsigned long long>(placed.missing),
+              static_cast<unsigned long long>(placed.late));
 }
 
 }  // namespace
@@ -134,9 +189,17 @@ int main(int argc, char** argv) {
   const auto number = [&](int k, double otherwise) {
     return argc > k ? std::strtod(argv[k], nullptr) : otherwise;
   };
+  Wanted wanted;
+  if (argc > 1) wanted.layout = argv[1];
+  wanted.antennas = static_cast<std::size_t>(number(2, 4));
+  wanted.seconds = number(3, 5);
+  wanted.gbit_per_s = number(4, 0);
+  wanted.threads = static_cast<std::size_t>(number(5, 1));
+  wanted.senders = static_cast<std::size_t>(number(6, 1));
   try {
-    measure(argc > 1 ? argv[1] : "meerkat-f", static_cast<std::size_t>(number(2, 4)), number(3, 5),
-            number(4, 0));
+    if (wanted.threads == 0 || wanted.senders == 0)
+      throw std::runtime_error("THREADS and SENDERS are 1 at least");
+    measure_all(wanted);
   } catch (const std::exception& wrong) {
     std::fprintf(stderr, "%s\n", wrong.what());
     return 1;

@@ -45,7 +45,7 @@ Capture::Capture(const CaptureConfig& config, BlockStore& store)
       block_payloads_(static_cast<std::int64_t>(placement_.shape().samples / payload_samples_)) {
   const std::uint64_t period = config_.layout.period, step = config_.layout.step;
   if (config_.window_samples == 0) {
-    auto payloads = static_cast<std::uint64_t>(block_payloads_);
+    auto payloads = static_cast<std::uint64_t>(block_payloads_) * config_.window_blocks;
     if (period != 0)
       payloads =
           std::clamp<std::uint64_t>(payloads, 1, std::max<std::uint64_t>(1, period / step / 8));
@@ -103,17 +103,24 @@ std::int64_t Capture::counts_between(std::uint64_t from, std::uint64_t to) const
                                  : -static_cast<std::int64_t>(period - ahead);
 }
 
-void Capture::place(std::span<const std::byte> packet, std::uint64_t source) {
-  PacketHeader header;
-  const Refusal refusal = formats::packets::decode(config_.layout, packet, source, header);
-  if (refusal != Refusal::none) return refuse(refusal);
-  const auto flow = placement_.flow(header);
-  if (!flow || (config_.sub_array && header.sub_array != *config_.sub_array)) {
+ReadPacket Capture::read(std::span<const std::byte> packet, std::uint64_t source) const {
+  ReadPacket read;
+  read.refusal = formats::packets::decode(config_.layout, packet, source, read.header);
+  if (read.refusal != Refusal::none) return read;
+  read.flow = placement_.flow(read.header);
+  if (config_.sub_array && read.header.sub_array != *config_.sub_array) read.flow.reset();
+  if (read.flow && config_.layout.period != 0 && read.header.count >= config_.layout.period)
+    read.refusal = Refusal::out_of_range;
+  return read;
+}
+
+void Capture::book(const ReadPacket& packet) {
+  if (packet.refusal != Refusal::none) return refuse(packet.refusal);
+  const auto& [refusal, flow, header] = packet;
+  if (!flow) {
     ++counters_.foreign;
     return;
   }
-  if (config_.layout.period != 0 && header.count >= config_.layout.period)
-    return refuse(Refusal::out_of_range);
   if (!locked_) return consider(*flow, header);
 
   const std::int64_t counts = counts_between(reference_count_, header.count);
@@ -165,8 +172,11 @@ void Capture::accept(std::int64_t payload, std::size_t flow, const PacketHeader&
   }
   word |= bit;
   Open& block = open_[static_cast<std::size_t>((payload - open_.front().first) / block_payloads_)];
-  placement_.place(flow, static_cast<std::size_t>(payload - block.first) * payload_samples_,
-                   header.payload.data(), block.memory);
+  const auto sample = static_cast<std::size_t>(payload - block.first) * payload_samples_;
+  if (copier_ != nullptr)
+    copier_->copy(flow, sample, header.payload.data(), block.memory);
+  else
+    placement_.place(flow, sample, header.payload.data(), block.memory);
   if (header.invalid && !flags_.empty()) {
     row(flags_, payload)[flow / 64] |= bit;
     ++block.flagged;
@@ -216,6 +226,7 @@ void Capture::close_front(std::int64_t end) {
   block.first_row_ = static_cast<std::size_t>(front.first);
   closed_ = end;
   add_saturating(counters_.missing, block.missing);
+  if (copier_ != nullptr) copier_->wait();
   store_.commit(block);
 }
 
@@ -287,8 +298,9 @@ void Capture::believe() {
     header.payload = candidate.packet;
     accept(counts_between(first, candidate.count) / static_cast<std::int64_t>(config_.layout.step),
            candidate.flow, header);
-    spare_.push_back(std::move(candidate.packet));
   }
+  if (copier_ != nullptr) copier_->wait();
+  for (Candidate& candidate : believed) spare_.push_back(std::move(candidate.packet));
 }
 
 void Capture::begin_segment(std::uint64_t count) {

@@ -3,7 +3,7 @@
 //
 // Each packet is placed straight into the memory of the block that its count says. A block is given on when all of it
 // has come, or when packets `window_samples` later than its end have; packets for it that come afterwards are late.
-// Nothing here knows of sockets or threads: one thread calls.
+// Nothing here knows of sockets or threads: one thread calls at a time. What several threads share is in shared_capture.h.
 //
 //   sent = accepted + missing + late + duplicate + invalid,   invalid = early + malformed + foreign
 //
@@ -50,8 +50,9 @@ struct CaptureConfig {
   formats::packets::PacketLayout layout;
   formats::packets::BlockShape shape;
   /// What decides which packets are late: a multiple of a payload's samples, less than a quarter of the counter's
-  /// period. 0: a block's, or an eighth of the period.
+  /// period. 0: `window_blocks` blocks', or an eighth of the period.
   std::size_t window_samples = 0;
+  std::size_t window_blocks = 1;
   /// Packets within a window of each other that make a jump believed (and, at the start, that say where the stream is);
   /// no more than half of those that a window has.
   std::size_t proof = 8;
@@ -101,6 +102,24 @@ class BlockStore {
   virtual void commit(const CapturedBlock& block) = 0;
 };
 
+/// A packet whose header was read.
+struct ReadPacket {
+  formats::packets::Refusal refusal = formats::packets::Refusal::none;
+  std::optional<std::size_t> flow;  ///< none: not of what is wanted
+  formats::packets::PacketHeader header;
+};
+
+/// Who copies payloads to blocks later than their packets are placed there.
+class PayloadCopier {
+ public:
+  virtual ~PayloadCopier() = default;
+  /// As Placement::place, at the latest with wait().
+  virtual void copy(std::size_t flow, std::size_t sample, const std::byte* payload,
+                    std::byte* block) = 0;
+  /// Until everything was copied.
+  virtual void wait() = 0;
+};
+
 class Capture {
  public:
   /// Throws Error(config) that names what does not fit the layout.
@@ -117,7 +136,14 @@ class Capture {
   std::size_t bytes() const;
 
   /// `source` is the number of the connection or port.
-  void place(std::span<const std::byte> packet, std::uint64_t source = 0);
+  void place(std::span<const std::byte> packet, std::uint64_t source = 0) {
+    book(read(packet, source));
+  }
+  /// What place() does, in two parts: the header, by any thread at any time, and the packet's place.
+  ReadPacket read(std::span<const std::byte> packet, std::uint64_t source) const;
+  void book(const ReadPacket& packet);
+  /// From now on; null: payloads are copied when they are placed.
+  void set_copier(PayloadCopier* copier) { copier_ = copier; }
   /// Gives on what has come, up to the latest packet, when nothing has come for a while; what comes later of that
   /// time is late.
   void flush();
@@ -160,6 +186,7 @@ class Capture {
   CaptureConfig config_;
   formats::packets::Placement placement_;
   BlockStore& store_;
+  PayloadCopier* copier_ = nullptr;
   std::size_t payload_samples_, row_words_ = 1, ring_rows_ = 1;
   std::int64_t window_, block_payloads_, history_;  // payloads
   CaptureCounters counters_;

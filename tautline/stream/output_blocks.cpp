@@ -21,8 +21,19 @@ core::Instant SegmentClock::start_of(std::uint64_t start_count) {
   return *start_;
 }
 
+engine::Block& OutputBlocks::next_block() {
+  if (!shared_ && ready_.empty()) return outputs_->begin(port_);
+  std::unique_lock lock(mutex_);
+  given_.wait(lock, [&] { return !ready_.empty() || ended_; });
+  if (ended_) throw OutputEnded{};
+  engine::Block& block = *ready_.front();
+  ready_.pop_front();
+  asked_.notify_one();
+  return block;
+}
+
 std::byte* OutputBlocks::begin() {
-  engine::Block& block = outputs_->begin(port_);
+  engine::Block& block = next_block();
   begun_.push_back(&block);
   return static_cast<std::byte*>(block.arrays.front().data);
 }
@@ -36,6 +47,55 @@ core::Instant OutputBlocks::segment_start(const CapturedBlock& captured) {
 }
 
 void OutputBlocks::commit(const CapturedBlock& captured) {
+  fill(captured);
+  if (!shared_) return outputs_->commit(port_);
+  const std::lock_guard lock(mutex_);
+  ++filled_;
+  asked_.notify_one();
+}
+
+void OutputBlocks::share(std::size_t open_blocks) {
+  in_use_ = begun_.size();
+  most_in_use_ = open_blocks + kAhead;
+  shared_ = true;
+}
+
+bool OutputBlocks::serve() {
+  std::unique_lock lock(mutex_);
+  if (filled_ > 0) {
+    --filled_;
+    lock.unlock();
+    --in_use_;
+    outputs_->commit(port_);
+    return true;
+  }
+  if (!wants_block()) return false;
+  lock.unlock();
+  engine::Block& block = outputs_->begin(port_);
+  ++in_use_;
+  lock.lock();
+  ready_.push_back(&block);
+  given_.notify_one();
+  return true;
+}
+
+void OutputBlocks::wait(std::chrono::milliseconds most) {
+  std::unique_lock lock(mutex_);
+  asked_.wait_for(lock, most, [&] { return filled_ > 0 || wants_block(); });
+}
+
+void OutputBlocks::end() {
+  const std::lock_guard lock(mutex_);
+  ended_ = true;
+  given_.notify_all();
+}
+
+void OutputBlocks::alone() {
+  shared_ = false;
+  for (; filled_ > 0; --filled_) outputs_->commit(port_);
+}
+
+void OutputBlocks::fill(const CapturedBlock& captured) {
   engine::Block& block = *begun_.front();
   begun_.pop_front();
   block.segment = captured.segment;
@@ -54,7 +114,6 @@ void OutputBlocks::commit(const CapturedBlock& captured) {
     block.valid = {};
   else
     captured.validity(false, block.valid);
-  outputs_->commit(port_);
 }
 
 }  // namespace tautline::stream

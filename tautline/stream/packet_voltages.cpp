@@ -2,12 +2,10 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <pthread.h>
 #include <sched.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <utility>
 
 #include "tautline/core/error.h"
@@ -24,6 +22,7 @@ using namespace std::chrono_literals;
 constexpr std::chrono::milliseconds kPacketPatience = 20ms;
 constexpr std::chrono::milliseconds kLastPackets =
     200ms;  // to take what the kernel holds at the end
+constexpr std::size_t kMostThreads = 256;
 // SPEAD's items come in any number.
 constexpr std::size_t kMostSpeadHeader_bytes = 2048;
 // Of a stream that nobody knows the end of: what depends on times is made for a day.
@@ -83,16 +82,6 @@ void require_addresses(const PacketVoltagesConfig& config, const Capture& captur
         fmt::format("by {} each sender has an address of its own", config.capture.layout.name));
 }
 
-void stay_on(int processor) {
-  cpu_set_t one;
-  CPU_ZERO(&one);
-  CPU_SET(static_cast<std::size_t>(processor), &one);
-  const int code = ::pthread_setaffinity_np(::pthread_self(), sizeof one, &one);
-  if (code != 0)
-    throw core::Error(core::ErrorKind::config, "processor", std::to_string(processor),
-                      "one that this process may use", std::strerror(code));
-}
-
 }  // namespace
 
 PacketVoltages::PacketVoltages(PacketVoltagesConfig config)
@@ -101,9 +90,11 @@ PacketVoltages::PacketVoltages(PacketVoltagesConfig config)
       capture_(config_.capture, *this) {
   description_ = describe(config_, capture_);
   require_addresses(config_, capture_);
-  if (config_.processor >= CPU_SETSIZE)
+  core::require_range("threads", config_.threads, 1, kMostThreads);
+  const int beyond = CPU_SETSIZE - static_cast<int>(config_.threads) + 1;
+  if (config_.processor >= beyond)
     throw core::Error(core::ErrorKind::config, "processor", std::to_string(config_.processor),
-                      fmt::format("below {}", CPU_SETSIZE));
+                      fmt::format("below {}", beyond));
   if (config_.duration_s >= 0) {
     const double payloads = config_.duration_s * description_.rate_hz.value() /
                             static_cast<double>(config_.capture.layout.samples());
@@ -111,8 +102,9 @@ PacketVoltages::PacketVoltages(PacketVoltagesConfig config)
         static_cast<std::uint64_t>(std::ceil(payloads - 1e-6)) * config_.capture.layout.samples();
   }
   const auto expected = static_cast<std::uint64_t>(kAssumedStream_s * description_.rate_hz.value());
-  end_ = core::advance(description_.start, static_cast<std::int64_t>(std::min(left_, expected)),
-                       description_.rate_hz);
+  end_ =
+      core::advance(description_.start, static_cast<std::int64_t>(std::min(left_.load(), expected)),
+                    description_.rate_hz);
   const PacketLayout& layout = config_.capture.layout;
   // A longer one is cut behind its length, and malformed.
   config_.network.packet_bytes =
@@ -121,7 +113,9 @@ PacketVoltages::PacketVoltages(PacketVoltagesConfig config)
   for (const Endpoint& endpoint : config_.network.listen) addresses_.push_back(to_string(endpoint));
 }
 
-PacketVoltages::~PacketVoltages() = default;
+PacketVoltages::~PacketVoltages() {
+  abandon();
+}
 
 void PacketVoltages::note(std::string text) {
   if (config_.log) config_.log(core::LogLevel::warning, text);
@@ -129,23 +123,29 @@ void PacketVoltages::note(std::string text) {
 }
 
 void PacketVoltages::open() {
-  receiver_ = std::make_unique<UdpReceiver>(config_.network);
+  receivers_ = UdpReceiver::share(config_.network, config_.threads);
   opened_at_ = accepted_at_ = Clock::now();
   if (!config_.log) return;
-  for (const Endpoint& endpoint : receiver_->listening())
+  // An address is dealt to the receiver of its number, and further sockets of it behind that.
+  const std::size_t addresses = config_.network.listen.size();
+  for (std::size_t address = 0; address < addresses; ++address) {
+    const auto& receiver = *receivers_[address % receivers_.size()];
+    const Endpoint endpoint = receiver.listening()[address / receivers_.size()];
     config_.log(core::LogLevel::info,
                 fmt::format("listening at {} for packets of {}", to_string(endpoint),
                             config_.capture.layout.name));
+  }
 }
 
 std::byte* PacketVoltages::begin() {
+  if (shared_ && left_ == 0) throw OutputEnded{};  // behind the duration
   if (placing_) return outputs_.begin();
   return own_.emplace_back(capture_.block_bytes()).data();
 }
 
 void PacketVoltages::commit(const CapturedBlock& captured) {
   CapturedBlock block = captured;
-  block.samples = static_cast<std::size_t>(std::min<std::uint64_t>(block.samples, left_));
+  block.samples = static_cast<std::size_t>(std::min<std::uint64_t>(block.samples, left_.load()));
   left_ -= block.samples;
   if (block.samples == 0) return;  // behind the duration
   given_samples_ += block.samples;
@@ -190,7 +190,7 @@ std::size_t PacketVoltages::read(std::size_t samples, core::RawBlock& block, Seg
 void PacketVoltages::place_in(engine::Outputs& outputs) {
   if (placing_) return;
   placing_ = true;
-  if (config_.processor >= 0)
+  if (config_.processor >= 0 && config_.threads == 1)
     stay_on(config_.processor);  // the source's thread; others may have peeked before
   outputs_.use(outputs, capture_.block_layout());
   while (own_places_.size() < own_.size()) own_places_.push_back(outputs_.begin());
@@ -198,16 +198,13 @@ void PacketVoltages::place_in(engine::Outputs& outputs) {
 
 bool PacketVoltages::receive() {
   if (ended_) return false;
-  if (!receiver_) open();
-  bool waits = static_cast<bool>(waits_);
-  if (waits) waits_(true);
-  receiver_->receive(kPacketPatience, [&](std::span<const std::byte> packet, std::size_t source) {
-    if (std::exchange(waits, false)) waits_(false);
-    if (left_ > 0) capture_.place(packet, source);
-  });
-  if (waits) waits_(false);
+  if (receivers_.empty()) open();
+  if (placing_ && config_.threads > 1)
+    receive_by_threads();
+  else
+    receive_here(kPacketPatience);
   const auto now = Clock::now();
-  const CaptureCounters& counters = capture_.counters();
+  const CaptureCounters counters = captured();
   if (counters.accepted != accepted_) {
     accepted_ = counters.accepted;
     accepted_at_ = now;
@@ -222,15 +219,70 @@ bool PacketVoltages::receive() {
   return false;
 }
 
+// On the calling thread. How many packets came.
+std::size_t PacketVoltages::receive_here(std::chrono::milliseconds most) {
+  bool waits = static_cast<bool>(waits_);
+  if (waits) waits_(true);
+  const auto take = [&](std::span<const UdpReceiver::Packet> packets, std::size_t source) {
+    if (std::exchange(waits, false)) waits_(false);
+    for (const UdpReceiver::Packet& packet : packets)
+      if (left_ > 0) capture_.place(packet, source);
+  };
+  std::size_t count = 0;
+  const auto each = std::min(most, std::max(1ms, most / static_cast<int>(receivers_.size())));
+  for (const auto& receiver : receivers_) count += receiver->receive(count > 0 ? 0ms : each, take);
+  if (waits) waits_(false);
+  return count;
+}
+
+void PacketVoltages::receive_by_threads() {
+  try {
+    if (!threads_) {
+      outputs_.share(capture_.open_blocks());
+      shared_ = std::make_unique<SharedCapture>(capture_);
+      threads_ = std::make_unique<ReceivingThreads>(receivers_, *shared_, config_.processor,
+                                                    [this] { return left_ > 0; });
+    }
+    threads_->rethrow();
+    if (outputs_.serve()) return;
+  } catch (...) {
+    abandon();
+    throw;
+  }
+  if (waits_) waits_(true);
+  outputs_.wait(kPacketPatience);
+  if (waits_) waits_(false);
+}
+
+// What they have received is placed: they may need blocks for it.
+void PacketVoltages::end_threads() {
+  if (!threads_) return;
+  threads_->stop();
+  while (threads_->running())
+    if (!outputs_.serve()) outputs_.wait(1ms);
+  threads_->rethrow();
+  threads_.reset();
+  shared_.reset();
+  outputs_.alone();
+}
+
+void PacketVoltages::abandon() {
+  outputs_.end();
+  if (threads_) threads_->stop();
+  threads_.reset();
+  shared_.reset();
+}
+
 bool PacketVoltages::is_over(Clock::time_point now) {
   if (left_ == 0 || stop_.stop_requested()) return true;
-  if (!capture_.locked()) {
+  if (!(shared_ ? shared_->locked() : capture_.locked())) {
     const double waited_s = seconds_from(opened_at_, now);
-    if (!noted_none_ && waited_s > config_.late_s && receiver_->counters().packets > 0) {
+    if (!noted_none_ && waited_s > config_.late_s && network().packets > 0) {
       noted_none_ = true;
       note(fmt::format("nothing of {} yet: {}", config_.capture.layout.name, what_came()));
     }
     if (config_.wait_s < 0 || waited_s < config_.wait_s) return false;
+    end_threads();
     capture_.finish();  // what was too little to be believed
     if (capture_.locked()) return true;
     throw core::Error(
@@ -241,34 +293,47 @@ bool PacketVoltages::is_over(Clock::time_point now) {
   }
   const double silent_s = seconds_from(accepted_at_, now);
   if (silent_s > config_.late_s && !flushed_) {
-    capture_.flush();
-    flushed_ = true;
+    if (!shared_) capture_.flush();
+    flushed_ = !shared_ || shared_->try_flush();
   }
   return config_.silence_s >= 0 && silent_s > config_.silence_s;
 }
 
 void PacketVoltages::finish() {
   ended_ = true;
+  end_threads();
   // What the kernel still holds came before the end.
   const auto until = Clock::now() + kLastPackets;
-  const auto take = [this](std::span<const std::byte> packet, std::size_t source) {
-    if (left_ > 0) capture_.place(packet, source);
-  };
-  while (left_ > 0 && Clock::now() < until &&
-         receiver_->receive(std::chrono::milliseconds(0), take) > 0) {
+  while (left_ > 0 && Clock::now() < until && receive_here(0ms) > 0) {
   }
   capture_.finish();
 }
 
 // For those who wonder why nothing is accepted.
 std::string PacketVoltages::what_came() const {
-  const CaptureCounters& c = capture_.counters();
-  std::string came = fmt::format("{} packets", receiver_->counters().packets);
+  const CaptureCounters c = captured();
+  std::string came = fmt::format("{} packets", network().packets);
   if (c.foreign > 0) came += fmt::format(", {} of others", c.foreign);
   for (std::size_t k = 1; k < formats::packets::kRefusals; ++k)
     if (c.refused[k] > 0)
       came += fmt::format(", {} {}", c.refused[k], to_string(static_cast<Refusal>(k)));
   return came;
+}
+
+CaptureCounters PacketVoltages::captured() const {
+  return shared_ ? shared_->counters() : capture_.counters();
+}
+
+UdpCounters PacketVoltages::network() const {
+  UdpCounters sum;
+  for (const auto& receiver : receivers_) {
+    const UdpCounters one = receiver->counters();
+    sum.packets += one.packets;
+    sum.bytes += one.bytes;
+    sum.cut += one.cut;
+    sum.kernel_drops += one.kernel_drops;
+  }
+  return sum;
 }
 
 formats::Damage PacketVoltages::damage() const {
@@ -284,8 +349,8 @@ formats::Damage PacketVoltages::damage() const {
 }
 
 std::map<std::string, std::uint64_t> PacketVoltages::counters() const {
-  const CaptureCounters& c = capture_.counters();
-  const UdpCounters network = receiver_ ? receiver_->counters() : UdpCounters{};
+  const CaptureCounters c = captured();
+  const UdpCounters network = this->network();
   std::map<std::string, std::uint64_t> all{{"packets", network.packets},
                                            {"received_bytes", network.bytes},
                                            {"dropped_by_kernel", network.kernel_drops},

@@ -1,11 +1,11 @@
 // Voltages that come as packets over UDP, placed by their layout and counted by a capture.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -15,6 +15,8 @@
 
 #include "tautline/stream/capture.h"
 #include "tautline/stream/output_blocks.h"
+#include "tautline/stream/receiving_threads.h"
+#include "tautline/stream/shared_capture.h"
 #include "tautline/stream/udp.h"
 #include "tautline/stream/voltage_stream.h"
 
@@ -29,7 +31,10 @@ struct PacketVoltagesConfig {
   double silence_s = -1;  ///< ends when none that is accepted has come for so long; negative: never
   double late_s = 1;      ///< then what has come is given on, though its block is not full
   double duration_s = -1;  ///< ends after this much data, in whole payloads; negative: never
-  int processor = -1;      ///< that the receiving thread stays on; negative: any
+  /// That receive packets and place them; more than one: beside the thread that calls, from place_in() on.
+  std::size_t threads = 1;
+  int processor =
+      -1;  ///< that the first receiving thread stays on, others on those behind it; negative: any
   core::LogSink log = {};
 };
 
@@ -60,7 +65,9 @@ class PacketVoltages final : public VoltageStream, private BlockStore {
 
   std::size_t block_samples() const { return capture_.placement().shape().samples; }
   /// engine::Stream::open_blocks.
-  std::size_t open_blocks() const { return capture_.open_blocks(); }
+  std::size_t open_blocks() const {
+    return capture_.open_blocks() + (config_.threads > 1 ? OutputBlocks::kAhead : 0);
+  }
   /// Whether all blocks that are complete were read.
   bool all_read() const { return given_.empty(); }
   /// Then: places packets in the blocks of `outputs` from now on.
@@ -70,9 +77,8 @@ class PacketVoltages final : public VoltageStream, private BlockStore {
   bool receive();
   /// Times that were given so far.
   std::uint64_t samples() const { return given_samples_; }
-  /// With the ports that the system chose; after the first read() or receive().
-  std::vector<Endpoint> listening() const { return receiver_->listening(); }
-  const CaptureCounters& capture_counters() const { return capture_.counters(); }
+  /// No packet is placed from now on, and no block of the outputs is used.
+  void abandon();
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -83,6 +89,13 @@ class PacketVoltages final : public VoltageStream, private BlockStore {
     std::size_t samples;
     std::vector<core::InvalidSpan> invalid;
   };
+
+  // The counters of capture and network, while threads receive.
+  CaptureCounters captured() const;
+  UdpCounters network() const;
+  std::size_t receive_here(std::chrono::milliseconds most);
+  void receive_by_threads();
+  void end_threads();
 
   std::byte* begin() override;
   void commit(const CapturedBlock& block) override;
@@ -101,9 +114,9 @@ class PacketVoltages final : public VoltageStream, private BlockStore {
   Waits waits_;
   OutputBlocks outputs_;
   Capture capture_;
-  std::unique_ptr<UdpReceiver> receiver_;
-  std::uint64_t left_ = UINT64_MAX, given_samples_ = 0;  // times
-  std::uint64_t lost_packets_ = 0;                       // of blocks given on, with flagged ones
+  std::vector<std::unique_ptr<UdpReceiver>> receivers_;               // one for each thread
+  std::atomic<std::uint64_t> left_ = UINT64_MAX, given_samples_ = 0;  // times
+  std::atomic<std::uint64_t> lost_packets_ = 0;  // of blocks given on, with flagged ones
   // Memory of blocks that were begun before place_in(), and where in the output each goes behind it.
   std::deque<std::vector<std::byte>> own_;
   std::deque<std::byte*> own_places_;
@@ -113,6 +126,8 @@ class PacketVoltages final : public VoltageStream, private BlockStore {
   std::uint64_t accepted_ = 0, jumps_ = 0;  // when last looked
   Clock::time_point opened_at_ = {}, accepted_at_ = {};
   formats::Damage damage_;
+  std::unique_ptr<SharedCapture> shared_;  // of the threads
+  std::unique_ptr<ReceivingThreads> threads_;
 };
 
 }  // namespace tautline::stream

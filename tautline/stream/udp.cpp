@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -67,6 +68,7 @@ class UdpSocket {
   UdpSocket& operator=(const UdpSocket&) = delete;
 
   sockaddr* at() { return reinterpret_cast<sockaddr*>(&address); }
+  const sockaddr* at() const { return reinterpret_cast<const sockaddr*>(&address); }
 
   int descriptor = -1;
   sockaddr_storage address{};
@@ -76,12 +78,19 @@ class UdpSocket {
 // A socket that listens, and what the kernel said that it dropped there.
 class ListeningSocket {
  public:
-  ListeningSocket(const Endpoint& listen, const UdpReceiverConfig& config)
-      : listen_(listen), socket_("listen", listen) {
+  // `number`: of the address. `sibling`: one of this process that listens there already.
+  ListeningSocket(const Endpoint& listen, std::size_t number, const UdpReceiverConfig& config,
+                  const ListeningSocket* sibling = nullptr)
+      : number_(number), listen_(listen), socket_("listen", listen) {
     const bool group = is_group();
     int on = 1;
     // A group has several listeners on one machine.
     if (group) ::setsockopt(socket_.descriptor, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    // Not of the first at an address: that another program has the port must be an error.
+    if (sibling != nullptr) {
+      ::setsockopt(sibling->descriptor(), SOL_SOCKET, SO_REUSEPORT, &on, sizeof on);
+      ::setsockopt(socket_.descriptor, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on);
+    }
     if (::bind(socket_.descriptor, socket_.at(), socket_.address_bytes) != 0)
       throw udp_error("listen", listen_, std::strerror(errno),
                       "choose another port, or port 0 for one that is free");
@@ -91,6 +100,11 @@ class ListeningSocket {
   }
 
   int descriptor() const { return socket_.descriptor; }
+  std::size_t number() const { return number_; }
+  bool is_group() const {
+    return socket_.address.ss_family == AF_INET &&
+           IN_MULTICAST(ntohl(reinterpret_cast<const sockaddr_in*>(socket_.at())->sin_addr.s_addr));
+  }
   const Endpoint& endpoint() const { return listen_; }
   Endpoint listening() const {
     sockaddr_storage address{};
@@ -121,11 +135,6 @@ class ListeningSocket {
   }
 
  private:
-  bool is_group() {
-    return socket_.address.ss_family == AF_INET &&
-           IN_MULTICAST(ntohl(reinterpret_cast<const sockaddr_in*>(socket_.at())->sin_addr.s_addr));
-  }
-
   void join(const std::string& interface) {
     ip_mreq membership{};
     membership.imr_multiaddr = reinterpret_cast<const sockaddr_in*>(socket_.at())->sin_addr;
@@ -152,19 +161,41 @@ class ListeningSocket {
                              to_string(listen_), buffer_bytes() >> 10, wanted));
   }
 
+  std::size_t number_;
   Endpoint listen_;
   UdpSocket socket_;
   std::uint32_t drops_ = 0;
 };
 
+using ListeningSockets = std::vector<std::unique_ptr<ListeningSocket>>;
+
+namespace {
+
+ListeningSockets listen_at_all(const UdpReceiverConfig& config) {
+  ListeningSockets sockets;
+  for (const Endpoint& listen : config.listen)
+    sockets.push_back(std::make_unique<ListeningSocket>(listen, sockets.size(), config));
+  return sockets;
+}
+
+}  // namespace
+
+// Of one writer, read by others.
+class SharedCount {
+ public:
+  void operator+=(std::uint64_t more) { count_.store(get() + more, std::memory_order_relaxed); }
+  std::uint64_t get() const { return count_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::uint64_t> count_{0};
+};
+
 class UdpReceiver::Impl {
  public:
-  explicit Impl(const UdpReceiverConfig& config)
-      : memory_(std::make_unique_for_overwrite<std::byte[]>(kPacketsAtOnce * config.packet_bytes)) {
-    for (const Endpoint& listen : config.listen) {
-      sockets_.push_back(std::make_unique<ListeningSocket>(listen, config));
-      polled_.push_back({sockets_.back()->descriptor(), POLLIN, 0});
-    }
+  Impl(ListeningSockets sockets, const UdpReceiverConfig& config)
+      : sockets_(std::move(sockets)),
+        memory_(std::make_unique_for_overwrite<std::byte[]>(kPacketsAtOnce * config.packet_bytes)) {
+    for (const auto& socket : sockets_) polled_.push_back({socket->descriptor(), POLLIN, 0});
     for (std::size_t k = 0; k < kPacketsAtOnce; ++k)
       pieces_[k] = {memory_.get() + k * config.packet_bytes, config.packet_bytes};
   }
@@ -188,17 +219,18 @@ class UdpReceiver::Impl {
     return receive_waiting(take);
   }
 
-  UdpCounters counters_;
+  UdpCounters counters() const {
+    return {packets_.get(), bytes_.get(), cut_.get(), kernel_drops_.get()};
+  }
 
  private:
   std::size_t receive_waiting(const Take& take) {
     std::size_t count = 0;
-    for (std::size_t address = 0; address < sockets_.size(); ++address)
-      count += receive_at(address, take);
+    for (const auto& socket : sockets_) count += receive_at(*socket, take);
     return count;
   }
 
-  std::size_t receive_at(std::size_t address, const Take& take) {
+  std::size_t receive_at(ListeningSocket& socket, const Take& take) {
     for (std::size_t k = 0; k < kPacketsAtOnce; ++k) {
       messages_[k] = {};
       messages_[k].msg_hdr.msg_iov = &pieces_[k];
@@ -206,7 +238,6 @@ class UdpReceiver::Impl {
       messages_[k].msg_hdr.msg_control = notes_[k].data();
       messages_[k].msg_hdr.msg_controllen = notes_[k].size();
     }
-    ListeningSocket& socket = *sockets_[address];
     const int got =
         ::recvmmsg(socket.descriptor(), messages_.data(), kPacketsAtOnce, MSG_DONTWAIT, nullptr);
     if (got < 0) {
@@ -214,27 +245,58 @@ class UdpReceiver::Impl {
       throw udp_error("listen", socket.endpoint(), std::strerror(errno), "");
     }
     const auto count = static_cast<std::size_t>(got);
-    if (count > 0) counters_.kernel_drops += socket.drops_by(messages_[count - 1].msg_hdr);
+    if (count == 0) return 0;
+    kernel_drops_ += socket.drops_by(messages_[count - 1].msg_hdr);
+    std::uint64_t bytes = 0, cut = 0;
     for (std::size_t k = 0; k < count; ++k) {
-      ++counters_.packets;
-      counters_.bytes += messages_[k].msg_len;
-      if ((messages_[k].msg_hdr.msg_flags & MSG_TRUNC) != 0) ++counters_.cut;
-      take({static_cast<const std::byte*>(pieces_[k].iov_base), messages_[k].msg_len}, address);
+      bytes += messages_[k].msg_len;
+      cut += (messages_[k].msg_hdr.msg_flags & MSG_TRUNC) != 0 ? 1 : 0;
+      received_[k] = {static_cast<const std::byte*>(pieces_[k].iov_base), messages_[k].msg_len};
     }
+    packets_ += count;
+    bytes_ += bytes;
+    cut_ += cut;
+    take(std::span(received_).first(count), socket.number());
     return count;
   }
 
   struct alignas(cmsghdr) Note : std::array<std::byte, CMSG_SPACE(sizeof(std::uint32_t))> {};
 
-  std::vector<std::unique_ptr<ListeningSocket>> sockets_;
+  ListeningSockets sockets_;
   std::vector<pollfd> polled_;
   std::unique_ptr<std::byte[]> memory_;
   std::array<iovec, kPacketsAtOnce> pieces_{};
   std::array<mmsghdr, kPacketsAtOnce> messages_{};
   std::array<Note, kPacketsAtOnce> notes_{};
+  std::array<Packet, kPacketsAtOnce> received_;
+  SharedCount packets_, bytes_, cut_, kernel_drops_;
 };
 
-UdpReceiver::UdpReceiver(const UdpReceiverConfig& config) : impl_(std::make_unique<Impl>(config)) {}
+UdpReceiver::UdpReceiver(const UdpReceiverConfig& config)
+    : impl_(std::make_unique<Impl>(listen_at_all(config), config)) {}
+UdpReceiver::UdpReceiver(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+std::vector<std::unique_ptr<UdpReceiver>> UdpReceiver::share(const UdpReceiverConfig& config,
+                                                             std::size_t threads) {
+  ListeningSockets all = listen_at_all(config);
+  const std::size_t addresses = all.size();
+  for (std::size_t k = addresses; k < threads; ++k) {
+    const ListeningSocket& sibling = *all[k % addresses];
+    if (sibling.is_group())
+      throw core::Error(core::ErrorKind::config, "threads", std::to_string(threads),
+                        fmt::format("no more than the {} addresses", addresses),
+                        "the sockets of a multicast group each get all of its packets");
+    all.push_back(
+        std::make_unique<ListeningSocket>(sibling.listening(), sibling.number(), config, &sibling));
+  }
+  std::vector<ListeningSockets> dealt(threads);
+  for (std::size_t k = 0; k < all.size(); ++k) dealt[k % threads].push_back(std::move(all[k]));
+  std::vector<std::unique_ptr<UdpReceiver>> receivers;
+  for (ListeningSockets& sockets : dealt)
+    receivers.emplace_back(new UdpReceiver(std::make_unique<Impl>(std::move(sockets), config)));
+  return receivers;
+}
+
 UdpReceiver::~UdpReceiver() = default;
 std::vector<Endpoint> UdpReceiver::listening() const {
   return impl_->listening();
@@ -245,8 +307,8 @@ std::size_t UdpReceiver::buffer_bytes() const {
 std::size_t UdpReceiver::receive(std::chrono::milliseconds most, const Take& take) {
   return impl_->receive(most, take);
 }
-const UdpCounters& UdpReceiver::counters() const {
-  return impl_->counters_;
+UdpCounters UdpReceiver::counters() const {
+  return impl_->counters();
 }
 
 class UdpSender::Impl {

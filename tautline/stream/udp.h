@@ -33,10 +33,12 @@ struct UdpCounters {
       0;  ///< that found the kernel's buffer full, as far as the system says
 };
 
-/// Used by one thread.
+/// Used by one thread, but for counters().
 class UdpReceiver {
  public:
-  using Take = std::function<void(std::span<const std::byte> packet, std::size_t address)>;
+  using Packet = std::span<const std::byte>;
+  /// Of packets that came together at one address; their bytes are there until it returns.
+  using Take = std::function<void(std::span<const Packet> packets, std::size_t address)>;
 
   /// Throws Error(io) where an address cannot be listened at.
   explicit UdpReceiver(const UdpReceiverConfig& config);
@@ -44,17 +46,25 @@ class UdpReceiver {
   UdpReceiver(const UdpReceiver&) = delete;
   UdpReceiver& operator=(const UdpReceiver&) = delete;
 
-  /// With the ports that the system chose.
+  /// Receivers for several threads. Addresses are dealt out among them; where there are fewer, an address is that of several
+  /// receivers, and the system chooses one of them for each sender (by its address and port). Throws Error(config) where
+  /// a multicast group would be that of several: each of them would get all of its packets.
+  static std::vector<std::unique_ptr<UdpReceiver>> share(const UdpReceiverConfig& config,
+                                                         std::size_t threads);
+
+  /// In the order of the addresses that this receiver has, with the ports that the system chose.
   std::vector<Endpoint> listening() const;
   /// What the kernel's smallest buffer may hold.
   std::size_t buffer_bytes() const;
   /// Gives what has come, at most some dozens of packets of each address; waits for the first no longer than `most`. Their
   /// number.
   std::size_t receive(std::chrono::milliseconds most, const Take& take);
-  const UdpCounters& counters() const;
+  /// By any thread.
+  UdpCounters counters() const;
 
  private:
   class Impl;
+  explicit UdpReceiver(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
 

@@ -14,6 +14,7 @@ namespace tautline::stream {
 namespace {
 
 using namespace std::chrono_literals;
+using Packets = std::span<const UdpReceiver::Packet>;
 const Endpoint kAnyUdpPort{Endpoint::Transport::udp, "127.0.0.1", 0};
 
 std::vector<std::byte> random_packet(std::size_t bytes, std::mt19937_64& random) {
@@ -37,8 +38,8 @@ TEST(UdpPackets, ComeAsTheyWereSent) {
     }
     sender.flush();
     for (int tries = 0; tries < 1000 && come.size() < sent.size(); ++tries)
-      receiver.receive(20ms, [&](std::span<const std::byte> packet, std::size_t) {
-        come.emplace_back(packet.begin(), packet.end());
+      receiver.receive(20ms, [&](Packets packets, std::size_t) {
+        for (const auto& packet : packets) come.emplace_back(packet.begin(), packet.end());
       });
   }
   EXPECT_TRUE(come == sent);
@@ -56,7 +57,7 @@ TEST(UdpPackets, ThatTheKernelDropsAreCounted) {
   const std::size_t sent = 1000;
   for (std::size_t k = 0; k < sent; ++k) sender.send(packet);
   sender.flush();
-  const auto count = [](std::span<const std::byte>, std::size_t) {};
+  const auto count = [](Packets, std::size_t) {};
   while (receiver.receive(20ms, count) > 0) {
   }
   EXPECT_LT(receiver.counters().packets, sent);
@@ -75,8 +76,10 @@ TEST(UdpPackets, ThatAreTooLongAreCut) {
   sender.send(packet);
   sender.flush();
   std::vector<std::byte> come;
-  EXPECT_EQ(receiver.receive(10s, [&](std::span<const std::byte> p,
-                                      std::size_t) { come.assign(p.begin(), p.end()); }),
+  EXPECT_EQ(receiver.receive(10s,
+                             [&](Packets packets, std::size_t) {
+                               come.assign(packets[0].begin(), packets[0].end());
+                             }),
             1U);
   EXPECT_TRUE(std::ranges::equal(come, std::span(packet).first(100)));
   EXPECT_EQ(receiver.counters().cut, 1U);
@@ -84,7 +87,7 @@ TEST(UdpPackets, ThatAreTooLongAreCut) {
 
 TEST(UdpPackets, AreNotWaitedForForEver) {
   UdpReceiver receiver({.listen = {kAnyUdpPort}});
-  EXPECT_EQ(receiver.receive(1ms, [](std::span<const std::byte>, std::size_t) { FAIL(); }), 0U);
+  EXPECT_EQ(receiver.receive(1ms, [](Packets, std::size_t) { FAIL(); }), 0U);
 }
 
 TEST(UdpReceivers, SayWhatIsWrong) {
@@ -123,12 +126,70 @@ TEST(UdpPackets, ComeWithTheNumberOfTheirAddress) {
       sender.send(sent[address]);
       sender.flush();
       for (int tries = 0; tries < 1000 && count <= round * 3 + address; ++tries)
-        count += receiver.receive(20ms, [&](std::span<const std::byte> packet, std::size_t from) {
-          come.at(from).assign(packet.begin(), packet.end());
+        count += receiver.receive(20ms, [&](Packets packets, std::size_t from) {
+          come.at(from).assign(packets.back().begin(), packets.back().end());
         });
       EXPECT_TRUE(come == sent);
     }
   EXPECT_EQ(count, 60U);
+}
+
+// One address of three receivers: all that a sender sends comes to one of them, and 30 senders do not all choose the same.
+TEST(UdpReceivers, ShareAnAddress) {
+  auto random = tests::generator();
+  auto receivers = UdpReceiver::share({.listen = {kAnyUdpPort}}, 3);
+  ASSERT_EQ(receivers.size(), 3U);
+  const Endpoint at = receivers.front()->listening().front();
+  std::vector<UdpSender> senders;
+  for (std::size_t k = 0; k < 30; ++k) senders.emplace_back(at);
+  std::vector<std::size_t> sent(senders.size()), chosen(senders.size(), receivers.size());
+  std::size_t count = 0, all = 0;
+  for (int round = 0; round < 10; ++round) {
+    for (std::size_t k = 0; k < senders.size(); ++k) {
+      for (std::size_t n = random() % 5; n > 0; --n, ++sent[k], ++all)
+        senders[k].send(std::vector<std::byte>(10, static_cast<std::byte>(k)));
+      senders[k].flush();
+    }
+    for (int tries = 0; tries < 1000 && count < all; ++tries)
+      for (std::size_t r = 0; r < receivers.size(); ++r)
+        count += receivers[r]->receive(1ms, [&](Packets packets, std::size_t address) {
+          EXPECT_EQ(address, 0U);
+          for (const auto& packet : packets) {
+            const auto from = static_cast<std::size_t>(packet[0]);
+            if (chosen.at(from) == receivers.size()) chosen[from] = r;
+            EXPECT_EQ(chosen[from], r);
+          }
+        });
+  }
+  EXPECT_EQ(count, all);
+  std::uint64_t counted = 0;
+  for (const auto& receiver : receivers) {
+    counted += receiver->counters().packets;
+    EXPECT_EQ(receiver->listening().front().port, at.port);
+  }
+  EXPECT_EQ(counted, all);
+  EXPECT_GT(std::ranges::count_if(chosen, [&](std::size_t r) { return r != chosen[0]; }), 0);
+  EXPECT_THROW(UdpReceiver({.listen = {at}}), core::Error) << "the port is taken";
+  EXPECT_THROW(UdpReceiver::share({.listen = {at}}, 2), core::Error) << "the port is taken";
+}
+
+// Five addresses of two receivers, each with its number.
+TEST(UdpReceivers, DealOutAddresses) {
+  auto receivers = UdpReceiver::share({.listen = std::vector<Endpoint>(5, kAnyUdpPort)}, 2);
+  ASSERT_EQ(receivers[0]->listening().size(), 3U);
+  ASSERT_EQ(receivers[1]->listening().size(), 2U);
+  for (std::size_t address = 0; address < 5; ++address) {
+    UdpReceiver& receiver = *receivers[address % 2];
+    UdpSender sender(receiver.listening()[address / 2]);
+    sender.send(std::vector<std::byte>(10));
+    sender.flush();
+    std::size_t from = 99;
+    for (int tries = 0; tries < 1000 && from == 99; ++tries)
+      receiver.receive(20ms, [&](Packets, std::size_t number) { from = number; });
+    EXPECT_EQ(from, address);
+  }
+  const Endpoint group{Endpoint::Transport::udp, "239.255.18.77", 0};
+  EXPECT_THROW(UdpReceiver::share({.listen = {group}, .interface = "127.0.0.1"}, 2), core::Error);
 }
 
 // Nobody listens: the packets are gone, and that is all.

@@ -32,6 +32,7 @@ struct Packets : formats::ReaderOptions {
   std::size_t window_samples = 0, block_samples = 0;
   double wait_s = -1, silence_s = -1, late_s = 1, duration_s = -1;
   std::size_t buffer_bytes = std::size_t{64} << 20;
+  std::size_t threads = 1;
   int processor = -1;
 };
 const core::Fields<Packets>& fields(const Packets&) {
@@ -66,7 +67,7 @@ const core::Fields<Packets>& fields(const Packets&) {
                &C::sub_array)
           .add({.name = "window_samples",
                 .help = "how far packets may lie behind the latest one before they are late, in "
-                        "samples; 0: a block's"},
+                        "samples; 0: a block's, with several threads four blocks'"},
                &C::window_samples)
           .add(
               {.name = "block_samples",
@@ -94,8 +95,16 @@ const core::Fields<Packets>& fields(const Packets&) {
                 .unit = "bytes",
                 .help = "the system's buffer for each address"},
                &C::buffer_bytes, core::byte_size())
+          .add({.name = "threads",
+                .help =
+                    "threads that receive; each has sockets of its own: addresses are dealt out "
+                    "among them, and the system deals out the senders of an address that several "
+                    "threads have"},
+               &C::threads, core::between(1, 256))
           .add(
-              {.name = "processor", .help = "number of the processor that receives; negative: any"},
+              {.name = "processor",
+               .help = "number of the processor that receives, of several threads the first one's; "
+                       "negative: any"},
               &C::processor)
           .include("", reader_options,
                    some_of<C>(fields_of<formats::ReaderOptions>(),
@@ -108,6 +117,9 @@ namespace {
 using formats::packets::AxisName;
 using formats::packets::Meaning;
 using formats::packets::PacketLayout;
+
+// A thread that the system holds up has its packets in time, as long as others are no further ahead.
+constexpr std::size_t kWindowBlocksOfThreads = 4;
 
 PacketLayout layout_of(const Packets& config) {
   PacketLayout layout = formats::packets::read_layout(config.layout);
@@ -155,11 +167,13 @@ std::unique_ptr<engine::Node> make_packets(const Packets& config, const NodeCont
   packets.capture.layout = layout;
   packets.capture.window_samples = config.window_samples;
   packets.capture.sub_array = config.sub_array;
+  if (config.threads > 1) packets.capture.window_blocks = kWindowBlocksOfThreads;
   packets.described = config.assumed;
   packets.wait_s = config.wait_s;
   packets.silence_s = config.silence_s;
   packets.late_s = config.late_s;
   packets.duration_s = config.duration_s;
+  packets.threads = config.threads;
   packets.processor = config.processor;
   packets.log = context.log;
   return std::make_unique<VoltageSourceNode>(

@@ -128,8 +128,8 @@ TriggerListener::TriggerListener(const TriggerListenerConfig& config)
 }
 
 void TriggerListener::poll(const std::function<void(Trigger)>& take) {
-  const auto look = [&](std::span<const std::byte> datagram, std::size_t) {
-    look_at(datagram, take);
+  const auto look = [&](std::span<const stream::UdpReceiver::Packet> datagrams, std::size_t) {
+    for (const stream::UdpReceiver::Packet& datagram : datagrams) look_at(datagram, take);
   };
   std::size_t looked_at = 0;
   while (looked_at < kMostInOneTurn) {

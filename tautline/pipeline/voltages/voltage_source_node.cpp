@@ -40,6 +40,11 @@ VoltageSourceNode::VoltageSourceNode(std::unique_ptr<stream::PacketVoltages> pac
   config_.options.keep_constant = true;
 }
 
+// Its threads may hold blocks of this node's output, and others may keep the stream for longer.
+VoltageSourceNode::~VoltageSourceNode() {
+  if (packets_ != nullptr) packets_->abandon();
+}
+
 std::vector<engine::Stream> VoltageSourceNode::open(std::span<const engine::Stream>) {
   const core::VoltageDescription& description = stream_->description();
   return {{.kind = "raw voltages",

@@ -39,6 +39,7 @@ class VoltageSourceNode final : public engine::Node {
                     core::LogSink log = {});
   /// A live stream of packets.
   explicit VoltageSourceNode(std::unique_ptr<stream::PacketVoltages> packets);
+  ~VoltageSourceNode() override;
 
   const stream::VoltageStream& sequence() const { return *stream_; }
   /// Samples (times) of a block, before the graph is opened.

@@ -8,6 +8,8 @@
 #include <thread>
 
 #include "tautline/formats/dada/dada.h"
+#include "tautline/formats/voltage_reader.h"
+#include "tautline/stream/packetiser.h"
 #include "tautline/stream/udp.h"
 #include "tests/end_to_end/documented_json.h"
 #include "tests/end_to_end/file_visibilities.h"
@@ -186,6 +188,47 @@ TEST_F(LivePackets, OfSnapBoardsGiveWhatTheirFileGives) {
   write_voltages(snap);
   write_pipeline(fields_of(snap));
   expect_the_files(run_and_send({"--layout", "ata-snap", "--rate", "1"}));
+}
+
+// All packets of a file from so many ports in turn; returns how many.
+std::uint64_t send_from_ports(const std::string& file, const std::string& to, std::size_t ports) {
+  const auto reader = formats::open_voltages(file, {});
+  std::vector<stream::UdpSender> senders;
+  for (std::size_t k = 0; k < ports; ++k) senders.emplace_back(stream::parse_endpoint("to", to));
+  std::uint64_t count = 0;
+  stream::Packetiser packetiser(formats::packets::read_layout("meerkat-f"), reader->description(),
+                                0, [&](auto packet, std::uint64_t) {
+                                  senders[count++ % ports].send(packet);
+                                  if (count % ports != 0) return;
+                                  for (auto& sender : senders) sender.flush();
+                                  std::this_thread::sleep_for(2ms);
+                                });
+  core::RawBlock block;
+  while (reader->read(1000, block) > 0) packetiser.take(block);
+  packetiser.finish();
+  for (auto& sender : senders) sender.flush();
+  return count;
+}
+
+TEST_F(LivePackets, ReceivedBySeveralThreads) {
+  write_voltages(kFEngines);
+  write_pipeline(fields_of(kFEngines) + "threads = 3\n");
+  nlohmann::json counters;
+  for (int tries = 0; tries < kPacketTries; ++tries) {
+    const auto to = start_run();
+    ASSERT_EQ(to.size(), 1U);
+    const std::uint64_t sent = send_from_ports(files[0], to[0], 12);
+    const CommandResult result = end_run();
+    EXPECT_EQ(result.status, kDone) << result.err;
+    counters = counters_of(result);
+    expect_all_counted(counters);
+    EXPECT_EQ(sent, 39U * 3 * 2 * 2);
+    if (counters.at("dropped_by_kernel") == 0) break;
+    std::cout << "dropped by the kernel: " << counters.at("dropped_by_kernel") << '\n';
+  }
+  EXPECT_EQ(counters.at("accepted"), 39 * 3 * 2 * 2);
+  EXPECT_EQ(counters.at("missing"), 0);
+  EXPECT_TRUE(visibilities_in(scratch / "live.uvh5") == from_files());
 }
 
 void put_vdif_word(std::string& out, std::uint32_t word) {
@@ -402,6 +445,8 @@ TEST_F(LivePackets, ThatCannotBeAreRefused) {
   refused("packets.layout=mwa32t", "expected 1: packets do not say which they are of");
   refused("packets.layout=vdif", "given for packets that count seconds");
   refused("packets.late_s=0", "expected above 0");
+  refused("packets.threads=0", "expected");
+  refused("packets.processor=100000", "expected below");
   write_voltages(kFEngines);
   const auto send_refused = [&](std::vector<std::string> words, const std::string& text) {
     words.insert(words.begin(), {"send", files[0]});
