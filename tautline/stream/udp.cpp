@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <netinet/udp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -13,6 +14,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -24,6 +26,12 @@ namespace {
 
 // With one call of the system: a call then costs little beside the copies.
 constexpr std::size_t kPacketsAtOnce = 64;
+constexpr std::size_t kMessage_bytes =
+    65'536;  // no datagram is longer, and none of several that come joined
+// Before the next look where fewer than that had come. Who waits in the system for each packet is woken for two or three at
+// a time, which costs receiver and sender more than the packets do (docs/performance/notebook/capture.md). At 100 Gb/s less
+// than 2 MB come meanwhile.
+constexpr std::chrono::microseconds kBetweenBatches{50};
 
 core::Error udp_error(const char* field, const Endpoint& endpoint, const std::string& why,
                       const std::string& advice) {
@@ -96,6 +104,8 @@ class ListeningSocket {
                       "choose another port, or port 0 for one that is free");
     if (group) join(config.interface);
     ::setsockopt(socket_.descriptor, SOL_SOCKET, SO_RXQ_OVFL, &on, sizeof on);
+    // Packets of one sender may come joined. Older systems do not know it, and join none.
+    ::setsockopt(socket_.descriptor, SOL_UDP, UDP_GRO, &on, sizeof on);
     enlarge_buffer(config);
   }
 
@@ -120,18 +130,29 @@ class ListeningSocket {
   std::size_t buffer_bytes() const {
     return static_cast<std::size_t>(option_of(socket_.descriptor, SO_RCVBUF)) / 2;
   }
-  // Since the message before: the kernel says how many of all packets, modulo 2^32.
-  std::uint64_t drops_by(const msghdr& message) {
+  // What the system notes of a message: how many packets it has dropped since the message before (it counts all of them,
+  // modulo 2^32), and the length of each packet where the message is several; 0: it is one.
+  struct Notes {
     std::uint64_t drops = 0;
+    std::size_t packet_bytes = 0;
+  };
+  Notes notes_of(msghdr& message) {
+    Notes notes;
     for (cmsghdr* note = CMSG_FIRSTHDR(&message); note != nullptr;
-         note = CMSG_NXTHDR(const_cast<msghdr*>(&message), note)) {
-      if (note->cmsg_level != SOL_SOCKET || note->cmsg_type != SO_RXQ_OVFL) continue;
-      std::uint32_t all = 0;
-      std::memcpy(&all, CMSG_DATA(note), sizeof all);
-      drops += static_cast<std::uint32_t>(all - drops_);
-      drops_ = all;
+         note = CMSG_NXTHDR(&message, note)) {
+      if (note->cmsg_level == SOL_SOCKET && note->cmsg_type == SO_RXQ_OVFL) {
+        std::uint32_t all = 0;
+        std::memcpy(&all, CMSG_DATA(note), sizeof all);
+        notes.drops += static_cast<std::uint32_t>(all - drops_);
+        drops_ = all;
+      }
+      if (note->cmsg_level == SOL_UDP && note->cmsg_type == UDP_GRO) {
+        int bytes = 0;
+        std::memcpy(&bytes, CMSG_DATA(note), sizeof bytes);
+        notes.packet_bytes = static_cast<std::size_t>(std::max(bytes, 0));
+      }
     }
-    return drops;
+    return notes;
   }
 
  private:
@@ -194,10 +215,11 @@ class UdpReceiver::Impl {
  public:
   Impl(ListeningSockets sockets, const UdpReceiverConfig& config)
       : sockets_(std::move(sockets)),
-        memory_(std::make_unique_for_overwrite<std::byte[]>(kPacketsAtOnce * config.packet_bytes)) {
+        packet_bytes_(config.packet_bytes),
+        memory_(std::make_unique_for_overwrite<std::byte[]>(kPacketsAtOnce * kMessage_bytes)) {
     for (const auto& socket : sockets_) polled_.push_back({socket->descriptor(), POLLIN, 0});
     for (std::size_t k = 0; k < kPacketsAtOnce; ++k)
-      pieces_[k] = {memory_.get() + k * config.packet_bytes, config.packet_bytes};
+      pieces_[k] = {memory_.get() + k * kMessage_bytes, kMessage_bytes};
   }
 
   std::vector<Endpoint> listening() const {
@@ -213,6 +235,8 @@ class UdpReceiver::Impl {
   }
 
   std::size_t receive(std::chrono::milliseconds most, const Take& take) {
+    if (few_came_ && most.count() > 0) std::this_thread::sleep_for(kBetweenBatches);
+    few_came_ = false;
     const std::size_t waiting = receive_waiting(take);
     if (waiting > 0) return waiting;
     if (::poll(polled_.data(), polled_.size(), static_cast<int>(most.count())) <= 0) return 0;
@@ -225,8 +249,10 @@ class UdpReceiver::Impl {
 
  private:
   std::size_t receive_waiting(const Take& take) {
+    few_came_ = true;
     std::size_t count = 0;
     for (const auto& socket : sockets_) count += receive_at(*socket, take);
+    few_came_ = few_came_ && count > 0;
     return count;
   }
 
@@ -246,29 +272,42 @@ class UdpReceiver::Impl {
     }
     const auto count = static_cast<std::size_t>(got);
     if (count == 0) return 0;
-    kernel_drops_ += socket.drops_by(messages_[count - 1].msg_hdr);
-    std::uint64_t bytes = 0, cut = 0;
-    for (std::size_t k = 0; k < count; ++k) {
-      bytes += messages_[k].msg_len;
-      cut += (messages_[k].msg_hdr.msg_flags & MSG_TRUNC) != 0 ? 1 : 0;
-      received_[k] = {static_cast<const std::byte*>(pieces_[k].iov_base), messages_[k].msg_len};
-    }
-    packets_ += count;
-    bytes_ += bytes;
-    cut_ += cut;
-    take(std::span(received_).first(count), socket.number());
-    return count;
+    if (count == kPacketsAtOnce) few_came_ = false;
+    received_.clear();
+    for (std::size_t k = 0; k < count; ++k) add_packets(socket, messages_[k], pieces_[k]);
+    packets_ += received_.size();
+    take(received_, socket.number());
+    return received_.size();
   }
 
-  struct alignas(cmsghdr) Note : std::array<std::byte, CMSG_SPACE(sizeof(std::uint32_t))> {};
+  // Those of a message, each cut behind the largest that is wanted.
+  void add_packets(ListeningSocket& socket, mmsghdr& message, const iovec& piece) {
+    const ListeningSocket::Notes notes = socket.notes_of(message.msg_hdr);
+    const std::span all(static_cast<const std::byte*>(piece.iov_base), message.msg_len);
+    const std::size_t each = notes.packet_bytes > 0 ? notes.packet_bytes : all.size();
+    std::size_t at = 0;
+    do {  // a packet may be empty
+      const Packet packet = all.subspan(at, std::min(each, all.size() - at));
+      received_.push_back(packet.first(std::min(packet.size(), packet_bytes_)));
+      cut_ += packet.size() > packet_bytes_ ? 1 : 0;
+      bytes_ += received_.back().size();
+      at += each;
+    } while (at < all.size());
+    kernel_drops_ += notes.drops;
+  }
+
+  struct alignas(cmsghdr) Note
+      : std::array<std::byte, CMSG_SPACE(sizeof(std::uint32_t)) + CMSG_SPACE(sizeof(int))> {};
 
   ListeningSockets sockets_;
   std::vector<pollfd> polled_;
+  std::size_t packet_bytes_;
   std::unique_ptr<std::byte[]> memory_;
   std::array<iovec, kPacketsAtOnce> pieces_{};
   std::array<mmsghdr, kPacketsAtOnce> messages_{};
   std::array<Note, kPacketsAtOnce> notes_{};
-  std::array<Packet, kPacketsAtOnce> received_;
+  std::vector<Packet> received_;  // with the last call of the system
+  bool few_came_ = false;         // with the last look
   SharedCount packets_, bytes_, cut_, kernel_drops_;
 };
 

@@ -56,8 +56,8 @@ class UdpReceiver {
   std::vector<Endpoint> listening() const;
   /// What the kernel's smallest buffer may hold.
   std::size_t buffer_bytes() const;
-  /// Gives what has come, at most some dozens of packets of each address; waits for the first no longer than `most`. Their
-  /// number.
+  /// Gives what has come, at most some dozens of packets of each address, or of pieces that the system has joined packets
+  /// of one sender to; waits for the first no longer than `most`. Their number.
   std::size_t receive(std::chrono::milliseconds most, const Take& take);
   /// By any thread.
   UdpCounters counters() const;

@@ -1,6 +1,10 @@
 #include "tautline/stream/udp.h"
 
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/udp.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -83,6 +87,45 @@ TEST(UdpPackets, ThatAreTooLongAreCut) {
             1U);
   EXPECT_TRUE(std::ranges::equal(come, std::span(packet).first(100)));
   EXPECT_EQ(receiver.counters().cut, 1U);
+}
+
+// As network cards and systems join those of one sender: they come as they were sent, and are cut alike.
+TEST(UdpPackets, ThatComeJoinedAreTakenApart) {
+  auto random = tests::generator();
+  UdpReceiver receiver({.listen = {kAnyUdpPort}, .packet_bytes = 900});
+  const int out = ::socket(AF_INET, SOCK_DGRAM, 0);
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_port = htons(receiver.listening().front().port);
+  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  std::vector<std::byte> sent, come;
+  std::uint64_t packets = 0, cut = 0;
+  for (int round = 0; round < 30; ++round) {
+    const int each = 100 + static_cast<int>(random() % 900);
+    const auto all = random_packet(1 + random() % 20'000, random);
+    if (::setsockopt(out, SOL_UDP, UDP_SEGMENT, &each, sizeof each) != 0) {
+      ::close(out);
+      GTEST_SKIP() << "this system joins no packets";
+    }
+    ASSERT_EQ(::sendto(out, all.data(), all.size(), 0, reinterpret_cast<sockaddr*>(&to), sizeof to),
+              static_cast<ssize_t>(all.size()));
+    for (std::size_t at = 0; at < all.size(); at += static_cast<std::size_t>(each), ++packets) {
+      const auto one = std::span(all).subspan(at).first(
+          std::min(static_cast<std::size_t>(each), all.size() - at));
+      const auto kept = one.first(std::min<std::size_t>(one.size(), 900));
+      cut += one.size() > 900 ? 1 : 0;
+      sent.insert(sent.end(), kept.begin(), kept.end());
+    }
+    for (int tries = 0; tries < 1000 && receiver.counters().packets < packets; ++tries)
+      receiver.receive(20ms, [&](Packets some, std::size_t) {
+        for (const auto& packet : some) come.insert(come.end(), packet.begin(), packet.end());
+      });
+  }
+  ::close(out);
+  EXPECT_TRUE(come == sent);
+  EXPECT_EQ(receiver.counters().packets, packets);
+  EXPECT_EQ(receiver.counters().bytes, sent.size());
+  EXPECT_EQ(receiver.counters().cut, cut);
 }
 
 TEST(UdpPackets, AreNotWaitedForForEver) {
