@@ -193,6 +193,12 @@ void BufferNode::accept(Trigger trigger, bool of_node) {
     return refuse(stretch.trigger, refused_old_,
                   fmt::format("it ends {:g} s before what the buffer still has",
                               static_cast<double>(forgotten_ - stretch.end) / rate_hz));
+  // Else triggers of times that are far ahead would take the places of those of now.
+  if (const double ahead_s = static_cast<double>(stretch.first - ring_.back().end) / rate_hz;
+      ahead_s > config_.ahead_s)
+    return refuse(stretch.trigger, refused_ahead_,
+                  fmt::format("it begins {:g} s after the newest sample; `ahead_s` is {:g}",
+                              ahead_s, config_.ahead_s));
   if (of_node) {
     const std::int64_t at = stretch.first + std::llround(stretch.trigger.before_s * rate_hz);
     for (const auto& [first, end] : taken_)
@@ -325,9 +331,10 @@ bool BufferNode::give(StretchPiece piece, const Slot* slot, engine::Outputs& out
 }
 
 engine::Counters BufferNode::counters() const {
-  engine::Counters counters{{"triggers", triggers_},         {"covered", covered_},
-                            {"missed_samples", missed_},     {"refused_old", refused_old_},
-                            {"refused_long", refused_long_}, {"refused_limit", refused_limit_}};
+  engine::Counters counters{{"triggers", triggers_},          {"covered", covered_},
+                            {"missed_samples", missed_},      {"refused_old", refused_old_},
+                            {"refused_long", refused_long_},  {"refused_ahead", refused_ahead_},
+                            {"refused_limit", refused_limit_}};
   if (listener_) {
     counters["malformed_datagrams"] = listener_->malformed();
     counters["too_many_datagrams"] = listener_->too_many();

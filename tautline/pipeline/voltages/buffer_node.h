@@ -21,6 +21,7 @@ namespace tautline::pipeline {
 struct BufferConfig {
   double keep_s = 10;                ///< that the ring holds at least, where blocks are whole
   double before_s = 1, after_s = 1;  ///< of triggers that do not say
+  double ahead_s = 10;               ///< from the newest sample to the begin of a stretch at most
   std::size_t most_dumps = 1000;     ///< stretches of a run
   std::size_t most_bytes = 0;        ///< of all of them; 0: no limit
   std::size_t align_samples =
@@ -87,7 +88,7 @@ class BufferNode final : public engine::Node {
   std::vector<std::pair<std::int64_t, std::int64_t>> taken_;  // all stretches, first and end
   std::uint64_t accepted_bytes_ = 0;
   std::uint64_t triggers_ = 0, covered_ = 0, missed_ = 0, refused_old_ = 0, refused_long_ = 0,
-                refused_limit_ = 0;
+                refused_ahead_ = 0, refused_limit_ = 0;
 };
 
 }  // namespace tautline::pipeline

@@ -35,6 +35,11 @@ const core::Fields<VoltageBuffer>& fields(const VoltageBuffer&) {
               .unit = "s",
               .help = "of a stretch behind its trigger, where that does not say"},
              &C::after_s, core::at_least(0))
+        .add({.name = "ahead_s",
+              .unit = "s",
+              .help = "from the newest sample to the begin of a stretch at most; triggers of later "
+                      "times are refused"},
+             &C::ahead_s, core::at_least(0))
         .add({.name = "most_dumps", .help = "stretches that a run writes at most"}, &C::most_dumps,
              core::at_least(1))
         .add({.name = "most_bytes",

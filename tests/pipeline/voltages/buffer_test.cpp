@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -70,7 +71,7 @@ class Buffers : public ::testing::Test {
     EXPECT_EQ(counters.at("buffer.covered"), oracle.covered);
     EXPECT_EQ(counters.at("buffer.refused_old") + counters.at("buffer.refused_long"),
               oracle.refused);
-    EXPECT_EQ(counters.at("buffer.refused_limit"), 0U);
+    EXPECT_EQ(counters.at("buffer.refused_limit") + counters.at("buffer.refused_ahead"), 0U);
     EXPECT_EQ(counters.at("buffer.triggers"),
               oracle.accepted.size() + oracle.covered + oracle.refused);
   }
@@ -157,7 +158,11 @@ TEST_F(Buffers, DumpsToVdifAreTheStream) {
     const auto at = static_cast<std::int64_t>(random_() % samples);
     stream.triggers[0] = {at_sample(at, 10, 15)};
     const std::size_t frame = formats::vdif::Writer::frame_samples(d);
-    ASSERT_EQ(run(stream, {.keep_s = 200, .before_s = 0, .after_s = 0, .align_samples = frame})
+    ASSERT_EQ(run(stream, {.keep_s = 200,
+                           .before_s = 0,
+                           .after_s = 0,
+                           .ahead_s = 200,
+                           .align_samples = frame})
                   .at("dumps.dumps"),
               1U);
     const Json record = Json::parse(tests::text_of(files_.at(0) + ".json"));
@@ -299,6 +304,37 @@ TEST_F(Buffers, DumpsAreLimited) {
   EXPECT_EQ(counters.at("buffer.refused_limit"), 3U);
 }
 
+// Triggers of times far ahead are refused, so that any number of them leaves room for those of now.
+TEST_F(Buffers, DoNotWaitForTriggersFarAhead) {
+  BufferStream stream = tests::random_buffer_stream(random_, 4000);
+  constexpr std::size_t kFlood = 3 * BufferNode::kMostOpen;
+  for (std::size_t k = 0; k < kFlood; ++k) {
+    Trigger far = at_sample(static_cast<std::int64_t>(20'000 + random_() % 1'000'000'000), 0, 0.1);
+    if (k % 2 == 0) {
+      far.time = core::advance(stream.description.start, *far.sample, stream.description.rate_hz);
+      far.sample.reset();
+    }
+    if (k == 1) far.sample = std::numeric_limits<std::int64_t>::max();
+    stream.triggers[0].push_back(std::move(far));
+  }
+  const auto newest = static_cast<std::int64_t>(stream.block_samples);
+  stream.triggers[0].push_back(at_sample(newest + 2000, 0, 0.1, "within the limit"));
+  stream.triggers[0].push_back(at_sample(newest + 2001, 0, 0.1, "beyond it"));
+  stream.triggers[0].push_back(at_sample(5, 0, 0.5, "now"));
+  std::vector<std::string> said;
+  BufferConfig config{.keep_s = 4, .ahead_s = 2};
+  config.datagrams.log = [&](core::LogLevel, const std::string& text) { said.push_back(text); };
+  const engine::Counters counters = run(stream, config);
+  EXPECT_EQ(counters.at("buffer.refused_ahead"), kFlood + 1);
+  EXPECT_EQ(counters.at("buffer.refused_limit"), 0U);
+  ASSERT_EQ(counters.at("dumps.dumps"), 2U);
+  for (const std::string& file : files_) check(read_dump(file), stream);
+  ASSERT_EQ(said.size(), kFlood + 1);
+  EXPECT_NE(said.back().find("refused, it begins 2.001 s after the newest sample"),
+            std::string::npos)
+      << said.back();
+}
+
 // Memory is known before the start.
 TEST_F(Buffers, TheirMemoryIsPlanned) {
   BufferStream stream = tests::random_buffer_stream(random_, 1000);
@@ -338,7 +374,7 @@ TEST_F(Buffers, FullDisksCostADump) {
                           at_sample(18'000, 0, 1, "fits-too")};
     std::vector<std::string> said;
     dumps_.log = [&](core::LogLevel, const std::string& text) { said.push_back(text); };
-    const engine::Counters counters = run(stream, {.keep_s = 20});
+    const engine::Counters counters = run(stream, {.keep_s = 20, .ahead_s = 20});
     EXPECT_EQ(counters.at("dumps.dumps"), 2U);
     EXPECT_EQ(counters.at("dumps.failed_dumps"), 1U);
     EXPECT_EQ(said.size(), 1U);
