@@ -52,6 +52,8 @@ struct FilterbankStream {
   std::shared_ptr<const FilterbankInput> input;         ///< where files were opened for the run
   std::shared_ptr<const InjectedPulses> injected = {};  ///< where some are put in on the way
   bool live = false;  ///< one part of kLiveSamples, of one beam, whose segments each begin anew
+  std::size_t held_samples = 0;  ///< that have come behind a block when a source gives it
+  bool leaves_gaps = false;      ///< live: where it holds nothing
 
   struct Turn {
     std::size_t part = 0, pass = 0;

@@ -24,6 +24,14 @@ void compare_rows(const std::byte* a, const std::byte* b, std::vector<std::uint8
     equal[c] = static_cast<std::uint8_t>(x[c] == y[c] ? 1 : 0);
 }
 
+// Equal samples of one channel from which on it holds nothing.
+std::size_t repeats_of_channel(const formats::FilterbankDescription& description) {
+  return std::max(
+      kLeastRepeats,
+      core::repeats_of_nothing(description.bits, description.rate_hz.value() *
+                                                     static_cast<double>(description.channels)));
+}
+
 // The next channel, not before `c`, that is set.
 std::size_t next_set(const std::vector<std::uint8_t>& flags, std::size_t c) {
   std::uint64_t some = 0;
@@ -37,6 +45,11 @@ std::size_t next_set(const std::vector<std::uint8_t>& flags, std::size_t c) {
 }
 
 }  // namespace
+
+std::size_t spectra_ahead(const formats::FilterbankDescription& description) {
+  const bool each_channel = !description.time_series && description.channels > 1;
+  return each_channel ? repeats_of_channel(description) + 1 : 1;
+}
 
 EmptyStretches::EmptyStretches(formats::FilterbankReader& reader, const SampleRange& range,
                                std::span<const std::size_t> left_out)
@@ -63,8 +76,7 @@ EmptyStretches::EmptyStretches(formats::FilterbankReader& reader, const SampleRa
   spectra_repeats_ = std::max(
       kLeastRepeats,
       core::divide_up(core::repeats_of_nothing(bits, rate_hz), std::max<std::size_t>(1, counting)));
-  channel_repeats_ = std::max(
-      kLeastRepeats, core::repeats_of_nothing(bits, rate_hz * static_cast<double>(channels_)));
+  channel_repeats_ = repeats_of_channel(reader.description());
   ahead_.resize((channel_repeats_ + 1) * sample_bytes_);
 }
 

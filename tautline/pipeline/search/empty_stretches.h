@@ -13,6 +13,9 @@
 
 namespace tautline::pipeline {
 
+/// Spectra that must have come behind a block, where nothing at its end stops: to know whether a channel does.
+std::size_t spectra_ahead(const formats::FilterbankDescription& description);
+
 /// What a part of a filterbank holds nothing in. The same for any cut into blocks: it looks ahead in the reader where a
 /// block's end leaves a stretch undecided. Blocks come in order of time. Positions count from the range's start.
 class EmptyStretches {

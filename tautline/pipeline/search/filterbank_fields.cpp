@@ -414,6 +414,12 @@ const core::Fields<LiveFilterbankConfig>& fields(const LiveFilterbankConfig&) {
                 .option = "ignorechan",
                 .form = "0:5,34"},
                &C::ignored_channels, channels_text())
+          .add({.name = "fill_gaps",
+                .help = "give means of the channels where nothing changes; else long stretches of "
+                        "that are left out, as gaps"},
+               &C::fill_gaps)
+          .add({.name = "keep_constant", .help = "take stretches that never change for data"},
+               &C::keep_constant)
           .add({.name = "block_samples", .help = "times in a block; 0: those of 50 ms"},
                &C::block_samples);
   return all;

@@ -37,6 +37,8 @@ FilterbankSourceNode::FilterbankSourceNode(
               std::move(config.left_out),
               std::move(config.input),
               {},
+              false,
+              0,
               false},
       block_samples_(config.block_samples),
       mask_(std::move(config.mask)),
@@ -97,12 +99,16 @@ void FilterbankSourceNode::begin_pass() {
     empty_ = std::make_unique<EmptyStretches>(reader(), part().placed.range,
                                               stream_.left_out[part().beam]);
   filling_ = {};
+  skipping_ = false;
 }
 
 // Fills in what a stretch, which began before or begins with the block, takes of it. Returns how many times.
-std::size_t FilterbankSourceNode::fill_stretch(std::span<std::byte> bytes) {
-  const std::uint64_t end = filling_.first + filling_.count;
-  if (end <= done_) return 0;
+std::size_t FilterbankSourceNode::fill_stretch(std::span<std::byte> bytes, bool counting) {
+  std::uint64_t end = filling_.first + filling_.count;
+  if (filling_.count == 0 || end < done_) return 0;
+  if (const std::uint64_t left = (end - done_) * repeated_.size(); left < bytes.size())
+    filling_.count += goes_on(bytes.subspan(static_cast<std::size_t>(left)), counting);
+  end = filling_.first + filling_.count;
   const auto times = static_cast<std::size_t>(
       std::min<std::uint64_t>(end - done_, bytes.size() / filled_with_.size()));
   for (std::size_t t = 0; t < times; ++t)
@@ -119,13 +125,30 @@ bool FilterbankSourceNode::filled_by_reader(std::uint64_t position) const {
   });
 }
 
+// A reader of live data looks ahead so far and no farther: a stretch may go on behind what was taken for its end.
+std::uint64_t FilterbankSourceNode::goes_on(std::span<const std::byte> bytes, bool counting) {
+  std::uint64_t times = 0;
+  for (; !bytes.empty() && std::ranges::equal(bytes.first(repeated_.size()), repeated_); ++times)
+    bytes = bytes.subspan(repeated_.size());
+  if (counting && times > 0) {
+    found_.samples += times;
+    if (found_.list.size() == found_.stretches) found_.list.back().samples += times;
+  }
+  return times;
+}
+
 // A block from position done_ on, which moves to what comes next. Returns how many of its times are given.
 std::uint64_t FilterbankSourceNode::treat_empty(std::span<std::byte> bytes, bool counting) {
   const std::size_t sample_bytes = stream_.description().sample_bytes();
   const std::uint64_t first = done_, samples = bytes.size() / sample_bytes;
+  if (skipping_) {
+    done_ += goes_on(bytes, counting);
+    if (done_ > first) return 0;
+    skipping_ = false;
+  }
   for (;;) {
     const auto at = static_cast<std::size_t>(done_ - first);
-    done_ += fill_stretch(bytes.subspan(at * sample_bytes));
+    done_ += fill_stretch(bytes.subspan(at * sample_bytes), counting);
     const auto from = static_cast<std::size_t>(done_ - first);
     const auto stretch = empty_->find(bytes, first, from);
     const std::uint64_t end = stretch ? stretch->first - first : samples;
@@ -134,10 +157,11 @@ std::uint64_t FilterbankSourceNode::treat_empty(std::span<std::byte> bytes, bool
     if (counting) found_.values += masked;
     done_ = first + end;
     if (!stretch) return samples;
+    const auto spectrum = bytes.subspan(end * sample_bytes, sample_bytes);
+    repeated_.assign(spectrum.begin(), spectrum.end());
     if (filled_by_reader(stretch->first)) {
       filling_ = *stretch;
-      const auto spectrum = bytes.subspan(end * sample_bytes, sample_bytes);
-      filled_with_.assign(spectrum.begin(), spectrum.end());
+      filled_with_ = repeated_;
       continue;
     }
     if (counting) {
@@ -148,6 +172,7 @@ std::uint64_t FilterbankSourceNode::treat_empty(std::span<std::byte> bytes, bool
             {part().beam, part().placed.grid_first + stretch->first, stretch->count});
     }
     if (empty_config_ == Empty::split && stretch->count >= kLeastGap) {
+      skipping_ = true;
       done_ = stretch->first + stretch->count;
       return end;
     }

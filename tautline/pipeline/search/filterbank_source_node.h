@@ -76,7 +76,8 @@ class FilterbankSourceNode final : public engine::Node {
   void begin_pass();
   bool fill(engine::Block& block, const FilterbankStream::Turn& turn);
   std::uint64_t treat_empty(std::span<std::byte> bytes, bool counting);
-  std::size_t fill_stretch(std::span<std::byte> bytes);
+  std::size_t fill_stretch(std::span<std::byte> bytes, bool counting);
+  std::uint64_t goes_on(std::span<const std::byte> bytes, bool counting);
   bool filled_by_reader(std::uint64_t position) const;
 
   const FilterbankPart& part() const { return stream_.parts[stream_.turn_of(segment_).part]; }
@@ -91,6 +92,8 @@ class FilterbankSourceNode final : public engine::Node {
   std::unique_ptr<EmptyStretches> empty_;
   SampleRange filling_;                 // a stretch that reached beyond the last block
   std::vector<std::byte> filled_with_;  // one spectrum
+  std::vector<std::byte> repeated_;     // that of the last stretch
+  bool skipping_ = false;               // it was left out just before
   EmptyFound found_;
   std::uint64_t segment_ = 0, segments_ = 0;  // those of all passes
   std::uint64_t done_ = 0;                    // times of the pass

@@ -84,7 +84,8 @@ std::vector<FoundCandidate> FoundCandidates::in(const engine::Block& block) cons
   const formats::FilterbankDescription& beam = stream_.filterbank.beam_of(part_);
   const double rate_hz = beam.rate_hz.value();
   // On the grid, as candidates.
-  const std::uint64_t came = grid_first_ + (block.first - first_) + block.samples;
+  const std::uint64_t came =
+      grid_first_ + (block.first - first_) + block.samples + stream_.filterbank.held_samples;
   std::vector<FoundCandidate> found;
   for (const auto& pulse : merge_pulses(std::move(placed), stream_.links)) {
     FoundCandidate one;

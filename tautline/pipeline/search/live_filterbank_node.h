@@ -4,12 +4,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tautline/core/fields.h"
 #include "tautline/engine/node.h"
 #include "tautline/pipeline/filterbank_stream.h"
+#include "tautline/pipeline/search/filterbank_source_node.h"
+#include "tautline/pipeline/search/passing_filterbank.h"
 #include "tautline/stream/live_filterbank.h"
 
 namespace tautline::pipeline {
@@ -19,6 +22,8 @@ struct LiveFilterbankConfig {
   double wait_s = 60;      ///< for the header
   double duration_s = -1;  ///< ends after this much data; negative: when the stream ends
   std::vector<std::size_t> ignored_channels;
+  bool fill_gaps = false;         ///< what holds nothing is filled, not left out
+  bool keep_constant = false;     ///< stretches that never change are data
   std::size_t block_samples = 0;  ///< 0: kLiveBlock
 };
 const core::Fields<LiveFilterbankConfig>& fields(const LiveFilterbankConfig&);
@@ -26,24 +31,27 @@ const core::Fields<LiveFilterbankConfig>& fields(const LiveFilterbankConfig&);
 /// Data in a block: a block waits until it is full.
 inline constexpr double kLiveBlock = 0.05;
 
-/// Gives "filterbank" of one part that goes on until the stream ends or the run is stopped.
+/// Gives "filterbank" of one part that goes on until the stream ends or the run is stopped, without what holds nothing: as
+/// a source of files, to which the stream is a file that is still being written.
 class LiveFilterbankNode final : public engine::Node {
  public:
   LiveFilterbankNode(std::unique_ptr<stream::LiveFilterbank> filterbank,
-                     LiveFilterbankConfig config);
+                     const LiveFilterbankConfig& config);
 
   std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
   bool produce(engine::Outputs& outputs) override;
   bool live() const override { return true; }
-  /// "samples" (times), "trailing_bytes".
-  engine::Counters counters() const override;
+  device::MemoryUse bytes() const override { return {.host_bytes = reader_->bytes()}; }
+  /// FilterbankSourceNode's.
+  engine::Counters counters() const override { return source_->counters(); }
+  const EmptyFound& empty() const { return source_->empty(); }
 
  private:
-  std::unique_ptr<stream::LiveFilterbank> filterbank_;
-  LiveFilterbankConfig config_;
-  std::size_t block_samples_ = 1;
-  std::uint64_t samples_ = 0, most_samples_ = kLiveSamples;
-  engine::Block* block_ = nullptr;  // begun
+  std::size_t held_samples_ = 0;  // that it looks ahead
+  bool leaves_gaps_ = false;
+  std::uint64_t total_samples_ = 0;  // 0: not known
+  std::shared_ptr<PassingFilterbank> reader_;
+  std::optional<FilterbankSourceNode> source_;
 };
 
 }  // namespace tautline::pipeline

@@ -4,6 +4,7 @@
 
 #include "tautline/pipeline/search/inject_node.h"
 #include "tautline/pipeline/search/iqrm_node.h"
+#include "tautline/pipeline/search/live_filterbank_node.h"
 
 namespace tautline::pipeline {
 
@@ -46,6 +47,12 @@ std::string live_search_record(const SearchPlan& plan, const CandidateSinkNode& 
                         {"radius", masks->config().radius},
                         {"every_s", masks->config().every_s}};
       record["iqrm"].update(masks->found().record());
+    }
+    if (const auto* source = dynamic_cast<const LiveFilterbankNode*>(node)) {
+      record["empty_samples"] = source->empty().samples;
+      record["empty_values"] = source->empty().values;
+      record["empty_stretches"] = empty_stretches(source->empty());
+      record["empty_channels"] = empty_channels(source->empty());
     }
     if (const auto* injects = dynamic_cast<const InjectNode*>(node))
       record["injection"] = {{"pulses", to_text(injects->config())},

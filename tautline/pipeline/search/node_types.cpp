@@ -69,6 +69,9 @@ void require_whole(const FilterbankStream& stream, const char* field) {
     throw Error(ErrorKind::config, field, "data with gaps, or steps of level at joins of files",
                 "series without them",
                 "set fill_gaps of the files, or name one part with start_s and duration_s");
+  if (stream.leaves_gaps)
+    throw Error(ErrorKind::config, field, "live data, of which what holds nothing is left out",
+                "series without gaps", "set fill_gaps or keep_constant of the live_filterbank");
   if (stream.parts.front().passes != 1)
     refuse_other_passes("a filterbank that a search reads several times");
 }
@@ -149,6 +152,7 @@ SearchConfig search_config(const SearchStage& stage, const FilterbankStream& str
   config.history = context.history;
   config.overwrite = context.overwrite;
   config.inputs = stream.files;
+  config.held_samples = stream.held_samples;
   if (!stream.input) return config;
   const FilterbankRunConfig& read = stream.input->config;
   config.inputs = read.inputs;
@@ -159,6 +163,8 @@ SearchConfig search_config(const SearchStage& stage, const FilterbankStream& str
   config.mask = read.mask;
   config.flag_channels = read.flag_channels;
   config.keep_constant = read.keep_constant;
+  // So that the same latency gives what it gives of live data.
+  config.held_samples = read.keep_constant ? 0 : spectra_ahead(stream.description());
   config.beams = stream.input->each_is_beam;
   return config;
 }

@@ -38,6 +38,7 @@ struct SearchConfig : FilterbankRunConfig {
   double baseline_s = 0;  ///< 0: 2 s, or 16 times the widest boxcar
   stages::detect::Noise noise = stages::detect::Noise::trial;
   double latency_s = 0;  ///< share_latency's; 0: 1 s of live data, as long as it takes of files
+  std::size_t held_samples = 0;  ///< FilterbankStream's, or of files as live data would have them
   stages::detect::Links links;
   InjectionConfig inject;  ///< pulses that are put into the data, to see which of them are found
 };

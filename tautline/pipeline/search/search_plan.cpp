@@ -88,9 +88,8 @@ void SearchPlan::keep_latency() {
   if (most_latency_s_ == 0) return;
   std::size_t coarsest = 1;
   for (const auto& segment : trials_.segments) coarsest = std::max(coarsest, segment.downsample);
-  const double masking_s = config_.iqrm ? config_.iqrm_limits.every_s : 0;
   const LatencyShares shares = share_latency(
-      most_latency_s_ - masking_s, static_cast<double>(block_samples_) * description_.tsamp_s,
+      most_latency_s_ - held_s(), static_cast<double>(block_samples_) * description_.tsamp_s,
       description_.tsamp_s * static_cast<double>(coarsest), config_);
   request_.detect.noise_s = shares.noise_s;
   request_.detect.baseline_s = shares.baseline_s;
@@ -107,7 +106,13 @@ double SearchPlan::latency_s() const {
       samples = std::max(samples, static_cast<double>((part.detect->latency_samples() + 1) *
                                                       part.dedisperse->config().downsample));
   samples += static_cast<double>(block_samples_ > 0 ? block_samples_ : block_samples());
-  return samples * description_.tsamp_s + (config_.iqrm ? config_.iqrm_limits.every_s : 0);
+  return samples * description_.tsamp_s + held_s();
+}
+
+// By what is in front of the search.
+double SearchPlan::held_s() const {
+  return static_cast<double>(config_.held_samples) * description_.tsamp_s +
+         (config_.iqrm ? config_.iqrm_limits.every_s : 0);
 }
 
 void SearchPlan::choose_trials(const SearchConfig& config) {

@@ -51,6 +51,7 @@ class SearchPlan {
  private:
   void choose_trials(const SearchConfig& config);
   void keep_latency();
+  double held_s() const;
   PassRequest request_of(std::size_t part) const;
   bool is_planned(const PassRequest& request, const stages::dedisperse::DmPlan& trials) const;
 

@@ -143,6 +143,42 @@ TEST_F(LiveSearch, CandidatesComeWithinTheLatencyAndAreThoseOfTheFile) {
   EXPECT_EQ(listed(), live);
 }
 
+// Padding that is longer than any look ahead, lost packets, a channel that stops: left out or filled as in the file.
+TEST_F(LiveSearch, WhatHoldsNothingIsThatOfTheFile) {
+  const std::size_t times = 40000, padding = 14000 + random_() % 1000;
+  auto values = noise_with_pulses(
+      shape_, times, {{40, 10000, 40}, {25, padding + 9000, 30}, {20, 35000, 30}}, random_);
+  const auto stop = [&](std::size_t first, std::size_t count, std::size_t c, std::size_t end) {
+    for (std::size_t t = first; t < first + count; ++t)
+      for (std::size_t k = c; k < end; ++k) values[t * 32 + k] = 0;
+  };
+  stop(padding, 4000, 0, 32);
+  stop(8000, 60, 0, 32);
+  stop(24500, 2000, 9, 10);
+  write_filterbank(scratch_ / "a.fil", shape_, values);
+  write_pipeline(std::string(kPipe));
+  std::string line = "exec '" + command_path() + "'";
+  for (const std::string& word : words()) line += " '" + word + "'";
+  const CommandResult piped =
+      run_program("/bin/sh", {"-c", line + " < " + (scratch_ / "a.fil")}, scratch_ / "run");
+  ASSERT_EQ(piped.status, kDone) << piped.err;
+  const auto live = listed();
+  EXPECT_GE(live.size(), 4U);
+  const auto record = nlohmann::json::parse(read_file(scratch_ / "list.csv.json"));
+  EXPECT_EQ(record["data_segments"].size(), 2U);
+  write_pipeline(
+      "[filterbank]\ntype = \"filterbank_files\"\nfiles = [\"" + (scratch_ / "a.fil") + "\"]\n",
+      "latency_s = 1\n");
+  const CommandResult file = run_command(words(), scratch_ / "run");
+  ASSERT_EQ(file.status, kDone) << file.err;
+  EXPECT_EQ(listed(), live);
+  const auto of_file = nlohmann::json::parse(read_file(scratch_ / "list.csv.json"));
+  for (const char* key : {"empty_samples", "empty_values", "empty_stretches", "empty_channels"})
+    EXPECT_EQ(record[key], of_file[key]) << key;
+  EXPECT_EQ(record["empty_samples"], 4060);
+  EXPECT_EQ(record["data_segments"], of_file["data_segments"]);
+}
+
 TEST_F(LiveSearch, MasksAsTheDataPass) {
   auto values = noise_with_pulses(shape_, 16000, {{40, 9000, 40}}, random_);
   for (std::size_t t = 10000; t < 14000; ++t) values[t * 32 + 9] = (t / 10) % 2 ? 255 : 0;

@@ -1,0 +1,72 @@
+#include "tautline/pipeline/search/passing_filterbank.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "tautline/core/error.h"
+
+namespace tautline::pipeline {
+
+PassingFilterbank::PassingFilterbank(std::unique_ptr<stream::LiveFilterbank> filterbank,
+                                     std::uint64_t most_samples, std::size_t block_samples)
+    : filterbank_(std::move(filterbank)),
+      most_samples_(most_samples),
+      block_samples_(block_samples) {
+  description_ = filterbank_->description();
+}
+
+void PassingFilterbank::look_around(std::uint64_t ahead) {
+  behind_ = kReadBehind;
+  ahead_ = ahead;
+  first_ahead_ = kFirstAhead;
+}
+
+void PassingFilterbank::begin_block(const std::stop_token& stop) {
+  stop_ = stop;
+  begins_ = true;
+}
+
+void PassingFilterbank::begin_at(std::uint64_t position) {
+  begins_ = false;
+  const std::uint64_t ahead = position < kMeanSamples ? std::max(ahead_, first_ahead_) : ahead_;
+  limit_ = std::min(most_samples_, position + block_samples_ + ahead);
+  const std::uint64_t needed = position - std::min(position, behind_);
+  if (needed - first_kept_ < piece()) return;
+  kept_.erase(kept_.begin(),
+              kept_.begin() + static_cast<std::ptrdiff_t>((needed - first_kept_) *
+                                                          description_.sample_bytes()));
+  first_kept_ = needed;
+}
+
+void PassingFilterbank::wait_for(std::uint64_t end) {
+  if (ended_ || end <= came_) return;
+  const std::size_t sample_bytes = description_.sample_bytes(), before = kept_.size();
+  kept_.reserve(static_cast<std::size_t>(bytes()));
+  const auto wanted = static_cast<std::size_t>(end - came_);
+  kept_.resize(before + wanted * sample_bytes);
+  const std::size_t got = filterbank_->read(wanted, std::span(kept_).subspan(before), stop_);
+  kept_.resize(before + got * sample_bytes);
+  came_ += got;
+  ended_ = got < wanted;
+  damage_.trailing_bytes = filterbank_->trailing_bytes();
+}
+
+std::size_t PassingFilterbank::read(std::uint64_t first_sample, std::size_t count,
+                                    std::span<std::byte> destination) {
+  if (begins_) begin_at(first_sample);
+  if (first_sample < first_kept_)
+    throw core::Error(core::ErrorKind::config, "first_sample", std::to_string(first_sample),
+                      std::to_string(first_kept_) + " or later: what was before is forgotten");
+  count = limit_to(count, limit_ - std::min(limit_, first_sample), destination);
+  wait_for(first_sample + count);
+  const auto got = static_cast<std::size_t>(
+      std::min<std::uint64_t>(count, came_ - std::min(came_, first_sample)));
+  const std::size_t sample_bytes = description_.sample_bytes();
+  if (got > 0)
+    std::memcpy(destination.data(), kept_.data() + (first_sample - first_kept_) * sample_bytes,
+                got * sample_bytes);
+  return got;
+}
+
+}  // namespace tautline::pipeline

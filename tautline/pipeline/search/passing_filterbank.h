@@ -1,0 +1,57 @@
+// A filterbank that is still coming as a reader of it: the newest spectra may be read again, later ones are waited for.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <stop_token>
+#include <vector>
+
+#include "tautline/formats/filterbank_reader.h"
+#include "tautline/pipeline/search/channel_means.h"
+#include "tautline/stream/live_filterbank.h"
+
+namespace tautline::pipeline {
+
+/// What EmptyStretches reads again before a block at most, and what it waits for behind one in the first kMeanSamples, whose
+/// means are those of later samples.
+inline constexpr std::uint64_t kReadBehind = 2 * kMeanSamples, kFirstAhead = 5 * kMeanSamples;
+
+class PassingFilterbank final : public formats::FilterbankReader {
+ public:
+  /// Ends after `most_samples` spectra.
+  PassingFilterbank(std::unique_ptr<stream::LiveFilterbank> filterbank, std::uint64_t most_samples,
+                    std::size_t block_samples);
+  /// Not a block alone can be read, but kReadBehind before and `ahead`, at first kFirstAhead, behind it.
+  void look_around(std::uint64_t ahead);
+
+  /// The next read is that of a block; those until the next call are around it. Once `stop` is requested what had come by
+  /// then is still given.
+  void begin_block(const std::stop_token& stop);
+  /// Waits for what has not come. Fewer at the end of the stream and where it is too far ahead of the block.
+  std::size_t read(std::uint64_t first_sample, std::size_t count,
+                   std::span<std::byte> destination) override;
+  std::uint64_t bytes() const { return most_kept() * description_.sample_bytes(); }
+
+ private:
+  // What is forgotten goes in pieces of so many.
+  std::uint64_t piece() const { return std::max(behind_, block_samples_); }
+  std::uint64_t most_kept() const {
+    return behind_ + piece() + block_samples_ + std::max(ahead_, first_ahead_);
+  }
+  void begin_at(std::uint64_t position);
+  void wait_for(std::uint64_t end);
+
+  std::unique_ptr<stream::LiveFilterbank> filterbank_;
+  std::uint64_t most_samples_, block_samples_;
+  std::uint64_t behind_ = 0, ahead_ = 0, first_ahead_ = 0;
+  std::vector<std::byte> kept_;              // spectra first_kept_ to came_
+  std::uint64_t first_kept_ = 0, came_ = 0;  // since the stream's begin
+  std::uint64_t limit_ = 0;                  // of this block's reads
+  bool begins_ = true, ended_ = false;
+  std::stop_token stop_;
+};
+
+}  // namespace tautline::pipeline

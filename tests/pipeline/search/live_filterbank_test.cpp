@@ -1,0 +1,204 @@
+// A filterbank that comes through a pipe gives what its file gives: the same pieces, filled with the same means.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <csignal>
+#include <fstream>
+#include <map>
+#include <random>
+#include <sstream>
+#include <thread>
+
+#include "tautline/engine/run.h"
+#include "tautline/pipeline/search/filterbank_source_node.h"
+#include "tautline/pipeline/search/live_filterbank_node.h"
+#include "tests/formats/sigproc/sigproc_files.h"
+#include "tests/support/scratch.h"
+#include "tests/support/seed.h"
+
+namespace tautline::pipeline {
+namespace {
+
+struct LivePieces {
+  std::map<std::uint64_t, std::vector<std::byte>>
+      pieces;                             // spectra without a gap, by their first time
+  std::uint64_t samples = 0, values = 0;  // that hold nothing
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> stretches;
+  std::vector<std::uint64_t> channels;
+  bool operator==(const LivePieces&) const = default;
+};
+
+// What differs first, for people.
+std::string difference(const LivePieces& a, const LivePieces& b) {
+  std::ostringstream text;
+  text << a.samples << " and " << b.samples << " times, " << a.values << " and " << b.values
+       << " values, " << a.pieces.size() << " and " << b.pieces.size() << " pieces";
+  for (std::size_t k = 0; k < std::min(a.stretches.size(), b.stretches.size()); ++k)
+    if (a.stretches[k] != b.stretches[k]) {
+      text << ", stretch " << k << ": " << a.stretches[k].first << "+" << a.stretches[k].second
+           << " and " << b.stretches[k].first << "+" << b.stretches[k].second;
+      break;
+    }
+  for (const auto& [first, bytes] : a.pieces) {
+    const auto other = b.pieces.find(first);
+    if (other == b.pieces.end()) return text.str() + ", piece at " + std::to_string(first);
+    const auto at =
+        std::mismatch(bytes.begin(), bytes.end(), other->second.begin(), other->second.end());
+    if (at.first == bytes.end() && at.second == other->second.end()) continue;
+    text << ", piece at " << first << " of " << bytes.size() << " and " << other->second.size()
+         << " bytes from byte " << at.first - bytes.begin() << " on";
+    break;
+  }
+  return text.str();
+}
+
+class PieceCollector final : public engine::Node {
+ public:
+  explicit PieceCollector(LivePieces& given) : given_(given) {}
+  std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override {
+    spectrum_ = inputs.front().detail<FilterbankStream>().description().sample_bytes();
+    return {};
+  }
+  void begin_segment(std::size_t, const engine::Block& first, engine::Outputs&) override {
+    piece_ = &given_.pieces[first.first];
+  }
+  void process(std::size_t, const engine::Block& block, engine::Outputs&) override {
+    const auto* from = static_cast<const std::byte*>(block.arrays.front().data);
+    piece_->insert(piece_->end(), from, from + block.samples * spectrum_);
+  }
+
+ private:
+  LivePieces& given_;
+  std::vector<std::byte>* piece_ = nullptr;
+  std::size_t spectrum_ = 0;
+};
+
+class LiveFilterbanks : public ::testing::Test {
+ protected:
+  template <class Source>
+  static LivePieces give(std::unique_ptr<Source> source) {
+    const Source& read_by = *source;
+    LivePieces given;
+    engine::Graph graph;
+    const auto from = graph.add("source", std::move(source));
+    graph.connect(from, graph.add("collector", std::make_unique<PieceCollector>(given)));
+    engine::Run run(std::move(graph), {});
+    run.go({});
+    const EmptyFound& found = read_by.empty();
+    given.samples = found.samples;
+    given.values = found.values;
+    given.channels = found.channels;
+    for (const EmptyTimes& one : found.list)
+      given.stretches.emplace_back(one.first_sample, one.samples);
+    EXPECT_EQ(found.stretches, found.list.size());
+    return given;
+  }
+  LivePieces from_file(Empty empty, std::uint64_t samples) const {
+    FilterbankSourceConfig config{{{{{0, samples}, 0}}}, 5000};
+    config.empty = empty;
+    return give(std::make_unique<FilterbankSourceNode>(
+        std::vector<std::shared_ptr<formats::FilterbankReader>>{
+            formats::open_filterbank({scratch_ / "a.fil"})},
+        std::move(config)));
+  }
+  // In pieces of any length.
+  LivePieces from_pipe(const LiveFilterbankConfig& config) {
+    const std::string path = scratch_ / "pipe";
+    std::filesystem::remove(path);
+    EXPECT_EQ(mkfifo(path.c_str(), 0600), 0);
+    std::jthread writer([&, seed = random_()] {
+      std::mt19937_64 random(seed);
+      std::ofstream pipe(path, std::ios::binary);
+      for (std::size_t done = 0; done < bytes_.size() && pipe;) {
+        const std::size_t more = std::min(bytes_.size() - done, 1 + random() % 100'000);
+        pipe.write(bytes_.data() + done, static_cast<std::streamsize>(more)).flush();
+        done += more;
+      }
+    });
+    auto filterbank =
+        std::make_unique<stream::LiveFilterbank>(path, 1 << 16, 60, std::stop_token());
+    return give(std::make_unique<LiveFilterbankNode>(std::move(filterbank), config));
+  }
+  void write(const tests::SigprocShape& shape, const std::vector<double>& values) {
+    tests::SigprocBytes file = tests::sigproc_header(shape);
+    bytes_ = file.data(tests::sigproc_data(values, shape.nbits)).bytes();
+    std::ofstream(scratch_ / "a.fil", std::ios::binary)
+        .write(bytes_.data(), static_cast<std::streamsize>(bytes_.size()));
+  }
+  void SetUp() override { std::signal(SIGPIPE, SIG_IGN); }
+
+  tests::ScratchFolder scratch_;
+  std::mt19937_64 random_ = tests::generator();
+  std::vector<char> bytes_;
+};
+
+// [time][channel]; none of it repeats by itself.
+std::vector<double> stopping_noise(std::size_t times, std::size_t channels,
+                                   std::mt19937_64& random) {
+  std::normal_distribution<double> normal(100, 6);
+  std::vector<double> values(times * channels);
+  for (double& value : values) value = std::round(normal(random));
+  const auto stop = [&](std::size_t first, std::size_t count, std::size_t c, std::size_t end) {
+    for (std::size_t t = first; t < std::min(times, first + count); ++t)
+      for (std::size_t k = c; k < end; ++k) values[t * channels + k] = end - c == 1 ? 7 : 3;
+  };
+  // Single channels first: a run of one that goes on through a stretch is told from it by the cut into blocks.
+  for (const std::size_t c : {std::size_t{1}, channels - 1})
+    for (std::size_t t = random() % 4000; t + 4000 < times; t += 2000) {
+      const std::size_t count = 150 + random() % 2000;
+      stop(t, count, c, c + 1);
+      t += count;
+    }
+  // All channels: perhaps from the start; short, long, and longer than any look ahead; to the end.
+  for (std::size_t t = random() % 2 * 70; t < times / 2; t += 40 + random() % 3000) {
+    const std::size_t count = random() % 3 == 0 ? 20 + random() % 100 : 128 + random() % 3000;
+    stop(t, count, 0, channels);
+    t += count;
+  }
+  stop(times / 2 + random() % 1000, 11'000 + random() % 9000, 0, channels);
+  stop(times - 700, random() % 2 == 0 ? 700 : 300, 0, channels);
+  return values;
+}
+
+TEST_F(LiveFilterbanks, HoldNothingWhereTheirFilesDo) {
+  constexpr std::size_t kTimes = 44'000, kChannels = 12;
+  for (const int bits : {8, 32}) {
+    tests::SigprocShape shape;
+    shape.nchans = kChannels;
+    shape.nbits = bits;
+    shape.tsamp = 1e-3;
+    write(shape, stopping_noise(kTimes, kChannels, random_));
+    for (const Empty empty : {Empty::split, Empty::fill, Empty::keep}) {
+      const LivePieces expected = from_file(empty, kTimes);
+      if (empty != Empty::keep) {
+        EXPECT_GT(expected.stretches.size(), 4U);
+        EXPECT_GT(expected.values, 300U);
+      }
+      LiveFilterbankConfig config;
+      config.fill_gaps = empty == Empty::fill;
+      config.keep_constant = empty == Empty::keep;
+      for (const std::size_t block : {std::size_t{0}, std::size_t{11}, 1 + random_() % 3000}) {
+        config.block_samples = block;
+        const LivePieces given = from_pipe(config);
+        EXPECT_TRUE(given == expected)
+            << bits << " bits, blocks of " << block << ", " << difference(given, expected);
+      }
+    }
+  }
+}
+
+// Their end is the stream's, for what is looked at ahead of a block too.
+TEST_F(LiveFilterbanks, EndAfterTheirDuration) {
+  constexpr std::size_t kTimes = 30'000, kChannels = 12, kWanted = 9000;
+  tests::SigprocShape shape;
+  shape.nchans = kChannels;
+  shape.tsamp = 1e-3;
+  write(shape, stopping_noise(kTimes, kChannels, random_));
+  LiveFilterbankConfig config;
+  config.duration_s = kWanted * shape.tsamp;
+  const LivePieces given = from_pipe(config), expected = from_file(Empty::split, kWanted);
+  EXPECT_TRUE(given == expected) << difference(given, expected);
+}
+
+}  // namespace
+}  // namespace tautline::pipeline
