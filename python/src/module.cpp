@@ -124,6 +124,9 @@ std::shared_ptr<const device::Device> open_device(const std::string& name) {
 NB_MODULE(_tautline, module) {
   namespace python = tautline::python;
   module.def("version", [] { return TAUTLINE_VERSION; });
+  // A thread that is in a call when the interpreter ends keeps what it holds, which is no fault: only tests are told.
+  nanobind::set_leak_warnings(false);
+  module.def("warn_of_leaks", &nanobind::set_leak_warnings, nanobind::arg("wanted"));
   nanobind::register_exception_translator(python::translate);
   module.def(
       "device_name",

@@ -1,4 +1,6 @@
 // Pipelines: run, and the blocks of one of their nodes handed over to Python.
+#include <unistd.h>
+
 #include <algorithm>
 #include <any>
 #include <condition_variable>
@@ -155,6 +157,13 @@ class PipelineRun {
       context.history = history;
       context.overwrite = overwrite;
       file_.emplace(graph_of(path, text, types_));
+      if (const auto& schedule = file_->schedule(); !schedule.empty())
+        throw Error(
+            ErrorKind::unsupported, schedule.front().place,
+            std::to_string(schedule.size()) + " tables [[observation]]",
+            "none in a Pipeline, which is one run",
+            "run the file with `tautline run`, or make a Pipeline for each observation, with "
+            "its values in set=");
       for (const std::string& assignment : assignments) file_->set(assignment);
       make_run(context, hands_over, tap, port);
     } catch (const Error&) {
@@ -163,31 +172,37 @@ class PipelineRun {
     }
   }
   ~PipelineRun() {
+    if (is_forked()) {
+      abandon();
+      return;
+    }
     const nb::gil_scoped_release release;
     end();
     run_.reset();  // its nodes before the arrays that they read
   }
 
   void start() {
-    result_ = std::async(std::launch::async, [this] {
-      try {
-        run_->go(stop_.get_token());
-      } catch (const Error& error) {
-        to_->close();
-        throw file_->placed(run_->failed_node(), error);
-      }
-      to_->close();
-    });
+    result_ = std::async(std::launch::async, [this, run = run_.get()] {
+                try {
+                  run->go(stop_.get_token());
+                } catch (const Error& error) {
+                  failed_node_ = run->failed_node();
+                  to_->close();
+                  throw file_->placed(failed_node_, error);
+                }
+                to_->close();
+              }).share();
   }
   // The next block, or None at the end; throws the run's error then.
   nb::object next() {
+    require_own_process();
+    const auto result = result_;
     for (;;) {
       std::optional<TakenBlock> block;
       bool over = false;
       {
         const nb::gil_scoped_release release;
-        over = !result_.valid() ||
-               result_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+        over = result.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
         block = to_->take(over ? std::chrono::milliseconds(0) : kLook);
       }
       if (block) return object_of(*block, 0);
@@ -200,11 +215,13 @@ class PipelineRun {
   }
   // To the end, without blocks.
   void finish(const nb::object& progress) {
+    require_own_process();
+    const auto result = result_;
     bool over = false;
     while (!over) {
       {
         const nb::gil_scoped_release release;
-        over = result_.wait_for(kLook) == std::future_status::ready;
+        over = result.wait_for(kLook) == std::future_status::ready;
       }
       check_signals();
       if (progress.is_none()) continue;
@@ -220,22 +237,32 @@ class PipelineRun {
     }
     get_result();
   }
-  // Whoever waits for blocks stops waiting; the run ends, and its nodes go with what they had begun to write.
+  // Whoever waits for blocks stops waiting; the run ends, and its nodes go with what they had begun to write. Another
+  // thread may be in one of these functions.
   void stop() {
+    if (is_forked()) return abandon();
     {
       const nb::gil_scoped_release release;
       end();
-      run_.reset();
+    }
+    std::shared_ptr<engine::Run> run = std::move(run_);
+    {
+      const nb::gil_scoped_release release;
+      run.reset();
     }
     // A node in Python may hold what holds this run.
     file_.reset();
     types_.clear();
     parts_ = {};
   }
-  nb::dict counters() const {
+  nb::dict counters() {
+    require_own_process();
+    const std::shared_ptr<engine::Run> run = run_;
+    if (!run)
+      throw Error(ErrorKind::config, "run", "ended", "one that goes on", "run the pipeline again");
     try {
       nb::dict all;
-      for (const auto& [name, count] : run_->counters()) all[name.c_str()] = count;
+      for (const auto& [name, count] : run->counters()) all[name.c_str()] = count;
       return all;
     } catch (const Error&) {
       if (raised_->of("")) raised_->raise();
@@ -261,18 +288,18 @@ class PipelineRun {
       total_ = total;
     };
     try {
-      run_ = std::make_unique<engine::Run>(std::move(graph), std::move(options));
+      run_ = std::make_shared<engine::Run>(std::move(graph), std::move(options));
     } catch (const engine::NodeError& error) {
       throw file_->placed(error.node(), error);
     }
   }
   // The error of a node in Python is the exception that it raised.
   void get_result() {
-    if (!result_.valid()) return;
+    const auto result = result_;
     try {
-      result_.get();
+      result.get();
     } catch (const Error&) {
-      if (raised_->of(run_->failed_node())) raised_->raise();
+      if (raised_->of(failed_node_)) raised_->raise();
       throw;
     }
   }
@@ -313,6 +340,19 @@ class PipelineRun {
     stop();
     throw raised;
   }
+  // The threads of the run, and whoever held its locks, are the parent's alone.
+  bool is_forked() const { return process_ != getpid(); }
+  void require_own_process() const {
+    if (is_forked())
+      throw Error(ErrorKind::unsupported, "pipeline",
+                  "run in the process that this one was forked from", "one of this process",
+                  "begin the run, or the loop, in this process");
+  }
+  // Nothing of it can be waited for in this process: its memory stays.
+  void abandon() {
+    new std::shared_ptr<engine::Run>(std::move(run_));
+    new std::shared_future<void>(std::move(result_));
+  }
   void end() {
     stop_.request_stop();
     to_->close();
@@ -323,11 +363,13 @@ class PipelineRun {
   std::vector<pipeline::NodeType> types_;
   std::optional<pipeline::GraphFile> file_;
   std::shared_ptr<Handover> to_ = std::make_shared<Handover>();
-  std::unique_ptr<engine::Run> run_;
+  std::shared_ptr<engine::Run> run_;
   std::stop_source stop_;
   std::mutex mutex_;
   std::uint64_t done_ = 0, total_ = 0;
-  std::future<void> result_;
+  std::shared_future<void> result_;
+  std::string failed_node_;  // before the result is there
+  const pid_t process_ = getpid();
 };
 
 }  // namespace

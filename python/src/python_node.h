@@ -19,7 +19,8 @@ class Raised {
   void keep(const std::string& node, const nb::python_error& error);
   /// Whether it is of the node whose error ended the run ("": any).
   bool of(const std::string& node) const;
-  [[noreturn]] void raise() const;
+  /// Gives it away: its traceback holds the call of the run, which holds this.
+  [[noreturn]] void raise();
 
  private:
   mutable std::mutex mutex_;

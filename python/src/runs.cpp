@@ -340,6 +340,8 @@ nb::object search(const std::vector<std::string>& paths, const std::optional<Arr
   said["whole_loss"] = summary.whole_loss;
   said["injected"] = summary.injections.injected;
   said["recalled"] = summary.injections.recalled;
+  said["snr_ratio"] = summary.injections.snr_ratio;
+  said["clipped"] = summary.clipped;
   return nb::make_tuple(columns, said);
 }
 

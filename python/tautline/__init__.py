@@ -21,11 +21,12 @@ from .opening import File, open
 from .photons import Curves, autocorrelate
 from .nodes import ArrayType, Block, Node, Stream
 from .pipelines import Pipeline, node_types
-from .pulses import dedisperse, search
+from .pulses import Candidates, dedisperse, search
 
 __all__ = [
     "ArrayType",
     "Block",
+    "Candidates",
     "ConfigError",
     "Curves",
     "DISPERSION_CONSTANT",

@@ -76,7 +76,7 @@ class Node:
     the node's own goes to other Python nodes and to Pipeline.blocks.
 
     Arrays by name have the time of the block at hand, where the output's rate is the input's; without a block at hand
-    (produce, end_segment, finish) they follow what was given last.
+    (produce, end_segment, finish) they follow what was given last, in begin_segment the segment's beginning.
     """
 
     #: A source that waits for something (sockets, instruments): a stop ends its stream, and `produce` returns [] now

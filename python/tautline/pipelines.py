@@ -41,6 +41,8 @@ def node_types() -> dict[str, str]:
 class Pipeline:
     """A graph of sources, stages and sinks: what a TOML file has (docs/guide/run.md), what `add` adds, or both.
 
+    It is one run: a file with tables [[observation]] is refused.
+
     Parameters
     ----------
     path

@@ -113,6 +113,28 @@ def _dedisperse_array(
     return made  # type: ignore[no-any-return]
 
 
+class Candidates(np.ndarray[Any, np.dtype[np.void]]):
+    """What `search` gives: a structured array, best first, with what the run says of itself.
+
+    Attributes
+    ----------
+    facts : dict
+        Kernels, samples, trials, and everything that was counted.  Of pulses that `inject` put in: injected, how many;
+        recalled, how many of these a candidate is of; snr_ratio, the mean of the candidates' S/N over the pulses' own;
+        clipped, samples at the largest value where pulses were put in.
+    """
+
+    facts: dict[str, Any]
+
+    def __array_finalize__(self, made_of: Any) -> None:
+        self.facts = getattr(made_of, "facts", {})
+
+    def __getitem__(self, key: Any) -> Any:
+        part = super().__getitem__(key)
+        # A column is numbers alone.
+        return part.view(np.ndarray) if isinstance(part, Candidates) and part.dtype.names is None else part
+
+
 @documented(_SEARCH, ("list", "range", "plot_folder", "most_plots"))
 def search(
     x: Any,
@@ -127,7 +149,7 @@ def search(
     device: str = "auto",
     progress: Progress | None = None,
     **fields: Any,
-) -> npt.NDArray[np.void]:
+) -> Candidates:
     """Searches a filterbank for dispersed pulses; what the command `tautline search` does.
 
     Parameters
@@ -154,8 +176,9 @@ def search(
 
     Returns
     -------
-    A structured array, best first: dm, snr, time_s, sample, width_samples, dm_index, members, first_sample, last_sample,
-    beam, beams, injected (1: of a pulse that `inject` put in).  pandas.DataFrame and astropy.table.Table take it as it is.
+    Candidates, a structured array, best first: dm, snr, time_s, sample, width_samples, dm_index, members, first_sample,
+    last_sample, beam, beams, injected (1: of a pulse that `inject` put in; how many were, and were recalled, is in `facts`).
+    pandas.DataFrame and astropy.table.Table take it as it is.
 
     Raises
     ------
@@ -169,12 +192,14 @@ def search(
         _refuse_array_arguments(frequencies, sample_time_s, "tf")
         names = file_paths(x)
     texts, trials = _trials(_SEARCH, dms, {"threshold": threshold, **fields})
-    columns, _ = _tautline.search(
+    columns, said = _tautline.search(
         names, samples, facts, texts, trials, output, bool(overwrite), history("search"), device, progress
     )
-    found = np.empty(len(columns["dm"]), dtype=[(name, column.dtype) for name, column in columns.items()])
+    kinds = [(name, column.dtype) for name, column in columns.items()]
+    found = np.empty(len(columns["dm"]), dtype=kinds).view(Candidates)
     for name, column in columns.items():
         found[name] = column
+    found.facts = said
     return found
 
 

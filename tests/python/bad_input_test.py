@@ -1,11 +1,13 @@
 """Arrays that are not what a call wants, threads, forks, Ctrl-C: an exception that says so, or right results."""
 import multiprocessing
 import os
+import pathlib
 import signal
 import subprocess
 import sys
 import textwrap
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,18 +28,18 @@ CALLS = {
 class Unfinished:
     """An array that fails when it is asked for its data."""
 
-    def __dlpack_device__(self):
+    def __dlpack_device__(self) -> Any:
         return (1, 0)
 
-    def __dlpack__(self, **_):
+    def __dlpack__(self, **_: Any) -> None:
         raise BufferError("it is being written")
 
 
 class OnDevice:
-    def __dlpack_device__(self):
+    def __dlpack_device__(self) -> Any:
         return (2, 0)  # CUDA
 
-    def __dlpack__(self, **_):
+    def __dlpack__(self, **_: Any) -> None:
         raise AssertionError("memory of a device is not touched")
 
 
@@ -57,7 +59,7 @@ class OnDevice:
     ],
     ids=lambda x: f"{type(x).__name__}-{getattr(x, 'dtype', '')}",
 )
-def test_no_array_of_samples(name, x):
+def test_no_array_of_samples(name: str, x: Any) -> None:
     with pytest.raises((tl.ConfigError, tl.UnsupportedError)) as caught:
         CALLS[name](x)
     assert caught.value.field and "\n" not in str(caught.value)
@@ -65,13 +67,13 @@ def test_no_array_of_samples(name, x):
 
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("x", [None, 5, {"a": 1}, b"abc"])
-def test_neither_array_nor_file(name, x):
+def test_neither_array_nor_file(name: str, x: Any) -> None:
     with pytest.raises((tl.Error, TypeError, ValueError)):
         CALLS[name](x)
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_memory_of_a_device_is_refused(name):
+def test_memory_of_a_device_is_refused(name: str) -> None:
     with pytest.raises(tl.UnsupportedError, match="host"):
         CALLS[name](OnDevice())
 
@@ -79,7 +81,7 @@ def test_memory_of_a_device_is_refused(name):
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("shape", [(0,), (0, 16), (16, 0), (1,), (1, 16), (2, 1)])
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "float32", "complex64"])
-def test_empty_and_tiny(name, shape, dtype):
+def test_empty_and_tiny(name: str, shape: Any, dtype: str) -> None:
     try:
         CALLS[name](np.ones(shape, dtype))
     except (tl.Error, ValueError, UserWarning):
@@ -89,7 +91,7 @@ def test_empty_and_tiny(name, shape, dtype):
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e38])
-def test_values_that_are_not_finite(name, value, rng):
+def test_values_that_are_not_finite(name: str, value: Any, rng: np.random.Generator) -> None:
     x = rng.random((2000, 16)).astype(np.float32)
     if name in ("channelize", "correlate"):
         x = np.ascontiguousarray(x.T)
@@ -100,7 +102,7 @@ def test_values_that_are_not_finite(name, value, rng):
         pass
 
 
-def test_strides_of_every_kind(rng):
+def test_strides_of_every_kind(rng: np.random.Generator) -> None:
     wide = rng.integers(0, 200, (600, 64)).astype(np.uint8)
     views = [
         wide[::-1, ::-1],
@@ -122,7 +124,7 @@ def test_strides_of_every_kind(rng):
         )
 
 
-def test_misaligned_and_swapped(rng):
+def test_misaligned_and_swapped(rng: np.random.Generator) -> None:
     x = rng.random((500, 16)).astype(np.float32)
     raw = np.empty(x.nbytes + 1, np.uint8)
     misaligned = raw[1:].view(np.float32).reshape(x.shape)
@@ -133,13 +135,13 @@ def test_misaligned_and_swapped(rng):
     assert np.array_equal(tl.dedisperse(x.astype(">f4"), [0, 3], **arguments), expected)
 
 
-def test_masked_arrays_are_refused(rng):
+def test_masked_arrays_are_refused(rng: np.random.Generator) -> None:
     x = np.ma.masked_greater(rng.integers(0, 9, (100, 16)).astype(np.uint8), 5)
     with pytest.raises(tl.ConfigError, match="masked"):
         CALLS["dedisperse"](x)
 
 
-def test_what_would_take_too_much_memory():
+def test_what_would_take_too_much_memory() -> None:
     x = np.ones((2000, 16), np.uint8)
     with pytest.raises((tl.Error, MemoryError)):
         tl.dedisperse(x, np.zeros((1 << 20) + 1), frequencies=MHZ, sample_time_s=1e-3)
@@ -150,7 +152,7 @@ def test_what_would_take_too_much_memory():
         tl.channelize(np.ones(1000, np.complex64), 2**62)
 
 
-def test_huge_numbers_as_arguments():
+def test_huge_numbers_as_arguments() -> None:
     x = np.ones((100, 16), np.uint8)
     for downsample in (2**70, -1, 1.5, "two"):
         with pytest.raises(tl.ConfigError):
@@ -159,7 +161,7 @@ def test_huge_numbers_as_arguments():
         tl.dedisperse(x, [0], frequencies=MHZ, sample_time_s=1e-3, downsample=0)
 
 
-def test_inputs_stay_as_they_are(rng):
+def test_inputs_stay_as_they_are(rng: np.random.Generator) -> None:
     x = rng.integers(0, 200, (3000, 16)).astype(np.uint8)
     x.flags.writeable = False
     for name in ("dedisperse", "search", "autocorrelate"):
@@ -168,13 +170,13 @@ def test_inputs_stay_as_they_are(rng):
         assert np.array_equal(x, before)
 
 
-def test_threads_at_once(rng):
+def test_threads_at_once(rng: np.random.Generator) -> None:
     x = rng.integers(0, 200, (4000, 16)).astype(np.uint8)
     v = rng.standard_normal((3, 8000)).astype(np.complex64)
     expected = (CALLS["dedisperse"](x), CALLS["channelize"](v), CALLS["correlate"](v).data, CALLS["autocorrelate"](x).sums)
     wrong = []
 
-    def work():
+    def work() -> None:
         for _ in range(3):
             got = (CALLS["dedisperse"](x), CALLS["channelize"](v), CALLS["correlate"](v).data, CALLS["autocorrelate"](x).sums)
             wrong.extend(k for k in range(4) if not np.array_equal(got[k], expected[k]))
@@ -187,12 +189,12 @@ def test_threads_at_once(rng):
     assert not wrong
 
 
-def test_other_threads_run_meanwhile(rng):
+def test_other_threads_run_meanwhile(rng: np.random.Generator) -> None:
     # The interpreter's lock is free while the library computes: another thread counts on.
     x = rng.integers(0, 200, (400000, 16)).astype(np.uint8)
     counted, done = [0], threading.Event()
 
-    def count():
+    def count() -> None:
         while not done.is_set():
             counted[0] += 1
 
@@ -206,13 +208,13 @@ def test_other_threads_run_meanwhile(rng):
     assert after > before
 
 
-def child(name, x, queue):
+def child(name: str, x: Any, queue: Any) -> None:
     result = CALLS[name](x)
     queue.put(np.asarray(getattr(result, "data", getattr(result, "g", result))))
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_processes(rng, method):
+def test_processes(rng: np.random.Generator, method: str) -> None:
     x = rng.integers(0, 200, (3000, 16)).astype(np.uint8)
     expected = tl.dedisperse(x, [0, 2], frequencies=MHZ, sample_time_s=1e-3)  # the parent's threads have started
     if method == "spawn":
@@ -234,7 +236,7 @@ def test_processes(rng, method):
     assert process.exitcode == 0 and np.array_equal(got, expected)
 
 
-def test_a_file_opened_before_a_fork_is_refused(rng, tmp_path):
+def test_a_file_opened_before_a_fork_is_refused(rng: np.random.Generator, tmp_path: pathlib.Path) -> None:
     np.save(tmp_path / "n.npy", rng.poisson(3, (100, 2)).astype(np.uint8))
     f = tl.open(tmp_path / "n.npy")
     pid = os.fork()
@@ -248,7 +250,7 @@ def test_a_file_opened_before_a_fork_is_refused(rng, tmp_path):
     assert os.waitpid(pid, 0)[1] == 0
 
 
-def test_ctrl_c_stops_a_run():
+def test_ctrl_c_stops_a_run() -> None:
     # The signal comes when the run has said how far it is; what is left would take minutes.
     code = textwrap.dedent("""
         import os, signal, sys, numpy as np, tautline as tl
@@ -268,12 +270,12 @@ def test_ctrl_c_stops_a_run():
     assert done.returncode == 0 and done.stdout == "stopped\n", done.stderr
 
 
-def test_objects_that_die_while_they_are_used(rng):
+def test_objects_that_die_while_they_are_used(rng: np.random.Generator) -> None:
     x = rng.integers(0, 200, (200000, 16)).astype(np.uint8)
     expected = tl.autocorrelate(x, bin_s=1).sums
     results = []
 
-    def work():
+    def work() -> None:
         results.append(tl.autocorrelate(np.array(x), bin_s=1))  # nobody else holds the array
 
     thread = threading.Thread(target=work)
@@ -283,11 +285,11 @@ def test_objects_that_die_while_they_are_used(rng):
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="no SIGALRM here")
-def test_errors_of_signal_handlers_stop_a_run(rng):
+def test_errors_of_signal_handlers_stop_a_run(rng: np.random.Generator) -> None:
     class Late(Exception):
         pass
 
-    def handler(*_):
+    def handler(*_: Any) -> None:
         raise Late
 
     before = signal.signal(signal.SIGALRM, handler)

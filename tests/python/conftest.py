@@ -1,21 +1,23 @@
 """Fresh random data in every run; the seed is printed, and `--seed` takes it again."""
+from typing import Any
+
 import numpy as np
 import pytest
 
 
-def pytest_addoption(parser):
+def pytest_addoption(parser: Any) -> None:
     parser.addoption("--seed", type=int, default=None, help="of the random data; fresh if not given")
 
 
-def pytest_configure(config):
+def pytest_configure(config: Any) -> None:
     if config.getoption("--seed") is None:
         config.option.seed = int(np.random.SeedSequence().entropy % 2**32)
 
 
-def pytest_report_header(config):
+def pytest_report_header(config: Any) -> Any:
     return f"seed {config.getoption('--seed')}"
 
 
 @pytest.fixture
-def rng(request):
+def rng(request: pytest.FixtureRequest) -> Any:
     return np.random.default_rng(request.config.getoption("--seed"))

@@ -1,12 +1,14 @@
 """correlate of arrays and files: against numpy's sums over what channelize gives, and arrays against files."""
+import pathlib
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 import tautline as tl
 
 
-def noise(rng, shape, dtype="complex64"):
+def noise(rng: np.random.Generator, shape: Any, dtype: str = "complex64") -> Any:
     x = 30 * (rng.standard_normal(shape) + 1j * rng.standard_normal(shape))
     x[-1] += x[0]
     if np.dtype(dtype).kind == "c":
@@ -14,11 +16,11 @@ def noise(rng, shape, dtype="complex64"):
     return np.stack([x.real, x.imag], axis=-1).round().clip(-128, 127).astype(dtype)
 
 
-def pairs_of(inputs):
+def pairs_of(inputs: Any) -> Any:
     return [(i, j) for i in range(inputs) for j in range(i + 1)]
 
 
-def means(spectra, per_integration):
+def means(spectra: Any, per_integration: Any) -> Any:
     """[input, spectrum, channel] to [time, channel, baseline]; the last integration may be short."""
     starts = range(0, spectra.shape[1], per_integration)
     return np.stack(
@@ -29,13 +31,13 @@ def means(spectra, per_integration):
     )
 
 
-def near(got, expected, tolerance=1e-5):
+def near(got: Any, expected: Any, tolerance: Any = 1e-5) -> None:
     assert got.shape == expected.shape
     assert np.abs(got - expected).max() <= tolerance * np.abs(expected).max()
 
 
 @pytest.mark.parametrize("dtype", ["complex64", "int8"])
-def test_against_numpy(rng, dtype):
+def test_against_numpy(rng: np.random.Generator, dtype: str) -> None:
     rate, channels, per = 64000, 32, 100
     x = noise(rng, (4, 32 * 460), dtype)
     vis = tl.correlate(x, rate_hz=rate, centre_hz=1e8, channels=channels, taps=4, integration_s=per * channels / rate,
@@ -51,7 +53,7 @@ def test_against_numpy(rng, dtype):
     assert vis.inputs == 4 and vis.nominal_count == per and "4 inputs" in repr(vis)
 
 
-def test_channelized_input_is_summed_exactly(rng):
+def test_channelized_input_is_summed_exactly(rng: np.random.Generator) -> None:
     x = rng.integers(-128, 128, (5, 3, 777, 2)).astype(np.int8)
     vis = tl.correlate(x, rate_hz="1000/3", integration_s=3, keep_constant=True)
     z = x[..., 0].astype(float) + 1j * x[..., 1]
@@ -59,7 +61,7 @@ def test_channelized_input_is_summed_exactly(rng):
     near(vis.data, np.stack([[(z[c, i] * z[c, j].conj()).mean() for i, j in pairs_of(3)] for c in range(5)])[None], 1e-6)
 
 
-def test_an_array_gives_what_its_file_gives(rng, tmp_path):
+def test_an_array_gives_what_its_file_gives(rng: np.random.Generator, tmp_path: pathlib.Path) -> None:
     x = noise(rng, (3, 20000))
     np.save(tmp_path / "x.npy", x)
     arguments = {"rate_hz": 48000, "channels": 64, "integration_s": 0.1, "centre_hz": 5e7}
@@ -70,7 +72,7 @@ def test_an_array_gives_what_its_file_gives(rng, tmp_path):
     assert of_array.facts["clipped"] == of_file.facts["clipped"]
 
 
-def test_several_files_are_one_stream(rng, tmp_path):
+def test_several_files_are_one_stream(rng: np.random.Generator, tmp_path: pathlib.Path) -> None:
     x = noise(rng, (2, 12000))
     np.save(tmp_path / "a.npy", x[:, :6000])
     np.save(tmp_path / "b.npy", x[:, 6000:])
@@ -78,7 +80,7 @@ def test_several_files_are_one_stream(rng, tmp_path):
         tl.correlate([tmp_path / "a.npy", tmp_path / "b.npy"], rate_hz=1e4, channels=16)
 
 
-def test_one_input_and_real_voltages(rng):
+def test_one_input_and_real_voltages(rng: np.random.Generator) -> None:
     x = rng.integers(-100, 100, 8192).astype(np.int8)
     vis = tl.correlate(x, rate_hz=1000, channels=16, integration_s=1, requantise="off")
     spectra = tl.channelize(x[np.newaxis], 16)
@@ -86,14 +88,14 @@ def test_one_input_and_real_voltages(rng):
     assert np.allclose(vis.frequencies, np.arange(16) * 500 / 16)
 
 
-def test_rates_are_exact():
+def test_rates_are_exact() -> None:
     x = np.ones((1, 3000), np.complex64)
     for rate in (Fraction(1000, 3), "1000/3"):
         vis = tl.correlate(x, rate_hz=rate, channels=10, taps=1, integration_s=3, keep_constant=True)
         assert (vis.integration_s[:-1] == 3).all() and len(vis.times) == 3
 
 
-def test_not_finite_samples_are_left_out(rng):
+def test_not_finite_samples_are_left_out(rng: np.random.Generator) -> None:
     x = noise(rng, (2, 6400))
     x[1, 3000] = np.nan
     vis = tl.correlate(x, rate_hz=64, channels=64, taps=1, window="rect", integration_s=100, requantise="off")
@@ -102,7 +104,7 @@ def test_not_finite_samples_are_left_out(rng):
     assert np.isfinite(vis.data).all()
 
 
-def test_written_files_come_back(rng, tmp_path):
+def test_written_files_come_back(rng: np.random.Generator, tmp_path: pathlib.Path) -> None:
     x = noise(rng, (4, 20000))
     vis = tl.correlate(x, rate_hz=1e6, centre_hz=1.5e8, channels=32, integration_s=0.005, start="2026-01-02-03:04:05",
                        polarisations=2)
@@ -117,19 +119,19 @@ def test_written_files_come_back(rng, tmp_path):
     assert abs(vis.times[0] - 2461042.62783) < 1e-4
 
 
-def test_results_outlive_what_made_them(rng):
+def test_results_outlive_what_made_them(rng: np.random.Generator) -> None:
     vis = tl.correlate(noise(rng, (2, 4096)), rate_hz=1e3, channels=16)
     data, copy = vis.data, vis.data.copy()
     del vis
     assert np.array_equal(data, copy) and not data.flags.writeable
 
 
-def test_progress_is_told_and_may_raise(rng):
+def test_progress_is_told_and_may_raise(rng: np.random.Generator) -> None:
     x = noise(rng, (2, 200000))
     seen = []
     tl.correlate(x, rate_hz=1e3, channels=16, progress=lambda done, total: seen.append((done, total)))
     assert all(0 <= done <= total == 200000 for done, total in seen)
-    def stop(done, total):
+    def stop(done: int, total: int) -> None:
         raise RuntimeError("enough")
     try:
         tl.correlate(np.tile(x, (8, 20)), rate_hz=1e3, channels=16, progress=stop)
@@ -149,12 +151,12 @@ def test_progress_is_told_and_may_raise(rng):
         ({"rate_hz": 1e3, "device": "abacus"}, "device"),
     ],
 )
-def test_bad_arguments_name_the_field(rng, arguments, field):
+def test_bad_arguments_name_the_field(rng: np.random.Generator, arguments: Any, field: Any) -> None:
     with pytest.raises(tl.ConfigError) as caught:
         tl.correlate(noise(rng, (3, 4096)), **arguments)
     assert caught.value.field == field
 
 
-def test_help_has_every_field():
+def test_help_has_every_field() -> None:
     for word in ("integration_s [s]", "channels", "keep_constant", "phase_centre", "default 128"):
         assert word in tl.correlate.__doc__

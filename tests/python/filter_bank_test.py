@@ -1,5 +1,6 @@
 """channelize against the formula of docs/maths/conventions.md, with numpy."""
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import tautline as tl
 TOLERANCE = 2e-5  # of the largest value: single precision over some thousand terms
 
 
-def prototype(channels, taps, window=True):
+def prototype(channels: Any, taps: Any, window: Any = True) -> Any:
     n = np.arange(channels * taps)
     h = np.sinc((n - (n.size - 1) / 2) / channels)
     if window:
@@ -16,7 +17,7 @@ def prototype(channels, taps, window=True):
     return h / np.sqrt(np.sum(h**2))
 
 
-def filter_bank(x, channels, h, hop=None):
+def filter_bank(x: Any, channels: Any, h: Any, hop: Any = None) -> Any:
     """[input, time] complex: [input, spectrum, channel] in ascending order of frequency."""
     hop = hop or channels
     taps = h.size // channels
@@ -28,32 +29,32 @@ def filter_bank(x, channels, h, hop=None):
     return np.fft.fftshift(out, axes=2)
 
 
-def near(got, expected):
+def near(got: Any, expected: Any) -> None:
     assert got.shape == expected.shape
     assert np.abs(got - expected).max() <= TOLERANCE * np.abs(expected).max()
 
 
-def noise(rng, shape, dtype):
+def noise(rng: np.random.Generator, shape: Any, dtype: str) -> Any:
     x = 30 * (rng.standard_normal(shape) + 1j * rng.standard_normal(shape))
     if np.dtype(dtype).kind == "c":
         return x.astype(dtype)
     return np.stack([x.real, x.imag], axis=-1).round().astype(dtype)
 
 
-def complex_of(x):
+def complex_of(x: Any) -> Any:
     return x if x.dtype.kind == "c" else x[..., 0] + 1j * x[..., 1]
 
 
 @pytest.mark.parametrize("dtype", ["complex64", "complex128", "int8", "int16"])
 @pytest.mark.parametrize("channels, taps", [(16, 1), (19, 3), (256, 8)])
-def test_complex_voltages(rng, dtype, channels, taps):
+def test_complex_voltages(rng: np.random.Generator, dtype: str, channels: Any, taps: Any) -> None:
     x = noise(rng, (3, channels * taps + 5 * channels + 3), dtype)
     y = tl.channelize(x, channels, taps=taps)
     assert y.dtype == np.complex64 and y.shape == (3, 6, channels)
     near(y, filter_bank(complex_of(x), channels, prototype(channels, taps)))
 
 
-def test_real_voltages(rng):
+def test_real_voltages(rng: np.random.Generator) -> None:
     channels, taps = 32, 4
     x = rng.integers(-128, 128, (2, 2 * channels * 20)).astype(np.int8)
     expected = filter_bank(x.astype(complex), 2 * channels, prototype(2 * channels, taps))[:, :, channels:]
@@ -61,21 +62,21 @@ def test_real_voltages(rng):
     near(tl.channelize(x.astype(np.float32), channels, taps=taps), expected)
 
 
-def test_one_input_has_no_axis_of_inputs(rng):
+def test_one_input_has_no_axis_of_inputs(rng: np.random.Generator) -> None:
     x = noise(rng, (1, 4096), "complex64")
     assert np.array_equal(tl.channelize(x[0], 64), tl.channelize(x, 64)[0])
     turned = tl.channelize(x[0], 64, corner_turned=True)
     assert np.array_equal(turned.T, tl.channelize(x[0], 64))
 
 
-def test_plain_transform_and_own_coefficients(rng):
+def test_plain_transform_and_own_coefficients(rng: np.random.Generator) -> None:
     x = noise(rng, (2, 1000), "complex64")
     near(tl.channelize(x, 50, taps=1, window="rect"), filter_bank(x, 50, np.full(50, 50**-0.5)))
     h = rng.standard_normal(150).astype(np.float32)
     near(tl.channelize(x, 50, taps=3, coefficients=h), filter_bank(x, 50, h.astype(float)))
 
 
-def test_oversampled(rng):
+def test_oversampled(rng: np.random.Generator) -> None:
     x = noise(rng, (1, 2048), "complex64")
     y = tl.channelize(x, 64, taps=4, oversample="4/3")
     assert np.array_equal(y, tl.channelize(x, 64, taps=4, oversample=Fraction(4, 3)))
@@ -83,7 +84,7 @@ def test_oversampled(rng):
     near(np.abs(y), np.abs(expected))  # the phase of the moving origin is taken out
 
 
-def test_rounded_to_eight_bits(rng):
+def test_rounded_to_eight_bits(rng: np.random.Generator) -> None:
     x = noise(rng, (3, 64 * 40), "complex64")
     gains = rng.uniform(0.1, 0.3, (64, 3))
     turned = tl.channelize(x, 64, corner_turned=True)
@@ -97,7 +98,7 @@ def test_rounded_to_eight_bits(rng):
         tl.channelize(x, 64, output="ci8", gains=gains.T)
 
 
-def test_any_strides_give_the_same(rng):
+def test_any_strides_give_the_same(rng: np.random.Generator) -> None:
     wide = noise(rng, (6, 3000), "complex64")
     expected = tl.channelize(np.ascontiguousarray(wide[::2, ::-3]), 32)
     assert np.array_equal(tl.channelize(wide[::2, ::-3], 32), expected)
@@ -109,6 +110,6 @@ def test_any_strides_give_the_same(rng):
     assert np.array_equal(tl.channelize(readonly, 32), tl.channelize(wide, 32))
 
 
-def test_reference_and_host_agree(rng):
+def test_reference_and_host_agree(rng: np.random.Generator) -> None:
     x = noise(rng, (2, 4000), "int8")
     near(tl.channelize(x, 100, device="cpu"), tl.channelize(x, 100, device="reference"))

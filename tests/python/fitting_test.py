@@ -1,18 +1,21 @@
 """fit: curves made of a model come back as its parameters."""
+import pathlib
+from typing import Any
+
 import numpy as np
 import pytest
 import tautline as tl
 
 
-def write_curve(path, lag_s, g):
+def write_curve(path: pathlib.Path, lag_s: Any, g: Any) -> None:
     path.write_text("".join(f"{t:.12e}\t{y:.12e}\n" for t, y in zip(lag_s, g)))
 
 
-def model_3d(lag_s, n, tau, kappa):
+def model_3d(lag_s: Any, n: Any, tau: Any, kappa: Any) -> Any:
     return 1 / n / (1 + lag_s / tau) / np.sqrt(1 + lag_s / tau / kappa**2)
 
 
-def test_a_model_comes_back(rng, tmp_path):
+def test_a_model_comes_back(rng: np.random.Generator, tmp_path: pathlib.Path) -> None:
     n, tau = rng.uniform(1, 20), 10 ** rng.uniform(-5, -3)
     lag_s = np.geomspace(1e-7, 1, 120)
     write_curve(tmp_path / "g.csv", lag_s, model_3d(lag_s, n, tau, 5))
@@ -28,7 +31,7 @@ def test_a_model_comes_back(rng, tmp_path):
         r.write(tmp_path / "f.csv")
 
 
-def test_curves_of_counts_are_taken(rng):
+def test_curves_of_counts_are_taken(rng: np.random.Generator) -> None:
     # Bursts of exponential length: a correlation that decays.
     rate = np.repeat(rng.exponential(1, 4000), rng.geometric(0.02, 4000))[:100000]
     k = tl.autocorrelate(rng.poisson(rate), bin_s=1e-6)
@@ -45,14 +48,14 @@ def test_curves_of_counts_are_taken(rng):
         ({"speed": 1}, "speed"),
     ],
 )
-def test_bad_arguments_name_the_field(rng, arguments, field):
+def test_bad_arguments_name_the_field(rng: np.random.Generator, arguments: Any, field: Any) -> None:
     k = tl.autocorrelate(rng.poisson(3, 3000), bin_s=1e-6, bins=8, levels=4)
     with pytest.raises(tl.ConfigError) as caught:
         tl.fit(k, **arguments)
     assert caught.value.field == field
 
 
-def test_a_fit_repeats_that_counts_stopped(rng, tmp_path):
+def test_a_fit_repeats_that_counts_stopped(rng: np.random.Generator, tmp_path: pathlib.Path) -> None:
     counts = rng.poisson(2.0, (200_000, 2)).astype(np.uint8)
     counts[120_000:, 1] = 0
     k = tl.autocorrelate(counts, bin_s=1e-4, bins=16, levels=6)

@@ -4,6 +4,7 @@ Without pytest, `python3 gpu_test.py` runs the tests with each library that is t
 """
 import importlib
 import sys
+from typing import Any
 
 import numpy as np
 import tautline as tl
@@ -19,29 +20,29 @@ MHZ = np.linspace(1500, 1200, 64)
 class Library:
     """cupy or torch: arrays to the GPU and back, streams."""
 
-    def __init__(self, name):
+    def __init__(self, name: str) -> None:
         self.name = name
         self.module = importlib.import_module(name)
         if not (self.module.cuda.is_available() if name == "torch" else self.module.cuda.runtime.getDeviceCount()):
             raise ImportError("no CUDA device")
 
-    def there(self, x):
+    def there(self, x: Any) -> Any:
         return self.module.from_numpy(x).to("cuda:0") if self.name == "torch" else self.module.asarray(x)
 
-    def back(self, x):
+    def back(self, x: Any) -> Any:
         return x.cpu().numpy() if self.name == "torch" else x.get()
 
-    def stream(self):
+    def stream(self) -> Any:
         return self.module.cuda.stream(self.module.cuda.Stream()) if self.name == "torch" else self.module.cuda.Stream(non_blocking=True)
 
-    def host_bytes(self, work):
+    def host_bytes(self, work: Any) -> Any:
         """Of copies between the host and the GPU while work() runs; None where nobody counts them."""
         if self.name != "torch":
             return None
         assert self._copies(lambda: self.there(np.zeros(1000))) > 0, "the profiler saw nothing"
         return self._copies(work)
 
-    def _copies(self, work):
+    def _copies(self, work: Any) -> Any:
         profiler = importlib.import_module("torch.profiler")
         with profiler.profile(activities=[profiler.ProfilerActivity.CUDA]) as profile:
             work()
@@ -51,7 +52,7 @@ class Library:
         return sum("Memcpy HtoD" in name or "Memcpy DtoH" in name for name in names)
 
 
-def libraries():
+def libraries() -> Any:
     found, reasons = [], []
     for name in ("cupy", "torch"):
         try:
@@ -66,11 +67,11 @@ if pytest is not None:
     pytestmark = pytest.mark.skipif(not LIBRARIES, reason=f"no library with a CUDA device: {WHY_NOT}")
 
     @pytest.fixture(params=LIBRARIES, ids=lambda one: one.name)
-    def gpu(request):
+    def gpu(request: pytest.FixtureRequest) -> Any:
         return request.param
 
 
-def test_channelize(gpu, rng):
+def test_channelize(gpu: Any, rng: np.random.Generator) -> None:
     x = (rng.standard_normal((3, 50000)) + 1j * rng.standard_normal((3, 50000))).astype(np.complex64)
     expected = tl.channelize(x, 64, taps=4, device="cpu")
     for stream in (False, True):
@@ -87,7 +88,7 @@ def test_channelize(gpu, rng):
     assert turned.shape == expected.shape and np.allclose(turned, expected, rtol=0, atol=1e-4 * np.abs(expected).max())
 
 
-def test_a_chain_of_plans_without_a_copy_to_the_host(gpu, rng):
+def test_a_chain_of_plans_without_a_copy_to_the_host(gpu: Any, rng: np.random.Generator) -> None:
     z = rng.integers(-100, 100, (8, 4, 4096, 2)).astype(np.int8)
     plan = tl.stages.correlate.Plan(8, 4, device="cuda:0")
     sums, counts = plan.sums()
@@ -100,7 +101,7 @@ def test_a_chain_of_plans_without_a_copy_to_the_host(gpu, rng):
     assert copies in (None, 0)
 
 
-def test_dedisperse(gpu, rng):
+def test_dedisperse(gpu: Any, rng: np.random.Generator) -> None:
     for dtype in (np.uint8, np.float32):
         x = rng.integers(0, 200, (200000, 64)).astype(dtype)
         expected = tl.dedisperse(x, np.arange(0, 100, 5.0), frequencies=MHZ, sample_time_s=1e-3, device="cpu")
@@ -108,7 +109,7 @@ def test_dedisperse(gpu, rng):
         assert found.shape == expected.shape and np.allclose(found, expected, rtol=1e-5)
 
 
-def test_autocorrelate(gpu, rng):
+def test_autocorrelate(gpu: Any, rng: np.random.Generator) -> None:
     counts = rng.poisson(1.0, (60000, 20)).astype(np.uint8)
     results = []
     for device, samples in (("cuda:0", gpu.there(counts)), ("cpu", counts)):
@@ -118,7 +119,7 @@ def test_autocorrelate(gpu, rng):
     assert np.array_equal(results[0].sums, results[1].sums) and np.array_equal(results[0].g, results[1].g)
 
 
-def test_arrays_elsewhere_are_refused(gpu, rng):
+def test_arrays_elsewhere_are_refused(gpu: Any, rng: np.random.Generator) -> None:
     x = rng.standard_normal((2, 4096)).astype(np.float32)
     there = gpu.there(x)
     on_gpu, on_host = (tl.stages.channelize.Plan(32, 2, dtype="f32", device=d) for d in ("cuda:0", "cpu"))
@@ -139,7 +140,7 @@ def test_arrays_elsewhere_are_refused(gpu, rng):
     assert np.allclose(gpu.back(on_gpu.execute(there)), tl.channelize(x, 32, device="cpu"), atol=1e-3)
 
 
-def main():
+def main() -> Any:
     seed = int(np.random.SeedSequence().entropy % 2**32)
     print(f"seed {seed}")
     if not LIBRARIES:

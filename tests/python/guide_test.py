@@ -9,7 +9,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
-def test_the_guide(tmp_path, monkeypatch):
+def test_the_guide(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     text = (ROOT / "docs" / "guide" / "python.md").read_text()
     snippets = re.findall(r"^```python\n(.*?)^```", text, re.S | re.M)
@@ -39,14 +39,14 @@ ELSEWHERE = {
 
 
 @pytest.mark.parametrize("page", HERE)
-def test_snippets_of_other_pages(page, tmp_path, monkeypatch):
+def test_snippets_of_other_pages(page: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     text = (ROOT / "docs" / page).read_text()
     for snippet in re.findall(r"^```python\n(.*?)^```", text, re.S | re.M):
         exec(compile(snippet, page, "exec"), {})  # noqa: S102
 
 
-def test_every_snippet_runs_in_a_test():
+def test_every_snippet_runs_in_a_test() -> None:
     docs = ROOT / "docs"
     pages = {str(path.relative_to(docs)) for path in docs.rglob("*.md") if "\n```python\n" in path.read_text()}
     assert pages == {*HERE, *ELSEWHERE}

@@ -1,5 +1,6 @@
 """tautline.multipletau against the package multipletau itself: the same calls, the same results."""
 import warnings
+from typing import Any
 
 import multipletau
 import numpy as np
@@ -11,14 +12,14 @@ TOLERANCE = 1e-12
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 
-def near(got, expected):
+def near(got: Any, expected: Any) -> None:
     assert got.shape == expected.shape and got.dtype == expected.dtype
     scale = np.maximum(1.0, np.abs(expected))
     limit = TOLERANCE if got.dtype == np.float64 else 1e-5
     assert np.abs((got - expected) / scale).max() <= limit
 
 
-def series(rng, kind, length):
+def series(rng: np.random.Generator, kind: Any, length: Any) -> Any:
     if kind == "counts":
         return rng.poisson(4, length)
     if kind == "bytes":
@@ -38,7 +39,7 @@ KINDS = ("counts", "bytes", "signed", "double")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("compress", ["average", "first", "second"])
 @pytest.mark.parametrize("m, length", [(16, 32), (16, 12345), (2, 777), (8, 1024), (10, 160)])
-def test_autocorrelate(rng, kind, compress, m, length):
+def test_autocorrelate(rng: np.random.Generator, kind: Any, compress: Any, m: Any, length: Any) -> None:
     a = series(rng, kind, length)
     for normalize in (False, True):
         arguments = {"m": m, "deltat": 1.6e-6, "normalize": normalize, "compress": compress}
@@ -51,7 +52,7 @@ def test_autocorrelate(rng, kind, compress, m, length):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("normalize", [False, True])
-def test_correlate(rng, kind, normalize):
+def test_correlate(rng: np.random.Generator, kind: Any, normalize: Any) -> None:
     a, v = series(rng, kind, 5000), series(rng, kind, 5000)
     v[3:] += a[:-3]
     near(
@@ -60,12 +61,12 @@ def test_correlate(rng, kind, normalize):
     )
 
 
-def test_large_counts(rng):
+def test_large_counts(rng: np.random.Generator) -> None:
     a = series(rng, "large", 4096)
     near(tl.multipletau.autocorrelate(a, normalize=True), multipletau.autocorrelate(a, normalize=True))
 
 
-def test_single_precision_gives_single_precision(rng):
+def test_single_precision_gives_single_precision(rng: np.random.Generator) -> None:
     a = series(rng, "single", 3000)
     mine = tl.multipletau.autocorrelate(a, normalize=True)
     assert mine.dtype == np.float32
@@ -77,14 +78,14 @@ def test_single_precision_gives_single_precision(rng):
     )
 
 
-def test_many_sensors_are_each_by_itself(rng):
+def test_many_sensors_are_each_by_itself(rng: np.random.Generator) -> None:
     a = rng.poisson(3, (4000, 37))
     curves = tl.multipletau.autocorrelate(a, normalize=True)
     for sensor in (0, 1, 17, 36):
         near(curves[sensor], multipletau.autocorrelate(a[:, sensor], normalize=True))
 
 
-def test_lists_and_the_example_of_its_documents():
+def test_lists_and_the_example_of_its_documents() -> None:
     near(tl.multipletau.autocorrelate(range(42), m=2, dtype=np.float64),
          multipletau.autocorrelate(range(42), m=2, dtype=np.float64))
 
@@ -99,13 +100,13 @@ def test_lists_and_the_example_of_its_documents():
         {"a": [1.0] * 100, "normalize": True, "ret_sum": True},
     ],
 )
-def test_both_refuse(arguments):
+def test_both_refuse(arguments: Any) -> None:
     for function in (multipletau.autocorrelate, tl.multipletau.autocorrelate):
         with pytest.raises(ValueError):
             function(**arguments)
 
 
-def test_both_warn(rng):
+def test_both_warn(rng: np.random.Generator) -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         tl.multipletau.autocorrelate(rng.poisson(3, 500), m=15)
@@ -113,6 +114,6 @@ def test_both_warn(rng):
     assert kinds == {"DtypeWarning", "InvalidMWarning"}
 
 
-def test_complex_numbers_are_refused():
+def test_complex_numbers_are_refused() -> None:
     with pytest.raises(tl.UnsupportedError, match="complex"):
         tl.multipletau.autocorrelate(np.ones(100, complex))

@@ -1,6 +1,8 @@
 """tautline.open: what is read is what was written, in any order."""
 import os
+import pathlib
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,13 +11,13 @@ from support import write_dada, write_filterbank
 
 
 @pytest.fixture(params=["uint8", "uint16", "float32"])
-def filterbank(request, rng, tmp_path):
+def filterbank(request: pytest.FixtureRequest, rng: np.random.Generator, tmp_path: pathlib.Path) -> Any:
     x = rng.integers(0, 256, (1000, 16)).astype(request.param)
     write_filterbank(tmp_path / "x.fil", x, 1500 - 2.5 * np.arange(16), 1e-3)
     return tmp_path / "x.fil", x
 
 
-def test_filterbank(filterbank):
+def test_filterbank(filterbank: Any) -> None:
     path, x = filterbank
     f = tl.open(path)
     assert f.kind == "filterbank" and f.shape == x.shape and len(f) == 1000
@@ -25,7 +27,7 @@ def test_filterbank(filterbank):
     assert "sigproc" in repr(f)
 
 
-def test_any_order_of_reads(filterbank, rng):
+def test_any_order_of_reads(filterbank: Any, rng: np.random.Generator) -> None:
     path, x = filterbank
     f = tl.open(path)
     for _ in range(20):
@@ -41,7 +43,7 @@ def test_any_order_of_reads(filterbank, rng):
         f.read(-1)
 
 
-def test_blocks_are_the_whole(filterbank):
+def test_blocks_are_the_whole(filterbank: Any) -> None:
     path, x = filterbank
     f = tl.open(path)
     blocks = list(f.blocks(300))
@@ -49,7 +51,7 @@ def test_blocks_are_the_whole(filterbank):
     assert np.array_equal(np.concatenate(list(f)), x)
 
 
-def test_opened_files_are_taken_by_runs(filterbank):
+def test_opened_files_are_taken_by_runs(filterbank: Any) -> None:
     path, x = filterbank
     f = tl.open(path)
     assert np.array_equal(tl.dedisperse(f, [0, 5]), tl.dedisperse(path, [0, 5]))
@@ -57,7 +59,7 @@ def test_opened_files_are_taken_by_runs(filterbank):
     tl.search(f, [1.0])
 
 
-def test_voltages(rng, tmp_path):
+def test_voltages(rng: np.random.Generator, tmp_path: pathlib.Path) -> None:
     x = rng.integers(-128, 128, (3000, 3, 2, 2)).astype(np.int8)
     write_dada(tmp_path / "x.dada", x, 1e6)
     f = tl.open(tmp_path / "x.dada")
@@ -75,7 +77,7 @@ def test_voltages(rng, tmp_path):
     assert np.array_equal(of_file.data, of_array.data)
 
 
-def test_channelized_voltages(rng, tmp_path):
+def test_channelized_voltages(rng: np.random.Generator, tmp_path: pathlib.Path) -> None:
     x = (rng.standard_normal((4, 3, 500)) + 1j).astype(np.complex64)
     np.save(tmp_path / "x.npy", x)
     f = tl.open(tmp_path / "x.npy", rate_hz=1000, centre_hz=1e6)
@@ -83,7 +85,7 @@ def test_channelized_voltages(rng, tmp_path):
     assert np.allclose(f.frequencies, 1e6 + np.array([-1500, -500, 500, 1500]))
 
 
-def test_counts(rng, tmp_path):
+def test_counts(rng: np.random.Generator, tmp_path: pathlib.Path) -> None:
     x = rng.poisson(4, (900, 5)).astype(np.uint16)
     np.save(tmp_path / "n.npy", x)
     f = tl.open(tmp_path / "n.npy")
@@ -92,12 +94,12 @@ def test_counts(rng, tmp_path):
     assert np.array_equal(tl.autocorrelate(f, bin_s=1e-6).g, tl.autocorrelate(x, bin_s=1e-6).g, equal_nan=True)
 
 
-def test_threads_share_a_file(filterbank):
+def test_threads_share_a_file(filterbank: Any) -> None:
     path, x = filterbank
     f = tl.open(path)
     wrong = []
 
-    def read(seed):
+    def read(seed: Any) -> None:
         order = np.random.default_rng(seed)
         for _ in range(50):
             start = int(order.integers(0, 900))
@@ -116,7 +118,7 @@ def test_threads_share_a_file(filterbank):
     "content, error",
     [(b"", tl.FormatError), (b"HEADER_START", tl.FormatError), (b"hello, world\n" * 100, tl.FormatError), (None, tl.InputOutputError)],
 )
-def test_what_is_no_file_of_ours(tmp_path, content, error):
+def test_what_is_no_file_of_ours(tmp_path: pathlib.Path, content: Any, error: Any) -> None:
     path = tmp_path / "x.bin"
     if content is not None:
         path.write_bytes(content)
@@ -125,7 +127,7 @@ def test_what_is_no_file_of_ours(tmp_path, content, error):
     assert os.fspath(path) in str(caught.value)
 
 
-def test_bad_arguments(filterbank):
+def test_bad_arguments(filterbank: Any) -> None:
     path, _ = filterbank
     for arguments in ({"rate_hz": 5}, {"speed": 3}):
         with pytest.raises(tl.ConfigError):
@@ -135,7 +137,7 @@ def test_bad_arguments(filterbank):
             tl.open(paths)
 
 
-def test_files_cut_short_are_refused_or_shorter(filterbank):
+def test_files_cut_short_are_refused_or_shorter(filterbank: Any) -> None:
     path, x = filterbank
     f = tl.open(path)
     with path.open("r+b") as file:

@@ -2,17 +2,18 @@
 import pathlib
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
 import tautline as tl
 
 
-def run_python(code):
+def run_python(code: str) -> Any:
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
 
-def test_import_prints_nothing_and_opens_no_device():
+def test_import_prints_nothing_and_opens_no_device() -> None:
     # The drivers of GPUs are libraries that only an opened device loads.
     done = run_python(
         "import tautline\n"
@@ -24,13 +25,13 @@ def test_import_prints_nothing_and_opens_no_device():
     assert done.stdout == "" and done.stderr == ""
 
 
-def test_version_is_the_projects():
+def test_version_is_the_projects() -> None:
     root = pathlib.Path(__file__).resolve().parents[2]
     text = (root / "CMakeLists.txt").read_text()
     assert f"project(tautline VERSION {tl.__version__} " in text
 
 
-def test_errors_carry_field_value_and_limit():
+def test_errors_carry_field_value_and_limit() -> None:
     with pytest.raises(tl.ConfigError) as caught:
         tl.channelize(np.zeros(4096, np.complex64), channels=1)
     error = caught.value
@@ -39,7 +40,7 @@ def test_errors_carry_field_value_and_limit():
     assert error.field in str(error) and error.limit in str(error)
 
 
-def test_every_kind_is_also_a_built_in_one():
+def test_every_kind_is_also_a_built_in_one() -> None:
     for own, other in (
         (tl.ConfigError, ValueError),
         (tl.FormatError, ValueError),
@@ -51,7 +52,7 @@ def test_every_kind_is_also_a_built_in_one():
         assert issubclass(own, other) and issubclass(own, tl.Error)
 
 
-def test_unknown_devices_are_refused():
+def test_unknown_devices_are_refused() -> None:
     with pytest.raises(tl.ConfigError) as caught:
         tl.channelize(np.zeros(4096, np.complex64), channels=16, device="gpu7")
     assert caught.value.field == "device" and caught.value.value == "gpu7"

@@ -1,20 +1,23 @@
 """Photons as arrays of arrival times, files of them opened, and the kept autocorrelator."""
+import pathlib
+from typing import Any
+
 import numpy as np
 import pytest
 import tautline as tl
 
 
-def binned(times, per_bin, bins):
+def binned(times: Any, per_bin: Any, bins: Any) -> Any:
     return np.bincount(times // per_bin, minlength=bins)[:bins]
 
 
 @pytest.fixture
-def tags(rng):
+def tags(rng: np.random.Generator) -> Any:
     return tuple(np.sort(rng.integers(0, 4_000_000, n)).astype(np.uint64) for n in (30000, 20000))
 
 
 @pytest.mark.parametrize("method", ["auto", "direct", "bins"])
-def test_tags_are_counts(tags, method):
+def test_tags_are_counts(tags: Any, method: str) -> None:
     # The last bin, which the run may have ended in, is left out.
     bins = int(max(t.max() for t in tags)) // 100
     counts = np.stack([binned(t, 100, bins) for t in tags], axis=1)
@@ -30,13 +33,13 @@ def test_tags_are_counts(tags, method):
     assert both.g.shape == (2, len(k.lag_s))
 
 
-def test_a_positive_lag_is_a_later_second_detector(rng):
+def test_a_positive_lag_is_a_later_second_detector(rng: np.random.Generator) -> None:
     first = np.sort(rng.integers(0, 10**6, 3000))
     k = tl.autocorrelate(tags=(first, first + 50), tick_s=1e-6, bin_s=1e-5, bins=10, levels=2)
     assert abs(k.lag_s[k.g[1:].argmax() + 1] - 5e-5) < 1e-9
 
 
-def test_tags_that_are_refused(tags):
+def test_tags_that_are_refused(tags: Any) -> None:
     good = {"tick_s": 1e-9, "bin_s": 1e-7}
     for arguments in (
         {"tags": tags[0][::-1], **good},
@@ -59,10 +62,10 @@ def test_tags_that_are_refused(tags):
         assert caught.value.field, arguments
 
 
-def write_pt2(path, times, channels):
+def write_pt2(path: pathlib.Path, times: Any, channels: Any) -> None:
     """A PTU file of HydraHarp v2 T2 records."""
 
-    def tag(name, kind, value, text=b""):
+    def tag(name: str, kind: Any, value: Any, text: Any = b"") -> Any:
         return name.encode().ljust(32, b"\0") + np.int32(-1).tobytes() + np.uint32(kind).tobytes() + value + text
 
     records = []
@@ -81,7 +84,7 @@ def write_pt2(path, times, channels):
     path.write_bytes(header + np.array(records, np.uint32).tobytes())
 
 
-def test_files_of_photons(tmp_path, rng):
+def test_files_of_photons(tmp_path: pathlib.Path, rng: np.random.Generator) -> None:
     times = np.sort(rng.integers(0, 10**8, 5000))
     channels = rng.integers(0, 3, 5000)
     write_pt2(tmp_path / "x.ptu", times, channels)
@@ -103,7 +106,7 @@ def test_files_of_photons(tmp_path, rng):
 
 
 @pytest.mark.parametrize("dtype, name", [("uint8", "u8"), ("uint16", "u16"), ("float64", "f64")])
-def test_a_kept_plan(rng, dtype, name):
+def test_a_kept_plan(rng: np.random.Generator, dtype: str, name: str) -> None:
     counts = rng.poisson(2.0, (6000, 3)).astype(dtype)
     plan = tl.stages.autocorrelate.Plan(3, dtype=name, lag_scheme="standard", bins=8, levels=4, max_samples=700, device="cpu")
     for start in range(0, 6000, 700):
@@ -134,7 +137,7 @@ def test_a_kept_plan(rng, dtype, name):
         pair.read("best")
 
 
-def test_4_bit_voltages(rng):
+def test_4_bit_voltages(rng: np.random.Generator) -> None:
     x = 20 * (rng.standard_normal((3, 9000)) + 1j * rng.standard_normal((3, 9000))).astype(np.complex64)
     packed = tl.channelize(x, 16, taps=4, output="ci4", gains=0.1, device="cpu")
     pairs = tl.channelize(x, 16, taps=4, output="ci8", gains=0.1, device="cpu").astype(int).clip(-7, 7)

@@ -1,10 +1,13 @@
 """autocorrelate of arrays: against the definition, and arrays against files."""
+import pathlib
+from typing import Any
+
 import numpy as np
 import pytest
 import tautline as tl
 
 
-def test_against_the_definition(rng):
+def test_against_the_definition(rng: np.random.Generator) -> None:
     counts = rng.poisson(5, 3000).astype(np.uint8)
     k = tl.autocorrelate(counts, bin_s=1e-6, lag_scheme="standard", bins=8, levels=3, coarsening="sum")
     n = counts.astype(float)
@@ -22,14 +25,14 @@ def test_against_the_definition(rng):
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "uint32", "int64", "float32", "float64", "bool"])
-def test_types(rng, dtype):
+def test_types(rng: np.random.Generator, dtype: str) -> None:
     counts = rng.integers(0, 2, (2000, 3))
     expected = tl.autocorrelate(counts.astype(np.uint8), bin_s=1e-3, bins=8, levels=4)
     got = tl.autocorrelate(counts.astype(dtype), bin_s=1e-3, bins=8, levels=4)
     assert np.allclose(got.g, expected.g, atol=1e-12, equal_nan=True)
 
 
-def test_an_array_gives_what_its_file_gives(rng, tmp_path):
+def test_an_array_gives_what_its_file_gives(rng: np.random.Generator, tmp_path: pathlib.Path) -> None:
     counts = rng.poisson(3, (5000, 6)).astype(np.uint16)
     np.save(tmp_path / "n.npy", counts)
     of_file = tl.autocorrelate(tmp_path / "n.npy", bin_s=2e-6)
@@ -40,7 +43,7 @@ def test_an_array_gives_what_its_file_gives(rng, tmp_path):
     assert len(of_file.g) == 6 and "6 of" in repr(of_file)
 
 
-def test_fields_and_writing(rng, tmp_path):
+def test_fields_and_writing(rng: np.random.Generator, tmp_path: pathlib.Path) -> None:
     counts = rng.poisson(3, (5000, 4)).astype(np.uint8)
     k = tl.autocorrelate(counts, bin_s=1e-5, shape="2x2", pairs="0:1", segments=4)
     assert k.labels[0][1] != "" and k.g.shape == k.sums.shape
@@ -67,11 +70,11 @@ def test_fields_and_writing(rng, tmp_path):
         (np.zeros(10, complex), tl.ConfigError),
     ],
 )
-def test_what_is_no_count_is_refused(counts, error):
+def test_what_is_no_count_is_refused(counts: Any, error: Any) -> None:
     with pytest.raises(error):
         tl.autocorrelate(counts, bin_s=1e-6)
 
 
-def test_an_array_needs_a_bin():
+def test_an_array_needs_a_bin() -> None:
     with pytest.raises(tl.ConfigError, match="bin_s"):
         tl.autocorrelate(np.ones(100, np.uint8))

@@ -1,4 +1,7 @@
 """Pipelines: blocks are what the files of the same run hold; errors, stopping and leaving early."""
+import pathlib
+from typing import Any
+
 import numpy as np
 import pytest
 import tautline as tl
@@ -38,20 +41,20 @@ path = "{folder}/x.npy"
 
 
 @pytest.fixture
-def correlate(rng, tmp_path):
+def correlate(rng: np.random.Generator, tmp_path: pathlib.Path) -> Any:
     write_dada(tmp_path / "x.dada", rng.integers(-100, 100, (50000, 2, 1, 2)).astype(np.int8), 1e6)
     (tmp_path / "p.toml").write_text(CORRELATE.format(folder=tmp_path))
     return tmp_path
 
 
 @pytest.fixture
-def dedisperse(rng, tmp_path):
+def dedisperse(rng: np.random.Generator, tmp_path: pathlib.Path) -> Any:
     write_filterbank(tmp_path / "x.fil", rng.integers(0, 255, (30000, 16)).astype(np.uint8), 1500 - 5.0 * np.arange(16), 1e-3)
     (tmp_path / "p.toml").write_text(DEDISPERSE.format(folder=tmp_path))
     return tmp_path
 
 
-def test_blocks_of_what_no_node_takes(correlate):
+def test_blocks_of_what_no_node_takes(correlate: Any) -> None:
     blocks = list(tl.Pipeline(correlate / "p.toml"))
     vis = tl.correlate(correlate / "x.dada", channels=16, integration_s=0.01)
     assert [b.kind for b in blocks] == ["visibilities"] * len(vis.times)
@@ -60,13 +63,13 @@ def test_blocks_of_what_no_node_takes(correlate):
     assert blocks[0].start_utc.startswith("2026-01-02T03:04:05") and blocks[0].first == 0 and blocks[0].samples > 0
 
 
-def test_fields_are_set(correlate):
+def test_fields_are_set(correlate: Any) -> None:
     pipeline = tl.Pipeline(correlate / "p.toml", set={"f.channels": 8, "x.integration_s": 0.02}, device="cpu")
     block = next(iter(pipeline))
     assert block.arrays["visibilities"].shape == (8, 3)
 
 
-def test_blocks_of_a_node_while_files_are_written(dedisperse):
+def test_blocks_of_a_node_while_files_are_written(dedisperse: Any) -> None:
     pipeline = tl.Pipeline(dedisperse / "p.toml")
     trials = np.concatenate([next(iter(b.arrays.values())) for b in pipeline.blocks("trials")], axis=1)
     assert np.array_equal(trials, np.load(dedisperse / "x.npy"))
@@ -77,7 +80,7 @@ def test_blocks_of_a_node_while_files_are_written(dedisperse):
     assert tl.Pipeline(dedisperse / "p.toml", overwrite=True).run()["filterbank.samples"] == 30000
 
 
-def test_a_loop_that_is_left_ends_the_run(dedisperse, rng):
+def test_a_loop_that_is_left_ends_the_run(dedisperse: Any, rng: np.random.Generator) -> None:
     write_filterbank(dedisperse / "x.fil", rng.integers(0, 255, (600000, 16)).astype(np.uint8), 1500 - 5.0 * np.arange(16), 1e-3)
     for _ in tl.Pipeline(dedisperse / "p.toml").blocks("trials"):
         break
@@ -89,19 +92,19 @@ def test_a_loop_that_is_left_ends_the_run(dedisperse, rng):
     assert sorted(p.name for p in dedisperse.iterdir()) == ["p.toml", "x.fil"]
 
 
-def test_progress(dedisperse):
+def test_progress(dedisperse: Any) -> None:
     seen = []
     tl.Pipeline(dedisperse / "p.toml").run(progress=lambda done, total: seen.append(done))
     assert seen and seen == sorted(seen) and seen[-1] <= 30000
 
-    def stop(done, total):
+    def stop(done: int, total: int) -> None:
         raise RuntimeError("enough")
 
     with pytest.raises(RuntimeError, match="enough"):
         tl.Pipeline(dedisperse / "p.toml", overwrite=True).run(progress=stop)
 
 
-def test_errors_name_what_is_wrong(correlate, dedisperse):
+def test_errors_name_what_is_wrong(correlate: Any, dedisperse: Any) -> None:
     path = dedisperse / "p.toml"
     for call, error in (
         (lambda: tl.Pipeline(dedisperse / "absent.toml").run(), tl.InputOutputError),
@@ -117,10 +120,19 @@ def test_errors_name_what_is_wrong(correlate, dedisperse):
         assert caught.value.field
 
 
-def test_what_is_never_run_or_kept(correlate):
+def test_what_is_never_run_or_kept(correlate: Any) -> None:
     tl.Pipeline(correlate / "p.toml")
     blocks = iter(tl.Pipeline(correlate / "p.toml"))
     del blocks
     kept = iter(tl.Pipeline(correlate / "p.toml"))
     next(kept)
     del kept
+
+
+def test_observations_in_a_row_are_refused(correlate: Any) -> None:
+    path = correlate / "p.toml"
+    path.write_text(path.read_text() + "\n[[observation]]\nset.f.channels = 8\n\n[[observation]]\nset.f.channels = 4\n")
+    for call in (lambda: list(tl.Pipeline(path)), lambda: tl.Pipeline(path).run()):
+        with pytest.raises(tl.UnsupportedError, match=r"2 tables \[\[observation\]\].*tautline run") as caught:
+            call()
+        assert "p.toml" in caught.value.field and "\n" not in str(caught.value)

@@ -1,5 +1,6 @@
 """Kept plans: a stream in pieces gives what the whole gives, into arrays of the caller's."""
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import tautline as tl
 MHZ = np.linspace(1500, 1200, 32)
 
 
-def pieces(rng, length, longest):
+def pieces(rng: np.random.Generator, length: Any, longest: Any) -> Any:
     at = 0
     while at < length:
         step = int(rng.integers(1, longest + 1))
@@ -17,7 +18,7 @@ def pieces(rng, length, longest):
 
 
 @pytest.mark.parametrize("dtype, name", [("complex64", "cf32"), ("float32", "f32")])
-def test_channelize(rng, dtype, name):
+def test_channelize(rng: np.random.Generator, dtype: str, name: str) -> None:
     x = 100 * (rng.standard_normal((3, 9000)) + 1j * rng.standard_normal((3, 9000)))
     x = x.astype(dtype) if dtype == "complex64" else x.real.astype(dtype)
     for turned in (False, True):
@@ -32,7 +33,7 @@ def test_channelize(rng, dtype, name):
 
 
 @pytest.mark.parametrize("dtype", ["ci8", "cf32"])
-def test_correlate(rng, dtype):
+def test_correlate(rng: np.random.Generator, dtype: str) -> None:
     z = rng.integers(-128, 128, (5, 4, 3000, 2))
     x = z.astype(np.int8) if dtype == "ci8" else (z[..., 0] + 1j * z[..., 1]).astype(np.complex64)
     plan = tl.stages.correlate.Plan(channels=5, inputs=4, dtype=dtype, max_samples=500)
@@ -48,7 +49,7 @@ def test_correlate(rng, dtype):
 
 
 @pytest.mark.parametrize("dtype, name", [("uint8", "u8"), ("int16", "i16"), ("float32", "f32")])
-def test_dedisperse(rng, dtype, name):
+def test_dedisperse(rng: np.random.Generator, dtype: str, name: str) -> None:
     x = rng.integers(0, 100, (5000, 32)).astype(dtype)
     dms = [0, 20, 7.5]
     plan = tl.stages.dedisperse.Plan(MHZ, 1e-3, dms, dtype=name, max_samples=700)
@@ -60,7 +61,7 @@ def test_dedisperse(rng, dtype, name):
     assert np.array_equal(plan.execute(x[:700]), expected[:, : 700 - plan.max_delay])
 
 
-def test_bad_outputs_are_refused_and_nothing_is_written(rng):
+def test_bad_outputs_are_refused_and_nothing_is_written(rng: np.random.Generator) -> None:
     x = rng.standard_normal((2, 512)).astype(np.complex64)
     plan = tl.stages.channelize.Plan(32, 2, taps=2)
     good = np.zeros((2, 15, 32), np.complex64)
@@ -86,7 +87,7 @@ def test_bad_outputs_are_refused_and_nothing_is_written(rng):
             plan.execute(bad, out=good)
 
 
-def test_bad_sums_are_refused(rng):
+def test_bad_sums_are_refused(rng: np.random.Generator) -> None:
     x = rng.integers(-9, 9, (2, 3, 100, 2)).astype(np.int8)
     plan = tl.stages.correlate.Plan(2, 3)
     vis, counts = plan.sums()
@@ -106,7 +107,7 @@ def test_bad_sums_are_refused(rng):
     assert not vis.any() and not counts.any()
 
 
-def test_threads_take_turns(rng):
+def test_threads_take_turns(rng: np.random.Generator) -> None:
     x = rng.integers(-9, 9, (2, 3, 1000, 2)).astype(np.int8)
     plan = tl.stages.correlate.Plan(2, 3)
     vis, counts = plan.sums()

@@ -1,8 +1,10 @@
 """Figures: what is drawn is the data, with labels and units, and nothing is left behind."""
 
 import json
+import pathlib
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,18 +17,18 @@ MHZ = np.linspace(1500, 1200, 64)
 TSAMP = 256e-6
 
 
-def delays(dm):
+def delays(dm: Any) -> Any:
     return np.round(tl.DISPERSION_CONSTANT * dm * (MHZ**-2.0 - MHZ.max() ** -2) / TSAMP).astype(int)
 
 
-def sky(rng, times=6000, dm=60.0, at=2500, height=40):
+def sky(rng: np.random.Generator, times: Any = 6000, dm: Any=60.0, at: Any=2500, height: Any=40) -> Any:
     x = rng.normal(100, 10, (times, MHZ.size))
     for channel, late in enumerate(delays(dm)):
         x[at + late : at + late + 8, channel] += height
     return x.clip(0, 255).astype(np.uint8)
 
 
-def is_labelled(figure):
+def is_labelled(figure: Any) -> None:
     """Every panel says what its axes are; those of x where they are shown."""
     for axes in figure.axes:
         if axes.get_label() == "<colorbar>":
@@ -36,7 +38,7 @@ def is_labelled(figure):
         assert axes.get_xlabel() or not axes.xaxis.get_tick_params()["labelbottom"]
 
 
-def test_importing_and_drawing_leave_pyplot_alone():
+def test_importing_and_drawing_leave_pyplot_alone() -> None:
     done = subprocess.run(
         [sys.executable, "-c", "import sys, numpy as np, tautline as tl\n"
          "assert 'matplotlib' not in sys.modules\n"
@@ -47,7 +49,7 @@ def test_importing_and_drawing_leave_pyplot_alone():
     assert done.returncode == 0, done.stderr
 
 
-def test_without_matplotlib_plots_say_what_to_do():
+def test_without_matplotlib_plots_say_what_to_do() -> None:
     done = subprocess.run(
         [sys.executable, "-c", "import sys; sys.modules['matplotlib'] = sys.modules['matplotlib.figure'] = None\n"
          "import numpy as np, tautline as tl\n"
@@ -58,7 +60,7 @@ def test_without_matplotlib_plots_say_what_to_do():
     assert "pip install matplotlib" in done.stdout, done.stderr
 
 
-def test_waterfall_draws_the_samples(rng, tmp_path):
+def test_waterfall_draws_the_samples(rng: np.random.Generator, tmp_path: pathlib.Path) -> None:
     x = sky(rng)
     write_filterbank(tmp_path / "x.fil", x, MHZ, TSAMP)
     first, count = 1000, 400
@@ -79,7 +81,7 @@ def test_waterfall_draws_the_samples(rng, tmp_path):
         is_labelled(figure)
 
 
-def test_waterfall_averages_and_dedisperses(rng, monkeypatch):
+def test_waterfall_averages_and_dedisperses(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
     x = sky(rng)
     monkeypatch.setattr("tautline.plot.filterbanks._VALUES_AT_ONCE", int(rng.integers(1, 1 << 16)))
     figure = tl.plot.waterfall(
@@ -99,7 +101,7 @@ def test_waterfall_averages_and_dedisperses(rng, monkeypatch):
     assert "60 pc" in figure.axes[0].get_xlabel()
 
 
-def test_waterfall_normalises_each_channel(rng):
+def test_waterfall_normalises_each_channel(rng: np.random.Generator) -> None:
     x = rng.normal(0, 1, (3000, MHZ.size)) * np.linspace(1, 5, MHZ.size) + np.arange(MHZ.size)
     x[:, 7] = 3
     image = tl.plot.waterfall(x, frequencies=MHZ, sample_time_s=TSAMP, most_times=3000).axes[0].images[0].get_array()
@@ -108,7 +110,7 @@ def test_waterfall_normalises_each_channel(rng):
     assert np.abs(np.median(others, axis=1)).max() < 1e-5 and np.abs(others.std(axis=1) - 1).max() < 0.15
 
 
-def test_spectra_of_a_filterbank_are_its_bandpass(rng):
+def test_spectra_of_a_filterbank_are_its_bandpass(rng: np.random.Generator) -> None:
     x = sky(rng, 3000)
     figure = tl.plot.spectra(x, frequencies=MHZ, sample_time_s=TSAMP)
     (line,) = figure.axes[0].lines
@@ -119,7 +121,7 @@ def test_spectra_of_a_filterbank_are_its_bandpass(rng):
     is_labelled(figure)
 
 
-def visibilities(rng, seconds=0.2):
+def visibilities(rng: np.random.Generator, seconds: Any = 0.2) -> Any:
     x = rng.standard_normal((3, int(1e6 * seconds))) + 1j * rng.standard_normal((3, int(1e6 * seconds)))
     x[1:] += 0.5 * x[0] * np.exp(1j * np.array([[0.7], [-2.0]]))
     return tl.correlate(
@@ -127,7 +129,7 @@ def visibilities(rng, seconds=0.2):
     )
 
 
-def test_spectra_of_voltages_are_powers(rng):
+def test_spectra_of_voltages_are_powers(rng: np.random.Generator) -> None:
     vis = visibilities(rng)
     figure = tl.plot.spectra(vis)
     assert len(figure.axes[0].lines) == 3
@@ -145,14 +147,14 @@ def test_spectra_of_voltages_are_powers(rng):
 
 
 @pytest.mark.parametrize("against", ["time", "frequency"])
-def test_fringes_are_correlation_coefficients(rng, against):
+def test_fringes_are_correlation_coefficients(rng: np.random.Generator, against: Any) -> None:
     vis = visibilities(rng)
     channels, times = slice(4, 20), slice(1, 7)
     figure = tl.plot.fringes(vis, [(1, 0), (0, 2)], against=against, channels=channels, times=times)
     amplitude, phase = figure.axes
     axis = 1 if against == "time" else 0
 
-    def mean(i, j):
+    def mean(i: Any, j: Any) -> Any:
         high, low = max(i, j), min(i, j)
         counts = vis.counts[times, channels, high * (high + 1) // 2 + low]
         return (vis.baseline(i, j)[times, channels] * counts).sum(axis=axis) / counts.sum(axis=axis), counts.sum(
@@ -174,12 +176,12 @@ def test_fringes_are_correlation_coefficients(rng, against):
     is_labelled(figure)
 
 
-def test_fringes_choose_the_strongest(rng):
+def test_fringes_choose_the_strongest(rng: np.random.Generator) -> None:
     figure = tl.plot.fringes(visibilities(rng))
     assert sorted(one.get_label() for one in figure.axes[0].containers) == ["inputs 1, 0", "inputs 2, 0", "inputs 2, 1"]
 
 
-def test_dm_time_shows_the_pulse(rng):
+def test_dm_time_shows_the_pulse(rng: np.random.Generator) -> None:
     dm, at = 60.0, 2500
     x = sky(rng, dm=dm, at=at)
     found = tl.search(x, "0:120", threshold=8, frequencies=MHZ, sample_time_s=TSAMP)
@@ -205,25 +207,25 @@ def test_dm_time_shows_the_pulse(rng):
 
 
 @pytest.mark.parametrize("at", [3, 5600])
-def test_dm_time_near_the_ends(rng, at):
+def test_dm_time_near_the_ends(rng: np.random.Generator, at: Any) -> None:
     x = sky(rng, dm=20.0, at=at)
     figure = tl.plot.dm_time(x, (20.0, at * TSAMP, 8 * TSAMP), frequencies=MHZ, sample_time_s=TSAMP)
     assert np.isfinite(figure.axes[0].lines[0].get_ydata()).all()
 
 
-def test_candidates(rng):
+def test_candidates(rng: np.random.Generator) -> None:
     found = tl.search(sky(rng), "0:120", threshold=6, frequencies=MHZ, sample_time_s=TSAMP)
     figure = tl.plot.candidates(found)
     assert np.allclose(figure.axes[0].collections[0].get_offsets(), np.stack([found["time_s"], found["dm"]], axis=1))
     is_labelled(figure)
 
 
-def counts(rng, sensors=2):
+def counts(rng: np.random.Generator, sensors: Any = 2) -> Any:
     rate = np.repeat(rng.exponential(1.0, 4000), rng.geometric(0.02, 4000))
     return rng.poisson(rate[:, np.newaxis], (rate.size, sensors)).astype(np.uint8)
 
 
-def test_curves_with_fit_and_residuals(rng, tmp_path):
+def test_curves_with_fit_and_residuals(rng: np.random.Generator, tmp_path: pathlib.Path) -> None:
     k = tl.autocorrelate(counts(rng), bin_s=1e-5, bins=16, levels=8)
     fit = tl.fit(k, model="3d")
     figure = tl.plot.curves(k, fit)
@@ -251,7 +253,7 @@ def test_curves_with_fit_and_residuals(rng, tmp_path):
     assert np.allclose(line.get_ydata(), single.g[kept], rtol=1e-6)
 
 
-def report(rng):
+def report(rng: np.random.Generator) -> Any:
     rates = rng.uniform(1e9, 4e9, 50)
     width = rates.max() / 40
     bins = np.bincount(np.minimum(39, (rates / width).astype(int)), minlength=40)
@@ -266,7 +268,7 @@ def report(rng):
     }  # fmt: skip
 
 
-def test_tuning(rng, tmp_path):
+def test_tuning(rng: np.random.Generator, tmp_path: pathlib.Path) -> None:
     made = report(rng)
     (tmp_path / "tuning-correlate.json").write_text(json.dumps(made))
     for given in (made, tmp_path / "tuning-correlate.json"):
@@ -281,7 +283,7 @@ def test_tuning(rng, tmp_path):
         assert axes.get_xlabel() == "rate (G samples/s)"
 
 
-def test_figures_are_the_callers(rng):
+def test_figures_are_the_callers(rng: np.random.Generator) -> None:
     import matplotlib.figure
 
     whole = matplotlib.figure.Figure(layout="constrained")
@@ -309,7 +311,7 @@ def test_figures_are_the_callers(rng):
         (lambda x, tmp: tl.plot.tuning(report(np.random.default_rng(1)), "n65"), "problem"),
     ],
 )
-def test_refusals(rng, tmp_path, call, field):
+def test_refusals(rng: np.random.Generator, tmp_path: pathlib.Path, call: Any, field: Any) -> None:
     with pytest.raises(tl.ConfigError) as caught:
         call(sky(rng, 100), tmp_path)
     assert caught.value.field == field

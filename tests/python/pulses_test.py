@@ -1,4 +1,7 @@
 """dedisperse and search: against numpy, and arrays against files."""
+import pathlib
+from typing import Any
+
 import numpy as np
 import pytest
 import tautline as tl
@@ -7,11 +10,11 @@ from support import write_filterbank
 K = tl.DISPERSION_CONSTANT
 
 
-def delays(dm, mhz, sample_time_s):
+def delays(dm: Any, mhz: Any, sample_time_s: Any) -> Any:
     return np.round(K * dm * (mhz**-2.0 - mhz.max() ** -2) / sample_time_s).astype(int)
 
 
-def summed(x, dms, mhz, sample_time_s):
+def summed(x: Any, dms: Any, mhz: Any, sample_time_s: Any) -> Any:
     """[time, channel] to [trial, time]."""
     longest = max(delays(max(dms), mhz, sample_time_s))
     times = len(x) - longest
@@ -22,12 +25,12 @@ def summed(x, dms, mhz, sample_time_s):
     return out
 
 
-def sky(rng, times=4000, channels=64):
+def sky(rng: np.random.Generator, times: Any = 4000, channels: Any=64) -> Any:
     return rng.integers(0, 256, (times, channels)).astype(np.uint8), np.linspace(1500, 1200, channels), 256e-6
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "uint16", "int16"])
-def test_integers_are_summed_exactly(rng, dtype):
+def test_integers_are_summed_exactly(rng: np.random.Generator, dtype: str) -> None:
     _, mhz, tsamp = sky(rng)
     low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
     x = rng.integers(low, high, (3000, mhz.size), endpoint=True).astype(dtype)
@@ -41,7 +44,7 @@ def test_integers_are_summed_exactly(rng, dtype):
     assert np.array_equal(tl.dedisperse(x[:, ::-1], dms, frequencies=mhz[::-1], sample_time_s=tsamp), expected)
 
 
-def test_floats(rng):
+def test_floats(rng: np.random.Generator) -> None:
     x, mhz, tsamp = sky(rng)
     x = rng.standard_normal(x.shape)
     got = tl.dedisperse(x, np.arange(0, 50, 7.3), frequencies=mhz, sample_time_s=tsamp)
@@ -50,20 +53,20 @@ def test_floats(rng):
     assert np.abs(got - expected).max() < 1e-4
 
 
-def test_longer_than_a_block(rng):
+def test_longer_than_a_block(rng: np.random.Generator) -> None:
     x, mhz, tsamp = sky(rng, 70000, 5)
     assert np.array_equal(
         tl.dedisperse(x, [0, 40], frequencies=mhz, sample_time_s=tsamp), summed(x.astype(int), [0, 40], mhz, tsamp)
     )
 
 
-def test_shorter_than_the_delays_gives_nothing(rng):
+def test_shorter_than_the_delays_gives_nothing(rng: np.random.Generator) -> None:
     x, mhz, tsamp = sky(rng, 50)
     got = tl.dedisperse(x, [0, 500], frequencies=mhz, sample_time_s=tsamp)
     assert got.shape == (2, 0)
 
 
-def test_files_give_what_arrays_give(rng, tmp_path):
+def test_files_give_what_arrays_give(rng: np.random.Generator, tmp_path: pathlib.Path) -> None:
     x, mhz, tsamp = sky(rng)
     mhz = 1500 - 4.75 * np.arange(mhz.size)
     write_filterbank(tmp_path / "x.fil", x, mhz, tsamp)
@@ -74,7 +77,7 @@ def test_files_give_what_arrays_give(rng, tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["x.fil"]
 
 
-def with_pulse(rng):
+def with_pulse(rng: np.random.Generator) -> Any:
     x, mhz, tsamp = sky(rng, 20000, 64)
     x = rng.normal(100, 10, x.shape)
     for c, late in enumerate(delays(80, mhz, tsamp)):
@@ -82,7 +85,7 @@ def with_pulse(rng):
     return x.round().clip(0, 255).astype(np.uint8), mhz, tsamp
 
 
-def test_search_finds_a_pulse(rng, tmp_path):
+def test_search_finds_a_pulse(rng: np.random.Generator, tmp_path: pathlib.Path) -> None:
     x, mhz, tsamp = with_pulse(rng)
     found = tl.search(x, "0:150", threshold=8, frequencies=mhz, sample_time_s=tsamp)
     best = found[0]
@@ -96,7 +99,7 @@ def test_search_finds_a_pulse(rng, tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["x.fil"]
 
 
-def test_search_writes_a_list_where_one_is_asked_for(rng, tmp_path):
+def test_search_writes_a_list_where_one_is_asked_for(rng: np.random.Generator, tmp_path: pathlib.Path) -> None:
     x, mhz, tsamp = with_pulse(rng)
     found = tl.search(x, [80.0], frequencies=mhz, sample_time_s=tsamp, output=str(tmp_path / "c.csv"))
     lines = (tmp_path / "c.csv").read_text().splitlines()
@@ -105,16 +108,22 @@ def test_search_writes_a_list_where_one_is_asked_for(rng, tmp_path):
         tl.search(x, [80.0], frequencies=mhz, sample_time_s=tsamp, output=str(tmp_path / "c.csv"))
 
 
-def test_pulses_that_were_put_in_are_marked(rng):
+def test_pulses_that_were_put_in_are_marked(rng: np.random.Generator) -> None:
     x, mhz, tsamp = with_pulse(rng)
     x = np.concatenate([rng.normal(100, 10, (20000, 64)).round().clip(0, 255).astype(np.uint8), x])
     known = {"frequencies": mhz, "sample_time_s": tsamp, "threshold": 9}
     assert not tl.search(x, "0:150", **known)["injected"].any()
     found = tl.search(x, "0:150", inject="every=6,dm=20:60,width=0.003:0.005,snr=30:31,seed=1", **known)
     assert set(found["injected"]) == {0, 1}  # the pulse of DM 80, and others
+    assert type(found["injected"]) is np.ndarray and len(found[found["injected"] == 1]) == found["injected"].sum()
+    facts = found.facts
+    # 40,000 times of 256 us: one pulse each 6 s, two begun, one or both of them whole.
+    assert 1 <= facts["recalled"] <= facts["injected"] <= 2 and found["injected"].sum() >= facts["recalled"]
+    assert 0.5 < facts["snr_ratio"] < 1.5 and facts["clipped"] >= 0
+    assert found[:1].facts is facts and found[["dm", "snr"]].facts is facts
 
 
-def test_nothing_found_is_an_empty_array(rng):
+def test_nothing_found_is_an_empty_array(rng: np.random.Generator) -> None:
     x, mhz, tsamp = sky(rng, 5000)
     found = tl.search(x, [10.0], threshold=50, frequencies=mhz, sample_time_s=tsamp)
     assert found.shape == (0,) and "snr" in found.dtype.names
@@ -138,7 +147,7 @@ def test_nothing_found_is_an_empty_array(rng):
         (lambda x, mhz: tl.search("absent.fil", [1], frequencies=mhz), "frequencies, sample_time_s and axes"),
     ],
 )
-def test_bad_arguments_name_the_field(rng, call, field):
+def test_bad_arguments_name_the_field(rng: np.random.Generator, call: Any, field: Any) -> None:
     x, mhz, _ = sky(rng, 300)
     with pytest.raises(tl.ConfigError) as caught:
         call(x, mhz)

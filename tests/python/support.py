@@ -1,14 +1,19 @@
-"""Files that tests read."""
+"""Files that tests read, and nodes of their pipelines."""
+import pathlib
+from fractions import Fraction
+from typing import Any
+
 import numpy as np
+import tautline as tl
 
 
-def header(name, value):
+def header(name: str, value: Any) -> Any:
     text = name.encode()
     kinds = {int: "<i4", float: "<f8"}
     return len(text).to_bytes(4, "little") + text + np.array(value, kinds[type(value)]).tobytes()
 
 
-def write_filterbank(path, x, mhz, sample_time_s):
+def write_filterbank(path: pathlib.Path, x: Any, mhz: Any, sample_time_s: Any) -> None:
     """A sigproc file of [time, channel]."""
     with path.open("wb") as file:
         file.write(len(b"HEADER_START").to_bytes(4, "little") + b"HEADER_START")
@@ -19,7 +24,7 @@ def write_filterbank(path, x, mhz, sample_time_s):
         file.write(x.tobytes())
 
 
-def write_dada(path, x, rate_hz):
+def write_dada(path: pathlib.Path, x: Any, rate_hz: Any) -> None:
     """[time, antenna, polarisation] of int8 pairs as a DADA file."""
     facts = {
         "HDR_VERSION": "1.0", "HDR_SIZE": 4096, "NBIT": 8, "NDIM": 2, "NANT": x.shape[1], "NPOL": x.shape[2], "NCHAN": 1,
@@ -28,3 +33,55 @@ def write_dada(path, x, rate_hz):
     }
     text = "".join(f"{key} {value}\n" for key, value in facts.items())
     path.write_bytes(text.encode().ljust(4096, b"\0") + x.tobytes())
+
+
+class Pass(tl.Node):
+    """Hands on every block, and keeps the names of its calls."""
+
+    def __init__(self) -> None:
+        self.calls = []
+
+    def start(self) -> None:
+        self.calls = ["start"]
+
+    def begin_segment(self, input: int) -> None:
+        self.calls.append("begin")
+
+    def process(self, block: tl.Block) -> Any:
+        self.calls.append("process")
+        return block
+
+    def end_segment(self, input: int) -> None:
+        self.calls.append("end")
+
+    def finish(self) -> None:
+        self.calls.append("finish")
+
+    def publish(self) -> None:
+        self.calls.append("publish")
+
+    def counters(self) -> Any:
+        return {"blocks": self.calls.count("process")}
+
+
+def numbers(total: int, length: Any = 100) -> Any:
+    """A source of 0, 1, 2... at 1 kHz."""
+
+    class Numbers(tl.Node):
+        def open(self, streams: list[tl.Stream]) -> Any:
+            assert streams == []
+            kinds = [tl.ArrayType("x", "float64", ("time",), (length,))]
+            start = "2026-01-02-03:04:05"
+            return tl.Stream("numbers", kinds, Fraction(1000), start, total_samples=total, max_samples=length)
+
+        def start(self) -> None:
+            self.at = 0
+
+        def produce(self) -> Any:
+            if self.at >= total:
+                return None
+            block = np.arange(self.at, min(self.at + length, total), dtype=float)
+            self.at += len(block)
+            return {"x": block}
+
+    return Numbers()

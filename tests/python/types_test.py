@@ -2,6 +2,7 @@
 import pathlib
 import subprocess
 import sys
+from typing import Any
 
 import tautline as tl
 
@@ -27,7 +28,7 @@ except tl.ConfigError as error:
 '''
 
 
-def check(tmp_path, *arguments):
+def check(tmp_path: pathlib.Path, *arguments: Any) -> None:
     package = pathlib.Path(tl.__file__).parent
     done = subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), *arguments],
@@ -36,16 +37,16 @@ def check(tmp_path, *arguments):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_package(tmp_path):
+def test_the_package(tmp_path: pathlib.Path) -> None:
     check(tmp_path, "-p", "tautline")
 
 
-def test_its_users(tmp_path):
+def test_its_users(tmp_path: pathlib.Path) -> None:
     (tmp_path / "use.py").write_text(USE)
     check(tmp_path, str(tmp_path / "use.py"))
 
 
-def test_every_call_says_what_it_takes_and_gives():
+def test_every_call_says_what_it_takes_and_gives() -> None:
     for name in tl.__all__:
         one = getattr(tl, name)
         if callable(one):

@@ -28,7 +28,7 @@ print("equal")
 """
 
 
-def test_to_uvdata():
+def test_to_uvdata() -> None:
     if not PYTHON.exists():
         pytest.skip(f"{PYTHON} is not there: run scripts/interop")
     version = subprocess.run([PYTHON, "-c", "import sys; print(*sys.version_info[:2])"], capture_output=True, text=True)
@@ -39,7 +39,7 @@ def test_to_uvdata():
     assert done.returncode == 0 and done.stdout.endswith("equal\n"), done.stdout + done.stderr
 
 
-def test_without_pyuvdata_the_error_says_so(monkeypatch):
+def test_without_pyuvdata_the_error_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     import numpy as np
 
     monkeypatch.setitem(sys.modules, "pyuvdata", None)
