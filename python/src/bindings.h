@@ -25,6 +25,7 @@
 #include "tautline/core/sample_view.h"
 #include "tautline/device/device.h"
 #include "tautline/pipeline/progress.h"
+#include "unlocked.h"
 
 namespace tautline::python {
 
@@ -132,8 +133,12 @@ auto run_interruptibly(const nb::object& progress, const Work& work) {
   std::exception_ptr raised;
   for (bool done = false; !done;) {
     {
-      const nb::gil_scoped_release release;
+      const Unlocked unlocked;
       done = result.wait_for(kLook) == std::future_status::ready;
+      if (Unlocked::over()) {
+        stop.request_stop();
+        result.wait();
+      }
     }
     if (raised) continue;
     try {

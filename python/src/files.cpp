@@ -65,7 +65,7 @@ class FilterbankFile {
                                                                      : SampleType::f32;
     const NewArray made = new_array(type, {count, d.channels});
     {
-      const nb::gil_scoped_release release;
+      const Unlocked unlocked;
       const std::lock_guard lock(mutex_);
       std::size_t done = 0;
       while (done < count) {
@@ -132,7 +132,7 @@ class VoltageFile {
     const NewArray made = new_array(type, {d.channels, d.inputs(), count});
     const core::MutableSampleView<3> out{made.data, type, {d.channels, d.inputs(), count}};
     {
-      const nb::gil_scoped_release release;
+      const Unlocked unlocked;
       const std::lock_guard lock(mutex_);
       go_to(first);
       const std::size_t times = std::max<std::size_t>(
@@ -220,7 +220,7 @@ class CountFile {
     const auto& d = description_;
     const NewArray made = new_array(d.type, {count, d.sensors});
     {
-      const nb::gil_scoped_release release;
+      const Unlocked unlocked;
       const std::lock_guard lock(mutex_);
       if (first != next_) open_again(first);
       next_ = std::numeric_limits<std::uint64_t>::max();  // if it fails
@@ -287,7 +287,7 @@ class PhotonFile {
   nb::object read(std::uint64_t first, std::size_t count) {
     const NewArray made = new_array(SampleType::u8, {count * sizeof(formats::Photon)});
     {
-      const nb::gil_scoped_release release;
+      const Unlocked unlocked;
       const std::lock_guard lock(mutex_);
       if (first < next_) {
         reader_->rewind();
@@ -345,7 +345,7 @@ void bind_files(nb::module_& module) {
   module.def(
       "kind_of",
       [](const std::string& path, bool rate_known) {
-        const nb::gil_scoped_release release;
+        const Unlocked unlocked;
         return kind_of(path, rate_known);
       },
       nb::arg("path"), nb::arg("rate_known"));

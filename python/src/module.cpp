@@ -126,12 +126,13 @@ NB_MODULE(_tautline, module) {
   module.def("version", [] { return TAUTLINE_VERSION; });
   // A thread that is in a call when the interpreter ends keeps what it holds, which is no fault: only tests are told.
   nanobind::set_leak_warnings(false);
+  module.def("end_calls", &python::Unlocked::end);
   module.def("warn_of_leaks", &nanobind::set_leak_warnings, nanobind::arg("wanted"));
   nanobind::register_exception_translator(python::translate);
   module.def(
       "device_name",
       [](const std::string& name) {
-        const nanobind::gil_scoped_release release;
+        const python::Unlocked unlocked;
         return python::open_device(name)->name();
       },
       nanobind::arg("device") = "auto");

@@ -150,7 +150,7 @@ class PipelineRun {
               const std::string& history)
       : parts_{std::move(nodes), std::move(arrays)}, types_(types_with(parts_, raised_)) {
     try {
-      const nb::gil_scoped_release release;
+      const Unlocked unlocked;
       pipeline::NodeContext context;
       context.devices = {open_device(device)};
       context.memory_bytes = memory_bytes == 0 ? core::half_of_memory() : memory_bytes;
@@ -176,12 +176,15 @@ class PipelineRun {
       abandon();
       return;
     }
-    const nb::gil_scoped_release release;
+    const Unlocked unlocked;
     end();
     run_.reset();  // its nodes before the arrays that they read
   }
 
   void start() {
+    if (!run_)
+      throw Error(ErrorKind::config, "run", "stopped", "one that was not",
+                  "run the pipeline again");
     result_ = std::async(std::launch::async, [this, run = run_.get()] {
                 try {
                   run->go(stop_.get_token());
@@ -201,7 +204,7 @@ class PipelineRun {
       std::optional<TakenBlock> block;
       bool over = false;
       {
-        const nb::gil_scoped_release release;
+        const Unlocked unlocked;
         over = result.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
         block = to_->take(over ? std::chrono::milliseconds(0) : kLook);
       }
@@ -220,7 +223,7 @@ class PipelineRun {
     bool over = false;
     while (!over) {
       {
-        const nb::gil_scoped_release release;
+        const Unlocked unlocked;
         over = result.wait_for(kLook) == std::future_status::ready;
       }
       check_signals();
@@ -242,12 +245,12 @@ class PipelineRun {
   void stop() {
     if (is_forked()) return abandon();
     {
-      const nb::gil_scoped_release release;
+      const Unlocked unlocked;
       end();
     }
     std::shared_ptr<engine::Run> run = std::move(run_);
     {
-      const nb::gil_scoped_release release;
+      const Unlocked unlocked;
       run.reset();
     }
     // A node in Python may hold what holds this run.

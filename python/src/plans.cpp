@@ -64,7 +64,7 @@ class Kept {
   /// others may take meanwhile.
   void wait() {
     if (last_ == 0) return;
-    const nb::gil_scoped_release release;
+    const Unlocked unlocked;
     done_->synchronise();
   }
   /// The number of the CUDA device whose arrays are taken; -1: none.
@@ -89,7 +89,7 @@ class Kept {
   /// stream, where it may go on when this returns. Streams that follow each other wait for what the one before was given.
   template <class Work>
   auto run(std::uintptr_t stream, const Work& work) {
-    const nb::gil_scoped_release release;
+    const Unlocked unlocked;
     const std::lock_guard lock(mutex);
     device::Queue& on = stream == 0 ? *queue : caller(stream);
     if (stream != last_) on.wait(*done_);
@@ -367,7 +367,7 @@ class AutocorrelatePlan {
                           matrix(totals, 2),           counts};
     {
       kept_.run(0, [&](device::Queue& queue) { plan_->read(queue, *state_, all); });
-      const nb::gil_scoped_release release;
+      const Unlocked unlocked;
       stage::normalise(config, *how, state_->samples(), all, {g.data(), {pairs, lags.size()}});
     }
     for (const auto& lag : lags) samples_of.push_back(lag.samples);
@@ -411,16 +411,16 @@ void bind_plans(nb::module_& module) {
   nb::class_<ChannelizePlan>(module, "ChannelizePlan")
       .def(nb::init<std::size_t, std::size_t, const std::string&, std::size_t, std::size_t,
                     const std::string&, double, bool, bool, const std::string&>(),
-           nb::call_guard<nb::gil_scoped_release>())
+           nb::call_guard<Unlocked>())
       .def("spectra", &ChannelizePlan::spectra)
       .def("execute", &ChannelizePlan::execute)
-      .def("reset", &ChannelizePlan::reset, nb::call_guard<nb::gil_scoped_release>())
+      .def("reset", &ChannelizePlan::reset, nb::call_guard<Unlocked>())
       .def("cuda", &ChannelizePlan::cuda)
       .def("backend", &ChannelizePlan::backend);
   nb::class_<CorrelatePlan>(module, "CorrelatePlan")
       .def(
           nb::init<std::size_t, std::size_t, const std::string&, std::size_t, const std::string&>(),
-          nb::call_guard<nb::gil_scoped_release>())
+          nb::call_guard<Unlocked>())
       .def("execute", &CorrelatePlan::execute)
       .def("exact", &CorrelatePlan::exact)
       .def("cuda", &CorrelatePlan::cuda)
@@ -429,19 +429,19 @@ void bind_plans(nb::module_& module) {
       .def(nb::init<std::size_t, const std::string&, const std::string&, std::size_t, std::size_t,
                     const std::string&, const std::vector<std::pair<std::uint32_t, std::uint32_t>>&,
                     std::size_t, const std::string&>(),
-           nb::call_guard<nb::gil_scoped_release>())
+           nb::call_guard<Unlocked>())
       .def("execute", &AutocorrelatePlan::execute)
       .def("read", &AutocorrelatePlan::read)
       .def("samples", &AutocorrelatePlan::samples)
-      .def("reset", &AutocorrelatePlan::reset, nb::call_guard<nb::gil_scoped_release>())
+      .def("reset", &AutocorrelatePlan::reset, nb::call_guard<Unlocked>())
       .def("cuda", &AutocorrelatePlan::cuda)
       .def("backend", &AutocorrelatePlan::backend);
   nb::class_<DedispersePlan>(module, "DedispersePlan")
       .def(nb::init<std::vector<double>, double, std::vector<double>, const std::string&,
                     std::size_t, double, bool, std::size_t, const std::string&>(),
-           nb::call_guard<nb::gil_scoped_release>())
+           nb::call_guard<Unlocked>())
       .def("execute", &DedispersePlan::execute)
-      .def("reset", &DedispersePlan::reset, nb::call_guard<nb::gil_scoped_release>())
+      .def("reset", &DedispersePlan::reset, nb::call_guard<Unlocked>())
       .def("max_delay", &DedispersePlan::max_delay)
       .def("room", &DedispersePlan::room)
       .def("floats", &DedispersePlan::floats)

@@ -383,7 +383,7 @@ void bind_visibilities(nb::module_& module) {
       .def(
           "write",
           [](const Kept& kept, const std::string& path, bool overwrite) {
-            const nb::gil_scoped_release release;
+            const Unlocked unlocked;
             kept.write(path, overwrite);
           },
           nb::arg("path"), nb::arg("overwrite"));
@@ -427,7 +427,7 @@ void bind_curves(nb::module_& module) {
           "write",
           [](const Curves& curves, const std::string& path, const std::string& history,
              bool overwrite) {
-            const nb::gil_scoped_release release;
+            const Unlocked unlocked;
             write_curves(curves, path, history, overwrite);
           },
           nb::arg("path"), nb::arg("history"), nb::arg("overwrite"));

@@ -73,7 +73,7 @@ nb::object channelize(const Array& samples, bool pairs, std::size_t channels, st
   std::shared_ptr<const device::Device> opened;
   std::shared_ptr<const stage::Plan> plan;
   {
-    const nb::gil_scoped_release release;
+    const Unlocked unlocked;
     opened = open_device(device);
     plan = stage::make_plan(config, opened);
   }
@@ -88,7 +88,7 @@ nb::object channelize(const Array& samples, bool pairs, std::size_t channels, st
     views.clipped = {clipped.data(), {clipped.size()}};
   }
   {
-    const nb::gil_scoped_release release;
+    const Unlocked unlocked;
     const auto queue = opened->make_queue();
     const auto state = plan->make_state(*queue);
     plan->execute(*queue, *state, input, views);
@@ -137,7 +137,7 @@ nb::object dedisperse(const Array& samples, bool spectra, std::vector<double> fr
   std::shared_ptr<const device::Device> opened;
   std::shared_ptr<const stage::Plan> plan;
   {
-    const nb::gil_scoped_release release;
+    const Unlocked unlocked;
     opened = open_device(device);
     plan = stage::make_plan(config, opened);
   }
@@ -148,7 +148,7 @@ nb::object dedisperse(const Array& samples, bool spectra, std::vector<double> fr
       made.data, plan->output_type(), {1, config.dms.size(), times}};
   stage::Result result;
   {
-    const nb::gil_scoped_release release;
+    const Unlocked unlocked;
     result = stage::dedisperse(*plan, *opened->make_queue(), input, trials);
   }
   return nb::make_tuple(made.array, result.not_finite);
@@ -190,7 +190,7 @@ nb::object standard_curves(const Array& samples, std::size_t m, std::size_t leve
     throw Error(ErrorKind::config, "normalization", normalization, "none, global or symmetric");
   const auto selection = selection_of(device);
   {
-    const nb::gil_scoped_release release;
+    const Unlocked unlocked;
     stage::autocorrelate(config, view, all, selection);
     stage::normalise(config, *how, view.extent(0), all, {g.data(), {count, lags.size()}});
   }

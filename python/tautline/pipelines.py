@@ -23,10 +23,15 @@ _TYPES: dict[str, tuple[str, int, Fields]] = {
 _runs: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
+_over: list[bool] = []  # not empty: the interpreter ends
+
+
 @atexit.register
-def _stop_runs() -> None:
+def _end() -> None:
+    _over.append(True)
     for run in list(_runs):  # their threads may want to call Python
         run.stop()
+    _tautline.end_calls()
 
 
 def node_types() -> dict[str, str]:
@@ -148,6 +153,8 @@ class Pipeline:
             self.path, self._text, self._nodes, self._arrays, self._assignments, hands_over, node, port, *self._options
         )
         _runs.add(run)
+        if _over:
+            run.stop()
         run.start()
         return run
 

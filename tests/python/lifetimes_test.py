@@ -103,7 +103,8 @@ def test_a_plan_in_several_threads(rng: np.random.Generator) -> None:
 
 
 LOOP = """
-    import os, sys, threading, time
+    import atexit, os, sys, threading, time
+    atexit.register(lambda: tl.channelize(np.ones(1000, np.complex64), 16))  # after tautline's own
     import numpy as np, tautline as tl
     class Source(tl.Node):
         def open(self, streams):
@@ -112,6 +113,33 @@ LOOP = """
     p = tl.Pipeline()
     p.add("s", Source())
 """
+
+
+def test_an_interpreter_that_ends_while_a_thread_waits_for_blocks() -> None:
+    run_python(LOOP + """
+    begun = threading.Event()
+    def work():
+        for block in p: begun.set()
+    threading.Thread(target=work, daemon=True).start()
+    assert begun.wait(60)
+    """)
+    run_python(LOOP + """
+    threading.Thread(target=p.run, daemon=True).start()
+    time.sleep(0.3)
+    """)
+    run_python("""
+    import threading, time
+    import numpy as np, tautline as tl
+    begun = threading.Event()
+    x = np.random.default_rng(1).integers(0, 99, (200_000, 64)).astype(np.uint8)
+    def search():
+        tl.search(x, "0:400:0.1", frequencies=np.linspace(1500, 1200, 64), sample_time_s=1e-4,
+                  progress=lambda done, total: begun.set(), memory_bytes="1G")
+    def channelize():
+        while True: tl.channelize(np.ones((4, 100_000), np.complex64), 64)
+    for work in (search, channelize): threading.Thread(target=work, daemon=True).start()
+    assert begun.wait(60)
+    """)
 
 
 @pytest.mark.parametrize("end", ["next(blocks)", "blocks.close()", "del blocks", "sys.exit()"])

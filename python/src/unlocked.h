@@ -1,0 +1,26 @@
+// The time that a thread of Python's spends in the library.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace tautline::python {
+
+/// Releases the interpreter's lock, and takes it again. A thread that comes back when the interpreter ends (others than
+/// daemons have ended before) stays here for ever: taking the lock would end it in the middle of C++, and that the process.
+class Unlocked {
+ public:
+  Unlocked();
+  ~Unlocked();
+  Unlocked(const Unlocked&) = delete;
+  Unlocked& operator=(const Unlocked&) = delete;
+
+  /// Whether another thread ends the interpreter: what can be stopped stops.
+  static bool over();
+  /// From here on this thread, which may go on to call the library, ends the interpreter; waits until no thread is in the library. With the lock.
+  static void end();
+
+ private:
+  PyThreadState* state_;
+};
+
+}  // namespace tautline::python
