@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -62,7 +62,7 @@ class File:
     def __len__(self) -> int:
         return self.samples
 
-    def read(self, start: int = 0, count: int | None = None) -> npt.NDArray[Any]:
+    def read(self, start: SupportsIndex = 0, count: SupportsIndex | None = None) -> npt.NDArray[Any]:
         """`count` times from `start` on, or all that follow; fewer at the end.
 
         Voltages are [input, time] (of channelized ones [channel, input, time]): complex64, int8 or int16 with a last axis of
@@ -70,14 +70,14 @@ class File:
         counts [time, sensor].  Photons are a structured array: time and microtime in units of the header's time_unit_s and
         microtime_unit_s, and channel, the detector.
         """
-        start = whole(start, "start")
-        left = max(0, self.samples - start)
+        first = whole(start, "start")
+        left = max(0, self.samples - first)
         taken = left if count is None else min(whole(count, "count"), left)
         if os.getpid() != self._process:
             error = UnsupportedError(f"{self.paths[0]}: opened before a fork, expected a file of this process; open it again")
             error.field, error.limit = self.paths[0], "a file of this process"
             raise error
-        block: npt.NDArray[Any] = self._reader.read(min(start, self.samples), taken)
+        block: npt.NDArray[Any] = self._reader.read(min(first, self.samples), taken)
         if self.kind == "photons":
             return block.view(_PHOTON)
         if self.kind == "voltages" and self.header["channels"] == 1:

@@ -6,7 +6,7 @@ import atexit
 import json
 import os
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from typing import Any, Union
 
 from . import _tautline
@@ -168,7 +168,7 @@ class Pipeline:
             run.stop()
         return self.counters
 
-    def blocks(self, node: str = "", port: int = 0) -> Iterator[Block]:
+    def blocks(self, node: str = "", port: int = 0) -> Generator[Block, None, None]:
         """The blocks that `node` gives at one of its outputs, while the whole pipeline runs."""
         run = self._run(True, node, whole(port, "port"))
         try:

@@ -15,7 +15,7 @@ import tautline as tl
 
 MHZ = np.linspace(1500, 1200, 16)
 
-CALLS = {
+CALLS: dict[str, Any] = {
     "channelize": lambda x: tl.channelize(x, 16, taps=2),
     "correlate": lambda x: tl.correlate(x, rate_hz=1000, channels=16, taps=2),
     "dedisperse": lambda x: tl.dedisperse(x, [0, 2], frequencies=MHZ, sample_time_s=1e-3),
@@ -114,7 +114,7 @@ def test_strides_of_every_kind(rng: np.random.Generator) -> None:
     ]
     for view in views:
         mhz = np.linspace(1500, 1200, view.shape[1])
-        arguments = {"frequencies": mhz, "sample_time_s": 1e-2}
+        arguments: dict[str, Any] = {"frequencies": mhz, "sample_time_s": 1e-2}
         assert np.array_equal(
             tl.dedisperse(view, [0, 9], **arguments), tl.dedisperse(np.ascontiguousarray(view), [0, 9], **arguments)
         )
@@ -129,14 +129,14 @@ def test_misaligned_and_swapped(rng: np.random.Generator) -> None:
     raw = np.empty(x.nbytes + 1, np.uint8)
     misaligned = raw[1:].view(np.float32).reshape(x.shape)
     misaligned[:] = x
-    arguments = {"frequencies": MHZ, "sample_time_s": 1e-2}
+    arguments: dict[str, Any] = {"frequencies": MHZ, "sample_time_s": 1e-2}
     expected = tl.dedisperse(x, [0, 3], **arguments)
     assert np.array_equal(tl.dedisperse(misaligned, [0, 3], **arguments), expected)
     assert np.array_equal(tl.dedisperse(x.astype(">f4"), [0, 3], **arguments), expected)
 
 
 def test_masked_arrays_are_refused(rng: np.random.Generator) -> None:
-    x = np.ma.masked_greater(rng.integers(0, 9, (100, 16)).astype(np.uint8), 5)
+    x = np.ma.masked_greater(rng.integers(0, 9, (100, 16)).astype(np.uint8), 5)  # type: ignore[no-untyped-call]
     with pytest.raises(tl.ConfigError, match="masked"):
         CALLS["dedisperse"](x)
 
@@ -174,7 +174,7 @@ def test_threads_at_once(rng: np.random.Generator) -> None:
     x = rng.integers(0, 200, (4000, 16)).astype(np.uint8)
     v = rng.standard_normal((3, 8000)).astype(np.complex64)
     expected = (CALLS["dedisperse"](x), CALLS["channelize"](v), CALLS["correlate"](v).data, CALLS["autocorrelate"](x).sums)
-    wrong = []
+    wrong: list[int] = []
 
     def work() -> None:
         for _ in range(3):

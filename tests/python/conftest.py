@@ -11,7 +11,7 @@ def pytest_addoption(parser: Any) -> None:
 
 def pytest_configure(config: Any) -> None:
     if config.getoption("--seed") is None:
-        config.option.seed = int(np.random.SeedSequence().entropy % 2**32)
+        config.option.seed = int(np.random.SeedSequence().generate_state(1)[0])
 
 
 def pytest_report_header(config: Any) -> Any:

@@ -12,7 +12,7 @@ import tautline as tl
 try:
     import pytest
 except ImportError:  # a machine with a GPU need not have it
-    pytest = None
+    pytest = None  # type: ignore[assignment]
 
 MHZ = np.linspace(1500, 1200, 64)
 
@@ -123,7 +123,7 @@ def test_arrays_elsewhere_are_refused(gpu: Any, rng: np.random.Generator) -> Non
     x = rng.standard_normal((2, 4096)).astype(np.float32)
     there = gpu.there(x)
     on_gpu, on_host = (tl.stages.channelize.Plan(32, 2, dtype="f32", device=d) for d in ("cuda:0", "cpu"))
-    mixed = [
+    mixed: list[Any] = [
         lambda: on_host.execute(there),
         lambda: on_gpu.execute(there, out=np.zeros((2, 100, 32), np.complex64)),
         lambda: tl.channelize(there, 32, device="cpu"),
@@ -141,7 +141,7 @@ def test_arrays_elsewhere_are_refused(gpu: Any, rng: np.random.Generator) -> Non
 
 
 def main() -> Any:
-    seed = int(np.random.SeedSequence().entropy % 2**32)
+    seed = int(np.random.SeedSequence().generate_state(1)[0])
     print(f"seed {seed}")
     if not LIBRARIES:
         print(f"skipped: no library with a CUDA device: {WHY_NOT}")

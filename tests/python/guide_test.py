@@ -3,6 +3,7 @@ import contextlib
 import io
 import pathlib
 import re
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ def test_the_guide(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> N
     text = (ROOT / "docs" / "guide" / "python.md").read_text()
     snippets = re.findall(r"^```python\n(.*?)^```", text, re.S | re.M)
     assert len(snippets) >= 5
-    names = {}
+    names: dict[str, Any] = {}
     said = io.StringIO()
     with contextlib.redirect_stdout(said):
         for snippet in snippets:

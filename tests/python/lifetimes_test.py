@@ -51,6 +51,7 @@ def test_an_array_that_goes_while_it_is_read(rng: np.random.Generator) -> None:
     last = list(blocks)[-1]
     del blocks
     gc.collect()
+    assert last.curves is not None
     assert np.array_equal(last.curves.g, tl.autocorrelate(x, bin_s=1e-6, bins=8, levels=3).g)
 
 

@@ -2,7 +2,7 @@
 import warnings
 from typing import Any
 
-import multipletau
+import multipletau  # type: ignore[import-untyped]
 import numpy as np
 import pytest
 import tautline as tl

@@ -142,6 +142,7 @@ def test_ctrl_c_ends_a_run_of_python_nodes() -> None:
         "except KeyboardInterrupt: sys.exit(7)\n"
     )
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
     process.stdout.readline()
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)

@@ -159,16 +159,17 @@ def test_a_search_of_what_a_filter_cleaned(tmp_path: pathlib.Path, rng: np.rando
     cleaned = sky.copy()
     cleaned[:, 7] = 100
     array = tl.nodes.filterbank(sky, frequencies=MHZ, sample_time_s=1e-3)
-    for name, source in (("array", array), ("file", "filterbank_files")):
+    sources: list[tuple[str, Any, Any]] = [("array", array, {}), ("file", "filterbank_files", {"files": [tmp_path / "x.fil"]})]
+    for name, source, files in sources:
         p = tl.Pipeline(device="cpu")
-        p.add("sky", source, **({"files": [tmp_path / "x.fil"]} if name == "file" else {}))
+        p.add("sky", source, **files)
         p.add("clean", Clean(), inputs="sky")
         p.add("trials", "dedisperse", inputs="clean", dms__range="0:100:10")
         trials = np.concatenate([b.arrays["trials"] for b in p.blocks("trials")], axis=1)
         expected = tl.dedisperse(cleaned, np.arange(0, 101, 10), frequencies=MHZ, sample_time_s=1e-3)
         assert np.array_equal(trials, expected)
         p = tl.Pipeline(device="cpu")
-        p.add("sky", source, **({"files": [tmp_path / "x.fil"]} if name == "file" else {}))
+        p.add("sky", source, **files)
         p.add("clean", Clean(), inputs="sky")
         p.add("pulses", "search", inputs="clean", dms__range="0:100", threshold=8)
         p.add("list", "candidate_file", inputs="pulses", path=tmp_path / f"{name}.csv")
@@ -184,7 +185,7 @@ def test_curves_come_to_a_sink(rng: np.random.Generator) -> None:
     class Keep(tl.Node):
         def open(self, streams: list[tl.Stream]) -> None:
             self.kinds = [s.kind for s in streams]
-            self.last = None
+            self.last: tl.Curves | None = None
 
         def process(self, block: tl.Block) -> None:
             self.last = block.curves
@@ -196,7 +197,8 @@ def test_curves_come_to_a_sink(rng: np.random.Generator) -> None:
     p.add("keep", sink, inputs="curves")
     p.run()
     k = tl.autocorrelate(counts, bin_s=1e-6, bins=8, levels=3)
-    assert sink.kinds == ["curves"] and np.array_equal(sink.last.g, k.g) and np.array_equal(sink.last.lag_s, k.lag_s)
+    assert sink.kinds == ["curves"] and sink.last is not None
+    assert np.array_equal(sink.last.g, k.g) and np.array_equal(sink.last.lag_s, k.lag_s)
 
 
 def test_raw_voltages_are_looked_at(rng: np.random.Generator) -> None:
@@ -205,7 +207,7 @@ def test_raw_voltages_are_looked_at(rng: np.random.Generator) -> None:
     class Look(tl.Node):
         def open(self, streams: list[tl.Stream]) -> None:
             self.facts = streams[0].facts
-            self.seen = []
+            self.seen: list[Any] = []
 
         def process(self, block: tl.Block) -> None:
             self.seen.append(block.arrays["voltages"])

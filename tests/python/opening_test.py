@@ -21,7 +21,7 @@ def test_filterbank(filterbank: Any) -> None:
     path, x = filterbank
     f = tl.open(path)
     assert f.kind == "filterbank" and f.shape == x.shape and len(f) == 1000
-    assert np.array_equal(f.frequencies, 1500 - 2.5 * np.arange(16))
+    assert f.frequencies is not None and np.array_equal(f.frequencies, 1500 - 2.5 * np.arange(16))
     assert f.header["sample_time_s"] == 1e-3 and f.header["tstart_mjd"] == 59000 and f.header["bits"] == 8 * x.itemsize
     assert f.read().dtype == x.dtype and np.array_equal(f.read(), x)
     assert "sigproc" in repr(f)
@@ -82,7 +82,7 @@ def test_channelized_voltages(rng: np.random.Generator, tmp_path: pathlib.Path) 
     np.save(tmp_path / "x.npy", x)
     f = tl.open(tmp_path / "x.npy", rate_hz=1000, centre_hz=1e6)
     assert f.shape == (4, 3, 500) and np.array_equal(f[50:60], x[:, :, 50:60]) and np.array_equal(f[7], x[:, :, 7])
-    assert np.allclose(f.frequencies, 1e6 + np.array([-1500, -500, 500, 1500]))
+    assert f.frequencies is not None and np.allclose(f.frequencies, 1e6 + np.array([-1500, -500, 500, 1500]))
 
 
 def test_counts(rng: np.random.Generator, tmp_path: pathlib.Path) -> None:

@@ -21,7 +21,7 @@ def test_tags_are_counts(tags: Any, method: str) -> None:
     # The last bin, which the run may have ended in, is left out.
     bins = int(max(t.max() for t in tags)) // 100
     counts = np.stack([binned(t, 100, bins) for t in tags], axis=1)
-    options = {"bins": 16, "levels": 6, "device": "cpu"}
+    options: dict[str, Any] = {"bins": 16, "levels": 6, "device": "cpu"}
     k = tl.autocorrelate(tags=tags, tick_s=1e-9, bin_s=1e-7, tag_method=method, **options)
     expected = tl.autocorrelate(counts, bin_s=1e-7, pairs="0,1", **options)
     assert k.g.shape == (len(k.lag_s),) and np.array_equal(k.sums, expected.sums[0]) and np.array_equal(k.g, expected.g[0])

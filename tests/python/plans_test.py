@@ -111,7 +111,12 @@ def test_threads_take_turns(rng: np.random.Generator) -> None:
     x = rng.integers(-9, 9, (2, 3, 1000, 2)).astype(np.int8)
     plan = tl.stages.correlate.Plan(2, 3)
     vis, counts = plan.sums()
-    threads = [threading.Thread(target=lambda: [plan.execute(x, vis, counts) for _ in range(20)]) for _ in range(5)]
+
+    def work() -> None:
+        for _ in range(20):
+            plan.execute(x, vis, counts)
+
+    threads = [threading.Thread(target=work) for _ in range(5)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -64,12 +64,13 @@ def test_waterfall_draws_the_samples(rng: np.random.Generator, tmp_path: pathlib
     x = sky(rng)
     write_filterbank(tmp_path / "x.fil", x, MHZ, TSAMP)
     first, count = 1000, 400
-    for given, more in (
+    cases: list[tuple[Any, dict[str, Any]]] = [
         (x, {"frequencies": MHZ, "sample_time_s": TSAMP}),
         (tmp_path / "x.fil", {}),
         (tl.open(tmp_path / "x.fil"), {}),
-    ):
-        figure = tl.plot.waterfall(given, start_s=first * TSAMP, duration_s=count * TSAMP, normalise=False, **more)
+    ]
+    for given, more in cases:
+        figure: Any = tl.plot.waterfall(given, start_s=first * TSAMP, duration_s=count * TSAMP, normalise=False, **more)
         axes = figure.axes[0]
         (image,) = axes.images
         assert np.array_equal(image.get_array(), x[first : first + count].T)
@@ -84,10 +85,10 @@ def test_waterfall_draws_the_samples(rng: np.random.Generator, tmp_path: pathlib
 def test_waterfall_averages_and_dedisperses(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
     x = sky(rng)
     monkeypatch.setattr("tautline.plot.filterbanks._VALUES_AT_ONCE", int(rng.integers(1, 1 << 16)))
-    figure = tl.plot.waterfall(
+    figure: Any = tl.plot.waterfall(
         x, frequencies=MHZ, sample_time_s=TSAMP, dm=60, normalise=False, most_times=700, most_channels=20
     )
-    image = np.ma.getdata(figure.axes[0].images[0].get_array())
+    image = np.asarray(np.ma.getdata(figure.axes[0].images[0].get_array()))  # type: ignore[no-untyped-call]
     late = delays(60)
     straight = np.full(x.shape, np.nan)
     for channel, delay in enumerate(late):
@@ -104,7 +105,8 @@ def test_waterfall_averages_and_dedisperses(rng: np.random.Generator, monkeypatc
 def test_waterfall_normalises_each_channel(rng: np.random.Generator) -> None:
     x = rng.normal(0, 1, (3000, MHZ.size)) * np.linspace(1, 5, MHZ.size) + np.arange(MHZ.size)
     x[:, 7] = 3
-    image = tl.plot.waterfall(x, frequencies=MHZ, sample_time_s=TSAMP, most_times=3000).axes[0].images[0].get_array()
+    figure: Any = tl.plot.waterfall(x, frequencies=MHZ, sample_time_s=TSAMP, most_times=3000)
+    image = figure.axes[0].images[0].get_array()
     assert np.all(image[7] == 0)
     others = np.delete(np.asarray(image), 7, axis=0)
     assert np.abs(np.median(others, axis=1)).max() < 1e-5 and np.abs(others.std(axis=1) - 1).max() < 0.15
@@ -112,7 +114,7 @@ def test_waterfall_normalises_each_channel(rng: np.random.Generator) -> None:
 
 def test_spectra_of_a_filterbank_are_its_bandpass(rng: np.random.Generator) -> None:
     x = sky(rng, 3000)
-    figure = tl.plot.spectra(x, frequencies=MHZ, sample_time_s=TSAMP)
+    figure: Any = tl.plot.spectra(x, frequencies=MHZ, sample_time_s=TSAMP)
     (line,) = figure.axes[0].lines
     assert np.array_equal(line.get_xdata(), MHZ) and np.allclose(line.get_ydata(), x.mean(axis=0))
     (band,) = figure.axes[0].collections
@@ -131,7 +133,7 @@ def visibilities(rng: np.random.Generator, seconds: Any = 0.2) -> Any:
 
 def test_spectra_of_voltages_are_powers(rng: np.random.Generator) -> None:
     vis = visibilities(rng)
-    figure = tl.plot.spectra(vis)
+    figure: Any = tl.plot.spectra(vis)
     assert len(figure.axes[0].lines) == 3
     for i, line in enumerate(figure.axes[0].lines):
         assert np.array_equal(line.get_xdata(), vis.frequencies / 1e6)
@@ -150,7 +152,7 @@ def test_spectra_of_voltages_are_powers(rng: np.random.Generator) -> None:
 def test_fringes_are_correlation_coefficients(rng: np.random.Generator, against: Any) -> None:
     vis = visibilities(rng)
     channels, times = slice(4, 20), slice(1, 7)
-    figure = tl.plot.fringes(vis, [(1, 0), (0, 2)], against=against, channels=channels, times=times)
+    figure: Any = tl.plot.fringes(vis, [(1, 0), (0, 2)], against=against, channels=channels, times=times)
     amplitude, phase = figure.axes
     axis = 1 if against == "time" else 0
 
@@ -177,7 +179,7 @@ def test_fringes_are_correlation_coefficients(rng: np.random.Generator, against:
 
 
 def test_fringes_choose_the_strongest(rng: np.random.Generator) -> None:
-    figure = tl.plot.fringes(visibilities(rng))
+    figure: Any = tl.plot.fringes(visibilities(rng))
     assert sorted(one.get_label() for one in figure.axes[0].containers) == ["inputs 1, 0", "inputs 2, 0", "inputs 2, 1"]
 
 
@@ -185,7 +187,7 @@ def test_dm_time_shows_the_pulse(rng: np.random.Generator) -> None:
     dm, at = 60.0, 2500
     x = sky(rng, dm=dm, at=at)
     found = tl.search(x, "0:120", threshold=8, frequencies=MHZ, sample_time_s=TSAMP)
-    figure = tl.plot.dm_time(x, found[0], frequencies=MHZ, sample_time_s=TSAMP)
+    figure: Any = tl.plot.dm_time(x, found[0], frequencies=MHZ, sample_time_s=TSAMP)
     profile, band, plane = figure.axes[:3]
     (line,) = profile.lines
     peak_s = found[0]["time_s"] + line.get_xdata()[np.argmax(line.get_ydata())] / 1000
@@ -209,13 +211,13 @@ def test_dm_time_shows_the_pulse(rng: np.random.Generator) -> None:
 @pytest.mark.parametrize("at", [3, 5600])
 def test_dm_time_near_the_ends(rng: np.random.Generator, at: Any) -> None:
     x = sky(rng, dm=20.0, at=at)
-    figure = tl.plot.dm_time(x, (20.0, at * TSAMP, 8 * TSAMP), frequencies=MHZ, sample_time_s=TSAMP)
+    figure: Any = tl.plot.dm_time(x, (20.0, at * TSAMP, 8 * TSAMP), frequencies=MHZ, sample_time_s=TSAMP)
     assert np.isfinite(figure.axes[0].lines[0].get_ydata()).all()
 
 
 def test_candidates(rng: np.random.Generator) -> None:
     found = tl.search(sky(rng), "0:120", threshold=6, frequencies=MHZ, sample_time_s=TSAMP)
-    figure = tl.plot.candidates(found)
+    figure: Any = tl.plot.candidates(found)
     assert np.allclose(figure.axes[0].collections[0].get_offsets(), np.stack([found["time_s"], found["dm"]], axis=1))
     is_labelled(figure)
 
@@ -228,7 +230,7 @@ def counts(rng: np.random.Generator, sensors: Any = 2) -> Any:
 def test_curves_with_fit_and_residuals(rng: np.random.Generator, tmp_path: pathlib.Path) -> None:
     k = tl.autocorrelate(counts(rng), bin_s=1e-5, bins=16, levels=8)
     fit = tl.fit(k, model="3d")
-    figure = tl.plot.curves(k, fit)
+    figure: Any = tl.plot.curves(k, fit)
     upper, lower = figure.axes
     model = fit.g()
     fitted = np.isin(k.lag_s, fit.lag_s)
@@ -247,7 +249,8 @@ def test_curves_with_fit_and_residuals(rng: np.random.Generator, tmp_path: pathl
 
     single = tl.autocorrelate(counts(rng)[:, 0], bin_s=1e-5, bins=16, levels=8)
     single.write(tmp_path / "g.csv")
-    line = tl.plot.curves(tmp_path / "g.csv").axes[0].containers[0].lines[0]
+    drawn: Any = tl.plot.curves(tmp_path / "g.csv").axes[0].containers[0]
+    line = drawn.lines[0]
     kept = np.isin(single.lag_samples, np.rint(line.get_xdata() / 1e-5))
     assert kept.sum() == len(line.get_xdata()) > 50
     assert np.allclose(line.get_ydata(), single.g[kept], rtol=1e-6)
@@ -272,7 +275,7 @@ def test_tuning(rng: np.random.Generator, tmp_path: pathlib.Path) -> None:
     made = report(rng)
     (tmp_path / "tuning-correlate.json").write_text(json.dumps(made))
     for given in (made, tmp_path / "tuning-correlate.json"):
-        figure = tl.plot.tuning(given, "n64")
+        figure: Any = tl.plot.tuning(given, "n64")
         (axes,) = figure.axes
         spread = made["problems"][0]["distribution"]
         assert [bar.get_height() for bar in axes.patches] == spread["bins"]
@@ -292,8 +295,9 @@ def test_figures_are_the_callers(rng: np.random.Generator) -> None:
     assert tl.plot.spectra(x, frequencies=MHZ, sample_time_s=TSAMP, figure=left) is left
     assert tl.plot.waterfall(x, frequencies=MHZ, sample_time_s=TSAMP, figure=right) is right
     assert len(whole.axes) == 3
-    shown = tl.plot.waterfall(x, frequencies=MHZ, sample_time_s=TSAMP)
-    assert isinstance(shown, matplotlib.figure.Figure) and shown._repr_png_().startswith(b"\x89PNG")
+    shown: Any = tl.plot.waterfall(x, frequencies=MHZ, sample_time_s=TSAMP)
+    assert isinstance(shown, matplotlib.figure.Figure)
+    assert getattr(shown, "_repr_png_")().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize(

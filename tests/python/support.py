@@ -39,7 +39,7 @@ class Pass(tl.Node):
     """Hands on every block, and keeps the names of its calls."""
 
     def __init__(self) -> None:
-        self.calls = []
+        self.calls: list[str] = []
 
     def start(self) -> None:
         self.calls = ["start"]

@@ -1,9 +1,10 @@
 """The package's annotations hold, and so do those of the calls that users make."""
+import os
 import pathlib
 import subprocess
 import sys
-from typing import Any
 
+import pytest
 import tautline as tl
 
 USE = '''
@@ -28,22 +29,34 @@ except tl.ConfigError as error:
 '''
 
 
-def check(tmp_path: pathlib.Path, *arguments: Any) -> None:
-    package = pathlib.Path(tl.__file__).parent
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    """What mypy found out about numpy and the package, for the next test."""
+    return tmp_path_factory.mktemp("mypy")
+
+
+def check(cache: pathlib.Path, *arguments: str) -> None:
+    package, tests = pathlib.Path(tl.__file__).parent.parent, pathlib.Path(__file__).parent
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), *arguments],
-        cwd=package.parent, capture_output=True, text=True,
-    )
+        [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(cache), *arguments],
+        cwd=package, env={**os.environ, "MYPYPATH": f"{package}:{tests}"}, capture_output=True, text=True,
+    )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_package(tmp_path: pathlib.Path) -> None:
-    check(tmp_path, "-p", "tautline")
+def test_the_package(cache: pathlib.Path) -> None:
+    check(cache, "-p", "tautline")
 
 
-def test_its_users(tmp_path: pathlib.Path) -> None:
+def test_its_tests(cache: pathlib.Path) -> None:
+    tests = sorted(pathlib.Path(__file__).parent.glob("*_test.py"))
+    assert len(tests) > 10
+    check(cache, *(str(path) for path in tests))
+
+
+def test_its_users(cache: pathlib.Path, tmp_path: pathlib.Path) -> None:
     (tmp_path / "use.py").write_text(USE)
-    check(tmp_path, str(tmp_path / "use.py"))
+    check(cache, str(tmp_path / "use.py"))
 
 
 def test_every_call_says_what_it_takes_and_gives() -> None:
@@ -53,4 +66,4 @@ def test_every_call_says_what_it_takes_and_gives() -> None:
             assert one.__doc__ and "{fields}" not in one.__doc__, name
     for call in (tl.channelize, tl.correlate, tl.dedisperse, tl.search, tl.autocorrelate, tl.fit, tl.open):
         for part in ("Parameters", "Returns", "Raises"):
-            assert part in call.__doc__, (call, part)
+            assert part in (call.__doc__ or ""), (call, part)
