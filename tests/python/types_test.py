@@ -48,6 +48,13 @@ def test_the_package(cache: pathlib.Path) -> None:
     check(cache, "-p", "tautline")
 
 
+def test_the_stub_of_the_module_is_of_this_build(tmp_path: pathlib.Path) -> None:
+    root = pathlib.Path(__file__).parents[2]
+    script, made = root / "scripts" / "python-stub", tmp_path / "_tautline.pyi"
+    subprocess.run([sys.executable, str(script), str(made)], check=True)
+    assert made.read_text() == (root / "python" / "tautline" / "_tautline.pyi").read_text(), f"run {script}"
+
+
 def test_its_tests(cache: pathlib.Path) -> None:
     tests = sorted(pathlib.Path(__file__).parent.glob("*_test.py"))
     assert len(tests) > 10

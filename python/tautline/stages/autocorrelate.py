@@ -71,7 +71,7 @@ class Plan:
     @property
     def samples(self) -> int:
         """Times of the stream so far."""
-        return self._plan.samples()  # type: ignore[no-any-return]
+        return self._plan.samples()
 
     def reset(self) -> None:
         """The next time starts a stream."""
@@ -80,4 +80,4 @@ class Plan:
     @property
     def backend(self) -> str:
         """The kernels that run."""
-        return self._plan.backend()  # type: ignore[no-any-return]
+        return self._plan.backend()

@@ -50,7 +50,7 @@ class Plan:
 
     def spectra(self, count: int) -> int:
         """Spectra that the next execute of so many samples gives."""
-        return self._plan.spectra(whole(count, "count"))  # type: ignore[no-any-return]
+        return self._plan.spectra(whole(count, "count"))
 
     def execute(self, samples: Any, out: Any = None) -> Any:
         """Takes [input, time] and gives the spectra that are complete: [input, spectrum, channel].
@@ -74,4 +74,4 @@ class Plan:
     @property
     def backend(self) -> str:
         """The kernels that run."""
-        return self._plan.backend()  # type: ignore[no-any-return]
+        return self._plan.backend()

@@ -69,4 +69,4 @@ class Plan:
     @property
     def backend(self) -> str:
         """The kernels that run."""
-        return self._plan.backend()  # type: ignore[no-any-return]
+        return self._plan.backend()
