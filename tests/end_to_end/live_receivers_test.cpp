@@ -146,7 +146,7 @@ TEST_F(LiveReceivers, GiveTheSameOfFilesThatAreSentAgain) {
   const CommandResult live = end_run();
   EXPECT_TRUE(live.status == kDone || live.status == kDamaged) << live.err;
   for (const std::string& file : files) write_file(file, read_file(file) + read_file(file));
-  const LiveVisibilities expected = from_files();
+  const FileVisibilities expected = from_files();
   EXPECT_GE(expected.middles.size(), 10U);
   EXPECT_TRUE(visibilities_in(scratch / "live.uvh5") == expected);
 }
