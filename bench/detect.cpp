@@ -5,7 +5,7 @@
 #include <random>
 
 #include "bench/in_turns.h"
-#include "tautline/stages/detect/case.h"
+#include "tautline/stages/detect/detect.h"
 
 namespace {
 

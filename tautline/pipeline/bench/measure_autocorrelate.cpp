@@ -32,7 +32,7 @@ autocorrelate::Config autocorrelate_config(const Problem& sizes) {
 
 StageRun set_up_autocorrelate(const Problem& sizes, const DevicePointer& device) {
   const autocorrelate::Config config = autocorrelate_config(sizes);
-  const autocorrelate::Case problem{"", config, config.max_samples};
+  const autocorrelate::Case problem{config, config.max_samples};
   const auto plan = autocorrelate::make_plan(config, device);
   const auto packets = std::make_shared<autocorrelate::CaseRun>(config, sizes.at("most"), device);
   packets->use(plan);

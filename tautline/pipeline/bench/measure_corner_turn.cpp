@@ -22,7 +22,7 @@ struct CornerTurn : jit::CaseMemory {
 }  // namespace
 
 StageRun set_up_corner_turn(const Problem& p, const DevicePointer& device) {
-  const corner_turn::Case c{"", p.at("inputs"), p.at("channels"), p.at("spectra"),
+  const corner_turn::Case c{p.at("inputs"), p.at("channels"), p.at("spectra"),
                             static_cast<int>(p.at("output_bits"))};
   const auto plan = corner_turn::make_plan(c.config(), device);
   require_on_device("corner_turn", plan->backend(), *device);

@@ -47,7 +47,7 @@ StageRun set_up_correlate(const Problem& p, const DevicePointer& device) {
   const auto plan = correlate_plan(config, p.at("design"), device);
   const auto calls = std::make_shared<correlate::CaseRun>(config, device);
   calls->use(plan);
-  const correlate::Case problem{"", config, config.max_samples};
+  const correlate::Case problem{config, config.max_samples};
   const double operations = problem.operations() * static_cast<double>(blocks);
   return {.memory = calls,
           .run =

@@ -33,7 +33,7 @@ dedisperse::Config dedisperse_config(const Problem& sizes) {
 
 // One block in the middle of a stream.
 StageRun set_up_dedisperse(const Problem& sizes, const DevicePointer& device) {
-  const dedisperse::Case problem{"", dedisperse_config(sizes)};
+  const dedisperse::Case problem{dedisperse_config(sizes)};
   const auto& config = problem.config;
   const auto plan = dedisperse::make_plan(config, device);
   require_on_device("dedisperse", plan->backend(), *device);

@@ -169,7 +169,7 @@ Measurement measure_host_fed_counts(const Problem& sizes, const std::vector<Devi
   Measurement m;
   m.seconds = timing.seconds / (1 - reading);
   m.spread = timing.spread;
-  const autocorrelate::Case problem{"", config, config.max_samples};
+  const autocorrelate::Case problem{config, config.max_samples};
   m.instruction_set = streams.front()->code();
   m.operations = problem.operations();
   m.bytes = problem.bytes();

@@ -158,7 +158,7 @@ struct Searches : jit::CaseMemory {
 
 // One block in the middle of a stream.
 StageRun set_up_detect(const Problem& sizes, const DevicePointer& device) {
-  detect::Case problem{"", detect_config(sizes), sizes.at("samples")};
+  detect::Case problem{detect_config(sizes), sizes.at("samples")};
   detect::Config& config = problem.config;
   config.trials = sizes.at("trials");
   config.max_samples = problem.samples;
@@ -197,8 +197,8 @@ StageRun set_up_search(const Problem& sizes, const DevicePointer& device) {
   require_on_device("search", part.detect->backend(), *device);
   const std::size_t before = part.dedisperse->max_delay() + samples_before(*part.detect);
   for (std::size_t n = 0; n < before; n += plan.block_samples) searches->push();
-  const dedisperse::Case sums{"", part.dedisperse->config()};
-  const detect::Case boxcars{"", part.detect->config(), plan.block_samples};
+  const dedisperse::Case sums{part.dedisperse->config()};
+  const detect::Case boxcars{part.detect->config(), plan.block_samples};
   const auto calls = static_cast<double>(sizes.at("calls"));
   const double times = calls * static_cast<double>(request.dedisperse.beams * plan.block_samples);
   const double data_s = static_cast<double>(plan.block_samples) * request.dedisperse.sample_time_s;

@@ -176,7 +176,6 @@ std::size_t PhotonBinner::fill(std::span<Count> counts) {
                                     16 * sizeof(Count))
                       : "choose a shorter `bin_s`");
     ++count;
-    ++kept_;
     has_pending_ = false;
   }
   if (!has_pending_) times = std::min(times, whole_bins_ - std::min(whole_bins_, bins_done_));
@@ -195,7 +194,6 @@ std::size_t PhotonBinner::read(std::span<std::uint16_t> counts) {
 std::size_t PhotonBinner::read_events(std::span<BinnedPhoton> events) {
   std::size_t found = 0;
   while (found < events.size() && next(events[found])) ++found;
-  kept_ += found;
   if (found < events.size()) bins_done_ = whole_bins_;
   return found;
 }

@@ -61,7 +61,6 @@ class PhotonBinner {
   /// What is wrong with the file, as far as it was read.
   const formats::Damage& damage() const { return reader_->damage(); }
   std::uint64_t bins_done() const { return bins_done_; }
-  std::uint64_t photons_kept() const { return kept_; }
   /// Photons that were read of detectors that are no sensor, but for the sync input's tags; by channel.
   std::vector<formats::DetectorCount> ignored() const;
 
@@ -101,7 +100,7 @@ class PhotonBinner {
   std::size_t place_ = 0, held_ = 0;
   BinnedPhoton pending_;
   bool has_pending_ = false, ended_ = false;
-  std::uint64_t bins_done_ = 0, whole_bins_ = 0, kept_ = 0;
+  std::uint64_t bins_done_ = 0, whole_bins_ = 0;
   std::vector<BinnedPhoton> unfinished_;  // read, of the bin that may go on
   bool over_ = false;
 };

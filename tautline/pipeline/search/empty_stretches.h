@@ -36,9 +36,6 @@ class EmptyStretches {
 
   /// Times that each channel had replaced so far.
   const std::vector<std::uint64_t>& masked() const { return masked_; }
-  /// Equal spectra, and equal samples of one channel, from which on a stretch holds nothing.
-  std::size_t least_repeats() const { return spectra_repeats_; }
-  std::size_t least_channel_repeats() const { return channel_repeats_; }
 
  private:
   std::uint64_t end_of_run(std::span<const std::byte> spectrum, std::uint64_t from);
@@ -50,6 +47,7 @@ class EmptyStretches {
   formats::FilterbankReader& reader_;
   SampleRange range_;
   std::size_t channels_, value_bytes_, sample_bytes_;
+  // Equal spectra, and equal samples of one channel, from which on a stretch holds nothing.
   std::size_t spectra_repeats_ = 1, channel_repeats_ = 1;
   bool each_channel_ = true;                           // is looked at by itself
   std::vector<std::byte> ahead_;                       // spectra behind a block

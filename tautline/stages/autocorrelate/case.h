@@ -20,7 +20,6 @@ inline constexpr std::size_t kTestSensors[] = {1, 2, 3, 5, 15, 16, 17, 31, 32, 3
 
 /// A measured problem.
 struct Case {
-  const char* name;
   Config config;
   std::size_t samples;  ///< of each sensor
 
@@ -31,13 +30,5 @@ struct Case {
     return static_cast<double>(config.sensors * samples * core::bytes_of(config.type));
   }
 };
-
-/// The array of the multi-tau paper: 1,024 sensors, 10 groups of 32.
-inline const Case kArray{"1,024 sensors", {.sensors = 1024, .max_samples = 8192}, 65536};
-/// One detector, ten million samples.
-inline const Case kDetector{
-    "1 sensor",
-    {.sensors = 1, .lag_scheme = LagScheme::standard, .bins = 16, .levels = 17},
-    10'000'000};
 
 }  // namespace tautline::stages::autocorrelate

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <limits>
 #include <random>
-#include <string>
 #include <vector>
 
 #include "tautline/stages/corner_turn/corner_turn.h"
@@ -14,7 +13,6 @@
 namespace tautline::stages::corner_turn {
 
 struct Case {
-  std::string name;
   std::size_t inputs = 1, channels = 1, spectra = 1;
   int output_bits = 8;
 
@@ -60,13 +58,6 @@ inline std::vector<float> make_gains(const Case& c, std::mt19937_64& random) {
   for (float& g : gains)
     g = random() % 4 == 0 ? 1.0f : around(random) * (c.output_bits == 8 ? 20 : 3);
   return gains;
-}
-
-inline std::vector<Case> instrument_cases() {
-  return {{"64 inputs, 128 channels, ci8", 64, 128, 1024, 8},
-          {"64 inputs, 128 channels, ci4", 64, 128, 1024, 4},
-          {"64 inputs, 128 channels, float", 64, 128, 1024, 32},
-          {"4 inputs, 4096 channels, ci8", 4, 4096, 512, 8}};
 }
 
 }  // namespace tautline::stages::corner_turn

@@ -1,7 +1,6 @@
 // Sizes, tolerance, operations and bytes of the correlator's cases: for tests and the benchmark.
 #pragma once
 
-#include <cmath>
 #include <cstddef>
 #include <string_view>
 #include <type_traits>
@@ -43,11 +42,6 @@ template <class Sample>
 inline constexpr double kTolerance =
     std::is_same_v<Sample, core::cf16> ? kHalfTolerance : kFloatTolerance;
 
-/// kFloatTolerance for one baseline.
-inline double float_tolerance(double samples, double power_i, double power_j) {
-  return kFloatTolerance * samples * std::sqrt(power_i * power_j);
-}
-
 /// Numbers of inputs at which integer correlation is compared with the reference: one, odd numbers,
 /// multiples of the panel of 16, and their neighbours.
 inline constexpr std::size_t kTestInputs[] = {1, 2, 3, 5, 19, 33, 64, 127, 256};
@@ -68,7 +62,6 @@ inline double products_made(std::string_view backend) {
 
 /// One size to measure.
 struct Case {
-  const char* name;
   Config config;
   std::size_t samples;
 
@@ -84,9 +77,5 @@ struct Case {
     return per_channel * static_cast<double>(config.channels);
   }
 };
-
-/// 128 dual-polarisation antennas; 134 MB of ci8, more than the caches of one socket hold.
-inline constexpr Case kLargeArray{
-    "256 inputs", {.channels = 32, .inputs = 256, .max_samples = 8192}, 8192};
 
 }  // namespace tautline::stages::correlate

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <cstring>
 #include <random>
-#include <string>
 #include <vector>
 
 #include "tautline/stages/dedisperse/dedisperse.h"
@@ -13,7 +12,6 @@
 namespace tautline::stages::dedisperse {
 
 struct Case {
-  std::string name;
   Config config;
 
   /// Sums of integers are the same to the bit on every backend. Sums of floats differ from the
@@ -49,7 +47,7 @@ inline std::vector<double> even_dms(double step, std::size_t trials) {
 
 /// The dedispersion paper's telescopes: trials of step 0.25 pc cm^-3 from 0.
 inline Case apertif(std::size_t trials) {
-  Case c{"apertif", {}};
+  Case c;
   const double width = 300.0 / 1024;
   c.config.frequencies_mhz = falling_band(1720 - width / 2, width, 1024);
   c.config.sample_time_s = 1.0 / 20000;
@@ -57,7 +55,7 @@ inline Case apertif(std::size_t trials) {
   return c;
 }
 inline Case lofar(std::size_t trials) {
-  Case c{"lofar", {}};
+  Case c;
   c.config.frequencies_mhz = falling_band(145, 0.1875, 32);
   c.config.sample_time_s = 1.0 / 200000;
   c.config.dms = even_dms(0.25, trials);

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <random>
-#include <string>
 #include <vector>
 
 #include "tautline/stages/detect/detect.h"
@@ -13,7 +12,6 @@
 namespace tautline::stages::detect {
 
 struct Case {
-  std::string name;
   Config config;
   std::size_t samples = 65536;
 
@@ -37,14 +35,6 @@ struct TruePulse {
   double time = 0, width_samples = 1, snr = 10;
 };
 
-/// Fraction of a Gaussian's matched S/N that a boxcar of `width` samples has at the best place:
-/// 0.943 at 1.21 x FWHM.
-inline double boxcar_recovers(double width, double fwhm) {
-  const double s = fwhm / 2.354820045;  // its standard deviation
-  return std::sqrt(2 / std::sqrt(M_PI)) * std::sqrt(M_PI * s / width) *
-         std::erf(width / 2 / (s * std::sqrt(2.0)));
-}
-
 inline void add_pulse(std::vector<double>& series, const TruePulse& pulse, double sigma) {
   const double s = pulse.width_samples / 2.354820045;
   std::vector<double> shape;
@@ -60,16 +50,6 @@ inline void add_pulse(std::vector<double>& series, const TruePulse& pulse, doubl
     if (t >= 0 && t < static_cast<std::ptrdiff_t>(series.size()))
       series[static_cast<std::size_t>(t)] +=
           shape[static_cast<std::size_t>(t - first)] * sigma * pulse.snr / std::sqrt(power);
-}
-
-/// The benchmark's cases: Apertif's sampling time.
-inline Case apertif(std::size_t trials, double max_width_s) {
-  Case c;
-  c.name = "apertif, boxcars to " + std::to_string(max_width_s).substr(0, 3) + " s";
-  c.config.trials = trials;
-  c.config.sample_time_s = 1.0 / 20000;
-  c.config.max_width_s = max_width_s;
-  return c;
 }
 
 }  // namespace tautline::stages::detect

@@ -131,22 +131,21 @@ TEST_P(Backend, EqualsTheReferenceOnEverySize) {
   for (const int bits : {8, 4, 32})
     for (const std::size_t channels : {1u, 2u, 3u, 7u, 8u, 63u, 64u, 65u, 128u, 200u})
       for (const std::size_t spectra : {1u, 2u, 63u, 64u, 65u, 130u})
-        compare_bits(GetParam(), {"", 1 + (channels + spectra) % 3, channels, spectra, 8}, bits,
-                     false);
+        compare_bits(GetParam(), {1 + (channels + spectra) % 3, channels, spectra, 8}, bits, false);
 }
 
 TEST_P(Backend, EqualsTheReferenceWithMasksAndHoles) {
   for (const int bits : {8, 4, 32}) {
-    compare_bits(GetParam(), {"", 3, 72, 200, 8}, bits, true);
-    compare_bits(GetParam(), {"", 3, 72, 200, 8}, bits, true, {.hole = 5}, {.hole = 3});
-    compare_bits(GetParam(), {"", 2, 70, 129, 8}, bits, true, {.hole = 1, .element = 2}, {});
-    compare_bits(GetParam(), {"", 2, 70, 129, 8}, bits, true, {}, {.hole = 2, .element = 3});
+    compare_bits(GetParam(), {3, 72, 200, 8}, bits, true);
+    compare_bits(GetParam(), {3, 72, 200, 8}, bits, true, {.hole = 5}, {.hole = 3});
+    compare_bits(GetParam(), {2, 70, 129, 8}, bits, true, {.hole = 1, .element = 2}, {});
+    compare_bits(GetParam(), {2, 70, 129, 8}, bits, true, {}, {.hole = 2, .element = 3});
   }
 }
 
 TEST_P(Backend, SplitsGiveTheSameSamples) {
   auto random = tests::generator();
-  const Case whole{"", 2, 96, 150, 8};
+  const Case whole{2, 96, 150, 8};
   const auto spectra = make_spectra(whole, random, true);
   const auto gains = make_gains(whole, random);
   const auto once = run<core::ci8>(GetParam(), whole, spectra, gains, {}, {}, {});
@@ -178,7 +177,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, Backend,
                          });
 
 TEST(Reference, TurnsScalesRoundsAndCounts) {
-  const Case c{"", 2, 3, 2, 8};
+  const Case c{2, 3, 2, 8};
   // [input][spectrum][channel]
   std::vector<Complex> spectra(12);
   for (std::size_t k = 0; k < 12; ++k) spectra[k] = {static_cast<float>(k), -0.5f};
@@ -212,7 +211,7 @@ TEST(Config, RefusalsNameTheField) {
   EXPECT_EQ(field_of({1, 1, 1, core::SampleType::f64}), "corner_turn output_type");
   // Views of other shapes than the plan's.
   auto random = tests::generator();
-  const Case c{"", 2, 8, 16, 8};
+  const Case c{2, 8, 16, 8};
   const auto spectra = make_spectra(c, random, false);
   const auto gains = make_gains(c, random);
   EXPECT_THROW(run<core::ci8>("auto", c, spectra, gains, {}, {}, {}, 15), core::Error);
