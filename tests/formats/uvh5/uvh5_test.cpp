@@ -2,19 +2,16 @@
 
 #include <gtest/gtest.h>
 #include <hdf5.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <numbers>
 
 #include "tautline/core/error.h"
+#include "tests/formats/unfinished_visibilities.h"
 #include "tests/support/scratch.h"
 #include "tests/support/seed.h"
 #include "tests/support/small_disk.h"
@@ -27,12 +24,7 @@ using tests::random_visibilities;
 using tests::RandomVisibilities;
 using tests::ScratchFolder;
 using tests::VisibilityShape;
-
-void write_all(const RandomVisibilities& v, const std::string& path, bool overwrite = false) {
-  const auto writer = create_visibilities(path, v.description, overwrite);
-  for (std::size_t k = 0; k < v.middles.size(); ++k) writer->write(v.integration(k));
-  writer->finish();
-}
+using tests::write_all;
 
 // A reader of one file, on HDF5 alone.
 class Reader {
@@ -355,91 +347,17 @@ TEST(Uvh5, ReplacesOnlyWhenTold) {
 }
 
 TEST(Uvh5, KilledHalfWayLeavesNothingUnderTheName) {
-  auto random = tests::generator();
-  const auto v = random_visibilities({.integrations = 1}, random);
-  const ScratchFolder folder;
-  const std::string path = folder / "v.uvh5";
-  const pid_t child = fork();
-  if (child == 0) {
-    try {
-      const auto writer = create_visibilities(path, v.description, false);
-      writer->write(v.integration(0));
-      raise(SIGKILL);
-    } catch (const core::Error&) {
-    }
-    _exit(1);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  EXPECT_TRUE(WIFSIGNALED(status));
-  EXPECT_FALSE(std::filesystem::exists(path));
-  write_all(v, path);  // what the dead run left behind is no hindrance
-  EXPECT_TRUE(std::filesystem::exists(path));
-}
-
-// Runs in a child, whose standard error must stay empty to its very end: HDF5 closes what is open
-// when a process ends, and complains when it cannot.
-int full_disk_child(const std::string& folder, std::size_t limit_bytes) {
-  (void)!std::freopen((folder + "/stderr").c_str(), "w", stderr);
-  std::signal(SIGXFSZ, SIG_IGN);
-  const rlimit limit{limit_bytes, limit_bytes};
-  setrlimit(RLIMIT_FSIZE, &limit);
-  std::mt19937_64 random(limit_bytes);
-  const auto v = random_visibilities({.antennas = 8, .channels = 64, .integrations = 1}, random);
-  try {
-    const auto writer = create_visibilities(folder + "/v.uvh5", v.description, false);
-    for (int k = 0; k < 100; ++k) writer->write(v.integration(0));
-    writer->finish();
-    return 1;
-  } catch (const core::Error& error) {
-    const std::string text = error.what();
-    if (error.kind() != core::ErrorKind::io) return 2;
-    if (text.find("v.uvh5") == std::string::npos) return 3;
-    if (text.find("File too large") == std::string::npos) return 4;
-  }
-  return std::filesystem::exists(folder + "/v.uvh5") ||
-                 std::filesystem::exists(folder + "/v.uvh5.partial")
-             ? 5
-             : 0;
+  tests::expect_nothing_of_a_killed_writer("v.uvh5");
 }
 
 TEST(Uvh5, AFullDiskIsAnErrorAndLeavesNothing) {
   for (const std::size_t limit :
-       {0u, 1u, 100u, 3000u, 20'000u, 100'000u, 400'000u, 1'000'000u, 3'000'000u}) {
-    const ScratchFolder folder;
-    const pid_t child = fork();
-    if (child == 0) std::exit(full_disk_child(folder.path().string(), limit));
-    int status = 0;
-    waitpid(child, &status, 0);
-    EXPECT_TRUE(WIFEXITED(status)) << limit;
-    EXPECT_EQ(WEXITSTATUS(status), 0) << limit;
-    std::ifstream stderr_of_child(folder / "stderr");
-    EXPECT_EQ(std::string(std::istreambuf_iterator<char>(stderr_of_child), {}), "") << limit;
-  }
+       {0u, 1u, 100u, 3000u, 20'000u, 100'000u, 400'000u, 1'000'000u, 3'000'000u})
+    tests::expect_nothing_beyond_a_limit("v.uvh5", limit, {"v.uvh5", "File too large"});
 }
 
 TEST(Uvh5, ADiskThatFillsUpIsAnErrorAndLeavesNothing) {
-  auto random = tests::generator();
-  const auto v = random_visibilities({.antennas = 8, .channels = 64, .integrations = 1}, random);
-  // From nothing to nearly enough: the failure moves from the first table to the last row.
-  for (std::size_t kib = 16; kib < 45'000; kib += kib / 3) {
-    const ScratchFolder folder;
-    const std::string path = folder / "v.uvh5";
-    const int status = tests::on_small_disk(folder.path().string(), kib << 10, [&] {
-      try {
-        const auto writer = create_visibilities(path, v.description, false);
-        for (int k = 0; k < 400; ++k) writer->write(v.integration(0));
-        writer->finish();
-        return 1;
-      } catch (const core::Error& error) {
-        if (error.kind() != core::ErrorKind::io) return 2;
-        if (std::string(error.what()).find("No space left") == std::string::npos) return 3;
-      }
-      return folder.empty() ? 0 : 4;
-    });
-    if (status == tests::kNoSmallDisk) GTEST_SKIP() << "this machine lets us mount no tmpfs";
-    EXPECT_EQ(status, 0) << kib << " KiB";
-  }
+  tests::expect_nothing_on_disks_that_fill_up("v.uvh5");
 }
 
 // Space is reserved ahead of what is written: not more than a file needs stays, and a disk that has just that is
