@@ -95,7 +95,8 @@ def _series(
     arrays: dict[str, Any], dtype: Any, warning: type[Warning]
 ) -> tuple[list[npt.NDArray[Any]], np.dtype[Any]]:
     """The arrays, of one shape, and the result's type."""
-    series, kinds = [], []
+    series: list[npt.NDArray[Any]] = []
+    kinds: list[np.dtype[Any]] = []
     for field, x in arrays.items():
         array = native(host_array(x, field))
         if array.ndim not in (1, 2):
