@@ -117,3 +117,14 @@ def test_both_warn(rng: np.random.Generator) -> None:
 def test_complex_numbers_are_refused() -> None:
     with pytest.raises(tl.UnsupportedError, match="complex"):
         tl.multipletau.autocorrelate(np.ones(100, complex))
+
+
+@pytest.mark.parametrize("kind", ["counts", "double"])
+def test_arrays_of_doubles(rng, kind):
+    a = series(rng, kind, (70_000, 40)) if kind == "counts" else rng.gamma(3, 2, (70_000, 40))
+    a = a.astype(float)
+    curves = tl.multipletau.autocorrelate(a, normalize=True)
+    pairs = tl.multipletau.correlate(a, a[:, ::-1], normalize=True)
+    for sensor in (0, 17, 39):
+        near(curves[sensor], multipletau.autocorrelate(a[:, sensor], normalize=True))
+        near(pairs[sensor], multipletau.correlate(a[:, sensor], a[:, 39 - sensor], normalize=True))
