@@ -7,6 +7,8 @@
 #include "tautline/stages/autocorrelate/cpu/counts-inl.h"
 #include "tautline/stages/autocorrelate/cpu/input-inl.h"
 #include "tautline/stages/autocorrelate/cpu/measure-inl.h"
+#include "tautline/stages/autocorrelate/cpu/multiply-doubles-inl.h"
+//
 #include "tautline/stages/autocorrelate/cpu/multiply-inl.h"
 
 __extension__ typedef unsigned __int128 Huge;
