@@ -99,7 +99,7 @@ void encode_spead(const PacketLayout& layout, const Clock& clock, const PacketHe
     if (field.meaning != Meaning::counter)
       heap = heap * 1009 + value_of(layout, field, clock, header);
   }
-  append_big_word(0x5304'0206'0000'0000 | items, packet);
+  append_big_word(kSpead64_48 | items, packet);
   const auto immediate = [&](std::uint32_t number, std::uint64_t value) {
     append_big_word(kImmediateItem | spead_item(number, value), packet);
   };

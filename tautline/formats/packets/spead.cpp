@@ -6,9 +6,6 @@ namespace tautline::formats::packets {
 
 namespace {
 
-// Magic number, version 4, 2 bytes of an item's number and flag, 6 bytes of its value, reserved; the low 16 bits count
-// the items.
-constexpr std::uint64_t kSpead64_48 = 0x5304'0206'0000'0000;
 constexpr std::size_t kValueBits = 48;
 constexpr std::uint64_t kImmediate = std::uint64_t{1} << 63;
 

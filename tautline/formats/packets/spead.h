@@ -6,12 +6,16 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "tautline/formats/packets/packet_layout.h"
 
 namespace tautline::formats::packets {
 
 inline constexpr std::size_t kSpeadWord = 8;
+// Magic number, version 4, 2 bytes of an item's number and flag, 6 bytes of its value, reserved; the low 16 bits count
+// the items.
+inline constexpr std::uint64_t kSpead64_48 = 0x5304'0206'0000'0000;
 /// No sender's heap has nearly as many items; a packet with more is refused, so that none takes long to look through.
 inline constexpr std::size_t kMostSpeadItems = 256;
 enum SpeadItem : std::uint32_t {

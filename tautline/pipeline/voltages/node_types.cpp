@@ -17,6 +17,7 @@
 #include "tautline/pipeline/voltages/visibility_sink_node.h"
 #include "tautline/pipeline/voltages/voltage_sink_node.h"
 #include "tautline/stream/mwa_receivers.h"
+#include "tautline/stream/spead_visibilities.h"
 
 namespace tautline::pipeline {
 
@@ -143,6 +144,34 @@ const core::Fields<VisibilityFile>& fields(const VisibilityFile&) {
   static const auto all = core::Fields<VisibilityFile>()
                               .include("", self, fields_of<OutputFile>())
                               .include("", &VisibilityFile::parts, fields_of<PartLimits>());
+  return all;
+}
+
+// Visibilities to others.
+struct VisibilityStream {
+  std::string to, interface;
+  std::size_t packet_bytes = 8192;
+  double gbit_per_s = 1;
+};
+const core::Fields<VisibilityStream>& fields(const VisibilityStream&) {
+  using C = VisibilityStream;
+  static const auto all =
+      core::Fields<C>()
+          .add({.name = "to",
+                .help = "address to send to, udp://HOST:PORT, also of a multicast group"},
+               &C::to)
+          .add(
+              {.name = "interface",
+               .help = "address of the network interface by which packets to a multicast group go"},
+              &C::interface)
+          .add({.name = "packet_bytes",
+                .unit = "bytes",
+                .help = "of a heap in one packet, at most; 1400 for networks without jumbo frames"},
+               &C::packet_bytes, core::between(64, 65'000))
+          .add({.name = "gbit_per_s",
+                .unit = "Gb/s",
+                .help = "packets follow each other no faster; 0: as fast as they go"},
+               &C::gbit_per_s, core::at_least(0));
   return all;
 }
 
@@ -316,6 +345,25 @@ std::unique_ptr<engine::Node> make_visibility_page(const OutputFile& config,
                            .nodes = voltage_nodes(graph, output)});
 }
 
+std::unique_ptr<engine::Node> make_visibility_stream(const VisibilityStream& config,
+                                                     const engine::Graph& graph,
+                                                     const engine::Port& output,
+                                                     const NodeContext&) {
+  const stream::SpeadVisibilitiesConfig spead{.to = stream::parse_endpoint("to", config.to),
+                                              .interface = config.interface,
+                                              .packet_bytes = config.packet_bytes,
+                                              .gbit_per_s = config.gbit_per_s};
+  if (spead.to.transport != stream::Endpoint::Transport::udp)
+    throw core::Error(core::ErrorKind::config, "to", config.to, "udp://HOST:PORT");
+  return std::make_unique<VisibilitySinkNode>(
+      VisibilitySinkConfig{.path = {},
+                           .writer =
+                               [spead](const formats::VisibilityDescription& description) {
+                                 return stream::send_visibilities(spead, description);
+                               },
+                           .nodes = voltage_nodes(graph, output)});
+}
+
 std::unique_ptr<engine::Node> make_spectra_file(const SpectraFile& config,
                                                 const engine::Graph& graph,
                                                 const engine::Port& output,
@@ -369,6 +417,10 @@ std::vector<NodeType> voltage_node_types() {
                             "visibilities to an HTML page with fringes, spectra and data quality",
                             1, make_visibility_page)
           .writing({"path"}),
+      sink_type<VisibilityStream>("visibility_stream",
+                                  "visibilities over UDP, a heap of SPEAD 64-48 for each "
+                                  "integration",
+                                  1, make_visibility_stream),
       sink_type<SpectraFile>("spectra_file",
                              "spectra to .dada or .npy, their power to .fil (not rounded ones)", 1,
                              make_spectra_file)
