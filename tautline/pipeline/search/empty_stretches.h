@@ -36,6 +36,9 @@ class EmptyStretches {
 
   /// Times that each channel had replaced so far.
   const std::vector<std::uint64_t>& masked() const { return masked_; }
+  /// Equal spectra, and equal samples of one channel, from which on a stretch holds nothing.
+  std::size_t least_repeats() const { return spectra_repeats_; }
+  std::size_t least_channel_repeats() const { return channel_repeats_; }
 
  private:
   std::uint64_t end_of_run(std::span<const std::byte> spectrum, std::uint64_t from);
