@@ -179,10 +179,13 @@ TEST_F(LiveReceivers, AreWrittenWhenTheRunIsInterrupted) {
   for (int r = 0; r < 4; ++r) clients.emplace_back(to, 20s);
   std::vector<std::string> bytes;
   for (const std::string& file : files) bytes.push_back(read_file(file));
-  for (std::size_t done = 0; done < bytes[0].size(); done += 34 * 4000)
+  for (std::size_t done = 0; done < bytes[0].size(); done += 34 * 4000) {
     for (std::size_t r = 0; r < 4; ++r)
       clients[r].write(std::as_bytes(std::span(bytes[r]).subspan(
           done, std::min<std::size_t>(34 * 4000, bytes[r].size() - done))));
+    // All have begun before any is ahead by so much that its counters, which begin again every 51.2 ms, say too little.
+    if (done == 0) std::this_thread::sleep_for(1s);
+  }
   std::this_thread::sleep_for(3s);
   kill(*run_pid, SIGINT);
   const CommandResult live = end_run();

@@ -158,13 +158,11 @@ TEST_F(Buffers, DumpsToVdifAreTheStream) {
     const auto at = static_cast<std::int64_t>(random_() % samples);
     stream.triggers[0] = {at_sample(at, 10, 15)};
     const std::size_t frame = formats::vdif::Writer::frame_samples(d);
-    ASSERT_EQ(run(stream, {.keep_s = 200,
-                           .before_s = 0,
-                           .after_s = 0,
-                           .ahead_s = 200,
-                           .align_samples = frame})
-                  .at("dumps.dumps"),
-              1U);
+    ASSERT_EQ(
+        run(stream,
+            {.keep_s = 200, .before_s = 0, .after_s = 0, .ahead_s = 200, .align_samples = frame})
+            .at("dumps.dumps"),
+        1U);
     const Json record = Json::parse(tests::text_of(files_.at(0) + ".json"));
     const auto file_first = record.at("start_sample").get<std::int64_t>();
     std::int64_t first = file_first, end = first + record.at("samples").get<std::int64_t>();
@@ -328,7 +326,7 @@ TEST_F(Buffers, DoNotWaitForTriggersFarAhead) {
   EXPECT_EQ(counters.at("buffer.refused_ahead"), kFlood + 1);
   EXPECT_EQ(counters.at("buffer.refused_limit"), 0U);
   ASSERT_EQ(counters.at("dumps.dumps"), 2U);
-  for (const std::string& file : files_) check(read_dump(file), stream);
+  for (const std::string& file : files_) check_dump(read_dump(file), stream);
   ASSERT_EQ(said.size(), kFlood + 1);
   EXPECT_NE(said.back().find("refused, it begins 2.001 s after the newest sample"),
             std::string::npos)
