@@ -5,13 +5,17 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <span>
 
+#include "tautline/core/counted.h"
+#include "tautline/core/error.h"
 #include "tautline/core/time.h"
 #include "tautline/formats/filterbank_reader.h"
 #include "tautline/pipeline/plot/cell_flags.h"
 #include "tautline/pipeline/plot/kinds.h"
 #include "tautline/pipeline/plot/mean_grid.h"
 #include "tautline/pipeline/plot/texts.h"
+#include "tautline/pipeline/search/empty_stretches.h"
 #include "tautline/pipeline/search/sample_range.h"
 
 namespace tautline::pipeline::plot {
@@ -77,7 +81,8 @@ struct Spectrogram {
   // With flags: what they leave, and the channels that they leave nothing of.
   std::optional<MeanGrid> kept = {};
   std::vector<std::size_t> flagged_channels = {};
-  double flagged = 0, counted = 0;  // samples of channels
+  double flagged = 0, counted = 0;                       // samples of channels
+  std::uint64_t empty_samples = 0, empty_stretches = 0;  // in which no channel changes
 };
 
 std::vector<std::size_t> rows_by_frequency(const std::vector<double>& channel_mhz,
@@ -100,6 +105,76 @@ void keep_unflagged(Spectrogram& s, const std::vector<std::uint8_t>& flags, cons
       s.flagged += sums.count(c);
   }
 }
+
+// Parts of a file into a spectrogram, without stretches that hold nothing: these would set the scale of all others.
+class SpectraReader {
+ public:
+  // `span`: samples, with gaps.
+  SpectraReader(formats::FilterbankReader& reader, const PlotRun& run, Spectrogram& into,
+                std::optional<CellFlags>& flags, std::uint64_t span)
+      : reader_(reader), run_(run), into_(into), flags_(flags), span_(span) {}
+
+  void add(const PlacedRange& part, std::uint64_t grid_first) {
+    const formats::FilterbankDescription& d = reader_.description();
+    EmptyStretches empty(reader_, part.range, {});
+    std::vector<std::byte> bytes(std::max<std::size_t>(1, kReadBytes / d.sample_bytes()) *
+                                 d.sample_bytes());
+    const std::uint64_t place = part.grid_first - grid_first;
+    std::uint64_t done = 0;
+    while (done < part.range.count) {
+      const auto wanted = static_cast<std::size_t>(
+          std::min<std::uint64_t>(part.range.count - done, bytes.size() / d.sample_bytes()));
+      const std::size_t got = reader_.read(part.range.first + done, wanted, bytes);
+      if (got == 0) break;
+      const std::span<const std::byte> block(bytes.data(), got * d.sample_bytes());
+      const std::uint64_t end = done + got;
+      while (done < end) {
+        const auto from = static_cast<std::size_t>(done + got - end);
+        const auto stretch = empty.find(block, end - got, from);
+        const std::uint64_t stop = stretch ? std::min(end, stretch->first) : end;
+        add_pieces(block.subspan(from * d.sample_bytes()), place + done, stop - done, grid_first);
+        done = stop;
+        if (!stretch) continue;
+        into_.empty_samples += stretch->count;
+        into_.empty_stretches += 1;
+        done = stretch->first + stretch->count;
+      }
+      run_.at(static_cast<double>(place + done) / static_cast<double>(span_));
+    }
+  }
+
+ private:
+  // `count` spectra from `place` on, cut at the edges of columns and where flags change.
+  void add_pieces(std::span<const std::byte> bytes, std::uint64_t place, std::uint64_t count,
+                  std::uint64_t grid_first) {
+    const formats::FilterbankDescription& d = reader_.description();
+    std::uint64_t piece = 0;
+    for (std::uint64_t done = 0; done < count; done += piece) {
+      const std::uint64_t at = place + done;
+      piece = std::min(count - done, into_.time.per_cell - at % into_.time.per_cell);
+      if (flags_) piece = std::min(piece, flags_->same_until(grid_first + at));
+      sums_.clear();
+      sums_.add(d, bytes.data() + done * d.sample_bytes(), static_cast<std::size_t>(piece));
+      const std::size_t column = into_.time.cell(at);
+      for (std::size_t c = 0; c < d.channels; ++c) {
+        into_.grid.add(into_.row_of[c], column, sums_.sum(c), sums_.count(c));
+        into_.channel_sum[c] += sums_.sum(c);
+        into_.channel_count[c] += sums_.count(c);
+      }
+      if (flags_) keep_unflagged(into_, flags_->at(grid_first + at), sums_, column);
+      if (sums_.low() > sums_.high()) continue;
+      into_.low[column] = std::fmin(into_.low[column], sums_.low());
+      into_.high[column] = std::fmax(into_.high[column], sums_.high());
+    }
+  }
+
+  formats::FilterbankReader& reader_;
+  const PlotRun& run_;
+  Spectrogram& into_;
+  std::optional<CellFlags>& flags_;
+  std::uint64_t span_;
+  ColumnSums sums_{reader_.description().channels};
+};
 
 Spectrogram read_spectrogram(formats::FilterbankReader& reader, const PlotConfig& config,
                              const PlotRun& run) {
@@ -125,38 +200,12 @@ Spectrogram read_spectrogram(formats::FilterbankReader& reader, const PlotConfig
     s.kept.emplace(frequency.cells, time.cells);
     s.flagged_channels = flags->channels();
   }
-  ColumnSums sums(d.channels);
-  const std::size_t block = std::max<std::size_t>(1, kReadBytes / d.sample_bytes());
-  std::vector<std::byte> bytes(block * d.sample_bytes());
-  for (const PlacedRange& part : parts) {
-    std::uint64_t done = 0;
-    while (done < part.range.count) {
-      const std::uint64_t place = part.grid_first + done - first;
-      const std::uint64_t left_in_cell = time.per_cell - place % time.per_cell;
-      const std::uint64_t alike = flags ? flags->same_until(part.grid_first + done) : left_in_cell;
-      const auto wanted = static_cast<std::size_t>(std::min(
-          {part.range.count - done, left_in_cell, alike, static_cast<std::uint64_t>(block)}));
-      const std::size_t got = reader.read(part.range.first + done, wanted, bytes);
-      if (got == 0) break;
-      sums.clear();
-      sums.add(d, bytes.data(), got);
-      const std::size_t column = time.cell(place);
-      for (std::size_t c = 0; c < d.channels; ++c) {
-        s.grid.add(s.row_of[c], column, sums.sum(c), sums.count(c));
-        s.channel_sum[c] += sums.sum(c);
-        s.channel_count[c] += sums.count(c);
-      }
-      if (flags) keep_unflagged(s, flags->at(part.grid_first + done), sums, column);
-      if (sums.low() <= sums.high()) {
-        s.low[column] =
-            std::isnan(s.low[column]) ? sums.low() : std::min(s.low[column], sums.low());
-        s.high[column] =
-            std::isnan(s.high[column]) ? sums.high() : std::max(s.high[column], sums.high());
-      }
-      done += got;
-      run.at(static_cast<double>(place + got) / static_cast<double>(span));
-    }
-  }
+  SpectraReader spectra(reader, run, s, flags, span);
+  for (const PlacedRange& part : parts) spectra.add(part, first);
+  if (s.empty_samples == range.count)
+    throw core::Error(core::ErrorKind::format, config.input,
+                      "the same spectrum at all times: nothing to draw", "spectra that change",
+                      "check what wrote the file");
   return s;
 }
 
@@ -289,6 +338,11 @@ Figure plot_filterbank(const PlotConfig& config, const PlotRun& run) {
                                 grouped(s.flagged_channels.size()) +
                                     (s.flagged_channels.size() == 1 ? " channel" : " channels"),
                                 grouped(d.channels), 100 * s.flagged / s.counted)});
+  if (s.empty_stretches > 0)
+    made.facts.push_back(
+        {"empty", fmt::format("{} in {}, in which no channel changes: left out",
+                              core::counted(s.empty_samples, "sample"),
+                              core::counted(s.empty_stretches, "stretch", "stretches"))});
   if (d.channels > 1)
     made.panels.push_back(waterfall(s.kept ? "Dynamic spectrum, before flags" : "Dynamic spectrum",
                                     s, s.grid, d, time));

@@ -27,6 +27,9 @@ constexpr std::size_t kMatrixIntegrations = 64, kMatrixChannels = 16, kMostMatri
 constexpr double kMostlyGaps =
     0.25;  // recorded part of the span below which times stand side by side
 
+// A carrier in a few channels would leave all others black.
+constexpr double kScaleQuantile = 0.95;
+
 std::string label_of_input(const formats::ArrayLayout& array, std::size_t input) {
   const formats::InputLabel& label = array.inputs[input];
   const bool two_feeds = std::any_of(array.inputs.begin(), array.inputs.end(),
@@ -321,7 +324,7 @@ figure::Panel picture(const std::string& title, const Fringes& f, const std::vec
   if (phase)
     panel.image.map = figure::ColourMap::phase;
   else
-    figure::fit_colours(panel.image);
+    figure::fit_colours(panel.image, 0.005, kScaleQuantile);
   return panel;
 }
 
@@ -402,6 +405,9 @@ Figure plot_visibilities(const PlotConfig& config, const PlotRun& run) {
     made.panels.push_back(matrix_panel(d.array, matrix));
   made.notes.push_back(
       "Means are of complex visibilities: a fringe that turns within a mean lowers its amplitude.");
+  made.notes.push_back(
+      "The colours of amplitudes end where 95 % of the cells lie below: stronger ones have the "
+      "last colour.");
   return made;
 }
 

@@ -73,6 +73,42 @@ TEST_F(Plot, PartsOfAFileAreReadAndManySamplesAveraged) {
   EXPECT_THROW(figure_of("a.fil", config), core::Error);
 }
 
+TEST_F(Plot, StretchesThatHoldNothingAreLeftOutOfTheScale) {
+  simulate_pulse(2.1, 50);
+  std::string bytes = read_file(scratch / "a.fil");
+  const std::size_t spectra = 10000, header = bytes.size() - spectra * 128;
+  ASSERT_LT(header, 1000u);
+  std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(header + 4000 * 128), 1000 * 128, '\0');
+  for (std::size_t t = 0; t < spectra; ++t) bytes[header + t * 128 + 5] = '\0';
+  write_file(scratch / "gap.fil", bytes);
+  drawn("gap.fil");
+  const figure::Figure made = figure_of("gap.fil"), whole = figure_of("a.fil");
+  const figure::Image& image = panel(made, "Dynamic spectrum").image;
+  const figure::Image& before = panel(whole, "Dynamic spectrum").image;
+  EXPECT_NEAR(image.colour.low, before.colour.low, 0.2 * (before.colour.high - before.colour.low));
+  const auto cell = [&](double time_s) {
+    return image.values[60 * image.columns +
+                        static_cast<std::size_t>(time_s / 5 * static_cast<double>(image.columns))];
+  };
+  for (const double empty_s : {2.01, 2.25, 2.49}) EXPECT_TRUE(std::isnan(cell(empty_s)));
+  for (const double there_s : {1.98, 2.52}) EXPECT_TRUE(std::isfinite(cell(there_s)));
+  const auto& line = panel(made, "Mean over channels").lines.at(0).y;
+  EXPECT_TRUE(std::isnan(line[line.size() * 9 / 20]));
+  ASSERT_EQ(made.facts.size(), whole.facts.size() + 1);
+  EXPECT_TRUE(std::any_of(made.facts.begin(), made.facts.end(), [](const auto& fact) {
+    return fact.first == "empty" && fact.second.starts_with("1000 samples in 1 stretch");
+  }));
+  std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(header), bytes.end(), '\0');
+  write_file(scratch / "zero.fil", bytes);
+  try {
+    figure_of("zero.fil");
+    FAIL() << "nothing but zeros was drawn";
+  } catch (const core::Error& error) {
+    EXPECT_NE(std::string(error.what()).find("the same spectrum at all times"), std::string::npos)
+        << error.what();
+  }
+}
+
 TEST_F(Plot, TrialsAndSeriesAndCandidatesOfASearch) {
   simulate_pulse(2.1, 50);
   must({"dedisperse", scratch / "a.fil", "-o", scratch / "d.npy", "--dms", "0:100:2"});
@@ -133,6 +169,11 @@ TEST_F(Plot, ABaselinesAmplitudeAndPhase) {
                        phase.x.begin();
   EXPECT_NEAR(phase.y[static_cast<std::size_t>(channel)], 0, 2)
       << "both antennas have the same tone";
+  double strongest = 0;
+  for (const double y : panel(made, "Amplitude, mean over time").lines.at(0).y)
+    strongest = std::fmax(strongest, y);
+  EXPECT_LT(panel(made, "Amplitude of").image.colour.high, 0.5 * strongest)
+      << "a tone in one channel does not set the scale of all others";
   const figure::Image& matrix = panel(made, "Strength").image;
   EXPECT_TRUE(std::isnan(matrix.values[0])) << "an input with itself is left out";
   EXPECT_FLOAT_EQ(matrix.values[1], matrix.values[matrix.columns]);
