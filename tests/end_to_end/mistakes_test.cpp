@@ -161,6 +161,34 @@ TEST_F(Mistakes, TablesAreSentToWhoeverReadsThem) {
           "that the file was written completely");
 }
 
+TEST_F(Mistakes, OptionsOfOtherKindsOfFilesAreNotDrawnWithoutAWord) {
+  const std::string fil = filterbank(), g = curve(), page = scratch / "p.html";
+  const auto only = [&](const std::string& file, const std::string& option,
+                        const std::string& value, const std::string& kinds) {
+    refused({"plot", file, "-o", page, option, value}, kWrongUsage,
+            option + ": " + file + ", expected " + kinds);
+  };
+  only(fil, "--baseline", "1-2", "visibilities, for which alone it is");
+  only(fil, "--channels", "64", "voltages, for which alone it is");
+  only(fil, "--fit", g, "correlation curves, for which alone it is");
+  only(g, "--bin", "1us", "counts, for which alone it is");
+  only(g, "--start", "1", "voltages, filterbanks, series, visibilities, time tags or counts");
+  only(g, "--duration", "1", "voltages, filterbanks, series, visibilities, time tags or counts");
+  only(scratch / "y.npy", "--mask", "x.mask", "a filterbank, for which alone it is");
+}
+
+TEST_F(Mistakes, ComparisonsNameTheFileThatIsWrong) {
+  const std::string fil = filterbank(), truth = scratch / "x.truth.json";
+  refused({"compare", fil, truth}, kFailed,
+          fil +
+              ": kind of file: a sigproc filterbank, expected visibilities, or the list of "
+              "candidates that search wrote");
+  ASSERT_EQ(run({"search", fil, "-o", scratch / "c.csv", "--dms", "1"}).status, kDone);
+  std::filesystem::create_directory(scratch / "c.ms.json");
+  refused({"compare", scratch / "c.csv", scratch / "c.ms.json"}, kFailed,
+          "c.ms.json: kind of file: a folder, expected the .truth.json that simulate wrote");
+}
+
 TEST_F(Mistakes, NumbersOfFitsHaveRanges) {
   const std::string g = curve();
   const auto refuses = [&](const std::vector<std::string>& more, const std::string& words) {

@@ -1,6 +1,9 @@
 #include "tautline/pipeline/plot/plot.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <initializer_list>
+#include <string_view>
 #include <system_error>
 
 #include "tautline/core/error.h"
@@ -40,46 +43,86 @@ bool is_folder(const std::string& path) {
   return std::filesystem::is_directory(path, ignored);
 }
 
-[[noreturn]] void refuse_fit(const PlotConfig& config) {
-  throw core::Error(core::ErrorKind::config, "fit", config.fit + " with " + config.input,
-                    "correlation curves, for which alone it is");
+// Options that are of some kinds of files alone do nothing for others: given with these, they are slips.
+void require_taken(const PlotConfig& config, std::initializer_list<std::string_view> taken) {
+  const PlotConfig usual;
+  const bool part = config.start_s != usual.start_s, until = config.duration_s >= 0;
+  struct Option {
+    const char* field;
+    bool given;
+    const char* kinds;
+  };
+  const char* const timed = "voltages, filterbanks, series, visibilities, time tags or counts";
+  for (const Option& option : {Option{"fit", !config.fit.empty(), "correlation curves"},
+                               {"mask", !config.mask.empty(), "a filterbank"},
+                               {"flag_channels", config.flag_channels, "a filterbank"},
+                               {"baseline", !config.baseline.empty(), "visibilities"},
+                               {"channels", config.channels != usual.channels, "voltages"},
+                               {"bin_s", config.bin_s != usual.bin_s, "counts"},
+                               {"start_s", part, timed},
+                               {"duration_s", until, timed}}) {
+    const std::string_view field = option.field;
+    const bool range = field == "start_s" || field == "duration_s";
+    if (option.given &&
+        std::find(taken.begin(), taken.end(), range ? "range" : field) == taken.end())
+      throw core::Error(core::ErrorKind::config, option.field, config.input,
+                        std::string(option.kinds) + ", for which alone it is",
+                        "leave it out; `inspect` says what the file holds");
+  }
 }
 
 // In the order in which a file is told to be of a kind: what is certain first.
 Figure figure_of(const PlotConfig& config, const PlotRun& run) {
   const std::string& path = config.input;
   const bool named_visibilities = path.ends_with(".uvh5") || is_folder(path);
-  if (named_visibilities && !config.fit.empty()) refuse_fit(config);
-  if (named_visibilities) return plot::plot_visibilities(config, run);
+  const auto visibilities = [&] {
+    require_taken(config, {"range", "baseline"});
+    return plot::plot_visibilities(config, run);
+  };
+  if (named_visibilities) return visibilities();
   const std::vector<std::byte> head = formats::InputFile(path).head(kFirstBytes);
   if (head.empty())
     throw core::Error(core::ErrorKind::format, path, "an empty file", "data to draw");
-  if (!config.fit.empty()) {
-    if (formats::curves::recognise(path) && !holds_photons(path)) return plot::plot_fits(config);
-    refuse_fit(config);
-  }
   if (plot::holds_fits(path))
     throw core::Error(core::ErrorKind::format, path, "a table of fits, without its curves",
                       "the curves that were fitted", "plot these, with `fit` " + path);
-  if (plot::holds_timings(path)) return plot::plot_timings(config);
-  if (formats::candidates::recognise(path)) return plot::plot_candidates(config);
+  if (plot::holds_timings(path)) {
+    require_taken(config, {});
+    return plot::plot_timings(config);
+  }
+  if (formats::candidates::recognise(path)) {
+    require_taken(config, {});
+    return plot::plot_candidates(config);
+  }
   const bool trials = plot::holds_trials(path);  // one is a series, too
-  if (!trials && formats::recognise_filterbank(head, path))
+  if (!trials && formats::recognise_filterbank(head, path)) {
+    require_taken(config, {"range", "mask", "flag_channels"});
     return plot::plot_filterbank(config, run);
-  if (!config.mask.empty() || config.flag_channels)
-    throw core::Error(core::ErrorKind::config, config.mask.empty() ? "flag_channels" : "mask", path,
-                      "a filterbank, for which alone it is");
-  if (formats::curves::recognise(path) && !holds_photons(path)) return plot::plot_curves(config);
-  if (formats::recognise_photons(head, path)) return plot::plot_tags(config, run);
-  if (trials) return plot::plot_trials(config, run);
+  }
+  if (formats::curves::recognise(path) && !holds_photons(path)) {
+    require_taken(config, {"fit"});
+    return config.fit.empty() ? plot::plot_curves(config) : plot::plot_fits(config);
+  }
+  if (formats::recognise_photons(head, path)) {
+    require_taken(config, {"range"});
+    return plot::plot_tags(config, run);
+  }
+  if (trials) {
+    require_taken(config, {"range"});
+    return plot::plot_trials(config, run);
+  }
   if (config.reader.assumed.rate_hz.numerator == 0) {
     const FileFormat* const counts = formats::find_format(&FileFormat::counts, head, path);
-    if (counts != nullptr || config.raw.dtype) return plot::plot_counts(config, run);
+    if (counts != nullptr || config.raw.dtype) {
+      require_taken(config, {"range", "bin_s"});
+      return plot::plot_counts(config, run);
+    }
   }
-  if (formats::find_format(&FileFormat::visibilities, head, path) != nullptr)
-    return plot::plot_visibilities(config, run);
-  if (formats::find_format(&FileFormat::voltages, head, path) != nullptr)
+  if (formats::find_format(&FileFormat::visibilities, head, path) != nullptr) return visibilities();
+  if (formats::find_format(&FileFormat::voltages, head, path) != nullptr) {
+    require_taken(config, {"range", "channels"});
     return plot::plot_voltages(config, run);
+  }
   throw formats::other_kind(
       path,
       "voltages, filterbanks, series, visibilities, curves, photons, candidates "

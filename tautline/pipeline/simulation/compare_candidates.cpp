@@ -12,6 +12,7 @@
 #include "tautline/core/dispersion.h"
 #include "tautline/core/error.h"
 #include "tautline/formats/candidates/candidates.h"
+#include "tautline/pipeline/simulation/truth_file.h"
 
 namespace tautline::pipeline {
 
@@ -52,6 +53,7 @@ FilterbankTruth truth_of_filterbank(const nlohmann::json& json) {
 }
 
 FilterbankTruth read_filterbank_truth(const std::string& path) {
+  simulation::require_truth_file(path);
   std::ifstream file(path, std::ios::binary);
   if (!file)
     throw core::Error(core::ErrorKind::io, path + ": cannot be opened", std::strerror(errno), "",

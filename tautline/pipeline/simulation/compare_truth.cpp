@@ -5,15 +5,18 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
+#include <filesystem>
 #include <limits>
 #include <map>
 #include <numbers>
+#include <system_error>
 
 #include "tautline/core/baseline.h"
 #include "tautline/core/error.h"
 #include "tautline/core/requantise.h"
 #include "tautline/core/units.h"
 #include "tautline/formats/astronomy.h"
+#include "tautline/formats/seeming_kind.h"
 #include "tautline/pipeline/voltages/gains.h"
 
 namespace tautline::pipeline {
@@ -458,8 +461,19 @@ TruthComparison compare_truth(formats::VisibilityReader& visibilities, const Tru
   return comparison.finish(tolerance);
 }
 
+// Before the truth is read: of two files that do not belong together the wrong one is named.
+static void require_visibilities(const std::string& path) {
+  std::error_code ignored;
+  const std::string kind = formats::seeming_kind(path);
+  if (kind == "HDF5" || !std::filesystem::is_regular_file(path, ignored)) return;
+  throw formats::other_kind(
+      path, "visibilities, or the list of candidates that search wrote",
+      "give what correlate or search wrote, then the .truth.json of simulate");
+}
+
 TruthComparison compare_truth(const std::string& visibilities_path, const std::string& truth_path,
                               const TruthTolerance& tolerance) {
+  require_visibilities(visibilities_path);
   const Truth truth = simulation::read_truth(truth_path);
   const auto reader = formats::open_visibilities(visibilities_path);
   return compare_truth(*reader, truth, tolerance);

@@ -3,9 +3,11 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <numbers>
+#include <system_error>
 
 #include "tautline/core/error.h"
 #include "tautline/core/units.h"
@@ -82,7 +84,15 @@ Truth truth_of(const nlohmann::json& json) {
 
 }  // namespace
 
+void require_truth_file(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(path, ignored)) return;
+  throw formats::other_kind(path, "the .truth.json that simulate wrote",
+                            "give the measured file first, then its truth");
+}
+
 Truth read_truth(const std::string& path) {
+  require_truth_file(path);
   std::ifstream file(path, std::ios::binary);
   if (!file)
     throw Error(ErrorKind::io, path, std::string("cannot be opened: ") + std::strerror(errno), "",

@@ -33,6 +33,8 @@ struct Truth {
   std::map<std::pair<int, char>, double> input_power;
 };
 
+/// Throws Error(format) for a folder.
+void require_truth_file(const std::string& path);
 /// Throws Error(io) and Error(format) naming the file and the field.
 Truth read_truth(const std::string& path);
 
