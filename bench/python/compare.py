@@ -321,7 +321,10 @@ def main():
     say("load", " ".join(f"{load:.1f}" for load in os.getloadavg()) + f" on {len(os.sched_getaffinity(0))} cores")
     for name in options.rows or ROWS:
         with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
-            ROWS[name](options, folder)
+            try:
+                ROWS[name](options, folder)
+            except LookupError as problem:
+                say(name, f"left out: {problem}")
 
 
 if __name__ == "__main__":

@@ -126,31 +126,41 @@ void MwaReceivers::receive() {
   if (behind_ && newest_ >= *origin_ + samples_since(origin_at_)) behind_ = false;
 }
 
+// Records that have come of a receiver and were not consumed.
+std::int64_t MwaReceivers::waiting(std::size_t index) const {
+  return static_cast<std::int64_t>(server_->bytes(index).size() /
+                                   mwa32t::record_bytes(config_.mode));
+}
+
 void MwaReceivers::note_newest(std::size_t index) {
   const Receiver& r = receivers_[index];
   if (!r.parser.placed()) return;
-  const auto records = server_->bytes(index).size() / mwa32t::record_bytes(config_.mode);
-  const std::int64_t sent = r.parser.next_time() + static_cast<std::int64_t>(records);
+  const std::int64_t sent = r.parser.next_time() + waiting(index);
   if (sent < newest_) return;
   newest_ = sent;
   newest_at_ = r.last_came;
 }
 
 bool MwaReceivers::is_early(std::size_t index) const {
-  return server_->bytes(index).size() / mwa32t::record_bytes(config_.mode) >= kMostEarlyRecords;
+  return waiting(index) >= static_cast<std::int64_t>(kMostEarlyRecords);
 }
 
-// Whether the receiver's clock is known. Counters say how receivers lie to each other only as far as their first records were
-// sent at about one time; how long one was there before says the rest.
+// Whether the receiver's clock is known. Counters say how receivers lie to each other only as far as both send now what was
+// sampled at about one time. So the first record's time is found from the newest of another, and how much each has sent:
+// the time that passed says less, as this thread may have been held up. It is added where a receiver's memory is full.
 bool MwaReceivers::look_for_first(std::size_t index) {
   Receiver& r = receivers_[index];
   while (!r.parser.placed()) {
     note_connections(index);
     std::int64_t near = 0;
-    for (std::size_t k = 0; k < receivers_.size(); ++k)
-      if (receivers_[k].parser.placed())
-        near = receivers_[k].parser.next_time() +
-               (is_early(k) ? samples_since(receivers_[k].placed_at) : 0);
+    Clock::time_point latest = {};
+    for (std::size_t k = 0; k < receivers_.size(); ++k) {
+      const Receiver& other = receivers_[k];
+      if (!other.parser.placed() || other.last_came < latest) continue;
+      latest = other.last_came;
+      const std::int64_t before = waiting(k) + samples_since(latest) - waiting(index);
+      near = other.parser.next_time() + std::max<std::int64_t>(0, before);
+    }
     const auto found = r.parser.look(server_->bytes(index), !server_->connected(index), near);
     server_->consume(index, found.skip);
     if (!r.parser.placed() && found.skip == 0) return false;

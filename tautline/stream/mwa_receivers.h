@@ -68,6 +68,7 @@ class MwaReceivers final : public VoltageStream {
   void receive();
   void note_connections(std::size_t index);
   bool look_for_first(std::size_t index);
+  std::int64_t waiting(std::size_t index) const;
   void note_newest(std::size_t index);
   bool is_early(std::size_t index) const;
   std::int64_t samples_since(Clock::time_point since) const;

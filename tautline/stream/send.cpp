@@ -226,8 +226,12 @@ SendSummary send_files(const SendConfig& config, const SendProgress& progress,
     if (one.transport != to.front().transport)
       throw core::Error(core::ErrorKind::config, "to", to_string(one),
                         "addresses of one transport");
-  if (to.front().transport == Endpoint::Transport::udp)
+  if (to.front().transport == Endpoint::Transport::udp) {
+    if (config.repeat != 1)
+      throw core::Error(core::ErrorKind::config, "repeat", std::to_string(config.repeat),
+                        "1 over UDP", "files of MWA receivers over TCP are sent several times");
     return send_packets(config, to, progress, stop);
+  }
   return send_records(config, to, progress, stop);
 }
 

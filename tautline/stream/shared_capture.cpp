@@ -21,8 +21,14 @@ void SharedCapture::Placer::place(std::span<const std::span<const std::byte>> pa
   copies_.clear();
   {
     const std::lock_guard lock(shared_.mutex_);
+    if (shared_.ended_) return;
     const Turn turn(shared_.booking_, this);
-    for (const ReadPacket& packet : read_) shared_.capture_.book(packet);
+    try {
+      for (const ReadPacket& packet : read_) shared_.capture_.book(packet);
+    } catch (...) {
+      shared_.ended_ = true;
+      throw;
+    }
     shared_.publish();
     shared_.copying_.fetch_add(1, std::memory_order_relaxed);
   }

@@ -71,7 +71,8 @@ class SharedCapture final : private PayloadCopier {
 
   Capture& capture_;
   std::mutex mutex_;
-  Placer* booking_ = nullptr;     // who has the lock, and places packets
+  Placer* booking_ = nullptr;  // who has the lock, and places packets
+  bool ended_ = false;  // by an exception of the store, which leaves the capture between two states
   std::atomic<int> copying_ = 0;  // threads; only who has the lock adds to them
   mutable std::mutex published_;  // of `counters_`; who books holds the other one, perhaps for long
   CaptureCounters counters_;

@@ -1,5 +1,7 @@
 #include "tautline/stream/spead_visibilities.h"
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <cstdint>
 #include <span>
@@ -64,7 +66,17 @@ class SpeadVisibilities final : public formats::VisibilityWriter {
   // Of a stream nothing follows that could hold them.
   void add_extra(const std::string&, const std::string&) override {}
 
+  // Receivers are told of the end of a run that fails, too.
+  ~SpeadVisibilities() override {
+    if (finished_) return;
+    try {
+      finish();
+    } catch (const core::Error&) {  // nobody can be told
+    }
+  }
+
   void finish() override {
+    finished_ = true;
     SpeadHeap last(++heaps_);
     last.add_control(formats::packets::kSpeadStop);
     send(last);
@@ -108,6 +120,7 @@ class SpeadVisibilities final : public formats::VisibilityWriter {
   std::vector<std::complex<float>> visibilities_;
   std::vector<std::int64_t> counts_;
   std::uint64_t heaps_ = 0;
+  bool finished_ = false;
   Clock::time_point due_ = {};
 };
 
@@ -118,6 +131,9 @@ std::unique_ptr<formats::VisibilityWriter> send_visibilities(
   if (config.to.transport != Endpoint::Transport::udp)
     throw core::Error(core::ErrorKind::config, "to", to_string(config.to), "udp://HOST:PORT",
                       "heaps go over UDP");
+  if (config.gbit_per_s > 0 && config.gbit_per_s < 0.001)
+    throw core::Error(core::ErrorKind::config, "gbit_per_s", fmt::format("{:g}", config.gbit_per_s),
+                      "0.001 or more, or 0 for as fast as they go");
   return std::make_unique<SpeadVisibilities>(config, description);
 }
 

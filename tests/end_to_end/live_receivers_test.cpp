@@ -141,7 +141,7 @@ TEST_F(LiveReceivers, GiveWhatTheirFilesGiveWhenOneDies) {
 // Sent twice without a gap, files are one recording of twice the length.
 TEST_F(LiveReceivers, GiveTheSameOfFilesThatAreSentAgain) {
   write_receivers(2 * formats::mwa32t::kCounterPeriod);
-  EXPECT_EQ(send(start_run(), {"--rate", "2", "--repeat", "2"}).at("records"),
+  EXPECT_EQ(send(start_run(), {"--rate", "1", "--repeat", "2"}).at("records"),
             16 * std::uint64_t{formats::mwa32t::kCounterPeriod});
   const CommandResult live = end_run();
   EXPECT_TRUE(live.status == kDone || live.status == kDamaged) << live.err;
@@ -229,6 +229,7 @@ TEST_F(LiveReceivers, AndSendersThatCannotBeAreRefused) {
           "none: records: none, expected records of 34 bytes");
   refused({"send", file, "--to", to, "--layout", "mwa32t-1byte"}, "of the other mode");
   refused({"send", file, "--to", to, "--repeat", "2"}, "--repeat: 2, expected 1 for a file of");
+  refused({"send", file, "--to", "udp://127.0.0.1:1", "--repeat", "2"}, "expected 1 over UDP");
   refused({"send", file, "--to", to, "--impair", "reorder=0.1"}, "TCP keeps the order");
   refused({"send", file, "--to", to, "--impair", "loss=2"}, "--impair: loss=2, expected 0 to 1");
   refused({"send", file, "--to", to, "--impair", "los=1"}, "expected loss=");

@@ -3,9 +3,11 @@
 The heaps say themselves what they hold, and spead2 is told nothing. baseband writes the voltages, as VDIF.
 """
 import pathlib
+import re
 import socket
 import subprocess
 import threading
+import time
 
 import numpy as np
 from interop_support import Checks, arguments, offline, scratch, skip
@@ -36,13 +38,17 @@ def write_voltages(path, random):
         file.write(decoder_levels[2][codes][:, :, None])
 
 
+def free_port():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
 class Receiver:
     """The items of all heaps that come before the sender says that the stream has ended."""
 
     def __init__(self):
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = free_port()
         self.stream = spead2.recv.Stream(spead2.ThreadPool(), spead2.recv.StreamConfig(max_heaps=64),
                                          spead2.recv.RingStreamConfig(heaps=256))
         self.stream.add_udp_reader(self.port, bind_hostname="127.0.0.1", buffer_size=2**22)
@@ -101,6 +107,26 @@ def check_stream(checks, command, folder, packet_bytes):
             checks.near(heap["counts"][:, baseline] / full, weights[k, :, column], 1e-6, f"counts {i}, {j}")
 
 
+def check_page(checks, command, folder):
+    """The lines of docs/guide/live.md that receive a stream."""
+    page = (pathlib.Path(__file__).parents[2] / "docs/guide/live.md").read_text()
+    code = next(text for text in re.findall(r"```python\n(.*?)```", page, re.S) if "spead2" in text)
+    port, printed = free_port(), []
+    names = {"print": lambda *values: printed.append(values)}
+    checks.that("7149" in code, "the page's port")
+    thread = threading.Thread(target=exec, args=(code.replace("7149", str(port)), names), daemon=True)
+    thread.start()
+    for _ in range(1000):
+        if "stream" in names:
+            break
+        time.sleep(0.01)
+    time.sleep(0.5)  # it has the port
+    run_pipeline(command, folder, port, 1400)
+    thread.join(30)
+    checks.that(not thread.is_alive(), "the page's loop ends with the run")
+    checks.that(len(printed) > 10, f"{len(printed)} integrations printed")
+
+
 def main():
     options = arguments(__doc__, needs_command=True)
     checks = Checks()
@@ -111,6 +137,8 @@ def main():
         for packet_bytes in (1000, 8192):
             checks.where = f"{packet_bytes} bytes a packet"
             check_stream(checks, options.command, folder, packet_bytes)
+        checks.where = "live.md"
+        check_page(checks, options.command, folder)
     checks.finish()
 
 

@@ -120,7 +120,7 @@ def test_complex_numbers_are_refused() -> None:
 
 
 @pytest.mark.parametrize("kind", ["counts", "double"])
-def test_arrays_of_doubles(rng, kind):
+def test_arrays_of_doubles(rng: np.random.Generator, kind: str) -> None:
     a = series(rng, kind, (70_000, 40)) if kind == "counts" else rng.gamma(3, 2, (70_000, 40))
     a = a.astype(float)
     curves = tl.multipletau.autocorrelate(a, normalize=True)

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <iostream>
 #include <random>
 #include <thread>
@@ -49,7 +50,8 @@ class MwaReceiverConnections : public ::testing::Test {
         .late_s = late_s,
         .log = [this](core::LogLevel, const std::string& text) {
           said += text + "\n";
-          if (text.find(" connected from ") != text.npos) ++connected;
+          if (text.find(" connected from ") != text.npos && ++connected == 2 && at_second)
+            at_second();
         }});
     stream->start(stop.get_token());
   }
@@ -127,6 +129,7 @@ class MwaReceiverConnections : public ::testing::Test {
   std::unique_ptr<MwaReceivers> stream;
   std::vector<std::vector<std::vector<int>>> given;  // [time][receiver][component]
   std::atomic<std::size_t> samples = 0, connected = 0;
+  std::function<void()> at_second;  // called by the reader when two have connected
   std::string said;
   std::jthread reader;
 };
@@ -190,6 +193,30 @@ TEST_F(MwaReceiverConnections, BeginTogetherHoweverEarlyOneCame) {
       ASSERT_EQ(given[static_cast<std::size_t>(k)][1].at(c), sent_value(1, 140'000 + k, c)) << k;
   EXPECT_EQ(said.find("before receiver 2") != std::string::npos, origin >= 16'384);
   EXPECT_EQ(stream->damage().dropped_samples, 0U);
+}
+
+// A reader that is held up for longer than a counter's period when one is there and the other has just connected.
+TEST_F(MwaReceiverConnections, AreAlignedByWhatTheySentWhenTheReaderIsHeldUp) {
+  const auto base = static_cast<std::int64_t>(random() % 65'536);
+  at_second = [] { std::this_thread::sleep_for(70ms); };
+  start(2, 60);
+  {
+    TcpClient first = connect(0);
+    first.write(records(0, base, base + 1000));
+    read_all(1000);
+    std::this_thread::sleep_for(200ms);  // the first is there
+    TcpClient second = connect(1);
+    std::vector<std::pair<TcpClient*, std::vector<std::byte>>> all;
+    all.emplace_back(&first, records(0, base + 1000, base + 21'000));
+    all.emplace_back(&second, records(1, base + 1300, base + 21'000));
+    send(std::move(all));
+  }
+  wait_for_samples(19'000);
+  stop.request_stop();
+  reader.join();
+  ASSERT_EQ(given.size(), 19'700U);
+  for (std::size_t r = 0; r < 2; ++r) expect_given(r, base + 1300, base + 1300, base + 21'000);
+  EXPECT_EQ(stream->damage().lost_samples, 0U);
 }
 
 // What one sends while the others are waited for is more than is kept of it in memory, and none of it is lost.

@@ -73,7 +73,13 @@ std::vector<engine::Stream> LiveFilterbankNode::open(std::span<const engine::Str
 
 bool LiveFilterbankNode::produce(engine::Outputs& outputs) {
   reader_->begin_block(outputs.stop());
-  return source_->produce(outputs);
+  more_ = source_->produce(outputs);
+  return more_;
+}
+
+// Of a stream that was stopped: what had come.
+void LiveFilterbankNode::finish(engine::Outputs& outputs) {
+  while (more_) produce(outputs);
 }
 
 }  // namespace tautline::pipeline

@@ -40,6 +40,7 @@ class LiveFilterbankNode final : public engine::Node {
 
   std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
   bool produce(engine::Outputs& outputs) override;
+  void finish(engine::Outputs& outputs) override;
   bool live() const override { return true; }
   device::MemoryUse bytes() const override { return {.host_bytes = reader_->bytes()}; }
   /// FilterbankSourceNode's.
@@ -52,6 +53,7 @@ class LiveFilterbankNode final : public engine::Node {
   std::uint64_t total_samples_ = 0;  // 0: not known
   std::shared_ptr<PassingFilterbank> reader_;
   std::optional<FilterbankSourceNode> source_;
+  bool more_ = true;
 };
 
 }  // namespace tautline::pipeline

@@ -118,8 +118,11 @@ TEST_F(SeveralTrials, InFoldersGiveTheSamePulses) {
     for (std::size_t k = 0; k < 4; ++k) {
       EXPECT_NEAR(found[k]["snr"].get<double>(), expected[k]["snr"].get<double>(),
                   0.02 * expected[k]["snr"].get<double>());
-      for (const char* key : {"sample", "width_samples", "dm_index", "first_sample"})
+      for (const char* key : {"sample", "width_samples", "dm_index"})
         EXPECT_EQ(found[k][key], expected[k][key]) << key << " of " << inputs.front();
+      // Where noise that is a little louder or quieter passes the threshold.
+      EXPECT_NEAR(found[k]["first_sample"].get<double>(), expected[k]["first_sample"].get<double>(),
+                  32);
       EXPECT_NEAR(found[k]["dm"].get<double>(), expected[k]["dm"].get<double>(), 1e-6);
     }
   }

@@ -212,7 +212,8 @@ std::uint64_t send_from_ports(const std::string& file, const std::string& to, st
 
 TEST_F(LivePackets, ReceivedBySeveralThreads) {
   write_voltages(kFEngines);
-  write_pipeline(fields_of(kFEngines) + "threads = 3\n");
+  write_pipeline(fields_of(kFEngines) +
+                 "threads = 3\nblock_samples = 1024\nwindow_samples = 9984\n");
   nlohmann::json counters;
   for (int tries = 0; tries < kPacketTries; ++tries) {
     const auto to = start_run();

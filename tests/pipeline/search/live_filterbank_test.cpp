@@ -138,9 +138,12 @@ std::vector<double> stopping_noise(std::size_t times, std::size_t channels,
   std::normal_distribution<double> normal(100, 6);
   std::vector<double> values(times * channels);
   for (double& value : values) value = std::round(normal(random));
+  // Stretches of one channel differ, so that none is taken for another's continuation by a probe that meets it.
+  int stretches = 0;
   const auto stop = [&](std::size_t first, std::size_t count, std::size_t c, std::size_t end) {
+    const double value = end - c == 1 ? 7 + ++stretches % 50 : 3;
     for (std::size_t t = first; t < std::min(times, first + count); ++t)
-      for (std::size_t k = c; k < end; ++k) values[t * channels + k] = end - c == 1 ? 7 : 3;
+      for (std::size_t k = c; k < end; ++k) values[t * channels + k] = value;
   };
   // Single channels first: a run of one that goes on through a stretch is told from it by the cut into blocks.
   for (const std::size_t c : {std::size_t{1}, channels - 1})
