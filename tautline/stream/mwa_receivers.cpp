@@ -146,8 +146,8 @@ bool MwaReceivers::is_early(std::size_t index) const {
 }
 
 // Whether the receiver's clock is known. Counters say how receivers lie to each other only as far as both send now what was
-// sampled at about one time. So the first record's time is found from the newest of another, and how much each has sent:
-// the time that passed says less, as this thread may have been held up. It is added where a receiver's memory is full.
+// sampled at about one time. How long one was there before the other says the rest: the time that passed, but for what this
+// thread was held up in it, which shows in what the other has sent meanwhile.
 bool MwaReceivers::look_for_first(std::size_t index) {
   Receiver& r = receivers_[index];
   while (!r.parser.placed()) {
@@ -158,8 +158,10 @@ bool MwaReceivers::look_for_first(std::size_t index) {
       const Receiver& other = receivers_[k];
       if (!other.parser.placed() || other.last_came < latest) continue;
       latest = other.last_came;
-      const std::int64_t before = waiting(k) + samples_since(latest) - waiting(index);
-      near = other.parser.next_time() + std::max<std::int64_t>(0, before);
+      // Early by no more than the time that passed, nor than what it has sent more.
+      const std::int64_t passed = is_early(k) ? samples_since(other.placed_at) : 0;
+      const std::int64_t more = waiting(k) + samples_since(latest) - waiting(index);
+      near = other.parser.next_time() + std::clamp<std::int64_t>(more, 0, passed);
     }
     const auto found = r.parser.look(server_->bytes(index), !server_->connected(index), near);
     server_->consume(index, found.skip);
