@@ -50,12 +50,15 @@ class BufferOracle {
     const auto [first, end] = file_of(one);
     return first < end;
   }
-  /// Files that can be complete behind a block.
-  std::size_t complete_after(std::size_t block) const {
-    return static_cast<std::size_t>(
-        std::count_if(accepted.begin(), accepted.end(), [&](const Accepted& one) {
-          return one.block <= block && one.end <= ends_[block] && has_file(one);
-        }));
+  /// Samples of all stretches that a writer can have behind a block.
+  std::uint64_t written_after(std::size_t block) const {
+    std::uint64_t samples = 0;
+    for (const Accepted& one : accepted)
+      if (one.block <= block)
+        for (std::int64_t at = std::max(one.first, one.kept); at < std::min(one.end, ends_[block]);
+             ++at)
+          samples += is_data(at) ? 1 : 0;
+    return samples;
   }
 
  private:
