@@ -189,14 +189,14 @@ if(TAUTLINE_CAIRO)
   embed_assets(tautline_formats_cairo tautline/formats/picture/font.h tautline::formats::picture::font_file
     "DejaVuSans.ttf=${TAUTLINE_FONT}")
 endif()
-tautline_layer(stream stream BATCH 8 LINK tautline_formats tautline_engine Threads::Threads)
+# Asio and Beast are large, and most of the time of their files: those are compiled as one.
+set(connections "/stream/(tcp|http_[a-z]+)\\.cpp$")
+tautline_layer(stream stream BATCH 8 WITHOUT "${connections}"
+  LINK tautline_formats tautline_engine Threads::Threads)
+tautline_layer(connections stream DRIVER BATCH 8 ONLY "${connections}" LINK tautline_stream)
+target_link_libraries(tautline_stream PUBLIC tautline_connections)
 if(TAUTLINE_BOOST)
-  # Asio and Beast are large, and most of the time of their files: they stand alone.
-  set_source_files_properties(
-    ${PROJECT_SOURCE_DIR}/tautline/stream/tcp.cpp ${PROJECT_SOURCE_DIR}/tautline/stream/http_connection.cpp
-    ${PROJECT_SOURCE_DIR}/tautline/stream/http_get.cpp ${PROJECT_SOURCE_DIR}/tautline/stream/http_server.cpp
-    PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON COMPILE_OPTIONS "${TAUTLINE_DRIVER_OPTIONS}")
-  target_include_directories(tautline_stream SYSTEM PRIVATE ${TAUTLINE_BOOST_INCLUDE})
+  target_include_directories(tautline_connections SYSTEM PRIVATE ${TAUTLINE_BOOST_INCLUDE})
 endif()
 # Of the pipelines, what declares fields and nodes, puts graphs together and writes texts and tables is half of the
 # code and touches no sample.
