@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -54,7 +55,7 @@ inline stream::CaptureConfig capture_of(const std::string& layout_name, std::siz
 /// The packet of a flow's payload number `time`.
 inline void make_packet(const formats::packets::PacketLayout& layout,
                         const formats::packets::Placement& placement, std::uint64_t time,
-                        std::size_t flow, const Bytes& payload, Bytes& packet) {
+                        std::size_t flow, std::span<const std::byte> payload, Bytes& packet) {
   formats::packets::PacketHeader header = placement.header(flow);
   header.count = time * layout.step;
   header.payload = payload;

@@ -1,6 +1,8 @@
 // Senders for measurements of live pipelines, of data that are made in memory, at a rate and for a while:
 //   bench_send_load udp LAYOUT ANTENNAS CHANNELS GBIT_PER_S SECONDS HOST:PORT...    a thread for each address, each with a part
 //       of the flows
+//   bench_send_load pool FILE LAYOUT ...    the same, where payloads lie in a file: the packet of time t and flow f has those bytes
+//       from 8 * ((t * flows + f) * 5000011 % (words - words of a payload)) on, so that what comes out can be compared with it
 //   bench_send_load mwa SECONDS PORT...    four connections of records of the MWA's prototype to each port, 174 MB/s
 // At the end it prints a line of JSON: what was sent, and how far behind its time the latest sender was after a quarter of the
 // time and at the end.
@@ -16,7 +18,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <random>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -75,7 +80,24 @@ struct UdpLoad {
   formats::packets::BlockShape shape;
   double gbit_per_s = 1;
   std::vector<std::string> to;
+  Bytes pool;  // empty: all packets have the same payload
 };
+
+Bytes read_pool(const std::string& path, std::size_t payload_bytes) {
+  std::ifstream file(path, std::ios::binary);
+  Bytes pool(std::filesystem::file_size(path));
+  if (!file.read(reinterpret_cast<char*>(pool.data()), static_cast<std::streamsize>(pool.size())) ||
+      pool.size() < 8 + payload_bytes)
+    throw std::runtime_error(path + ": it must hold a payload and more");
+  return pool;
+}
+
+std::span<const std::byte> from_pool(const Bytes& pool, std::uint64_t packet,
+                                     std::size_t payload_bytes) {
+  const std::uint64_t places = (pool.size() - payload_bytes) / 8;
+  return std::span(pool).subspan(static_cast<std::size_t>(packet * 5'000'011 % places) * 8,
+                                 payload_bytes);
+}
 
 void send_udp(const UdpLoad& load, std::size_t sender_number, Log& log) {
   const formats::packets::Placement placement(load.layout, load.shape);
@@ -97,7 +119,10 @@ void send_udp(const UdpLoad& load, std::size_t sender_number, Log& log) {
         wait_until(log, now_due_s);
         log.note(now_due_s);
       }
-      bench::make_packet(load.layout, placement, time, flow, payload, packet);
+      const auto from = load.pool.empty()
+                            ? std::span<const std::byte>(payload)
+                            : from_pool(load.pool, time * placement.flows() + flow, payload.size());
+      bench::make_packet(load.layout, placement, time, flow, from, packet);
       sender.send(packet);
       bytes += packet.size();
       ++sent;
@@ -181,26 +206,36 @@ void send_by_threads(std::size_t count, Log& log, Send send) {
 }
 
 int usage() {
-  std::fprintf(
-      stderr,
-      "usage: bench_send_load udp LAYOUT ANTENNAS CHANNELS GBIT_PER_S SECONDS HOST:PORT... | "
-      "mwa SECONDS PORT...\n");
+  std::fprintf(stderr,
+               "usage: bench_send_load [pool FILE | udp] LAYOUT ANTENNAS CHANNELS GBIT_PER_S "
+               "SECONDS HOST:PORT... | "
+               "mwa SECONDS PORT...\n");
   return 2;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::vector<std::string> words(argv + 1, argv + argc);
+  std::vector<std::string> words(argv + 1, argv + argc);
   try {
+    std::string pool;
+    if (words.size() >= 2 && words[0] == "pool") {
+      pool = words[1];
+      words.erase(words.begin());
+      words[0] = "udp";
+    }
     if (words.size() >= 7 && words[0] == "udp") {
       UdpLoad load{.layout = formats::packets::read_layout(words[1]),
                    .shape = {},
                    .gbit_per_s = std::stod(words[4]),
-                   .to = {words.begin() + 6, words.end()}};
+                   .to = {words.begin() + 6, words.end()},
+                   .pool = {}};
       load.shape = {.samples = load.layout.samples(),
                     .channels = std::stoul(words[3]),
                     .antennas = std::stoul(words[2])};
+      if (!pool.empty()) load.pool = read_pool(pool, load.layout.part_bytes());
+      std::printf("sending\n");
+      std::fflush(stdout);
       Log log(std::stod(words[5]));
       send_by_threads(load.to.size(), log, [&](std::size_t k) { send_udp(load, k, log); });
       return 0;

@@ -62,11 +62,12 @@ void summarise_autocorrelate(const Global& global, const std::string& output,
        {"kernels", s.backend},
        {"elapsed_s", s.elapsed_s},
        {"real_time_factor", real_time_factor(s.stream_s, s.elapsed_s)}},
-      fmt::format("{}: {} of {}, {}, {:.6g} s bins\n{}{}, {:.4g} samples/s\n{}"
+      fmt::format("{}: {} of {}{}, {}, {:.6g} s bins\n{}{}, {:.4g} samples/s\n{}"
                   "  mean rate: {:.6g} counts/s a sensor\n  kernels: {}\n"
                   "  counted: {} lost, {} dropped, {} bytes left over, {} empty, {} masked, {} "
                   "without counts\n",
                   output, core::counted(s.curves, "curve"), core::counted(s.lags, "lag"),
+                  output.ends_with(".h5") ? "" : " (CSVs leave out lag 0)",
                   core::counted(s.sensors, "sensor"), s.bin_s,
                   s.bin_reason.empty() ? "" : "  bins: " + s.bin_reason + "\n",
                   speed_line(s.stream_s, s.elapsed_s),

@@ -37,7 +37,11 @@ void summarise_channelize(const Global& global, const std::string& output,
 
 int run_channelize(const Global& global, ChannelizeOptions& options) {
   pipeline::ChannelizeConfig& config = options.config;
-  const PipedInputs piped(global, config.inputs, config.output, config.overwrite);
+  // An array has to know its length.
+  const PipedInputs piped(global, config.inputs, config.output, config.overwrite,
+                          config.memory_bytes,
+                          config.output.ends_with(".npy") ? nullptr : voltages_come_in_order);
+  config.piped = piped.live();
   formats::require_distinct({{"-o", config.output}, {"-o (its record)", config.output + ".json"}},
                             files_read(config.inputs, options.filter));
   if (!config.output.ends_with(".fil"))
@@ -54,8 +58,9 @@ int run_channelize(const Global& global, ChannelizeOptions& options) {
   const auto summary =
       pipeline::channelize_voltages(config, open_device(global), drawn_on(line), global.stop);
   summarise_channelize(global, config.output, summary);
-  note_short_input(config.duration_s, summary.stream_s, summary.samples);
-  return damage_status(summary.damage, summary.not_finite, options.input.strict);
+  if (!piped.live()) note_short_input(config.duration_s, summary.stream_s, summary.samples);
+  return piped.status(damage_status(summary.damage, summary.not_finite, options.input.strict),
+                      options.input.strict);
 }
 
 }  // namespace

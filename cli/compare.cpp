@@ -107,11 +107,18 @@ void print_candidates(const pipeline::CandidateComparison& c, std::size_t rows) 
       fmt::print("{:>10}\n", "missed");
   }
   fmt::print(
-      "\nFound {} of {} pulses (recall {:.4g}); {} of {} candidates are of no pulse, {} are of a "
-      "pulse that was found already\nS/N over the true S/N: {:.4g}, scatter {:.3g} (0.943 is the "
-      "best boxcar's on a Gaussian)\n",
-      c.found, c.pulses.size(), c.recall, c.false_alarms, c.candidates, c.duplicates,
-      c.mean_snr_ratio, c.snr_ratio_scatter);
+      "\nFound {} of {} pulses{}; {} of {} candidates are of no pulse, {} are of a pulse that was "
+      "found already\n",
+      c.found, c.pulses.size(),
+      std::isfinite(c.recall) ? fmt::format(" (recall {:.4g})", c.recall)
+                              : ": none lies wholly in the data",
+      c.false_alarms, c.candidates, c.duplicates);
+  if (!std::isfinite(c.mean_snr_ratio)) return;
+  fmt::print("S/N over the true S/N: {:.4g}{} (0.943 is the best boxcar's on a Gaussian)\n",
+             c.mean_snr_ratio,
+             std::isfinite(c.snr_ratio_scatter)
+                 ? fmt::format(", scatter {:.3g}", c.snr_ratio_scatter)
+                 : "");
 }
 
 int run_candidates(const Global& global, const CompareOptions& options) {
@@ -140,7 +147,13 @@ int run_compare(const Global& global, const CompareOptions& options) {
     throw core::Error(core::ErrorKind::config, "visibilities", options.visibilities + ", a truth",
                       "visibilities or candidates first, then their truth",
                       "swap them: tautline compare " + options.truth + " " + options.visibilities);
-  if (formats::curves::recognise(options.visibilities)) return run_curves(global, options);
+  if (formats::curves::recognise(options.visibilities)) {
+    if (options.truth.ends_with(".json"))
+      throw core::Error(core::ErrorKind::config, "truth", options.truth,
+                        "another curve beside " + options.visibilities,
+                        "fit the curve, and hold its n and time beside the truth's");
+    return run_curves(global, options);
+  }
   const auto c = pipeline::compare_truth(options.visibilities, options.truth);
   if (global.json)
     print_json("tautline.compare", 1,

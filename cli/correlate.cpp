@@ -89,7 +89,9 @@ void warn_of_no_array() {
 
 int run_correlate(const Global& global, CorrelateOptions& options) {
   pipeline::CorrelateConfig& config = options.config;
-  const PipedInputs piped(global, config.inputs, config.output, config.overwrite);
+  const PipedInputs piped(global, config.inputs, config.output, config.overwrite,
+                          config.memory_bytes, voltages_come_in_order);
+  config.piped = piped.live();
   if (!config.output.ends_with(".ms") && !config.output.ends_with(".ms/"))
     require_own_ending("--output", config.output, {".uvh5", ".ms"});
   auto read = files_read(config.inputs, options.filter);
@@ -112,9 +114,11 @@ int run_correlate(const Global& global, CorrelateOptions& options) {
       pipeline::correlate_voltages(config, open_devices(global), progress, global.stop);
   if (config.array_path.empty()) std::call_once(warned, warn_of_no_array);
   summarise_correlate(global, config.output, config.reduction.average_channels > 1, summary);
-  note_short_input(config.duration_s, summary.stream_s, summary.samples);
+  if (!piped.live()) note_short_input(config.duration_s, summary.stream_s, summary.samples);
   if (summary.overflowed > 0) spdlog::warn("{}", pipeline::overflow_message(summary.overflowed));
-  const int status = damage_status(summary.damage, summary.not_finite, options.input.strict);
+  const int status =
+      piped.status(damage_status(summary.damage, summary.not_finite, options.input.strict),
+                   options.input.strict);
   if (summary.overflowed == 0 || status != kDone) return status;
   return options.input.strict ? kFailed : kDamagedInput;
 }

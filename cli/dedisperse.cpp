@@ -70,7 +70,7 @@ std::vector<formats::NamedFile> files_written_dedisperse(
             {"-o (its header)", fs::path(output).replace_extension(".inf").string()},
             {"-o (its record)", config.output + ".json"}};
   std::vector<formats::NamedFile> files{{"-o (its record)", (output / "dedisperse.json").string()}};
-  const std::string series = fs::path(config.inputs.front()).stem().string() + "_DM";
+  const std::string series = pipeline::series_name(config) + "_DM";
   for (const formats::NamedFile& file : read)
     if (const fs::path name = fs::path(file.path).filename(); name.string().starts_with(series))
       files.push_back({"-o", (output / name).string()});
@@ -79,8 +79,13 @@ std::vector<formats::NamedFile> files_written_dedisperse(
 
 int run_dedisperse(const Global& global, DedisperseOptions& options) {
   pipeline::DedisperseConfig& config = options.config;
-  const PipedInputs piped(global, config.inputs, config.output, config.overwrite);
   config.format = format_of(options.format, config.output);
+  // Rows of an array lie a whole stream apart.
+  const bool whole = reads_again(config) || config.format == pipeline::SeriesFormat::npy;
+  const PipedInputs piped(global, config.inputs, config.output, config.overwrite,
+                          config.memory_bytes,
+                          whole ? nullptr : pipeline::filterbank_comes_in_order);
+  config.piped = piped.live();
   const auto read = files_read(config, options.run.dms);
   formats::require_distinct(files_written_dedisperse(config, read), read);
   options.run.dms.fill(config);
@@ -90,8 +95,8 @@ int run_dedisperse(const Global& global, DedisperseOptions& options) {
   const auto summary = pipeline::dedisperse_filterbank(config, open_device(global), drawn_on(line),
                                                        print_plan(global), global.stop);
   summarise_dedisperse(global, config, summary);
-  note_short_input(config.duration_s, summary.stream_s, summary.samples);
-  return damage_status(summary.damage, summary.not_finite, options.run.strict);
+  if (!piped.live()) note_short_input(config.duration_s, summary.stream_s, summary.samples);
+  return piped.status(filterbank_status(summary, options.run.strict), options.run.strict);
 }
 
 }  // namespace

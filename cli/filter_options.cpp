@@ -48,6 +48,10 @@ std::vector<formats::NamedFile> files_read(const std::vector<std::string>& input
   return files;
 }
 
+bool voltages_come_in_order(std::span<const std::byte> first_bytes, const std::string& name) {
+  return !formats::voltages_in_order(first_bytes, name).empty();
+}
+
 std::string voltages_help() {
   return "voltage files (" +
          formats::names_of(formats::formats_with(&formats::FileFormat::voltages)) + ")";

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,6 +37,9 @@ struct FilterOptions {
 
 /// "voltage files (DADA, ...)".
 std::string voltages_help();
+
+/// Whether a pipe of voltages can be read as it comes.
+bool voltages_come_in_order(std::span<const std::byte> first_bytes, const std::string& name);
 
 /// Which part of the input, and what a headerless file cannot say, bound to the config of the run.
 struct InputOptions {

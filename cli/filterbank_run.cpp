@@ -1,9 +1,11 @@
 #include "cli/filterbank_run.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 
+#include "cli/field_options.h"
 #include "cli/run_output.h"
 #include "tautline/core/counted.h"
 #include "tautline/formats/file_formats.h"
@@ -68,6 +70,11 @@ std::string filterbanks_help() {
          "), consecutive";
 }
 
+bool reads_again(const pipeline::FilterbankRunConfig& config) {
+  return config.flag_channels || !config.mask.empty() || config.start_s > 0 ||
+         !config.reader.ifs.empty();
+}
+
 std::vector<formats::NamedFile> files_read(const pipeline::FilterbankRunConfig& config,
                                            const DmOptions& dms) {
   auto files = formats::name_files("input", config.inputs);
@@ -106,6 +113,17 @@ nlohmann::ordered_json summary_fields(const pipeline::FilterbankRunConfig& confi
           {"expected_s", s.expected_s},
           {"elapsed_s", s.elapsed_s},
           {"real_time_factor", real_time_factor(s.stream_s, s.elapsed_s)}};
+}
+
+int filterbank_status(const pipeline::FilterbankRunSummary& s, bool strict) {
+  const int status = damage_status(s.damage, s.not_finite, strict);
+  if (s.samples == 0 || s.empty.samples < s.samples) return status;  // both of all beams together
+  spdlog::warn("{}",
+               option_words().text(fmt::format(
+                   "no channel changes in any of the {} samples: there was nothing to search or "
+                   "dedisperse. Check what wrote the input; `keep_constant` takes it for data",
+                   s.samples)));
+  return strict ? kFailed : kDamagedInput;
 }
 
 std::string channels_text(const pipeline::FilterbankRunSummary& s, bool zero_dm) {

@@ -111,9 +111,14 @@ std::size_t undefined_lags(const core::CorrelationCurve& curve) {
 }
 
 std::string curve_line(const core::CorrelationCurve& curve) {
-  const double rate_hz = curve.first.mean_rate_hz;
+  const double rate_hz = curve.first.mean_rate_hz, other_hz = curve.second.mean_rate_hz;
   std::string line = core::label_of(curve) + ": ";
-  line += std::isfinite(rate_hz) ? fmt::format("{:.1f} counts a second", rate_hz) : "rate unknown";
+  if (!std::isfinite(rate_hz))
+    line += "rate unknown";
+  else if (curve.cross && std::isfinite(other_hz))
+    line += fmt::format("{:.1f} and {:.1f} counts a second", rate_hz, other_hz);
+  else
+    line += fmt::format("{:.1f} counts a second", rate_hz);
   const std::size_t undefined = undefined_lags(curve);
   if (undefined == curve.g.size()) return line + ", g undefined at every lag";
   if (undefined > 0) line += fmt::format(", g undefined at {} of the lags", undefined);

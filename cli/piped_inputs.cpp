@@ -11,16 +11,25 @@
 #include <fstream>
 #include <system_error>
 
+#include "cli/interrupts.h"
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/input_stream.h"
 #include "tautline/formats/partial_file.h"
+#include "tautline/formats/voltage_reader.h"
+#include "tautline/stream/piped_input.h"
 
 namespace tautline::cli {
 
 namespace {
 
 constexpr std::size_t kPipedPiece_bytes = std::size_t{1} << 20;
-constexpr std::chrono::milliseconds kPipePatience{50};
+constexpr std::size_t kCopyMemory_bytes = std::size_t{256} << 20;
+
+void require_going(const Global& global, const formats::ForwardBytes& bytes) {
+  if (global.stop.stop_requested())
+    throw core::Error(core::ErrorKind::io, "run", "interrupted", "",
+                      "nothing was made of " + bytes.name() + ", which had not ended");
+}
 
 core::Error cannot_keep(const std::string& path) {
   return formats::system_error(
@@ -32,7 +41,8 @@ core::Error cannot_keep(const std::string& path) {
 }  // namespace
 
 PipedInputs::PipedInputs(const Global& global, std::vector<std::string>& inputs,
-                         const std::string& output, bool overwrite) {
+                         const std::string& output, bool overwrite, std::size_t memory_bytes,
+                         const ComesInOrder& in_order) {
   if (std::none_of(inputs.begin(), inputs.end(), formats::is_stream)) return;
   if (std::count(inputs.begin(), inputs.end(), "-") > 1)
     throw core::Error(core::ErrorKind::config, "input", "- given twice",
@@ -40,8 +50,28 @@ PipedInputs::PipedInputs(const Global& global, std::vector<std::string>& inputs,
   // Folders are told apart by the run itself: some are added to.
   if (!output.empty() && !std::filesystem::is_directory(output))
     formats::require_can_be_written("output", output, overwrite);
-  for (std::string& input : inputs)
-    if (formats::is_stream(input)) copy(global, input);
+  for (std::string& input : inputs) {
+    if (!formats::is_stream(input)) continue;
+    const auto bytes =
+        stream::open_pipe(input, memory_bytes > 0 ? memory_bytes : kCopyMemory_bytes, global.stop);
+    if (inputs.size() == 1 && in_order) {
+      std::vector<std::byte> head(formats::kOrderedHeadBytes);
+      head.resize(bytes->read(0, head));
+      require_going(global, *bytes);
+      if (!head.empty() && in_order(head, input)) {
+        live_ = bytes;
+        finish_when_stopped();  // what came is written
+        return;
+      }
+    }
+    copy(global, input, *bytes);
+  }
+}
+
+int PipedInputs::status(int of_run, bool strict) const {
+  if (!live_ || !live_->stopped()) return of_run;
+  spdlog::warn("{}: stopped before its input ended; the output holds what had come", live_->name());
+  return strict ? kFailed : kDamagedInput;
 }
 
 // A run that is ended at once removes what is known as partial, and folders that are empty then.
@@ -56,8 +86,7 @@ PipedInputs::Folder::~Folder() {
   formats::forget_made_folder(name);
 }
 
-void PipedInputs::copy(const Global& global, std::string& input) {
-  formats::InputStream stream(input);
+void PipedInputs::copy(const Global& global, std::string& input, formats::ForwardBytes& bytes) {
   if (!folder_) {
     std::string name = (std::filesystem::temp_directory_path() / "tautline-XXXXXX").string();
     if (::mkdtemp(name.data()) == nullptr) throw cannot_keep(name);
@@ -72,18 +101,18 @@ void PipedInputs::copy(const Global& global, std::string& input) {
       (own / (input == "-" ? "standard-input" : std::filesystem::path(input).filename())).string();
   std::ofstream file(path, std::ios::binary);
   std::vector<std::byte> piece(kPipedPiece_bytes);
-  std::uint64_t bytes = 0;
-  while (!stream.ended()) {
-    const std::size_t got = stream.read(piece, kPipePatience);
-    if (global.stop.stop_requested())
-      throw core::Error(core::ErrorKind::io, "run", "interrupted", "",
-                        "nothing was made of " + stream.name() + ", which had not ended");
+  std::uint64_t done = 0;
+  for (;;) {
+    const std::size_t got = bytes.read(done, piece);
+    require_going(global, bytes);
     file.write(reinterpret_cast<const char*>(piece.data()), static_cast<std::streamsize>(got));
     if (!file) throw cannot_keep(path);
-    bytes += got;
+    done += got;
+    bytes.forget(done);
+    if (got < piece.size()) break;
   }
   if (!file.flush()) throw cannot_keep(path);
-  spdlog::info("{}: {} bytes, kept in {} meanwhile", stream.name(), bytes, path);
+  spdlog::info("{}: {} bytes, kept in {} meanwhile", bytes.name(), done, path);
   input = path;
 }
 

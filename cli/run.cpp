@@ -5,6 +5,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 
 #include "cli/interrupts.h"
@@ -12,6 +13,7 @@
 #include "cli/observation_clock.h"
 #include "cli/run_output.h"
 #include "tautline/core/field_text.h"
+#include "tautline/pipeline/checkpoint.h"
 #include "tautline/pipeline/graph_file/expected_rate.h"
 #include "tautline/pipeline/graph_file/graph_file.h"
 #include "tautline/pipeline/monitor/monitor.h"
@@ -21,9 +23,10 @@ namespace tautline::cli {
 namespace {
 
 struct RunOptions {
-  std::string path, memory;
+  std::string path, memory, checkpoint;
   MonitorOptions monitor;
   std::vector<std::string> assignments;
+  double as_live = 0;  // 0: not
   bool check = false, plan = false, overwrite = false, strict = false, types = false;
 };
 
@@ -143,12 +146,19 @@ void summarise_run(const Global& global, const RunOptions& options, const engine
   nlohmann::ordered_json object{{"pipeline", options.path},
                                 {"counters", counters},
                                 {"files", nlohmann::ordered_json::object()},
+                                {"behind_s", nlohmann::ordered_json::object()},
                                 {"elapsed_s", elapsed_s}};
   for (const auto& [node, names] : files) object["files"][node] = names;
   std::string text = fmt::format("{}: {:.3f} s\n", options.path, elapsed_s);
   for (const auto& [name, count] : counters) text += fmt::format("  {}: {}\n", name, count);
   for (const auto& [node, names] : files)
     for (const std::string& name : names) text += fmt::format("  {} wrote {}\n", node, name);
+  for (const engine::NodeProfile& node : profile.nodes) {
+    if (!node.paced) continue;
+    object["behind_s"][node.node] = node.behind_s;
+    text += fmt::format("  {} was {:.3f} s behind its rate at most\n", node.node, node.behind_s);
+  }
+  text += run.findings();
   print_summary(global, "tautline.run", object, text, &profile);
 }
 
@@ -171,6 +181,17 @@ struct OneRun {
   pipeline::NodeContext context;
 };
 
+// What makes a run that goes on the one that it was: bits of files depend on the device and the version, too.
+std::shared_ptr<pipeline::Checkpoint> open_checkpoint(const OneRun& run) {
+  run.file.require_resumable();
+  auto checkpoint = std::make_shared<pipeline::Checkpoint>(run.options.checkpoint);
+  auto facts = run.file.facts();
+  facts["version"] = TAUTLINE_VERSION;
+  for (const auto& device : run.context.devices) facts["device"] += device->name() + " ";
+  checkpoint->require_same(facts);
+  return checkpoint;
+}
+
 std::unique_ptr<engine::Run> make_run(const OneRun& one, engine::RunOptions options,
                                       const pipeline::RunWatch* watch) {
   try {
@@ -178,7 +199,12 @@ std::unique_ptr<engine::Run> make_run(const OneRun& one, engine::RunOptions opti
     if (watch != nullptr && watch->prepare) watch->prepare(graph, one.file.drawn());
     options.memory_bytes = one.context.memory_bytes;
     options.live_counters = watch != nullptr && watch->begin;
-    return std::make_unique<engine::Run>(std::move(graph), std::move(options));
+    options.pace = one.context.pace;
+    auto run = std::make_unique<engine::Run>(std::move(graph), std::move(options));
+    if (one.context.pace > 0 && run->live())
+      throw core::Error(core::ErrorKind::config, "--as-live", "given",
+                        "a pipeline that reads files", "its sources are live: leave it out");
+    return run;
   } catch (const engine::NodeError& error) {
     throw one.file.placed(error.node(), error);
   }
@@ -190,6 +216,23 @@ void print_run_plan(const OneRun& one, const engine::Run& run) {
     print_json("tautline.plan", 1, plan_json(one.options.path, run, rate));
   else
     fmt::print("{}{}", plan_of(run), pipeline::describe(rate));
+}
+
+void say_checked(const Global& global, const RunOptions& options) {
+  if (options.plan) return;  // which says so, too
+  if (global.json)
+    print_json("tautline.check", 1, {{"pipeline", options.path}, {"could_run", true}});
+  else if (!global.quiet)
+    fmt::print("{}: could run\n", options.path);
+}
+
+// A chain without a file at its end is a slip.
+void warn_of_open_ends(const pipeline::GraphFile& file, const engine::Run& run) {
+  const std::vector<std::string> ends = file.ends();
+  for (const engine::PlannedNode& node : run.plan())
+    if (!node.outputs.empty() && std::find(ends.begin(), ends.end(), node.name) != ends.end())
+      spdlog::warn("[{}]: no node takes what it gives: add one with inputs = \"{}\"", node.name,
+                   node.name);
 }
 
 // `observation`: null where the run goes on until its sources end.
@@ -205,11 +248,13 @@ int run_once(const OneRun& one, const pipeline::Observation* observation) {
   const pipeline::RunWatch watch = options.monitor.watch(options.path, file.written());
   const std::unique_ptr<engine::Run> run = make_run(one, {.progress = tell}, &watch);
   rate_hz = run->plan().front().outputs.front().rate_hz.value();
+  warn_of_open_ends(file, *run);
   if (observation != nullptr && observation->is_ended() && !run->live())
     throw core::Error(core::ErrorKind::config, observation->place, "an end by the clock",
                       "live sources alone",
                       "of files, set start_s and duration_s of the source instead");
   if (options.plan) print_run_plan(one, *run);
+  if (options.check) say_checked(global, options);
   if (options.check || options.plan) return kDone;
   std::shared_ptr<void> watching;
   if (watch.begin) watching = watch.begin(*run);
@@ -217,9 +262,13 @@ int run_once(const OneRun& one, const pipeline::Observation* observation) {
   std::optional<HangupsRotate> rotation;
   if (run->rotates()) rotation.emplace([&run] { run->rotate(); });
   ObservationClock clock(global.stop, observation);
+  const char* kept = "finished files were kept, and the same command goes on behind them";
+  if (context.checkpoint) say_when_ended(std::string("interrupted; ") + kept);
   try {
     run->go(clock.stop());
   } catch (const core::Error& error) {
+    if (context.checkpoint && error.value() == "interrupted")
+      throw core::Error(error.kind(), error.field(), error.value(), "", kept);
     // What a run that was stopped before enough had come says of that.
     const bool stopped = global.stop.stop_requested();
     const bool too_little =
@@ -248,6 +297,7 @@ int run_schedule(const OneRun& whole) {
       run_once(runs.back(), &schedule[k]);  // says why not
     if (whole.options.plan) print_run_plan(runs.back(), *run);
   }
+  if (whole.options.check) say_checked(whole.global, whole.options);
   if (whole.options.check || whole.options.plan) return kDone;
   if (rotates) HangupsRotate([] {});  // between observations, too, a SIGHUP ends nothing
   int status = kDone;
@@ -286,9 +336,24 @@ int run_pipeline(const Global& global, const RunOptions& options) {
               .history = history_line(global),
               .overwrite = options.overwrite,
               .threads = global.threads,
+              .pace = options.as_live,
               .log = log_text,
               .stop = global.stop}};
   for (const std::string& assignment : options.assignments) run.file.set(assignment);
+  if (!options.checkpoint.empty()) {
+    run.context.checkpoint = open_checkpoint(run);
+    const auto files = run.context.checkpoint->files();
+    if (run.context.checkpoint->over()) {
+      log_text(
+          core::LogLevel::warning,
+          fmt::format("nothing to do: all {} files are whole, as {} says; remove it to begin anew",
+                      files, options.checkpoint));
+      return kDone;
+    }
+    if (files > 0)
+      log_text(core::LogLevel::info, fmt::format("the run goes on behind file {}, as {} says",
+                                                 files, options.checkpoint));
+  }
   return run.file.schedule().empty() ? run_once(run, nullptr) : run_schedule(run);
 }
 
@@ -310,6 +375,16 @@ void add_run(CLI::App& app, const Global& global, Action& action) {
       ->add_option("--memory", options->memory,
                    "most memory that the run may take on the host; " + core::byte_size().allowed)
       ->default_str("half of the machine's");
+  command
+      ->add_option("--as-live", options->as_live,
+                   "read files as if their samples came now, at so many times real time; behind "
+                   "the pipeline's name")
+      ->expected(0, 1)
+      ->check(CLI::Range(1e-3, 1e6))
+      ->default_str("1");
+  command->add_option("--checkpoint", options->checkpoint,
+                      "file that says which output files are whole; where it is there, the run "
+                      "goes on behind them");
   options->monitor.add_to(*command);
   command->add_flag("--overwrite", options->overwrite, "replace existing outputs");
   command->add_flag("--strict", options->strict,

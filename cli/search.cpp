@@ -51,20 +51,6 @@ nlohmann::ordered_json candidate_json(const core::Candidate& c, const pipeline::
   return object;
 }
 
-// The best of them, for people.
-std::string candidate_table(const std::vector<core::Candidate>& candidates, std::size_t shown) {
-  if (candidates.empty() || shown == 0) return "";
-  std::string table = fmt::format("  {:>8} {:>14} {:>10} {:>8} {:>8}\n", "S/N", "time (s)", "DM",
-                                  "width", "members");
-  for (std::size_t i = 0; i < std::min(shown, candidates.size()); ++i) {
-    const core::Candidate& c = candidates[i];
-    table += fmt::format("  {:8.2f} {:14.6f} {:10.3f} {:8} {:8}\n", c.snr, c.time_s, c.dm,
-                         c.width_samples, c.members);
-  }
-  if (candidates.size() > shown) table += "  ...\n";
-  return table;
-}
-
 void summarise_search(const Global& global, const SearchOptions& options,
                       const pipeline::SearchSummary& s) {
   const pipeline::SearchConfig& config = options.config;
@@ -106,16 +92,16 @@ void summarise_search(const Global& global, const SearchOptions& options,
                         core::counted(config.inputs.size(), "beam"), s.most_beams,
                         core::counted(s.in_many_beams, "candidate"));
   }
-  print_summary(
-      global, "tautline.search", object,
-      fmt::format("{}: {} from {}, {}, {}\n{}{}{}{}{}\n"
-                  "  kernels: {}; search {}\n{}\n",
-                  config.output, core::counted(s.candidates.size(), "candidate"),
-                  core::counted(s.detections, "detection"), core::counted(s.trials, "trial"),
-                  channels_text(s, config.zero_dm), candidate_table(s.candidates, options.from_top),
-                  injected, beams, cutouts, speed_line(s.stream_s, s.elapsed_s), s.backend,
-                  s.detect_backend, counted_line(s)),
-      &s.profile);
+  print_summary(global, "tautline.search", object,
+                fmt::format("{}: {} from {}, {}, {}\n{}{}{}{}{}\n"
+                            "  kernels: {}; search {}\n{}\n",
+                            config.output, core::counted(s.candidates.size(), "candidate"),
+                            core::counted(s.detections, "detection"),
+                            core::counted(s.trials, "trial"), channels_text(s, config.zero_dm),
+                            formats::candidates::table(s.candidates, options.from_top), injected,
+                            beams, cutouts, speed_line(s.stream_s, s.elapsed_s), s.backend,
+                            s.detect_backend, counted_line(s)),
+                &s.profile);
 }
 
 // --plan: what a search would do. Its text is the result, so it goes to standard output.
@@ -171,10 +157,18 @@ void refuse_without_partner(const CLI::App& command, const pipeline::SearchConfi
   refuse("max_beams", config.beams, "`beams`");
 }
 
+bool search_reads_again(const pipeline::SearchConfig& config) {
+  return reads_again(config) || config.beams || !config.plot_folder.empty() ||
+         !config.picture_folder.empty() || !config.cutout_folder.empty();
+}
+
 int run_search(const Global& global, SearchOptions& options) {
   pipeline::SearchConfig& config = options.config;
-  const PipedInputs piped(global, config.inputs, options.plan ? "" : config.output,
-                          config.overwrite);
+  const PipedInputs piped(
+      global, config.inputs, options.plan ? "" : config.output, config.overwrite,
+      config.memory_bytes,
+      search_reads_again(config) ? nullptr : pipeline::filterbank_comes_in_order);
+  config.piped = piped.live();
   if (options.plan) return plan_search(global, options);
   if (config.output.empty())
     throw core::Error(core::ErrorKind::config, "--output", "not given",
@@ -184,9 +178,11 @@ int run_search(const Global& global, SearchOptions& options) {
           ? ""
           : (std::filesystem::path(config.plot_folder) / "candidates.html").string();
   formats::candidates::format_of(config.output);  // refuses names of no list
-  formats::require_distinct(
-      {{"-o", config.output}, {"-o (its record)", config.output + ".json"}, {"--plot", page}},
-      files_read(config, options.run.dms));
+  formats::require_distinct({{"-o", config.output},
+                             {"-o (its record)", config.output + ".json"},
+                             {"--plot", page},
+                             {"--events", config.events}},
+                            files_read(config, options.run.dms));
   if (!config.picture_folder.empty())
     pipeline::require_candidate_pictures(config.picture_folder, config.overwrite);
   options.run.dms.fill(config);
@@ -201,8 +197,9 @@ int run_search(const Global& global, SearchOptions& options) {
     summary.paths.insert(summary.paths.end(), drawn.begin(), drawn.end());
   }
   summarise_search(global, options, summary);
-  if (!config.beams) note_short_input(config.duration_s, summary.stream_s, summary.samples);
-  return damage_status(summary.damage, summary.not_finite, options.run.strict);
+  if (!config.beams && !piped.live())
+    note_short_input(config.duration_s, summary.stream_s, summary.samples);
+  return piped.status(filterbank_status(summary, options.run.strict), options.run.strict);
 }
 
 }  // namespace
@@ -226,7 +223,8 @@ void add_search(CLI::App& app, const Global& global, Action& action) {
               "links.dm_trials", "links.width_octaves"},
              "Search");
   add_fields(*command, options->config,
-             {"plot_folder", "picture_folder", "most_plots", "cutout_folder", "most_cutouts"});
+             {"events", "latency_s", "plot_folder", "picture_folder", "most_plots", "cutout_folder",
+              "most_cutouts"});
   add_own(*command, options->from_top,
           {.name = "from_top", .help = "candidates to print, the brightest first"});
   command->add_flag("--plan", options->plan,

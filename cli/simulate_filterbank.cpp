@@ -72,10 +72,6 @@ int run_simulate_filterbank(const Global& global, SimulateFilterbankOptions& opt
   config.history = history_line(global);
   ProgressLine line(global);
   const auto s = pipeline::simulate_filterbank(config, drawn_on(line, "made"), global.stop);
-  if (!s.pulses_outside_s.empty())
-    spdlog::warn("{} outside the file, which ends at {:.6g} s: of the time {:.6g} s{}",
-                 core::counted(s.pulses_outside_s.size(), "pulse is", "pulses are"), s.stream_s,
-                 s.pulses_outside_s.front(), s.pulses_outside_s.size() > 1 ? " and others" : "");
   if (s.pulses_cut > 0)
     spdlog::warn("{} only in part in the file (\"whole\": false in the truth)",
                  core::counted(s.pulses_cut, "pulse is", "pulses are"));

@@ -73,14 +73,17 @@
       return tiles;
     }
 
-    /** One that the data end within is as long as they are. */
+    /** What is asked for, unless most are shorter: gaps and the end of the data cut integrations short. */
     integrationTile() {
       const { integration_s } = this.store.description, summary = this.store.summary;
-      if (!summary) return ["Integration", tautline.duration(integration_s), ""];
-      if (summary.integrations === 1 && summary.covered_s < 0.999 * integration_s)
-        return ["Integration", tautline.duration(summary.covered_s),
-                `the only one, cut short of ${tautline.duration(integration_s)}`];
-      return ["Integration", tautline.duration(integration_s), `${tautline.count(summary.integrations)} of them`];
+      const asked = tautline.duration(integration_s);
+      if (!summary) return ["Integration", asked, ""];
+      const mean_s = summary.covered_s / summary.integrations;
+      const cut = `cut short of ${asked}`, many = `${tautline.count(summary.integrations)} of them`;
+      if (summary.integrations === 1 && mean_s < 0.999 * integration_s)
+        return ["Integration", tautline.duration(mean_s), `the only one, ${cut}`];
+      if (mean_s < 0.5 * integration_s) return ["Integration", tautline.duration(mean_s), `${many} on average, ${cut}`];
+      return ["Integration", asked, many];
     }
 
     warnings(warnings) {

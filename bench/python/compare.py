@@ -264,7 +264,7 @@ def row_tags(options, folder):
         fields = {"lag_scheme": "standard", "levels": levels, "bins": bins, "segments": 1}
         return seconds(lambda: tl.autocorrelate(tags=times, tick_s=1e-9, bin_s=1e-9, **fields))
 
-    lags = [*range(bins), *(k << level for level in range(levels) for k in range(bins // 2, bins))]
+    lags = [*range(bins + 1), *(k << level for level in range(1, levels) for k in range(bins // 2 + 1, bins + 1))]
     for name, module, more in (
         ("tttrlib", "tttrlib", {"method": "felekyan", "levels": levels, "bins": bins}),
         ("pycorrelate", "pycorrelate", {"lags": lags}),

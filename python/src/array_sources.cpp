@@ -1,5 +1,7 @@
 #include "array_sources.h"
 
+#include <algorithm>
+
 #include "tautline/formats/memory/memory_readers.h"
 
 namespace tautline::python {
@@ -33,8 +35,8 @@ class TagReader final : public formats::PhotonReader {
   }
   const formats::PhotonDescription& description() const override { return description_; }
   std::size_t read(std::span<formats::Photon> photons) override {
-    std::size_t filled = 0;
-    for (; filled < photons.size(); ++filled) {
+    std::size_t filled = tags_.size() == 1 ? read_one(photons) : 0;
+    for (; tags_.size() > 1 && filled < photons.size(); ++filled) {
       std::size_t first = tags_.size();
       for (std::size_t k = 0; k < tags_.size(); ++k)
         if (next_[k] < tags_[k].size() &&
@@ -47,6 +49,15 @@ class TagReader final : public formats::PhotonReader {
     counts_.records = counts_.photons += filled;
     return filled;
   }
+  std::optional<formats::KnownPhotons> known() const override {
+    formats::KnownPhotons all;
+    for (std::size_t k = 0; k < tags_.size(); ++k)
+      if (!tags_[k].empty()) {
+        all.detectors.push_back({static_cast<std::uint16_t>(k), tags_[k].size()});
+        all.last_time = std::max(all.last_time, tags_[k].back());
+      }
+    return all;
+  }
   void rewind() override {
     next_.assign(tags_.size(), 0);
     counts_ = {};
@@ -55,6 +66,15 @@ class TagReader final : public formats::PhotonReader {
   const formats::Damage& damage() const override { return damage_; }
 
  private:
+  std::size_t read_one(std::span<formats::Photon> photons) {
+    const auto some =
+        tags_[0].subspan(next_[0], std::min(photons.size(), tags_[0].size() - next_[0]));
+    for (std::size_t n = 0; n < some.size(); ++n) photons[n] = {some[n], 0, 0};
+    if (!some.empty()) counts_.last_time = some.back();
+    next_[0] += some.size();
+    return some.size();
+  }
+
   std::vector<std::span<const std::uint64_t>> tags_;
   std::vector<std::size_t> next_;
   formats::PhotonDescription description_;

@@ -1,4 +1,6 @@
 // Fits of correlation curves.
+#include <nanobind/stl/map.h>
+
 #include <cmath>
 #include <limits>
 
@@ -27,7 +29,8 @@ nb::object of_each(const Fit& fit, const Get& get) {
 }
 
 nb::object fit_curves(const std::shared_ptr<core::CorrelationCurves>& curves,
-                      const std::vector<std::string>& paths, const std::string& stops,
+                      const std::vector<std::string>& paths,
+                      const std::map<std::string, std::string>& facts_of_curves,
                       const nb::dict& options, const std::string& history,
                       const nb::object& progress) {
   pipeline::FitConfig config;
@@ -39,7 +42,7 @@ nb::object fit_curves(const std::shared_ptr<core::CorrelationCurves>& curves,
   fit->curves = curves;
   run_interruptibly(progress, [&](const std::stop_token& stop, const auto& tell) {
     std::vector<formats::curves::CurvesFacts> facts(paths.size() > 1 ? 0 : 1);
-    if (fit->curves) facts.front().extra[pipeline::kStopsFact] = stops;
+    if (fit->curves) facts.front().extra = facts_of_curves;
     if (!fit->curves)
       fit->curves = std::make_shared<core::CorrelationCurves>(
           paths.size() == 1 ? formats::curves::read_set(paths.front(), &facts.front())
@@ -54,8 +57,8 @@ nb::object fit_curves(const std::shared_ptr<core::CorrelationCurves>& curves,
           tell(now);
         },
         stop);
-    pipeline::repeat_stops(paths.empty() ? std::vector<std::string>{"curves"} : paths, facts,
-                           fit->result);
+    pipeline::repeat_stops(*fit->curves, paths.empty() ? std::vector<std::string>{"curves"} : paths,
+                           facts, fit->result);
     return 0;
   });
   return nb::cast(fit);
@@ -124,7 +127,7 @@ void bind_fits(nb::module_& module) {
       .def("csv", [](const Fit& fit, const std::string& history) {
         return pipeline::fit_csv(fit.result, *fit.curves, history);
       });
-  module.def("fit", fit_curves, nb::arg("curves").none(), nb::arg("paths"), nb::arg("stops"),
+  module.def("fit", fit_curves, nb::arg("curves").none(), nb::arg("paths"), nb::arg("facts"),
              nb::arg("options"), nb::arg("history"), nb::arg("progress").none());
 }
 

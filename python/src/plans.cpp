@@ -89,7 +89,7 @@ class Kept {
   /// stream, where it may go on when this returns. Streams that follow each other wait for what the one before was given.
   template <class Work>
   auto run(std::uintptr_t stream, const Work& work) {
-    const Unlocked unlocked;
+    const UnlockedComputation unlocked;
     const std::lock_guard lock(mutex);
     device::Queue& on = stream == 0 ? *queue : caller(stream);
     if (stream != last_) on.wait(*done_);
@@ -367,7 +367,7 @@ class AutocorrelatePlan {
                           matrix(totals, 2),           counts};
     {
       kept_.run(0, [&](device::Queue& queue) { plan_->read(queue, *state_, all); });
-      const Unlocked unlocked;
+      const UnlockedComputation unlocked;
       stage::normalise(config, *how, state_->samples(), all, {g.data(), {pairs, lags.size()}});
     }
     for (const auto& lag : lags) samples_of.push_back(lag.samples);

@@ -138,6 +138,15 @@ nb::object curves_array(const std::vector<std::int64_t>& integers,
                           : as_array(integers, std::move(shape));
 }
 
+// Whether no time of an array of them is below the one before it.
+bool ascending(const Array& times) {
+  const auto view = view_of<1>(times, "tags").as<const std::uint64_t>("tags");
+  const Unlocked unlocked;
+  bool back = false;
+  for (std::size_t n = 1; n < view.extent(0); ++n) back |= view.data()[n] < view.data()[n - 1];
+  return !back;
+}
+
 // `tags`: arrays of ticks of `tick_s` in place of counts; none of them otherwise.
 nb::object autocorrelate(const std::string& path, const std::optional<Array>& samples,
                          const std::vector<Array>& tags, double tick_s, const nb::dict& options,
@@ -175,6 +184,7 @@ nb::object autocorrelate(const std::string& path, const std::optional<Array>& sa
   said["samples"] = summary.samples;
   said["warnings"] = summary.warnings;
   said["counts_stop"] = pipeline::stops_text(summary.empty, summary.bin_s);
+  said["stopped_sensors"] = pipeline::stopped_text(summary.empty);
   said["interrupted"] = summary.interrupted;
   said["elapsed_s"] = summary.elapsed_s;
   return nb::make_tuple(curves, said);
@@ -442,6 +452,7 @@ void bind_runs(nb::module_& module) {
   module.def("correlate", correlate, nb::arg("paths"), nb::arg("samples").none(), nb::arg("pairs"),
              nb::arg("facts"), nb::arg("options"), nb::arg("history"), nb::arg("device"),
              nb::arg("progress").none());
+  module.def("ascending", ascending, nb::arg("times"));
   module.def("autocorrelate", autocorrelate, nb::arg("path"), nb::arg("samples").none(),
              nb::arg("tags"), nb::arg("tick_s"), nb::arg("options"), nb::arg("history"),
              nb::arg("device"), nb::arg("progress").none());

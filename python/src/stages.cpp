@@ -88,7 +88,7 @@ nb::object channelize(const Array& samples, bool pairs, std::size_t channels, st
     views.clipped = {clipped.data(), {clipped.size()}};
   }
   {
-    const Unlocked unlocked;
+    const UnlockedComputation unlocked;
     const auto queue = opened->make_queue();
     const auto state = plan->make_state(*queue);
     plan->execute(*queue, *state, input, views);
@@ -148,7 +148,7 @@ nb::object dedisperse(const Array& samples, bool spectra, std::vector<double> fr
       made.data, plan->output_type(), {1, config.dms.size(), times}};
   stage::Result result;
   {
-    const Unlocked unlocked;
+    const UnlockedComputation unlocked;
     result = stage::dedisperse(*plan, *opened->make_queue(), input, trials);
   }
   return nb::make_tuple(made.array, result.not_finite);
@@ -190,7 +190,7 @@ nb::object standard_curves(const Array& samples, std::size_t m, std::size_t leve
     throw Error(ErrorKind::config, "normalization", normalization, "none, global or symmetric");
   const auto selection = selection_of(device);
   {
-    const Unlocked unlocked;
+    const UnlockedComputation unlocked;
     stage::autocorrelate(config, view, all, selection);
     stage::normalise(config, *how, view.extent(0), all, {g.data(), {count, lags.size()}});
   }

@@ -105,12 +105,15 @@ def fit(curves: Any, model: str = "3d", *, progress: Progress | None = None, **f
             fields[name] = ",".join(f"{key}={_range(value)}" for key, value in fields[name].items())
     texts = _FIELDS.texts({"model": model, **fields})
     if isinstance(curves, Curves):
-        stops = str(curves.facts.get("counts_stop", ""))
-        return FitResult(_tautline.fit(curves._kept, [], stops, texts, history("fit"), progress))
+        facts = {
+            "counts_stop": str(curves.facts.get("counts_stop", "")),
+            "stopped_sensors": str(curves.facts.get("stopped_sensors", "")),
+        }
+        return FitResult(_tautline.fit(curves._kept, [], facts, texts, history("fit"), progress))
     names = file_paths(curves)
     if not names:
         raise refuse("curves", "none", "what autocorrelate gave, or a file or more")
-    return FitResult(_tautline.fit(None, names, "", texts, history("fit"), progress))
+    return FitResult(_tautline.fit(None, names, {}, texts, history("fit"), progress))
 
 
 def _range(value: Any) -> str:

@@ -171,9 +171,13 @@ def _ticks(tags: Any) -> list[npt.NDArray[np.uint64]]:
             raise refuse("tags", array.dtype.name, "whole numbers of tick_s", "round times / tick_s, use astype")
         if array.size and int(array[0]) < 0:
             raise refuse("tags", int(array[0]), "times from the start on, 0 or more")
-        if (array[1:] < array[:-1]).any():
+        if array.dtype == np.int64:  # without a copy; times below 0 become the largest
+            times = np.ascontiguousarray(array).view(np.uint64)
+        else:
+            times = np.ascontiguousarray(array, dtype=np.uint64)
+        if (array.size and int(array[-1]) < 0) or not _tautline.ascending(times):
             raise refuse("tags", "times that go back", "ascending ones", "sort them")
-        found.append(np.ascontiguousarray(array, dtype=np.uint64))
+        found.append(times)
     return found
 
 

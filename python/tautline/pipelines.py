@@ -5,6 +5,8 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import signal
+import sys
 import weakref
 from collections.abc import Generator, Iterator, Mapping
 from typing import Any, Union
@@ -28,6 +30,14 @@ _over: list[bool] = []  # not empty: the interpreter ends
 
 @atexit.register
 def _end() -> None:
+    try:
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            # Nobody would hear of a KeyboardInterrupt: who presses Ctrl-C now does not want to wait.
+            for stream in (sys.stdout, sys.stderr):
+                stream.flush()
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+    except (AttributeError, OSError, ValueError):  # a stream that is no more; not the main thread
+        pass
     _over.append(True)
     for run in list(_runs):  # their threads may want to call Python
         run.stop()

@@ -129,6 +129,14 @@ class Candidates(np.ndarray[Any, np.dtype[np.void]]):
     def __array_finalize__(self, made_of: Any) -> None:
         self.facts = getattr(made_of, "facts", {})
 
+    def __reduce__(self) -> Any:
+        make, arguments, array = super().__reduce__()  # type: ignore[misc]
+        return make, arguments, (array, self.facts)
+
+    def __setstate__(self, state: Any) -> None:
+        array, self.facts = state
+        super().__setstate__(array)
+
     def __getitem__(self, key: Any) -> Any:
         part = super().__getitem__(key)
         # A column is numbers alone.

@@ -101,6 +101,11 @@ ThreadPool& the_pool() {
 
 }  // namespace
 
+void name_this_thread(const std::string& name) {
+  constexpr std::size_t kMostBytes = 15;  // Linux has no room for more
+  ::pthread_setname_np(::pthread_self(), name.substr(0, kMostBytes).c_str());
+}
+
 std::size_t spare_threads() {
   static const std::size_t most = std::thread::hardware_concurrency() * 3 / 4;
   return std::clamp<std::size_t>(most, 2, 16);

@@ -3,8 +3,12 @@
 
 #include <cstddef>
 #include <functional>
+#include <string>
 
 namespace tautline::core {
+
+/// What the calling thread does, for those who look at a process's threads (`top -H`): the first 15 bytes.
+void name_this_thread(const std::string& name);
 
 /// Three quarters of the cores, 2 at least and 16 at most.
 std::size_t spare_threads();

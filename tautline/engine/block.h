@@ -49,6 +49,9 @@ struct Stream {
   std::shared_ptr<const device::Device> device = {};
   /// The node lends memory to each block (Block::lend) before it commits the block; the engine allocates none.
   bool lent = false;
+  /// Of a source that is not live: it gives its blocks as if their samples came now, at so many times real time; 0: as fast
+  /// as they are taken.
+  double pace = 0;
   /// Blocks that the node may have begun and not committed yet.
   std::size_t open_blocks = 1;
   /// What only pipelines understand (frequencies, antennas, formats), shared by all blocks.

@@ -49,9 +49,12 @@ PooledBlock* BlockPool::take(bool wait) {
   if (stopped_) throw Stopped{};
   if (block == nullptr) return nullptr;
   block->users = 1;
-  for (std::size_t k = 0; k < block->arrays.size(); ++k)
+  for (std::size_t k = 0; k < block->arrays.size(); ++k) {
+    // A node may have given a part of it.
+    if (!stream_.lent) block->arrays[k].data = block->memory_[k].data();
     for (std::size_t a = 0; a < block->arrays[k].rank; ++a)
       block->arrays[k].extents[a] = stream_.arrays[k].extents[a];
+  }
   return block;
 }
 

@@ -128,6 +128,7 @@ void Member::commit(std::size_t port) {
   PooledBlock& block = *output.begun.front();
   output.begun.pop_front();
   if (const DevicePointer writer = writer_of(port)) lane->queue(writer).record(*block.written);
+  if (pace > 0 && port == 0) wait_for_pace(block);
   if (inputs.empty()) note_block(block);
   output.pool->add_users(block, output.rings.size());
   for (const auto& ring : output.rings)
@@ -135,6 +136,26 @@ void Member::commit(std::size_t port) {
   for (const DirectEdge& edge : output.direct)
     edge.to->take(edge.input, block, nullptr, *output.pool);
   output.pool->release(block);
+}
+
+// Until the block's last sample would have been recorded: gaps take no time. One that is late is not waited for, and what
+// comes behind it catches up.
+void Member::wait_for_pace(const Block& block) {
+  given_samples_ += block.samples;
+  constexpr double kLongest_s = 1e8;  // that a clock can add
+  const std::chrono::duration<double> due(std::min(
+      kLongest_s, static_cast<double>(given_samples_) / streams.front().rate_hz.value() / pace));
+  using Clock = std::chrono::steady_clock;
+  const auto end = control->started + std::chrono::duration_cast<Clock::duration>(due);
+  const auto before = lane->clock.turn_to(&profile, &NodeProfile::waiting_for_input_s);
+  std::mutex mutex;
+  std::condition_variable_any stopped;
+  std::unique_lock lock(mutex);
+  stopped.wait_until(lock, control->live.get_token(), end, [] { return false; });
+  lane->clock.turn_to(before);
+  const double late_s = std::chrono::duration<double>(Clock::now() - end).count();
+  const std::lock_guard profile_lock(lane->clock.mutex);
+  profile.behind_s = std::max(profile.behind_s, late_s);
 }
 
 std::shared_ptr<const Block> Member::keep(const Block& kept) {

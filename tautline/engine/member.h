@@ -96,6 +96,8 @@ class Member final : public Outputs {
   DevicePointer writes_host_with;    // copies to the host: the device that does it
   bool in_step = false;
   bool counts_progress = false;
+  double pace =
+      0;  // of a source that gives its blocks as if their samples came now; 0: as fast as they are taken
   NodeProfile profile;  // guarded by its lane's clock
 
   // Outputs.
@@ -211,8 +213,11 @@ class Member final : public Outputs {
 
   void note_block(const Block& block);
 
-  Taken taken_;                 // what `process` was given last
-  std::vector<Taken> put_off_;  // behind a checkpoint
+  void wait_for_pace(const Block& block);
+
+  Taken taken_;                      // what `process` was given last
+  std::vector<Taken> put_off_;       // behind a checkpoint
+  std::uint64_t given_samples_ = 0;  // of a source with a pace
 
   bool uncounted_ = false;  // called since its counters were seen
   // Guarded by the lane's clock.

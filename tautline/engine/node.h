@@ -106,8 +106,10 @@ class Node {
 
   /// Of the work so far.
   virtual Counters counters() const;
-  /// Files that it has put under their names, where it writes several.
+  /// Files that it has put under their names.
   virtual std::vector<std::string> files() const { return {}; }
+  /// After publish(): what it found, for people, whole lines. Empty: nothing that counters and files do not say.
+  virtual std::string findings() const { return {}; }
   /// Whether it begins another file when that is asked for (Outputs::rotations).
   virtual bool rotates() const { return false; }
   /// The state between two blocks, for checkpoints, and back before the first block. Empty: there is none.

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <system_error>
 #include <thread>
 
+#include "tautline/core/threads.h"
 #include "tautline/engine/member.h"
 #include "tautline/engine/opening.h"
 
@@ -50,6 +52,7 @@ class Run::Impl {
   void wait_for_starts();
   void serve(Lane& lane);
   void serve(Lane& lane, const Entry& entry);
+  void start_lanes(std::vector<std::jthread>& threads);
   void report_progress() const;
   void produce(Lane& lane);
   // On the thread that calls go(); an error is that member's.
@@ -75,6 +78,11 @@ Run::Impl::Impl(Graph graph, RunOptions options) : options_(std::move(options)) 
   lanes_ = std::move(opened.lanes);
   check_memory();
   check_states();
+  for (const auto& member : members_)
+    if (member->inputs.empty() && !member->node->live() && !member->streams.empty()) {
+      member->pace = options_.pace > 0 ? options_.pace : member->streams.front().pace;
+      member->profile.paced = member->pace > 0;
+    }
   control_.checkpointed = options_.checkpointed;
   control_.counting = options_.live_counters;
   control_.unfinished = members_.size();
@@ -150,7 +158,7 @@ void Run::Impl::go(std::stop_token stop) {
   }
   {
     std::vector<std::jthread> threads;
-    for (const auto& lane : lanes_) threads.emplace_back([this, &lane = *lane] { serve(lane); });
+    start_lanes(threads);
     std::unique_lock lock(control_.mutex);
     const auto ended = [this] { return control_.lanes_left == 0; };
     const auto pause = std::chrono::duration<double>(options_.progress_every_s);
@@ -171,6 +179,28 @@ void Run::Impl::go(std::stop_token stop) {
   for_each_member([](Member& member) { member.node->publish(); });
   const std::lock_guard lock(control_.mutex);
   control_.published = true;
+}
+
+void Run::Impl::start_lanes(std::vector<std::jthread>& threads) {
+  try {
+    for (const auto& lane : lanes_)
+      threads.emplace_back([this, &lane = *lane] {
+        core::name_this_thread(lane.name);
+        serve(lane);
+      });
+  } catch (const std::system_error& refused) {
+    // Those that there are wait for the others before they take any block.
+    try {
+      throw Error(
+          ErrorKind::io, "threads", fmt::format("{} ({})", threads.size(), refused.what()),
+          fmt::format("{}, one for each part of the pipeline that works by itself", lanes_.size()),
+          "let this user have more processes: ulimit -u");
+    } catch (...) {
+      control_.fail({});
+    }
+    const std::lock_guard lock(control_.mutex);
+    control_.lanes_left -= lanes_.size() - threads.size();
+  }
 }
 
 void Run::Impl::report_progress() const {
@@ -376,6 +406,11 @@ std::map<std::string, std::vector<std::string>> Run::files() const {
   for (const auto& member : impl_->members_)
     if (auto files = member->node->files(); !files.empty()) all[member->name] = std::move(files);
   return all;
+}
+std::string Run::findings() const {
+  std::string text;
+  for (const auto& member : impl_->members_) text += member->node->findings();
+  return text;
 }
 Profile Run::profile() const {
   return impl_->profile();

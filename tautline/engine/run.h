@@ -25,6 +25,8 @@ struct RunOptions {
   /// been taken by its consumers, and how many there will be (0: not known).
   std::function<void(std::uint64_t samples, std::uint64_t total)> progress = {};
   double progress_every_s = 0.25;
+  /// Of all sources that are not live, instead of their streams' own; 0: those.
+  double pace = 0;
   States resume = {};  ///< loaded before the first block
   /// Nodes' counters are wanted in snapshots: they are asked for some ten times a second.
   bool live_counters = false;
@@ -83,6 +85,8 @@ class Run {
   Counters counters() const;
   /// Node::files() of those that have any, by the node's name; after go().
   std::map<std::string, std::vector<std::string>> files() const;
+  /// Node::findings() of all nodes; after go().
+  std::string findings() const;
   Profile profile() const;
   /// As the run is now. From any thread, also before and after go().
   Snapshot snapshot() const;

@@ -111,8 +111,14 @@ std::vector<FileFormat> make_formats() {
        .voltages =
            [](const std::string& path, const ReaderOptions& options) {
              refuse_unused(path, "DADA", options, {});
-             return dada::open(path);
-           }},
+             return dada::open(InputFile(path));
+           },
+       .voltages_in_order =
+           [](InputFile bytes, const ReaderOptions& options) {
+             refuse_unused(bytes.path(), "DADA", options, {});
+             return dada::open(std::move(bytes));
+           },
+       .in_order = dada::comes_in_order},
       {.name = "NPY",
        .endings = {".npy"},
        .kind = "an array of NumPy (.npy)",
@@ -136,7 +142,12 @@ std::vector<FileFormat> make_formats() {
        .voltages =
            [](const std::string& path, const ReaderOptions& options) {
              refuse_unused(path, "GUPPI RAW", options, {});
-             return guppi::open(path, options);
+             return guppi::open(InputFile(path), options);
+           },
+       .voltages_in_order =
+           [](InputFile bytes, const ReaderOptions& options) {
+             refuse_unused(bytes.path(), "GUPPI RAW", options, {});
+             return guppi::open(std::move(bytes), options);
            }},
       {.name = "VDIF",
        .endings = {".vdif"},

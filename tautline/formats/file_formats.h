@@ -11,6 +11,7 @@
 #include "tautline/formats/count_reader.h"
 #include "tautline/formats/curves/curves.h"
 #include "tautline/formats/filterbank_reader.h"
+#include "tautline/formats/input_file.h"
 #include "tautline/formats/photon_reader.h"
 #include "tautline/formats/visibility_reader.h"
 #include "tautline/formats/visibility_writer.h"
@@ -29,6 +30,10 @@ struct FileFormat {
   bool (*recognise)(std::span<const std::byte> first_bytes, const std::string& name) = nullptr;
 
   std::unique_ptr<VoltageReader> (*voltages)(const std::string&, const ReaderOptions&) = nullptr;
+  /// Of bytes that come in order; null: of files alone.
+  std::unique_ptr<VoltageReader> (*voltages_in_order)(InputFile, const ReaderOptions&) = nullptr;
+  /// Whether those that begin so can be; null: all.
+  bool (*in_order)(std::span<const std::byte> first_bytes) = nullptr;
   std::unique_ptr<FilterbankReader> (*filterbank)(const std::string&,
                                                   const FilterbankOptions&) = nullptr;
   /// A dedispersed series: a filterbank of one channel.

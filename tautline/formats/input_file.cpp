@@ -54,16 +54,21 @@ InputFile::InputFile(std::string path) : path_(std::move(path)) {
                      "give the name of a recorded file");
 }
 
+InputFile::InputFile(std::shared_ptr<ForwardBytes> bytes)
+    : path_(bytes->name()), forward_(std::move(bytes)) {}
+
 InputFile::~InputFile() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
 InputFile::InputFile(InputFile&& other) noexcept
     : path_(std::move(other.path_)),
+      forward_(std::move(other.forward_)),
       descriptor_(std::exchange(other.descriptor_, -1)),
       size_(other.size_) {}
 
 std::size_t InputFile::read(std::uint64_t offset, std::span<std::byte> bytes) const {
+  if (in_order()) return forward_->read(offset, bytes);
   // Blocks of this length do not stay in the caches until they are used.
   constexpr std::size_t kLong = std::size_t{32} << 20;
   std::atomic<std::size_t> done = bytes.size();
@@ -111,16 +116,18 @@ std::size_t InputFile::read_piece(std::uint64_t offset, std::span<std::byte> byt
 
 std::vector<std::byte> InputFile::head(std::size_t limit_bytes) const {
   std::vector<std::byte> bytes(
-      static_cast<std::size_t>(std::min<std::uint64_t>(limit_bytes, size_)));
+      static_cast<std::size_t>(std::min<std::uint64_t>(limit_bytes, size())));
   bytes.resize(read(0, bytes));
   return bytes;
 }
 
 void InputFile::sequential() const {
+  if (in_order()) return;
   (void)::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_SEQUENTIAL);
 }
 
 void InputFile::will_need(std::uint64_t offset, std::uint64_t bytes) const {
+  if (in_order()) return;
   (void)::posix_fadvise(descriptor_, static_cast<off_t>(offset), static_cast<off_t>(bytes),
                         POSIX_FADV_WILLNEED);
 }

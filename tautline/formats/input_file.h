@@ -1,13 +1,15 @@
-// A file opened for reading at any offset, and how its faults are reported.
+// A file opened for reading at any offset, or a stream read as one, and how faults are reported.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "tautline/core/error.h"
+#include "tautline/formats/forward_bytes.h"
 
 namespace tautline::formats {
 
@@ -16,13 +18,23 @@ class InputFile {
  public:
   /// Throws Error(io) when the system refuses, Error(format) when it is no regular file.
   explicit InputFile(std::string path);
+  /// Bytes that come in order: what is read may lie ahead, which is waited for, and as far back as forget() allows.
+  explicit InputFile(std::shared_ptr<ForwardBytes> bytes);
   ~InputFile();
   InputFile(InputFile&& other) noexcept;
   InputFile& operator=(InputFile&&) = delete;
 
   const std::string& path() const { return path_; }
-  /// The size when the file was opened.
-  std::uint64_t size() const { return size_; }
+  /// The size when the file was opened; of bytes that come in order ForwardBytes::size().
+  std::uint64_t size() const { return in_order() ? forward_->size() : size_; }
+  /// Whether bytes come in order, so that what was forgotten cannot be read again.
+  bool in_order() const { return forward_ != nullptr; }
+  /// Nobody reads what lies before `offset` any more.
+  void forget(std::uint64_t offset) const {
+    if (in_order()) forward_->forget(offset);
+  }
+  /// One behind the last byte that may be read before more is forgotten.
+  std::uint64_t reach() const { return in_order() ? forward_->reach() : UINT64_MAX; }
   /// Fills `bytes` from `offset` on; fewer only at the end of the file. Long reads are divided among several threads
   /// (core/threads.h): one copies 3 to 5 GB/s from the page cache. Throws Error(io).
   std::size_t read(std::uint64_t offset, std::span<std::byte> bytes) const;
@@ -38,6 +50,7 @@ class InputFile {
   std::size_t read_past_caches(std::uint64_t offset, std::span<std::byte> bytes) const;
 
   std::string path_;
+  std::shared_ptr<ForwardBytes> forward_;  // null: a file
   int descriptor_ = -1;
   std::uint64_t size_ = 0;
 };

@@ -43,6 +43,35 @@ std::unique_ptr<VoltageReader> open_voltages(const std::string& path,
                    "give the file the ending of its format");
 }
 
+namespace {
+
+const FileFormat* ordered_format(std::span<const std::byte> first_bytes, const std::string& name) {
+  const FileFormat* format = find_format(&FileFormat::voltages, first_bytes, name);
+  if (format == nullptr || format->voltages_in_order == nullptr) return nullptr;
+  return format->in_order == nullptr || format->in_order(first_bytes) ? format : nullptr;
+}
+
+}  // namespace
+
+std::string voltages_in_order(std::span<const std::byte> first_bytes, const std::string& name) {
+  const FileFormat* format = ordered_format(first_bytes, name);
+  return format != nullptr ? format->name : "";
+}
+
+std::unique_ptr<VoltageReader> open_voltages(std::shared_ptr<ForwardBytes> bytes,
+                                             const ReaderOptions& options) {
+  std::vector<std::byte> head(kOrderedHeadBytes);
+  head.resize(bytes->read(0, head));
+  if (bytes->stopped()) throw core::Error(core::ErrorKind::io, bytes->name(), "interrupted", "");
+  if (const FileFormat* format = ordered_format(head, bytes->name()))
+    return format->voltages_in_order(InputFile(std::move(bytes)), options);
+  throw core::Error(
+      core::ErrorKind::unsupported, bytes->name() + ": first bytes",
+      head.empty() ? "none came" : "of no format that can be read as it comes",
+      names_of(formats_with(&FileFormat::voltages_in_order)) + ", time the slowest axis of samples",
+      "write the stream to a file, and give that");
+}
+
 std::vector<DetectorCount> count_detectors(PhotonReader& reader) {
   constexpr std::size_t kBlock = 1 << 14;
   std::vector<std::uint64_t> found(std::size_t{std::numeric_limits<std::uint16_t>::max()} + 1);

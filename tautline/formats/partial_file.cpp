@@ -76,6 +76,8 @@ void rename_to(const std::string& partial, const std::string& path, bool overwri
     fail(path, "renaming the finished " + partial, errno);
 }
 
+}  // namespace
+
 void flush_to_disk(const std::string& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) fail(path, "opening to flush", errno);
@@ -86,9 +88,12 @@ void flush_to_disk(const std::string& path) {
   if (result != 0 && error != EINVAL) fail(path, "flushing to the disk", error);
 }
 
-}  // namespace
-
 void refuse_existing(const std::string& path, bool overwrite) {
+  // Elsewhere the name of standard output, which a file called so would be taken for.
+  if (path == "-")
+    throw core::Error(core::ErrorKind::config, "output", "-",
+                      "the name of a file: results are not written to standard output",
+                      "./- names a file that is called so");
   struct stat status {};
   if (!overwrite && ::lstat(path.c_str(), &status) == 0)
     throw core::Error(core::ErrorKind::io, path + ": output", "it exists", "a new name",

@@ -30,6 +30,9 @@ void refuse_existing(const std::string& path, bool overwrite);
 /// Before the work: throws Error(config) of `field` for an empty name, one that exists unless `overwrite`, and one in a folder that is not there or may not be written.
 void require_can_be_written(const std::string& field, const std::string& path, bool overwrite);
 
+/// Waits until a file's bytes, or a folder's names, lie on the disk. Throws Error(io).
+void flush_to_disk(const std::string& path);
+
 /// The name beside the final one. For writers whose library opens files by name (HDF5) or makes
 /// folders (Measurement Sets). Destroyed before finish(), it removes whatever lies under the
 /// partial name. Every failure is Error(io) with the path and the system's reason.

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -58,6 +59,18 @@ struct TagCounts {
   std::uint64_t last_clock = 0;
 };
 
+/// The photons of each detector that has any, in order of channel.
+struct DetectorCount {
+  std::uint16_t channel = 0;
+  std::uint64_t photons = 0;
+};
+
+/// All that a stream without microtimes holds.
+struct KnownPhotons {
+  std::vector<DetectorCount> detectors;
+  std::uint64_t last_time = 0;  ///< of the last photon
+};
+
 /// Not thread-safe: one thread reads at a time. Constructors throw Error(format) when a header
 /// contradicts itself and Error(io) when the system refuses. Memory: one block of records.
 class PhotonReader {
@@ -68,17 +81,13 @@ class PhotonReader {
   virtual std::size_t read(std::span<Photon> photons) = 0;
   /// After read() has given 0: whether no more can come. False of streams that pause.
   virtual bool ended() const { return true; }
+  /// Where it is known without reading; empty where it is not.
+  virtual std::optional<KnownPhotons> known() const { return {}; }
   /// Back to the first record; counts and damage of the stream start again.
   virtual void rewind() = 0;
   virtual const TagCounts& counts() const = 0;
   /// lost_samples counts unknown records, dropped_samples the photons left out.
   virtual const Damage& damage() const = 0;
-};
-
-/// The photons of each detector that has any, in order of channel.
-struct DetectorCount {
-  std::uint16_t channel = 0;
-  std::uint64_t photons = 0;
 };
 
 /// Reads the whole stream from its first record on, and rewinds it.

@@ -24,9 +24,11 @@ void shift_down(std::span<std::byte> bytes, unsigned shift) {
 
 class StridedReader final : public VoltageReader {
  public:
+  using AtEnd = std::function<void(std::uint64_t data_bytes, Damage&)>;
+
   StridedReader(InputFile file, core::VoltageDescription description, std::vector<SampleAxis> axes,
-                StridedShape shape, Damage damage)
-      : file_(std::move(file)), axes_(std::move(axes)), shape_(shape) {
+                StridedShape shape, Damage damage, AtEnd at_end = {})
+      : file_(std::move(file)), axes_(std::move(axes)), shape_(shape), at_end_(std::move(at_end)) {
     description_ = std::move(description);
     damage_ = std::move(damage);
     if (shape_.outer_rows == 1) file_.sequential();
@@ -39,7 +41,10 @@ class StridedReader final : public VoltageReader {
     return shape_.block_bytes(samples);
   }
   std::uint64_t total_samples() const override { return shape_.times; }
-  void seek(std::uint64_t first_sample) override { next_ = std::min(first_sample, shape_.times); }
+  void seek(std::uint64_t first_sample) override {
+    next_ = std::min(first_sample, shape_.times);
+    file_.forget(offset_of_next());
+  }
 
   std::size_t read(std::size_t samples, core::RawBlock& block) override {
     const auto count =
@@ -54,6 +59,7 @@ class StridedReader final : public VoltageReader {
           read_row(row, count, std::span(block.bytes).subspan(row * stride_bytes, stride_bytes));
       whole = whole && got_[row] == count;
     }
+    if (file_.in_order()) return take_what_came(block);
     block.samples = count;
     if (!whole) mark_lost(count, stride_bytes * 8, block);
     next_ += count;
@@ -64,6 +70,26 @@ class StridedReader final : public VoltageReader {
   }
 
  private:
+  std::uint64_t offset_of_next() const {
+    return shape_.data_offset_bytes + next_ * shape_.inner_bits / 8;
+  }
+
+  std::size_t take_what_came(core::RawBlock& block) {
+    const std::size_t count = got_.front();
+    block.samples = count;
+    next_ += count;
+    file_.forget(offset_of_next());
+    if (const std::uint64_t size = file_.size();
+        size != ForwardBytes::kUnknownSize && next_ < shape_.times) {
+      const std::uint64_t data_bytes = size - std::min(size, shape_.data_offset_bytes);
+      if (next_ == data_bytes * 8 / shape_.inner_bits) {
+        shape_.times = next_;
+        at_end_(data_bytes, damage_);
+      }
+    }
+    return count;
+  }
+
   // Reads times [next_, next_ + count) of one outer row to the front of `out`; returns how many of
   // them the file still holds.
   std::size_t read_row(std::size_t row, std::size_t count, std::span<std::byte> out) {
@@ -115,6 +141,7 @@ class StridedReader final : public VoltageReader {
   InputFile file_;
   std::vector<SampleAxis> axes_;
   StridedShape shape_;
+  AtEnd at_end_;
   std::uint64_t next_ = 0;
   std::vector<std::byte> shifted_;
   std::vector<std::size_t> got_;  // times that each outer row of the last block had
@@ -167,6 +194,15 @@ std::unique_ptr<VoltageReader> open_strided(InputFile file, core::VoltageDescrip
                                             Damage damage) {
   return std::make_unique<StridedReader>(std::move(file), std::move(description), std::move(axes),
                                          shape, std::move(damage));
+}
+
+std::unique_ptr<VoltageReader> open_strided_in_order(
+    InputFile file, core::VoltageDescription description, std::vector<SampleAxis> axes,
+    StridedShape shape, std::function<void(std::uint64_t data_bytes, Damage&)> at_end) {
+  const std::uint64_t most_bytes = ForwardBytes::kUnknownSize - shape.data_offset_bytes;
+  shape.times = most_bytes * 8 / shape.inner_bits;
+  return std::make_unique<StridedReader>(std::move(file), std::move(description), std::move(axes),
+                                         shape, Damage{}, std::move(at_end));
 }
 
 }  // namespace tautline::formats

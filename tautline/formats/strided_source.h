@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -52,5 +53,11 @@ core::RawLayout layout_of(const std::vector<SampleAxis>& axes, const core::Sampl
 std::unique_ptr<VoltageReader> open_strided(InputFile file, core::VoltageDescription description,
                                             std::vector<SampleAxis> axes, StridedShape shape,
                                             Damage damage);
+
+/// Of bytes that come in order, and one outer row: its times are those that come, and `at_end` is told how many bytes of
+/// samples there were.
+std::unique_ptr<VoltageReader> open_strided_in_order(
+    InputFile file, core::VoltageDescription description, std::vector<SampleAxis> axes,
+    StridedShape shape, std::function<void(std::uint64_t data_bytes, Damage&)> at_end);
 
 }  // namespace tautline::formats

@@ -6,6 +6,7 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,6 +14,7 @@
 
 #include "tautline/core/fields.h"
 #include "tautline/core/voltage.h"
+#include "tautline/formats/forward_bytes.h"
 
 namespace tautline::formats {
 
@@ -102,5 +104,17 @@ void refuse_unused(const std::string& path, const std::string& format, const Rea
 /// Opens one file of any voltage format, told by its first bytes and its name.
 std::unique_ptr<VoltageReader> open_voltages(const std::string& path,
                                              const ReaderOptions& options = {});
+
+/// The format of a stream of voltages that begins with these bytes and has this name, where it is one of those whose
+/// samples are of use as they come; empty: it has to be a file.
+std::string voltages_in_order(std::span<const std::byte> first_bytes, const std::string& name);
+
+/// Enough of a stream's first bytes to tell.
+inline constexpr std::size_t kOrderedHeadBytes = std::size_t{1} << 14;
+
+/// The same of bytes that come in order: total_samples() is not known, and read() waits. Throws Error(unsupported) for
+/// what has to be a file.
+std::unique_ptr<VoltageReader> open_voltages(std::shared_ptr<ForwardBytes> bytes,
+                                             const ReaderOptions& options);
 
 }  // namespace tautline::formats

@@ -29,6 +29,10 @@ class FileParts {
   bool several() const { return limits_.each_s > 0 || limits_.each_bytes > 0; }
   /// Throws Error(config) of `field` where a file exists or cannot be written.
   void require_can_be_written(const std::string& field, bool overwrite) const;
+  /// Of a run that goes on: the first file has the number behind this one.
+  void go_on_after(std::size_t number) { number_ = number; }
+  /// Of the file that was begun last.
+  std::size_t number() const { return number_; }
   /// Begins a file: its name.
   std::string begin();
   /// Samples of a file at most, for pieces that are cut anywhere: each of so many bytes, one at least.

@@ -18,6 +18,8 @@
 
 namespace tautline::pipeline {
 
+class Checkpoint;
+
 /// What the nodes of one run are given beside their fields.
 struct NodeContext {
   /// Those that the stages work on; several share the work of stages that can be shared.
@@ -26,6 +28,9 @@ struct NodeContext {
   std::string history;           ///< version and command line, for outputs
   bool overwrite = false;
   std::size_t threads = 0;  ///< of the host; 0: all
+  /// Of sources that are not live, instead of their own (engine::Stream::pace); 0: those.
+  double pace = 0;
+  std::shared_ptr<Checkpoint> checkpoint = {};  ///< null: the run leaves none
   core::LogSink log = {};
   std::stop_token stop =
       {};  ///< sources that wait for a header while the graph is built end with it
@@ -60,7 +65,8 @@ struct NodeType {
   std::function<std::unique_ptr<NodeSettings>()> make;
   /// Fields that name files: no file is written that is read or written by another node.
   std::vector<std::string> reads = {}, writes = {};
-  bool drawn = false;  ///< a live page draws its first output
+  bool drawn = false;    ///< a live page draws its first output
+  bool resumes = false;  ///< a run with a checkpoint may have one
 
   NodeType reading(std::vector<std::string> names) && {
     reads = std::move(names);
@@ -72,6 +78,10 @@ struct NodeType {
   }
   NodeType drawn_live() && {
     drawn = true;
+    return std::move(*this);
+  }
+  NodeType resuming() && {
+    resumes = true;
     return std::move(*this);
   }
 };
@@ -147,6 +157,7 @@ NodeType composite_type(std::string name, std::string help, std::size_t inputs, 
           [add] { return std::make_unique<Settings>(add); },
           {},
           {},
+          false,
           false};
 }
 

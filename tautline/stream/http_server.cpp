@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tautline/core/error.h"
+#include "tautline/core/threads.h"
 #include "tautline/stream/http.h"
 #include "tautline/stream/http_connection.h"
 
@@ -62,7 +63,10 @@ class HttpServer::Impl {
                   "name another port, or 0 for any");
     shared_->endpoint = acceptor_.local_endpoint();
     accept();
-    thread_ = std::jthread([this] { io_.run(); });
+    thread_ = std::jthread([this] {
+      core::name_this_thread("http");
+      io_.run();
+    });
   }
   ~Impl() {
     asio::post(io_, [this] {

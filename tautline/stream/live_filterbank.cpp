@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <chrono>
 #include <string_view>
+#include <thread>
+#include <utility>
 
 #include "tautline/core/error.h"
 #include "tautline/formats/packed_samples.h"
 #include "tautline/formats/sigproc/header.h"
 #include "tautline/formats/sigproc/sigproc.h"
+#include "tautline/stream/live_input.h"
 
 namespace tautline::stream {
 
@@ -18,6 +21,7 @@ using core::ErrorKind;
 
 // Between two looks at whether to stop.
 constexpr std::chrono::milliseconds kLook{50};
+constexpr std::size_t kPieceBytes = std::size_t{1} << 20, kKeptBytes = 8 * kPieceBytes;
 constexpr std::string_view kHeaderEnd = "HEADER_END";
 
 bool ends_header(const std::vector<std::byte>& bytes) {
@@ -31,36 +35,53 @@ bool ends_header(const std::vector<std::byte>& bytes) {
 
 LiveFilterbank::LiveFilterbank(const std::string& path, std::size_t buffer_bytes, double wait_s,
                                const std::stop_token& stop)
-    : input_(std::make_unique<LiveInput>(path, buffer_bytes, ending_.get_token())) {
-  read_header(wait_s, stop);
+    : bytes_(std::make_shared<formats::ForwardBytes>(
+          std::make_unique<LiveInput>(path, buffer_bytes, stop), kKeptBytes)) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(wait_s);
+  std::stop_source late;
+  bytes_->start(late.get_token(), {});
+  std::jthread clock([&](const std::stop_token& done) {
+    while (!done.stop_requested() && !stop.stop_requested() &&
+           std::chrono::steady_clock::now() < until)
+      std::this_thread::sleep_for(kLook);
+    if (!done.stop_requested()) late.request_stop();
+  });
+  read_header([&](std::size_t came) {
+    if (!stop.stop_requested() && late.stop_requested())
+      throw Error(ErrorKind::io, name() + ": header",
+                  std::to_string(came) + " bytes came within `wait_s`", "a whole header",
+                  "start what writes the filterbank, or wait longer");
+  });
 }
 
-void LiveFilterbank::read_header(double wait_s, const std::stop_token& stop) {
-  const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(wait_s);
+LiveFilterbank::LiveFilterbank(std::shared_ptr<formats::ForwardBytes> bytes)
+    : bytes_(std::move(bytes)) {
+  read_header([](std::size_t) {});
+}
+
+// `short_of`: told how many bytes came where that is all.
+void LiveFilterbank::read_header(const std::function<void(std::size_t)>& short_of) {
   std::vector<std::byte> bytes;
   while (!ends_header(bytes)) {
     std::byte next{};
-    if (input_->read({&next, 1}, kLook) == 1) {
-      bytes.push_back(next);
-      // A stream of something else is refused at once, not after the most that a header may have.
-      if (bytes.size() == 64 && !formats::sigproc::recognise(bytes))
-        throw Error(ErrorKind::format, name() + ": first bytes", "no header of sigproc's",
-                    "a filterbank as sigproc has it, header first");
-      if (bytes.size() > formats::sigproc::kMaxHeaderBytes)
-        throw Error(ErrorKind::format, name() + ": header", "no end of it",
-                    std::to_string(formats::sigproc::kMaxHeaderBytes) + " bytes or fewer");
-      continue;
-    }
-    if (stop.stop_requested()) throw Error(ErrorKind::io, name(), "interrupted", "");
-    if (input_->ended())
+    if (bytes_->read(bytes.size(), {&next, 1}) == 0) {
+      short_of(bytes.size());
+      if (bytes_->stopped()) throw Error(ErrorKind::io, name(), "interrupted", "");
       throw Error(ErrorKind::format, name() + ": header",
                   "the stream ended after " + std::to_string(bytes.size()) + " bytes",
                   "a filterbank as sigproc has it, header first");
-    if (std::chrono::steady_clock::now() > until)
-      throw Error(ErrorKind::io, name() + ": header",
-                  std::to_string(bytes.size()) + " bytes came within `wait_s`", "a whole header",
-                  "start what writes the filterbank, or wait longer");
+    }
+    bytes.push_back(next);
+    // A stream of something else is refused at once, not after the most that a header may have.
+    if (bytes.size() == 64 && !formats::sigproc::recognise(bytes))
+      throw Error(ErrorKind::format, name() + ": first bytes", "no header of sigproc's",
+                  "a filterbank as sigproc has it, header first");
+    if (bytes.size() > formats::sigproc::kMaxHeaderBytes)
+      throw Error(ErrorKind::format, name() + ": header", "no end of it",
+                  std::to_string(formats::sigproc::kMaxHeaderBytes) + " bytes or fewer");
   }
+  offset_ = bytes.size();
+  bytes_->forget(offset_);
   const formats::sigproc::ParsedHeader parsed = formats::sigproc::parse_header(bytes, name());
   description_ = formats::sigproc::describe(name(), parsed, {});
   if (description_.ifs != 1)
@@ -74,19 +95,19 @@ void LiveFilterbank::read_header(double wait_s, const std::stop_token& stop) {
                 "whole bytes");
 }
 
-// Fewer bytes than asked for: the stream has ended.
-std::size_t LiveFilterbank::fill(std::span<std::byte> bytes, const std::stop_token& stop) {
-  std::size_t done = 0;
-  while (done < bytes.size()) {
-    done += input_->read(bytes.subspan(done), kLook);
-    if (stop.stop_requested()) ending_.request_stop();
-    if (done < bytes.size() && input_->ended()) {
-      const std::string fault = input_->fault();
-      if (!fault.empty()) throw Error(ErrorKind::io, name(), fault, "a stream that goes on");
-      break;
-    }
+bool LiveFilterbank::takes(std::span<const std::byte> first_bytes) {
+  const auto mark =
+      std::search(first_bytes.begin(), first_bytes.end(), kHeaderEnd.begin(), kHeaderEnd.end(),
+                  [](std::byte b, char letter) { return static_cast<std::byte>(letter) == b; });
+  if (!formats::sigproc::recognise(first_bytes) || mark == first_bytes.end()) return false;
+  try {
+    const auto parsed = formats::sigproc::parse_header(first_bytes, "");
+    const formats::FilterbankDescription of = formats::sigproc::describe("", parsed, {});
+    return of.ifs == 1 && !of.time_series &&
+           of.channels * static_cast<std::size_t>(of.bits) % 8 == 0;
+  } catch (const Error&) {
+    return true;  // whoever opens it says what is wrong
   }
-  return done;
 }
 
 std::size_t LiveFilterbank::read(std::size_t samples, std::span<std::byte> to,
@@ -96,7 +117,17 @@ std::size_t LiveFilterbank::read(std::size_t samples, std::span<std::byte> to,
   const bool packed = bits < 8;
   if (packed) packed_.resize(samples * spectrum);
   const std::span<std::byte> bytes = packed ? std::span(packed_) : to.first(samples * spectrum);
-  const std::size_t got = fill(bytes, stop);
+  bytes_->start(stop, {});
+  std::size_t got = 0;
+  // Less than may be kept at a time.
+  while (got < bytes.size()) {
+    const std::size_t some = std::min(bytes.size() - got, kPieceBytes);
+    const std::size_t came = bytes_->read(offset_, bytes.subspan(got, some));
+    got += came;
+    offset_ += came;
+    bytes_->forget(offset_);
+    if (came < some) break;
+  }
   trailing_bytes_ += got % spectrum;
   const std::size_t whole = got / spectrum;
   if (packed)

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <stop_token>
@@ -10,7 +11,7 @@
 #include <vector>
 
 #include "tautline/formats/filterbank_reader.h"
-#include "tautline/stream/live_input.h"
+#include "tautline/formats/forward_bytes.h"
 
 namespace tautline::stream {
 
@@ -21,7 +22,11 @@ class LiveFilterbank {
   /// Throws Error(io) where no header comes, Error(format) for another stream, Error(unsupported).
   LiveFilterbank(const std::string& path, std::size_t buffer_bytes, double wait_s,
                  const std::stop_token& stop);
+  /// Of a pipe that is open.
+  explicit LiveFilterbank(std::shared_ptr<formats::ForwardBytes> bytes);
 
+  /// Whether this can be a stream that begins with these bytes; some have to be files.
+  static bool takes(std::span<const std::byte> first_bytes);
   /// Of no samples: nobody knows how many will come.
   const formats::FilterbankDescription& description() const { return description_; }
   /// Writes up to `samples` spectra as description().delivered says, waiting for them. Fewer at the end of the stream;
@@ -29,14 +34,13 @@ class LiveFilterbank {
   std::size_t read(std::size_t samples, std::span<std::byte> to, const std::stop_token& stop);
   /// Of a spectrum that did not come whole, after the end.
   std::uint64_t trailing_bytes() const { return trailing_bytes_; }
-  const std::string& name() const { return input_->name(); }
+  const std::string& name() const { return bytes_->name(); }
 
  private:
-  void read_header(double wait_s, const std::stop_token& stop);
-  std::size_t fill(std::span<std::byte> bytes, const std::stop_token& stop);
+  void read_header(const std::function<void(std::size_t bytes)>& short_of);
 
-  std::stop_source ending_;
-  std::unique_ptr<LiveInput> input_;
+  std::shared_ptr<formats::ForwardBytes> bytes_;
+  std::uint64_t offset_ = 0;  // of the next byte
   formats::FilterbankDescription description_;
   std::vector<std::byte> packed_;  // samples of less than a byte
   std::uint64_t trailing_bytes_ = 0;

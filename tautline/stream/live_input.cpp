@@ -32,10 +32,10 @@ LiveInput::~LiveInput() {
 void LiveInput::gather(const std::stop_token& own) {
   std::string fault;
   try {
-    while (!own.stop_requested() && !stop_.stop_requested() && !input_.ended())
+    while (!own.stop_requested() && !stopping() && !input_.ended())
       if (wait_for_room(own)) take_some();
     // What had come when the stop was asked for; more may come for ever.
-    std::uint64_t left = stop_.stop_requested() ? input_.waiting_bytes() : 0;
+    std::uint64_t left = stopping() ? input_.waiting_bytes() : 0;
     while (left > 0 && !own.stop_requested() && !input_.ended()) {
       if (!wait_for_room(own)) continue;
       const std::uint64_t before = gathered_;
@@ -47,7 +47,7 @@ void LiveInput::gather(const std::stop_token& own) {
   }
   const std::lock_guard lock(mutex_);
   ended_ = true;
-  stopped_ = stop_.stop_requested() && fault.empty();
+  stopped_ = stopping() && fault.empty();
   fault_ = std::move(fault);
   come_.notify_all();
 }

@@ -2,6 +2,7 @@
 // writes it waits only when the buffer is full. Nothing is dropped.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -14,42 +15,47 @@
 #include <thread>
 #include <vector>
 
+#include "tautline/formats/forward_bytes.h"
 #include "tautline/formats/input_stream.h"
 
 namespace tautline::stream {
 
 /// One thread reads from it.
-class LiveInput {
+class LiveInput final : public formats::ByteFeed {
  public:
   /// "-" is standard input. Once `stop` is requested, what the system has for it by then is still
   /// taken, and the stream ends. Throws Error(io) when it cannot be opened.
   LiveInput(const std::string& path, std::size_t buffer_bytes, std::stop_token stop);
-  ~LiveInput();
+  ~LiveInput() override;
   LiveInput(const LiveInput&) = delete;
   LiveInput& operator=(const LiveInput&) = delete;
 
-  const std::string& name() const { return input_.name(); }
+  const std::string& name() const override { return input_.name(); }
   /// The first bytes, at most `limit_bytes` of them (and of the buffer's): waits until they have come
   /// or the stream has ended. They are given by read() too.
   std::vector<std::byte> head(std::size_t limit_bytes);
   /// Fills the front of `bytes`; returns when they are full, the stream has ended or `wait` is over.
-  std::size_t read(std::span<std::byte> bytes, std::chrono::milliseconds wait);
+  std::size_t read(std::span<std::byte> bytes, std::chrono::milliseconds wait) override;
   /// Whether everything was given and nothing more will come.
-  bool ended() const;
+  bool ended() const override;
   /// Whether a stop had been requested when it ended.
-  bool stopped() const;
+  bool stopped() const override;
   /// What broke the stream off, in words; empty when it ended by itself or was stopped.
-  std::string fault() const;
+  std::string fault() const override;
+  /// As a stop that was requested.
+  void stop() override { asked_ = true; }
   /// Bytes given so far.
   std::uint64_t given_bytes() const;
 
  private:
+  bool stopping() const { return asked_ || stop_.stop_requested(); }
   void gather(const std::stop_token& own);
   bool take_some();
   bool wait_for_room(const std::stop_token& own);
 
   formats::InputStream input_;
   std::stop_token stop_;
+  std::atomic<bool> asked_ = false;  // to stop
   std::size_t buffer_bytes_;
   std::unique_ptr<std::byte[]> buffer_;  // memory that was never needed is never touched
   mutable std::mutex mutex_;

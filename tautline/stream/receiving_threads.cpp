@@ -1,14 +1,17 @@
 #include "tautline/stream/receiving_threads.h"
 
+#include <fmt/format.h>
 #include <pthread.h>
 #include <sched.h>
 
 #include <chrono>
 #include <cstring>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "tautline/core/error.h"
+#include "tautline/core/threads.h"
 #include "tautline/stream/output_blocks.h"
 
 namespace tautline::stream {
@@ -34,10 +37,26 @@ ReceivingThreads::ReceivingThreads(const std::vector<std::unique_ptr<UdpReceiver
                                    SharedCapture& capture, int processor,
                                    std::function<bool()> wanted)
     : capture_(capture), wanted_(std::move(wanted)), running_(receivers.size()) {
-  for (std::size_t k = 0; k < receivers.size(); ++k)
-    threads_.emplace_back([this, &receiver = *receivers[k],
-                           on = processor < 0 ? -1 : processor + static_cast<int>(k)](
-                              const std::stop_token& stop) { run(stop, receiver, on); });
+  try {
+    for (std::size_t k = 0; k < receivers.size(); ++k)
+      threads_.emplace_back(
+          [this, k, &receiver = *receivers[k],
+           on = processor < 0 ? -1 : processor + static_cast<int>(k)](const std::stop_token& stop) {
+            core::name_this_thread(fmt::format("receive {}", k));
+            all_there_.wait();
+            run(stop, receiver, on);
+          });
+  } catch (const std::system_error& refused) {
+    // One that had received something might wait for room that nobody will make.
+    const std::size_t given = threads_.size();
+    stop();
+    all_there_.count_down();
+    threads_.clear();
+    throw core::Error(core::ErrorKind::io, "threads",
+                      fmt::format("{} of {} ({})", given, receivers.size(), refused.what()),
+                      "all of them", "let this user have more processes (ulimit -u), or set fewer");
+  }
+  all_there_.count_down();
 }
 
 void ReceivingThreads::run(const std::stop_token& stop, UdpReceiver& receiver, int processor) {

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <exception>
 #include <functional>
+#include <latch>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -19,7 +20,8 @@ void stay_on(int processor);
 class ReceivingThreads {
  public:
   /// A thread for each receiver, on `processor` and those behind it (negative: any). Packets are placed while wanted(), which
-  /// each thread asks. A thread that the capture's store leaves by OutputEnded ends.
+  /// each thread asks. A thread that the capture's store leaves by OutputEnded ends. Throws Error(io) where the system refuses
+  /// one of them: then none has received anything.
   ReceivingThreads(const std::vector<std::unique_ptr<UdpReceiver>>& receivers,
                    SharedCapture& capture, int processor, std::function<bool()> wanted);
   /// Waits for the threads' ends.
@@ -36,6 +38,7 @@ class ReceivingThreads {
 
   SharedCapture& capture_;
   std::function<bool()> wanted_;
+  std::latch all_there_{1};  // each receives when all threads have begun
   std::atomic<std::size_t> running_;
   std::atomic<bool> claimed_ = false, failed_ = false;
   std::exception_ptr failure_;  // of the first thread that failed; read when it is said to be there

@@ -13,6 +13,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <thread>
 #include <utility>
@@ -28,6 +29,9 @@ namespace {
 constexpr std::size_t kPacketsAtOnce = 64;
 constexpr std::size_t kMessage_bytes =
     65'536;  // no datagram is longer, and none of several that come joined
+// Of several packets that are sent joined, which the system carries as one and takes apart where the receiver wants that:
+// beside headers of 20 or 40 bytes and 8.
+constexpr std::size_t kMostJoined_bytes = 65'400;
 // Before the next look where fewer than that had come. Who waits in the system for each packet is woken for two or three at
 // a time, which costs receiver and sender more than the packets do (docs/performance/notebook/capture.md). At 100 Gb/s less
 // than 2 MB come meanwhile.
@@ -130,7 +134,7 @@ class ListeningSocket {
   std::size_t buffer_bytes() const {
     return static_cast<std::size_t>(option_of(socket_.descriptor, SO_RCVBUF)) / 2;
   }
-  // What the system notes of a message: how many packets it has dropped since the message before (it counts all of them,
+  // What the system notes of a message: how many others it has dropped since the message before (it counts all of them,
   // modulo 2^32), and the length of each packet where the message is several; 0: it is one.
   struct Notes {
     std::uint64_t drops = 0;
@@ -153,6 +157,17 @@ class ListeningSocket {
       }
     }
     return notes;
+  }
+  // The system counts messages. How many packets it had joined to those that it dropped nobody knows: as many as to those
+  // that it gave since it last said that it dropped some.
+  std::uint64_t packets_of(std::uint64_t dropped_messages, std::size_t packets) {
+    const double each = messages_ > 0
+                            ? static_cast<double>(packets_) / static_cast<double>(messages_)
+                            : static_cast<double>(packets);
+    if (dropped_messages > 0) messages_ = packets_ = 0;
+    ++messages_;
+    packets_ += packets;
+    return static_cast<std::uint64_t>(std::llround(static_cast<double>(dropped_messages) * each));
   }
 
  private:
@@ -186,6 +201,7 @@ class ListeningSocket {
   Endpoint listen_;
   UdpSocket socket_;
   std::uint32_t drops_ = 0;
+  std::uint64_t messages_ = 0, packets_ = 0;  // given since the system last dropped some
 };
 
 using ListeningSockets = std::vector<std::unique_ptr<ListeningSocket>>;
@@ -285,6 +301,7 @@ class UdpReceiver::Impl {
     const ListeningSocket::Notes notes = socket.notes_of(message.msg_hdr);
     const std::span all(static_cast<const std::byte*>(piece.iov_base), message.msg_len);
     const std::size_t each = notes.packet_bytes > 0 ? notes.packet_bytes : all.size();
+    const std::size_t before = received_.size();
     std::size_t at = 0;
     do {  // a packet may be empty
       const Packet packet = all.subspan(at, std::min(each, all.size() - at));
@@ -293,7 +310,7 @@ class UdpReceiver::Impl {
       bytes_ += received_.back().size();
       at += each;
     } while (at < all.size());
-    kernel_drops_ += notes.drops;
+    kernel_drops_ += socket.packets_of(notes.drops, received_.size() - before);
   }
 
   struct alignas(cmsghdr) Note
@@ -362,38 +379,98 @@ class UdpSender::Impl {
   }
 
   void send(std::span<const std::byte> packet) {
-    packets_[waiting_++].assign(packet.begin(), packet.end());
+    bytes_.insert(bytes_.end(), packet.begin(), packet.end());
+    lengths_[waiting_++] = packet.size();
     if (waiting_ == kPacketsAtOnce) flush();
   }
 
   void flush() {
-    std::array<iovec, kPacketsAtOnce> pieces{};
-    std::array<mmsghdr, kPacketsAtOnce> messages{};
-    for (std::size_t k = 0; k < waiting_; ++k) {
-      pieces[k] = {packets_[k].data(), packets_[k].size()};
-      messages[k].msg_hdr.msg_iov = &pieces[k];
-      messages[k].msg_hdr.msg_iovlen = 1;
-    }
-    for (std::size_t done = 0; done < waiting_;) {
-      const int some = ::sendmmsg(socket_.descriptor, messages.data() + done,
-                                  static_cast<unsigned>(waiting_ - done), 0);
+    for (std::size_t packet = 0, at = 0; packet < waiting_;) {
+      const std::size_t messages = make_messages(packet, at);
+      const int some =
+          ::sendmmsg(socket_.descriptor, messages_.data(), static_cast<unsigned>(messages), 0);
       if (some > 0) {
-        done += static_cast<std::size_t>(some);
+        for (std::size_t k = 0; k < static_cast<std::size_t>(some); ++k)
+          packet += joined_[k], at += pieces_[k].iov_len;
+      } else if (joins_ && errno != EINTR && errno != ECONNREFUSED) {
+        joins_ = false;  // not by this way: packets that are longer than its frames, say
       } else if (errno != EINTR && errno != ECONNREFUSED) {
         // A refusal is that of an earlier packet, and nobody's business: the packet is sent again.
         const std::string why = std::strerror(errno);
-        waiting_ = 0;
+        clear();
         throw udp_error("to", to_, why, "check the address, and that packets are not too long");
       }
     }
-    waiting_ = 0;
+    clear();
   }
 
  private:
+  struct alignas(cmsghdr) Length : std::array<std::byte, CMSG_SPACE(sizeof(std::uint16_t))> {};
+
+  // Whether this system takes several packets of one length as one message.
+  static bool can_join(int descriptor) {
+    const int wanted = 1000, none = 0;
+    int set = 0;
+    socklen_t bytes = sizeof set;
+    ::setsockopt(descriptor, SOL_UDP, UDP_SEGMENT, &wanted, sizeof wanted);
+    ::getsockopt(descriptor, SOL_UDP, UDP_SEGMENT, &set, &bytes);
+    ::setsockopt(descriptor, SOL_UDP, UDP_SEGMENT, &none, sizeof none);
+    return set == wanted;
+  }
+
+  // Of the waiting packets from `packet` on, which begin at byte `at`.
+  std::size_t make_messages(std::size_t packet, std::size_t at) {
+    std::size_t count = 0;
+    for (; packet < waiting_; packet += joined_[count], ++count) {
+      std::size_t bytes = lengths_[packet];
+      std::size_t& joined = joined_[count] = 1;
+      const std::size_t each = bytes;
+      // All of one length, but for a shorter last one.
+      for (std::size_t next = packet + 1; joins_ && next < waiting_; ++next) {
+        const std::size_t more = lengths_[next];
+        if (lengths_[next - 1] != each || more == 0 || more > each ||
+            bytes + more > kMostJoined_bytes)
+          break;
+        bytes += more;
+        ++joined;
+      }
+      pieces_[count] = {bytes_.data() + at, bytes};
+      at += bytes;
+      messages_[count] = {};
+      msghdr& message = messages_[count].msg_hdr;
+      message.msg_iov = &pieces_[count];
+      message.msg_iovlen = 1;
+      if (joined > 1) say_length(message, count, static_cast<std::uint16_t>(each));
+    }
+    return count;
+  }
+
+  void say_length(msghdr& message, std::size_t count, std::uint16_t each) {
+    message.msg_control = said_[count].data();
+    message.msg_controllen = said_[count].size();
+    cmsghdr* const note = CMSG_FIRSTHDR(&message);
+    note->cmsg_level = SOL_UDP;
+    note->cmsg_type = UDP_SEGMENT;
+    note->cmsg_len = CMSG_LEN(sizeof each);
+    std::memcpy(CMSG_DATA(note), &each, sizeof each);
+  }
+
+  void clear() {
+    waiting_ = 0;
+    bytes_.clear();
+  }
+
   Endpoint to_;
   UdpSocket socket_;
-  std::array<std::vector<std::byte>, kPacketsAtOnce> packets_;
+  bool joins_ = can_join(socket_.descriptor);
+  std::vector<std::byte> bytes_;  // of the packets that wait, one behind the other
+  std::array<std::size_t, kPacketsAtOnce> lengths_{};
   std::size_t waiting_ = 0;
+  // With one call of the system.
+  std::array<std::size_t, kPacketsAtOnce> joined_{};  // packets of each message
+  std::array<iovec, kPacketsAtOnce> pieces_{};
+  std::array<mmsghdr, kPacketsAtOnce> messages_{};
+  std::array<Length, kPacketsAtOnce> said_{};
 };
 
 UdpSender::UdpSender(const Endpoint& to, const std::string& interface)

@@ -30,7 +30,7 @@ struct UdpCounters {
   std::uint64_t packets = 0, bytes = 0;  ///< that were given
   std::uint64_t cut = 0;                 ///< of these: longer than packet_bytes
   std::uint64_t kernel_drops =
-      0;  ///< that found the kernel's buffer full, as far as the system says
+      0;  ///< that found the kernel's buffer full; where packets come joined, about as many
 };
 
 /// Used by one thread, but for counters().

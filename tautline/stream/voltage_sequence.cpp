@@ -20,15 +20,6 @@ core::Instant end_of(const formats::VoltageReader& reader) {
   return core::advance(d.start, static_cast<std::int64_t>(reader.total_samples()), d.rate_hz);
 }
 
-// Keeps the first `samples` of a block.
-void cut_block(core::RawBlock& block, std::size_t samples) {
-  block.samples = samples;
-  std::erase_if(block.invalid,
-                [&](const core::InvalidSpan& span) { return span.first_sample >= samples; });
-  for (core::InvalidSpan& span : block.invalid)
-    span.samples = std::min(span.samples, samples - span.first_sample);
-}
-
 Error overlap(const std::string& path, const core::Instant& start, const std::string& before,
               const core::Instant& end, const std::string& advice) {
   return Error(ErrorKind::format, path + ": start", core::to_iso(start),
@@ -47,7 +38,9 @@ std::string advice_on(const formats::VoltageReader& a, const formats::VoltageRea
   return "give `receivers` if they are receivers of one array, else leave one out";
 }
 
-std::uint64_t to_samples(double seconds, const core::Rational& rate, const char* option) {
+}  // namespace
+
+std::uint64_t samples_in(double seconds, const core::Rational& rate, const char* option) {
   const double samples = std::nearbyint(seconds * rate.value());
   if (!(samples >= 0 && samples < 9e18))
     throw Error(ErrorKind::config, option, fmt::format("{} s", seconds),
@@ -55,7 +48,13 @@ std::uint64_t to_samples(double seconds, const core::Rational& rate, const char*
   return static_cast<std::uint64_t>(samples);
 }
 
-}  // namespace
+void cut_block(core::RawBlock& block, std::size_t samples) {
+  block.samples = samples;
+  std::erase_if(block.invalid,
+                [&](const core::InvalidSpan& span) { return span.first_sample >= samples; });
+  for (core::InvalidSpan& span : block.invalid)
+    span.samples = std::min(span.samples, samples - span.first_sample);
+}
 
 VoltageSequence::VoltageSequence(const std::vector<std::string>& paths,
                                  const SequenceOptions& options)
@@ -115,15 +114,15 @@ void VoltageSequence::check_agreement(const Part& part) const {
 
 // Applies start_s and duration_s, in samples of the stream (gaps do not count).
 void VoltageSequence::select(const SequenceOptions& options) {
-  std::uint64_t skip = to_samples(options.start_s, description_.rate_hz, "start_s");
+  std::uint64_t skip = samples_in(options.start_s, description_.rate_hz, "start_s");
   std::uint64_t left = options.duration_s < 0
                            ? UINT64_MAX
-                           : to_samples(options.duration_s, description_.rate_hz, "duration_s");
+                           : samples_in(options.duration_s, description_.rate_hz, "duration_s");
   std::uint64_t available = 0;
   for (const Part& part : parts_) available += part.reader->total_samples();
   if (skip > 0 && skip >= available)
     throw Error(ErrorKind::config, "start_s", fmt::format("{} s", options.start_s),
-                fmt::format("less than the {} s of input",
+                fmt::format("less than the {:.6g} s of input",
                             static_cast<double>(available) / description_.rate_hz.value()));
   left_ = left;
   end_ = description_.start;

@@ -27,6 +27,11 @@ struct VoltageJoin {
   std::uint64_t before_first = 0, before_end = 0, after_end = 0;
 };
 
+/// Throws Error(config) naming `option` for a time that is no number of samples.
+std::uint64_t samples_in(double seconds, const core::Rational& rate, const char* option);
+/// Keeps the first `samples` of a block.
+void cut_block(core::RawBlock& block, std::size_t samples);
+
 /// Not thread-safe. Files that follow each other to within half a sample are one segment; a gap
 /// starts another; an overlap throws Error(format), as do files that disagree about what they hold.
 class VoltageSequence final : public VoltageStream {

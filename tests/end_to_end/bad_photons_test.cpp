@@ -236,6 +236,12 @@ TEST_F(BadPhotons, StopsAreSaidOfTheCurvesToo) {
       std::size_t said = 0;
       for (std::size_t at = 0; (at = fitted.err.find(dark, at)) != std::string::npos; ++at) ++said;
       EXPECT_EQ(said, stops ? files : 0) << fitted.err;
+      const std::string table = read_file(scratch / "fit.csv");
+      EXPECT_EQ(table.find("\"counts stop, which bends the curve") != std::string::npos, stops)
+          << table;
+      if (!stops) continue;
+      EXPECT_NE(table.find("# 0 good, "), std::string::npos) << table;
+      EXPECT_EQ(fitted.status, kDamaged);
     }
 #endif
   }
@@ -308,6 +314,20 @@ TEST_P(BadTags, SayWhatIsWrongAndGoOn) {
     expect_said(correlate(bytes(), more), kDamaged, "bad.ptu");
     records_ = whole;
   }
+}
+
+// Records that were written over read as overflows, which set the clock far ahead.
+TEST_P(BadTags, ClocksThatRunFarBeyondTheHeadersLengthAreDamage) {
+  constexpr std::size_t kRecords = 1000;
+  for (std::size_t k = 0; k < kRecords; ++k) records_[photon_ + k] = 0xFFFFFFFF;
+  // So long a run of T2 has no bins to hold; the warning is of whoever reads all.
+  write_file(scratch / "bad.ptu", header_ + bytes());
+  const CommandResult seen = run({"inspect", scratch / "bad.ptu"});
+  expect_said(seen, kDamaged, "expected the 0.3 s of the header");
+  if (std::string(GetParam()) == "t2") return;
+  for (const char* method : {"bins", "direct"})
+    expect_said(correlate(bytes(), {"--tags", method}), kDamaged,
+                "expected the 0.3 s of the header");
 }
 
 // Without the overflow between them the clock of the next photon is more than half its range below

@@ -123,7 +123,9 @@ TEST_F(FilterbankFiles, SeriesMasksAndCandidates) {
   const auto candidates = inspect(scratch / "c.cand");
   EXPECT_EQ(candidates["candidates"], 1);
   EXPECT_EQ(candidates["best"]["width_samples"], 4);
-  write_file(scratch / "m.mask", "too short");
+  write_file(scratch / "m.mask", "a text");
+  expect_refused(scratch / "m.mask", "expected a .mask of rfifind");
+  write_file(scratch / "m.mask", "\x01\x02\x03");
   expect_refused(scratch / "m.mask", "sigma");
   write_file(scratch / "s.inf", "nothing");
   expect_refused(scratch / "s.inf", "line 1");

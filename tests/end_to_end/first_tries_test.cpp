@@ -143,7 +143,7 @@ TEST_F(FirstTries, RangesThatAreNoneAndTooLongAreRefusedByTheOption) {
                    "--overwrite", "--dms", dms},
                   kWrongUsage, words);
   };
-  refused("10:0:1", "--dms: 0, expected a highest DM of 10 or more");
+  refused("10:0:1", "--dms: 10:0:1, expected the lower DM before the higher one, as 0:10:1");
   refused("-5", "--dms: -5, expected a lowest DM of 0 or more");
   for (const char* dms : {"0:50000", "0:50000:10"}) {
     refused(dms, "--dms: DM 50000 delays the lowest channel by");
@@ -210,7 +210,7 @@ TEST_F(FirstTries, InterruptedRunsEndWithinASecond) {
   const std::string fil = filterbank("4");
   const std::vector<std::vector<std::string>> runs = {
       {"simulate", "filterbank", "--nchans", "1024", "--fch1", "1465", "--foff", "-0.3", "--tsamp",
-       "1e-4", "--duration", "2000", "--random-pulses",
+       "1e-4", "--duration", "500", "--random-pulses",
        "count=1000,dm=1:2000,width=0.001:0.02,snr=8:30", "-o", scratch / "out.fil"},
       {"search", fil, "-o", scratch / "out.csv", "--dms", "0:900:0.01", "--method", "subband"},
       {"dedisperse", fil, "-o", scratch / "out.npy", "--dms", "0:900:0.01", "--method", "subband"},

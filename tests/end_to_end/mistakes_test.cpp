@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "tests/end_to_end/run_command.h"
+#include "tests/formats/vdif/vdif_frames.h"
 #include "tests/support/scratch.h"
 
 namespace tautline::tests {
@@ -79,6 +80,11 @@ TEST_F(Mistakes, ADurationIsAbove0OrAll) {
       with.insert(with.end(), {"--duration", wrong});
       refused(with, kWrongUsage,
               std::string("--duration: ") + wrong + ", expected above 0, or all; tautline");
+    }
+    if (words.front() == "autocorrelate") {
+      std::vector<std::string> with = words;
+      with.insert(with.end(), {"--duration", "1us"});
+      refused(with, kWrongUsage, "--duration: 1e-06 s, expected at least one bin, 1e-05 s");
     }
     words.insert(words.end(), {"--duration", "all"});
     const CommandResult all = run(words);
@@ -187,6 +193,113 @@ TEST_F(Mistakes, ComparisonsNameTheFileThatIsWrong) {
   std::filesystem::create_directory(scratch / "c.ms.json");
   refused({"compare", scratch / "c.csv", scratch / "c.ms.json"}, kFailed,
           "c.ms.json: kind of file: a folder, expected the .truth.json that simulate wrote");
+  const std::string g = curve(), molecules = scratch / "y.truth.json";
+  refused({"compare", g, molecules}, kWrongUsage,
+          molecules + ", expected another curve beside " + g + "; fit the curve, and hold");
+}
+
+TEST_F(Mistakes, FilterbanksThatHoldNothingAreNoSuccess) {
+  std::string bytes = read_file(filterbank());
+  const std::size_t header = bytes.size() - std::size_t{1000} * 16;
+  write_file(scratch / "header.fil", bytes.substr(0, header));
+  const std::string list = scratch / "c.csv";
+  refused({"search", scratch / "header.fil", "-o", list, "--dms", "1"}, kFailed,
+          "header.fil: no samples, expected at least one");
+  std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(header), bytes.end(), '\0');
+  write_file(scratch / "zero.fil", bytes);
+  for (const bool quiet : {false, true}) {
+    std::vector<std::string> words{"search", scratch / "zero.fil", "-o", list, "--dms",
+                                   "1",      "--overwrite"};
+    if (quiet) words.insert(words.begin(), "--quiet");
+    const CommandResult zeros = run(words);
+    EXPECT_EQ(zeros.status, kDamaged) << zeros.err;
+    EXPECT_NE(zeros.err.find("no channel changes in any of the 1000 samples"), std::string::npos)
+        << zeros.err;
+  }
+  const CommandResult kept = run(
+      {"search", scratch / "zero.fil", "-o", list, "--dms", "1", "--overwrite", "--keep-constant"});
+  EXPECT_EQ(kept.status, kDone) << kept.err;
+}
+
+TEST_F(Mistakes, ArraysWithoutTheirRecordAreNotTakenForOthersWithoutAWord) {
+  const std::string series = scratch / "d.npy", page = scratch / "d.html";
+  ASSERT_EQ(run({"dedisperse", filterbank(), "-o", series, "--dms", "0:20:10"}).status, kDone);
+  std::filesystem::remove(series + ".json");
+  for (const char* command : {"inspect", "correlate"}) {
+    std::vector<std::string> words{command, series};
+    if (*command == 'c') words.insert(words.end(), {"-o", scratch / "d.uvh5"});
+    refused(words, kWrongUsage,
+            "give the sample rate (--rate-hz), or put the .json that tautline wrote with the array "
+            "beside it");
+  }
+  ASSERT_EQ(run({"plot", series, "-o", page}).status, kDone);
+  EXPECT_NE(read_file(page).find("Taken for photon counts, 3 times of "), std::string::npos);
+}
+
+TEST_F(Mistakes, MasksOfOtherKindsAreTold) {
+  const std::string fil = filterbank();
+  const auto refuses = [&](const std::string& mask, const std::string& words) {
+    refused({"search", fil, "-o", scratch / "c.csv", "--dms", "1", "--mask", mask}, kFailed,
+            mask + ": kind of file: " + words);
+  };
+  refuses(fil, "a sigproc filterbank, expected a .mask of rfifind; this is a filterbank (sigproc)");
+  write_file(scratch / "list.mask", "0:5,34\n");
+  refuses(scratch / "list.mask",
+          "text, expected a .mask of rfifind; give the .mask that rfifind wrote");
+  write_file(scratch / "empty.mask", "");
+  refuses(scratch / "empty.mask", "an empty file, expected a .mask of rfifind");
+}
+
+TEST_F(Mistakes, MemoryIsCountedInTheUnitsItIsGivenIn) {
+  const std::string fil = filterbank();
+  for (const std::string command : {"search", "dedisperse"}) {
+    const std::string out = scratch / (command == "search" ? "c.csv" : "c.npy");
+    const CommandResult little = run({command, fil, "-o", out, "--dms", "0:20", "--memory", "1k"});
+    EXPECT_EQ(little.status, kFailed) << little.err;
+    EXPECT_NE(little.err.find("--memory: 1K, expected at least "), std::string::npos) << little.err;
+    const std::size_t at = little.err.find("at least ") + 9;
+    const std::string enough = little.err.substr(at, little.err.find(' ', at) - at);
+    const CommandResult done =
+        run({command, fil, "-o", out, "--dms", "0:20", "--memory", enough, "--overwrite"});
+    EXPECT_EQ(done.status, kDone) << enough << ": " << done.err;
+  }
+}
+
+TEST_F(Mistakes, ThreadsOfRealSamplesAreNoBands) {
+  std::string bytes;
+  for (std::uint32_t frame = 0; frame < 150; ++frame)
+    for (std::uint32_t thread = 0; thread < 2; ++thread) {
+      formats::vdif::FrameSpec spec;
+      spec.seconds += frame / 100;
+      spec.frame = frame % 100;
+      spec.thread = thread;
+      std::vector<std::uint32_t> payload(500);
+      for (std::uint32_t& word : payload) word = frame * 2654435761u + thread;
+      const std::vector<char> made = formats::vdif::make_frame(spec, payload);
+      bytes.append(made.begin(), made.end());
+    }
+  write_file(scratch / "two.vdif", bytes);
+  std::vector<std::string> words{
+      "correlate", scratch / "two.vdif", "-o",  scratch / "two.uvh5", "--channels",
+      "16",        "--centre-hz",        "1e9", "--threads-are",      "antennas"};
+  const CommandResult antennas = run(words);
+  EXPECT_EQ(antennas.status, kDone) << antennas.err;
+  words.back() = "bands";
+  refused(words, kFailed,
+          "input: channelized real samples, expected complex samples when the input is already "
+          "channelized; where --threads-are takes VDIF's threads for bands, leave it out");
+}
+
+TEST_F(Mistakes, TrialsAreAskedForWithAnExample) {
+  const std::string fil = filterbank(), list = scratch / "c.csv";
+  refused({"search", fil, "-o", list}, kWrongUsage,
+          "expected one of --dms and --dm-list; as in --dms 0:1000");
+  refused({"search", fil, "-o", list, "--dms", "300:0"}, kWrongUsage,
+          "--dms: 300:0, expected the lower DM before the higher one, as 0:300");
+  refused({"search", fil, "-o", list, "--dms", "300:0:2"}, kWrongUsage, "as 0:300:2");
+  const CommandResult found = run({"search", fil, "-o", list, "--dms", "1"});
+  EXPECT_NE(found.err.find("noise over all of the data (1.000000 s)"), std::string::npos)
+      << found.err;
 }
 
 TEST_F(Mistakes, NumbersOfFitsHaveRanges) {
@@ -208,6 +321,58 @@ TEST_F(Mistakes, NumbersOfFitsHaveRanges) {
   refuses({"--share", "foo"}, "--share: foo, expected");
   refuses({"--bounds", "n=5:1"}, "--bounds: n=5, expected a lower bound below the upper one, 1");
   refuses({"--start-at", "tau_d_s=-1"}, "--start-at: tau_d_s=-1, expected a start from");
+}
+
+TEST_F(Mistakes, LengthsThatAModelHasNoUseFor) {
+  const std::string g = curve();
+  const auto refuses = [&](const std::string& model, const std::string& option,
+                           const std::string& words) {
+    refused({"fit", g, "-o", scratch / "f.csv", "--model", model, option, "0.2"}, kWrongUsage,
+            option + ": 0.2, expected none with the model " + words);
+  };
+  refuses("3d", "--q", "3d: it is for cumulants; leave it out");
+  refuses("3d", "--pixel", "3d: it is for 2d-pixel");
+  refuses("cumulants2", "--waist", "cumulants2: it is for a focus");
+}
+
+TEST_F(Mistakes, CountsOfAnotherShapeAndWithoutAType) {
+  ASSERT_EQ(run({"simulate", "photons", "--duration", "0.1", "--bin", "10us", "--shape", "4x4",
+                 "--model", "diffusion:n=1,tau=2e-4,rate=5e4", "-o", scratch / "cam.npy"})
+                .status,
+            kDone);
+  const auto autocorrelate = [&](const std::string& input, const std::vector<std::string>& more) {
+    std::vector<std::string> all{"autocorrelate", input,  "-o",         scratch / "g.zip",
+                                 "--bin",         "10us", "--overwrite"};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  };
+  refused(autocorrelate(scratch / "cam.npy", {"--shape", "2x8"}), kWrongUsage,
+          "--shape: 2x8, expected 4x4, as the input has it; leave it out");
+  EXPECT_EQ(run(autocorrelate(scratch / "cam.npy", {"--shape", "4x4"})).status, kDone);
+  write_file(scratch / "cam.raw", std::string(4096, '\3') + std::string(4096, '\1'));
+  refused(autocorrelate(scratch / "cam.raw", {}), kWrongUsage,
+          "cam.raw: type of the counts: unknown, expected u8, u16, u32 or f32, which raw counts "
+          "cannot say; give --dtype");
+}
+
+TEST_F(Mistakes, TheMeanRateOfPairsIsThatOfTheirSensors) {
+  ASSERT_EQ(run({"simulate", "photons", "--duration", "1", "--bin", "10us", "--sensors", "2",
+                 "--hot-sensors", "1", "--hot-rate", "5e4", "--model",
+                 "diffusion:n=1,tau=2e-4,rate=1e4", "-o", scratch / "two.npy"})
+                .status,
+            kDone);
+  const auto rate_of = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> all{
+        "autocorrelate", scratch / "two.npy", "-o",    scratch / "g.zip", "--bin",
+        "10us",          "--overwrite",       "--json"};
+    all.insert(all.end(), more.begin(), more.end());
+    const auto said = nlohmann::json::parse(run(all).out, nullptr, false);
+    return said.is_object() ? said.value("mean_rate_hz", 0.0) : 0.0;
+  };
+  const double both_hz = rate_of({});
+  EXPECT_GT(both_hz, 1e4);
+  for (const char* pair : {"0x1", "1x0"}) EXPECT_DOUBLE_EQ(rate_of({"--pairs", pair}), both_hz);
+  EXPECT_LT(rate_of({"--pairs", "0x0"}), 0.9 * both_hz);
 }
 
 TEST_F(Mistakes, CurvesThatAreGivenTwice) {
@@ -258,7 +423,7 @@ TEST_F(Mistakes, PulsesTakeTimesAndNameTheKeyThatIsWrong) {
 TEST_F(Mistakes, AHangUpLeavesNothing) {
   const pid_t pid =
       start_command({"simulate", "filterbank", "--nchans", "1024", "--fch1", "1465", "--foff",
-                     "-0.3", "--tsamp", "1e-4", "--duration", "2000", "-o", scratch / "out.fil"},
+                     "-0.3", "--tsamp", "1e-4", "--duration", "500", "-o", scratch / "out.fil"},
                     scratch.path().string());
   std::this_thread::sleep_for(std::chrono::milliseconds(600));
   kill(pid, SIGHUP);

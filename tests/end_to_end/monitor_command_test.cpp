@@ -104,7 +104,7 @@ constexpr const char* kStatus =
 "rings":[{"from":"receivers","to":"file","waiting":3,"depth":4,"policy":"wait","dropped":0}],
 "files":[{"node":"file","path":"night.uvh5","exists":true,"bytes":1500000,"writing":true,"unchanged_s":0.2,"free_bytes":1000000000}],
 "losses":[{"node":"receivers","kind":"lost_packets","count":17,"unchanged_s":4.0}],
-"process":{"cpu_s":3.0,"memory_bytes":50000000},"problems":["receivers: lost_packets now 17"]})";
+"process":{"cpu_s":3.0,"memory_bytes":50000000,"descriptors":14,"threads":12},"problems":["receivers: lost_packets now 17"]})";
 
 TEST_F(MonitorCommand, TopShowsTheStatusOfARun) {
   auto body = std::make_shared<const std::string>(kStatus);

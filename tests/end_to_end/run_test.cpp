@@ -57,6 +57,7 @@ TEST_F(RunPipeline, CorrelatesAsTheCommandDoes) {
     const auto summary = nlohmann::json::parse(result.out);
     EXPECT_EQ(keys_of(summary), documented_object("`tautline.run` 1"));
     EXPECT_EQ(summary["counters"]["voltages.samples"], 20000);
+    EXPECT_EQ(summary["files"]["visibilities"], nlohmann::json::array({scratch / "run.uvh5"}));
     EXPECT_GT(summary["efficiency"].get<double>(), 0);
     EXPECT_NE(result.err.find("bound by " + summary["bound_by"].get<std::string>()),
               std::string::npos)
@@ -273,9 +274,29 @@ TEST_F(RunPipeline, PlansAndChecksWithoutWriting) {
   for (const char* said : {"voltages", "f on", "x on", "visibilities", "channel 16", "memory: "})
     EXPECT_NE(plan.out.find(said), std::string::npos) << said << "\n" << plan.out;
   arguments.back() = "--check";
-  EXPECT_EQ(run(arguments).status, 0);
+  const CommandResult checked = run(arguments);
+  EXPECT_EQ(checked.status, 0);
+  EXPECT_EQ(checked.out, example("correlate.toml") + ": could run\n");
+  arguments.insert(arguments.begin(), "--json");
+  const auto object = nlohmann::json::parse(run(arguments).out);
+  EXPECT_EQ(keys_of(object), documented_object("`tautline.check` 1"));
+  EXPECT_EQ(object["could_run"], true);
   EXPECT_FALSE(std::filesystem::exists(scratch / "run.uvh5"));
   EXPECT_NE(run({"run", "--types"}).out.find("filter_bank"), std::string::npos);
+}
+
+TEST_F(RunPipeline, WarnsOfOutputsThatNothingTakes) {
+  write_file(scratch / "open.toml",
+             "[voltages]\ntype = \"voltage_files\"\nfiles = [\"" + (scratch / "in.dada") +
+                 "\"]\n[f]\ntype = \"filter_bank\"\ninputs = \"voltages\"\nchannels = 16\n");
+  const CommandResult open = run({"run", scratch / "open.toml"});
+  EXPECT_EQ(open.status, 0) << open.err;
+  EXPECT_NE(open.err.find("[f]: no node takes what it gives: add one with inputs = \"f\""),
+            std::string::npos)
+      << open.err;
+  EXPECT_EQ(open.err.find("[voltages]"), std::string::npos) << open.err;
+  const CommandResult closed = run(of_example("correlate.toml", "run.uvh5"));
+  EXPECT_EQ(closed.err.find("no node takes"), std::string::npos) << closed.err;
 }
 
 TEST_F(RunPipeline, SaysWhereAPipelineIsWrong) {

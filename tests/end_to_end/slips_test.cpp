@@ -113,15 +113,60 @@ TEST_F(Slips, ADedispersionThatIsRefusedShowsNoPlan) {
                        "No such file or directory");
 }
 
-TEST_F(Slips, PulsesOutsideTheFileAreAWarning) {
+TEST_F(Slips, SimulationsThatTheDiskHasNoRoomForAreRefusedAtOnce) {
+  const auto refused = [&](std::vector<std::string> words, const std::string& output,
+                           const std::string& size, int status = kFailed) {
+    words.insert(words.end(), {"-o", scratch / output});
+    expect_said(words, status, size);
+    EXPECT_FALSE(std::filesystem::exists(scratch / output));
+  };
+  refused({"simulate", "photons", "--duration", "1e7", "--bin", "1us", "--model",
+           "diffusion:n=2,tau=200us,rate=1e4", "--sensors", "1000"},
+          "x.npy", "x.npy: output: 10 PB, expected at most ");
+  refused({"simulate", "photons", "--duration", "4e6", "--model",
+           "diffusion:n=2,tau=200us,rate=1e6", "--sensors", "60"},
+          "x.ptu", "x.ptu: output: 960 TB, expected at most ");
+  const std::string demo = TAUTLINE_SOURCE_DIR "/examples/demo/";
+  // Before the tracks of its sources, which no memory holds.
+  refused({"simulate", "voltages", "--array", demo + "array.toml", "--scene", demo + "scene.toml",
+           "--duration", "1e12"},
+          "x.dada", "which the disk has left; a shorter --duration takes less");
+  const std::vector<std::string> filterbank{"simulate", "filterbank", "--nchans", "256",
+                                            "--fch1",   "1500",       "--foff",   "-1",
+                                            "--tsamp",  "1us"};
+  const auto lasting = [&](const std::string& duration_s) {
+    auto words = filterbank;
+    words.insert(words.end(), {"--duration", duration_s});
+    return words;
+  };
+  refused(lasting("1e8"), "x.fil", "x.fil: output: 25.6 PB, expected at most ");
+  refused(lasting("1e10"), "x.fil", "expected at most 1e+09 s, 1e+15 samples of 1e-06 s",
+          kWrongUsage);
+}
+
+TEST_F(Slips, ADashIsNoNameOfAnOutput) {
+  const std::string refusal = "output: -, expected the name of a file";
+  for (const bool overwrite : {false, true}) {
+    std::vector<std::string> words{"simulate", "photons", "--duration",
+                                   "0.01",     "--model", "diffusion:n=1,tau=2e-4,rate=5e4",
+                                   "-o",       "-"};
+    if (overwrite) words.push_back("--overwrite");
+    expect_said(words, kWrongUsage, refusal);
+  }
+  EXPECT_FALSE(std::filesystem::exists("-"));
+  EXPECT_FALSE(std::filesystem::exists("-.truth.json"));
+}
+
+TEST_F(Slips, PulsesOutsideTheFileAreRefusedAndThoseCutAreAWarning) {
   const auto simulate = [&](const std::string& time_s) {
     return run({"simulate", "filterbank", "--nchans", "4", "--fch1", "1500", "--foff", "-1",
                 "--tsamp", "0.001", "--duration", "1", "--pulse",
                 "dm=1,width=0.005,snr=20,time=" + time_s, "--overwrite", "-o", scratch / "x.fil"});
   };
   const CommandResult outside = simulate("20"), cut = simulate("1"), whole = simulate("0.5");
-  EXPECT_EQ(outside.status, kDone);
-  EXPECT_NE(outside.err.find("1 pulse is outside the file, which ends at 1 s: of the time 20 s"),
+  EXPECT_EQ(outside.status, kWrongUsage);
+  EXPECT_NE(outside.err.find("time: 20 s, expected a pulse with a part in the data, 0 to 1 s; give "
+                             "another time, or a longer --duration"),
             std::string::npos)
       << outside.err;
   EXPECT_NE(cut.err.find("1 pulse is only in part in the file"), std::string::npos) << cut.err;

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <random>
 
 #include "tests/engine/nodes.h"
+#include "tests/support/few_threads.h"
 #include "tests/support/rewriting_device.h"
 #include "tests/support/seed.h"
 
@@ -52,6 +54,73 @@ TEST(EngineRun, EverySegmentBeginsAndEnds) {
   EXPECT_EQ(came.values, counted(100));
   EXPECT_EQ(came.segment_starts.size(), 4u);
   EXPECT_EQ(came.ended_segments, 4u);
+}
+
+// Notes when its blocks came.
+class Watching final : public Collecting {
+ public:
+  using Clock = std::chrono::steady_clock;
+  Watching(Came& came, std::vector<Clock::time_point>& times) : Collecting(came), times_(times) {}
+  void process(std::size_t input, const Block& block, Outputs& outputs) override {
+    times_.push_back(Clock::now());
+    Collecting::process(input, block, outputs);
+  }
+
+ private:
+  std::vector<Clock::time_point>& times_;
+};
+
+TEST(EngineRun, NoBlockOfASourceWithAPaceComesBeforeItsSamplesWouldHave) {
+  Came came;
+  std::vector<Watching::Clock::time_point> times;
+  Graph graph;
+  const NodeId source = graph.add("source", std::make_unique<Counting>(150, 7, 40));
+  graph.connect(source, graph.add("sink", std::make_unique<Watching>(came, times)));
+  engine::Run run(std::move(graph), {.pace = 2.5});
+  const auto begun = Watching::Clock::now();
+  run.go();
+  EXPECT_EQ(came.values, counted(150));
+  std::uint64_t given = 0;
+  for (std::size_t k = 0; k < times.size(); ++k) {
+    given += std::min<std::uint64_t>({7, 150 - given, 40 - given % 40});
+    EXPECT_GE(std::chrono::duration<double>(times[k] - begun).count(),
+              static_cast<double>(given) / 1000 / 2.5)
+        << k;
+  }
+  EXPECT_EQ(given, 150u);
+  const Profile profile = run.profile();
+  EXPECT_TRUE(profile.nodes.front().paced);
+  EXPECT_FALSE(profile.nodes.back().paced);
+  EXPECT_GE(profile.nodes.front().behind_s, 0);
+}
+
+TEST(EngineRun, ASourceWithAPaceSaysHowFarItFellBehind) {
+  Came came;
+  Graph graph;
+  auto slow = std::make_unique<Collecting>(came);
+  slow->pause = [] { sleep_ms(5); };
+  const NodeId source = graph.add("source", std::make_unique<Counting>(70));
+  graph.connect(source, graph.add("sink", std::move(slow)));
+  engine::Run run(std::move(graph), {.pace = 1e5});
+  run.go();
+  EXPECT_EQ(came.values, counted(70));                     // it waits, and nothing is lost
+  EXPECT_GT(run.profile().nodes.front().behind_s, 0.015);  // the last of ten blocks, some wait
+}
+
+TEST(EngineRun, AStopEndsTheWaitForAPace) {
+  Came came;
+  Graph graph;
+  const NodeId source = graph.add("source", std::make_unique<Counting>(70));
+  graph.connect(source, graph.add("sink", std::make_unique<Collecting>(came)));
+  engine::Run run(std::move(graph), {.pace = 1e-9});
+  std::jthread stopping;
+  std::stop_source stop;
+  stopping = std::jthread([&] {
+    sleep_ms(20);
+    stop.request_stop();
+  });
+  EXPECT_THROW(run.go(stop.get_token()), core::Error);
+  EXPECT_FALSE(came.published);
 }
 
 TEST(EngineRun, AForkGivesEachConsumerEverything) {
@@ -394,6 +463,25 @@ TEST(EngineRun, AQueueThatCannotBeMadeEndsTheRun) {
   engine::Run run(std::move(graph));
   EXPECT_THROW(run.go(), core::Error);
   EXPECT_EQ(run.failed_node(), "wanting");
+}
+
+// The others wait for nobody, and nothing flows.
+TEST(EngineRun, ThreadsThatTheSystemRefusesEndTheRun) {
+  std::array<Came, 10> came;
+  Graph graph;
+  const NodeId source = graph.add("source", std::make_unique<Counting>(1000));
+  for (std::size_t k = 0; k < came.size(); ++k)
+    graph.connect(source,
+                  graph.add("sink" + std::to_string(k), std::make_unique<Collecting>(came[k])));
+  engine::Run run(std::move(graph));
+  const tests::FewThreads few;
+  const std::string said = refusal([&] { run.go(); });
+  EXPECT_NE(said.find("threads: "), std::string::npos) << said;
+  EXPECT_NE(said.find("expected 11, "), std::string::npos) << said;
+  for (const Came& one : came) {
+    EXPECT_TRUE(one.values.empty());
+    EXPECT_FALSE(one.published);
+  }
 }
 
 TEST(EngineRun, ProgressComesToItsEnd) {

@@ -7,7 +7,6 @@ import re
 import socket
 import subprocess
 import threading
-import time
 
 import numpy as np
 from interop_support import Checks, arguments, offline, scratch, skip
@@ -38,20 +37,23 @@ def write_voltages(path, random):
         file.write(decoder_levels[2][codes][:, :, None])
 
 
-def free_port():
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
+def receiving_socket():
+    """On a port that the system chose, which no other program can take from here on."""
+    receiving = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    receiving.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2**22)
+    receiving.bind(("127.0.0.1", 0))
+    return receiving
 
 
 class Receiver:
     """The items of all heaps that come before the sender says that the stream has ended."""
 
     def __init__(self):
-        self.port = free_port()
         self.stream = spead2.recv.Stream(spead2.ThreadPool(), spead2.recv.StreamConfig(max_heaps=64),
                                          spead2.recv.RingStreamConfig(heaps=256))
-        self.stream.add_udp_reader(self.port, bind_hostname="127.0.0.1", buffer_size=2**22)
+        receiving = receiving_socket()
+        self.port = receiving.getsockname()[1]
+        self.stream.add_udp_reader(receiving)
         self.heaps = []
         self.thread = threading.Thread(target=self.receive, daemon=True)
         self.thread.start()
@@ -111,17 +113,16 @@ def check_page(checks, command, folder):
     """The lines of docs/guide/live.md that receive a stream."""
     page = (pathlib.Path(__file__).parents[2] / "docs/guide/live.md").read_text()
     code = next(text for text in re.findall(r"```python\n(.*?)```", page, re.S) if "spead2" in text)
-    port, printed = free_port(), []
-    names = {"print": lambda *values: printed.append(values)}
-    checks.that("7149" in code, "the page's port")
-    thread = threading.Thread(target=exec, args=(code.replace("7149", str(port)), names), daemon=True)
+    reader = 'stream.add_udp_reader(7149, bind_hostname="127.0.0.1")'
+    checks.that(reader in code, "the page's reader")
+    # As it stands there, but on a port that the system chooses; the run sends to one that is known before it is read.
+    exec(reader.replace("7149", "0"), {"stream": spead2.recv.Stream(spead2.ThreadPool())})
+    receiving, printed = receiving_socket(), []
+    names = {"print": lambda *values: printed.append(values), "receiving": receiving}
+    code = code.replace(reader, "stream.add_udp_reader(receiving)")
+    thread = threading.Thread(target=exec, args=(code, names), daemon=True)
     thread.start()
-    for _ in range(1000):
-        if "stream" in names:
-            break
-        time.sleep(0.01)
-    time.sleep(0.5)  # it has the port
-    run_pipeline(command, folder, port, 1400)
+    run_pipeline(command, folder, receiving.getsockname()[1], 1400)
     thread.join(30)
     checks.that(not thread.is_alive(), "the page's loop ends with the run")
     checks.that(len(printed) > 10, f"{len(printed)} integrations printed")

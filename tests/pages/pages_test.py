@@ -90,6 +90,20 @@ class Maker:
                       "lone.html")
         return "lone.html"
 
+    def parts_of_integrations(self):
+        """Three files of 0.25 s, ten seconds apart: each is the part of an integration of 1 s."""
+        self.write("pair.toml", ARRAY + "".join(
+            f'[[antenna]]\nname = "ant{k}"\nenu_m = [{100.0 * k}, 0.0, 0.0]\nfeeds = ["x"]\n' for k in range(2)))
+        parts = []
+        for k in range(3):
+            self.write("part.toml", f'start = "2026-03-20-14:00:{10 * k:02}"\ncentre_hz = 154.88e6\nbandwidth_hz = 80e3\n')
+            parts.append(f"part{k}.dada")
+            self.tautline("simulate", "voltages", "--array", "pair.toml", "--scene", "part.toml", "--duration", 0.25, "--seed",
+                          self.seed + k, "-o", parts[-1])
+        self.tautline("correlate", *parts, "--array", "pair.toml", "--channels", 16, "--integration", 1, "-o", "parts.uvh5",
+                      "--report", "parts.html")
+        return "parts.html"
+
     def candidates(self):
         self.tautline("simulate", "filterbank", "--nchans", 64, "--fch1", 1500, "--foff", -4, "--tsamp", 1e-3, "--duration", 20,
                       "--random-pulses", "count=8,dm=5:290,width=0.002:0.02,snr=9:40", "--seed", self.seed, "-o", "pulses.fil")
@@ -161,14 +175,19 @@ class Maker:
         return self.plotted("one.h5", "curve.html")
 
 
-PAGES = (Maker.fringes, Maker.noisy_baselines, Maker.one_input, Maker.candidates, Maker.no_candidates, Maker.fit_of_one, Maker.fit_of_many,
-         Maker.doubtful_fits, Maker.figure_of_a_filterbank, Maker.figure_of_candidates, Maker.figure_of_voltages,
-         Maker.figure_of_visibilities, Maker.figure_of_a_measurement_set, Maker.figure_of_flags, Maker.figure_of_a_fit, Maker.figure_of_a_curve)
+PAGES = (Maker.fringes, Maker.noisy_baselines, Maker.one_input, Maker.parts_of_integrations, Maker.candidates,
+         Maker.no_candidates, Maker.fit_of_one, Maker.fit_of_many, Maker.doubtful_fits, Maker.figure_of_a_filterbank,
+         Maker.figure_of_candidates, Maker.figure_of_voltages, Maker.figure_of_visibilities, Maker.figure_of_a_measurement_set,
+         Maker.figure_of_flags, Maker.figure_of_a_fit, Maker.figure_of_a_curve)
 
 
 # What a page must say or draw beyond what check.js asks of all.
 ERROR_BARS = "drawnOn(document.querySelector('#curves .chart canvas')).upright > 60"
+INTEGRATION = "[...document.querySelectorAll('.tile')].find((one) => one.children[0].textContent === 'Integration').children"
 EXPECTED = {
+    "one_input": {INTEGRATION + "[2].textContent": "the only one, cut short of 1 s"},
+    "parts_of_integrations": {INTEGRATION + "[2].textContent": "3 of them on average, cut short of 1 s",
+                              f"Math.abs(parseFloat({INTEGRATION}[1].textContent) - 250) < 10": True},
     "noisy_baselines": {"document.querySelector('#fringes .facts dd').textContent": "ant0x – ant1x"},
     "fit_of_one": {ERROR_BARS: True, "document.getElementById('maps').hidden": True},
     "fit_of_many": {ERROR_BARS: True, "document.querySelectorAll('#maps canvas').length": 6},

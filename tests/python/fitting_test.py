@@ -60,5 +60,6 @@ def test_a_fit_repeats_that_counts_stopped(rng: np.random.Generator, tmp_path: p
     counts[120_000:, 1] = 0
     k = tl.autocorrelate(counts, bin_s=1e-4, bins=16, levels=6)
     assert k.facts["counts_stop"] and any("counts stop" in one for one in tl.fit(k, model="3d", fixed={"kappa": 5}).warnings)
+    assert [one.startswith("counts stop") for one in tl.fit(k, model="3d", fixed={"kappa": 5}).status] == [False, True]
     good = tl.autocorrelate(counts[:100_000], bin_s=1e-4, bins=16, levels=6)
     assert not good.facts["counts_stop"] and not any("counts stop" in one for one in tl.fit(good, model="3d", fixed={"kappa": 5}).warnings)

@@ -2,6 +2,7 @@
 import gc
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import textwrap
@@ -15,7 +16,13 @@ from support import Pass, numbers
 
 
 def run_python(code: str, status: Any = 0) -> Any:
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        env={**os.environ, "TAUTLINE_DEVICE": "cpu"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert done.returncode == status, done.stderr
     return done
 
@@ -77,7 +84,7 @@ def test_pipelines_in_several_threads_at_once() -> None:
     sums, threads = [], []
 
     def work(total: int) -> None:
-        p = tl.Pipeline()
+        p = tl.Pipeline(device="cpu")
         p.add("n", numbers(total))
         p.add("p", Pass(), inputs="n")
         sums.append((total, sum(int(block.arrays["x"].sum()) for block in p)))
@@ -104,13 +111,16 @@ def test_a_plan_in_several_threads(rng: np.random.Generator) -> None:
 
 
 LOOP = """
-    import atexit, os, sys, threading, time
+    import atexit, os, signal, sys, threading, time
     atexit.register(lambda: tl.channelize(np.ones(1000, np.complex64), 16))  # after tautline's own
     import numpy as np, tautline as tl
     class Source(tl.Node):
         def open(self, streams):
             return tl.Stream("n", [tl.ArrayType("x", "float32", ("time",), (10,))], max_samples=10)
-        def produce(self): return {"x": np.zeros(10)}
+        def produce(self):
+            produced.set()
+            return {"x": np.zeros(10)}
+    produced = threading.Event()
     p = tl.Pipeline()
     p.add("s", Source())
 """
@@ -126,7 +136,7 @@ def test_an_interpreter_that_ends_while_a_thread_waits_for_blocks() -> None:
     """)
     run_python(LOOP + """
     threading.Thread(target=p.run, daemon=True).start()
-    time.sleep(0.3)
+    assert produced.wait(60)
     """)
     run_python("""
     import threading, time
@@ -141,6 +151,46 @@ def test_an_interpreter_that_ends_while_a_thread_waits_for_blocks() -> None:
     for work in (search, channelize): threading.Thread(target=work, daemon=True).start()
     assert begun.wait(60)
     """)
+
+
+def test_an_interpreter_that_ends_while_a_thread_computes_does_not_wait() -> None:
+    # The sums of this would take hours.
+    done = run_python("""
+    import threading, types
+    import numpy as np, tautline as tl
+    x = np.random.default_rng().standard_normal(8_000_000)
+    begun = threading.Event()
+    def curves(*arguments):
+        begun.set()
+        return tl._tautline.standard_curves(*arguments)
+    tl.multipletau._tautline = types.SimpleNamespace(standard_curves=curves)
+    def correlate():
+        tl.multipletau.autocorrelate(x, m=1_000_000, device="reference")
+        print("done")
+    threading.Thread(target=correlate, daemon=True).start()
+    assert begun.wait(60)
+    tl.channelize(np.ones(1000, np.complex64), 16)
+    print("end")
+    """)
+    assert done.stdout == "end\n"
+
+
+def test_ctrl_c_ends_an_interpreter_that_waits_for_a_node() -> None:
+    done = run_python(LOOP + """
+    stuck = threading.Event()
+    class Stuck(tl.Node):
+        def process(self, block):
+            stuck.set()
+            while True:
+                if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # nothing is left to do but to wait for this
+                    signal.raise_signal(signal.SIGINT)
+                time.sleep(0.01)
+    p.add("stuck", Stuck(), inputs="s")
+    threading.Thread(target=p.run, daemon=True).start()
+    assert stuck.wait(60)
+    print("end")
+    """, status=-signal.SIGINT)
+    assert done.stdout == "end\n"
 
 
 @pytest.mark.parametrize("end", ["next(blocks)", "blocks.close()", "del blocks", "sys.exit()"])

@@ -39,6 +39,23 @@ def test_a_positive_lag_is_a_later_second_detector(rng: np.random.Generator) -> 
     assert abs(k.lag_s[k.g[1:].argmax() + 1] - 5e-5) < 1e-9
 
 
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint64", ">i8"])
+def test_tags_of_every_type_and_stride(tags: Any, dtype: str) -> None:
+    fields: dict[str, Any] = {"tick_s": 1e-9, "bin_s": 1e-7, "bins": 8, "levels": 4}
+    expected = tl.autocorrelate(tags=tags[0], **fields)
+    apart = np.zeros((len(tags[0]), 3), dtype)
+    apart[:, 1] = tags[0]
+    for times in (apart[:, 1].copy(), apart[:, 1]):
+        assert np.array_equal(tl.autocorrelate(tags=times, **fields).sums, expected.sums)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_times_below_0_go_back(dtype: Any) -> None:
+    for times in ([1, -5, 3], [1, -5], [1, -5, -3], [1, 2, 3, -1], [-1, 2]):
+        with pytest.raises(tl.Error, match="tags"):
+            tl.autocorrelate(tags=np.array(times, dtype), tick_s=1e-9, bin_s=1e-7)
+
+
 def test_tags_that_are_refused(tags: Any) -> None:
     good = {"tick_s": 1e-9, "bin_s": 1e-7}
     for arguments in (

@@ -1,5 +1,7 @@
 """dedisperse and search: against numpy, and arrays against files."""
+import copy
 import pathlib
+import pickle
 from typing import Any
 
 import numpy as np
@@ -83,6 +85,16 @@ def with_pulse(rng: np.random.Generator) -> Any:
     for c, late in enumerate(delays(80, mhz, tsamp)):
         x[7000 + late : 7008 + late, c] += 12
     return x.round().clip(0, 255).astype(np.uint8), mhz, tsamp
+
+
+def test_candidates_that_are_pickled_keep_what_the_run_said(rng: np.random.Generator) -> None:
+    x, mhz, tsamp = with_pulse(rng)
+    found = tl.search(x, "0:150", threshold=8, frequencies=mhz, sample_time_s=tsamp)
+    for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
+        again = pickle.loads(pickle.dumps(found, protocol))
+        assert isinstance(again, tl.Candidates) and again.dtype == found.dtype and np.array_equal(again, found)
+        assert again.facts == found.facts and again.facts["trials"] > 1
+    assert copy.deepcopy(found).facts == copy.copy(found).facts == found.facts
 
 
 def test_search_finds_a_pulse(rng: np.random.Generator, tmp_path: pathlib.Path) -> None:

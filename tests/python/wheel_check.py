@@ -20,7 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 TESTS = ("package", "filter_bank", "correlation", "pulses", "photons", "photon_arrays", "multipletau", "fitting", "opening", "plans",
          "pipelines", "nodes")  # fmt: skip
 # What only the interface to Python could get wrong: the other module is tested by the same test in the build folder.
-TESTS_OF_INTERFACE = ("bad_input",)
+TESTS_OF_INTERFACE = ("bad_input", "lifetimes", "node_errors", "node_streams")
 FIRST = """
 import sys, time
 begun = time.perf_counter()

@@ -317,6 +317,27 @@ TEST_F(MwaReceiverConnections, LoseExactlyWhatTheirCountersSkip) {
   EXPECT_EQ(stream->damage().lost_samples, lost);
 }
 
+// A clock that runs fast: its samples wait for the others' of the same counters, and none is lost.
+TEST_F(MwaReceiverConnections, WhoseClocksDisagreeAreAlignedByTheirCounters) {
+  start(2);
+  read_all(777);
+  constexpr std::int64_t kPieces = 40, kSlow = 4000, kFast = 4040;
+  {
+    TcpClient slow = connect(0), fast = connect(1);
+    for (std::int64_t piece = 0; piece < kPieces; ++piece) {
+      slow.write(records(0, piece * kSlow, (piece + 1) * kSlow));
+      fast.write(records(1, piece * kFast, (piece + 1) * kFast));
+    }
+  }
+  reader.join();
+  ASSERT_EQ(given.size(), static_cast<std::size_t>(kPieces * kFast));
+  expect_given(0, 0, 0, kPieces * kSlow);
+  expect_given(1, 0, 0, kPieces * kFast);
+  expect_lost(0, 0, kPieces * kSlow, kPieces * kFast);
+  EXPECT_EQ(stream->damage().lost_samples,
+            static_cast<std::uint64_t>(kPieces * (kFast - kSlow)) * kInputs);
+}
+
 // One that stays connected and sends nothing holds the others up once, and no more.
 TEST_F(MwaReceiverConnections, ThatFallSilentAreNotWaitedForLong) {
   start(2, 2, 0.5);

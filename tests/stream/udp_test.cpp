@@ -20,6 +20,7 @@ namespace {
 using namespace std::chrono_literals;
 using Packets = std::span<const UdpReceiver::Packet>;
 const Endpoint kAnyUdpPort{Endpoint::Transport::udp, "127.0.0.1", 0};
+constexpr std::size_t kMostUdpBytes = 65'507;  // of a datagram over IPv4
 
 std::vector<std::byte> random_packet(std::size_t bytes, std::mt19937_64& random) {
   std::vector<std::byte> packet(bytes);
@@ -52,24 +53,29 @@ TEST(UdpPackets, ComeAsTheyWereSent) {
   EXPECT_EQ(receiver.counters().kernel_drops, 0U);
 }
 
-// Those that find the kernel's buffer full are counted, too, by the next one that comes.
+// Those that find the kernel's buffer full are counted, too, by the next one that comes: exactly where all that is sent at once
+// is joined alike, and where nothing is.
 TEST(UdpPackets, ThatTheKernelDropsAreCounted) {
   auto random = tests::generator();
-  UdpReceiver receiver({.listen = {kAnyUdpPort}, .buffer_bytes = 65'536});
-  UdpSender sender(receiver.listening().front());
-  const auto packet = random_packet(4000, random);
-  const std::size_t sent = 1000;
-  for (std::size_t k = 0; k < sent; ++k) sender.send(packet);
-  sender.flush();
-  const auto count = [](Packets, std::size_t) {};
-  while (receiver.receive(20ms, count) > 0) {
+  for (const std::size_t bytes : {std::size_t{4000}, kMostUdpBytes}) {
+    UdpReceiver receiver({.listen = {kAnyUdpPort},
+                          .packet_bytes = kMostUdpBytes,
+                          .buffer_bytes = 4 * kMostUdpBytes});
+    UdpSender sender(receiver.listening().front());
+    const auto packet = random_packet(bytes, random);
+    const std::size_t sent = 1024;  // whole messages of 16 packets of 4000 bytes
+    for (std::size_t k = 0; k < sent; ++k) sender.send(packet);
+    sender.flush();
+    const auto count = [](Packets, std::size_t) {};
+    while (receiver.receive(20ms, count) > 0) {
+    }
+    EXPECT_LT(receiver.counters().packets, sent);
+    sender.send(packet);
+    sender.flush();
+    while (receiver.receive(20ms, count) > 0) {
+    }
+    EXPECT_EQ(receiver.counters().packets + receiver.counters().kernel_drops, sent + 1) << bytes;
   }
-  EXPECT_LT(receiver.counters().packets, sent);
-  sender.send(packet);
-  sender.flush();
-  while (receiver.receive(20ms, count) > 0) {
-  }
-  EXPECT_EQ(receiver.counters().packets + receiver.counters().kernel_drops, sent + 1);
 }
 
 TEST(UdpPackets, ThatAreTooLongAreCut) {
@@ -128,6 +134,37 @@ TEST(UdpPackets, ThatComeJoinedAreTakenApart) {
   EXPECT_EQ(receiver.counters().packets, packets);
   EXPECT_EQ(receiver.counters().bytes, sent.size());
   EXPECT_EQ(receiver.counters().cut, cut);
+}
+
+// Senders join them by themselves, and a receiver that takes none joined gets them one by one.
+TEST(UdpPackets, ThatSendersJoinComeOneByOneToOthers) {
+  auto random = tests::generator();
+  const int in = ::socket(AF_INET, SOCK_DGRAM, 0);
+  sockaddr_in at{};
+  at.sin_family = AF_INET;
+  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t bytes = sizeof at;
+  ASSERT_EQ(::bind(in, reinterpret_cast<sockaddr*>(&at), bytes), 0);
+  ASSERT_EQ(::getsockname(in, reinterpret_cast<sockaddr*>(&at), &bytes), 0);
+  UdpSender sender({Endpoint::Transport::udp, "127.0.0.1", ntohs(at.sin_port)});
+  std::vector<std::byte> come(kMostUdpBytes);
+  for (int round = 0; round < 30; ++round) {
+    std::vector<std::vector<std::byte>> sent;
+    // Runs of one length, shorter ones behind them, empty ones and long ones.
+    for (std::size_t runs = 1 + random() % 4; runs > 0; --runs) {
+      const std::size_t each = random() % 4 == 0 ? random() % 20'000 : random() % 200;
+      for (std::size_t k = random() % 6; k > 0; --k) sent.push_back(random_packet(each, random));
+      if (each > 0 && random() % 2 == 0) sent.push_back(random_packet(random() % each, random));
+    }
+    for (const auto& packet : sent) sender.send(packet);
+    sender.flush();
+    for (const auto& packet : sent) {
+      const ssize_t got = ::recv(in, come.data(), come.size(), MSG_DONTWAIT);
+      ASSERT_EQ(got, static_cast<ssize_t>(packet.size()));
+      ASSERT_TRUE(std::equal(packet.begin(), packet.end(), come.begin()));
+    }
+  }
+  ::close(in);
 }
 
 TEST(UdpPackets, AreNotWaitedForForEver) {

@@ -42,6 +42,9 @@ std::string to_text(Format format, std::span<const core::Candidate> candidates,
 std::string beams_to_text(Format format, std::span<const core::Candidate> candidates,
                           std::span<const Search> searches, std::size_t most_beams);
 
+/// The first `most` of them for people: a heading and a line each, `...` where there are more. Empty for none.
+std::string table(std::span<const core::Candidate> candidates, std::size_t most);
+
 /// A line of the list of `your`, its numbers as they are read back from the text.
 struct YourCandidate {
   double snr = 0, time_s = 0, dm = 0;

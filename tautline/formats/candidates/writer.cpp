@@ -165,6 +165,16 @@ std::string beams_to_text(Format format, std::span<const Candidate> candidates,
   return text;
 }
 
+std::string table(std::span<const Candidate> candidates, std::size_t most) {
+  if (candidates.empty() || most == 0) return "";
+  std::string text = fmt::format("  {:>8} {:>14} {:>10} {:>8} {:>8}\n", "S/N", "time (s)", "DM",
+                                 "width", "members");
+  for (const Candidate& c : candidates.first(std::min(most, candidates.size())))
+    text += fmt::format("  {:8.2f} {:14.6f} {:10.3f} {:8} {:8}\n", c.snr, c.time_s, c.dm,
+                        c.width_samples, c.members);
+  return candidates.size() > most ? text + "  ...\n" : text;
+}
+
 void write(const std::string& path, std::span<const Candidate> candidates, const Search& search,
            bool overwrite) {
   const Format format = format_of(path);

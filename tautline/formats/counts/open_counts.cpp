@@ -17,6 +17,7 @@
 #include "tautline/formats/npy/header.h"
 #include "tautline/formats/npy/npy.h"
 #include "tautline/formats/seeming_kind.h"
+#include "tautline/formats/text.h"
 
 namespace tautline::formats {
 
@@ -222,7 +223,9 @@ std::unique_ptr<CountReader> open_counts(const std::string& path, const RawCount
   if (const FileFormat* format = find_format(&FileFormat::counts, file.head(kFirstBytes), path))
     return format->counts(path, raw);
   // Raw counts have no first bytes of their own: with a type given, any file may be some but a text that is known.
-  if (raw.dtype ? is_known_text(path) : !commands_for(path).empty())
+  // Others' files are called .raw, too; by that name alone nobody's are meant.
+  const bool some_raw = lower(path).ends_with(".raw") && seeming_kind(path).empty();
+  if (raw.dtype ? is_known_text(path) : !some_raw && !commands_for(path).empty())
     throw other_kind(path,
                      names_and_endings_of(formats_with(&FileFormat::counts)) +
                          " counts, photon time tags, or raw counts with `dtype`",

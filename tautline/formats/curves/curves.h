@@ -22,6 +22,7 @@ struct CurveFile {
 struct CurvesFacts {
   std::string history;
   std::map<std::string, std::string> extra;
+  std::size_t curves = 0;  ///< of the set, where it is of several files: as many are of this one
 };
 
 /// Whether a name ends as that of a format with curves does (formats/file_formats.h), in any case.

@@ -112,7 +112,7 @@ core::CorrelationCurves read_sets(const std::vector<std::string>& paths,
   std::vector<core::CorrelationCurve> all;
   for (const std::string& path : paths) {
     CurveFile file = read(path);
-    if (facts != nullptr) facts->push_back({{}, std::move(file.facts)});
+    if (facts != nullptr) facts->push_back({{}, std::move(file.facts), file.curves.size()});
     for (core::CorrelationCurve& curve : file.curves) {
       curve.first.label = std::filesystem::path(path).stem().string() + ": " + curve.first.label;
       all.push_back(std::move(curve));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tautline/core/voltage.h"
+#include "tautline/formats/input_file.h"
 #include "tautline/formats/partial_file.h"
 #include "tautline/formats/voltage_reader.h"
 
@@ -18,8 +19,12 @@ namespace tautline::formats::dada {
 /// Whether a file that begins with these bytes and has this name is DADA.
 bool recognise(std::span<const std::byte> first_bytes, const std::string& name);
 
-/// Throws Error(format) on a header that contradicts itself or the file, Error(io) otherwise.
-std::unique_ptr<VoltageReader> open(const std::string& path);
+/// Whether samples of a stream that begins with these bytes are of use as they come: time is the slowest axis.
+bool comes_in_order(std::span<const std::byte> first_bytes);
+
+/// Throws Error(format) on a header that contradicts itself or the file, Error(io) otherwise. Of bytes that come in order
+/// FILE_SIZE is how many are missed where fewer come; it does not end them.
+std::unique_ptr<VoltageReader> open(InputFile file);
 
 struct WriteOptions {
   bool overwrite = false;

@@ -1,4 +1,5 @@
 // DADA files become strided sources: the header says how the axes lie.
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,11 +22,11 @@ core::Error wrong(const std::string& path, const std::string& what, std::uint64_
 Header read_header(const InputFile& file) {
   std::vector<std::byte> bytes = file.head(kDefaultHeaderBytes);
   const std::uint64_t size = header_size(bytes, file.path());
-  if (size > file.size())
+  if (size <= file.size()) bytes = file.head(static_cast<std::size_t>(size));
+  if (size > file.size())  // a stream's size may be known now
     throw wrong(file.path(), "header size in bytes, key HDR_SIZE", size,
                 "at most the file's " + std::to_string(file.size()) + " bytes",
                 "the file is cut short or HDR_SIZE is wrong");
-  bytes = file.head(static_cast<std::size_t>(size));
   // A header that is shorter than its text would deliver text as samples.
   if (bytes.back() != std::byte{0} && bytes.back() != std::byte{'\n'}) {
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
@@ -37,20 +38,38 @@ Header read_header(const InputFile& file) {
 }
 
 // Compares what the header promises with what the file holds.
-void check_file_size(const InputFile& file, const Header& header, std::uint64_t data_bytes,
-                     std::uint64_t time_bits, Damage& damage) {
-  if (!header.data_bytes) return;
-  const std::uint64_t promised = *header.data_bytes;
-  if (data_bytes > promised)
-    throw wrong(file.path(), "bytes of samples, key FILE_SIZE", promised,
+void refuse_more(const InputFile& file, const Header& header, std::uint64_t data_bytes) {
+  if (header.data_bytes && data_bytes > *header.data_bytes)
+    throw wrong(file.path(), "bytes of samples, key FILE_SIZE", *header.data_bytes,
                 "the " + std::to_string(data_bytes) + " bytes that follow the header of " +
                     std::to_string(header.header_bytes) + " bytes",
                 "correct HDR_SIZE or FILE_SIZE");
-  if (data_bytes == promised) return;
-  damage.lost_samples += (promised - data_bytes) * 8 / (time_bits / header.description.inputs());
-  damage.note(file.path() + ": cut short, key FILE_SIZE: " + std::to_string(data_bytes) +
-              " bytes of samples, expected " + std::to_string(promised) +
-              "; what is whole is used");
+}
+
+/// What a header promises of the samples behind it.
+struct Promise {
+  std::string path;
+  std::optional<std::uint64_t> data_bytes;
+  std::uint64_t header_bytes = 0, time_bits = 0, inputs = 0;
+};
+
+// Notes what is missing at the end, and the part of a time that is there.
+void note_end(const Promise& promise, std::uint64_t data_bytes, Damage& damage) {
+  if (promise.data_bytes && data_bytes < *promise.data_bytes) {
+    damage.lost_samples +=
+        (*promise.data_bytes - data_bytes) * 8 / (promise.time_bits / promise.inputs);
+    damage.note(promise.path + ": cut short, key FILE_SIZE: " + std::to_string(data_bytes) +
+                " bytes of samples, expected " + std::to_string(*promise.data_bytes) +
+                "; what is whole is used");
+  }
+  // Up to 7 bits that fill the last byte are no damage.
+  const std::uint64_t rest_bytes = data_bytes * 8 % promise.time_bits / 8;
+  if (rest_bytes == 0) return;
+  damage.trailing_bytes = rest_bytes;
+  damage.note(promise.path + ": cut short, byte " +
+              std::to_string(promise.header_bytes + data_bytes - rest_bytes) + ": " +
+              std::to_string(rest_bytes) + " bytes, expected whole samples of " +
+              std::to_string((promise.time_bits + 7) / 8) + " bytes; they are left out");
 }
 
 }  // namespace
@@ -68,33 +87,48 @@ bool recognise(std::span<const std::byte> first_bytes, const std::string& name) 
   return name.ends_with(".dada");
 }
 
-std::unique_ptr<VoltageReader> open(const std::string& path) {
-  InputFile file(path);
-  if (file.size() == 0)
+bool comes_in_order(std::span<const std::byte> first_bytes) {
+  try {
+    const std::uint64_t size = header_size(first_bytes, "");
+    if (size > first_bytes.size()) return true;  // whoever opens it says what is wrong
+    const Header header = parse_header(first_bytes.first(static_cast<std::size_t>(size)), "");
+    return shape_of(header.axes, header.description.format).outer_rows == 1;
+  } catch (const core::Error&) {
+    return true;
+  }
+}
+
+std::unique_ptr<VoltageReader> open(InputFile file) {
+  const std::string path = file.path();
+  if (file.head(1).empty())
     throw wrong(path, "size of the file in bytes", 0, "a DADA header and samples",
                 "check that the file was written completely");
   Header header = read_header(file);
   StridedShape shape = shape_of(header.axes, header.description.format);
   shape.data_offset_bytes = header.header_bytes;
   const std::uint64_t time_bits = static_cast<std::uint64_t>(shape.inner_bits) * shape.outer_rows;
+  const Promise promise{path, header.data_bytes, header.header_bytes, time_bits,
+                        header.description.inputs()};
+  if (file.in_order()) {
+    if (shape.outer_rows > 1)
+      throw core::Error(core::ErrorKind::unsupported, path + ": key ORDER",
+                        "time is not the slowest axis",
+                        "T first, of samples that are used as they come",
+                        "write the stream to a file, and give that");
+    return open_strided_in_order(
+        std::move(file), std::move(header.description), std::move(header.axes), shape,
+        [promise](std::uint64_t bytes, Damage& damage) { note_end(promise, bytes, damage); });
+  }
   const std::uint64_t data_bytes = file.size() - header.header_bytes;
+  refuse_more(file, header, data_bytes);
   Damage damage;
-  check_file_size(file, header, data_bytes, time_bits, damage);
-  const std::uint64_t data_bits = data_bytes * 8;
-  shape.times = data_bits / time_bits;
-  if (shape.outer_rows > 1 && (damage.any() || data_bits % time_bits != 0))
+  note_end(promise, data_bytes, damage);
+  shape.times = data_bytes * 8 / time_bits;
+  if (shape.outer_rows > 1 && (damage.any() || data_bytes * 8 % time_bits != 0))
     throw wrong(path, "bytes of samples", data_bytes,
                 "a whole number of times of " + std::to_string(time_bits) +
                     " bits, as time is not the slowest axis (ORDER)",
                 "where each row begins cannot be known in a file that was cut short");
-  // Up to 7 bits that fill the last byte are no damage.
-  const std::uint64_t rest_bytes = (data_bits - shape.times * time_bits) / 8;
-  if (rest_bytes > 0) {
-    damage.trailing_bytes = rest_bytes;
-    damage.note(path + ": cut short, byte " + std::to_string(file.size() - rest_bytes) + ": " +
-                std::to_string(rest_bytes) + " bytes, expected whole samples of " +
-                std::to_string((time_bits + 7) / 8) + " bytes; they are left out");
-  }
   return open_strided(std::move(file), std::move(header.description), std::move(header.axes), shape,
                       std::move(damage));
 }

@@ -16,6 +16,8 @@ constexpr std::size_t kKeywordAndEqualsBytes = 9;  // with the equals sign
 /// Positions may reach this many times further than the file has blocks: a stream with more missing
 /// than that is taken for damaged headers, so that the work stays in proportion to the file.
 constexpr std::uint64_t kMaxTimesLonger = 16;
+/// Of a stream, whose end nobody knows, that they may reach beyond those that came.
+constexpr std::uint64_t kBlocksOfAStream = 256;
 
 }  // namespace
 
@@ -30,7 +32,13 @@ BlockStream::BlockStream(const InputFile& file, const Cards& first, const Geomet
   file.read(0, start);
   first_keyword_.assign(reinterpret_cast<const char*>(start), kKeywordAndEqualsBytes);
   if (unit_) first_index_ = static_cast<std::uint64_t>(first.integer("PKTIDX", 0, kMaxPacketIndex));
-  limit_ = kMaxTimesLonger * (file.size() / stride_ + 2) * geometry_.new_times();
+}
+
+// Positions at and beyond this one are not believed.
+std::uint64_t BlockStream::limit() const {
+  const std::uint64_t blocks =
+      file_.in_order() ? offset_ / stride_ + kBlocksOfAStream : file_.size() / stride_ + 2;
+  return kMaxTimesLonger * blocks * geometry_.new_times();
 }
 
 // The header at an offset when it is one of this recording's.
@@ -46,10 +54,16 @@ std::optional<Cards> BlockStream::header_at(std::uint64_t offset) const {
   return cards;
 }
 
-std::optional<std::uint64_t> BlockStream::find_header(std::uint64_t from) const {
+// `forgets`: nothing before it will be read, so that a stream is searched to its end; else as far as it can be kept.
+std::optional<std::uint64_t> BlockStream::find_header(std::uint64_t from, bool forgets) const {
   std::vector<char> window(kSearchBytes);
   for (std::uint64_t start = from; start + kCardBytes <= file_.size();) {
-    const std::size_t got = file_.read(start, std::as_writable_bytes(std::span(window)));
+    if (forgets) file_.forget(start);
+    if (start >= file_.reach()) return std::nullopt;
+    const auto some =
+        static_cast<std::size_t>(std::min<std::uint64_t>(kSearchBytes, file_.reach() - start));
+    const std::size_t got =
+        file_.read(start, std::as_writable_bytes(std::span(window).first(some)));
     if (got < kKeywordAndEqualsBytes) return std::nullopt;
     const std::string_view text(window.data(), got);
     for (std::size_t k = text.find(first_keyword_); k != std::string_view::npos;
@@ -64,7 +78,7 @@ std::optional<std::uint64_t> BlockStream::position_of(const Cards& cards) const 
   const auto index = static_cast<std::uint64_t>(cards.integer("PKTIDX", 0, kMaxPacketIndex));
   if (index < first_index_) return std::nullopt;
   const std::uint64_t position = unit_->samples(index - first_index_);
-  return position < limit_ ? std::optional(position) : std::nullopt;
+  return position < limit() ? std::optional(position) : std::nullopt;
 }
 
 std::uint64_t BlockStream::whole_times(std::uint64_t data_offset) const {
@@ -77,6 +91,7 @@ std::uint64_t BlockStream::whole_times(std::uint64_t data_offset) const {
 
 std::optional<Block> BlockStream::next() {
   while (!ended_) {
+    file_.forget(offset_);
     const auto cards = header_at(offset_);
     if (!cards) {
       resume();
@@ -136,8 +151,9 @@ void BlockStream::drop(const Cards& cards, const std::string& message) {
 bool BlockStream::boundary_lost(const Cards& cards) {
   const std::uint64_t data = cards.offset() + cards.bytes();
   const std::uint64_t following = data + geometry_.data_bytes;
-  if (following >= file_.size() || header_at(following)) return false;
-  const auto found = find_header(data);
+  // Of a stream the end is known only when it was looked for.
+  if (following >= file_.size() || header_at(following) || following >= file_.size()) return false;
+  const auto found = find_header(data, false);
   if (!found || (*found >= following && (*found - following) % stride_ == 0)) return false;
   damage_.dropped_samples += geometry_.block_samples();
   damage_.note(
@@ -151,8 +167,8 @@ bool BlockStream::boundary_lost(const Cards& cards) {
 
 // Moves from what should have been a header to the next good one.
 void BlockStream::resume() {
-  const auto found =
-      offset_ + kCardBytes <= file_.size() ? find_header(offset_) : std::optional<std::uint64_t>{};
+  const auto found = offset_ + kCardBytes <= file_.size() ? find_header(offset_, true)
+                                                          : std::optional<std::uint64_t>{};
   if (!found) {
     finish();
     return;
@@ -189,6 +205,7 @@ void BlockStream::note_cut(const Block& block) {
 
 std::uint64_t BlockStream::estimate_end() const {
   const std::uint64_t blocks = (file_.size() + stride_ - 1) / stride_;
+  if (file_.in_order()) return blocks * geometry_.new_times();  // not known
   for (std::uint64_t k = blocks; k > 0 && k + 2 > blocks; --k) {
     const auto cards = header_at((k - 1) * stride_);
     if (!cards) continue;

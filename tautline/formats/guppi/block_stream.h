@@ -29,7 +29,8 @@ class BlockStream {
 
  private:
   std::optional<Cards> header_at(std::uint64_t offset) const;
-  std::optional<std::uint64_t> find_header(std::uint64_t from) const;
+  std::optional<std::uint64_t> find_header(std::uint64_t from, bool forgets) const;
+  std::uint64_t limit() const;
   std::optional<std::uint64_t> position_of(const Cards& cards) const;
   std::optional<std::uint64_t> place(const Cards& cards);
   bool boundary_lost(const Cards& cards);
@@ -46,7 +47,6 @@ class BlockStream {
   std::string first_keyword_;  ///< the first card's first bytes, which every header starts with
   std::uint64_t first_index_ = 0;
   std::uint64_t stride_ = 0;  ///< from the first header to where the second should be
-  std::uint64_t limit_ = 0;   ///< positions at and beyond this one are not believed
   std::uint64_t offset_ = 0;
   std::uint64_t expected_ = 0;  ///< position of the next block when none is missing
   bool ended_ = false;

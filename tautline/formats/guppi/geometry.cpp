@@ -95,7 +95,9 @@ std::vector<std::uint64_t> first_steps(const InputFile& file, const Cards& first
   std::vector<std::uint64_t> steps;
   Cards last = first;
   while (steps.size() + 1 < kBlocksToKnowUnit) {
-    auto next = Cards::read(file, last.offset() + last.bytes() + geometry.data_bytes);
+    const std::uint64_t following = last.offset() + last.bytes() + geometry.data_bytes;
+    if (following >= file.reach()) break;  // of a stream: as many as can be kept
+    auto next = Cards::read(file, following);
     if (!next || !next->has("PKTIDX")) break;
     try {
       const std::int64_t from = last.integer("PKTIDX", 0, kMaxPacketIndex);

@@ -17,6 +17,7 @@
 #include <span>
 #include <string>
 
+#include "tautline/formats/input_file.h"
 #include "tautline/formats/voltage_reader.h"
 
 namespace tautline::formats::guppi {
@@ -26,6 +27,6 @@ namespace tautline::formats::guppi {
 bool recognise(std::span<const std::byte> first_bytes, const std::string& name);
 
 /// The headers say everything; the options are not used.
-std::unique_ptr<VoltageReader> open(const std::string& path, const ReaderOptions& options);
+std::unique_ptr<VoltageReader> open(InputFile file, const ReaderOptions& options);
 
 }  // namespace tautline::formats::guppi

@@ -56,8 +56,8 @@ void decode_codes_of_2_bits(std::span<const std::byte> packed, std::size_t skipp
 
 class Reader : public VoltageReader {
  public:
-  Reader(const std::string& path, const ReaderOptions& options)
-      : file_(path),
+  Reader(InputFile file, const ReaderOptions& options)
+      : file_(std::move(file)),
         pieces_(options.decoding_pieces),
         first_(first_cards(file_)),
         geometry_(read_geometry(first_)),
@@ -209,8 +209,8 @@ bool recognise(std::span<const std::byte> first_bytes, const std::string& name) 
   return false;
 }
 
-std::unique_ptr<VoltageReader> open(const std::string& path, const ReaderOptions& options) {
-  return std::make_unique<Reader>(path, options);
+std::unique_ptr<VoltageReader> open(InputFile file, const ReaderOptions& options) {
+  return std::make_unique<Reader>(std::move(file), options);
 }
 
 }  // namespace tautline::formats::guppi

@@ -95,9 +95,11 @@ std::vector<SampleAxis> axes_of(const Header& header, const std::string& file,
 
 void require_rate(const core::VoltageDescription& assumed, const std::string& file) {
   if (assumed.rate_hz.numerator > 0 && assumed.rate_hz.denominator > 0) return;
-  throw core::Error(core::ErrorKind::config, file + ": sample rate", "unknown",
-                    "a rate in Hz, which a NPY file cannot hold",
-                    "give the sample rate (`rate_hz`)");
+  throw core::Error(
+      core::ErrorKind::config, file + ": sample rate", "unknown",
+      "a rate in Hz, which a NPY file cannot hold",
+      "give the sample rate (`rate_hz`), or put the .json that tautline wrote with the "
+      "array beside it");
 }
 
 // What channelize wrote beside an array (PATH.json), where the caller said nothing else.

@@ -9,6 +9,7 @@
 
 #include "tautline/core/error.h"
 #include "tautline/formats/input_file.h"
+#include "tautline/formats/seeming_kind.h"
 
 namespace tautline::formats::presto {
 
@@ -63,6 +64,9 @@ class Fields {
 
   core::Error wrong(const char* name, std::string found, std::string expected,
                     std::string advice) const {
+    // Another kind of file, which has such a number by accident at best.
+    if (!seeming_kind(file_.path()).empty() || !commands_for(file_.path()).empty())
+      return other_kind(file_.path(), "a .mask of rfifind", "give the .mask that rfifind wrote");
     return format_error(file_.path(), fmt::format("byte {}: {}", at_, name), std::move(found),
                         std::move(expected), std::move(advice));
   }

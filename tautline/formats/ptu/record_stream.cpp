@@ -1,5 +1,7 @@
 #include "tautline/formats/ptu/record_stream.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <utility>
@@ -33,8 +35,21 @@ std::size_t RecordStream::read(std::span<Photon> photons) {
     const std::size_t whole = bytes / kRecordBytes;
     if (whole == 0) break;  // the file became shorter while it was read
     found = decoder_.decode(std::span(words_).first(whole), photons.data());
+    if (counts().records == description_.records) check_length();
   }
   return found;
+}
+
+// Bytes that were written over can read as overflows of any length.
+void RecordStream::check_length() {
+  constexpr double kMostTimes = 1.25, kSlack_s = 0.01;  // lengths are stated to the millisecond
+  const double said_s = description_.acquisition_s;
+  const double length_s = static_cast<double>(counts().last_clock) * description_.time_unit_s;
+  if (said_s > 0 && length_s > kMostTimes * said_s + kSlack_s)
+    decoder_.damage().note(fmt::format(
+        "{}: the records' clock runs to {:.6g} s, expected the {:.6g} s of the header; overflows "
+        "may be damaged, and times behind them too late",
+        file_.path(), length_s, said_s));
 }
 
 std::unique_ptr<PhotonReader> open_records(

@@ -30,6 +30,8 @@ class RecordStream : public PhotonReader {
   const Damage& damage() const override { return decoder_.damage(); }
 
  private:
+  void check_length();
+
   InputFile file_;
   PhotonDescription description_;
   RecordDecoder decoder_;

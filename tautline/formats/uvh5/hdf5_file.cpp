@@ -40,6 +40,13 @@ Handle space_of(std::span<const hsize_t> shape) {
                       H5Sclose);
 }
 
+// The same run gives the same bytes: no times of writing.
+Handle create_properties() {
+  Handle creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  H5Pset_obj_track_times(creation.get(), false);
+  return creation;
+}
+
 }  // namespace
 
 QuietErrors::QuietErrors() {
@@ -136,9 +143,9 @@ Handle File::group(hid_t parent, const std::string& name) {
 
 void File::write_typed(hid_t group, const std::string& name, hid_t type, const void* values,
                        std::span<const hsize_t> shape) {
-  const Handle space = space_of(shape);
+  const Handle space = space_of(shape), creation = create_properties();
   const Handle dataset(
-      H5Dcreate2(group, name.c_str(), type, space.get(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
+      H5Dcreate2(group, name.c_str(), type, space.get(), H5P_DEFAULT, creation.get(), H5P_DEFAULT),
       H5Dclose);
   const std::string doing = "writing " + name;
   check(dataset.get(), doing.c_str());
@@ -156,9 +163,9 @@ void File::write(hid_t group, const std::string& name, const std::string& text) 
 }
 
 void File::write_empty(hid_t group, const std::string& name) {
-  const Handle space(H5Screate(H5S_NULL), H5Sclose);
+  const Handle space(H5Screate(H5S_NULL), H5Sclose), creation = create_properties();
   const Handle dataset(H5Dcreate2(group, name.c_str(), H5T_NATIVE_FLOAT, space.get(), H5P_DEFAULT,
-                                  H5P_DEFAULT, H5P_DEFAULT),
+                                  creation.get(), H5P_DEFAULT),
                        H5Dclose);
   check(dataset.get(), "writing an empty value");
 }
@@ -201,7 +208,7 @@ Growing::Growing(File& file, hid_t group, const std::string& name, Handle type,
   limit.insert(limit.end(), row_shape_.begin(), row_shape_.end());
   chunk.insert(chunk.end(), chunk_row_shape.begin(), chunk_row_shape.end());
   const Handle space(H5Screate_simple(rank, shape.data(), limit.data()), H5Sclose);
-  const Handle creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  const Handle creation = create_properties();
   H5Pset_chunk(creation.get(), rank, chunk.data());
   if (fill != nullptr) H5Pset_fill_value(creation.get(), type_.get(), fill);
   chunk_bytes_ = H5Tget_size(type_.get());

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "tautline/core/error.h"
 #include "tautline/engine/run.h"
@@ -274,6 +275,17 @@ std::vector<WrittenFile> GraphFile::written() const {
           std::find(names.begin(), names.end(), value.field->name) != names.end())
         files.push_back({node.name, value.text});
   return files;
+}
+
+std::vector<std::string> GraphFile::ends() const {
+  std::set<std::string> taken;
+  for (const NodeTable& node : nodes_)
+    for (const std::string& input : node.inputs)
+      taken.insert(split_port(input, node.inputs_place).first);
+  std::vector<std::string> names;
+  for (const NodeTable& node : nodes_)
+    if (!taken.contains(node.name)) names.push_back(node.name);
+  return names;
 }
 
 std::vector<std::string> GraphFile::drawn() const {

@@ -52,8 +52,16 @@ class GraphFile {
 
   /// Files and folders that nodes write.
   std::vector<WrittenFile> written() const;
+  /// Nodes that no other node takes anything from.
+  std::vector<std::string> ends() const;
   /// Names of the nodes that a live page draws.
   std::vector<std::string> drawn() const;
+
+  /// Throws Error(config) for a pipeline that no checkpoint can be kept of.
+  void require_resumable() const;
+  /// All that nodes are told, "f.channels" and so on, and the sizes and times of the files that they read. Throws
+  /// Error(io).
+  std::map<std::string, std::string> facts() const;
 
   /// An error of a node with the place of the field that it names.
   core::Error placed(const std::string& node, const core::Error& error) const;

@@ -48,6 +48,12 @@ void add_file(const std::filesystem::path& path, FileState& state) {
 // Of folders of thousands of files only so many are looked at each time.
 constexpr int kMostFilesLookedAt = 2000;
 
+std::size_t entries_of(const char* folder) {
+  std::error_code ignored;
+  const std::filesystem::directory_iterator all(folder, ignored);
+  return ignored ? 0 : static_cast<std::size_t>(std::distance(begin(all), end(all)));
+}
+
 nlohmann::ordered_json process() {
   rusage used{};
   getrusage(RUSAGE_SELF, &used);
@@ -57,7 +63,9 @@ nlohmann::ordered_json process() {
   std::size_t pages = 0, resident = 0;
   std::ifstream("/proc/self/statm") >> pages >> resident;
   return {{"cpu_s", thousandths(seconds(used.ru_utime) + seconds(used.ru_stime))},
-          {"memory_bytes", resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE))}};
+          {"memory_bytes", resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE))},
+          {"descriptors", entries_of("/proc/self/fd")},
+          {"threads", entries_of("/proc/self/task")}};
 }
 
 std::string policy_name(engine::Policy policy) {

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "tautline/core/error.h"
+#include "tautline/core/threads.h"
 #include "tautline/pipeline/monitor/health.h"
 #include "tautline/pipeline/monitor/tap_node.h"
 #include "tautline/pipeline/report/html_page.h"
@@ -85,6 +86,7 @@ class Monitor::Impl {
 
  private:
   void follow(const std::stop_token& stop) {
+    core::name_this_thread("monitor");
     std::mutex mutex;
     std::condition_variable_any stopped;
     const auto pause = std::chrono::duration<double>(config_.every_s);

@@ -62,6 +62,9 @@ std::string prometheus_text(const nlohmann::ordered_json& status) {
   one("problems", "gauge", "problems that the status names", status["problems"].size());
   one("cpu_seconds_total", "counter", "processor time of the process", status["process"]["cpu_s"]);
   one("memory_bytes", "gauge", "resident memory of the process", status["process"]["memory_bytes"]);
+  one("descriptors", "gauge", "open files and sockets of the process",
+      status["process"]["descriptors"]);
+  one("threads", "gauge", "threads of the process", status["process"]["threads"]);
   const auto of_nodes = [&](const char* name, const char* type, const char* help,
                             const char* field) {
     metrics.family(name, type, help);

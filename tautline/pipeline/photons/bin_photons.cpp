@@ -130,27 +130,29 @@ void PhotonBinner::finish_stream() {
     whole_bins_ = std::min(most_bins_, (counts.last_time - first_tick_ + 1) / ticks_per_bin_);
 }
 
-bool PhotonBinner::next(BinnedPhoton& event) {
-  while (refill()) {
-    for (; place_ < held_; ++place_) {
-      const formats::Photon& photon = photons_[place_];
+std::size_t PhotonBinner::next(std::span<BinnedPhoton> events) {
+  const std::uint64_t first_tick = first_tick_, ticks = ticks_per_bin_;
+  std::size_t found = 0;
+  while (found < events.size() && refill()) {
+    for (; place_ < held_ && found < events.size(); ++place_) {
+      const formats::Photon photon = photons_[place_];
       const std::uint32_t sensor = sensor_of_channel_[photon.channel];
-      if (sensor == kNoSensor) ignored_[photon.channel] += photon.time >= first_tick_ ? 1 : 0;
+      if (sensor == kNoSensor) ignored_[photon.channel] += photon.time >= first_tick ? 1 : 0;
       if (sensor == kNoSensor || photon.microtime < gate_low_ || photon.microtime >= gate_high_ ||
-          photon.time < first_tick_)
+          photon.time < first_tick)
         continue;
-      event = {(photon.time - first_tick_) / ticks_per_bin_, sensor};
-      if (event.bin >= most_bins_) {
+      const std::uint64_t since = photon.time - first_tick;
+      const std::uint64_t bin = ticks == 1 ? since : since / ticks;
+      if (bin >= most_bins_) {
         ended_ = true;
         whole_bins_ = most_bins_;
         held_ = 0;
-        return false;
+        return found;
       }
-      ++place_;
-      return true;
+      events[found++] = {bin, sensor};
     }
   }
-  return false;
+  return found;
 }
 
 template <class Count>
@@ -161,7 +163,7 @@ std::size_t PhotonBinner::fill(std::span<Count> counts) {
                 "a multiple of the " + std::to_string(sensors) + " sensors");
   std::uint64_t times = counts.size() / sensors;
   std::fill(counts.begin(), counts.end(), Count{0});
-  while (has_pending_ || (has_pending_ = next(pending_))) {
+  while (has_pending_ || (has_pending_ = next({&pending_, 1}) == 1)) {
     const std::uint64_t row = pending_.bin - bins_done_;
     if (row >= times) break;
     Count& count = counts[static_cast<std::size_t>(row) * sensors + pending_.sensor];
@@ -192,8 +194,7 @@ std::size_t PhotonBinner::read(std::span<std::uint16_t> counts) {
 }
 
 std::size_t PhotonBinner::read_events(std::span<BinnedPhoton> events) {
-  std::size_t found = 0;
-  while (found < events.size() && next(events[found])) ++found;
+  const std::size_t found = next(events);
   if (found < events.size()) bins_done_ = whole_bins_;
   return found;
 }
@@ -208,6 +209,12 @@ std::vector<formats::DetectorCount> PhotonBinner::ignored() const {
 }
 
 PhotonSurvey PhotonBinner::survey() {
+  // What is known without reading has no microtimes, so that no gate drops any of it.
+  if (const auto known = reader_->known()) {
+    PhotonSurvey survey{known->detectors, known->detectors};
+    if (!survey.detectors.empty()) survey.ticks = survey.clock_ticks = known->last_time + 1;
+    return survey;
+  }
   std::vector<std::uint64_t> all(kChannels), gated(kChannels);
   while (const std::size_t held = reader_->read(photons_))
     for (const formats::Photon& photon : std::span(photons_).first(held)) {

@@ -86,7 +86,8 @@ class PhotonBinner {
   std::uint64_t bins_begun() const;
   template <class Count>
   std::size_t fill(std::span<Count> counts);
-  bool next(BinnedPhoton& event);
+  /// The next ones, as many as fit; fewer at the end.
+  std::size_t next(std::span<BinnedPhoton> events);
   bool refill();
   void finish_stream();
 

@@ -118,6 +118,9 @@ std::pair<std::uint64_t, std::uint64_t> part_of(const AutocorrelateConfig& confi
                             config.input));
   const std::uint64_t first = whole(config.start_s);
   if (config.duration_s < 0) return {first, total - first};
+  if (whole(config.duration_s) < 1)
+    throw Error(ErrorKind::config, "duration_s", fmt::format("{:g} s", config.duration_s),
+                fmt::format("at least one bin, {:g} s", bin_s));
   return {first, std::min(total - first, whole(config.duration_s))};
 }
 

@@ -36,7 +36,8 @@ class CountSource final : public CountSourceNode {
                           .arrays = {},
                           .rate_hz = rate_of_bins(input_.bin_s),
                           .total_samples = input_.samples < kAllThatCome ? input_.samples : 0,
-                          .max_samples = block_samples_};
+                          .max_samples = block_samples_,
+                          .pace = pace_};
     if (input_.photons == nullptr)
       stream.arrays = {{"counts",
                         input_.sensors->type_of_sums(input_.description.type),

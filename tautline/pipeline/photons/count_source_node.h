@@ -46,6 +46,11 @@ class CountSourceNode : public engine::Node {
  public:
   /// Before the run is made: other blocks.
   virtual void set_block_samples(std::size_t block_samples) = 0;
+  /// engine::Stream::pace.
+  void set_pace(double pace) { pace_ = pace; }
+
+ protected:
+  double pace_ = 0;
 };
 
 /// Blocks of at most `block_samples`; a short file takes short ones. Live ones may hold no sample at all: there are ten of them a second or more, so that

@@ -42,6 +42,12 @@ void CurveSink::publish() {
   for (const std::string& warning : last_->summary.warnings) say(core::LogLevel::warning, warning);
 }
 
+std::vector<std::string> CurveSink::files() const {
+  std::vector<std::string> names{config_.output, config_.save_state};
+  std::erase(names, "");
+  return names;
+}
+
 // What lies under the names after the first time is the run's own.
 void CurveSink::write(const CurveSnapshot& now) {
   if (!config_.output.empty()) {

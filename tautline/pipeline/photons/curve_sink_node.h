@@ -28,6 +28,7 @@ class CurveSink final : public engine::Node {
   void process(std::size_t input, const engine::Block& block, engine::Outputs& outputs) override;
   /// The last snapshot.
   void publish() override;
+  std::vector<std::string> files() const override;
 
   /// Of a run that has ended.
   CurveSnapshot& last() { return *last_; }

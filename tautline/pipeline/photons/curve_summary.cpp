@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -58,19 +60,23 @@ void summarise(const core::CorrelationCurves& curves, const SensorMap& map,
   s.sensors = map.sensors().size();
   for (const MappedSensor& sensor : map.sensors()) s.masked += sensor.good() ? 0 : 1;
   for (const std::int64_t count : curves.counts) s.lags_too_long += count == 0 ? 1 : 0;
-  std::size_t counted = 0;
+  // Each sensor once, however many pairs it is in.
+  std::map<std::uint32_t, double> rates_hz;
+  const auto note_rate = [&](std::uint32_t sensor, const core::CurveSignal& signal) {
+    if (std::isfinite(signal.mean_rate_hz)) rates_hz[sensor] = signal.mean_rate_hz;
+  };
   for (std::size_t p = 0; p < curves.curves; ++p) {
     if (curves.mask[p] == 0) continue;
+    const auto own = static_cast<std::uint32_t>(p);
+    note_rate(map.pairs().empty() ? own : map.pairs()[p].a, curves.first[p]);
+    if (curves.cross) note_rate(map.pairs()[p].b, curves.second[p]);
     const auto g = curves.g.begin() + static_cast<std::ptrdiff_t>(p * curves.lags);
     if (std::all_of(g, g + static_cast<std::ptrdiff_t>(curves.lags),
                     [](double x) { return std::isnan(x); }))
       ++s.undefined;
-    if (std::isfinite(curves.first[p].mean_rate_hz)) {
-      s.mean_rate_hz += curves.first[p].mean_rate_hz;
-      ++counted;
-    }
   }
-  if (counted > 0) s.mean_rate_hz /= static_cast<double>(counted);
+  for (const auto& [sensor, rate_hz] : rates_hz)
+    s.mean_rate_hz += rate_hz / static_cast<double>(rates_hz.size());
   if (s.samples == 0)
     s.warnings.push_back("the input holds no bin at all: every g is undefined (NaN)");
   else if (s.undefined > 0)
@@ -131,6 +137,9 @@ void add_stretches(const CountStream& input, std::vector<SensorStretch> stretche
   };
   std::sort(stretches.begin(), stretches.end(),
             [&](const auto& a, const auto& b) { return place(a) < place(b); });
+  const std::vector<MappedSensor>& sensors = input.sensors->sensors();
+  const auto label = [&](std::uint32_t s) { return label_of(input.description, sensors[s], s); };
+  std::set<std::uint32_t> stopped;
   std::uint64_t last_first = 0, last_samples = 0;  // of none yet
   for (const SensorStretch& one : stretches) {
     if (one.first_sample != last_first || one.samples != last_samples)
@@ -142,10 +151,17 @@ void add_stretches(const CountStream& input, std::vector<SensorStretch> stretche
     EmptyCounts& entry = found.stretches.back();
     entry.sensors += one.sensor ? 1 : good;
     found.samples += one.samples * (one.sensor ? 1 : good);
-    if (one.sensor && entry.names.size() < kNames)
-      entry.names.push_back(
-          label_of(input.description, input.sensors->sensors()[*one.sensor], *one.sensor));
+    if (one.sensor && entry.names.size() < kNames) entry.names.push_back(label(*one.sensor));
+    if (one.sensor)
+      stopped.insert(*one.sensor);
+    else
+      found.all_stopped = true;
   }
+  found.all_stopped = found.all_stopped || (good > 0 && stopped.size() == good);
+  // Every curve's file repeats the labels.
+  constexpr std::size_t kMostLabels = 1000;
+  for (const std::uint32_t s : stopped)
+    if (found.stopped.size() < kMostLabels) found.stopped.push_back(label(s));
 }
 
 }  // namespace
@@ -211,6 +227,7 @@ std::map<std::string, std::string> curve_facts(const AutocorrelateConfig& config
           {"empty_samples", std::to_string(s.empty.samples)},
           {"empty_stretches", empty_stretches(s.empty).dump()},
           {kStopsFact, stops.empty() ? "none" : stops},
+          {kStoppedFact, stopped_text(s.empty)},
           {"ignored_photons", std::to_string(s.ignored_photons)}};
 }
 

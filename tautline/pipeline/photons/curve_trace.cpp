@@ -147,9 +147,19 @@ void CurveTrace::add_part(const Count* rows, std::uint64_t first_sample, std::si
 
 void CurveTrace::add_tags(std::span<const stages::autocorrelate::Tag> tags) {
   if (step_ == 0) return;
-  for (const auto& tag : tags) {
-    make_room(tag.bin);
-    values_[tag.bin / step_ * sensors_ + tag.sensor] += 1;
+  while (!tags.empty()) {
+    make_room(tags[0].bin);
+    const std::uint64_t step = tags[0].bin / step_, end = (step + 1) * step_;
+    const auto next = std::partition_point(tags.begin(), tags.end(),
+                                           [&](const auto& tag) { return tag.bin < end; });
+    const auto part = tags.first(static_cast<std::size_t>(next - tags.begin()));
+    double* const to = values_.data() + step * sensors_;
+    if (sensors_ == 1) {
+      *to += static_cast<double>(part.size());
+    } else {
+      for (const auto& tag : part) to[tag.sensor] += 1;
+    }
+    tags = tags.subspan(part.size());
   }
 }
 

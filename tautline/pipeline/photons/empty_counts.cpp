@@ -234,6 +234,19 @@ std::string noted_stops(const std::map<std::string, std::string>& facts) {
   return stops == facts.end() || stops->second == "none" ? "" : stops->second;
 }
 
+std::string stopped_text(const EmptyCountsFound& found) {
+  return found.all_stopped ? "all" : nlohmann::json(found.stopped).dump();
+}
+
+NotedStopped::NotedStopped(const std::map<std::string, std::string>& facts) {
+  const auto noted = facts.find(kStoppedFact);
+  if (noted == facts.end()) return;
+  all_ = noted->second == "all";
+  const auto labels = nlohmann::json::parse(noted->second, nullptr, false);
+  for (const auto& label : labels.is_array() ? labels : nlohmann::json::array())
+    if (label.is_string()) labels_.insert(label.get<std::string>());
+}
+
 std::string stops_text(const EmptyCountsFound& found, double bin_s) {
   return text_of_all(found, bin_s, false);
 }

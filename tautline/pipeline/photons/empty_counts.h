@@ -7,6 +7,7 @@
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -56,14 +57,30 @@ struct EmptyCounts {
 struct EmptyCountsFound {
   std::uint64_t samples = 0;           ///< bins x sensors
   std::vector<EmptyCounts> stretches;  ///< in order of time
+  std::vector<std::string> stopped;  ///< labels of the first 1000 sensors that have any but padding
+  bool all_stopped = false;          ///< every good sensor has
 };
 
 /// The first `most`: {sensors (how many), names, first_sample, samples, left_out}.
 nlohmann::ordered_json empty_stretches(const EmptyCountsFound& found, std::size_t most = 1000);
 /// The fact of a file of curves that holds stops_text(), or "none".
 inline constexpr const char* kStopsFact = "counts_stop";
+/// The one that holds stopped_text().
+inline constexpr const char* kStoppedFact = "stopped_sensors";
 /// What it says of stops; empty: nothing, or that there are none.
 std::string noted_stops(const std::map<std::string, std::string>& facts);
+/// The labels `stopped`, a list in JSON; "all" where every sensor stopped.
+std::string stopped_text(const EmptyCountsFound& found);
+/// What that fact says of a sensor.
+class NotedStopped {
+ public:
+  explicit NotedStopped(const std::map<std::string, std::string>& facts);
+  bool contains(const std::string& label) const { return all_ || labels_.contains(label); }
+
+ private:
+  std::set<std::string> labels_;
+  bool all_ = false;
+};
 /// Those that stay in the sums, "sensor 3 for 2 s from 5 s; ..."; empty where there are none.
 std::string stops_text(const EmptyCountsFound& found, double bin_s);
 /// What to tell the user, with the seconds of bins of `bin_s`; one text for what is left out and one for what is not,

@@ -97,6 +97,21 @@ void check(const CorrelationCurves& c, const FitConfig& config) {
                             c.lag_s.back()));
 }
 
+// Lengths that say nothing of the model's curves.
+void check_lengths(const FitConfig& config) {
+  const bool scattering = fit::is_scattering(config.model);
+  const auto refuse = [&](const char* field, double value, const char* models) {
+    throw Error(
+        ErrorKind::config, field, fmt::format("{:g}", value),
+        fmt::format("none with the model {}: it is for {}", fit::name_of(config.model), models),
+        "leave it out");
+  };
+  if (config.q_per_um > 0 && !scattering) refuse("q_per_um", config.q_per_um, "cumulants");
+  if (config.waist_um > 0 && scattering) refuse("waist_um", config.waist_um, "a focus");
+  if (config.pixel_um > 0 && config.model.shape != fit::Shape::pixel_2d)
+    refuse("pixel_um", config.pixel_um, "2d-pixel");
+}
+
 // Nothing is fitted yet: what the file says of each curve.
 FitResult begin_result(const CorrelationCurves& curves, const FitConfig& config) {
   FitResult result;
@@ -298,6 +313,7 @@ FitResult fit_curves(const CorrelationCurves& given, const FitConfig& config,
   const auto started = core::Clock::now();
   core::check(config);
   check(given, config);
+  check_lengths(config);
   CorrelationCurves corrected;
   if (config.detector.any()) {
     corrected = given;

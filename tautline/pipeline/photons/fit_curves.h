@@ -99,8 +99,9 @@ FitResult fit_curves(const core::CorrelationCurves& curves, const FitConfig& con
 std::string fit_csv(const FitResult& result, const core::CorrelationCurves& curves,
                     const std::string& history);
 
-/// Adds a warning of each file whose correlator said that sensors had stopped: their curves are bent, however well they fit.
-void repeat_stops(const std::vector<std::string>& paths,
+/// Adds a warning of each file whose correlator said that sensors had stopped, and puts the fits of their curves in doubt:
+/// they are bent, however well they fit.
+void repeat_stops(const core::CorrelationCurves& curves, const std::vector<std::string>& paths,
                   const std::vector<formats::curves::CurvesFacts>& facts, FitResult& result);
 
 /// Reads config.input, fits, and writes what config names.

@@ -20,6 +20,7 @@
 #include "tautline/pipeline/photons/empty_counts.h"
 #include "tautline/pipeline/photons/fit_curves.h"
 #include "tautline/pipeline/photons/fit_page.h"
+#include "tautline/pipeline/photons/fit_summary.h"
 
 namespace tautline::pipeline {
 
@@ -70,17 +71,38 @@ void name_repeated_curves(const CorrelationCurves& c, FitResult& result) {
         repeated, c.curves, first));
 }
 
+// Fits of the curves [first, end) of a file, by which their labels begin.
+void doubt_stopped(const CorrelationCurves& curves, std::size_t first, std::size_t end,
+                   const std::string& file_name, const NotedStopped& stopped, FitResult& result) {
+  for (CurveFit& one : result.fits) {
+    if (one.sensor < first || one.sensor >= end || one.masked) continue;
+    const std::string label = curves.first[one.sensor].label.substr(file_name.size());
+    if (stopped.contains(label) ||
+        (curves.cross && stopped.contains(curves.second[one.sensor].label)))
+      one.solution.trouble = "counts stop, which bends the curve" +
+                             (one.solution.trouble.empty() ? "" : "; " + one.solution.trouble);
+  }
+}
+
 }  // namespace
 
-void repeat_stops(const std::vector<std::string>& paths,
+void repeat_stops(const CorrelationCurves& curves, const std::vector<std::string>& paths,
                   const std::vector<formats::curves::CurvesFacts>& facts, FitResult& result) {
+  std::size_t first = 0;
   for (std::size_t k = 0; k < paths.size(); ++k) {
+    const bool several = paths.size() > 1;
+    const std::size_t end = several ? first + facts[k].curves : curves.curves;
+    doubt_stopped(curves, first, end,
+                  several ? std::filesystem::path(paths[k]).stem().string() + ": " : "",
+                  NotedStopped(facts[k].extra), result);
+    first = end;
     if (const std::string stops = noted_stops(facts[k].extra); !stops.empty())
       result.warnings.push_back(
           fmt::format("{}: counts stop, or never change: {}. This bends the curves, unless a lone "
                       "emitter went dark; autocorrelate a part without it",
                       paths[k], stops));
   }
+  count_statuses(result);
 }
 
 FitResult fit_file(const FitConfig& config, const FitProgress& progress, std::stop_token stop) {
@@ -97,7 +119,7 @@ FitResult fit_file(const FitConfig& config, const FitProgress& progress, std::st
     file = std::make_unique<formats::PartialFile>(config.output, config.overwrite);
   FitResult result = fit_curves(curves, config, progress, std::move(stop));
   if (paths.size() > 1) name_repeated_curves(curves, result);
-  repeat_stops(paths, facts, result);
+  repeat_stops(curves, paths, facts, result);
   if (!config.report.empty())
     report::write_fit_page(config.report, result, curves, config, config.overwrite);
   if (file) {

@@ -24,6 +24,7 @@ void FitSink::process(std::size_t, const engine::Block& block, engine::Outputs&)
 void FitSink::finish(engine::Outputs& outputs) {
   const core::CorrelationCurves& curves = last_->curves;
   result_ = fit_curves(curves, config_, {}, outputs.stop());
+  repeat_stops(curves, {"curves"}, {{.history = {}, .extra = last_->facts}}, result_);
   table_->write(fit_csv(result_, curves, config_.history));
   if (page_) page_->write(report::fit_page(result_, curves, config_));
   last_.reset();
@@ -34,6 +35,12 @@ void FitSink::publish() {
   if (page_) page_->finish();
   if (!log_) return;
   for (const std::string& warning : result_.warnings) log_(core::LogLevel::warning, warning);
+}
+
+std::vector<std::string> FitSink::files() const {
+  std::vector<std::string> names{table_->path()};
+  if (page_) names.push_back(page_->path());
+  return names;
 }
 
 engine::Counters FitSink::counters() const {

@@ -23,6 +23,8 @@ class FitSink final : public engine::Node {
   void publish() override;
   /// Curves: "good", "hot", "masked", "failed".
   engine::Counters counters() const override;
+  /// Table and page.
+  std::vector<std::string> files() const override;
 
  private:
   FitConfig config_;

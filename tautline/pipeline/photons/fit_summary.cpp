@@ -41,7 +41,9 @@ void mark_hot(FitResult& result) {
 }
 
 void set_status(FitResult& result) {
+  result.good = result.unjudged = result.masked = result.hot = 0;
   for (CurveFit& one : result.fits) {
+    one.unjudged = false;
     if (one.masked)
       one.status = "masked";
     else if (one.hot)
@@ -75,7 +77,12 @@ void add_medians(FitResult& result) {
     result.medians[result.parameters[k].name] =
         over_usable([k](const CurveFit& one) { return one.solution.values[k]; });
   result.medians["g0"] = over_usable([](const CurveFit& one) { return one.g0; });
-  result.medians["d_um2_per_s"] = over_usable([](const CurveFit& one) { return one.d_um2_per_s; });
+  // D of a focus falls as the time rises. The median of an even number is a mean of two, which would then be of another
+  // curve than that of the times.
+  const bool rising = fit::is_scattering(result.model);
+  const double d = over_usable(
+      [&](const CurveFit& one) { return rising ? one.d_um2_per_s : 1 / one.d_um2_per_s; });
+  result.medians["d_um2_per_s"] = rising ? d : 1 / d;
   result.medians["reduced_chi2"] = over_usable(
       [&](const CurveFit& one) { return result.weighted ? one.reduced_chi_squared() : kNoMedian; });
 }
@@ -103,6 +110,10 @@ void suggest_range(FitResult& result) {
 void summarise(FitResult& result) {
   suggest_range(result);
   mark_hot(result);
+  count_statuses(result);
+}
+
+void count_statuses(FitResult& result) {
   set_status(result);
   add_medians(result);
 }

@@ -9,4 +9,7 @@ namespace tautline::pipeline {
 /// and a range of lags where that would help.
 void summarise(FitResult& result);
 
+/// The status of each fit, how many there are of each, and medians once more: after fits came into doubt.
+void count_statuses(FitResult& result);
+
 }  // namespace tautline::pipeline

@@ -11,6 +11,7 @@
 #include "tautline/formats/input_stream.h"
 #include "tautline/formats/partial_file.h"
 #include "tautline/pipeline/graph_streams.h"
+#include "tautline/pipeline/pace.h"
 #include "tautline/pipeline/photons/autocorrelate_fields.h"
 #include "tautline/pipeline/photons/count_source_node.h"
 #include "tautline/pipeline/photons/curve_output.h"
@@ -23,6 +24,7 @@ namespace tautline::pipeline {
 struct CountFile {
   AutocorrelateConfig counts;
   std::size_t block_samples = 0;  ///< 0: by bytes
+  double rate = 0;                ///< times real time; 0: as fast as they are taken
 };
 const core::Fields<CountFile>& fields(const CountFile&) {
   using C = CountFile;
@@ -46,7 +48,8 @@ const core::Fields<CountFile>& fields(const CountFile&) {
           .include("", sensors, fields(SensorConfig{}))
           .add({.name = "block_samples",
                 .help = "samples (times) in a block; 0: about 16 MiB, for a GPU 64"},
-               &C::block_samples);
+               &C::block_samples)
+          .add(rate_field(), &C::rate, core::between(0, 1e6));
   return all;
 }
 
@@ -100,10 +103,16 @@ std::unique_ptr<engine::Node> make_count_file(CountFile config, const NodeContex
   config.counts.log = context.log;
   const device::Device& device = *context.devices.front();
   CountInput input = open_count_input(config.counts, device, {});
-  const std::size_t block_samples = config.block_samples > 0
-                                        ? config.block_samples
-                                        : count_block_samples(config.counts, input, device);
-  return make_count_source(std::move(input), block_samples, {});
+  std::size_t block_samples = config.block_samples > 0
+                                  ? config.block_samples
+                                  : count_block_samples(config.counts, input, device);
+  const double pace = pace_of(config.rate, context);
+  constexpr double kLongest_s = 0.1;
+  if (pace > 0 && config.block_samples == 0)
+    block_samples = paced_block_samples(block_samples, pace / input.bin_s, kLongest_s);
+  auto node = make_count_source(std::move(input), block_samples, {});
+  node->set_pace(pace);
+  return node;
 }
 
 // Some devices' states depend on the blocks that were pushed.

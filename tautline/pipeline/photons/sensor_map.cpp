@@ -169,6 +169,11 @@ SensorMap::SensorMap(const SensorConfig& config, std::size_t sensors, std::size_
       throw Error(ErrorKind::config, "shape",
                   std::to_string(rows_) + "x" + std::to_string(columns_),
                   "rows x columns of the " + std::to_string(sensors) + " sensors");
+    if (file_rows > 0 && file_rows != rows_)
+      throw Error(
+          ErrorKind::config, "shape", std::to_string(rows_) + "x" + std::to_string(columns_),
+          std::to_string(file_rows) + "x" + std::to_string(file_columns) + ", as the input has it",
+          "leave it out");
   }
   std::vector<bool> good(sensors, true);
   if (!config.mask_path.empty()) {

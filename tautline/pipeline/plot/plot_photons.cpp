@@ -254,6 +254,11 @@ Figure plot_counts(const PlotConfig& config, const PlotRun& run) {
   panel.y.low = std::min(0.0, panel.y.low);
   panel.lines.push_back(std::move(line));
   Figure made{name_of(config.input)};
+  if (total < d.sensors)
+    made.notes.push_back(
+        fmt::format("Taken for photon counts, {} times of {} sensors. A dedispersed series needs "
+                    "the .json that was written with it beside it.",
+                    grouped(total), grouped(d.sensors)));
   CountLine counted{d.sensors > 1 ? "all sensors" : "", {}, first_s / scale, cell / scale};
   for (std::size_t k = 0; k < m.samples / m.time.per_cell; ++k)
     counted.counts.push_back(m.trace.mean(0, k) * static_cast<double>(m.time.per_cell));

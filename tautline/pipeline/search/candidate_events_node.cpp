@@ -60,8 +60,16 @@ void CandidateEventsNode::begin_segment(std::size_t, const engine::Block& first,
 }
 
 void CandidateEventsNode::process(std::size_t, const engine::Block& block, engine::Outputs&) {
+  write(found_->in(block));
+}
+
+void CandidateEventsNode::end_segment(std::size_t, engine::Outputs&) {
+  write(found_->rest());
+}
+
+void CandidateEventsNode::write(const std::vector<FoundCandidate>& found) {
   std::string lines;
-  for (const FoundCandidate& one : found_->in(block)) {
+  for (const FoundCandidate& one : found) {
     const auto& searched = found_->searched();
     lines += line_of(one, searched.size() > 1 ? searched[one.candidate.beam] : searched.front());
     ++candidates_;

@@ -23,10 +23,14 @@ class CandidateEventsNode final : public engine::Node {
   void begin_segment(std::size_t input, const engine::Block& first,
                      engine::Outputs& outputs) override;
   void process(std::size_t input, const engine::Block& block, engine::Outputs& outputs) override;
+  void end_segment(std::size_t input, engine::Outputs& outputs) override;
   /// "candidates"; "written_bytes".
   engine::Counters counters() const override;
+  std::vector<std::string> files() const override { return {path_}; }
 
  private:
+  void write(const std::vector<FoundCandidate>& found);
+
   std::string path_;
   bool overwrite_;
   std::unique_ptr<FoundCandidates> found_;

@@ -146,7 +146,12 @@ void CandidateSinkNode::publish() {
   if (truth_) truth_->finish();
 }
 
-std::vector<std::string> CandidateSinkNode::paths() const {
+std::string CandidateSinkNode::findings() const {
+  constexpr std::size_t kShown = 10;
+  return formats::candidates::table(candidates_, kShown);
+}
+
+std::vector<std::string> CandidateSinkNode::files() const {
   std::vector<std::string> paths;
   if (list_) paths = {files_.output, record_->path()};
   if (truth_) paths.push_back(truth_->path());

@@ -70,8 +70,12 @@ class CandidateSinkNode final : public engine::Node {
   const InjectionsFound& injections() const { return injections_; }
   /// To write cut-outs to when all candidates are known; null where none are wanted.
   CutoutFolder* cutouts() const { return cutouts_.get(); }
+  /// "candidates", once all are known.
+  engine::Counters counters() const override { return {{"candidates", candidates_.size()}}; }
   /// List, record and page.
-  std::vector<std::string> paths() const;
+  std::vector<std::string> files() const override;
+  /// The ten brightest.
+  std::string findings() const override;
 
  private:
   // What the passes over a stretch without gaps have found.

@@ -28,8 +28,18 @@ void CandidateTriggersNode::begin_segment(std::size_t, const engine::Block& firs
 
 void CandidateTriggersNode::process(std::size_t, const engine::Block& block,
                                     engine::Outputs& outputs) {
+  last_.set_time(block);
+  give(found_->in(block), block, outputs);
+}
+
+void CandidateTriggersNode::end_segment(std::size_t, engine::Outputs& outputs) {
+  give(found_->rest(), last_, outputs);
+}
+
+void CandidateTriggersNode::give(const std::vector<FoundCandidate>& found,
+                                 const engine::Block& block, engine::Outputs& outputs) {
   Triggers triggers;
-  for (const FoundCandidate& one : found_->in(block)) {
+  for (const FoundCandidate& one : found) {
     const core::Candidate& candidate = one.candidate;
     if (candidate.snr < config_.threshold || candidate.dm < config_.least_dm) continue;
     if (candidate.injected) {

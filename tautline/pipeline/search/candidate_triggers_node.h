@@ -29,12 +29,17 @@ class CandidateTriggersNode final : public engine::Node {
   void begin_segment(std::size_t input, const engine::Block& first,
                      engine::Outputs& outputs) override;
   void process(std::size_t input, const engine::Block& block, engine::Outputs& outputs) override;
+  void end_segment(std::size_t input, engine::Outputs& outputs) override;
   engine::Counters counters() const override;
 
  private:
+  void give(const std::vector<FoundCandidate>& found, const engine::Block& block,
+            engine::Outputs& outputs);
+
   CandidateTriggersConfig config_;
   PulseStream stream_;
   std::optional<FoundCandidates> found_;
+  engine::Block last_;  // the time of the last block
   std::uint64_t given_ = 0, injected_ = 0;
 };
 

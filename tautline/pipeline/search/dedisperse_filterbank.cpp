@@ -10,6 +10,7 @@
 #include "tautline/core/counted.h"
 #include "tautline/core/dispersion.h"
 #include "tautline/core/error.h"
+#include "tautline/core/field_text.h"
 #include "tautline/formats/partial_file.h"
 #include "tautline/pipeline/graph_run.h"
 #include "tautline/pipeline/progress.h"
@@ -18,6 +19,7 @@
 #include "tautline/pipeline/search/filterbank_input.h"
 #include "tautline/pipeline/search/filterbank_record.h"
 #include "tautline/pipeline/search/iqrm_node.h"
+#include "tautline/pipeline/search/piped_filterbank.h"
 #include "tautline/pipeline/search/trial_sink_node.h"
 #include "tautline/stages/dedisperse/plan/spacing.h"
 
@@ -83,7 +85,10 @@ class Dedispersion {
         config_(config),
         device_(std::move(device)),
         stop_(std::move(stop)),
-        input_(open_filterbanks(config, false, true, *device_)) {}
+        piped_(config.piped ? open_piped_filterbank(config, true, kPipedBlock, stop_)
+                            : PipedFilterbank{}),
+        live_(piped_.source != nullptr),
+        input_(live_ ? piped_.input : open_filterbanks(config, false, true, *device_)) {}
 
   DedisperseSummary run(const std::function<void(const std::string&)>& announce);
 
@@ -107,7 +112,9 @@ class Dedispersion {
   const Beam& beam() const { return input_->beams.front(); }
   const SampleRange& range() const { return beam().range; }
 
-  std::shared_ptr<const FilterbankInput> input_;
+  PipedFilterbank piped_;
+  bool live_ = false;
+  std::shared_ptr<FilterbankInput> input_;
   formats::FilterbankDescription description_;  // of the range
   double rate_hz_ = 0;
   DmPlan trials_;
@@ -147,7 +154,8 @@ void Dedispersion::plan() {
   trials_text_ = describe_trials(config_.dms, trials_, band, summary_.spacing_loss);
   // The overlap is moved now and then, the less often the longer the blocks.
   const std::size_t enough =
-      device_->compiles() || trials_.trials() > kFewTrials
+      live_ ? kPipedBlock
+      : device_->compiles() || trials_.trials() > kFewTrials
           ? kMostTrialBlock
           : std::max(kNearBlockBytes / description_.sample_bytes(),
                      longest_delay(description_, trials_, config_.dm_constant));
@@ -156,6 +164,7 @@ void Dedispersion::plan() {
   plans_ = plans_within_memory(std::move(stage));
   require_samples(plans_, range().count, rate_hz_);
   summary_.block_samples = plans_.front()->config().max_samples;
+  if (live_) piped_.source->shorten_blocks(summary_.block_samples);
 }
 
 std::vector<std::shared_ptr<const Plan>> Dedispersion::plans_within_memory(
@@ -172,7 +181,9 @@ std::vector<std::shared_ptr<const Plan>> Dedispersion::plans_within_memory(
 std::size_t Dedispersion::bytes_of(const std::vector<std::shared_ptr<const Plan>>& plans) const {
   const std::size_t masking =
       config_.iqrm ? iqrm_window_bytes(config_.iqrm_limits, description_) : 0;
-  return masking + needed_bytes(plans) + more_trial_blocks(*device_) * trial_block_bytes(plans) +
+  const std::size_t looking = live_ ? piped_.source->bytes().host_bytes : 0;
+  return masking + looking + needed_bytes(plans) +
+         more_trial_blocks(*device_) * trial_block_bytes(plans) +
          FilterbankSourceNode::kBlocks * plans.front()->config().max_samples *
              description_.sample_bytes();
 }
@@ -180,9 +191,8 @@ std::size_t Dedispersion::bytes_of(const std::vector<std::shared_ptr<const Plan>
 // With the numbers of the shortest blocks.
 void Dedispersion::refuse_memory(std::size_t needed) const {
   throw core::Error(
-      core::ErrorKind::memory, "memory_bytes", std::to_string(config_.memory_bytes) + " bytes",
-      "at least " + std::to_string(needed) + " (" + std::to_string((needed >> 20) + 1) + "M) for " +
-          core::counted(trials_.trials(), "trial"),
+      core::ErrorKind::memory, "memory_bytes", core::byte_size().write(config_.memory_bytes),
+      "at least " + enough_bytes(needed) + " for " + core::counted(trials_.trials(), "trial"),
       "allow for more, lower the highest DM, or try fewer DMs at once");
 }
 
@@ -196,24 +206,24 @@ std::string Dedispersion::expect() {
       config_.iqrm ? iqrm_text(config_.iqrm_limits, description_) + "\n" : "";
   return trials_text_ + "\n" + masking + stages::dedisperse::describe(plans_) + "\nexpected: " +
          describe_expected("dedispersion", seconds * rate_hz_,
-                           static_cast<double>(range().count) / rate_hz_);
+                           live_ ? 1 : static_cast<double>(range().count) / rate_hz_);
 }
 
 void Dedispersion::sum_all(const std::string& expected,
                            const std::function<void(const std::string&)>& announce) {
-  auto source = make_filterbank_source(input_, summary_.block_samples);
+  auto source = live_ ? nullptr : make_filterbank_source(input_, summary_.block_samples);
+  const FilterbankSourceNode& read_by = live_ ? piped_.source->source() : *source;
   auto summing = std::make_unique<DedisperseNode>(plans_, device_);
-  auto sink = std::make_unique<TrialSinkNode>(
-      TrialFiles{config_.format, config_.output, config_.overwrite,
-                 std::filesystem::path(config_.inputs.front()).stem().string(), config_.sink});
+  auto sink = std::make_unique<TrialSinkNode>(TrialFiles{
+      config_.format, config_.output, config_.overwrite, series_name(config_), config_.sink});
   auto masking = config_.iqrm ? std::make_unique<IqrmNode>(config_.iqrm_limits) : nullptr;
   const IqrmNode* masked_by = masking.get();
-  const FilterbankSourceNode& read_by = *source;
   const DedisperseNode& summed_by = *summing;
   const TrialSinkNode& written_by = *sink;
 
   engine::Graph graph;
-  const auto filterbank = graph.add("filterbank", std::move(source));
+  const auto filterbank = live_ ? graph.add("filterbank", std::move(piped_.source))
+                                : graph.add("filterbank", std::move(source));
   const auto trials = graph.add("dedisperse", std::move(summing));
   const auto series = graph.add("series", std::move(sink));
   if (masking) {
@@ -237,12 +247,17 @@ void Dedispersion::sum_all(const std::string& expected,
   s.elapsed_s = progress_.elapsed_s();
   s.samples = read_by.counters()["samples"];
   s.stream_s = static_cast<double>(s.samples) / rate_hz_;
+  if (live_) {
+    s.expected_s *= static_cast<double>(s.samples) / static_cast<double>(range().count);
+    end_piped(*input_, s.samples);
+    input_->filled = {{0, s.samples}};
+  }
   s.masked = read_by.counters()["masked"];
   s.empty = read_by.empty();
   if (masked_by != nullptr) s.iqrm = masked_by->found();
   s.not_finite = summed_by.counters()["not_finite"];
   s.bandpass = bandpass_of(summed_by.moments(), description_.zero_level);
-  s.paths = written_by.paths();
+  s.paths = written_by.files();
   written_ = written_by.written();
   s.profile = run->profile();
   summarise_run();
@@ -290,6 +305,11 @@ std::string Dedispersion::record() const {
 }
 
 }  // namespace
+
+std::string series_name(const FilterbankRunConfig& config) {
+  const std::string& input = config.inputs.front();
+  return input == "-" ? "standard-input" : std::filesystem::path(input).stem().string();
+}
 
 DedisperseSummary dedisperse_filterbank(const DedisperseConfig& config,
                                         std::shared_ptr<const device::Device> device,

@@ -57,8 +57,9 @@ std::vector<engine::Stream> DedisperseNode::open(std::span<const engine::Stream>
     trials.dm_constant = config.dm_constant;
     trials.method = output.plan->choice().text;
     trials.delays = longest_delays(*output.plan);
-    trials.samples =
-        filterbank.parts.front().placed.range.count / config.downsample - output.plan->max_delay();
+    if (!filterbank.live)
+      trials.samples = filterbank.parts.front().placed.range.count / config.downsample -
+                       output.plan->max_delay();
     const std::size_t room = output.plan->max_output_samples();
     streams.push_back(
         {.kind = "trials",
@@ -108,6 +109,7 @@ void DedisperseNode::process(std::size_t, const engine::Block& block, engine::Ou
   stages::dedisperse::Input input;
   input.data = block.arrays.front().data;
   input.count = block.samples;
+  came_ += block.samples;
   for (std::size_t k = 0; k < outputs_.size(); ++k) {
     Output& output = outputs_[k];
     if (output.block == nullptr) output.block = &outputs.begin(k);
@@ -131,6 +133,12 @@ void DedisperseNode::process(std::size_t, const engine::Block& block, engine::Ou
 
 void DedisperseNode::end_segment(std::size_t, engine::Outputs&) {
   add_moments(outputs_.front().state->moments(), moments_);
+}
+
+// Of files it was refused before the run.
+void DedisperseNode::finish(engine::Outputs&) {
+  if (came_ == 0) throw core::Error(core::ErrorKind::config, "input", "no samples", "at least one");
+  for (const Output& output : outputs_) require_samples({output.plan}, came_, rate_hz_);
 }
 
 engine::Counters DedisperseNode::counters() const {

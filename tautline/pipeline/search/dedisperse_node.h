@@ -23,7 +23,7 @@ struct TrialStream {
   std::vector<double> dms;
   std::size_t downsample = 1;
   double dm_constant = 0;
-  std::uint64_t samples = 0;  ///< of every trial, of one part without gaps
+  std::uint64_t samples = 0;  ///< of every trial, of one part without gaps; 0: not known, live
   std::vector<std::pair<std::uint64_t, std::uint64_t>> data_segments;  ///< FilterbankStream's
   std::string name = {};                   ///< of the input's first file, without its ending
   std::vector<std::size_t> left_out = {};  ///< channels
@@ -55,6 +55,8 @@ class DedisperseNode final : public engine::Node {
                      engine::Outputs& outputs) override;
   void process(std::size_t input, const engine::Block& block, engine::Outputs& outputs) override;
   void end_segment(std::size_t input, engine::Outputs& outputs) override;
+  /// Throws Error(config) where a live stream ended before the longest delay.
+  void finish(engine::Outputs& outputs) override;
   /// "not_finite": samples of the input.
   engine::Counters counters() const override;
 
@@ -72,7 +74,7 @@ class DedisperseNode final : public engine::Node {
   std::vector<Output> outputs_;
   std::shared_ptr<const device::Device> device_;
   std::vector<stages::dedisperse::Moments> moments_;
-  std::uint64_t samples_ = 0;  // of the input
+  std::uint64_t samples_ = 0, came_ = 0;  // of the input: expected, and what came
   double rate_hz_ = 0;
   std::uint64_t not_finite_ = 0;
 };

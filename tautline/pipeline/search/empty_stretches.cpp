@@ -32,6 +32,15 @@ std::size_t repeats_of_channel(const formats::FilterbankDescription& description
                                                      static_cast<double>(description.channels)));
 }
 
+// Equal spectra from which on a stretch holds nothing. Trials of series are sums of the same channels: as good as one.
+std::size_t repeats_of_spectra(const formats::FilterbankDescription& description,
+                               std::size_t left_out) {
+  const std::size_t counting = description.time_series ? 1 : description.channels - left_out;
+  return std::max(kLeastRepeats, core::divide_up(core::repeats_of_nothing(
+                                                     description.bits, description.rate_hz.value()),
+                                                 std::max<std::size_t>(1, counting)));
+}
+
 // The next channel, not before `c`, that is set.
 std::size_t next_set(const std::vector<std::uint8_t>& flags, std::size_t c) {
   std::uint64_t some = 0;
@@ -46,9 +55,11 @@ std::size_t next_set(const std::vector<std::uint8_t>& flags, std::size_t c) {
 
 }  // namespace
 
-std::size_t spectra_ahead(const formats::FilterbankDescription& description) {
+std::size_t spectra_ahead(const formats::FilterbankDescription& description,
+                          std::span<const std::size_t> left_out) {
   const bool each_channel = !description.time_series && description.channels > 1;
-  return each_channel ? repeats_of_channel(description) + 1 : 1;
+  if (!each_channel) return 1;
+  return repeats_of_channel(description) + 1 + repeats_of_spectra(description, left_out.size());
 }
 
 EmptyStretches::EmptyStretches(formats::FilterbankReader& reader, const SampleRange& range,
@@ -65,19 +76,10 @@ EmptyStretches::EmptyStretches(formats::FilterbankReader& reader, const SampleRa
       values_(sample_bytes_),
       known_(channels_, 0) {
   for (const std::size_t c : left_out) left_out_[c] = 1;
-  // Trials of series are sums of the same channels: as good as one.
-  const bool series = reader.description().time_series;
-  const auto counting =
-      series ? std::size_t{1}
-             : static_cast<std::size_t>(std::count(left_out_.begin(), left_out_.end(), 0));
-  each_channel_ = !series;
-  const int bits = reader.description().bits;
-  const double rate_hz = reader.description().rate_hz.value();
-  spectra_repeats_ = std::max(
-      kLeastRepeats,
-      core::divide_up(core::repeats_of_nothing(bits, rate_hz), std::max<std::size_t>(1, counting)));
+  each_channel_ = !reader.description().time_series;
+  spectra_repeats_ = repeats_of_spectra(reader.description(), left_out.size());
   channel_repeats_ = repeats_of_channel(reader.description());
-  ahead_.resize((channel_repeats_ + 1) * sample_bytes_);
+  ahead_.resize((channel_repeats_ + 1 + spectra_repeats_) * sample_bytes_);
 }
 
 // Up to `most` spectra from position `first` on.
@@ -92,6 +94,15 @@ std::size_t EmptyStretches::read_ahead(std::uint64_t first, std::size_t most) {
     got += more;
   }
   return got;
+}
+
+// Spectra behind a block, up to a stretch in which no channel changes: that ends a channel's run as it does within the block.
+std::size_t EmptyStretches::changing_ahead(std::uint64_t first) {
+  const std::size_t there = read_ahead(first, ahead_.size() / sample_bytes_);
+  const core::ItemSeries spectra{ahead_.data(), static_cast<std::ptrdiff_t>(sample_bytes_),
+                                 sample_bytes_, there};
+  const auto run = core::find_constant_run(spectra, spectra_repeats_);
+  return run && run->repeats() >= spectra_repeats_ ? run->first : there;
 }
 
 std::uint64_t EmptyStretches::end_of_run(std::span<const std::byte> spectrum, std::uint64_t from) {
@@ -166,8 +177,7 @@ std::uint64_t EmptyStretches::mask_channels(std::span<std::byte> piece, std::uin
     if (!ahead) std::fill(open_.begin(), open_.end(), 0);
     return 0;
   }
-  const std::size_t total =
-      count + (ahead ? read_ahead(first + count, ahead_.size() / sample_bytes_) : 0);
+  const std::size_t total = count + (ahead ? changing_ahead(first + count) : 0);
   const auto row = [&](std::size_t t) {
     return t < count ? piece.data() + t * sample_bytes_
                      : ahead_.data() + (t - count) * sample_bytes_;

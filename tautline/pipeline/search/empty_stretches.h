@@ -13,8 +13,9 @@
 
 namespace tautline::pipeline {
 
-/// Spectra that must have come behind a block, where nothing at its end stops: to know whether a channel does.
-std::size_t spectra_ahead(const formats::FilterbankDescription& description);
+/// Spectra that must have come behind a block, where nothing at its end stops: to know whether a channel does, and before all do.
+std::size_t spectra_ahead(const formats::FilterbankDescription& description,
+                          std::span<const std::size_t> left_out);
 
 /// What a part of a filterbank holds nothing in. The same for any cut into blocks: it looks ahead in the reader where a
 /// block's end leaves a stretch undecided. Blocks come in order of time. Positions count from the range's start.
@@ -36,13 +37,13 @@ class EmptyStretches {
 
   /// Times that each channel had replaced so far.
   const std::vector<std::uint64_t>& masked() const { return masked_; }
-  /// Equal spectra, and equal samples of one channel, from which on a stretch holds nothing.
+  /// Equal spectra from which on a stretch holds nothing.
   std::size_t least_repeats() const { return spectra_repeats_; }
-  std::size_t least_channel_repeats() const { return channel_repeats_; }
 
  private:
   std::uint64_t end_of_run(std::span<const std::byte> spectrum, std::uint64_t from);
   std::size_t read_ahead(std::uint64_t first, std::size_t most);
+  std::size_t changing_ahead(std::uint64_t first);
   void replace(std::byte* piece, std::size_t channel, std::size_t from, std::size_t to,
                std::uint64_t first);
   std::uint64_t next_change(std::size_t channel, const std::byte* value, std::uint64_t from);

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "tautline/pipeline/pace.h"
 #include "tautline/pipeline/range_fields.h"
 #include "tautline/pipeline/search/dedisperse_filterbank.h"
 #include "tautline/pipeline/search/filterbank_run.h"
@@ -33,6 +34,9 @@ void set_trials(DmChoice& dms, const std::string& text) {
   } catch (const core::Error&) {
     core::text::refuse(text, kForms);
   }
+  if (*dms.high < dms.low)
+    core::text::refuse(text, "the lower DM before the higher one, as " + parts[1] + ":" + parts[0] +
+                                 (parts.size() > 2 ? ":" + parts[2] : ""));
 }
 
 std::string trials_text(const DmChoice& dms) {
@@ -297,6 +301,19 @@ const core::Fields<SearchConfig>& fields(const SearchConfig&) {
              .form = "LIST"},
             [](const C& c) { return to_text(c.inject); },
             [](C& c, const std::string& text) { c.inject = parse_injection(text); })
+        .add(
+            {.name = "events",
+             .help = "a file to which each candidate is added as soon as it is known, as a line of "
+                     "JSON",
+             .option = "events"},
+            &C::events)
+        .add({.name = "latency_s",
+              .unit = "s",
+              .help =
+                  "how long after a pulse, and the longest trial's delay, its candidate is known "
+                  "at most, in data; 0: without a limit",
+              .option = "latency"},
+             &C::latency_s, core::at_least(0))
         .add({.name = "picture_folder",
               .help =
                   "a folder for candidate_0001.png ...: profile, frequency and DM against time of "
@@ -327,7 +344,8 @@ const core::Fields<FilterbankFiles>& fields(const FilterbankFiles&) {
                       "each part is given for itself"},
              &C::fill_gaps)
         .add({.name = "block_samples", .help = "times in a block; 0: 32768, or as memory allows"},
-             &C::block_samples);
+             &C::block_samples)
+        .add(rate_field(), &C::rate, core::between(0, 1e6));
   }();
   return all;
 }

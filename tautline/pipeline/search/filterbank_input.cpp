@@ -17,6 +17,9 @@ Beam open_beam(std::vector<std::string> files, const FilterbankRunConfig& config
   Beam beam;
   beam.reader = formats::open_filterbank(files, config.reader);
   beam.files = std::move(files);
+  if (beam.description().samples == 0)
+    throw core::Error(core::ErrorKind::format, beam.files.front(), "no samples", "at least one",
+                      "check that the file was written completely");
   beam.range = choose_range(*beam.reader, config.start_s, config.duration_s);
   beam.data_segments = split_at_gaps(*beam.reader, beam.range);
   return beam;

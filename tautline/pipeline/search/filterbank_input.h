@@ -37,6 +37,8 @@ struct Beam {
 struct FilterbankInput {
   FilterbankRunConfig config;  ///< as they were asked for
   bool each_is_beam = false;
+  bool live =
+      false;  ///< comes by a pipe, once; ranges are those of kLiveSamples until it has ended
   std::vector<Beam> beams;  ///< one, or one for each file
   /// FilterbankStream's; none where gaps are not filled.
   std::vector<std::pair<std::uint64_t, std::uint64_t>> filled;

@@ -25,7 +25,8 @@ double pulse_of_tolerances(const DmChoice& choice) {
 void require_trials(const DmChoice& choice) {
   if (!choice.given())
     throw core::Error(core::ErrorKind::config, "dms.range", "not given",
-                      "one of `dms.range` and `dms.list`");
+                      "one of `dms.range` and `dms.list`",
+                      "as in `dms.range` 0:1000, up to the highest DM of interest");
 }
 
 void refuse_delay(double dm, double delay_s, double data_s) {
@@ -56,6 +57,10 @@ void require_samples(const std::vector<std::shared_ptr<const stages::dedisperse:
                            static_cast<double>(plan->config().downsample) / rate_hz;
     refuse_delay(plan->config().dms.back(), delay_s, static_cast<double>(samples) / rate_hz);
   }
+}
+
+std::string enough_bytes(std::size_t bytes) {
+  return std::to_string((bytes >> 20) + 1) + "M";
 }
 
 LossShares share_loss(const FilterbankRunConfig& config, const DmChoice& choice) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "tautline/core/fields.h"
 #include "tautline/engine/profile.h"
 #include "tautline/formats/filterbank_reader.h"
+#include "tautline/formats/forward_bytes.h"
 #include "tautline/pipeline/run_watch.h"
 #include "tautline/pipeline/search/empty_found.h"
 #include "tautline/pipeline/search/iqrm_found.h"
@@ -40,6 +42,8 @@ const core::Fields<DmChoice>& fields(const DmChoice&);
 
 struct FilterbankRunConfig {
   std::vector<std::string> inputs;
+  std::shared_ptr<formats::ForwardBytes> piped =
+      {};  ///< what comes by the one that is a pipe; none: files
   std::string output;
   bool overwrite = false;
   DmChoice dms;
@@ -93,6 +97,9 @@ struct FilterbankRunSummary {
   engine::Profile profile;
 };
 
+/// Whether a pipe that begins with these bytes can be read as it comes.
+bool filterbank_comes_in_order(std::span<const std::byte> first_bytes, const std::string& name);
+
 /// Throws Error(config) naming dms.range when nobody said which trials.
 void require_trials(const DmChoice& choice);
 
@@ -132,6 +139,9 @@ std::string describe_trials(const DmChoice& choice, const stages::dedisperse::Dm
 stages::dedisperse::Config stage_config(const FilterbankRunConfig& config,
                                         const formats::FilterbankDescription& description,
                                         const std::vector<std::size_t>& left_out);
+
+/// "4M", as `memory_bytes` is given: whole mebibytes that hold this many bytes.
+std::string enough_bytes(std::size_t bytes);
 
 /// Whether spectra are to lie in the memory of the plan's device: floats are cleaned by the host.
 bool reads_on_device(const stages::dedisperse::Plan& plan);

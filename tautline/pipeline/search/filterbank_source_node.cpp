@@ -69,6 +69,7 @@ std::vector<engine::Stream> FilterbankSourceNode::open(std::span<const engine::S
            .start = instant_of(description, stream_.parts.front().placed.grid_first),
            .total_samples = total,
            .max_samples = block_samples_,
+           .pace = pace_,
            .details = stream_}};
 }
 

@@ -61,6 +61,8 @@ class FilterbankSourceNode final : public engine::Node {
 
   /// Before the run is made: other passes over the same parts, and the length of blocks.
   void read_for(std::vector<FilterbankPart> parts, std::size_t block_samples);
+  /// engine::Stream::pace.
+  void set_pace(double pace) { pace_ = pace; }
   const FilterbankStream& stream() const { return stream_; }
   std::size_t block_samples() const { return block_samples_; }
 
@@ -86,6 +88,7 @@ class FilterbankSourceNode final : public engine::Node {
   std::vector<std::shared_ptr<formats::FilterbankReader>> readers_;  // [beam]
   FilterbankStream stream_;
   std::size_t block_samples_;
+  double pace_ = 0;
   std::optional<formats::presto::Mask> mask_;
   Empty empty_config_;
   std::unique_ptr<MaskIntervals> masking_;  // of the pass at hand

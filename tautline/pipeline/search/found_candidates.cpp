@@ -7,6 +7,7 @@
 #include "tautline/pipeline/search/filterbank_input.h"
 #include "tautline/pipeline/search/injection.h"
 #include "tautline/pipeline/search/merge_pulses.h"
+#include "tautline/pipeline/search/search_plan.h"
 
 namespace tautline::pipeline {
 
@@ -67,44 +68,85 @@ FoundCandidates::FoundCandidates(const PulseStream& stream)
                         std::to_string(part.passes) + " passes over the data",
                         "one, for candidates as they come",
                         "allow for more memory, or try fewer DMs");
+  if (!stream_.plan || stream_.plan->most_latency_s() <= 0) return;
+  const double latency = stream_.plan->latency_s() / stream_.plan->sample_s();
+  searched_behind_.assign(stream_.trials.segments.size(), 0);
+  for (const SearchPart& part : stream_.plan->passes().front().parts) {
+    const auto delay = (part.dedisperse->max_delay() + 1) * part.dedisperse->config().downsample;
+    searched_behind_[part.segment] = delay + static_cast<std::uint64_t>(latency) + 1;
+  }
 }
 
 void FoundCandidates::begin_segment(const engine::Block& first) {
   part_ = stream_.filterbank.parts[stream_.filterbank.turn_of(first.segment).part];
   grid_first_ = grid_sample_of(stream_.filterbank, first);
   first_ = first.first;
+  held_.clear();
 }
 
-std::vector<FoundCandidate> FoundCandidates::in(const engine::Block& block) const {
-  std::vector<PlacedPulse> placed;
+void FoundCandidates::take(const engine::Block& block) {
   const auto& segments = block.payload_of<FoundPulses>().segments;
   for (std::size_t s = 0; s < segments.size(); ++s)
     for (const stages::detect::Pulse& pulse : segments[s].pulses)
-      placed.push_back(place_pulse(pulse, s, 0, stream_.trials.segments[s].downsample));
+      held_.push_back(place_pulse(pulse, s, 0, stream_.trials.segments[s].downsample));
+  came_ = block.first - first_ + block.samples;
+}
+
+// Whether the range behind a pulse's last trial may still have a part of it.
+bool FoundCandidates::waits(const PlacedPulse& pulse) const {
+  const auto& segments = stream_.trials.segments;
+  const std::size_t next = pulse.part + 1;
+  return next < searched_behind_.size() &&
+         pulse.pulse.last_trial + stream_.links.dm_trials >= segments[next].first_trial &&
+         came_ < pulse.pulse.end + searched_behind_[next];
+}
+
+std::vector<FoundCandidate> FoundCandidates::give(bool all) {
+  const auto& segments = stream_.trials.segments;
+  std::vector<FoundCandidate> found;
+  std::vector<PlacedPulse> wait;
+  for (const auto& pulse : merge_pulses(std::move(held_), stream_.links)) {
+    std::size_t part = segments.size() - 1;
+    while (part > 0 && segments[part].first_trial > pulse.last_trial) --part;
+    const PlacedPulse placed{pulse, part, segments[part].downsample};
+    if (!all && waits(placed))
+      wait.push_back(placed);
+    else
+      found.push_back(candidate_from(pulse));
+  }
+  held_ = std::move(wait);
+  return found;
+}
+
+std::vector<FoundCandidate> FoundCandidates::in(const engine::Block& block) {
+  take(block);
+  return give(false);
+}
+
+std::vector<FoundCandidate> FoundCandidates::rest() {
+  return give(true);
+}
+
+FoundCandidate FoundCandidates::candidate_from(const stages::detect::Pulse& pulse) const {
   const formats::FilterbankDescription& beam = stream_.filterbank.beam_of(part_);
   const double rate_hz = beam.rate_hz.value();
   // On the grid, as candidates.
-  const std::uint64_t came =
-      grid_first_ + (block.first - first_) + block.samples + stream_.filterbank.held_samples;
-  std::vector<FoundCandidate> found;
-  for (const auto& pulse : merge_pulses(std::move(placed), stream_.links)) {
-    FoundCandidate one;
-    one.candidate = candidate_of(pulse, grid_first_, part_.beam, stream_, dms_);
-    one.time =
-        core::advance(beam.start, static_cast<std::int64_t>(one.candidate.sample), beam.rate_hz);
-    one.width_s = static_cast<double>(pulse.width) / rate_hz;
-    one.sweep_s = core::dispersion_delay_s(one.candidate.dm, beam.lowest_mhz(), beam.highest_mhz(),
-                                           stream_.dm_constant);
-    const auto end = static_cast<double>(grid_first_ + pulse.first + pulse.width);
-    one.latency_s = (static_cast<double>(came) - end) / rate_hz - one.sweep_s;
-    if (stream_.filterbank.injected)
-      for (const InjectedPulse& known : stream_.filterbank.injected->all())
-        one.candidate.injected =
-            one.candidate.injected ||
-            is_injected(one.candidate, known, injection_band(beam, stream_.dm_constant));
-    found.push_back(one);
-  }
-  return found;
+  const std::uint64_t came = grid_first_ + came_ + stream_.filterbank.held_samples;
+  FoundCandidate one;
+  one.candidate = candidate_of(pulse, grid_first_, part_.beam, stream_, dms_);
+  one.time =
+      core::advance(beam.start, static_cast<std::int64_t>(one.candidate.sample), beam.rate_hz);
+  one.width_s = static_cast<double>(pulse.width) / rate_hz;
+  one.sweep_s = core::dispersion_delay_s(one.candidate.dm, beam.lowest_mhz(), beam.highest_mhz(),
+                                         stream_.dm_constant);
+  const auto end = static_cast<double>(grid_first_ + pulse.first + pulse.width);
+  one.latency_s = (static_cast<double>(came) - end) / rate_hz - one.sweep_s;
+  if (stream_.filterbank.injected)
+    for (const InjectedPulse& known : stream_.filterbank.injected->all())
+      one.candidate.injected =
+          one.candidate.injected ||
+          is_injected(one.candidate, known, injection_band(beam, stream_.dm_constant));
+  return one;
 }
 
 }  // namespace tautline::pipeline

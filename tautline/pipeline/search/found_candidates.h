@@ -7,6 +7,7 @@
 #include "tautline/core/candidate.h"
 #include "tautline/engine/block.h"
 #include "tautline/formats/candidates/candidates.h"
+#include "tautline/pipeline/search/merge_pulses.h"
 #include "tautline/pipeline/search/search_node.h"
 
 namespace tautline::pipeline {
@@ -28,13 +29,25 @@ class FoundCandidates {
   explicit FoundCandidates(const PulseStream& stream);
 
   void begin_segment(const engine::Block& first);
-  /// Pulses of trials that are sampled differently are joined where one block has them.
-  std::vector<FoundCandidate> in(const engine::Block& block) const;
+  /// Pulses of several ranges of trials are joined: one that reaches to the end of its range waits until the next one has been
+  /// searched as far, as its best trial may lie there.
+  std::vector<FoundCandidate> in(const engine::Block& block);
+  /// What still waits, when a segment has ended.
+  std::vector<FoundCandidate> rest();
   /// What gives candidates their times, [beam].
   const std::vector<formats::candidates::Search>& searched() const { return searched_; }
 
  private:
+  void take(const engine::Block& block);
+  bool waits(const PlacedPulse& pulse) const;
+  std::vector<FoundCandidate> give(bool all);
+  FoundCandidate candidate_from(const stages::detect::Pulse& pulse) const;
+
   PulseStream stream_;
+  std::vector<std::uint64_t>
+      searched_behind_;  // [segment of the plan]: samples that come until it has been searched
+  std::vector<PlacedPulse> held_;
+  std::uint64_t came_ = 0;   // samples of the segment, with those that the source holds
   std::vector<double> dms_;  // [trial]
   std::vector<formats::candidates::Search> searched_;
   FilterbankPart part_;           // of the segment

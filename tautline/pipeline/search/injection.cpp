@@ -58,11 +58,11 @@ InjectionConfig parse_injection(const std::string& text) {
     const std::string value = item.substr(std::min(item.size(), key.size() + 1));
     double other = 0;
     if (key == "every") {
-      read_ends(key, value, config.every_s, other);
+      read_ends(key, core::text::in_seconds(value), config.every_s, other);
     } else if (key == "dm") {
       read_ends(key, value, config.low_dm, config.high_dm);
     } else if (key == "width") {
-      read_ends(key, value, config.low_width_s, config.high_width_s);
+      read_ends(key, core::text::in_seconds(value), config.low_width_s, config.high_width_s);
     } else if (key == "snr") {
       read_ends(key, value, config.low_snr, config.high_snr);
     } else if (key == "seed") {

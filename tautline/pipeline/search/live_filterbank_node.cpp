@@ -45,29 +45,58 @@ LiveFilterbankNode::LiveFilterbankNode(std::unique_ptr<stream::LiveFilterbank> f
   source.empty = config.keep_constant ? Empty::keep : config.fill_gaps ? Empty::fill : Empty::split;
   leaves_gaps_ = source.empty == Empty::split;
   source.files = {filterbank->name()};
-  source.left_out = {channels_to_ignore(config.ignored_channels, description.channels)};
+  left_out_.all = channels_to_ignore(config.ignored_channels, description.channels);
   reader_ = std::make_shared<PassingFilterbank>(
       std::move(filterbank), config.duration_s >= 0 ? total_samples_ : kLiveSamples,
       source.block_samples);
   if (!config.keep_constant) {
-    const EmptyStretches rule(*reader_, {0, kLiveSamples}, source.left_out.front());
-    held_samples_ = spectra_ahead(description);
-    reader_->look_around(
-        std::max<std::uint64_t>({kLeastGap, rule.least_repeats(), rule.least_channel_repeats()}) +
-        1);
+    look_ahead();
+    if (config.leave_out_constant) {
+      find_constant(config);
+      look_ahead();
+    }
   }
+  source.left_out = {left_out_.all};
   source_.emplace(std::vector<std::shared_ptr<formats::FilterbankReader>>{reader_},
                   std::move(source));
 }
 
-std::vector<engine::Stream> LiveFilterbankNode::open(std::span<const engine::Stream> inputs) {
-  std::vector<engine::Stream> streams = source_->open(inputs);
+// As far as what holds nothing asks for, beside the channels that are left out.
+void LiveFilterbankNode::look_ahead() {
+  const EmptyStretches rule(*reader_, {0, kLiveSamples}, left_out_.all);
+  held_samples_ = spectra_ahead(reader_->description(), left_out_.all);
+  reader_->look_around(std::max<std::uint64_t>({kLeastGap, rule.least_repeats(), held_samples_}) +
+                       1);
+}
+
+// As those of a file that ends with the first spectra.
+void LiveFilterbankNode::find_constant(const LiveFilterbankConfig& config) {
+  std::vector<std::byte> bytes(kFirstSpectra * reader_->description().sample_bytes());
+  reader_->begin_block(config.stop);
+  const std::size_t came = reader_->read(0, kFirstSpectra, bytes);
+  FilterbankRunConfig look;
+  look.ignored_channels = left_out_.all;
+  left_out_ = channels_to_leave_out(*reader_, {0, came}, look);
+}
+
+void LiveFilterbankNode::shorten_blocks(std::size_t samples) {
+  if (samples >= source_->block_samples()) return;
+  source_->read_for(source_->stream().parts, samples);
+  reader_->shorten_blocks(samples);
+}
+
+FilterbankStream LiveFilterbankNode::stream() const {
   FilterbankStream details = source_->stream();
   details.live = true;
   details.held_samples = held_samples_;
   details.leaves_gaps = leaves_gaps_;
+  return details;
+}
+
+std::vector<engine::Stream> LiveFilterbankNode::open(std::span<const engine::Stream> inputs) {
+  std::vector<engine::Stream> streams = source_->open(inputs);
   streams.front().total_samples = total_samples_;
-  streams.front().details = std::move(details);
+  streams.front().details = stream();
   return streams;
 }
 

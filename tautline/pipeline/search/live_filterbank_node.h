@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "tautline/engine/node.h"
 #include "tautline/pipeline/filterbank_stream.h"
 #include "tautline/pipeline/search/filterbank_source_node.h"
+#include "tautline/pipeline/search/left_out_channels.h"
 #include "tautline/pipeline/search/passing_filterbank.h"
 #include "tautline/stream/live_filterbank.h"
 
@@ -22,11 +24,16 @@ struct LiveFilterbankConfig {
   double wait_s = 60;      ///< for the header
   double duration_s = -1;  ///< ends after this much data; negative: when the stream ends
   std::vector<std::size_t> ignored_channels;
-  bool fill_gaps = false;         ///< what holds nothing is filled, not left out
-  bool keep_constant = false;     ///< stretches that never change are data
-  std::size_t block_samples = 0;  ///< 0: kLiveBlock
+  bool leave_out_constant = false;  ///< channels that do not change in the first kFirstSpectra
+  std::stop_token stop = {};        ///< of the wait for these
+  bool fill_gaps = false;           ///< what holds nothing is filled, not left out
+  bool keep_constant = false;       ///< stretches that never change are data
+  std::size_t block_samples = 0;    ///< 0: kLiveBlock
 };
 const core::Fields<LiveFilterbankConfig>& fields(const LiveFilterbankConfig&);
+
+/// In which channels are looked for that never change: what is looked ahead of the first block at most.
+inline constexpr std::uint64_t kFirstSpectra = 16'384;
 
 /// Data in a block: a block waits until it is full.
 inline constexpr double kLiveBlock = 0.05;
@@ -38,6 +45,8 @@ class LiveFilterbankNode final : public engine::Node {
   LiveFilterbankNode(std::unique_ptr<stream::LiveFilterbank> filterbank,
                      const LiveFilterbankConfig& config);
 
+  /// Before the run is made: blocks of fewer samples.
+  void shorten_blocks(std::size_t samples);
   std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
   bool produce(engine::Outputs& outputs) override;
   void finish(engine::Outputs& outputs) override;
@@ -46,13 +55,23 @@ class LiveFilterbankNode final : public engine::Node {
   /// FilterbankSourceNode's.
   engine::Counters counters() const override { return source_->counters(); }
   const EmptyFound& empty() const { return source_->empty(); }
+  /// What it is made of.
+  const FilterbankSourceNode& source() const { return *source_; }
+  const std::shared_ptr<PassingFilterbank>& reader() const { return reader_; }
+  const LeftOutChannels& left_out() const { return left_out_; }
+  /// What its output says.
+  FilterbankStream stream() const;
 
  private:
+  void look_ahead();
+  void find_constant(const LiveFilterbankConfig& config);
+
   std::size_t held_samples_ = 0;  // that it looks ahead
   bool leaves_gaps_ = false;
   std::uint64_t total_samples_ = 0;  // 0: not known
   std::shared_ptr<PassingFilterbank> reader_;
   std::optional<FilterbankSourceNode> source_;
+  LeftOutChannels left_out_;
   bool more_ = true;
 };
 

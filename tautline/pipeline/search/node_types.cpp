@@ -7,6 +7,7 @@
 #include "tautline/core/error.h"
 #include "tautline/formats/partial_file.h"
 #include "tautline/pipeline/graph_streams.h"
+#include "tautline/pipeline/pace.h"
 #include "tautline/pipeline/search/candidate_events_node.h"
 #include "tautline/pipeline/search/candidate_sink_node.h"
 #include "tautline/pipeline/search/candidate_triggers_node.h"
@@ -32,9 +33,7 @@ using Json = nlohmann::ordered_json;
 using Plans = std::vector<std::shared_ptr<const stages::dedisperse::Plan>>;
 
 // A sixteenth of the memory, in as many samples as a search takes at most.
-std::size_t block_samples_of(const FilterbankFiles& config, const NodeContext& context,
-                             const FilterbankStream& stream) {
-  if (config.block_samples > 0) return config.block_samples;
+std::size_t block_samples_of(const NodeContext& context, const FilterbankStream& stream) {
   constexpr std::size_t kShare = 16, kLeast = 1024;
   std::uint64_t longest = 1;
   for (const FilterbankPart& part : stream.parts)
@@ -47,11 +46,21 @@ std::size_t block_samples_of(const FilterbankFiles& config, const NodeContext& c
 
 std::unique_ptr<engine::Node> make_source(const FilterbankFiles& config,
                                           const NodeContext& context) {
+  const double pace = pace_of(config.rate, context);
+  if (pace > 0 && config.beams)
+    throw Error(ErrorKind::config, "beams", "given for data that come as if live",
+                "beams that come together", "give each beam a filterbank_files of its own");
   auto input = open_filterbanks(config, config.beams, config.fill_gaps, *context.devices.front());
   input->block_samples = config.block_samples;
+  if (pace > 0 && config.block_samples == 0)
+    input->block_samples =
+        paced_block_samples(kMostBlock, input->description().rate_hz.value(), kLiveBlock);
+  const std::size_t block_samples = input->block_samples;
   auto source = make_filterbank_source(std::move(input), 1);
+  source->set_pace(pace);
   const FilterbankStream& stream = source->stream();
-  source->read_for(stream.parts, block_samples_of(config, context, stream));
+  source->read_for(stream.parts,
+                   block_samples > 0 ? block_samples : block_samples_of(context, stream));
   return source;
 }
 
@@ -164,9 +173,17 @@ SearchConfig search_config(const SearchStage& stage, const FilterbankStream& str
   config.flag_channels = read.flag_channels;
   config.keep_constant = read.keep_constant;
   // So that the same latency gives what it gives of live data.
-  config.held_samples = read.keep_constant ? 0 : spectra_ahead(stream.description());
+  config.held_samples =
+      read.keep_constant ? 0 : spectra_ahead(stream.description(), stream.left_out.front());
   config.beams = stream.input->each_is_beam;
   return config;
+}
+
+void require_one_pass(const SearchPlan& plan) {
+  if (plan.passes().size() > 1)
+    throw Error(ErrorKind::memory, "memory_bytes",
+                std::to_string(plan.passes().size()) + " passes over data that come once", "one",
+                "allow for more memory, or try fewer DMs");
 }
 
 // Of data that pass once, in the blocks that they come in.
@@ -180,10 +197,7 @@ std::vector<engine::Port> add_live_search(const SearchStage& config, engine::Gra
   auto plan = std::make_shared<const SearchPlan>(
       search_config(config, stream, reading_of(graph, from).iqrm, context), stream.description(),
       stream.parts, stream.left_out, device, input.max_samples);
-  if (plan->passes().size() > 1)
-    throw Error(ErrorKind::memory, "memory_bytes",
-                std::to_string(plan->passes().size()) + " passes over data that come once", "one",
-                "allow for more memory, or try fewer DMs");
+  require_one_pass(*plan);
   const engine::NodeId node =
       graph.add(name, std::make_unique<SearchNode>(node_config(std::move(plan)), device));
   graph.connect(from, node, edge);
@@ -209,6 +223,7 @@ std::vector<engine::Port> add_search(const SearchStage& config, engine::Graph& g
   auto plan = std::make_shared<const SearchPlan>(
       search_config(config, stream, reading.iqrm, context), stream.description(), stream.parts,
       stream.left_out, device, sets_blocks ? 0 : source.block_samples());
+  if (input.pace > 0) require_one_pass(*plan);
   const std::vector<FilterbankPart> parts = plan->parts();
   const auto passes = [](const FilterbankPart& part) { return part.passes; };
   if (first)

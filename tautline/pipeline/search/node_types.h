@@ -16,6 +16,7 @@ struct FilterbankFiles : FilterbankRunConfig {
   bool beams = false;
   bool fill_gaps = false;
   std::size_t block_samples = 0;
+  double rate = 0;  ///< times real time; 0: as fast as they are taken
 };
 const core::Fields<FilterbankFiles>& fields(const FilterbankFiles&);
 

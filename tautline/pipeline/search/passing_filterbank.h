@@ -27,6 +27,8 @@ class PassingFilterbank final : public formats::FilterbankReader {
   /// Not a block alone can be read, but kReadBehind before and `ahead`, at first kFirstAhead, behind it.
   void look_around(std::uint64_t ahead);
 
+  void shorten_blocks(std::uint64_t samples) { block_samples_ = samples; }
+
   /// The next read is that of a block; those until the next call are around it. Once `stop` is requested what had come by
   /// then is still given.
   void begin_block(const std::stop_token& stop);

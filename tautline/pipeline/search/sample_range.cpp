@@ -27,8 +27,9 @@ SampleRange choose_range(const formats::FilterbankReader& reader, double start_s
   if (duration_s >= 0 && duration_s * rate < static_cast<double>(range.count))
     range.count = static_cast<std::uint64_t>(std::llround(duration_s * rate));
   if (range.count == 0)
-    throw core::Error(core::ErrorKind::config, "input", "no samples", "at least one",
-                      "there are " + available);
+    throw core::Error(core::ErrorKind::config, duration_s >= 0 ? "duration_s" : "start_s",
+                      fmt::format("{}", duration_s >= 0 ? duration_s : start_s),
+                      fmt::format("one sample ({:.6g} s) of the {} at least", 1 / rate, available));
   return range;
 }
 

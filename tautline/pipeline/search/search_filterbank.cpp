@@ -3,10 +3,14 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "tautline/core/error.h"
 #include "tautline/engine/run.h"
 #include "tautline/pipeline/graph_run.h"
+#include "tautline/pipeline/search/candidate_events_node.h"
 #include "tautline/pipeline/search/candidate_sink_node.h"
+#include "tautline/pipeline/search/empty_stretches.h"
 #include "tautline/pipeline/search/filterbank_input.h"
+#include "tautline/pipeline/search/piped_filterbank.h"
 #include "tautline/pipeline/search/search_node.h"
 #include "tautline/pipeline/search/search_plan.h"
 #include "tautline/pipeline/search/search_report.h"
@@ -15,22 +19,57 @@ namespace tautline::pipeline {
 
 namespace {
 
+PipedFilterbank open_piped_search(const SearchConfig& config, const std::stop_token& stop) {
+  for (const std::string* folder :
+       {&config.plot_folder, &config.picture_folder, &config.cutout_folder})
+    if (!folder->empty())
+      throw core::Error(core::ErrorKind::config, "inputs", "a pipe, for pictures and cut-outs",
+                        "a file, which can be read again", "write the stream to a file");
+  return open_piped_filterbank(config, false, config.latency_s == 0 ? kPipedBlock : 0, stop);
+}
+
+// As long as it takes, as of a file.
+SearchConfig as_planned(SearchConfig config) {
+  if (config.piped && config.latency_s == 0) config.latency_s = -1;
+  return config;
+}
+
 // What a search reads, how, and what it says of that.
 struct PlannedSearch {
   PlannedSearch(const SearchConfig& config, const std::shared_ptr<const device::Device>& device,
-                const std::function<void(const std::string&)>& announce)
-      : input(open_filterbanks(config, config.beams, false, *device)),
-        source(make_filterbank_source(input, 0)),
-        plan(std::make_shared<const SearchPlan>(config, source->stream().description(),
-                                                source->stream().parts, source->stream().left_out,
-                                                device)),
+                const std::function<void(const std::string&)>& announce, std::stop_token stop)
+      : piped(config.piped ? open_piped_search(config, stop) : PipedFilterbank{}),
+        live(std::move(piped.source)),
+        input(live ? piped.input : open_filterbanks(config, config.beams, false, *device)),
+        source(live ? nullptr : make_filterbank_source(input, 0)),
+        plan(plan_of(as_planned(config), live ? live->stream() : source->stream(), device,
+                     live ? live->source().block_samples() : 0)),
         report(config, input, plan, device) {
+    if (live && plan->passes().size() > 1)
+      throw core::Error(
+          core::ErrorKind::memory, "memory_bytes",
+          std::to_string(plan->passes().size()) + " passes over data that come once by a pipe",
+          "one", "allow for more memory, try fewer DMs, or write them to a file");
     report.expect();
     if (announce) announce(report.plan_text());
   }
+  static std::shared_ptr<const SearchPlan> plan_of(
+      const SearchConfig& config, const FilterbankStream& stream,
+      const std::shared_ptr<const device::Device>& device, std::size_t block_samples) {
+    SearchConfig held = config;
+    // So that the same latency gives the same of files.
+    held.held_samples = stream.live ? stream.held_samples
+                        : config.keep_constant
+                            ? 0
+                            : spectra_ahead(stream.description(), stream.left_out.front());
+    return std::make_shared<const SearchPlan>(held, stream.description(), stream.parts,
+                                              stream.left_out, device, block_samples);
+  }
 
-  std::shared_ptr<const FilterbankInput> input;
-  std::unique_ptr<FilterbankSourceNode> source;
+  PipedFilterbank piped;
+  std::unique_ptr<LiveFilterbankNode> live;  // of a pipe, or
+  std::shared_ptr<FilterbankInput> input;
+  std::unique_ptr<FilterbankSourceNode> source;  // of files
   std::shared_ptr<const SearchPlan> plan;
   SearchReport report;
 };
@@ -55,7 +94,7 @@ nlohmann::ordered_json noise_json(const SearchSummary& summary) {
 SearchSummary plan_search(const SearchConfig& config, std::shared_ptr<const device::Device> device,
                           const std::function<void(const std::string&)>& announce) {
   core::check(config);
-  return std::move(PlannedSearch(config, device, announce).report.summary());
+  return std::move(PlannedSearch(config, device, announce, {}).report.summary());
 }
 
 SearchSummary search_filterbank(const SearchConfig& config,
@@ -69,30 +108,42 @@ SearchSummary search_filterbank(const SearchConfig& config,
     formats::candidates::beams_to_text(formats::candidates::format_of(config.output), {}, {}, 0);
   auto sink = std::make_unique<CandidateSinkNode>(CandidateFiles{
       config.output, config.overwrite, config.plot_folder, config.cutout_folder, config.max_beams});
-  PlannedSearch planned(config, device, announce);
-  planned.source->read_for(planned.plan->parts(), planned.plan->block_samples());
+  PlannedSearch planned(config, device, announce, stop);
+  const bool live = planned.live != nullptr;
+  if (!live) planned.source->read_for(planned.plan->parts(), planned.plan->block_samples());
+  const FilterbankSourceNode* read_by = live ? &planned.live->source() : planned.source.get();
 
   auto searching = std::make_unique<SearchNode>(node_config(planned.plan), device);
   auto masking = config.iqrm ? std::make_unique<IqrmNode>(config.iqrm_limits) : nullptr;
   auto injecting = config.inject.every_s > 0
                        ? std::make_unique<InjectNode>(config.inject, config.dm_constant)
                        : nullptr;
-  const SearchRunNodes nodes{planned.source.get(), searching.get(), sink.get(), masking.get(),
-                             injecting.get()};
+  const SearchRunNodes nodes{read_by, searching.get(), sink.get(), masking.get(), injecting.get()};
   sink->describe = [&](const std::stop_token& stopped) {
+    if (live) {
+      end_piped(*planned.input, read_by->counters()["samples"]);
+      planned.report.input_ended();
+    }
     return planned.report.describe(nodes, stopped);
   };
   engine::Graph graph;
-  const auto filterbank = graph.add("filterbank", std::move(planned.source));
+  const auto filterbank = live ? graph.add("filterbank", std::move(planned.live))
+                               : graph.add("filterbank", std::move(planned.source));
   const auto pulses = graph.add("search", std::move(searching));
   engine::Port from = add_after(graph, filterbank, "injected", std::move(injecting));
   from = add_after(graph, from, "iqrm", std::move(masking));
   graph.connect(from, pulses);
   graph.connect(pulses, graph.add("candidates", std::move(sink)));
+  if (!config.events.empty())
+    graph.connect(pulses, graph.add("events", std::make_unique<CandidateEventsNode>(
+                                                  config.events, config.overwrite)));
   // Each pass over the input is a part of the way.
   ProgressReporter reporter(progress);
   engine::RunOptions options;
   options.progress = [&](std::uint64_t samples, std::uint64_t total) {
+    if (live)
+      return reporter.report(
+          samples, 0, static_cast<double>(samples) / planned.input->description().rate_hz.value());
     const double done = static_cast<double>(samples) / static_cast<double>(total) *
                         static_cast<double>(planned.input->samples());
     reporter.report(static_cast<std::uint64_t>(done), planned.input->samples(),
@@ -101,7 +152,7 @@ SearchSummary search_filterbank(const SearchConfig& config,
   WatchedRun run(std::move(graph), std::move(options), config.watch, {"filterbank", "search"});
   run.go(stop);
   SearchSummary& summary = planned.report.summary();
-  summary.paths = nodes.sink->paths();
+  summary.paths = nodes.sink->files();
   summary.profile = run->profile();
   return std::move(summary);
 }

@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -37,7 +38,9 @@ struct SearchConfig : FilterbankRunConfig {
   double max_width_s = 0.1;
   double baseline_s = 0;  ///< 0: 2 s, or 16 times the widest boxcar
   stages::detect::Noise noise = stages::detect::Noise::trial;
-  double latency_s = 0;  ///< share_latency's; 0: 1 s of live data, as long as it takes of files
+  /// share_latency's; 0: 1 s of live data, as long as it takes of files; negative: as long as it takes of both
+  double latency_s = 0;
+  std::string events;  ///< each candidate is added to this file as soon as it is known; empty: none
   std::size_t held_samples = 0;  ///< FilterbankStream's, or of files as live data would have them
   stages::detect::Links links;
   InjectionConfig inject;  ///< pulses that are put into the data, to see which of them are found
@@ -77,7 +80,9 @@ nlohmann::ordered_json noise_json(const SearchSummary& summary);
 /// When the trials do not fit into memory_bytes at once, the input is read several times: with
 /// exact sums the list is the same to the bit, sub-bands may differ within their loss. Beams are
 /// searched one after the other, with the same plans and in the same memory; they may differ in
-/// start and length. `announce` is given the plan before the run. Throws core::Error; no file has
+/// start and length. What comes by a pipe is searched as it comes, in one pass: candidates are those of a file of the
+/// same bytes, if its channels that never change are those that do not in the first kFirstSpectra; a stop ends it with what
+/// had come. `announce` is given the plan before the run. Throws core::Error; no file has
 /// its final name unless this returns.
 SearchSummary search_filterbank(const SearchConfig& config,
                                 std::shared_ptr<const device::Device> device,

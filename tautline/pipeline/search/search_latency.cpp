@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tautline/core/dispersion.h"
 #include "tautline/core/error.h"
 
 namespace tautline::pipeline {
@@ -18,6 +19,8 @@ constexpr double kBlockShare = 1.0 / 16;
 constexpr double kWidthsBehind = 3, kWidthsOfNoise = 4, kWidthsOfBaseline = 4;
 // Of the running mean that must have come behind a sample: 18 of 33 segments.
 constexpr double kBaselineAhead = 18.0 / 33;
+// Of the latency, or of their shortest delay where that is longer: what the delays of trials that are searched together span.
+constexpr double kRangeShare = 0.5;
 // The running mean that a search has when it may wait.
 constexpr double kLongBaseline = 2, kLongBaselineWidths = 16;
 
@@ -52,6 +55,27 @@ LatencyShares share_latency(double latency_s, double block_s, double sample_s,
                                           std::max(kLongBaseline, kLongBaselineWidths * width_s)));
   shares.noise_s = noise_s;
   return shares;
+}
+
+stages::dedisperse::DmPlan split_by_delay(const stages::dedisperse::DmPlan& trials,
+                                          const stages::dedisperse::Band& band, double latency_s) {
+  const auto [low, high] =
+      std::minmax_element(band.frequencies_mhz.begin(), band.frequencies_mhz.end());
+  stages::dedisperse::DmPlan split;
+  double end_s = 0;  // of the delays of a range
+  for (const auto& segment : trials.segments) {
+    bool begins = true;
+    for (const double dm : segment.dms) {
+      const double delay_s = core::dispersion_delay_s(dm, *low, *high, band.dm_constant);
+      if (begins || delay_s > end_s) {
+        end_s = delay_s + std::max(latency_s, delay_s) * kRangeShare;
+        split.segments.push_back({{}, segment.downsample, split.trials()});
+      }
+      begins = false;
+      split.segments.back().dms.push_back(dm);
+    }
+  }
+  return split;
 }
 
 }  // namespace tautline::pipeline

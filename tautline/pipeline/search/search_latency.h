@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tautline/pipeline/search/search_filterbank.h"
+#include "tautline/stages/dedisperse/plan/trials.h"
 
 namespace tautline::pipeline {
 
@@ -20,5 +21,10 @@ struct LatencyShares {
 /// samples too long for it, with the latency that they allow.
 LatencyShares share_latency(double latency_s, double block_s, double sample_s,
                             const SearchConfig& config);
+
+/// The same trials in ranges of like delays, which are searched each for itself: a trial waits for the longest delay of its
+/// range, not of all.
+stages::dedisperse::DmPlan split_by_delay(const stages::dedisperse::DmPlan& trials,
+                                          const stages::dedisperse::Band& band, double latency_s);
 
 }  // namespace tautline::pipeline

@@ -9,6 +9,7 @@
 #include "tautline/core/counted.h"
 #include "tautline/core/dispersion.h"
 #include "tautline/core/error.h"
+#include "tautline/core/field_text.h"
 #include "tautline/pipeline/search/dedisperse_node.h"
 #include "tautline/pipeline/search/filterbank_run.h"
 
@@ -185,9 +186,8 @@ PassPlan plan_pass(const PassRequest& request, const dedisperse::DmPlan& trials,
                       detect_bytes(request, piece, device) + dedisperse::needed_bytes(plans) + raw);
   }
   throw core::Error(core::ErrorKind::memory, gpu ? device->name() + ": memory" : "memory_bytes",
-                    std::to_string(request.memory_bytes) + " bytes",
-                    "at least " + std::to_string(needed) + " (" +
-                        std::to_string((needed >> 20) + 1) + "M) to search a trial at a time",
+                    core::byte_size().write(request.memory_bytes),
+                    "at least " + enough_bytes(needed) + " to search a trial at a time",
                     "allow for more, lower the highest DM, or make `baseline_s` and `max_width_s` "
                     "shorter");
 }

@@ -84,7 +84,9 @@ SearchPlan::SearchPlan(const SearchConfig& config, formats::FilterbankDescriptio
 void SearchPlan::keep_latency() {
   block_samples_ = request_.most_block_samples;
   const bool live = request_.samples == kLiveSamples;
-  most_latency_s_ = config_.latency_s > 0 ? config_.latency_s : live ? kLiveLatency : 0;
+  most_latency_s_ = config_.latency_s > 0            ? config_.latency_s
+                    : live && config_.latency_s == 0 ? kLiveLatency
+                                                     : 0;
   if (most_latency_s_ == 0) return;
   std::size_t coarsest = 1;
   for (const auto& segment : trials_.segments) coarsest = std::max(coarsest, segment.downsample);
@@ -97,6 +99,11 @@ void SearchPlan::keep_latency() {
     block_samples_ =
         std::max<std::size_t>(1, static_cast<std::size_t>(shares.block_s / description_.tsamp_s));
   request_.most_block_samples = block_samples_;
+  // Series that are dedispersed already wait for nothing.
+  if (!request_.given.any())
+    trials_ = split_by_delay(trials_,
+                             {description_.channel_mhz, description_.tsamp_s, config_.dm_constant},
+                             most_latency_s_);
 }
 
 double SearchPlan::latency_s() const {
@@ -208,9 +215,11 @@ SearchNodeConfig node_config(std::shared_ptr<const SearchPlan> plan) {
     for (const SearchPart& part : plan->passes().back().parts)
       longest =
           std::max(longest, part.dedisperse->max_delay() * part.dedisperse->config().downsample);
-    config.kernels +=
-        fmt::format("; candidates at most {:.3g} s behind the longest delay of {:.3g} s",
-                    plan->latency_s(), static_cast<double>(longest) * plan->sample_s());
+    config.kernels += fmt::format(
+        "; candidates at most {:.3g} s behind the longest delay of their range of DMs, of {} "
+        "up to {:.3g} s",
+        plan->latency_s(), plan->trials().segments.size(),
+        static_cast<double>(longest) * plan->sample_s());
   }
   return config;
 }

@@ -88,6 +88,13 @@ void SearchReport::summarise_plan() {
   s.whole_loss = 1 - (1 - s.spacing_loss) * (1 - s.width_loss) * (1 - s.loss);
 }
 
+void SearchReport::input_ended() {
+  const double expected = summary_.expected_s / summary_.stream_s;
+  summary_.samples = samples();
+  summary_.stream_s = static_cast<double>(samples()) / description().rate_hz.value();
+  summary_.expected_s = expected * summary_.stream_s;
+}
+
 // All passes go as fast as the first, trial by trial.
 void SearchReport::expect() {
   std::size_t trials = 0;
@@ -103,7 +110,7 @@ CandidateTexts SearchReport::describe(const SearchRunNodes& nodes, const std::st
   CandidateTexts texts;
   {
     const std::scoped_lock alone(input_->drawing);
-    measure_noise(stop);
+    if (!input_->live) measure_noise(stop);
     if (draws()) draw_best(stop);
     if (!config_.plot_folder.empty()) texts.page = page_text();
     if (CutoutFolder* const folder = nodes.sink->cutouts()) write_cutouts(*folder, stop);
@@ -119,6 +126,9 @@ std::string SearchReport::plan_text() const {
   for (const PassPlan& pass : plan_->passes()) lines += pass.text + "\n";
   const SearchPart& part = plan_->first_part();
   const double sample_s = part.detect->config().sample_time_s;
+  const double measured_s =
+      static_cast<double>(beams().front().range.count) / description().rate_hz.value();
+  const double noise_s = static_cast<double>(part.detect->noise_samples()) * sample_s;
   const auto seconds = [&](std::size_t samples) {
     std::string digits = std::to_string(static_cast<double>(samples) * sample_s);
     return digits + " s";
@@ -127,8 +137,9 @@ std::string SearchReport::plan_text() const {
            std::to_string(part.detect->widths().back()) + " samples (" +
            seconds(part.detect->widths().back()) + "), baseline " +
            seconds(part.detect->baseline_samples()) + ", noise over " +
-           seconds(part.detect->noise_samples()) + ", threshold " +
-           std::to_string(config_.threshold).substr(0, 4) + "\n";
+           (noise_s < measured_s ? seconds(part.detect->noise_samples())
+                                 : fmt::format("all of the data ({:.6f} s)", measured_s)) +
+           ", threshold " + std::to_string(config_.threshold).substr(0, 4) + "\n";
   if (description().trial_dms.empty())
     lines += fmt::format(
         "loss: at most {:.2g} % of a pulse's S/N: {:.2g} % by the spacing of trials, {:.2g} % by "
@@ -158,6 +169,9 @@ std::string SearchReport::plan_text() const {
   if (summary_.ignored_channels > 0)
     lines += "; " + std::to_string(summary_.ignored_channels) + " of " +
              std::to_string(description().channels) + " channels left out";
+  if (input_->live)
+    return lines + fmt::format("\nexpected: about {:.3g} x real time at most, as it comes",
+                               data_s / summary_.expected_s);
   lines += "\nexpected: " +
            describe_expected("dedispersion and search", summary_.expected_s / data_s, data_s);
   if (draws() || !config_.cutout_folder.empty())

@@ -37,6 +37,8 @@ class SearchReport {
   /// Measures how long the run will take: SearchSummary::expected_s.
   void expect();
   std::string plan_text() const;
+  /// Of live input, whose length is known now.
+  void input_ended();
   /// When all has been searched. Pictures and cut-outs are read from the input, which nobody else reads then.
   CandidateTexts describe(const SearchRunNodes& nodes, const std::stop_token& stop);
   SearchSummary& summary() { return summary_; }

@@ -25,6 +25,10 @@ class ArraySink final : public TrialSink {
       : trials_(config.segments.front().dms.size()),
         samples_(config.segments.front().samples),
         file_(config.output, config.overwrite) {
+    if (samples_ == 0)
+      throw core::Error(core::ErrorKind::config, config.output, "an array, of live data",
+                        "series that grow: nobody knows how long an array of live data is",
+                        "write a folder of .dat or .tim files");
     if (config.segments.size() > 1)
       throw core::Error(core::ErrorKind::config, config.output,
                         std::to_string(config.segments.size()) + " sample times",

@@ -20,7 +20,7 @@ enum class SeriesFormat { npy, dat, tim };
 struct TrialSegment {
   std::vector<double> dms;
   std::size_t downsample = 1;
-  std::uint64_t samples = 0;  ///< of every trial, known beforehand
+  std::uint64_t samples = 0;  ///< of every trial, known beforehand; 0: not known
 };
 
 struct TrialSinkConfig {

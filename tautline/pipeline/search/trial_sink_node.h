@@ -43,7 +43,7 @@ class TrialSinkNode final : public engine::Node {
   void finish(engine::Outputs& outputs) override;
   void publish() override;
 
-  std::vector<std::string> paths() const { return sink_->paths(); }
+  std::vector<std::string> files() const override { return sink_->paths(); }
   /// Times of each input.
   const std::vector<std::uint64_t>& written() const { return written_; }
 

@@ -137,8 +137,9 @@ const core::Fields<SimulatePhotonsConfig>& fields(const SimulatePhotonsConfig&) 
           .add({.name = "bin_s", .unit = "s", .help = "length of one count (not for time tags)"},
                &C::bin_s, core::above(0))
           .add_text({.name = "model",
-                     .help = "diffusion:n=N,tau=SECONDS,rate=HZ[,kappa=K]: mean number in the "
-                             "focus, diffusion time, photons a second; more than once: several "
+                     .help = "diffusion:n=N,tau=SECONDS,rate=HZ,kappa=K (1, 1e-4, 1e4 and 5 where "
+                             "left out): mean number in the focus, diffusion time, photons a "
+                             "second, length of the focus over its waist; more than once: several "
                              "species",
                      .separator = ';',
                      .kind = core::FieldKind::list},

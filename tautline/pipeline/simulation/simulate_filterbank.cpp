@@ -47,9 +47,14 @@ void parse_range(const std::string& key, std::string_view text, double& low, dou
 
 std::uint64_t samples_of(const SimulateFilterbankConfig& config) {
   const double samples = std::nearbyint(config.duration_s / config.scene.tsamp_s);
-  if (!(samples >= 1 && samples < 1e15))
+  constexpr double kMost = 1e15;
+  if (!(samples >= 1))
     throw Error(ErrorKind::config, "duration_s", fmt::format("{} s", config.duration_s),
                 fmt::format("at least one sample of {} s", config.scene.tsamp_s));
+  if (samples > kMost)
+    throw Error(ErrorKind::config, "duration_s", fmt::format("{} s", config.duration_s),
+                fmt::format("at most {:g} s, {:g} samples of {:g} s", kMost * config.scene.tsamp_s,
+                            kMost, config.scene.tsamp_s));
   return static_cast<std::uint64_t>(samples);
 }
 
@@ -123,7 +128,9 @@ class FilterbankSimulation {
         scene_(with_random_pulses(config)),
         samples_(samples_of(config)),
         maker_(std::make_shared<simulation::FilterbankMaker>(scene_, config.dm_constant,
-                                                             config.seed)) {}
+                                                             config.seed)) {
+    refuse_outside();
+  }
 
   std::unique_ptr<simulation::SimulatedFilterbank> reader(std::size_t threads) const {
     return std::make_unique<simulation::SimulatedFilterbank>(scene_, samples_, maker_, threads);
@@ -137,8 +144,15 @@ class FilterbankSimulation {
   };
   Cut choose_cut() const;
   std::string truth(std::uint64_t clipped) const;
-  bool is_outside(const simulation::PlacedPulse& pulse) const {
-    return pulse.last_sample() <= 0 || pulse.first_sample() >= static_cast<double>(samples_);
+  // Pulses that no sample has a part of.
+  void refuse_outside() const {
+    for (const simulation::PlacedPulse& pulse : maker_->pulses())
+      if (pulse.last_sample() <= 0 || pulse.first_sample() >= static_cast<double>(samples_))
+        throw Error(ErrorKind::config, "`pulses`: time",
+                    fmt::format("{:.6g} s", pulse.pulse().time_s),
+                    fmt::format("a pulse with a part in the data, 0 to {:.6g} s",
+                                static_cast<double>(samples_) * scene_.tsamp_s),
+                    "give another time, or a longer `duration_s`");
   }
   bool is_whole(const simulation::PlacedPulse& pulse) const {
     return pulse.first_sample() >= 0 && pulse.last_sample() <= static_cast<double>(samples_);
@@ -235,6 +249,9 @@ SimulateFilterbankSummary FilterbankSimulation::run(const ProgressCallback& prog
   SimulateFilterbankSummary summary;
   summary.truth_path = filterbank_truth_path(config_.output);
   simulation::refuse_existing(summary.truth_path, config_.output, config_.overwrite);
+  simulation::require_room(
+      config_.output,
+      static_cast<double>(samples_) * static_cast<double>(scene_.channels) * (scene_.bits / 8.0));
   ProgressReporter reporter(progress);
   const Cut cut = choose_cut();
   const std::shared_ptr<simulation::SimulatedFilterbank> made = reader(cut.threads);
@@ -259,8 +276,7 @@ SimulateFilterbankSummary FilterbankSimulation::run(const ProgressCallback& prog
   summary.channels = scene_.channels;
   summary.pulses = maker_->pulses().size();
   for (const simulation::PlacedPulse& pulse : maker_->pulses()) {
-    if (is_outside(pulse)) summary.pulses_outside_s.push_back(pulse.pulse().time_s);
-    if (!is_outside(pulse) && !is_whole(pulse)) ++summary.pulses_cut;
+    if (!is_whole(pulse)) ++summary.pulses_cut;
   }
   summary.samples = samples_;
   summary.clipped = made->clipped();

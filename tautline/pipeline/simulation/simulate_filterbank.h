@@ -43,8 +43,7 @@ const core::Fields<SimulateFilterbankConfig>& fields(const SimulateFilterbankCon
 
 struct SimulateFilterbankSummary {
   std::size_t channels = 0, pulses = 0;
-  std::vector<double> pulses_outside_s;  ///< times of pulses that no sample has a part of
-  std::size_t pulses_cut = 0;            ///< those that the file has a part of
+  std::size_t pulses_cut = 0;  ///< those that the file has a part of
   std::uint64_t samples = 0;
   std::uint64_t clipped = 0;  ///< values beyond what the bits hold
   double elapsed_s = 0, stream_s = 0;

@@ -134,12 +134,24 @@ void plan_tags(const SimulatePhotonsConfig& c, PhotonPlan& plan) {
       std::max<std::uint64_t>(1, static_cast<std::uint64_t>(longest_s / plan.clock.tick_s));
 }
 
-std::size_t expected_bytes(const SimulatePhotonsConfig& c, const PhotonPlan& plan) {
+// Photons a second of all sensors, without afterpulses.
+double rate_of_all_hz(const SimulatePhotonsConfig& c) {
   double rate_hz = c.model.background_hz;
   for (const auto& one : c.model.species) rate_hz += one.rate_hz;
+  return static_cast<double>(c.sensors) * rate_hz +
+         static_cast<double>(c.hot_sensors.size()) * c.hot_rate_hz;
+}
+
+// Of the file, tags as many as are expected.
+double output_bytes(const SimulatePhotonsConfig& c, const PhotonPlan& plan) {
+  constexpr double kTagBytes = 4;
+  if (plan.tags) return kTagBytes * rate_of_all_hz(c) * c.duration_s;
+  return static_cast<double>(plan.clock.bins) * static_cast<double>(c.sensors) * (c.bits / 8.0);
+}
+
+std::size_t expected_bytes(const SimulatePhotonsConfig& c, const PhotonPlan& plan) {
   const double block_s = plan.step_s * PhotonSource::kBlockSteps;
-  const double all = static_cast<double>(c.sensors) * rate_hz +
-                     static_cast<double>(c.hot_sensors.size()) * c.hot_rate_hz;
+  const double all = rate_of_all_hz(c);
   // Vectors of photons grow by doubling, and there are two blocks of them.
   const double photons = 4 * all * block_s * sizeof(SourcePhoton);
   return c.sensors * PhotonSource::bytes(plan.model) + static_cast<std::size_t>(photons) +
@@ -335,6 +347,7 @@ SimulatePhotonsSummary simulate_photons(const SimulatePhotonsConfig& config,
   summary.file = config.output;
   summary.truth_path = truth_path_of(config.output);
   simulation::refuse_existing(summary.truth_path, config.output, config.overwrite);
+  simulation::require_room(config.output, output_bytes(config, plan));
   auto source = std::make_unique<PhotonSimulation>(config, plan);
   const PhotonSimulation& made = *source;  // the run's
   const simulation::TruthOutput truth{summary.truth_path, config.overwrite,

@@ -36,6 +36,14 @@ simulation::Sampling sampling_of(const SimulateConfig& config) {
   return sampling;
 }
 
+// Of all files together, at most: receivers' files leave gaps out.
+double output_bytes(const SimulateConfig& config, const formats::scene::Scene& scene,
+                    std::size_t inputs) {
+  // Real samples are two a hertz of one component each, complex ones one of two.
+  const double components = 2 * scene.bandwidth_hz.value() * config.duration_s;
+  return components * static_cast<double>(inputs) * (config.bits / 8.0);
+}
+
 }  // namespace
 
 std::string truth_path(const std::string& output) {
@@ -57,6 +65,8 @@ SimulateSummary simulate_voltages(const SimulateConfig& config, const formats::A
                                   const formats::scene::Scene& scene,
                                   const ProgressCallback& progress, std::stop_token stop) {
   core::check(config);
+  // Before the plan: its tracks of sources grow with the duration, too.
+  simulation::require_room(config.output, output_bytes(config, scene, array.inputs.size()));
   ProgressReporter reporter(progress);
   const auto plan = std::make_shared<const simulation::Plan>(scene, array, sampling_of(config));
   const bool dada = config.format == SimulateFormat::dada;

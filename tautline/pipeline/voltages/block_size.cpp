@@ -13,6 +13,8 @@ constexpr std::size_t kLargestFormOnGpu_bytes = std::size_t{64} << 20;
 constexpr std::size_t kProbe_samples = 1024;
 // A correlator that is given few spectra at a time mostly pads; this many are worth some memory.
 constexpr std::size_t kFewestSpectra = 8;
+constexpr double kLongestLive_s = 0.25;
+constexpr std::size_t kFewestLiveSamples = 2048;
 
 }  // namespace
 
@@ -36,6 +38,11 @@ std::size_t choose_block_samples(const stream::VoltageStream& sequence, const Fi
   // Whole hops, and many of them in multiples of 64: masks and vectors then align.
   const std::size_t group = samples >= 64 * hop ? 64 * hop : hop;
   samples = std::max(samples / group * group, kFewestSpectra * hop);
+  // Results of what comes live are not to wait for long blocks.
+  const auto soon =
+      std::max(kFewestLiveSamples, static_cast<std::size_t>(kLongestLive_s * d.rate_hz.value()));
+  if (sequence.live())
+    return std::max((std::min(samples, soon) + hop - 1) / hop, kFewestSpectra) * hop;
   const std::uint64_t whole = (sequence.total_samples() + hop - 1) / hop * hop;
   return static_cast<std::size_t>(
       std::clamp<std::uint64_t>(samples, hop, std::max<std::uint64_t>(whole, hop)));

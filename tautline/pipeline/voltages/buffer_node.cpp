@@ -6,6 +6,8 @@
 #include <cmath>
 
 #include "tautline/core/error.h"
+#include "tautline/pipeline/filterbank_stream.h"
+#include "tautline/pipeline/voltages/dump_file.h"
 #include "tautline/pipeline/voltages/voltage_streams.h"
 
 namespace tautline::pipeline {
@@ -37,13 +39,48 @@ engine::Needs BufferNode::needs(std::size_t input, const engine::Stream& stream)
   return {.kept_blocks = ring + held_blocks(ring)};
 }
 
+// What the data are.
+void BufferNode::describe() {
+  if (stream_.kind == "raw voltages") {
+    const auto& d = stream_.detail<RawVoltages>().description;
+    of_.of = d;
+    const double half_hz = std::abs(d.bandwidth_hz) / 2;
+    lowest_hz_ = d.centre_hz - half_hz, highest_hz_ = d.centre_hz + half_hz;
+    time_bits_ = static_cast<std::size_t>(d.format.bits_per_sample()) * d.inputs() * d.channels;
+  } else if (stream_.kind == FilterbankStream::kKind) {
+    const auto& filterbank = stream_.detail<FilterbankStream>();
+    if (filterbank.beams.size() > 1 ||
+        std::any_of(filterbank.parts.begin(), filterbank.parts.end(),
+                    [](const FilterbankPart& part) { return part.passes > 1; }))
+      throw Error(ErrorKind::config, "inputs", "a filterbank of several beams or readings",
+                  "one beam that is read once",
+                  "give the search a filterbank_files of its own, or more memory");
+    const formats::FilterbankDescription& d = filterbank.description();
+    of_.of = d;
+    const double half_mhz = std::abs(d.foff_mhz) / 2;
+    lowest_hz_ = (d.lowest_mhz() - half_mhz) * 1e6;
+    highest_hz_ = (d.highest_mhz() + half_mhz) * 1e6;
+    time_bits_ = spectrum_bits(d);
+  } else {
+    throw Error(ErrorKind::config, "inputs", stream_.kind, "raw voltages or a filterbank first");
+  }
+}
+
+// Of a block of the ring, what a piece lends.
+std::span<const std::byte> BufferNode::bytes_in(const engine::Block& block) const {
+  if (const auto* filterbank = std::get_if<formats::FilterbankDescription>(&of_.of))
+    return {static_cast<const std::byte*>(block.arrays.front().data),
+            block.samples * filterbank->sample_bytes()};
+  const auto& raw = block.payload_of<core::RawBlock>();
+  return {raw.bytes.data(), raw.bytes.size()};
+}
+
 std::vector<engine::Stream> BufferNode::open(std::span<const engine::Stream> inputs) {
   stream_ = inputs[0];
-  if (stream_.kind != "raw voltages")
-    throw Error(ErrorKind::config, "inputs", stream_.kind, "raw voltages first");
+  describe();
   for (std::size_t k = 1; k < inputs.size(); ++k)
     if (inputs[k].kind != "triggers")
-      throw Error(ErrorKind::config, "inputs", inputs[k].kind, "triggers behind the voltages",
+      throw Error(ErrorKind::config, "inputs", inputs[k].kind, "triggers behind the data",
                   "make pulses triggers with a candidate_triggers");
   if (inputs.size() == 1 && config_.datagrams.listen.empty())
     throw Error(ErrorKind::config, "inputs", "no triggers", "a node that gives some, or `listen`");
@@ -52,16 +89,20 @@ std::vector<engine::Stream> BufferNode::open(std::span<const engine::Stream> inp
     throw Error(
         ErrorKind::config, "keep_s", fmt::format("{:g}", config_.keep_s),
         fmt::format("{:g} or more, `before_s` + `after_s`", config_.before_s + config_.after_s));
-  description_ = stream_.detail<RawVoltages>().description;
   ring_blocks_ = ring_blocks(stream_, config_.keep_s);
   engine::Stream stretches = stream_;
   stretches.kind = "stretches";
+  if (const auto* filterbank = std::get_if<formats::FilterbankDescription>(&of_.of))
+    stretches.arrays = {{"bytes",
+                         core::SampleType::u8,
+                         {"byte"},
+                         {stream_.max_samples * filterbank->sample_bytes()}}};
   stretches.lent = true;
   stretches.device = nullptr;
   stretches.total_samples = 0;
   // A block without memory costs nothing; so many that those that may be held can all be on their way at once.
   stretches.open_blocks = 2 * held_blocks(ring_blocks_) + kMostOpen;
-  stretches.details = Stretches{description_};
+  stretches.details = of_;
   return {stretches};
 }
 
@@ -118,13 +159,12 @@ Stretch BufferNode::stretch_of(Trigger trigger) const {
   if (trigger.after_s < 0) trigger.after_s = config_.after_s;
   double begin_s = -trigger.before_s, end_s = trigger.after_s;
   if (trigger.dm > 0) {
-    const double half_hz = std::abs(description_.bandwidth_hz) / 2;
     const auto delay_s = [&](double hz) {
       return core::dispersion_delay_s(trigger.dm, hz / 1e6, trigger.reference_hz / 1e6,
                                       trigger.dm_constant);
     };
-    begin_s += delay_s(description_.centre_hz + half_hz);
-    end_s += delay_s(std::max(1.0, description_.centre_hz - half_hz));
+    begin_s += delay_s(highest_hz_);
+    end_s += delay_s(std::max(1.0, lowest_hz_));
   }
   const double rate_hz = stream_.rate_hz.value();
   const auto samples = [&](double seconds) {
@@ -159,9 +199,7 @@ void BufferNode::refuse(const Trigger& trigger, std::uint64_t& counter, const st
 }
 
 std::uint64_t BufferNode::bytes_of(std::uint64_t samples) const {
-  const auto bits = static_cast<std::uint64_t>(description_.format.bits_per_sample()) *
-                    description_.inputs() * description_.channels;
-  return samples * bits / 8;
+  return samples * time_bits_ / 8;
 }
 
 void BufferNode::listen() {
@@ -316,14 +354,17 @@ bool BufferNode::give(StretchPiece piece, const Slot* slot, engine::Outputs& out
   out->set_extent(0, 0, 0);
   if (slot != nullptr) {
     const engine::Block& block = *slot->block;
-    const auto& raw = block.payload_of<core::RawBlock>();
     piece.block_first = static_cast<std::size_t>(piece.first - slot->first);
     piece.start =
         core::advance(block.segment_start,
                       static_cast<std::int64_t>(block.first + piece.block_first), stream_.rate_hz);
-    piece.layout = raw.layout;
-    piece.invalid = raw.invalid;
-    out->lend<1>(0, {raw.bytes.data(), core::SampleType::u8, {raw.bytes.size()}, {1}}, slot->block);
+    if (std::holds_alternative<core::VoltageDescription>(of_.of)) {
+      const auto& raw = block.payload_of<core::RawBlock>();
+      piece.layout = raw.layout;
+      piece.invalid = raw.invalid;
+    }
+    const std::span<const std::byte> bytes = bytes_in(block);
+    out->lend<1>(0, {bytes.data(), core::SampleType::u8, {bytes.size()}, {1}}, slot->block);
   }
   out->payload_of<StretchPiece>() = std::move(piece);
   outputs.commit();

@@ -1,4 +1,4 @@
-// The last seconds of raw voltages in memory, and the stretches around triggers out of them. docs/design/buffer.md
+// The last seconds of raw voltages, or of a filterbank, in memory, and the stretches around triggers out of them. docs/design/buffer.md
 #pragma once
 
 #include <cstddef>
@@ -6,6 +6,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,7 +30,7 @@ struct BufferConfig {
   TriggerListenerConfig datagrams{};  ///< `listen` empty: none
 };
 
-/// Takes "raw voltages", and triggers at any number of further inputs. Gives "stretches".
+/// Takes "raw voltages" or "filterbank", and triggers at any number of further inputs. Gives "stretches".
 class BufferNode final : public engine::Node {
  public:
   /// Stretches that are begun or waited for at a time.
@@ -56,6 +57,8 @@ class BufferNode final : public engine::Node {
   };
   enum class Waits { no, yes };
 
+  void describe();
+  std::span<const std::byte> bytes_in(const engine::Block& block) const;
   static std::size_t ring_blocks(const engine::Stream& stream, double seconds);
   static std::size_t held_blocks(std::size_t ring_blocks) { return ring_blocks / 4 + 1; }
   void take(const engine::Block& block, engine::Outputs& outputs);
@@ -74,7 +77,9 @@ class BufferNode final : public engine::Node {
 
   BufferConfig config_;
   engine::Stream stream_;
-  core::VoltageDescription description_;
+  Stretches of_;
+  double lowest_hz_ = 0, highest_hz_ = 0;  // edges of the band
+  std::size_t time_bits_ = 0;              // in a file
   std::optional<TriggerListener> listener_;
   std::size_t ring_blocks_ = 0;
   std::deque<Slot> ring_;

@@ -14,16 +14,17 @@
 
 namespace tautline::pipeline {
 
-struct VoltageBuffer : BufferConfig {
+struct BufferStage : BufferConfig {
   std::string path;
 };
-const core::Fields<VoltageBuffer>& fields(const VoltageBuffer&) {
-  using C = VoltageBuffer;
+const core::Fields<BufferStage>& fields(const BufferStage&) {
+  using C = BufferStage;
   static const auto all = [] {
     core::Fields<C> list;
     list.add({.name = "path",
               .help =
-                  "the files that are written, .dada or .vdif; they are numbered: event-0001.dada"},
+                  "the files that are written, .dada or .vdif, or .fil of a filterbank; they are "
+                  "numbered: event-0001.dada"},
              &C::path)
         .add({.name = "keep_s", .unit = "s", .help = "data that are kept in memory"}, &C::keep_s,
              core::above(0))
@@ -63,7 +64,7 @@ const core::Fields<VoltageBuffer>& fields(const VoltageBuffer&) {
 
 namespace {
 
-std::vector<engine::Port> add_buffer(const VoltageBuffer& config, engine::Graph& graph,
+std::vector<engine::Port> add_buffer(const BufferStage& config, engine::Graph& graph,
                                      const std::string& name,
                                      const std::vector<engine::Port>& inputs,
                                      const engine::EdgeOptions& edge, const NodeContext& context) {
@@ -71,10 +72,10 @@ std::vector<engine::Port> add_buffer(const VoltageBuffer& config, engine::Graph&
   require_dumps_can_be_written(dumps);
   BufferConfig ring = config;
   ring.datagrams.log = context.log;
-  const engine::Stream voltages = stream_at(graph, inputs.front());
-  if (config.path.ends_with(".vdif") && voltages.kind == "raw voltages")
+  const engine::Stream data = stream_at(graph, inputs.front());
+  if (config.path.ends_with(".vdif") && data.kind == "raw voltages")
     ring.align_samples =
-        formats::vdif::Writer::frame_samples(voltages.detail<RawVoltages>().description);
+        formats::vdif::Writer::frame_samples(data.detail<RawVoltages>().description);
   const engine::NodeId buffer = graph.add(name + ".ring", std::make_unique<BufferNode>(ring));
   graph.set_lane(buffer, name + ".ring");  // so that nothing that computes holds it up
   for (std::size_t k = 0; k < inputs.size(); ++k) graph.connect(inputs[k], {buffer, k}, edge);
@@ -85,8 +86,10 @@ std::vector<engine::Port> add_buffer(const VoltageBuffer& config, engine::Graph&
 }  // namespace
 
 NodeType buffer_node_type() {
-  return composite_type<VoltageBuffer>(
-             "buffer", "keeps the last voltages in memory, and writes stretches around triggers",
+  return composite_type<BufferStage>(
+             "buffer",
+             "keeps the last voltages, or spectra of a filterbank, in memory, and writes stretches "
+             "around triggers",
              kAnyInputs, add_buffer)
       .writing({"path"});
 }

@@ -34,7 +34,7 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
   const stream::SequenceOptions options{config.reader, config.start_s, config.duration_s,
                                         config.keep_constant};
   auto source = std::make_unique<VoltageSourceNode>(
-      VoltageSourceConfig{config.inputs, options, /*unbroken=*/true});
+      VoltageSourceConfig{config.inputs, options, /*unbroken=*/true}, config.piped);
   const stream::VoltageStream& sequence = source->sequence();
   const core::VoltageDescription description = sequence.description();
   FilterConfig filter = config.filter;
@@ -49,11 +49,16 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
   const bool rounded = filter.output == stages::channelize::Output::corner_turned_ci8 ||
                        filter.output == stages::channelize::Output::corner_turned_ci4;
   // Always on the host, so that they do not depend on the device.
-  const auto gains = std::make_shared<Gains>([&](const std::stop_token& stopped) {
-    const auto host = device->compiles() ? device::open({}) : device;
-    return measure_gains(config.inputs, options, filter, host, *host->make_queue(),
-                         config.memory_bytes, stopped);
-  });
+  const auto live = source->live_stream();
+  const auto gains = std::make_shared<Gains>(
+      [&, samples = source->block_samples()](const std::stop_token& stopped) {
+        const auto host = device->compiles() ? device::open({}) : device;
+        if (live)
+          return measure_gains(*live, samples, config.keep_constant, filter, host,
+                               *host->make_queue(), config.memory_bytes, stopped);
+        return measure_gains(config.inputs, options, filter, host, *host->make_queue(),
+                             config.memory_bytes, stopped);
+      });
   const VoltageSourceNode& voltages = *source;
   engine::Graph graph;
   const engine::NodeId source_id = graph.add("voltages", std::move(source));
@@ -71,7 +76,7 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
   check_memory(run.bytes().host_bytes, config.memory_bytes);
   const StageMemory stages[] = {{"unpack and channelize", run.bytes().device_bytes}};
   require_device_memory(*device, stages, description.inputs(), channels_of(description, filter));
-  if (rounded) (void)gains->values(stop);
+  if (rounded && !live) (void)gains->values(stop);
   try {
     watched.go(stop);
   } catch (...) {

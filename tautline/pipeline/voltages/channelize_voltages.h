@@ -24,7 +24,8 @@ enum class Stokes { i, iquv };
 
 struct ChannelizeConfig {
   std::vector<std::string> inputs;
-  std::string output;  ///< .dada or .npy: voltages; .fil: power
+  std::shared_ptr<formats::ForwardBytes> piped = {};  ///< as CorrelateConfig's
+  std::string output;                                 ///< .dada or .npy: voltages; .fil: power
   bool overwrite = false;
   FilterConfig filter;
   Requantise requantise = Requantise::off;  ///< of voltages

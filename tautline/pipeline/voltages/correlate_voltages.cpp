@@ -81,7 +81,7 @@ Correlation::Correlation(const CorrelateConfig& config, const DeviceList& device
       reporter_(progress),
       host_(devices.front()->compiles() ? device::open({}) : devices.front()) {
   auto source = std::make_unique<VoltageSourceNode>(
-      VoltageSourceConfig{config.inputs, sequence_options(config)});
+      VoltageSourceConfig{config.inputs, sequence_options(config)}, config.piped);
   source_ = source.get();
   voltages_ = graph_.add("voltages", std::move(source));
   const stream::VoltageStream& sequence = source_->sequence();
@@ -103,12 +103,16 @@ void Correlation::add_engines() {
   const Tracking tracking =
       choose_tracking(config_.delays_path, config_.phase_centre, layout, description.start,
                       source_->sequence().end(), config_.earth);
-  gains_ = make_gains(config_, description, filter_of(config_), tracking.before_filter,
-                      [this](const std::stop_token& stop) {
-                        return measure_gains(config_.inputs, sequence_options(config_),
-                                             filter_of(config_), host_, *host_->make_queue(),
-                                             config_.memory_bytes, stop);
-                      });
+  gains_ = make_gains(
+      config_, description, filter_of(config_), tracking.before_filter,
+      [this, live = source_->live_stream(),
+       samples = source_->block_samples()](const std::stop_token& stop) {
+        if (live)
+          return measure_gains(*live, samples, config_.keep_constant, filter_of(config_), host_,
+                               *host_->make_queue(), config_.memory_bytes, stop);
+        return measure_gains(config_.inputs, sequence_options(config_), filter_of(config_), host_,
+                             *host_->make_queue(), config_.memory_bytes, stop);
+      });
   const auto spectra = add_f_engines(
       graph_, "f", voltages_, {devices_, filter_of(config_), gains_, tracking, kept_, host_});
   const CorrelatorOutputs correlated =
@@ -173,7 +177,7 @@ CorrelateSummary Correlation::run(const std::stop_token& stop) {
                      {"means"});
   engine::Run& run = *watched;
   check_memory(run);
-  if (gains_) (void)gains_->values(stop);  // before anything else takes memory
+  if (gains_ && !config_.piped) (void)gains_->values(stop);  // before anything else takes memory
   try {
     watched.go(stop);
   } catch (...) {

@@ -30,7 +30,9 @@ core::FieldText<Requantise> requantise_names();
 stages::channelize::Output output_of(Requantise requantise);
 
 struct CorrelateConfig {
-  std::vector<std::string> inputs;            ///< voltage files, consecutive or receivers
+  std::vector<std::string> inputs;  ///< voltage files, consecutive or receivers
+  std::shared_ptr<formats::ForwardBytes> piped =
+      {};                                     ///< what comes by the one that is a pipe; none: files
   std::string output;                         ///< .uvh5 or .ms
   formats::MakeVisibilityWriter writer = {};  ///< instead of the file; none: the file
   std::string report_path;                    ///< a self-contained HTML page; empty: none

@@ -1,11 +1,10 @@
 #include "tautline/pipeline/voltages/dump_sink_node.h"
 
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "tautline/core/error.h"
 #include "tautline/formats/numbered_name.h"
-#include "tautline/pipeline/voltages/voltage_record.h"
+#include "tautline/pipeline/voltages/dump_file.h"
 
 namespace tautline::pipeline {
 
@@ -37,9 +36,9 @@ Json trigger_record(const Trigger& trigger) {
 // One stretch on its way to a file, which begins with the first sample that came.
 class DumpSinkNode::Dump {
  public:
-  Dump(std::shared_ptr<const Stretch> stretch, const DumpConfig& config,
-       const core::VoltageDescription& description, std::size_t& begun)
-      : stretch_(std::move(stretch)), config_(config), description_(description), begun_(begun) {}
+  Dump(std::shared_ptr<const Stretch> stretch, const DumpConfig& config, const Stretches& of,
+       std::size_t& begun)
+      : stretch_(std::move(stretch)), config_(config), of_(of), begun_(begun) {}
 
   bool failed = false;
 
@@ -47,8 +46,7 @@ class DumpSinkNode::Dump {
     if (!file_) begin(piece);
     // What is missing inside the file is zeros.
     file_->fill(static_cast<std::uint64_t>(piece.first - first_) - file_->samples());
-    file_->write(bytes, piece.layout, piece.block_first, static_cast<std::size_t>(piece.samples),
-                 piece.invalid);
+    file_->write(piece, bytes);
   }
 
   void missed(const StretchPiece& piece) {
@@ -84,28 +82,24 @@ class DumpSinkNode::Dump {
   };
 
   void begin(const StretchPiece& piece) {
-    core::VoltageDescription description = description_;
-    description.format = piece.layout.format;
-    description.start = piece.start;
-    file_.emplace(VoltageRecordOptions{.path = formats::numbered_name(config_.path, ++begun_),
-                                       .overwrite = config_.overwrite,
-                                       .history = config_.history,
-                                       .header = {{"TRIGGER", stretch_->trigger.id}}},
-                  description);
+    file_ = make_dump_file({.path = formats::numbered_name(config_.path, ++begun_),
+                            .overwrite = config_.overwrite,
+                            .history = config_.history},
+                           of_, piece);
     first_ = piece.first;
   }
 
   std::shared_ptr<const Stretch> stretch_;
   const DumpConfig& config_;
-  const core::VoltageDescription& description_;
+  const Stretches& of_;
   std::size_t& begun_;
-  std::optional<VoltageRecord> file_;
+  std::unique_ptr<DumpFile> file_;
   std::int64_t first_ = 0;  // the file's first sample of the stream
   std::vector<Missed> missed_;
 };
 
 void require_dumps_can_be_written(const DumpConfig& config) {
-  require_record_name(config.path);
+  require_dump_name(config.path);
   formats::require_numbered_can_be_written("path", config.path, config.overwrite);
 }
 
@@ -113,8 +107,8 @@ DumpSinkNode::DumpSinkNode(DumpConfig config) : config_(std::move(config)) {}
 DumpSinkNode::~DumpSinkNode() = default;
 
 std::vector<engine::Stream> DumpSinkNode::open(std::span<const engine::Stream> inputs) {
-  description_ = inputs[0].detail<Stretches>().description;
-  require_recordable(config_.path, description_);
+  of_ = inputs[0].detail<Stretches>();
+  require_dumpable(config_.path, of_);
   return {};
 }
 
@@ -126,7 +120,7 @@ void DumpSinkNode::process(std::size_t, const engine::Block& block, engine::Outp
 
 void DumpSinkNode::take(const StretchPiece& piece, std::span<const std::byte> bytes) {
   auto& dump = dumps_[piece.stretch.get()];
-  if (!dump) dump = std::make_unique<Dump>(piece.stretch, config_, description_, begun_);
+  if (!dump) dump = std::make_unique<Dump>(piece.stretch, config_, of_, begun_);
   const bool over = piece.kind == StretchPiece::Kind::end;
   if (!dump->failed) try {
       if (piece.kind == StretchPiece::Kind::data) {
@@ -147,8 +141,7 @@ void DumpSinkNode::take(const StretchPiece& piece, std::span<const std::byte> by
       if (config_.log)
         config_.log(core::LogLevel::warning,
                     "trigger " + piece.stretch->trigger.id + ": no dump, " + error.what());
-      dump =
-          std::make_unique<Dump>(piece.stretch, config_, description_, begun_);  // removes the file
+      dump = std::make_unique<Dump>(piece.stretch, config_, of_, begun_);  // removes the file
       dump->failed = true;
     }
   if (over) dumps_.erase(piece.stretch.get());

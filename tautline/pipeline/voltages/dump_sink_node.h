@@ -15,7 +15,7 @@
 namespace tautline::pipeline {
 
 struct DumpConfig {
-  std::string path;  ///< .dada or .vdif; its files are numbered
+  std::string path;  ///< DumpFileOptions'; its files are numbered
   bool overwrite = false;
   std::string history;
   core::LogSink log = {};
@@ -40,7 +40,7 @@ class DumpSinkNode final : public engine::Node {
   void take(const StretchPiece& piece, std::span<const std::byte> bytes);
 
   DumpConfig config_;
-  core::VoltageDescription description_;
+  Stretches of_;
   std::map<const Stretch*, std::unique_ptr<Dump>> dumps_;
   std::size_t begun_ = 0;  // files
   std::vector<std::string> files_;

@@ -101,7 +101,8 @@ std::vector<engine::Port> add_f_engines(engine::Graph& graph, const std::string&
     FEngineNodeConfig f{.device = config.devices[d],
                         .filter = config.filter,
                         .gains = config.gains,
-                        .host = config.host};
+                        .host = config.host,
+                        .from = config.from};
     if (config.tracking.before_filter) {
       f.delays = config.tracking.table;
       f.phase_centre = config.tracking.centre;

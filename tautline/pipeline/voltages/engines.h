@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,7 @@ struct FEnginesConfig {
   Tracking tracking = {};
   ChannelRange kept = {};  ///< of the stream's channels, that will be correlated; none: all
   std::shared_ptr<const device::Device> host = {};  ///< where gains that change are measured
+  std::optional<Place> from = {};                   ///< FEngineNodeConfig's, of one device
 };
 
 /// NAME, or NAME.0, NAME.1 ... of several devices, which read `voltages`. Returns an output for each device.

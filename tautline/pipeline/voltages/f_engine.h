@@ -91,8 +91,8 @@ class FEngine {
   /// begins: the stream goes on here after another engine had what came before. Filtered streams
   /// without delays only.
   void go_on_after(device::Queue& queue, const core::RawBlock& block);
-  /// Forgets all history: the next spectrum begins with this sample of the block that was pushed last. Filtered streams
-  /// without delays only.
+  /// Forgets all history: the next spectrum begins with this sample of the block that was pushed last. Streams without
+  /// delays only.
   void restart_at(std::size_t sample);
   /// Up to `limit` of the next spectra; an empty chunk asks for another block. They lie in the memory of the
   /// device: ready to be read when the queue has come so far, until that memory is written again.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 #include <random>
+#include <utility>
 
 #include "tautline/core/error.h"
 #include "tautline/pipeline/time_calls.h"
@@ -175,7 +176,7 @@ void FEngineNode::begin_segment(std::size_t, const engine::Block& first, engine:
                                        voltages_.description.rate_hz);
   engine_->begin_segment(segment_start_);
   segment_first_ = first.first;
-  next_spectrum_ = 0;
+  next_spectrum_ = passed_spectra_ = 0;
   if (renewal_) renewal_->begin_segment(segment_start_);
 }
 
@@ -208,6 +209,7 @@ void FEngineNode::give(const engine::Block& raw, std::uint64_t first, std::size_
 
 void FEngineNode::process(std::size_t, const engine::Block& block, engine::Outputs& outputs) {
   samples_ += block.samples;
+  if (config_.from && !reach_place(block)) return;
   core::RawBlock raw = block.payload_of<core::RawBlock>();
   const engine::Array& bytes = block.arrays.front();
   raw.bytes.lend({static_cast<std::byte*>(bytes.data), bytes.extents[0]});
@@ -219,6 +221,32 @@ void FEngineNode::process(std::size_t, const engine::Block& block, engine::Outpu
     announce(block, outputs);
   if (renewal_) renewal_->measure(outputs.queue(config_.host), UINT64_MAX);
   if (config_.turns > 1) pass_on(block, outputs);
+}
+
+// False: the block ends before the place to begin at. Segments before that are passed over.
+bool FEngineNode::reach_place(const engine::Block& block) {
+  const Place& from = *config_.from;
+  if (segment_start_ != from.segment_start) {
+    if (core::before(from.segment_start, segment_start_)) refuse_place();
+    return false;
+  }
+  const std::uint64_t first = block.first - segment_first_;
+  if (first + block.samples <= from.sample) return false;
+  if (from.sample < first || from.sample % engine_->hop_samples() != 0) refuse_place();
+  passed_samples_ = static_cast<std::size_t>(from.sample - first);
+  passed_spectra_ = next_spectrum_ = from.sample / engine_->hop_samples();
+  config_.from.reset();
+  return true;
+}
+
+void FEngineNode::refuse_place() const {
+  const Place& from = *config_.from;
+  const core::Instant time = core::advance(
+      from.segment_start, static_cast<std::int64_t>(from.sample), voltages_.description.rate_hz);
+  throw core::Error(core::ErrorKind::format, voltages_.files.front() + ": samples",
+                    "no spectrum from " + core::to_iso(time) + " on",
+                    "that with which the run is to go on",
+                    "begin anew: remove the checkpoint and the files that were written");
 }
 
 void FEngineNode::filter(const engine::Block& raw, core::RawBlock& block,
@@ -235,20 +263,23 @@ void FEngineNode::filter(const engine::Block& raw, core::RawBlock& block,
     channels =
         raw.valid.view().slice(0, engine_->range().first * inputs, engine_->range().count * inputs);
   }
-  std::size_t done = 0;
   engine_->push(queue, block);
+  if (passed_samples_ > 0) engine_->restart_at(passed_samples_);
+  std::size_t done = std::exchange(passed_samples_, 0);
   std::uint64_t first = config_.turns > 1 ? spectra_of(raw.first) : next_spectrum_;
   for (;;) {
     const std::size_t most = spectra_until_edge(first - first_spectrum(), outputs);
     engine::Block& out = next_output(outputs);
     const SpectraChunk chunk = engine_->take(queue, most);
     if (chunk.spectra == 0) break;
+    // Spectra that are handed on may lie behind those before the place to begin at.
+    out.arrays[0].data = const_cast<void*>(chunk.samples.data());
     std::copy_n(chunk.samples.extents().begin(), 3, out.arrays[0].extents.begin());
     std::copy_n(chunk.samples.strides().begin(), 3, out.arrays[0].strides.begin());
     copy_validity(by_channel ? channels : chunk.valid, by_channel ? done : 0, chunk.spectra,
                   out.valid);
     done += chunk.spectra;
-    if (config_.turns == 1) first = chunk.first_spectrum;
+    if (config_.turns == 1) first = passed_spectra_ + chunk.first_spectrum;
     give(raw, first, chunk.spectra, outputs);
     first += chunk.spectra;
   }
@@ -279,6 +310,7 @@ void FEngineNode::pass_on(const engine::Block& raw, engine::Outputs& outputs) {
 }
 
 void FEngineNode::finish(engine::Outputs& outputs) {
+  if (config_.from) refuse_place();
   clipped_ = engine_->clipped(outputs.queue(config_.device));
   if (spectra_ == 0)
     throw core::Error(core::ErrorKind::format, voltages_.files.front() + ": samples",

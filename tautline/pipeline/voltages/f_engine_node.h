@@ -9,6 +9,7 @@
 
 #include "tautline/engine/node.h"
 #include "tautline/formats/delays/delays.h"
+#include "tautline/pipeline/checkpoint.h"
 #include "tautline/pipeline/voltages/f_engine.h"
 #include "tautline/pipeline/voltages/gain_renewal.h"
 #include "tautline/pipeline/voltages/voltage_streams.h"
@@ -26,6 +27,8 @@ struct FEngineNodeConfig {
   /// F-engines that take blocks of voltages in turn, and which of them this one is. Neither delays nor
   /// oversampling; the last samples of blocks must be their last bytes (block_tail.h).
   std::size_t turns = 1, turn = 0;
+  /// Spectra before the one that begins here are not made. Neither delays, oversampling nor turns.
+  std::optional<Place> from = {};
 };
 
 /// "raw voltages" to "spectra", in the device's memory.
@@ -56,6 +59,8 @@ class FEngineNode final : public engine::Node {
   engine::Block& next_output(engine::Outputs& outputs);
   void give(const engine::Block& raw, std::uint64_t first, std::size_t spectra,
             engine::Outputs& outputs);
+  bool reach_place(const engine::Block& block);
+  [[noreturn]] void refuse_place() const;
   void filter(const engine::Block& raw, core::RawBlock& block, engine::Outputs& outputs);
   void announce(const engine::Block& raw, engine::Outputs& outputs);
   void pass_on(const engine::Block& raw, engine::Outputs& outputs);
@@ -76,7 +81,9 @@ class FEngineNode final : public engine::Node {
   std::uint64_t samples_ = 0, spectra_ = 0;
   std::uint64_t segment_first_ = 0;  // sample with which the segment begins
   core::Instant segment_start_;
-  std::uint64_t next_spectrum_ = 0;  // of the segment; of an engine that has all of its blocks
+  std::size_t passed_samples_ = 0;    // of the block, before the place to begin at
+  std::uint64_t passed_spectra_ = 0;  // of the segment, before that
+  std::uint64_t next_spectrum_ = 0;   // of the segment; of an engine that has all of its blocks
   std::vector<std::uint64_t> clipped_;
   std::size_t next_turn_ = 0;  // gets the next block
   core::RawBlock tail_;

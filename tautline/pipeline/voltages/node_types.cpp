@@ -5,8 +5,11 @@
 #include <utility>
 
 #include "tautline/core/error.h"
+#include "tautline/formats/input_stream.h"
 #include "tautline/formats/partial_file.h"
+#include "tautline/pipeline/checkpoint.h"
 #include "tautline/pipeline/graph_streams.h"
+#include "tautline/pipeline/pace.h"
 #include "tautline/pipeline/voltages/buffer_type.h"
 #include "tautline/pipeline/voltages/channelize_voltages.h"
 #include "tautline/pipeline/voltages/engines.h"
@@ -17,6 +20,7 @@
 #include "tautline/pipeline/voltages/visibility_sink_node.h"
 #include "tautline/pipeline/voltages/voltage_sink_node.h"
 #include "tautline/stream/mwa_receivers.h"
+#include "tautline/stream/piped_input.h"
 #include "tautline/stream/spead_visibilities.h"
 
 namespace tautline::pipeline {
@@ -48,11 +52,7 @@ const core::Fields<VoltageFiles>& fields(const VoltageFiles&) {
         .add({.name = "block_samples",
               .help = "samples (times) in a block; 0: about 16 MiB, for a GPU 64"},
              &C::block_samples)
-        .add(
-            {.name = "rate",
-             .help = "gives samples as if they came now, at so many times real time; 0: as fast as "
-                     "they are taken"},
-            &C::rate, core::at_least(0));
+        .add(rate_field(), &C::rate, core::between(0, 1e6));
   }();
   return all;
 }
@@ -208,23 +208,40 @@ std::size_t block_samples_of(const stream::VoltageStream& stream, const NodeCont
                               : std::max<std::size_t>(1, most / each);
 }
 
+// A pipe is read as it comes, alone.
+std::shared_ptr<formats::ForwardBytes> pipe_of(const VoltageFiles& config,
+                                               const NodeContext& context) {
+  const auto pipe = std::ranges::find_if(config.inputs, formats::is_stream);
+  if (pipe == config.inputs.end()) return nullptr;
+  if (config.inputs.size() > 1)
+    throw Error(ErrorKind::config, "files", *pipe + " and others", "a pipe alone, or files",
+                "send all of it by one pipe");
+  if (pace_of(config.rate, context) > 0)
+    throw Error(ErrorKind::config, "files", *pipe + ", as if live", "files",
+                "data of a pipe come when they are sent: give no rate");
+  return stream::open_pipe(*pipe, context.memory_bytes, context.stop);
+}
+
 std::unique_ptr<engine::Node> make_source(const VoltageFiles& config, const NodeContext& context) {
+  const double pace = pace_of(config.rate, context);
   auto node = std::make_unique<VoltageSourceNode>(
       VoltageSourceConfig{.files = config.inputs,
                           .options = {.reader = config.reader,
                                       .start_s = config.start_s,
                                       .duration_s = config.duration_s,
                                       .keep_constant = config.keep_constant},
-                          .rate = config.rate,
-                          .log = context.log});
+                          .rate = pace,
+                          .log = context.log},
+      pipe_of(config, context));
   std::size_t samples = block_samples_of(node->sequence(), context);
-  if (config.rate > 0) {  // what comes live comes in short pieces
-    constexpr double kLongest_s = 0.25;
-    const double rate_hz = node->sequence().description().rate_hz.value() * config.rate;
-    if (rate_hz * kLongest_s < static_cast<double>(samples))
-      samples = std::max<std::size_t>(1, static_cast<std::size_t>(rate_hz * kLongest_s));
-  }
-  const auto total = std::max<std::uint64_t>(1, node->sequence().total_samples());
+  const bool live = node->sequence().live();
+  constexpr double kLongest_s = 0.25;
+  if (pace > 0 || live)  // what comes live comes in short pieces
+    samples = paced_block_samples(
+        samples, node->sequence().description().rate_hz.value() * (pace > 0 ? pace : 1),
+        kLongest_s);
+  const auto total =
+      live ? UINT64_MAX : std::max<std::uint64_t>(1, node->sequence().total_samples());
   node->set_block_samples(config.block_samples > 0
                               ? config.block_samples
                               : static_cast<std::size_t>(std::min<std::uint64_t>(samples, total)));
@@ -253,6 +270,28 @@ std::unique_ptr<engine::Node> make_receivers(const Receivers& config, const Node
   return node;
 }
 
+// What does not go on to the bit in the middle of a stream.
+void require_resumable(const FilterBank& config, const NodeContext& context,
+                       const RawVoltages& voltages, const SharedGains& gains) {
+  const auto refuse = [](const char* field, const std::string& value, const char* expected,
+                         const char* advice) {
+    throw Error(ErrorKind::config, field, value, expected, advice);
+  };
+  const std::string given = "given in a run with a checkpoint";
+  if (voltages.live)
+    refuse("inputs", "voltages of a pipe", "files, in a run with a checkpoint", "");
+  if (!config.delays_path.empty())
+    refuse("delays_path", given, "a filter bank without it",
+           "rotate the fringes behind the correlator: its `phase_centre`");
+  if (config.filter.oversample_numerator != config.filter.oversample_denominator)
+    refuse("oversample", given, "a filter bank that is sampled critically", "");
+  if (gains && gains->schedule().changes())
+    refuse(config.follow_gains ? "follow_gains" : "settle_s", given, "gains that stay", "");
+  if (context.devices.size() > 1)
+    refuse("device", std::to_string(context.devices.size()) + " devices",
+           "one, in a run with a checkpoint", "");
+}
+
 // Each device has an output. Gains of files are measured now, on the host, so that they do not depend on the device.
 std::vector<engine::Port> add_filter_bank(const FilterBank& config, engine::Graph& graph,
                                           const std::string& name,
@@ -278,6 +317,10 @@ std::vector<engine::Port> add_filter_bank(const FilterBank& config, engine::Grap
                                     : measure_gains(voltages.files, voltages.options, filter, host,
                                                     *queue, memory_bytes, stop);
                        });
+  if (context.checkpoint) {
+    require_resumable(config, context, voltages, f.gains);
+    f.from = context.checkpoint->next();
+  }
   if (f.gains && !voltages.live) (void)f.gains->values();
   return add_f_engines(graph, name, inputs.front(), std::move(f), edge);
 }
@@ -325,12 +368,20 @@ std::unique_ptr<engine::Node> make_visibility_file(const VisibilityFile& config,
                                                    const engine::Port& output,
                                                    const NodeContext& context) {
   formats::require_visibility_name("path", config.path);
-  FileParts(config.path, config.parts).require_can_be_written("path", context.overwrite);
+  const FileParts parts(config.path, config.parts);
+  if (context.checkpoint && !parts.several())
+    throw Error(ErrorKind::config, "each_s", "not given",
+                "several files, in a run with a checkpoint",
+                "set it: what is whole stays, and the run goes on behind it");
+  // The file at which a run was killed is there where it was killed before it could say so.
+  const bool goes_on = context.checkpoint && context.checkpoint->goes_on();
+  parts.require_can_be_written("path", context.overwrite || goes_on);
   return std::make_unique<VisibilitySinkNode>(
       VisibilitySinkConfig{.path = config.path,
-                           .overwrite = context.overwrite,
+                           .overwrite = context.overwrite || goes_on,
                            .nodes = voltage_nodes(graph, output),
-                           .parts = config.parts});
+                           .parts = config.parts,
+                           .checkpoint = context.checkpoint});
 }
 
 std::unique_ptr<engine::Node> make_visibility_page(const OutputFile& config,
@@ -390,7 +441,8 @@ std::vector<NodeType> voltage_node_types() {
   return {
       node_type<VoltageFiles>("voltage_files", "antenna voltages from files of any format", 0,
                               make_source)
-          .reading({"files"}),
+          .reading({"files"})
+          .resuming(),
       node_type<Receivers>("receivers", "antenna voltages live, from receivers that connect", 0,
                            make_receivers),
       packets_node_type(),
@@ -398,12 +450,14 @@ std::vector<NodeType> voltage_node_types() {
                                  "voltages to spectra; spectra that come from files are handed on; "
                                  "of several devices each has an output",
                                  1, add_filter_bank)
-          .reading({"delays_path", "array_path"}),
+          .reading({"delays_path", "array_path"})
+          .resuming(),
       composite_type<Correlator>("correlator",
                                  "spectra to visibilities, a block for each integration",
                                  kAnyInputs, add_correlator)
           .reading({"delays_path", "array_path"})
-          .drawn_live(),
+          .drawn_live()
+          .resuming(),
       node_type<PowerConfig>(
           "power",
           "spectra (not rounded ones) to a filterbank: the detected power of all "
@@ -412,7 +466,8 @@ std::vector<NodeType> voltage_node_types() {
           .drawn_live(),
       sink_type<VisibilityFile>("visibility_file", "visibilities to .uvh5 or .ms", 1,
                                 make_visibility_file)
-          .writing({"path"}),
+          .writing({"path"})
+          .resuming(),
       sink_type<OutputFile>("visibility_page",
                             "visibilities to an HTML page with fringes, spectra and data quality",
                             1, make_visibility_page)

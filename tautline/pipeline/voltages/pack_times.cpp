@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace tautline::pipeline {
 
@@ -37,18 +38,38 @@ bool fills_bytes(const core::RawLayout& layout) {
          layout.antenna_stride_bits % 8 == 0 && layout.polarisation_stride_bits % 8 == 0;
 }
 
+// Samples that lie side by side in the block and in the file are copied as one: both polarisations of an antenna, say.
+struct JoinedSamples {
+  core::RawLayout layout;  // of which each "sample" has `bytes`
+  std::size_t bytes = 0;
+};
+
+JoinedSamples join_samples(core::RawLayout layout) {
+  std::size_t bits = static_cast<std::size_t>(layout.format.bits_per_sample());
+  const auto join = [&bits](std::size_t& count, std::size_t stride_bits) {
+    if (count > 1 && stride_bits != bits) return false;
+    bits *= std::exchange(count, 1);
+    return true;
+  };
+  if (join(layout.polarisations, layout.polarisation_stride_bits))
+    join(layout.antennas, layout.antenna_stride_bits);
+  return {layout, bits / 8};
+}
+
+// kBytes: of a joined sample; 0: any other number.
 template <std::size_t kBytes>
-void pack_rows(const std::byte* from, const core::RawLayout& layout, std::size_t first,
-               std::size_t count, std::byte* to) {
-  const std::size_t stride = layout.time_stride_bits / 8, time_bytes = bits_of_a_time(layout) / 8;
+void pack_rows(const std::byte* from, const JoinedSamples& samples, std::size_t time_bytes,
+               std::size_t first, std::size_t count, std::byte* to) {
+  const std::size_t stride = samples.layout.time_stride_bits / 8,
+                    bytes = kBytes == 0 ? samples.bytes : kBytes;
   for (std::size_t t0 = 0; t0 < count; t0 += kPackedTimes) {
     const std::size_t t1 = std::min(count, t0 + kPackedTimes);
     std::byte* out = to;
-    for_samples(layout, [&](std::size_t at) {
+    for_samples(samples.layout, [&](std::size_t at) {
       const std::byte* in = from + at / 8 + first * stride;
       for (std::size_t t = t0; t < t1; ++t)
-        std::memcpy(out + t * time_bytes, in + t * stride, kBytes);
-      out += kBytes;
+        std::memcpy(out + t * time_bytes, in + t * stride, bytes);
+      out += bytes;
     });
   }
 }
@@ -80,19 +101,26 @@ std::span<const std::byte> pack_times(std::span<const std::byte> bytes,
   const std::size_t time_bytes = bits_of_a_time(layout) / 8;
   if (is_packed(layout))
     return bytes.subspan(layout.offset_bits / 8 + first * time_bytes, count * time_bytes);
-  packed.assign(count * time_bytes, std::byte{0});
-  const std::size_t sample_bytes = static_cast<std::size_t>(layout.format.bits_per_sample()) / 8;
-  const auto copy = [&](auto rows) { rows(bytes.data(), layout, first, count, packed.data()); };
-  if (!fills_bytes(layout))
-    copy(pack_bits);
-  else if (sample_bytes == 1)
-    copy(pack_rows<1>);
-  else if (sample_bytes == 2)
-    copy(pack_rows<2>);
-  else if (sample_bytes == 4)
-    copy(pack_rows<4>);
+  if (!fills_bytes(layout)) {
+    packed.assign(count * time_bytes, std::byte{0});
+    pack_bits(bytes.data(), layout, first, count, packed.data());
+    return packed;
+  }
+  packed.resize(count * time_bytes);
+  const JoinedSamples samples = join_samples(layout);
+  const auto pack = [&](auto rows) {
+    rows(bytes.data(), samples, time_bytes, first, count, packed.data());
+  };
+  if (samples.bytes == 1)
+    pack(pack_rows<1>);
+  else if (samples.bytes == 2)
+    pack(pack_rows<2>);
+  else if (samples.bytes == 4)
+    pack(pack_rows<4>);
+  else if (samples.bytes == 8)
+    pack(pack_rows<8>);
   else
-    copy(pack_rows<8>);
+    pack(pack_rows<0>);
   return packed;
 }
 

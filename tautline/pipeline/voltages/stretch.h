@@ -1,16 +1,18 @@
-// What a buffer hands to the writer of its dumps: a stretch of voltages in pieces, each from one block of the ring.
+// What a buffer hands to the writer of its dumps: a stretch of voltages or spectra in pieces, each from one block of the ring.
 //
-// Streams of kind "stretches" have one array, the bytes of a block of the ring, lent, and a StretchPiece as payload; what a
-// piece says lies in those bytes as its `layout` says.
+// Streams of kind "stretches" have one array, the bytes of a block of the ring, lent, and a StretchPiece as payload; voltages
+// lie in those bytes as the piece's `layout` says, spectra one behind the other.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "tautline/core/voltage.h"
+#include "tautline/formats/filterbank_reader.h"
 #include "tautline/pipeline/trigger.h"
 
 namespace tautline::pipeline {
@@ -38,14 +40,14 @@ struct StretchPiece {
   std::string why;            ///< of missed ones
   // Of data:
   core::Instant start;                     ///< of the piece's first sample, exact also behind a gap
-  core::RawLayout layout;                  ///< of the block
+  core::RawLayout layout;                  ///< of the block, of voltages
   std::size_t block_first = 0;             ///< where in the block the piece begins, in samples
   std::vector<core::InvalidSpan> invalid;  ///< counted from the block's first sample
 };
 
-/// Details of a stream of kind "stretches".
+/// Details of a stream of kind "stretches": what they are cut out of.
 struct Stretches {
-  core::VoltageDescription description;
+  std::variant<core::VoltageDescription, formats::FilterbankDescription> of;
 };
 
 }  // namespace tautline::pipeline

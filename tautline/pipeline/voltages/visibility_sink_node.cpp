@@ -24,6 +24,10 @@ void VisibilitySinkNode::start(engine::Outputs& outputs) {
   formats::VisibilityDescription& description = visibilities_.description;
   if (const SharedGains& gains = visibilities_.gains)
     description.requantisation_gains = kept_gains(gains->values(outputs.stop()));
+  if (config_.checkpoint) {
+    parts_.go_on_after(config_.checkpoint->files());
+    config_.checkpoint->save();
+  }
   begin_file();
 }
 
@@ -39,7 +43,7 @@ void VisibilitySinkNode::begin_file() {
 }
 
 // A file ends when the next one is needed. What the run's nodes have counted is known at its end alone: the last file
-// says it.
+// says it, of a run that may have gone on what the source has counted, which reads everything again.
 void VisibilitySinkNode::process(std::size_t, const engine::Block& block,
                                  engine::Outputs& outputs) {
   const auto& time = block.payload_of<IntegrationTime>();
@@ -51,6 +55,10 @@ void VisibilitySinkNode::process(std::size_t, const engine::Block& block,
   if (parts_.over(block.samples, rate_hz_, bytes, outputs)) {
     writer_->finish();
     files_.push_back(path_);
+    if (config_.checkpoint)
+      config_.checkpoint->finished(
+          path_, parts_.number(),
+          Place{block.segment_start, block.first * visibilities_.clock.hop_samples});
     if (gains_) visibilities_.description.requantisation_gains = gain_values_;
     begin_file();
   }
@@ -62,11 +70,13 @@ void VisibilitySinkNode::publish() {
   if (config_.page) {
     finish_page(config_.nodes, dynamic_cast<report::ReportBuilder&>(*writer_));
   } else {
-    for (const auto& [name, count] : facts_of(config_.nodes))
-      writer_->add_extra(name, std::to_string(count));
+    const auto facts =
+        config_.checkpoint ? facts_of(*config_.nodes.source) : facts_of(config_.nodes);
+    for (const auto& [name, count] : facts) writer_->add_extra(name, std::to_string(count));
   }
   writer_->finish();
-  if (parts_.several()) files_.push_back(path_);
+  if (!path_.empty()) files_.push_back(path_);
+  if (config_.checkpoint) config_.checkpoint->finished(path_, parts_.number(), std::nullopt);
   published_ = true;
 }
 

@@ -7,6 +7,7 @@
 
 #include "tautline/engine/node.h"
 #include "tautline/formats/visibility_writer.h"
+#include "tautline/pipeline/checkpoint.h"
 #include "tautline/pipeline/file_parts.h"
 #include "tautline/pipeline/voltages/voltage_nodes.h"
 #include "tautline/pipeline/voltages/voltage_streams.h"
@@ -18,8 +19,10 @@ struct VisibilitySinkConfig {
   bool overwrite = false;
   bool page = false;  ///< a report::ReportBuilder instead of a file of visibilities
   formats::MakeVisibilityWriter writer = {};  ///< none: of a file
-  VoltageNodes nodes;  ///< of the same graph, before this one: what they met goes into the output
-  PartLimits parts = {};  ///< of files
+  VoltageNodes nodes = {};  ///< of the same graph, before this one: their counts go into the output
+  PartLimits parts = {};    ///< of files
+  /// Of several files: is told which are whole; null: none.
+  std::shared_ptr<Checkpoint> checkpoint = {};
 };
 
 /// Takes "visibilities".

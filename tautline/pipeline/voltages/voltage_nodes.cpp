@@ -56,9 +56,14 @@ std::vector<std::uint64_t> clipped_by(const VoltageNodes& nodes) {
   return sums;
 }
 
-std::map<std::string, std::uint64_t> facts_of(const VoltageNodes& nodes) {
-  engine::Counters counters = nodes.source->counters();
+std::map<std::string, std::uint64_t> facts_of(const VoltageSourceNode& source) {
+  engine::Counters counters = source.counters();
   counters.erase("samples");
+  return counters;
+}
+
+std::map<std::string, std::uint64_t> facts_of(const VoltageNodes& nodes) {
+  auto counters = facts_of(*nodes.source);
   counters["spectra"] = nodes.f_engines.front()->counters().at("spectra");
   counters["clipped"] = 0;
   for (const std::uint64_t one : clipped_by(nodes)) counters["clipped"] += one;

@@ -25,7 +25,9 @@ struct VoltageNodes {
 /// Those before an output of `graph`. Throws Error(config) where its samples come from no or several sources.
 VoltageNodes voltage_nodes(const engine::Graph& graph, const engine::Port& output);
 
-/// Counts by name, once the run has ended: of the source without "samples", "spectra", "clipped", "not_finite", and of
+/// Counts of a source by name, without "samples".
+std::map<std::string, std::uint64_t> facts_of(const VoltageSourceNode& source);
+/// Counts by name, once the run has ended: of the source, "spectra", "clipped", "not_finite", and of
 /// visibilities "overflowed".
 std::map<std::string, std::uint64_t> facts_of(const VoltageNodes& nodes);
 /// Components clipped, [input].

@@ -1,8 +1,6 @@
 #include "tautline/pipeline/voltages/voltage_source_node.h"
 
 #include <algorithm>
-#include <chrono>
-#include <thread>
 #include <utility>
 
 #include "tautline/core/error.h"
@@ -13,15 +11,19 @@
 
 namespace tautline::pipeline {
 
-namespace {
-
-constexpr std::chrono::milliseconds kBetweenLooks{50};  // at whether to stop
-
-}  // namespace
-
 VoltageSourceNode::VoltageSourceNode(VoltageSourceConfig config)
-    : config_(std::move(config)),
-      stream_(std::make_shared<stream::VoltageSequence>(config_.files, config_.options)) {
+    : VoltageSourceNode(std::move(config), nullptr) {}
+
+VoltageSourceNode::VoltageSourceNode(VoltageSourceConfig config,
+                                     std::shared_ptr<formats::ForwardBytes> piped)
+    : config_(std::move(config)) {
+  if (piped) {
+    live_ = std::make_shared<stream::PeekedVoltages>(
+        std::make_unique<stream::PipedVoltages>(std::move(piped), config_.options));
+    stream_ = live_;
+  } else {
+    stream_ = std::make_shared<stream::VoltageSequence>(config_.files, config_.options);
+  }
   if (!config_.options.keep_constant) finder_.emplace(stream_->description());
 }
 
@@ -54,6 +56,7 @@ std::vector<engine::Stream> VoltageSourceNode::open(std::span<const engine::Stre
            .start = description.start,
            .total_samples = stream_->total_samples(),
            .max_samples = block_samples_,
+           .pace = config_.rate,
            .open_blocks = packets_ != nullptr ? packets_->open_blocks()
                           : finder_           ? std::size_t{2}
                                               : std::size_t{1},
@@ -65,18 +68,6 @@ void VoltageSourceNode::start(engine::Outputs& outputs) {
   if (!live_ && !config_.options.keep_constant)
     steps_ = stream::find_voltage_steps(config_.files, config_.options, outputs.stop());
   stream_->start(outputs.stop(), [&outputs](bool waits) { outputs.waits_for_others(waits); });
-  started_at_ = std::chrono::steady_clock::now();
-}
-
-// Until the last sample that was read would have been recorded.
-void VoltageSourceNode::wait_for_rate(const engine::Outputs& outputs) const {
-  if (config_.rate == 0) return;
-  using Clock = std::chrono::steady_clock;
-  const std::chrono::duration<double> due(static_cast<double>(samples_) /
-                                          stream_->description().rate_hz.value() / config_.rate);
-  const auto end = started_at_ + std::chrono::duration_cast<Clock::duration>(due);
-  while (Clock::now() < end && !outputs.stop().stop_requested())
-    std::this_thread::sleep_until(std::min(end, Clock::now() + kBetweenLooks));
 }
 
 // Of a live stream that was stopped: what had come.
@@ -110,7 +101,6 @@ bool VoltageSourceNode::produce(engine::Outputs& outputs) {
   }
   engine::Block& block = outputs.begin();
   const bool more = fill(block);
-  if (more) wait_for_rate(outputs);
   if (finder_ && more) {
     const bool follows_on = held_ != nullptr && held_->segment == block.segment;
     finder_->look(block.payload_of<core::RawBlock>(),

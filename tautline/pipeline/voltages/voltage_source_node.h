@@ -1,7 +1,6 @@
 // Voltages as a source: their samples as they lie in files or come, a block at a time.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -14,6 +13,7 @@
 #include "tautline/stream/empty_voltages.h"
 #include "tautline/stream/packet_voltages.h"
 #include "tautline/stream/peeked_voltages.h"
+#include "tautline/stream/piped_voltages.h"
 #include "tautline/stream/voltage_sequence.h"
 #include "tautline/stream/voltage_steps.h"
 
@@ -39,11 +39,16 @@ class VoltageSourceNode final : public engine::Node {
                     core::LogSink log = {});
   /// A live stream of packets.
   explicit VoltageSourceNode(std::unique_ptr<stream::PacketVoltages> packets);
+  /// What comes by a pipe, as a live stream; files where there is none.
+  VoltageSourceNode(VoltageSourceConfig config, std::shared_ptr<formats::ForwardBytes> piped);
   ~VoltageSourceNode() override;
 
   const stream::VoltageStream& sequence() const { return *stream_; }
+  /// Null: of files.
+  const std::shared_ptr<stream::PeekedVoltages>& live_stream() const { return live_; }
   /// Samples (times) of a block, before the graph is opened.
   void set_block_samples(std::size_t samples) { block_samples_ = samples; }
+  std::size_t block_samples() const { return block_samples_; }
 
   std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
   device::MemoryUse bytes() const override { return {stream_->bytes(), 0}; }
@@ -63,7 +68,6 @@ class VoltageSourceNode final : public engine::Node {
  private:
   bool fill(engine::Block& block);
   bool place_packets(engine::Outputs& outputs);
-  void wait_for_rate(const engine::Outputs& outputs) const;
 
   VoltageSourceConfig config_;
   std::shared_ptr<stream::VoltageStream> stream_;
@@ -75,7 +79,6 @@ class VoltageSourceNode final : public engine::Node {
   std::optional<stream::EmptyVoltageFinder> finder_;  // none: constant stretches are data
   std::vector<stream::VoltageStep> steps_;
   engine::Block* held_ = nullptr;  // read, not yet handed on
-  std::chrono::steady_clock::time_point started_at_ = {};
 };
 
 }  // namespace tautline::pipeline

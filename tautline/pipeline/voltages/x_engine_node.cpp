@@ -23,7 +23,7 @@ std::uint64_t spectra_of_integration(double integration_s, const Spectra& from) 
   if (!(spectra >= 0.5 && spectra < kMostSpectra))
     throw core::Error(core::ErrorKind::config, "integration_s",
                       fmt::format("{:.10g} s", integration_s),
-                      spectra < 0.5 ? fmt::format("at least one spectrum ({} s)", spectrum_s)
+                      spectra < 0.5 ? fmt::format("at least one spectrum ({:.6g} s)", spectrum_s)
                                     : fmt::format("at most {:.3g} s ({:g} spectra)",
                                                   kMostSpectra * spectrum_s, kMostSpectra));
   return static_cast<std::uint64_t>(std::llround(spectra));

@@ -143,6 +143,56 @@ TEST_F(LiveSearch, CandidatesComeWithinTheLatencyAndAreThoseOfTheFile) {
   EXPECT_EQ(listed(), live);
 }
 
+// A pulse of a low DM is given when its own range of DMs has been searched; one that lies in two ranges is given once.
+TEST_F(LiveSearch, PulsesOfLowDmsDoNotWaitForHighOnes) {
+  const auto delay_s = [](double dm) {
+    return 4148.808 * dm * (1 / (1252.0 * 1252) - 1 / (1500.0 * 1500));
+  };
+  const double latency_s = 1, of_range_s = latency_s / 2, longest_s = delay_s(2000);
+  ASSERT_GT(longest_s, 3 * of_range_s);
+  const double between = std::round(of_range_s / delay_s(1) / 2) * 2;  // two ranges meet there
+  const std::size_t low = 12'000 + random_() % 500, both = 20'000 + random_() % 500, times = 40'000;
+  write_filterbank(scratch_ / "a.fil", shape_,
+                   noise_with_pulses(shape_, times, {{60, low, 40}, {between, both, 60}}, random_));
+  const std::string bytes = read_file(scratch_ / "a.fil");
+  const std::size_t header = bytes.size() - times * 32;
+  ASSERT_EQ(mkfifo((scratch_ / "pipe").c_str(), 0600), 0);
+  write_pipeline(std::string(kPipe) + "path = \"" + (scratch_ / "pipe") + "\"\n");
+  pid_ = start_command(words({"--set", "pulses.dms.range=0:2000:2"}), scratch_ / "run");
+  const int pipe = open_pipe();
+  ASSERT_GE(pipe, 0) << read_file(scratch_ / "run" + "/err");
+  const auto until =
+      header + 32 * static_cast<std::size_t>(std::ceil(static_cast<double>(low + 1) +
+                                                       (of_range_s + latency_s) / kTsamp));
+  std::size_t fed = 0;
+  const auto feed = [&](std::size_t to) {
+    while (fed < to) {
+      const ssize_t n = ::write(pipe, bytes.data() + fed, to - fed);
+      ASSERT_GT(n, 0);
+      fed += static_cast<std::size_t>(n);
+    }
+  };
+  const auto near = [&](std::size_t sample, double dm) {
+    std::size_t count = 0;
+    for (const nlohmann::json& line : events())
+      if (std::fabs(line["sample"].get<double>() - static_cast<double>(sample)) < 40 &&
+          std::fabs(line["dm"].get<double>() - dm) < 30)
+        ++count;
+    return count;
+  };
+  feed(until);
+  // Only a run that never gives it waits so long.
+  for (int wait = 0; wait < 12'000 && near(low, 60) == 0; ++wait) std::this_thread::sleep_for(10ms);
+  EXPECT_EQ(near(low, 60), 1u) << read_file(scratch_ / "run" + "/err");
+  feed(bytes.size());
+  close(pipe);
+  const CommandResult result = finish_command(*pid_, scratch_ / "run");
+  pid_.reset();
+  ASSERT_EQ(result.status, kDone) << result.err;
+  EXPECT_EQ(near(both, between), 1u);
+  EXPECT_EQ(events().size() + 1, listed().size());
+}
+
 // Padding that is longer than any look ahead, lost packets, a channel that stops: left out or filled as in the file.
 TEST_F(LiveSearch, WhatHoldsNothingIsThatOfTheFile) {
   const std::size_t times = 40000, padding = 14000 + random_() % 1000;

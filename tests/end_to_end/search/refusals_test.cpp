@@ -134,7 +134,7 @@ TEST_F(Refusals, LeaveNoFolder) {
   EXPECT_TRUE(std::filesystem::exists(folder + "/candidates.html"));
 }
 
-// The memory that is asked for is enough, and a byte less is not.
+// The memory that is asked for is enough, and a MiB less is not.
 TEST_F(Refusals, TooLittleMemoryWithWhatWouldDo) {
   const std::string fil = filterbank();
   for (const std::string command : {"search", "dedisperse"}) {
@@ -144,10 +144,13 @@ TEST_F(Refusals, TooLittleMemoryWithWhatWouldDo) {
                                       output,     "--dms", "0:100:1", "--memory", bytes};
     };
     const std::string refusal = run(with("1K")).err, words = "expected at least ";
-    ASSERT_NE(refusal.find("--memory: 1024 bytes, " + words), std::string::npos) << refusal;
-    const std::size_t needed = std::stoull(refusal.substr(refusal.find(words) + words.size()));
-    expect_refused(with(std::to_string(needed - 1)), 1, {"--memory", std::to_string(needed)});
-    const CommandResult enough = run(with(std::to_string(needed)));
+    ASSERT_NE(refusal.find("--memory: 1K, " + words), std::string::npos) << refusal;
+    const std::size_t mebibytes = std::stoull(refusal.substr(refusal.find(words) + words.size()));
+    const std::string needed = std::to_string(mebibytes) + "M";
+    // On one core it can be a single one, and 0 is no size.
+    const std::string too_few = mebibytes > 1 ? std::to_string(mebibytes - 1) + "M" : "1K";
+    expect_refused(with(too_few), 1, {"--memory", words + needed});
+    const CommandResult enough = run(with(needed));
     EXPECT_EQ(enough.status, 0) << enough.err;
     std::filesystem::remove(output);
     std::filesystem::remove(output + ".json");

@@ -93,6 +93,24 @@ TEST_F(RunSearch, SearchesBeamsTogetherAndDrawsTheirPage) {
   EXPECT_TRUE(page("run") == page("command"));
 }
 
+// As many candidates, the same ones, and the same names of files as the command's.
+TEST_F(RunSearch, SaysWhatItFound) {
+  const std::string a = scratch / "a.fil";
+  const CommandResult of_run =
+      done(pipeline({"filterbank.files=" + a, "pulses.dms.range=0:100:2"}));
+  const CommandResult of_command =
+      done(command({a, "--dms", "0:100:2", "--threshold", "6", "--max-width", "0.1"}));
+  const std::size_t first = of_command.out.find("       S/N"),
+                    end = of_command.out.find("  6.000 s");
+  ASSERT_LT(first, end) << of_command.out;
+  EXPECT_TRUE(of_run.out.ends_with(of_command.out.substr(first, end - first))) << of_run.out;
+  const std::string count = nlohmann::json(record("run.csv.json")["candidates"]).dump();
+  for (const std::string& said : {"candidates.candidates: " + count + "\n",
+                                  "candidates wrote " + (scratch / "run.csv") + "\n",
+                                  "candidates wrote " + (scratch / "run.csv.json") + "\n"})
+    EXPECT_NE(of_run.out.find(said), std::string::npos) << said << of_run.out;
+}
+
 #ifdef TAUTLINE_HDF5
 TEST_F(RunSearch, CutsCandidatesOut) {
   const std::string a = scratch / "a.fil", b = scratch / "b.fil";

@@ -62,7 +62,7 @@ TEST(DadaWriter, DescriptionsComeBackToTheLastBit) {
     writer.write(data);
     EXPECT_EQ(writer.samples(), times);
     writer.finish();
-    const auto reader = open(path);
+    const auto reader = open(InputFile(path));
     const core::VoltageDescription& back = reader->description();
     EXPECT_EQ(back.format, d.format);
     EXPECT_EQ(back.rate_hz, d.rate_hz);
@@ -96,7 +96,7 @@ TEST(DadaWriter, RowsOfTimeAreTransposedIntoTheFilesOrder) {
     writer.write_rows(rows.data(), channel, row, 600);
     writer.write_rows(rows.data() + 1200, channel, row, 400);
     writer.finish();
-    const auto reader = open(path);
+    const auto reader = open(InputFile(path));
     const tests::Stream stream = tests::read_all(*reader, 333);
     ASSERT_EQ(stream.samples(), times);
     for (std::size_t c = 0; c < 4; ++c)
@@ -137,7 +137,7 @@ TEST(DadaWriter, ExtraKeysAndLongHeaders) {
   writer.write(random_bytes(24));
   writer.finish();
   EXPECT_EQ(std::filesystem::file_size(path), 8192u + 24);
-  EXPECT_EQ(open(path)->total_samples(), 2u);
+  EXPECT_EQ(open(InputFile(path))->total_samples(), 2u);
   const auto bytes = tests::read_bytes(path);
   const std::string text(bytes.data(), 8192);
   EXPECT_NE(text.find("one two   three"), std::string::npos);

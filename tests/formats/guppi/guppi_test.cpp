@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "tautline/core/error.h"
+#include "tests/formats/cut_feed.h"
 #include "tests/formats/voltage_check.h"
 #include "tests/support/seed.h"
 
@@ -201,7 +202,7 @@ class Guppi : public testing::Test {
     tests::write_bytes(path_, bytes);
     ReaderOptions options;
     options.decoding_pieces = 1 + random_() % 4;  // whatever the length
-    return open(path_, options);
+    return open(InputFile(path_), options);
   }
   void expect_refused(const std::vector<char>& bytes, const std::string& field) {
     try {
@@ -437,6 +438,97 @@ TEST_F(Guppi, IsRecognised) {
   EXPECT_FALSE(recognise(std::as_bytes(std::span(bytes).first(100)), "data"));
   const std::vector<char> zeros(10'000, 0);
   EXPECT_FALSE(recognise(std::as_bytes(std::span(zeros)), "data.raw"));
+}
+
+// Blocks lost, repeated, damaged and cut, and a stream that ends anywhere, written in pieces of any length.
+TEST_F(Guppi, StreamsGiveWhatFilesGive) {
+  std::size_t read = 0, damaged = 0, refused = 0;
+  for (int trial = 0; trial < 200; ++trial) {
+    const int bits = 1 << (1 + trial % 4);
+    const std::size_t blocks = 2 + random_() % 20;
+    const Recording recording({1, 2, 2, 64, trial % 3 == 0 ? 8u : 0u, bits}, blocks, random_);
+    std::vector<char> bytes;
+    for (std::size_t k = 0; k < blocks; ++k) {
+      auto block = recording.block_bytes(k);
+      const auto data = static_cast<std::ptrdiff_t>(recording.header(k).size());
+      const auto in_data =
+          data + static_cast<std::ptrdiff_t>(random_() % (block.size() - std::size_t(data)));
+      switch (k == 0 ? 99 : random_() % 20) {
+        case 0:
+          continue;  // lost
+        case 1:
+          bytes.insert(bytes.end(), block.begin(), block.end());  // twice
+          break;
+        case 2:
+          block.erase(block.begin() + data, block.begin() + in_data);
+          break;
+        case 3:
+          block.insert(block.begin() + in_data, 1 + random_() % 500, 'x');
+          break;
+        case 4:
+          block[std::size_t(data) - 79] = 'x';  // END
+          break;
+        default:
+          break;
+      }
+      bytes.insert(bytes.end(), block.begin(), block.end());
+    }
+    if (trial % 4 == 0) bytes.resize(random_() % bytes.size());
+    std::string refusal;
+    std::unique_ptr<VoltageReader> file, stream;
+    try {
+      file = open_bytes(bytes);
+    } catch (const core::Error& error) {
+      refusal = error.what();
+    }
+    ReaderOptions options;
+    options.decoding_pieces = 1 + random_() % 4;
+    try {
+      stream = open(InputFile(tests::in_order(path_, bytes, random_)), options);
+      EXPECT_EQ(refusal, "");
+    } catch (const core::Error& error) {
+      EXPECT_EQ(refusal, error.what());
+    }
+    if (!file || !stream) {
+      ++refused;
+      continue;
+    }
+    const std::size_t block = 1 + random_() % 200;
+    if (trial % 5 == 0) {
+      file->seek(50);
+      stream->seek(50);
+    }
+    core::RawBlock a, b;
+    for (;;) {
+      const std::size_t got = file->read(block, a);
+      ASSERT_EQ(stream->read(block, b), got) << trial;
+      if (got == 0) break;
+      ++read;
+      EXPECT_EQ(a.first_sample, b.first_sample);
+      ASSERT_EQ(a.invalid.size(), b.invalid.size());
+      for (std::size_t k = 0; k < a.invalid.size(); ++k) {
+        EXPECT_EQ(a.invalid[k].first_sample, b.invalid[k].first_sample);
+        EXPECT_EQ(a.invalid[k].samples, b.invalid[k].samples);
+      }
+      Stream of_file(2, 2), of_stream(2, 2);
+      of_file.append(a);
+      of_stream.append(b);
+      for (std::size_t c = 0; c < 2; ++c)
+        for (std::size_t i = 0; i < 2; ++i)
+          for (std::size_t t = 0; t < got; ++t)
+            if (of_file.valid(i, t)) {
+              ASSERT_EQ(of_file.at(c, i, t), of_stream.at(c, i, t));
+            }
+    }
+    damaged += file->damage().any() ? 1 : 0;
+    EXPECT_EQ(stream->damage().lost_samples, file->damage().lost_samples);
+    EXPECT_EQ(stream->damage().dropped_samples, file->damage().dropped_samples);
+    EXPECT_EQ(stream->damage().trailing_bytes, file->damage().trailing_bytes);
+    EXPECT_EQ(stream->damage().messages, file->damage().messages);
+  }
+  EXPECT_GT(read, 1000u);
+  EXPECT_GT(damaged, 50u);
+  EXPECT_GT(refused, 0u);
 }
 
 TEST_F(Guppi, RandomMutationsNeverBreakTheReader) {

@@ -70,6 +70,9 @@ TEST(Monitor, TellsOfARunWhileItGoesOnAndWhenItHasEnded) {
   EXPECT_EQ(status["nodes"].size(), 2u);
   EXPECT_EQ(status["nodes"][0]["node"], "receivers");
   EXPECT_TRUE(status["nodes"][0]["receiving"]);
+  EXPECT_GE(status["process"]["descriptors"],
+            4u);                                // the usual three, and where the monitor listens
+  EXPECT_GE(status["process"]["threads"], 4u);  // this one, the run's, the monitor's, its server's
   EXPECT_NE(get(monitor, "metrics").find("tautline_running 1\n"), std::string::npos);
   watched.control.end = true;
   runs.join();

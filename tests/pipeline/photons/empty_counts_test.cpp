@@ -284,8 +284,9 @@ TEST_F(EmptyCountFiles, ErrorsComeFromSegmentsWithCounts) {
     for (std::size_t l = 1; l < curves.lags; ++l) {
       ASSERT_GT(plain.standard_error[l], 0) << l;
       // Wider windows reach over the edge of a dark segment, which has g then.
-      if (dark <= 5 || l <= 8)
+      if (dark <= 5 || l <= 8) {
         EXPECT_EQ(std::isfinite(curves.standard_error[l]), dark <= 5) << dark << ", lag " << l;
+      }
       if (l > 8) continue;
       sum += curves.standard_error[l] * curves.standard_error[l];
       plain_sum += plain.standard_error[l] * plain.standard_error[l];

@@ -159,6 +159,21 @@ TEST(FitCurves, HotMaskedAndBrokenSensors) {
   EXPECT_NE(csv.find("\n3,sensor 3,0,3,masked,nan,"), std::string::npos);
 }
 
+// However many curves there are, and however far apart their times are.
+TEST(FitCurves, MediansOfDAndOfTheTimeAreOfOneCurve) {
+  std::vector<std::vector<double>> all;
+  FitConfig config;
+  config.waist_um = 0.3;
+  for (const double tau_d_s : {1e-3, 5e-5, 2e-4, 8e-4}) {
+    all.push_back(true_values(kPlain));
+    all.back()[1] = tau_d_s;
+    const FitResult result = fit_curves(exact(kPlain, all, 0.01), config);
+    EXPECT_EQ(result.good, all.size());
+    const double d = 0.09 / (4 * result.medians.at("tau_d_s"));
+    EXPECT_NEAR(result.medians.at("d_um2_per_s"), d, 1e-9 * d) << all.size();
+  }
+}
+
 TEST(FitCurves, RefusalsNameTheParameter) {
   const auto c = exact(kPlain, 1, 0.01);
   const auto refused = [&](auto change) {

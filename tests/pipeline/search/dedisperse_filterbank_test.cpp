@@ -250,7 +250,7 @@ TEST(DedisperseFilterbank, WhatCannotBeDoneIsRefusedAndLeavesNothing) {
   refused([](C c) { c.ignored_channels = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}; }, "all 10 channels");
   refused([](C c) { c.ignored_channels = {10}; }, "ignored_channels: channel 10");
   refused([](C c) { c.start_s = 5; }, "start_s");
-  refused([](C c) { c.duration_s = 0; }, "no samples");
+  refused([](C c) { c.duration_s = 0; }, "one sample (");
   refused([](C c) { c.inputs = {"/nowhere.fil"}; }, "/nowhere.fil");
   // Stopped: nothing stays.
   std::stop_source stop;

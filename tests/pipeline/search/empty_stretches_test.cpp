@@ -176,6 +176,28 @@ TEST(EmptyStretches, ChannelsThatStopAreReplacedByTheirMeans) {
   }
 }
 
+// Noise of a channel that repeats itself shortly before, with too few samples to hold nothing, is not longer for a block's
+// end between the two.
+TEST(EmptyStretches, OfAllChannelsEndTheRunOfOneInEveryBlockSize) {
+  auto random = tests::generator();
+  StoppingReader reader(random);
+  std::uint64_t stopped = 0;
+  for (std::uint64_t t = 300; t + 700 < kStreamTimes; t += 500 + random() % 200) {
+    const std::uint64_t before = 1 + random() % 250, samples = 20 + random() % 60;
+    reader.stop_channel(random() % kBands, t - before, before);
+    reader.stop(t, samples, 7);
+    stopped += before;
+  }
+  const Given whole = give(reader, Empty::fill, kStreamTimes);
+  EXPECT_GT(whole.found.values, 0u);
+  EXPECT_LT(whole.found.values, stopped);
+  for (const std::size_t block : {std::size_t{11}, std::size_t{100}, 1 + random() % 5000}) {
+    const Given parts = give(reader, Empty::fill, block);
+    EXPECT_EQ(parts.pieces, whole.pieces) << block;
+    EXPECT_EQ(parts.found.channels, whole.found.channels) << block;
+  }
+}
+
 namespace {
 
 class SearchOfPadding : public testing::TestWithParam<std::string> {

@@ -22,6 +22,9 @@ TEST(Injection, IsSaidInOneText) {
   EXPECT_EQ(to_text(parse_injection(text)), text);
   EXPECT_EQ(to_text(parse_injection("every=2,width=0.01")),
             "every=2,dm=0,width=0.01,snr=10,seed=1");
+  EXPECT_EQ(to_text(parse_injection("every=2s,width=10ms")),
+            to_text(parse_injection("every=2,width=0.01")));
+  EXPECT_EQ(parse_injection("every=2,width=500us:2ms").high_width_s, 0.002);
   EXPECT_EQ(parse_injection("").every_s, 0);
   for (const char* bad : {"every=0,width=1", "every=1", "every=1,width=2:1", "every=1,width=x",
                           "every=1,width=1,dm=-1", "every=1,width=1,snr=0", "count=3",
@@ -127,7 +130,9 @@ TEST(InjectNode, AddsItsPowerAlongTheDispersionAndNothingElsewhere) {
     EXPECT_NEAR(matched, pulse.snr, 0.1 * pulse.snr);
   }
   for (std::size_t k = 0; k < kept.size(); ++k)
-    if (!touched[k]) ASSERT_EQ(kept[k], reader.bytes[k]) << k;
+    if (!touched[k]) {
+      ASSERT_EQ(kept[k], reader.bytes[k]) << k;
+    }
 
   for (const std::size_t block : {1u, 777u, 4096u}) {
     std::vector<std::byte> other;

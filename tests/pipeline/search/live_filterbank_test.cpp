@@ -25,6 +25,7 @@ struct LivePieces {
   std::uint64_t samples = 0, values = 0;  // that hold nothing
   std::vector<std::pair<std::uint64_t, std::uint64_t>> stretches;
   std::vector<std::uint64_t> channels;
+  std::uint64_t trailing_bytes = 0;
   bool operator==(const LivePieces&) const = default;
 };
 
@@ -88,6 +89,7 @@ class LiveFilterbanks : public ::testing::Test {
     given.samples = found.samples;
     given.values = found.values;
     given.channels = found.channels;
+    given.trailing_bytes = read_by.counters().at("trailing_bytes");
     for (const EmptyTimes& one : found.list)
       given.stretches.emplace_back(one.first_sample, one.samples);
     EXPECT_EQ(found.stretches, found.list.size());
@@ -122,6 +124,9 @@ class LiveFilterbanks : public ::testing::Test {
   void write(const tests::SigprocShape& shape, const std::vector<double>& values) {
     tests::SigprocBytes file = tests::sigproc_header(shape);
     bytes_ = file.data(tests::sigproc_data(values, shape.nbits)).bytes();
+    write_file();
+  }
+  void write_file() const {
     std::ofstream(scratch_ / "a.fil", std::ios::binary)
         .write(bytes_.data(), static_cast<std::streamsize>(bytes_.size()));
   }
@@ -201,6 +206,28 @@ TEST_F(LiveFilterbanks, EndAfterTheirDuration) {
   config.duration_s = kWanted * shape.tsamp;
   const LivePieces given = from_pipe(config), expected = from_file(Empty::split, kWanted);
   EXPECT_TRUE(given == expected) << difference(given, expected);
+}
+
+// What came of the last spectrum is counted, as of a file that is cut.
+TEST_F(LiveFilterbanks, ThatStopInsideASpectrumSaySo) {
+  constexpr std::size_t kChannels = 12;
+  for (const int bits : {8, 16, 32}) {
+    const std::size_t times = 30'000 + random_() % 10'000, spectrum = kChannels * bits / 8;
+    tests::SigprocShape shape;
+    shape.nchans = kChannels;
+    shape.nbits = bits;
+    shape.tsamp = 1e-3;
+    write(shape, stopping_noise(times, kChannels, random_));
+    const std::size_t left = 1 + random_() % (spectrum - 1);
+    bytes_.resize(bytes_.size() - spectrum + left);
+    write_file();
+    LiveFilterbankConfig config;
+    config.block_samples = random_() % 3000;
+    const LivePieces given = from_pipe(config), expected = from_file(Empty::split, times - 1);
+    EXPECT_TRUE(given == expected) << bits << " bits, " << difference(given, expected);
+    EXPECT_EQ(given.trailing_bytes, left) << bits << " bits";
+    EXPECT_FALSE(given.pieces.empty());
+  }
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A source of raw voltages and of triggers between its blocks, in the order in which a buffer gets them.
+// A source of raw voltages, or of a filterbank, and of triggers between its blocks, in the order in which a buffer gets them.
 #pragma once
 
 #include <algorithm>
@@ -8,19 +8,21 @@
 #include <cstring>
 #include <functional>
 #include <map>
+#include <optional>
 #include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "tautline/engine/node.h"
+#include "tautline/pipeline/filterbank_stream.h"
 #include "tautline/pipeline/trigger.h"
 #include "tautline/pipeline/voltages/voltage_streams.h"
 
 namespace tautline::tests {
 
-/// How samples lie in blocks: those of files and of what readers decode.
-enum class BlockOrder { times, rows, swapped };
+/// How samples lie in blocks: those of files, of what readers decode, and of packets.
+enum class BlockOrder { times, rows, swapped, payloads };
 
 struct BufferStream {
   core::VoltageDescription description;
@@ -30,16 +32,21 @@ struct BufferStream {
   std::vector<std::byte> bytes;  ///< [time][channel][antenna][polarisation], all of them
   /// Sample -> how many times are left out there: a gap begins another segment.
   std::map<std::uint64_t, std::uint64_t> gaps = {};
+  /// Sample -> how many times earlier than it should a segment says that it begins there: a clock that was set back.
+  std::map<std::uint64_t, std::uint64_t> set_back = {};
   std::vector<core::InvalidSpan> invalid = {};  ///< counted from sample 0
   /// After which block, by its number, they come.
   std::map<std::size_t, pipeline::Triggers> triggers = {};
   std::function<bool(std::size_t block)> wait_after = {};  ///< called again and again until true
   bool live = false;  ///< goes on until it is stopped, without data
+  /// Instead of voltages: then `bytes` are [time][channel] as it is delivered.
+  std::optional<formats::FilterbankDescription> filterbank = {};
 
   std::size_t sample_bits() const {
     return static_cast<std::size_t>(description.format.bits_per_sample());
   }
   std::size_t time_bytes() const {
+    if (filterbank) return filterbank->sample_bytes();
     return description.channels * description.inputs() * sample_bits() / 8;
   }
 };
@@ -55,7 +62,7 @@ inline BufferStream random_buffer_stream(std::mt19937_64& random, std::uint64_t 
   d.start = core::parse_utc("2026-03-20-14:00:00");
   d.centre_hz = 150e6;
   d.bandwidth_hz = 1e3 * static_cast<double>(d.channels);
-  stream.order = static_cast<BlockOrder>(random() % 3);
+  stream.order = static_cast<BlockOrder>(random() % 4);
   stream.samples = samples;
   stream.bytes.resize(samples * stream.time_bytes());
   for (std::byte& byte : stream.bytes) byte = static_cast<std::byte>(random());
@@ -79,6 +86,13 @@ class BufferSource final : public engine::Node {
         .total_samples = stream_.live ? 0 : stream_.samples,
         .max_samples = stream_.block_samples,
         .details = pipeline::RawVoltages{d, layout(stream_.block_samples), d.start, {}, {}, {}}};
+    if (stream_.filterbank) {
+      voltages.kind = "filterbank";
+      pipeline::FilterbankStream filterbank;
+      filterbank.beams = {*stream_.filterbank};
+      filterbank.parts = {{{{0, stream_.samples}, 0}}};
+      voltages.details = filterbank;
+    }
     return {voltages, pipeline::trigger_stream(voltages)};
   }
   bool live() const override { return stream_.live; }
@@ -117,6 +131,11 @@ class BufferSource final : public engine::Node {
       l.channel_stride_bits = row;
       l.polarisation_stride_bits = d.channels * row;
       l.antenna_stride_bits = d.polarisations * l.polarisation_stride_bits;
+    } else if (stream_.order == BlockOrder::payloads) {
+      l.polarisation_stride_bits = bits;
+      l.time_stride_bits = d.polarisations * bits;
+      l.channel_stride_bits = samples * l.time_stride_bits;
+      l.antenna_stride_bits = d.channels * l.channel_stride_bits;
     } else {
       l.channel_stride_bits = bits;
       l.antenna_stride_bits = d.channels * bits;
@@ -132,6 +151,11 @@ class BufferSource final : public engine::Node {
       ++segment_;
       segment_first_ = next_;
     }
+    if (const auto step = stream_.set_back.find(next_); step != stream_.set_back.end()) {
+      back_ += step->second;
+      ++segment_;
+      segment_first_ = next_;
+    }
     std::uint64_t end = std::min(next_ + stream_.block_samples, stream_.samples);
     if (const auto gap = stream_.gaps.upper_bound(next_); gap != stream_.gaps.end())
       end = std::min(end, gap->first);
@@ -139,9 +163,16 @@ class BufferSource final : public engine::Node {
     block.samples = static_cast<std::size_t>(end - next_);
     block.segment = segment_;
     block.segment_start =
-        core::advance(stream_.description.start, static_cast<std::int64_t>(segment_first_),
+        core::advance(stream_.description.start, static_cast<std::int64_t>(segment_first_ - back_),
                       stream_.description.rate_hz);
     block.first = next_ - segment_first_;
+    if (stream_.filterbank) {
+      std::memcpy(block.arrays[0].data, stream_.bytes.data() + next_ * stream_.time_bytes(),
+                  block.samples * stream_.time_bytes());
+      next_ = end;
+      outputs.commit(0);
+      return;
+    }
     auto& raw = block.payload_of<core::RawBlock>();
     raw.bytes.lend({static_cast<std::byte*>(block.arrays[0].data), block.arrays[0].extents[0]});
     raw.layout = layout(stream_.block_samples);
@@ -185,7 +216,7 @@ class BufferSource final : public engine::Node {
   }
 
   BufferStream stream_;
-  std::uint64_t next_ = 0, segment_ = 0, segment_first_ = 0;
+  std::uint64_t next_ = 0, segment_ = 0, segment_first_ = 0, back_ = 0;
   std::size_t blocks_ = 0;
 };
 

@@ -9,17 +9,10 @@
 #include <optional>
 #include <set>
 
-#include "tautline/engine/run.h"
 #include "tautline/formats/vdif/writer.h"
-#include "tautline/pipeline/voltages/buffer_node.h"
-#include "tautline/pipeline/voltages/dump_sink_node.h"
 #include "tautline/pipeline/voltages/pack_times.h"
 #include "tautline/stream/udp.h"
-#include "tests/pipeline/voltages/buffer_dumps.h"
-#include "tests/pipeline/voltages/buffer_oracle.h"
-#include "tests/pipeline/voltages/buffer_source.h"
-#include "tests/support/scratch.h"
-#include "tests/support/seed.h"
+#include "tests/pipeline/voltages/buffer_run.h"
 #include "tests/support/small_disk.h"
 
 namespace tautline::pipeline {
@@ -33,78 +26,7 @@ using tests::files_ending;
 using tests::read_dump;
 using Json = nlohmann::json;
 
-// The writer of dumps, and how many samples of all stretches it has taken.
-class CountedDumps final : public engine::Node {
- public:
-  CountedDumps(const DumpConfig& config, std::atomic<std::uint64_t>& taken)
-      : writer_(config), taken_(taken) {}
-
-  std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override {
-    return writer_.open(inputs);
-  }
-  void process(std::size_t input, const engine::Block& block, engine::Outputs& outputs) override {
-    writer_.process(input, block, outputs);
-    const auto& piece = block.payload_of<StretchPiece>();
-    if (piece.kind == StretchPiece::Kind::data) taken_ += piece.samples;
-  }
-  engine::Counters counters() const override { return writer_.counters(); }
-  std::vector<std::string> files() const override { return writer_.files(); }
-
- private:
-  DumpSinkNode writer_;
-  std::atomic<std::uint64_t>& taken_;
-};
-
-class Buffers : public ::testing::Test {
- protected:
-  static Trigger at_sample(std::int64_t sample, double before_s, double after_s,
-                           const std::string& id = "a") {
-    return {.kind = "test",
-            .id = id,
-            .sample = sample,
-            .before_s = before_s,
-            .after_s = after_s,
-            .facts = {}};
-  }
-  engine::Graph graph_of(const BufferStream& stream, BufferConfig config) {
-    engine::Graph graph;
-    const auto source = graph.add("voltages", std::make_unique<BufferSource>(stream));
-    const auto buffer = graph.add("buffer", std::make_unique<BufferNode>(std::move(config)));
-    graph.set_lane(buffer, "buffer");
-    graph.connect({source, 0}, {buffer, 0});
-    graph.connect({source, 1}, {buffer, 1});
-    graph.connect(buffer, graph.add("dumps", std::make_unique<CountedDumps>(dumps_, taken_)));
-    return graph;
-  }
-  engine::Counters run(const BufferStream& stream, BufferConfig config) {
-    taken_ = 0;
-    engine::Run run(graph_of(stream, std::move(config)));
-    run.go();
-    files_ = run.files()["dumps"];
-    EXPECT_EQ(files_ending(scratch_.path(), ".partial"), 0U);
-    return run.counters();
-  }
-  static void check(const tests::BufferOracle& oracle, const engine::Counters& counters) {
-    const auto with_file = std::count_if(oracle.accepted.begin(), oracle.accepted.end(),
-                                         [&](const auto& one) { return oracle.has_file(one); });
-    EXPECT_EQ(counters.at("dumps.dumps"), static_cast<std::uint64_t>(with_file));
-    EXPECT_EQ(counters.at("dumps.empty_dumps"),
-              oracle.accepted.size() - static_cast<std::size_t>(with_file));
-    EXPECT_EQ(counters.at("dumps.failed_dumps"), 0U);
-    EXPECT_EQ(counters.at("buffer.covered"), oracle.covered);
-    EXPECT_EQ(counters.at("buffer.refused_old") + counters.at("buffer.refused_long"),
-              oracle.refused);
-    EXPECT_EQ(counters.at("buffer.refused_limit") + counters.at("buffer.refused_ahead"), 0U);
-    EXPECT_EQ(counters.at("buffer.triggers"),
-              oracle.accepted.size() + oracle.covered + oracle.refused);
-  }
-
-  std::mt19937_64 random_ = tests::generator();
-  tests::ScratchFolder scratch_;
-  DumpConfig dumps_{.path = scratch_ / "event.dada", .history = "test", .log = {}};
-  std::vector<std::string> files_;
-  std::atomic<std::uint64_t> taken_ = 0;
-};
+class Buffers : public tests::BufferRun {};
 
 // Streams, rings, gaps and triggers as they come; the source waits for what has been written, so that nothing is overtaken.
 TEST_F(Buffers, DumpsAreTheStreamToTheBit) {
@@ -370,6 +292,24 @@ TEST_F(Buffers, TheirMemoryIsPlanned) {
   } catch (const core::Error& error) {
     EXPECT_EQ(error.kind(), core::ErrorKind::memory);
   }
+}
+
+// Of times that come twice, the samples that came last are kept.
+TEST_F(Buffers, OfAClockThatIsSetBackHaveEachTimeOnce) {
+  BufferStream stream = tests::random_buffer_stream(random_, 1000);
+  stream.set_back[600] = 300;
+  stream.triggers[9] = {at_sample(200, 0, 0.3)};
+  const engine::Counters counters = run(stream, {.keep_s = 1, .before_s = 0, .after_s = 0});
+  EXPECT_EQ(counters.at("buffer.missed_samples"), 0U);
+  ASSERT_EQ(files_.size(), 1U);
+  const DumpFiles dump = read_dump(files_[0]);
+  const auto samples_of = [&](std::size_t first, std::size_t count) {
+    return std::string(
+        reinterpret_cast<const char*>(stream.bytes.data()) + first * stream.time_bytes(),
+        count * stream.time_bytes());
+  };
+  EXPECT_EQ(dump.record.at("start_sample"), 200);
+  EXPECT_TRUE(dump.samples == samples_of(200, 100) + samples_of(600, 200));
 }
 
 TEST_F(Buffers, NeedATriggerAndRoomForAStretch) {

@@ -107,6 +107,44 @@ TEST_F(Tags, AnySplitReadAndSavedOnTheWay) {
     }
 }
 
+// From the dark to bright light and back: fewer and fewer levels are summed over near pairs, on the way.
+TEST_F(Tags, RatesThatChange) {
+  auto random = generator();
+  for (const LagScheme scheme : {LagScheme::chain, LagScheme::standard})
+    for (const std::size_t bins : {1u, 2u, 6u, 16u})
+      for (const bool cross : {false, true})
+        for (int turn = 0; turn < 6; ++turn) {
+          if (scheme == LagScheme::standard && bins == 1) continue;
+          Config config{.sensors = 2, .lag_scheme = scheme, .bins = bins, .levels = 10};
+          if (cross) config.pairs = {{0, 1}, {1, 0}, {1, 1}};
+          std::vector<std::uint8_t> data;
+          for (const unsigned rarity : {5000u, 700u, 90u, 10u, 2u, 800u}) {
+            const auto more = rare_counts(200 + random() % 1500, 2, rarity);
+            data.insert(data.end(), more.begin(), more.end());
+          }
+          const auto tags = tags_of(data, 2);
+          const std::size_t samples = data.size() / 2, longest = 1 + random() % 900;
+          const auto plan = make_tag_plan(config);
+          auto state = plan->make_state(*queue_);
+          for (std::size_t until = 0, used = 0; until < samples;) {
+            until = std::min(samples, until + random() % longest);
+            std::size_t end = used;
+            while (end < tags.size() && tags[end].bin < until) ++end;
+            plan->execute_tags(*queue_, *state, std::span(tags).subspan(used, end - used), until);
+            used = end;
+            if (random() % 8 != 0 && until < samples) continue;
+            const std::vector<std::uint8_t> part(
+                data.begin(), data.begin() + static_cast<std::ptrdiff_t>(until * 2));
+            Result<std::int64_t> result(config);
+            plan->read(*queue_, *state, result.views());
+            expect_equal(config, result, run_on(kReference, config, part), std::to_string(until));
+            const auto saved = state->save();
+            state = plan->make_state(*queue_);
+            state->load(saved);
+          }
+        }
+}
+
 TEST_F(Tags, StatesAreCutAndToldApart) {
   const Config config{.sensors = 3, .bins = 8, .levels = 7};
   for (const unsigned rarity : {2u, 50u})

@@ -34,6 +34,9 @@ std::uint64_t sum_of_products(const std::int16_t* x, const std::int16_t* y, std:
   return sum;
 }
 
+// No sum may reach it.
+constexpr std::uint64_t kLimit = std::uint64_t{1} << 63;
+
 std::int64_t as_signed(std::uint64_t value) {
   return static_cast<std::int64_t>(value);
 }
@@ -53,6 +56,7 @@ void TagCorrelator::Series::add(std::span<const Window> finer, std::uint64_t lat
     *to = now;
     to += !goes_on && now.count != 0 ? 1 : 0;
     now = {index, window.count + (goes_on ? now.count : 0)};
+    most = std::max(most, now.count);
     total += window.count;
   }
   total -= now.count;
@@ -68,7 +72,9 @@ void TagCorrelator::Series::close(std::uint64_t end) {
 }
 
 TagCorrelator::TagCorrelator(const Config& config, bool same)
-    : bins_(config.lag_scheme == LagScheme::chain ? config.bins : 0) {
+    : bins_(config.lag_scheme == LagScheme::chain ? config.bins : 0),
+      pairs_(config),
+      near_(pairs_.useful() ? config.levels : 0) {
   for (std::size_t l = 0; l < config.levels; ++l) {
     Level level;
     level.range = lag_range(config, l);
@@ -80,11 +86,11 @@ TagCorrelator::TagCorrelator(const Config& config, bool same)
 
 // Adds d[j] e[j - k] for every new window j of d that has ended.
 void TagCorrelator::multiply_lists(Level& level) {
-  const std::vector<Window>& e = level.shared ? level.direct.whole : level.delayed.whole;
+  const std::vector<Window>& e = level.earlier().whole;
   const std::uint64_t first = level.range.first_steps, last = first + level.range.steps - 1;
   std::uint64_t low = level.oldest;
   const std::vector<Window>& d = level.direct.whole;
-  for (std::size_t n = level.shared ? level.fresh : 0; n < d.size(); ++n) {
+  for (std::size_t n = level.first_direct(); n < d.size(); ++n) {
     const std::uint64_t j = d[n].index;
     while (low < e.size() && e[low].index + last < j) ++low;
     for (std::size_t i = low; i < e.size() && e[i].index + first <= j; ++i)
@@ -97,12 +103,11 @@ void TagCorrelator::multiply_lists(Level& level) {
 // or a count exceeds 32 bits.
 bool TagCorrelator::multiply_arrays(Level& level) {
   const std::vector<Window>& d = level.direct.whole;
-  const std::size_t from = level.shared ? level.fresh : 0;
+  const std::size_t from = level.first_direct();
   if (from == d.size()) return true;
   const std::uint64_t windows = d.back().index + 1 - d[from].index;
   if (windows > kSparseShort * (d.size() - from)) return false;
-  std::uint64_t most = level.most;
-  for (std::size_t n = from; n < d.size(); ++n) most = std::max(most, d[n].count);
+  const std::uint64_t most = std::max(level.direct.most, level.delayed.most);
   const bool few = most <= kMostShort;
   if (few) multiply_arrays_of<std::int16_t>(level, from);
   if (few || windows > kSparse * (d.size() - from) ||
@@ -134,102 +139,117 @@ void TagCorrelator::multiply_arrays_of(Level& level, std::size_t from) {
 }
 
 void TagCorrelator::multiply(Level& level) {
-  const std::vector<Window>& e = level.shared ? level.direct.whole : level.delayed.whole;
-  for (std::size_t i = level.fresh; i < e.size(); ++i) {
-    level.most = std::max(level.most, e[i].count);
-    if (e[i].index + 1 == level.range.whole) level.lead = e[i].count;
+  for (const Window& window : level.new_delayed()) {
+    if (window.index >= level.range.whole) break;
+    if (window.index + 1 == level.range.whole) level.lead = window.count;
   }
   // Every sum is at most the largest delayed window times the total of the direct windows.
-  constexpr std::uint64_t kLimit = std::uint64_t{1} << 63;
-  if (Huge{level.most} * std::max(level.direct.total, level.delayed.total) >= kLimit)
+  if (Huge{level.earlier().most} * std::max(level.direct.total, level.delayed.total) >= kLimit)
     level.refused = true;
   if (!multiply_arrays(level)) multiply_lists(level);
 }
 
 // Keeps the first windows of d, which the monitors leave out.
-void TagCorrelator::keep(Level& level) {
-  const std::uint64_t end = level.range.whole + level.range.first_steps + level.range.steps;
-  const std::vector<Window>& d = level.direct.whole;
-  for (std::size_t n = level.shared ? level.fresh : 0; n < d.size() && d[n].index < end; ++n)
-    level.first.push_back(d[n]);
+void TagCorrelator::keep(Level& level, std::uint64_t end) {
+  for (const Window& window : level.new_direct()) {
+    if (window.index >= end) break;
+    level.first.push_back(window);
+  }
 }
 
-// Drops windows of e that neither products nor monitors reach any more, once they are half of the
-// list.
+// Drops windows of e that neither products nor monitors reach any more, those below `end`, once they are half of the list.
 void TagCorrelator::forget(Level& level, std::uint64_t end) {
   std::vector<Window>& e = level.shared ? level.direct.whole : level.delayed.whole;
-  const std::uint64_t last = level.range.first_steps + level.range.steps;
   std::uint64_t& low = level.oldest;
-  while (low < e.size() && e[low].index + last < end) ++low;
+  while (low < e.size() && e[low].index < end) ++low;
   if (2 * low >= e.size()) {
     e.erase(e.begin(), e.begin() + static_cast<std::ptrdiff_t>(low));
     low = 0;
   }
   level.fresh = e.size();
-  if (!level.shared) level.direct.whole.clear();
 }
 
 void TagCorrelator::push(std::span<const Window> a, std::span<const Window> b,
                          std::uint64_t until) {
-  levels_[0].direct.add(b, 0, 0);
-  if (!levels_[0].shared) levels_[0].delayed.add(a, 0, 0);
-  for (std::size_t l = 0; l < levels_.size(); ++l) {
+  Level& finest = levels_[0];
+  finest.direct.add(b, 0, 0);
+  finest.direct.close(until);
+  if (!finest.shared) finest.delayed.add(a, 0, 0);
+  if (!finest.shared) finest.delayed.close(until);
+  choose_near_levels();
+  find_leads();
+  const std::size_t coarser = std::max<std::size_t>(near_, 1);
+  for (std::size_t l = coarser; l < levels_.size(); ++l) {
+    const std::size_t from = l == coarser ? 0 : l - 1;
+    const Level& finer = levels_[from];
     Level& level = levels_[l];
+    level.direct.add(finer.new_direct(), 0, static_cast<int>(l - from));
     level.direct.close(until / level.range.window);
-    if (!level.shared) level.delayed.close((until + level.range.base) / level.range.window);
-    if (l + 1 == levels_.size()) break;
-    Level& next = levels_[l + 1];
-    const std::span<const Window> d = level.direct.whole;
-    const std::span<const Window> e = level.shared ? d : level.delayed.whole;
-    next.direct.add(level.shared ? d.subspan(level.fresh) : d, 0, 1);
-    if (!next.shared) next.delayed.add(e.subspan(level.fresh), bins_, 1);
+    if (level.shared) continue;
+    level.delayed.add(finer.new_delayed(), bins_ * ((std::uint64_t{1} << (l - from)) - 1),
+                      static_cast<int>(l - from));
+    level.delayed.close((until + level.range.base) / level.range.window);
   }
 }
 
 void TagCorrelator::multiply_level(std::size_t index, std::uint64_t until) {
   Level& level = levels_[index];
+  const LagRange& range = level.range;
+  if (index < near_) {
+    if (index == 0) multiply_near(until);
+    return;
+  }
   multiply(level);
-  keep(level);
-  forget(level, until / level.range.window);
+  keep(level, range.whole + range.first_steps + range.steps);
+  const std::uint64_t now = until / range.window, reach = range.first_steps + range.steps;
+  forget(level, now - std::min(now, reach));
+  if (!level.shared) level.direct.whole.clear();
 }
 
-void TagCorrelator::settle() {
+void TagCorrelator::settle(std::uint64_t until) {
   for (Level& level : levels_) refused_ = refused_ || level.refused;
+  now_ = until;
+}
+
+std::uint64_t TagCorrelator::Level::head(std::uint64_t x) const {
+  std::uint64_t sum = 0;
+  for (const Window& w : first) sum += w.index < x ? w.count : 0;
+  return sum;
+}
+
+std::uint64_t TagCorrelator::Level::tail(std::uint64_t x) const {
+  std::uint64_t sum = 0;
+  for (const Window& w : std::span(earlier().whole).subspan(oldest))
+    sum += w.index >= x ? w.count : 0;
+  return sum;
 }
 
 void TagCorrelator::read(std::uint64_t samples, std::size_t pair,
                          const TypedSums<std::int64_t>& out) const {
-  for (const Level& level : levels_) {
-    const LagRange& range = level.range;
-    const Series& delayed = level.shared ? level.direct : level.delayed;
-    const std::uint64_t windows = samples / range.window;
-    // Sum of d below x, for small x; and of e from x on, for large x.
-    const auto head = [&](std::uint64_t x) {
-      std::uint64_t sum = 0;
-      for (const Window& w : level.first) sum += w.index < x ? w.count : 0;
-      return sum;
-    };
-    const auto tail = [&](std::uint64_t x) {
-      std::uint64_t sum = 0;
-      for (std::size_t i = level.oldest; i < delayed.whole.size(); ++i)
-        sum += delayed.whole[i].index >= x ? delayed.whole[i].count : 0;
-      return sum;
-    };
+  for (std::size_t l = 0; l < levels_.size(); ++l) {
+    const LagRange& range = levels_[l].range;
+    const Level& windowed = levels_[l < near_ ? 0 : l];  // whose windows they are
+    const std::size_t halvings = l < near_ ? l : 0;
+    const std::uint64_t later = l < near_ ? range.base : 0;
+    const auto head = [&](std::uint64_t x) { return windowed.head(x << halvings); };
+    const auto tail = [&](std::uint64_t x) { return windowed.tail((x << halvings) - later); };
+    const std::uint64_t windows = samples / range.window, lead = levels_[l].lead;
+    std::uint64_t direct = windowed.direct.total;
+    for (const Window& w : windowed.direct.whole)
+      if (w.index >= windows << halvings) direct -= w.count;
     for (std::size_t i = 0; i < range.steps; ++i) {
       const std::uint64_t k = range.first_steps + i, first = range.whole + k;
       const std::size_t lag = range.first_lag + i;
       const bool pairs = windows > first;
-      const std::uint64_t lead_in = range.has_lead_in() && windows >= first
-                                        ? level.lead * (head(first) - head(first - 1))
-                                        : 0;
-      out.put(pair, lag, as_signed(level.sums[i]), as_signed(lead_in),
-              pairs ? as_signed(delayed.total - level.lead - tail(windows - k)) : 0,
-              pairs ? as_signed(level.direct.total - head(first)) : 0);
+      const std::uint64_t lead_in =
+          range.has_lead_in() && windows >= first ? lead * (head(first) - head(first - 1)) : 0;
+      out.put(pair, lag, as_signed(levels_[l].sums[i]), as_signed(lead_in),
+              pairs ? as_signed(windowed.earlier().total - lead - tail(windows - k)) : 0,
+              pairs ? as_signed(direct - head(first)) : 0);
     }
   }
-  const Level& level = levels_[0];
-  out.put_totals(pair, as_signed(level.shared ? level.direct.total : level.delayed.total),
-                 as_signed(level.direct.total));
+  const Level& finest = levels_[0];
+  out.put_totals(pair, as_signed(finest.earlier().total), as_signed(finest.direct.total));
 }
 
 }  // namespace tautline::stages::autocorrelate

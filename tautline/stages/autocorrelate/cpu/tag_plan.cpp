@@ -15,7 +15,7 @@ namespace {
 class TagState final : public BaseState {
  public:
   explicit TagState(const Config& config)
-      : BaseState(config, "tags"), series(config.sensors), config_(config) {
+      : BaseState(config, "tags, near pairs"), series(config.sensors), config_(config) {
     reset();
   }
 
@@ -49,7 +49,7 @@ class OwnTagPlan final : public BasePlan<TagPlan> {
   // At most two windows per bin and level are within reach of the lags. A call's tags are not
   // counted.
   device::MemoryUse bytes() const override {
-    const std::size_t level = config_.bins * (4 * sizeof(Window) + sizeof(std::uint64_t));
+    const std::size_t level = config_.bins * (4 * sizeof(Window) + 2 * sizeof(std::uint64_t));
     return {config_.pair_count() * (config_.levels * level + sizeof(TagCorrelator)), 0};
   }
   std::unique_ptr<State> make_state(const device::Queue&) const override {
@@ -111,7 +111,7 @@ class OwnTagPlan final : public BasePlan<TagPlan> {
                          for (std::size_t k = first; k < last; ++k)
                            own.correlators[k / levels].multiply_level(k % levels, until);
                        });
-    for (TagCorrelator& correlator : own.correlators) correlator.settle();
+    for (TagCorrelator& correlator : own.correlators) correlator.settle(until);
     own.taken = until;
     own.refused = std::any_of(own.correlators.begin(), own.correlators.end(),
                               [](const TagCorrelator& one) { return one.refused(); });

@@ -1,0 +1,41 @@
+#include "tautline/pipeline/search/piped_filterbank.h"
+
+#include <utility>
+
+namespace tautline::pipeline {
+
+bool filterbank_comes_in_order(std::span<const std::byte> first_bytes, const std::string&) {
+  return stream::LiveFilterbank::takes(first_bytes);
+}
+
+PipedFilterbank open_piped_filterbank(const FilterbankRunConfig& config, bool fill_gaps,
+                                      std::size_t block_samples, const std::stop_token& stop) {
+  LiveFilterbankConfig live;
+  live.duration_s = config.duration_s;
+  live.ignored_channels = config.ignored_channels;
+  live.fill_gaps = fill_gaps;
+  live.keep_constant = config.keep_constant;
+  live.leave_out_constant = !config.keep_constant;
+  live.stop = stop;
+  live.block_samples = block_samples;
+  PipedFilterbank piped{std::make_unique<LiveFilterbankNode>(
+                            std::make_unique<stream::LiveFilterbank>(config.piped), live),
+                        std::make_shared<FilterbankInput>()};
+  piped.input->config = config;
+  piped.input->live = true;
+  const SampleRange all{0, kLiveSamples};
+  piped.input->beams.push_back({piped.source->source().stream().files,
+                                piped.source->reader(),
+                                all,
+                                {{all, 0}},
+                                piped.source->left_out(),
+                                {}});
+  return piped;
+}
+
+void end_piped(FilterbankInput& input, std::uint64_t samples) {
+  Beam& beam = input.beams.front();
+  beam.range.count = beam.data_segments.front().range.count = samples;
+}
+
+}  // namespace tautline::pipeline

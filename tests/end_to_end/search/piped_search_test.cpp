@@ -1,0 +1,109 @@
+// `search` of a pipe: as the data come, with the candidates of a file.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <thread>
+
+#include "tests/end_to_end/search/piped_run.h"
+
+namespace tautline::tests {
+namespace {
+
+using namespace std::chrono_literals;
+
+class PipedSearch : public PipedRun {
+ protected:
+  std::vector<std::string> words(const std::string& input, const std::vector<std::string>& more) {
+    std::vector<std::string> all{"--device", "cpu",    "search",      input,  "-o",         list_,
+                                 "--dms",    "0:60:1", "--max-width", "0.02", "--overwrite"};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+  // Candidates in the order of the list, without what names the file.
+  std::vector<std::string> listed() const {
+    std::istringstream text(read_file(list_));
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(text, line);)
+      lines.push_back(line.substr(0, line.rfind(',')));
+    return lines;
+  }
+
+  std::string list_ = scratch_ / "list.csv";
+};
+
+// With a channel that never changes, padding, lost packets, and a last spectrum that is cut.
+TEST_F(PipedSearch, CandidatesAreThoseOfTheFile) {
+  for (const std::size_t times : {std::size_t{3000}, std::size_t{40'000}}) {
+    auto values = noise_with_pulses(
+        shape_, times, {{40, 1500, 40}, {25, times / 2 + 9000, 30}, {5, times / 3, 30}}, random_);
+    for (std::size_t t = 0; t < times; ++t) values[t * 32 + 7] = 90;
+    if (times > 10'000)
+      for (std::size_t t = 20'000; t < 24'000; ++t)
+        for (std::size_t c = 0; c < 32; ++c) values[t * 32 + c] = 0;
+    write_filterbank(scratch_ / "a.fil", shape_, values);
+    std::string bytes = read_file(scratch_ / "a.fil");
+    bytes.resize(bytes.size() - 5);
+    write_file(scratch_ / "a.fil", bytes);
+    for (const std::vector<std::string>& more :
+         {std::vector<std::string>{}, {"--zero-dm", "--ignorechan", "3"}, {"--latency", "1"}}) {
+      const CommandResult file = run_command(words(scratch_ / "a.fil", more), scratch_ / "run");
+      ASSERT_EQ(file.status, kDamaged) << file.err;
+      const auto expected = listed();
+      const auto of_file = nlohmann::json::parse(read_file(list_ + ".json"));
+      EXPECT_GE(expected.size(), 2u);
+      std::filesystem::remove(list_);
+      const CommandResult piped = run_piped(words(pipe_, more), bytes);
+      EXPECT_EQ(piped.status, kDamaged) << piped.err;
+      EXPECT_EQ(listed(), expected) << times << (more.empty() ? "" : more.front());
+      const auto record = nlohmann::json::parse(read_file(list_ + ".json"));
+      for (const char* key : {"ignored_channels", "data_segments", "empty_samples", "dms"})
+        EXPECT_EQ(record[key], of_file[key]) << key;
+    }
+  }
+}
+
+// A stream that does not end: events are there while it goes on; Ctrl-C writes the list of what had come.
+TEST_F(PipedSearch, CandidatesComeWhileTheStreamGoesOn) {
+  const std::size_t times = 60'000, at = 12'000 + random_() % 1000;
+  write_filterbank(scratch_ / "a.fil", shape_,
+                   noise_with_pulses(shape_, times, {{40, at, 40}}, random_));
+  const std::string bytes = read_file(scratch_ / "a.fil");
+  const std::string events = scratch_ / "events.jsonl";
+  const pid_t pid = start(words(pipe_, {"--events", events, "--latency", "1"}));
+  const int out = open_pipe();
+  feed(out, bytes, 0, bytes.size());
+  const auto is_there = [&] {
+    for (const nlohmann::json& line : json_lines(read_file(events)))
+      if (std::fabs(line["sample"].get<double>() - static_cast<double>(at)) < 5) return true;
+    return false;
+  };
+  // Only a run that never gives it waits so long.
+  for (int wait = 0; wait < 12'000 && !is_there(); ++wait) std::this_thread::sleep_for(10ms);
+  EXPECT_TRUE(is_there()) << read_file(scratch_ / "run" + "/err");
+  kill(pid, SIGINT);
+  const CommandResult result = finish_command(pid, scratch_ / "run");
+  close(out);
+  EXPECT_EQ(result.status, kDamaged) << result.err;
+  EXPECT_NE(result.err.find("stopped before its input ended"), std::string::npos) << result.err;
+  EXPECT_GE(listed().size(), 2u);
+  EXPECT_EQ(listed().size(), json_lines(read_file(events)).size() + 1);
+}
+
+TEST_F(PipedSearch, WhatIsReadAgainIsKeptMeanwhile) {
+  write_filterbank(scratch_ / "a.fil", shape_,
+                   noise_with_pulses(shape_, 9000, {{40, 3000, 40}}, random_));
+  const std::string bytes = read_file(scratch_ / "a.fil");
+  const pid_t pid = start(words(pipe_, {"--flag-channels"}));
+  const int out = open_pipe();
+  feed(out, bytes, 0, bytes.size());
+  close(out);
+  const CommandResult result = finish_command(pid, scratch_ / "run");
+  EXPECT_EQ(result.status, kDone) << result.err;
+  EXPECT_NE(result.err.find("meanwhile"), std::string::npos) << result.err;
+  EXPECT_GE(listed().size(), 2u);
+}
+
+}  // namespace
+}  // namespace tautline::tests
