@@ -24,7 +24,7 @@ import numpy as np
 import tautline as tl
 
 MEASURED_S = 0.4  # of calls, as long as `bench` measures
-SAMPLE_S = 1e-3  # a row of calls between two marks lasts as long or longer
+REST_S = 1.0  # before them, as while `bench` starts: a GPU at its power limit is the faster for it
 
 
 class Numpy:
@@ -103,11 +103,11 @@ class Torch(Numpy):
         return 1e-3 * self.marks[0].elapsed_time(self.marks[1])
 
 
-def median_seconds(library, call):
-    """As `bench` measures: rows of calls between marks on the stream."""
+def median_seconds(library, call, row_s):
+    """As `bench` measures: rows of calls between marks on the stream, each row_s or longer."""
     library.seconds(call, 1)
     once = max(library.seconds(call, 1), 1e-9)
-    times = int(min(max(np.ceil(SAMPLE_S / once), 1), 1000))
+    times = int(min(max(np.ceil(row_s / once), 1), 1000))
     taken, started = [], time.perf_counter()
     while len(taken) < 5 or time.perf_counter() - started < MEASURED_S:
         taken.append(library.seconds(call, times) / times)
@@ -157,7 +157,12 @@ def stage_correlate(library, device, small):
     baselines = inputs * (inputs + 1) // 2
     out, counts = library.empty((channels, baselines, 2), np.int64), library.empty((channels, baselines), np.int64)
     problem = f"channels={channels},inputs={inputs},samples={samples}"
-    return problem, plan, lambda: plan.execute(z, out, counts), z
+
+    def integration():
+        plan.begin()
+        plan.execute(z, out, counts)
+
+    return problem, plan, integration, z
 
 
 def stage_channelize(library, device, small):
@@ -214,7 +219,8 @@ def measure(name, library, options, uncounted):
     bench()  # compiles what is compiled
     pairs, code = [], ""
     for _ in range(options.rounds):
-        own = median_seconds(library, call)
+        time.sleep(REST_S)
+        own = median_seconds(library, call, options.row_s)
         other = bench()
         code = other.get("instruction_set", "")
         pairs.append((own, other["seconds"]))
@@ -253,6 +259,7 @@ def main():
     parser.add_argument("--tautline", "--bench", type=pathlib.Path, required=True, help="the command, whose `bench` is the other side")
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--row-s", type=float, default=0.02, help="seconds of a row of calls: of short rows the first call's start is a part")
     parser.add_argument("--small", action="store_true", help="small sizes, to see that it runs")
     options = parser.parse_args()
     unknown = [name for name in options.stages if name not in STAGES]

@@ -232,6 +232,10 @@ class CorrelatePlan {
     kept_.run(stream,
               [&](device::Queue& queue) { plan_->execute(queue, *state_, view, {}, sums, typed); });
   }
+  void begin() {
+    const std::lock_guard lock(kept_.mutex);
+    state_->begin();
+  }
   bool exact() const { return plan_->config().exact(); }
   std::string backend() const { return plan_->backend(); }
   ~CorrelatePlan() { kept_.wait(); }
@@ -422,6 +426,7 @@ void bind_plans(nb::module_& module) {
           nb::init<std::size_t, std::size_t, const std::string&, std::size_t, const std::string&>(),
           nb::call_guard<Unlocked>())
       .def("execute", &CorrelatePlan::execute)
+      .def("begin", &CorrelatePlan::begin, nb::call_guard<Unlocked>())
       .def("exact", &CorrelatePlan::exact)
       .def("cuda", &CorrelatePlan::cuda)
       .def("backend", &CorrelatePlan::backend);

@@ -46,6 +46,12 @@ def test_correlate(rng: np.random.Generator, dtype: str) -> None:
     assert (counts == 3000).all() and np.allclose(got, expected, rtol=0 if dtype == "ci8" else 1e-5, atol=0 if dtype == "ci8" else 100)
     plan.execute(x[:, :, 100:200], out=vis, counts=counts)  # rows that are further apart than they are long
     assert (counts == 3100).all()
+    plan.begin()
+    plan.execute(x[:, :, :500], out=vis, counts=counts)
+    begun = c[..., :500]
+    expected = np.stack([(begun[:, i] * begun[:, j].conj()).sum(-1) for i in range(4) for j in range(i + 1)], axis=-1)
+    got = vis[..., 0] + 1j * vis[..., 1] if dtype == "ci8" else vis
+    assert (counts == 500).all() and np.allclose(got, expected, rtol=0 if dtype == "ci8" else 1e-5, atol=0 if dtype == "ci8" else 100)
 
 
 @pytest.mark.parametrize("dtype, name", [("uint8", "u8"), ("int16", "i16"), ("float32", "f32")])

@@ -1,4 +1,4 @@
-"""A kept correlator: sums of products, added to what is there."""
+"""A kept correlator: sums of products over an integration."""
 
 from __future__ import annotations
 
@@ -44,13 +44,19 @@ class Plan:
         return data, np.zeros(shape, np.int64)
 
     def execute(self, samples: Any, out: Any, counts: Any) -> None:
-        """Adds the products of [channel, input, time] to `out`, [channel, baseline], and times to `counts`.
+        """Adds the products of [channel, input, time] to `out`, [channel, baseline], and times to `counts`; after begin(), overwrites.
 
         `out` is int64 with a last axis of 2 (re, im) for ci8 and ci4, else complex128; `counts` is int64.  Arrays of the
         plan's GPU (cupy, torch; zeros made there) stay there, and the work goes to their library's current stream.
         """
         stream = devices.stream_for({"samples": samples, "out": out, "counts": counts}, self._cuda)
         self._plan.execute(samples, out, counts, stream)
+
+    def begin(self) -> None:
+        """Begins an integration: the next execute overwrites `out` and `counts` instead of adding to them, and need not read
+        them first.
+        """
+        self._plan.begin()
 
     @property
     def backend(self) -> str:
