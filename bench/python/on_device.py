@@ -71,10 +71,13 @@ class Cupy(Numpy):
             call()
         self.marks[1].record()
         self.marks[1].synchronize()
-        return 1e-3 * self.module.cuda.get_elapsed_time(*self.marks)
+        return 1e-3 * self.elapsed_ms()
+
+    def elapsed_ms(self):
+        return self.module.cuda.get_elapsed_time(*self.marks)
 
 
-class Torch(Numpy):
+class Torch(Cupy):
     name = "torch"
 
     def __init__(self, number):
@@ -94,13 +97,8 @@ class Torch(Numpy):
     def synchronise(self):
         self.module.cuda.synchronize()
 
-    def seconds(self, call, times):
-        self.marks[0].record()
-        for _ in range(times):
-            call()
-        self.marks[1].record()
-        self.marks[1].synchronize()
-        return 1e-3 * self.marks[0].elapsed_time(self.marks[1])
+    def elapsed_ms(self):
+        return self.marks[0].elapsed_time(self.marks[1])
 
 
 def median_seconds(library, call, row_s):
