@@ -16,8 +16,7 @@
 //
 // Several devices work at the same time, each with streams of its own: of host_fed_correlate each
 // takes its share of every block's channels, of host_fed_autocorrelate of the sensors, of the
-// others whole blocks in turn, as `correlate`
-// shares channelized streams and voltages. The limits are so many times one device's. Devices that
+// others whole blocks in turn. The limits are so many times one device's. Devices that
 // share the host's memory by nature (cpu, reference) have nothing to be fed: measure_stage refuses
 // them.
 #pragma once

@@ -19,7 +19,7 @@ constexpr std::size_t kFewestLiveSamples = 2048;
 }  // namespace
 
 std::size_t choose_block_samples(const stream::VoltageStream& sequence, const FilterConfig& filter,
-                                 std::size_t memory_bytes, bool gpu, std::size_t devices) {
+                                 std::size_t memory_bytes, bool gpu) {
   const core::VoltageDescription& d = sequence.description();
   const bool filtered = is_filtered(d, filter);
   const std::size_t streams = d.inputs() * d.channels;
@@ -31,7 +31,7 @@ std::size_t choose_block_samples(const stream::VoltageStream& sequence, const Fi
   const std::size_t unpacked_bits = std::max(8, d.format.bits) * (d.format.complex ? 2 : 1);
   const std::size_t bytes_per_time = std::max(
       {raw, streams * unpacked_bits / 8, floats ? streams * 8 : streams * 2, std::size_t{1}});
-  const std::size_t most = gpu ? kLargestFormOnGpu_bytes / devices : kLargestForm_bytes;
+  const std::size_t most = gpu ? kLargestFormOnGpu_bytes : kLargestForm_bytes;
   const std::size_t target = std::min(memory_bytes / 16, most);
   const std::size_t hop = filtered ? bank_channels(d, filter) * (d.format.complex ? 1 : 2) : 1;
   std::size_t samples = target / bytes_per_time;

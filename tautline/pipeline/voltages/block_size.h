@@ -10,10 +10,8 @@ namespace tautline::pipeline {
 
 /// Samples (times) a block, so that one copy of it in its largest form (raw, unpacked or spectra)
 /// takes about a sixteenth of `memory_bytes` and no more than 16 MiB (it should stay near the
-/// caches; 64 MiB for a GPU, shared by `devices` that take blocks in turn, each with room for
-/// three), but never less than a spectrum's hop, nor more than the stream holds; of a live stream a quarter of a second.
+/// caches; 64 MiB for a GPU), but never less than a spectrum's hop, nor more than the stream holds; of a live stream a quarter of a second.
 std::size_t choose_block_samples(const stream::VoltageStream& sequence, const FilterConfig& filter,
-                                 std::size_t memory_bytes, bool gpu = false,
-                                 std::size_t devices = 1);
+                                 std::size_t memory_bytes, bool gpu = false);
 
 }  // namespace tautline::pipeline

@@ -88,11 +88,8 @@ Correlation::Correlation(const CorrelateConfig& config, const DeviceList& device
   const core::VoltageDescription& description = sequence.description();
   inputs_ = description.inputs();
   channels_ = channels_of(description, config.filter);
-  // Of a channelized stream each device has a part of a block, else whole ones.
-  const bool gpu = devices.front()->compiles();
   source_->set_block_samples(choose_block_samples(sequence, filter_of(config), config.memory_bytes,
-                                                  gpu,
-                                                  description.channelized() ? 1 : devices.size()));
+                                                  devices.front()->compiles()));
   kept_ = kept_channels(config.reduction, channels_);
   filtered_ = is_filtered(description, config.filter);
 }

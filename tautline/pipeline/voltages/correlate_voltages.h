@@ -86,9 +86,8 @@ struct CorrelateSummary : VoltageRunSummary {
 /// What to tell the user of visibilities that overflowed.
 std::string overflow_message(std::uint64_t overflowed);
 
-/// Several devices (GPUs of one host) share the work: each is sent its share of the channels of a
-/// channelized stream; of voltages they take blocks in turn, or, where sums are floats, all of them
-/// for a share of the channels. The results are the same bits. Throws core::Error; nothing stays
+/// Several devices (GPUs of one host) share the channels: each is sent all samples, of voltages runs the whole filter
+/// bank, and correlates its share. The results are the same bits. Throws core::Error; nothing stays
 /// under the final name unless this returns. Stopping throws Error(io, "interrupted").
 CorrelateSummary correlate_voltages(
     const CorrelateConfig& config,

@@ -8,7 +8,6 @@
 
 #include "tautline/core/error.h"
 #include "tautline/pipeline/graph_streams.h"
-#include "tautline/pipeline/voltages/block_tail.h"
 #include "tautline/pipeline/voltages/reduction_node.h"
 #include "tautline/pipeline/voltages/x_engine_node.h"
 
@@ -21,19 +20,6 @@ using core::ErrorKind;
 
 // Integrations are large: one is filled while one is read.
 constexpr engine::EdgeOptions kOneWaits{.depth = 1};
-
-Sharing choose_sharing(const RawVoltages& voltages, const FEnginesConfig& config) {
-  using stages::channelize::Output;
-  if (voltages.description.channelized()) return Sharing::channels;
-  const FilterConfig& filter = config.filter;
-  const bool exact =
-      filter.output == Output::corner_turned_ci8 || filter.output == Output::corner_turned_ci4;
-  const bool by_samples_alone = filter.oversample_numerator == filter.oversample_denominator;
-  return config.devices.size() > 1 && exact && !config.tracking.before_filter && by_samples_alone &&
-                 ends_with_last_samples(voltages.layout)
-             ? Sharing::blocks
-             : Sharing::filtered_channels;
-}
 
 // Of a channelized stream, that channels are made of: those of a filter bank ascend in frequency whatever the stream's do.
 ChannelRange coarse_channels(const core::VoltageDescription& description,
@@ -60,17 +46,13 @@ std::vector<ChannelRange> shares_of(const std::vector<engine::Stream>& spectra,
                                     const Reduction& reduction) {
   std::vector<ChannelRange> shares;
   const auto& first = spectra.front().detail<Spectra>();
-  if (first.turns > 1 && first.turns != spectra.size())
-    throw Error(ErrorKind::config, "inputs", fmt::format("{} of spectra", spectra.size()),
-                fmt::format("all {} that take turns", first.turns), "name the filter bank alone");
   const ChannelRange kept = kept_channels(reduction, first.stream_channels);
   const bool all_have_all = spectra.back().detail<Spectra>().channels.first == first.channels.first;
   for (std::size_t d = 0; d < spectra.size(); ++d) {
     const auto& come = spectra[d].detail<Spectra>();
     const ChannelRange part = share_of(kept.count, d, spectra.size());
-    shares.push_back(all_have_all && come.turns == 1
-                         ? ChannelRange{kept.first + part.first, part.count}
-                         : common(kept, come.channels));
+    shares.push_back(all_have_all ? ChannelRange{kept.first + part.first, part.count}
+                                  : common(kept, come.channels));
     if (shares.back().count == 0)
       throw Error(ErrorKind::config, "channel_range",
                   fmt::format("{}:{}", kept.first, kept.first + kept.count - 1),
@@ -88,10 +70,9 @@ std::vector<engine::Port> add_f_engines(engine::Graph& graph, const std::string&
   const engine::Stream stream = stream_at(graph, voltages);
   const auto& raw = stream.detail<RawVoltages>();
   if (config.kept.count == 0) config.kept = {0, channels_of(raw.description, config.filter)};
-  const Sharing sharing = choose_sharing(raw, config);
-  const ChannelRange coarse = sharing == Sharing::channels
-                                  ? coarse_channels(raw.description, config.filter, config.kept)
-                                  : config.kept;
+  const bool channelized = raw.description.channelized();
+  const ChannelRange coarse =
+      channelized ? coarse_channels(raw.description, config.filter, config.kept) : config.kept;
   const std::size_t devices = config.devices.size();
   if (devices > coarse.count)
     throw Error(ErrorKind::config, "device", fmt::format("{} devices", devices),
@@ -108,8 +89,7 @@ std::vector<engine::Port> add_f_engines(engine::Graph& graph, const std::string&
       f.phase_centre = config.tracking.centre;
     }
     const ChannelRange part = share_of(coarse.count, d, devices);
-    if (sharing == Sharing::channels) f.channels = {coarse.first + part.first, part.count};
-    if (sharing == Sharing::blocks) f.turns = devices, f.turn = d;
+    if (channelized) f.channels = {coarse.first + part.first, part.count};
     const engine::NodeId node =
         graph.add(part_name(name, d, devices), std::make_unique<FEngineNode>(std::move(f)));
     graph.connect(voltages, node, edge);

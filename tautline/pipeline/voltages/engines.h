@@ -17,19 +17,6 @@ namespace tautline::pipeline {
 
 using DeviceList = std::vector<std::shared_ptr<const device::Device>>;
 
-/// How devices share a stream. Whatever they are sent, each one's link carries it beside the others'.
-enum class Sharing {
-  /// A stream that is channelized already: each device is sent its channels and correlates them.
-  channels,
-  /// Voltages: blocks in turn, each with the samples before it that its first spectra begin with. Every device
-  /// correlates all channels, and sums of integers are added on the host.
-  blocks,
-  /// Voltages whose sums are floats, which added in another order would be others, or whose filter depends on
-  /// more than a spectrum's samples: every device has all of them and does all of the filter bank, and
-  /// correlates its channels.
-  filtered_channels
-};
-
 struct FEnginesConfig {
   DeviceList devices;
   FilterConfig filter;
@@ -40,7 +27,9 @@ struct FEnginesConfig {
   std::optional<Place> from = {};                   ///< FEngineNodeConfig's, of one device
 };
 
-/// NAME, or NAME.0, NAME.1 ... of several devices, which read `voltages`. Returns an output for each device.
+/// NAME, or NAME.0, NAME.1 ... of several devices, which read `voltages`. Returns an output for each device. Every device gets
+/// all blocks, since its link carries more than files are read at. Of a stream that is channelized already, each makes spectra
+/// of its share of the channels; of voltages, each runs the whole filter bank.
 std::vector<engine::Port> add_f_engines(engine::Graph& graph, const std::string& name,
                                         const engine::Port& voltages, FEnginesConfig config,
                                         const engine::EdgeOptions& edge = {});

@@ -269,16 +269,6 @@ std::uint64_t FEngine::unpack(device::Queue& queue, const core::RawBlock& block,
   return result.not_finite;
 }
 
-// Whoever had these samples first has counted those that are not finite.
-void FEngine::go_on_after(device::Queue& queue, const core::RawBlock& block) {
-  make_ready(queue);
-  reset_filters();
-  unpack(queue, block, samples_.data(), row_samples_ * sample_bytes_, validity_of(block));
-  filled_ = block.samples;
-  consumed_ = 0;
-  if (filled_ > 0) take_filtered(queue, 1);
-}
-
 void FEngine::restart_at(std::size_t sample) {
   reset_filters();
   consumed_ = sample;

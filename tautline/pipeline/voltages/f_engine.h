@@ -87,10 +87,6 @@ class FEngine {
   void begin_segment(const core::Instant& start);
   /// Takes a block. Every spectrum of earlier blocks must have been taken.
   void push(device::Queue& queue, const core::RawBlock& block);
-  /// Forgets all history but `block`, fewer samples than a spectrum spans, with which the next one
-  /// begins: the stream goes on here after another engine had what came before. Filtered streams
-  /// without delays only.
-  void go_on_after(device::Queue& queue, const core::RawBlock& block);
   /// Forgets all history: the next spectrum begins with this sample of the block that was pushed last. Streams without
   /// delays only.
   void restart_at(std::size_t sample);

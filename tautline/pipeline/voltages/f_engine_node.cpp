@@ -9,7 +9,6 @@
 
 #include "tautline/core/error.h"
 #include "tautline/pipeline/time_calls.h"
-#include "tautline/pipeline/voltages/block_tail.h"
 
 namespace tautline::pipeline {
 
@@ -71,8 +70,7 @@ std::vector<engine::Stream> FEngineNode::open(std::span<const engine::Stream> in
                   .device = config_.device->name(),
                   .kernels = engine_->backend(),
                   .phase_centre = config_.phase_centre,
-                  .end = voltages_.end,
-                  .turns = config_.turns};
+                  .end = voltages_.end};
   using Axes = std::vector<std::string>;
   return {{.kind = "spectra",
            .arrays = {{"spectra",
@@ -94,12 +92,10 @@ device::MemoryUse FEngineNode::bytes() const {
   return use;
 }
 
-// Integers are unpacked where they are computed with. Floats are looked through on the host, which also picks what one of
-// several engines is for, and measures gains that change.
+// Integers are unpacked where they are computed with. Floats are looked through on the host, which also measures gains
+// that change.
 bool FEngineNode::takes_blocks_on_device(const core::VoltageDescription& description) const {
-  const bool all = config_.channels.count == 0 || config_.channels.count == description.channels;
-  return config_.device->compiles() && config_.turns == 1 && all &&
-         !description.format.is_float() && !gains_change();
+  return config_.device->compiles() && !description.format.is_float() && !gains_change();
 }
 
 engine::Needs FEngineNode::needs(std::size_t, const engine::Stream& stream) const {
@@ -138,9 +134,8 @@ std::optional<engine::Load> FEngineNode::expected_load() const {
     }
     block.first_sample += block_samples_;
   });
-  return engine::Load{
-      seconds / static_cast<double>(block_samples_ * config_.turns) * description.rate_hz.value(),
-      device.name()};
+  return engine::Load{seconds / static_cast<double>(block_samples_) * description.rate_hz.value(),
+                      device.name()};
 }
 
 std::uint64_t FEngineNode::spectra_of(std::uint64_t samples) const {
@@ -170,10 +165,8 @@ engine::Block& FEngineNode::next_output(engine::Outputs& outputs) {
 
 void FEngineNode::begin_segment(std::size_t, const engine::Block& first, engine::Outputs&) {
   // Behind a block that was dropped a segment does not begin with its first sample.
-  segment_start_ = config_.turns > 1
-                       ? first.segment_start
-                       : core::advance(first.segment_start, static_cast<std::int64_t>(first.first),
-                                       voltages_.description.rate_hz);
+  segment_start_ = core::advance(first.segment_start, static_cast<std::int64_t>(first.first),
+                                 voltages_.description.rate_hz);
   engine_->begin_segment(segment_start_);
   segment_first_ = first.first;
   next_spectrum_ = passed_spectra_ = 0;
@@ -215,12 +208,8 @@ void FEngineNode::process(std::size_t, const engine::Block& block, engine::Outpu
   raw.bytes.lend({static_cast<std::byte*>(bytes.data), bytes.extents[0]});
   if (renewal_)
     renewal_->take_block(outputs.queue(config_.host), raw, block.first - segment_first_);
-  if (next_turn_ == config_.turn)
-    filter(block, raw, outputs);
-  else
-    announce(block, outputs);
+  filter(block, raw, outputs);
   if (renewal_) renewal_->measure(outputs.queue(config_.host), UINT64_MAX);
-  if (config_.turns > 1) pass_on(block, outputs);
 }
 
 // False: the block ends before the place to begin at. Segments before that are passed over.
@@ -266,9 +255,9 @@ void FEngineNode::filter(const engine::Block& raw, core::RawBlock& block,
   engine_->push(queue, block);
   if (passed_samples_ > 0) engine_->restart_at(passed_samples_);
   std::size_t done = std::exchange(passed_samples_, 0);
-  std::uint64_t first = config_.turns > 1 ? spectra_of(raw.first) : next_spectrum_;
+  std::uint64_t first = next_spectrum_;
   for (;;) {
-    const std::size_t most = spectra_until_edge(first - first_spectrum(), outputs);
+    const std::size_t most = spectra_until_edge(first, outputs);
     engine::Block& out = next_output(outputs);
     const SpectraChunk chunk = engine_->take(queue, most);
     if (chunk.spectra == 0) break;
@@ -279,34 +268,11 @@ void FEngineNode::filter(const engine::Block& raw, core::RawBlock& block,
     copy_validity(by_channel ? channels : chunk.valid, by_channel ? done : 0, chunk.spectra,
                   out.valid);
     done += chunk.spectra;
-    if (config_.turns == 1) first = passed_spectra_ + chunk.first_spectrum;
+    first = passed_spectra_ + chunk.first_spectrum;
     give(raw, first, chunk.spectra, outputs);
     first += chunk.spectra;
   }
   next_spectrum_ = first;
-}
-
-// Spectra that another engine gives.
-void FEngineNode::announce(const engine::Block& raw, engine::Outputs& outputs) {
-  const std::uint64_t end = spectra_of(raw.first + raw.samples);
-  for (std::uint64_t first = spectra_of(raw.first); first < end;) {
-    const std::uint64_t most = spectra_until_edge(first - first_spectrum(), outputs);
-    const std::uint64_t count = renewal_ ? std::min(most, end - first) : end - first;
-    next_output(outputs).set_extent(0, 2, 0);
-    give(raw, first, static_cast<std::size_t>(count), outputs);
-    first += count;
-  }
-}
-
-// The next block is the next engine's, which first gets the samples with which the next spectrum begins. When the block
-// has not all of them, the same engine goes on.
-void FEngineNode::pass_on(const engine::Block& raw, engine::Outputs& outputs) {
-  const std::uint64_t needed = spectra_of(raw.first + raw.samples) * engine_->hop_samples();
-  if (needed < raw.first) return;
-  next_turn_ = (next_turn_ + 1) % config_.turns;
-  if (next_turn_ != config_.turn) return;
-  take_tail(raw.payload_of<core::RawBlock>(), static_cast<std::size_t>(needed - raw.first), tail_);
-  engine_->go_on_after(outputs.queue(config_.device), tail_);
 }
 
 void FEngineNode::finish(engine::Outputs& outputs) {

@@ -24,10 +24,7 @@ struct FEngineNodeConfig {
   std::shared_ptr<const device::Device> host = {};  ///< where gains that change are measured
   std::shared_ptr<const formats::delays::Table> delays = {};
   formats::PhaseCentre phase_centre = {};  ///< that the delays point at
-  /// F-engines that take blocks of voltages in turn, and which of them this one is. Neither delays nor
-  /// oversampling; the last samples of blocks must be their last bytes (block_tail.h).
-  std::size_t turns = 1, turn = 0;
-  /// Spectra before the one that begins here are not made. Neither delays, oversampling nor turns.
+  /// Spectra before the one that begins here are not made. Neither delays nor oversampling.
   std::optional<Place> from = {};
 };
 
@@ -49,7 +46,6 @@ class FEngineNode final : public engine::Node {
   void finish(engine::Outputs& outputs) override;
   engine::Counters counters() const override;
 
-  std::size_t turns() const { return config_.turns; }
   const FEngine& f_engine() const { return *engine_; }
   /// [input] components, of the whole run.
   const std::vector<std::uint64_t>& clipped() const { return clipped_; }
@@ -62,15 +58,9 @@ class FEngineNode final : public engine::Node {
   bool reach_place(const engine::Block& block);
   [[noreturn]] void refuse_place() const;
   void filter(const engine::Block& raw, core::RawBlock& block, engine::Outputs& outputs);
-  void announce(const engine::Block& raw, engine::Outputs& outputs);
-  void pass_on(const engine::Block& raw, engine::Outputs& outputs);
   bool gains_change() const { return config_.gains && config_.gains->schedule().changes(); }
   std::size_t spectra_until_edge(std::uint64_t spectrum, engine::Outputs& outputs);
   std::uint64_t spectra_of(std::uint64_t samples) const;
-  // Of the segment, as `first` counts.
-  std::uint64_t first_spectrum() const {
-    return config_.turns > 1 ? spectra_of(segment_first_) : 0;
-  }
 
   FEngineNodeConfig config_;
   std::size_t block_bytes_ = 0, block_samples_ = 0;  // of the input
@@ -83,10 +73,8 @@ class FEngineNode final : public engine::Node {
   core::Instant segment_start_;
   std::size_t passed_samples_ = 0;    // of the block, before the place to begin at
   std::uint64_t passed_spectra_ = 0;  // of the segment, before that
-  std::uint64_t next_spectrum_ = 0;   // of the segment; of an engine that has all of its blocks
+  std::uint64_t next_spectrum_ = 0;   // of the segment
   std::vector<std::uint64_t> clipped_;
-  std::size_t next_turn_ = 0;  // gets the next block
-  core::RawBlock tail_;
 };
 
 }  // namespace tautline::pipeline

@@ -57,7 +57,7 @@ const core::Fields<PowerConfig>& fields(const PowerConfig&) {
 std::vector<engine::Stream> PowerNode::open(std::span<const engine::Stream> inputs) {
   const engine::Stream& input = inputs.front();
   spectra_ = input.detail<Spectra>();
-  if (spectra_.turns > 1 || spectra_.channels.count != spectra_.stream_channels)
+  if (spectra_.channels.count != spectra_.stream_channels)
     throw core::Error(core::ErrorKind::config, "inputs", "spectra of one of several devices",
                       "all spectra", "run on one device");
   if (input.arrays.front().type != core::SampleType::cf32)

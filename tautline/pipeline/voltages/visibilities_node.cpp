@@ -31,8 +31,7 @@ std::complex<double> as_double(const std::complex<double>& sum) {
 }
 
 template <class Sum>
-std::uint64_t means_of_channel(const SumsOfChannels& from,
-                               const std::vector<core::View<const Sum, 2>>& sums,
+std::uint64_t means_of_channel(const SumsOfChannels& from, const core::View<const Sum, 2>& sums,
                                const core::View<std::complex<float>, 2>& visibilities,
                                const core::View<std::int64_t, 2>& counts, std::size_t channel) {
   const std::size_t channels = visibilities.extent(0), inputs = from.gains.size() / channels;
@@ -41,12 +40,8 @@ std::uint64_t means_of_channel(const SumsOfChannels& from,
   std::int64_t* counted = counts.row(channel);
   std::uint64_t too_large = 0;
   const auto take = [&](std::size_t to, std::size_t row, std::size_t at, const InputPair& pair) {
-    Sum sum = sums.front().row(row)[at];
-    std::int64_t count = from.counts.front().row(row)[at];
-    for (std::size_t k = 1; k < sums.size(); ++k) {
-      sum += sums[k].row(row)[at];
-      count += from.counts[k].row(row)[at];
-    }
+    const Sum sum = sums.row(row)[at];
+    const std::int64_t count = from.counts.row(row)[at];
     double scale = count > 0 ? 1.0 / static_cast<double>(count) : 0.0;
     if (gain != nullptr)
       scale /= static_cast<double>(gain[pair.i]) * static_cast<double>(gain[pair.j]);
@@ -82,11 +77,8 @@ ChannelRange joined(const std::vector<ChannelRange>& parts) {
 std::uint64_t means_of(device::Queue& host_queue, const SumsOfChannels& from,
                        const core::View<std::complex<float>, 2>& visibilities,
                        const core::View<std::int64_t, 2>& counts) {
-  const auto means = [&](const auto& first) {
-    using View = std::decay_t<decltype(first)>;
-    using Sum = std::decay_t<decltype(*first.data())>;
-    std::vector<View> sums;
-    for (const auto& part : from.sums) sums.push_back(part.template as<const Sum>("sums"));
+  const auto means = [&](const auto& sums) {
+    using Sum = std::decay_t<decltype(*sums.data())>;
     std::atomic<std::uint64_t> too_large{0};
     const auto of_channels = [&](std::size_t begin, std::size_t end, std::size_t) {
       for (std::size_t c = begin; c < end; ++c)
@@ -95,7 +87,7 @@ std::uint64_t means_of(device::Queue& host_queue, const SumsOfChannels& from,
     host_queue.parallel_for(visibilities.extent(0), 1, of_channels);
     return too_large.load();
   };
-  return core::with_type<core::ci64, std::complex<double>>(from.sums.front(), "sums", means);
+  return core::with_type<core::ci64, std::complex<double>>(from.sums, "sums", means);
 }
 
 std::vector<engine::Stream> VisibilitiesNode::open(std::span<const engine::Stream> inputs) {
@@ -183,12 +175,8 @@ std::optional<engine::Load> VisibilitiesNode::expected_load() const {
     SumsOfChannels from;
     from.pairs = pairs_;
     from.groups = groups_;
-    // Those of several devices that take turns are added.
-    for (const ChannelRange& part : channels_) {
-      if (!from.sums.empty() && part.first != channels_.front().first) continue;
-      from.sums.emplace_back(sums.data(), sum_type_, sum_extents);
-      from.counts.emplace_back(counts.data(), sum_extents);
-    }
+    from.sums = {sums.data(), sum_type_, sum_extents};
+    from.counts = {counts.data(), sum_extents};
     means_of(*queue, from, {means.data(), extents}, {counted.data(), extents});
   });
   return engine::Load{seconds * integrations_per_s_, config_.host->name()};
@@ -207,16 +195,12 @@ void VisibilitiesNode::process_together(std::span<const engine::Block* const> bl
   device::Queue& queue = outputs.queue(config_.host);
   const auto& time = blocks.front()->payload_of<IntegrationTime>();
   for (std::size_t k = 0; k < blocks.size(); ++k) {
-    if (k > 0 && channels_[k].first == channels_[0].first) continue;  // added to the first
     const ChannelRange& range = channels_[k];
     SumsOfChannels from;
     from.pairs = pairs_;
     from.groups = groups_;
-    for (std::size_t other = k; other < blocks.size(); ++other) {
-      if (channels_[other].first != range.first) continue;
-      from.sums.push_back(blocks[other]->view<2>(0));
-      from.counts.push_back(blocks[other]->view<2>(1).as<const std::int64_t>());
-    }
+    from.sums = blocks[k]->view<2>(0);
+    from.counts = blocks[k]->view<2>(1).as<const std::int64_t>();
     if (gains_) {
       const std::vector<float>& gains = time.gains ? *time.gains : gains_->values();
       const std::size_t inputs = gains.size() / stream_channels_;

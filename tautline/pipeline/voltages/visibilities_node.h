@@ -26,9 +26,8 @@ namespace tautline::pipeline {
 /// | visibilities  | [channel][baseline] | complex<float>   | overwritten |
 /// | result counts | [channel][baseline] | int64            | overwritten |
 struct SumsOfChannels {
-  /// Of the same channels and baselines; integers, which are added, where there are several.
-  std::vector<core::SampleView<2>> sums;
-  std::vector<core::View<const std::int64_t, 2>> counts;
+  core::SampleView<2> sums;
+  core::View<const std::int64_t, 2> counts;
   /// [channel][input] that the spectra were multiplied with: divided out; empty: none.
   std::span<const float> gains;
   /// The baselines of the visibilities, where sums and counts are [group x channel][baseline]; empty: all.
@@ -54,8 +53,8 @@ struct VisibilitiesNodeConfig {
   std::shared_ptr<const formats::delays::Table> rotation = {};
 };
 
-/// "sums" of X-engines, which have some of the channels each, or all of them of some of the spectra, to
-/// "visibilities" of all channels that these have: one range of the stream's.
+/// "sums" of X-engines, which have some of the channels each, to "visibilities" of all channels that these have: one
+/// range of the stream's.
 class VisibilitiesNode final : public engine::Node {
  public:
   explicit VisibilitiesNode(VisibilitiesNodeConfig config) : config_(std::move(config)) {}

@@ -15,13 +15,10 @@ namespace tautline::pipeline {
 
 namespace {
 
-// Whether each F-engine has channels, or turns, of its own; else all of them do the same.
+// Whether each F-engine has channels of its own; else all of them do the same.
 bool share_channels(const VoltageNodes& nodes) {
   return nodes.f_engines.front()->f_engine().range().first !=
          nodes.f_engines.back()->f_engine().range().first;
-}
-bool share_turns(const VoltageNodes& nodes) {
-  return nodes.f_engines.front()->turns() > 1;
 }
 
 // Of those whose counts add up.
@@ -51,7 +48,7 @@ VoltageNodes voltage_nodes(const engine::Graph& graph, const engine::Port& outpu
 
 std::vector<std::uint64_t> clipped_by(const VoltageNodes& nodes) {
   std::vector<std::uint64_t> sums(nodes.f_engines.front()->f_engine().inputs());
-  for (const FEngineNode* f : counted(nodes, share_channels(nodes) || share_turns(nodes)))
+  for (const FEngineNode* f : counted(nodes, share_channels(nodes)))
     for (std::size_t i = 0; i < f->clipped().size(); ++i) sums[i] += f->clipped()[i];
   return sums;
 }
@@ -68,9 +65,7 @@ std::map<std::string, std::uint64_t> facts_of(const VoltageNodes& nodes) {
   counters["clipped"] = 0;
   for (const std::uint64_t one : clipped_by(nodes)) counters["clipped"] += one;
   // A sample that is not finite in any channel is none on every device.
-  counters["not_finite"] = 0;
-  for (const FEngineNode* f : counted(nodes, share_turns(nodes)))
-    counters["not_finite"] += f->counters().at("not_finite");
+  counters["not_finite"] = nodes.f_engines.front()->counters().at("not_finite");
   if (nodes.visibilities != nullptr)
     counters["overflowed"] = nodes.visibilities->counters().at("overflowed");
   return counters;

@@ -6,7 +6,7 @@ namespace tautline::pipeline {
 
 std::vector<engine::Stream> VoltageSinkNode::open(std::span<const engine::Stream> inputs) {
   spectra_ = inputs[0].detail<Spectra>();
-  if (spectra_.turns > 1 || spectra_.channels.count != spectra_.stream_channels)
+  if (spectra_.channels.count != spectra_.stream_channels)
     throw core::Error(core::ErrorKind::config, "inputs", "spectra of one of several devices",
                       "all spectra", "run on one device");
   config_.requantise = spectra_.requantised_bits == 8   ? Requantise::bits8

@@ -4,12 +4,23 @@
 #include <utility>
 
 #include "tautline/core/error.h"
-#include "tautline/pipeline/voltages/block_tail.h"
 #include "tautline/pipeline/voltages/empty_text.h"
 #include "tautline/pipeline/voltages/step_text.h"
 #include "tautline/pipeline/voltages/voltage_streams.h"
 
 namespace tautline::pipeline {
+
+namespace {
+
+// Whether a block's last samples are its last bytes: time is the slowest axis, in whole bytes.
+bool ends_with_last_samples(const core::RawLayout& layout) {
+  const std::size_t last = (layout.channels - 1) * layout.channel_stride_bits +
+                           (layout.antennas - 1) * layout.antenna_stride_bits +
+                           (layout.polarisations - 1) * layout.polarisation_stride_bits;
+  return layout.time_stride_bits % 8 == 0 && last < layout.time_stride_bits;
+}
+
+}  // namespace
 
 VoltageSourceNode::VoltageSourceNode(VoltageSourceConfig config)
     : VoltageSourceNode(std::move(config), nullptr) {}

@@ -89,8 +89,7 @@ struct RawVoltages {
       {};  ///< no files: the stream itself, to look at before it runs
 };
 
-/// Each block's array has strides of its own. Of several F-engines that take blocks in turn, each gives blocks for all of
-/// the stream; where another one has the spectra, the array's time axis has no extent.
+/// Each block's array has strides of its own.
 struct Spectra {
   static constexpr const char* kKind = "spectra";
   core::VoltageDescription voltages;  ///< that they were made of
@@ -104,7 +103,6 @@ struct Spectra {
   std::string device, kernels;
   formats::PhaseCentre phase_centre;  ///< that their delays point at
   core::Instant end;                  ///< RawVoltages'
-  std::size_t turns = 1;              ///< F-engines that take the stream's blocks in turn
 };
 
 struct Sums {

@@ -117,9 +117,8 @@ std::optional<engine::Load> XEngineNode::expected_load() const {
     integrator->add(*queue, chunk);
     integrator->finish(*queue);
   });
-  // Each of those that take turns has its part of the spectra.
   const double rate_hz =
-      spectra.voltages.rate_hz.value() / static_cast<double>(spectra.hop_samples * spectra.turns);
+      spectra.voltages.rate_hz.value() / static_cast<double>(spectra.hop_samples);
   return engine::Load{seconds / static_cast<double>(max_spectra_) * rate_hz,
                       config_.device->name()};
 }
@@ -150,7 +149,7 @@ void XEngineNode::process(std::size_t, const engine::Block& block, engine::Outpu
     if (output_ == nullptr) begin(block, block.first + done, outputs);
     const std::size_t count = static_cast<std::size_t>(std::min<std::uint64_t>(
         sums_.integration_spectra - output_->samples, block.samples - done));
-    if (block.arrays[0].extents[2] > 0) add(block, done, count, outputs);  // else another's
+    add(block, done, count, outputs);
     output_->samples += count;
     done += count;
     if (output_->samples == sums_.integration_spectra) finish_integration(outputs);

@@ -176,10 +176,9 @@ void mark_lost(const core::RawBlock& block, const Target& target, std::size_t fi
 std::shared_ptr<const Plan> make_plan(const Config& config,
                                       std::shared_ptr<const device::Device> device) {
   require_config(config);
-  if (config.blocks_on_device && (!device->compiles() || config.layout.format.is_float() ||
-                                  config.unpacked_channels() != config.layout.channels))
+  if (config.blocks_on_device && (!device->compiles() || config.layout.format.is_float()))
     throw core::Error(core::ErrorKind::unsupported, "blocks_on_device", "given",
-                      "a GPU, integer samples and all channels of the layout");
+                      "a GPU and integer samples");
   if (device->api() == device::Api::reference) return std::make_shared<ReferencePlan>(config);
   if (device->compiles()) return make_gpu_plan(config, std::move(device), Tunables{});
   return make_cpu_plan(config, device->instruction_set(), Tunables{});

@@ -33,7 +33,7 @@ struct Config {
   std::size_t max_samples = 65536;  ///< largest number of samples (times) of a block
   std::size_t first_channel = 0;    ///< first channel to unpack
   std::size_t channels = 0;         ///< channels to unpack; 0: all from first_channel
-  /// The blocks' bytes lie in the memory of the plan's device, which is a GPU: integers, all channels.
+  /// The blocks' bytes lie in the memory of the plan's device, which is a GPU: integers.
   bool blocks_on_device = false;
 
   std::size_t unpacked_channels() const {

@@ -72,8 +72,8 @@ struct Integration {
     integrator.begin({sums.data(), extents}, {sum_counts.data(), extents});
   }
   void take_means(device::Queue& queue) {
-    const SumsOfChannels from{{core::SampleView<2>(sums.data(), core::SampleType::cf64, extents)},
-                              {{sum_counts.data(), extents}},
+    const SumsOfChannels from{core::SampleView<2>(sums.data(), core::SampleType::cf64, extents),
+                              {sum_counts.data(), extents},
                               {}};
     EXPECT_EQ(means_of(queue, from, {visibilities.data(), extents}, {counts.data(), extents}), 0U);
   }

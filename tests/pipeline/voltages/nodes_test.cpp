@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <cstring>
 #include <filesystem>
 #include <random>
 #include <thread>
@@ -178,55 +177,6 @@ TEST_P(Nodes, ASourceThatFailsHalfWayLeavesNothing) {
     for (const auto& entry : std::filesystem::directory_iterator(scratch_.path()))
       EXPECT_EQ(entry.path().filename(), "in.dada");
   }
-}
-
-/// Gives the blocks of spectra that `mine` says, and of the others only when they are.
-class InTurn final : public engine::Node {
- public:
-  explicit InTurn(std::function<bool(std::size_t)> mine) : mine_(std::move(mine)) {}
-  std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override {
-    return {inputs[0]};
-  }
-  void process(std::size_t, const engine::Block& block, engine::Outputs& outputs) override {
-    engine::Block& out = outputs.begin(0, block);
-    out.set_extent(0, 2, 0);
-    if (mine_(count_++)) {
-      out.arrays[0].extents = block.arrays[0].extents;
-      const auto from = block.view<3>().as<const core::ci8>();
-      const auto to = out.view<3>().as<core::ci8>();
-      for (std::size_t c = 0; c < from.extent(0); ++c)
-        for (std::size_t i = 0; i < from.extent(1); ++i)
-          std::memcpy(to.row(c, i), from.row(c, i), from.extent(2) * sizeof(core::ci8));
-      out.valid = block.valid;
-    }
-    outputs.commit();
-  }
-
- private:
-  std::function<bool(std::size_t)> mine_;
-  std::size_t count_ = 0;
-};
-
-TEST_P(Nodes, XEnginesThatAreGivenSpectraInTurnAddUpToOne) {
-  write_voltages(40 * kNodeBlock + 99);
-  Kept one, shared;
-  for (const bool share : {false, true}) {
-    engine::Graph graph;
-    const engine::NodeId f = add_f_engine(graph, add_source(graph)),
-                         means = add_means(graph, share ? 2 : 1);
-    for (std::size_t d = 0; d < (share ? 2 : 1); ++d) {
-      // Integrations of 80 spectra of blocks of 64: some see nothing of theirs.
-      const auto mine = [=](std::size_t block) { return !share || (block / 3) % 2 == d; };
-      const engine::NodeId turn =
-          graph.add("turn" + std::to_string(d), std::make_unique<InTurn>(mine));
-      graph.connect(f, turn);
-      graph.connect(add_x_engine(graph, "x" + std::to_string(d), turn), {means, d});
-    }
-    add_sink(graph, "sink", means, share ? shared : one);
-    engine::Run(std::move(graph)).go();
-  }
-  ASSERT_GT(one.blocks.size(), 30u);
-  EXPECT_EQ(one, shared);
 }
 
 std::vector<std::string> cpu_and_gpus() {

@@ -42,16 +42,16 @@ class GpuPlan final : public Plan {
       : config_(std::move(config)),
         device_(std::move(device)),
         gather_(config_),
-        rows_(rows_by_place(gather_.layout())),
+        layout_(config_.blocks_on_device ? unpacked_layout(config_) : gather_.layout()),
+        rows_(rows_by_place(layout_)),
         on_host_(make_cpu_plan(config_, device_->instruction_set(), tunables)) {
-    const core::RawLayout& layout = gather_.layout();
-    if (layout.format.is_float()) return;
-    const auto bits = static_cast<std::uint64_t>(layout.format.bits_per_sample());
-    by_row_ = layout.time_stride_bits != bits;
+    const core::SampleFormat& format = layout_.format;
+    if (format.is_float()) return;
+    by_row_ = layout_.time_stride_bits != static_cast<std::uint64_t>(format.bits_per_sample());
     program_ = jit::build(*device_, "unpack/gpu/unpack.kernel",
                           jit::Defines()
-                              .set("BITS", layout.format.bits)
-                              .set("COMPONENTS", layout.format.complex ? 2 : 1)
+                              .set("BITS", format.bits)
+                              .set("COMPONENTS", format.complex ? 2 : 1)
                               .set("BY_ROW", by_row_ ? 1 : 0)
                               .set("TILE_TIMES", kGroupTimes)
                               .set("TILE_ROWS", kGroupRows)
@@ -96,6 +96,7 @@ class GpuPlan final : public Plan {
   Config config_;
   std::shared_ptr<const device::Device> device_;
   Gather gather_;
+  core::RawLayout layout_;  // of the bytes on the device, for the unpacked channels
   std::vector<PlacedRow> rows_;
   std::shared_ptr<const Plan> on_host_;
   bool by_row_ = false;
@@ -227,7 +228,7 @@ void GpuPlan::launch(device::Queue& queue, const GpuState& state, const Slot& sl
                   (rows_.size() + kGroupRows - 1) / kGroupRows, 1},
        .threads = {kGroupThreads, 1, 1}},
       raw, state.places.data(), state.targets.data(), state.inputs.data(), slot.mask.data(),
-      samples, static_cast<std::uint64_t>(gather_.layout().time_stride_bits),
+      samples, static_cast<std::uint64_t>(layout_.time_stride_bits),
       static_cast<std::uint64_t>(block.samples), static_cast<std::uint32_t>(rows_.size()),
       static_cast<std::uint32_t>(core::validity_words(block.samples)),
       static_cast<std::uint32_t>(masked ? 1 : 0),
