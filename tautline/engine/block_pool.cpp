@@ -23,10 +23,9 @@ void BlockPool::allocate() {
       block->arrays.push_back(array);
     }
     const auto& writer = stream_.device ? stream_.device : pinned_;
-    if (writer) {
-      block->written = writer->make_event();
-      for (std::size_t r = 0; r < readers_; ++r) block->read.push_back(writer->make_event());
-    }
+    if (writer) block->written = writer->make_event();
+    for (std::size_t r = 0; stream_.device && r < readers_; ++r)
+      block->read.push_back(stream_.device->make_event());
     blocks_.push_back(std::move(block));
   }
 }

@@ -17,8 +17,9 @@ namespace tautline::formats {
 
 namespace {
 
-// Shorter pieces are read in less time than it takes to hand them to another thread.
-constexpr std::size_t kPiece = std::size_t{2} << 20;
+// Takes far longer to read than to hand to another thread. At the end of each block threads wait for the last piece: of
+// pieces of 2 MiB `correlate` on a GPU took 27.9 GB/s instead of 33.2.
+constexpr std::size_t kPiece = std::size_t{512} << 10;
 
 // What looks like a file that is missing may be no name of a file at all.
 [[noreturn]] void refuse_to_open(const std::string& path, int code) {
