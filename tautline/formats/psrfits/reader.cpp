@@ -218,14 +218,8 @@ class Reader final : public FilterbankReader {
   template <class Code>
   void deliver(const RowScale& scale, const Code* codes, std::size_t times, unsigned flip,
                std::byte* to) const {
-    switch (description_.delivered) {
-      case Delivered::u8:
-        return sum(scale, codes, times, flip, reinterpret_cast<std::uint8_t*>(to));
-      case Delivered::u16:
-        return sum(scale, codes, times, flip, reinterpret_cast<std::uint16_t*>(to));
-      case Delivered::f32:
-        return sum(scale, codes, times, flip, reinterpret_cast<float*>(to));
-    }
+    with_samples(description_.delivered, to,
+                 [&](auto* sums) { sum(scale, codes, times, flip, sums); });
   }
 
   template <class Code, class Sum>
