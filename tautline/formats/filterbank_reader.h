@@ -1,5 +1,5 @@
-// What every reader of filterbanks (detected power against time and frequency) and of dedispersed
-// time series offers: a description, and any range of samples in one layout.
+// The interface of every reader of filterbanks (detected power against time and frequency) and of
+// dedispersed time series: a description, and any range of samples in one layout.
 //
 // | buffer      | axes (slowest first)   | type                       | unit           | written     |
 // | destination | [time][channel]        | u8, u16 or f32 (delivered) | the file's own | overwritten |

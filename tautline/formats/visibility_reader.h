@@ -1,4 +1,4 @@
-// What every reader of visibility files offers: a description, and one integration at a time.
+// The interface of every reader of visibility files: a description, and one integration at a time.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// What every reader of antenna voltages offers: a described stream, block by block.
+// The interface of every reader of antenna voltages: a described stream, block by block.
 #pragma once
 
 #include <cstddef>
