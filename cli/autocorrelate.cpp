@@ -149,9 +149,7 @@ void add_autocorrelate(CLI::App& app, const Global& global, Action& action) {
       "Examples: tautline autocorrelate counts.npy -o curves.h5 --bin 1.6e-6 --shape 32x32\n"
       "          camera | tautline autocorrelate - -o curves.h5 --bin 1.6e-6 --shape 32x32 "
       "--dtype u8 --every 10");
-  command->callback([&global, &action, options] {
-    action = [&global, options] { return run_autocorrelate(global, *options); };
-  });
+  when_chosen(*command, global, action, options, run_autocorrelate);
 }
 
 }  // namespace tautline::cli

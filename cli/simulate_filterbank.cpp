@@ -117,9 +117,7 @@ void add_simulate_filterbank(CLI::App& simulate, const Global& global, Action& a
       "Example: tautline simulate filterbank --nchans 336 --fch1 1465 --foff -1 --tsamp "
       "0.00126646875 "
       "--duration 60 --pulse dm=56.8,time=20,width=0.005,snr=20 -o crab.fil");
-  command->callback([&global, &action, options] {
-    action = [&global, options] { return run_simulate_filterbank(global, *options); };
-  });
+  when_chosen(*command, global, action, options, run_simulate_filterbank);
 }
 
 }  // namespace tautline::cli
