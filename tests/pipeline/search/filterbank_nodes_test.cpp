@@ -196,13 +196,7 @@ TEST_P(FilterbankNodes, AReaderThatFailsLeavesNothing) {
   }
 }
 
-std::vector<std::string> devices_of_nodes() {
-  std::vector<std::string> names = tests::gpu_names();
-  names.emplace_back("cpu");
-  return names;
-}
-
-INSTANTIATE_TEST_SUITE_P(Devices, FilterbankNodes, ::testing::ValuesIn(devices_of_nodes()),
+INSTANTIATE_TEST_SUITE_P(Devices, FilterbankNodes, ::testing::ValuesIn(tests::gpu_names_and_cpu()),
                          [](const auto& info) { return tests::test_name(info.param); });
 
 // Segments count passes; a part without one is left out, and what counts samples counts each once.

@@ -111,14 +111,7 @@ void expect_same(const Output& reference, const Output& other, const std::string
 
 class Backend : public ::testing::TestWithParam<std::string> {
  protected:
-  void SetUp() override {
-    SKIP_WITHOUT_GPU(GetParam());
-    try {
-      device::parse_selection(GetParam());
-    } catch (const core::Error& error) {
-      GTEST_SKIP() << GetParam() << ": " << error.what();
-    }
-  }
+  void SetUp() override { SKIP_WITHOUT_DEVICE(std::string(GetParam())); }
 };
 
 TEST_P(Backend, IsTheOneThatWasForced) {
