@@ -37,6 +37,12 @@ struct Damage {
     else if (messages.size() + 1 == kMaxMessages)
       messages.push_back("more damage was found than is listed here; the counts hold all of it");
   }
+  void add(const Damage& other) {
+    lost_samples += other.lost_samples;
+    dropped_samples += other.dropped_samples;
+    trailing_bytes += other.trailing_bytes;
+    for (const std::string& message : other.messages) note(message);
+  }
 };
 
 /// Not thread-safe: one thread reads at a time. Constructors throw Error(format) when a header
