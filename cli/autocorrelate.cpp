@@ -11,7 +11,6 @@
 #include "cli/monitor_options.h"
 #include "cli/run_output.h"
 #include "tautline/core/counted.h"
-#include "tautline/core/error.h"
 #include "tautline/formats/distinct_files.h"
 #include "tautline/pipeline/photons/autocorrelate_counts.h"
 

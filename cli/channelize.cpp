@@ -1,5 +1,4 @@
 // tautline channelize: the filter bank alone.
-#include <fmt/format.h>
 
 #include "cli/filter_options.h"
 #include "cli/monitor_options.h"

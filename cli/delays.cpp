@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <span>
-
 #include "cli/command.h"
 #include "cli/field_options.h"
 #include "cli/output_names.h"

@@ -8,7 +8,6 @@
 #include "cli/field_options.h"
 #include "cli/output_names.h"
 #include "tautline/core/counted.h"
-#include "tautline/core/error.h"
 #include "tautline/formats/distinct_files.h"
 #include "tautline/pipeline/photons/fit_curves.h"
 

@@ -10,7 +10,6 @@
 #include "cli/inspect_array.h"
 #include "tautline/core/counted.h"
 #include "tautline/core/curve_label.h"
-#include "tautline/core/error.h"
 #include "tautline/formats/curves/curves.h"
 #include "tautline/formats/distinct_files.h"
 #include "tautline/formats/file_formats.h"

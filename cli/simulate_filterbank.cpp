@@ -8,7 +8,6 @@
 #include "cli/output_names.h"
 #include "cli/run_output.h"
 #include "tautline/core/counted.h"
-#include "tautline/core/error.h"
 #include "tautline/core/exact_double.h"
 #include "tautline/core/time.h"
 #include "tautline/formats/distinct_files.h"

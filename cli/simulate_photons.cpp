@@ -7,7 +7,6 @@
 #include "cli/output_names.h"
 #include "cli/run_output.h"
 #include "tautline/core/counted.h"
-#include "tautline/core/error.h"
 
 namespace tautline::cli {
 

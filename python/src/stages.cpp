@@ -1,6 +1,5 @@
 // One stage on whole arrays.
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 
 #include "bindings.h"

@@ -4,7 +4,6 @@
 #include <sys/mman.h>
 #endif
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdint>

@@ -4,7 +4,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <random>
 
 #include "tautline/jit/program.h"
 #include "tests/end_to_end/run_command.h"

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <random>
 #include <set>
 
 #include "tests/stream/impaired_packets.h"

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <numeric>
-#include <random>
 #include <thread>
 
 #include "tautline/stream/receiving_threads.h"

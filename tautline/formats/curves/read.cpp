@@ -1,6 +1,5 @@
 // Any file of curves, told by its name; one file's curves as one set.
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <limits>
 #include <utility>

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "tautline/core/error.h"
 #include "tautline/formats/strided_source.h"

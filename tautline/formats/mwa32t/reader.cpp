@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "tautline/formats/mwa32t/array_block.h"
 #include "tautline/formats/mwa32t/record_stream.h"

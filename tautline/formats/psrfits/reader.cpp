@@ -1,5 +1,4 @@
 // Rows of a PSRFITS table become samples: unpacked, scaled, polarisations added up.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "tautline/core/error.h"
 #include "tautline/core/threads.h"
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/packed_samples.h"

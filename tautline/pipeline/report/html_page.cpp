@@ -4,7 +4,6 @@
 
 #include <span>
 #include <string_view>
-#include <utility>
 
 #include "tautline/core/error.h"
 #include "tautline/formats/partial_file.h"

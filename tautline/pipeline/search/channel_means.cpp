@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <cstring>
-#include <span>
 #include <type_traits>
 
 #include "tautline/core/constant_run.h"

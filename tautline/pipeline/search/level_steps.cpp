@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstdint>
 #include <nlohmann/json.hpp>
-#include <span>
 #include <utility>
 
 #include "tautline/core/step_fit.h"

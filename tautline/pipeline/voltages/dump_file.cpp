@@ -1,7 +1,6 @@
 #include "tautline/pipeline/voltages/dump_file.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 #include <vector>
 

@@ -1,8 +1,6 @@
 // The nodes of a search in graphs of the tests' own.
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <cstring>
 #include <filesystem>
 
 #include "tautline/core/error.h"

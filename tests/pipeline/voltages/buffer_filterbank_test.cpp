@@ -1,7 +1,6 @@
 // Stretches of a filterbank around triggers: sigproc files that have what the stream had, to the bit.
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>

@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "tautline/formats/vdif/writer.h"
 #include "tautline/pipeline/voltages/pack_times.h"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <string>
-#include <utility>
 
 #include "tautline/jit/tunable_fields.h"
 #include "tautline/jit/wisdom.h"
@@ -85,14 +84,14 @@ std::shared_ptr<const Plan> make_tuned_gpu_plan(std::shared_ptr<const DelayPlan>
   // Says which method `auto` comes to, and is the plan of those who have not tuned.
   const auto by_default = make_gpu_plan(problem, device, {});
   const Method runs = by_default->choice().method;
-  return jit::make_tuned(
-      *device, tuning_key(*problem, *device, runs), tuning_space(*device, asked),
-      [&](const jit::Configuration& found, const std::string&) {
-        if (found.empty()) return by_default;
-        Tunables tunables;
-        tunables.gpu = tunables_of(found);
-        return make_gpu_plan(problem_of_candidate(problem, runs, tunables.gpu), device, tunables);
-      });
+  return jit::make_tuned(*device, tuning_key(*problem, *device, runs), tuning_space(*device, asked),
+                         [&](const jit::Configuration& found, const std::string&) {
+                           if (found.empty()) return by_default;
+                           Tunables tunables;
+                           tunables.gpu = tunables_of(found);
+                           return make_gpu_plan(problem_of_candidate(problem, runs, tunables.gpu),
+                                                device, tunables);
+                         });
 }
 
 }  // namespace tautline::stages::dedisperse
