@@ -4,10 +4,10 @@
 #include <type_traits>
 
 #include "bindings.h"
+#include "curve_sums.h"
 #include "tautline/core/correlation_curve.h"
 #include "tautline/core/window.h"
 #include "tautline/device/cuda/cuda_device.h"
-#include "tautline/pipeline/photons/stage_sums.h"
 #include "tautline/stages/autocorrelate/autocorrelate.h"
 #include "tautline/stages/autocorrelate/normalise.h"
 #include "tautline/stages/channelize/channelize.h"
@@ -349,7 +349,7 @@ class AutocorrelatePlan
     const stage::Config& config = plan_->config();
     const auto lags = stage::lags_of(config);
     const std::vector<std::size_t> shape{config.pair_count(), lags.size()};
-    pipeline::StageSums sums(config);
+    CurveSums sums(config);
     const stage::Sums all = sums.views();
     std::vector<double> g(all.sums.size());
     {
@@ -362,7 +362,7 @@ class AutocorrelatePlan
     const auto products = [&]<class T>(const T* first) {
       return as_array(std::vector<T>(first, first + g.size()), shape);
     };
-    return nb::make_tuple(as_array(std::move(samples_of)), as_array(sums.counts()),
+    return nb::make_tuple(as_array(std::move(samples_of)), as_array(sums.counts),
                           config.floats() ? products(all.sums.as<double>().data())
                                           : products(all.sums.as<std::int64_t>().data()),
                           as_array(g, shape));

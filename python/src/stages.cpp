@@ -3,9 +3,9 @@
 #include <cstdint>
 
 #include "bindings.h"
+#include "curve_sums.h"
 #include "tautline/core/correlation_curve.h"
 #include "tautline/core/window.h"
-#include "tautline/pipeline/photons/stage_sums.h"
 #include "tautline/stages/autocorrelate/autocorrelate.h"
 #include "tautline/stages/autocorrelate/normalise.h"
 #include "tautline/stages/channelize/channelize.h"
@@ -151,7 +151,7 @@ nb::object standard_curves(const Array& samples, std::size_t m, std::size_t leve
   for (const auto& [a, b] : pairs) config.pairs.push_back({a, b});
   const auto lags = stage::lags_of(config);
   const std::size_t count = config.pair_count();
-  pipeline::StageSums sums(config);
+  CurveSums sums(config);
   const stage::Sums all = sums.views();
   std::vector<double> g(all.sums.size());
   const auto how = core::parse_normalization(normalization);
@@ -178,7 +178,7 @@ nb::object standard_curves(const Array& samples, std::size_t m, std::size_t leve
     level_of.push_back(lag.level);
   }
   return nb::make_tuple(as_array(std::move(samples_of)), as_array(std::move(level_of)),
-                        as_array(sums.counts()), as_array(std::move(g), {count, lags.size()}),
+                        as_array(sums.counts), as_array(std::move(g), {count, lags.size()}),
                         as_array(std::move(totals_a)), as_array(std::move(squares)));
 }
 
