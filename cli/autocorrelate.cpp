@@ -11,7 +11,6 @@
 #include "cli/monitor_options.h"
 #include "cli/run_output.h"
 #include "tautline/core/counted.h"
-#include "tautline/core/error.h"
 #include "tautline/formats/distinct_files.h"
 #include "tautline/pipeline/photons/autocorrelate_counts.h"
 
@@ -149,9 +148,7 @@ void add_autocorrelate(CLI::App& app, const Global& global, Action& action) {
       "Examples: tautline autocorrelate counts.npy -o curves.h5 --bin 1.6e-6 --shape 32x32\n"
       "          camera | tautline autocorrelate - -o curves.h5 --bin 1.6e-6 --shape 32x32 "
       "--dtype u8 --every 10");
-  command->callback([&global, &action, options] {
-    action = [&global, options] { return run_autocorrelate(global, *options); };
-  });
+  when_chosen(*command, global, action, options, run_autocorrelate);
 }
 
 }  // namespace tautline::cli

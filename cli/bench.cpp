@@ -207,9 +207,7 @@ void add_bench(CLI::App& app, const Global& global, Action& action) {
           {.name = "budget_s", .unit = "s", .help = "how long to repeat each"},
           core::plain_text<double>(core::at_least(0)));
   command->footer("Example: tautline --device cuda:0 bench correlate --problem n256");
-  command->callback([&global, &action, options] {
-    action = [&global, options] { return run_bench(global, *options); };
-  });
+  when_chosen(*command, global, action, options, run_bench);
 }
 
 }  // namespace tautline::cli

@@ -1,5 +1,4 @@
 // tautline channelize: the filter bank alone.
-#include <fmt/format.h>
 
 #include "cli/filter_options.h"
 #include "cli/monitor_options.h"
@@ -76,9 +75,7 @@ void add_channelize(CLI::App& app, const Global& global, Action& action) {
   options->monitor.add_to(*command);
   command->footer(
       "Example: tautline channelize night.dada -o night.fil --channels 1024 --integrate 16");
-  command->callback([&global, &action, options] {
-    action = [&global, options] { return run_channelize(global, *options); };
-  });
+  when_chosen(*command, global, action, options, run_channelize);
 }
 
 }  // namespace tautline::cli

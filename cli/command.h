@@ -50,6 +50,15 @@ struct Global {
 
 using Action = std::function<int()>;
 
+/// The subcommand's `action` is run(global, *options).
+template <class Options, class Run>
+void when_chosen(CLI::App& command, const Global& global, Action& action,
+                 const std::shared_ptr<Options>& options, Run run) {
+  command.callback([&global, &action, options, run] {
+    action = [&global, options, run] { return run(global, *options); };
+  });
+}
+
 /// Each adds its subcommand to `app` and, when it was chosen, sets `action`.
 void add_simulate(CLI::App& app, const Global& global, Action& action);
 void add_channelize(CLI::App& app, const Global& global, Action& action);

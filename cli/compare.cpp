@@ -200,9 +200,7 @@ void add_compare(CLI::App& app, const Global& global, Action& action) {
       "Examples: tautline compare sky.uvh5 sky.truth.json\n"
       "          tautline compare candidates.csv obs.truth.json\n"
       "          tautline compare g.csv correlator.SIN");
-  command->callback([&global, &action, options] {
-    action = [&global, options] { return run_compare(global, *options); };
-  });
+  when_chosen(*command, global, action, options, run_compare);
 }
 
 }  // namespace tautline::cli

@@ -147,9 +147,7 @@ void add_correlate(CLI::App& app, const Global& global, Action& action) {
   options->monitor.add_to(*command);
   command->footer(
       "Example: tautline correlate night.dada -o night.uvh5 --array array.toml --channels 256");
-  command->callback([&global, &action, options] {
-    action = [&global, options] { return run_correlate(global, *options); };
-  });
+  when_chosen(*command, global, action, options, run_correlate);
 }
 
 }  // namespace tautline::cli

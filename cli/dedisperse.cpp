@@ -118,9 +118,7 @@ void add_dedisperse(CLI::App& app, const Global& global, Action& action) {
   options->run.add_input(*command, options->config);
   options->monitor.add_to(*command);
   command->footer("Example: tautline dedisperse obs.fil -o series --dms 0:100:0.25");
-  command->callback([&global, &action, options] {
-    action = [&global, options] { return run_dedisperse(global, *options); };
-  });
+  when_chosen(*command, global, action, options, run_dedisperse);
 }
 
 }  // namespace tautline::cli

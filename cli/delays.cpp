@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <span>
-
 #include "cli/command.h"
 #include "cli/field_options.h"
 #include "cli/output_names.h"
@@ -82,9 +80,7 @@ void add_delays(CLI::App& app, const Global& global, Action& action) {
       "Example: tautline delays --array array.toml --name HydA --ra-deg 09:18:05.7 --dec-deg "
       "-12:05:44 "
       "--utc-start 2026-03-20-14:00:00 --duration 3600 -o hyda.toml");
-  command->callback([&global, &action, options] {
-    action = [&global, options] { return run_delays(global, *options); };
-  });
+  when_chosen(*command, global, action, options, run_delays);
 }
 
 }  // namespace tautline::cli

@@ -147,9 +147,7 @@ void add_devices(CLI::App& app, const Global& global, Action& action) {
   command->add_flag("--measure", *measure,
                     "measure copies and arithmetic rates too, about a second each");
   command->footer("Example: tautline devices --measure");
-  command->callback([&global, &action, measure] {
-    action = [&global, measure] { return run_devices(global, *measure); };
-  });
+  when_chosen(*command, global, action, measure, run_devices);
 }
 
 }  // namespace tautline::cli

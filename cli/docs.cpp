@@ -77,9 +77,7 @@ void add_docs(CLI::App& app, const Global& global, Action& action) {
   auto options = std::make_shared<DocsOptions>();
   command->add_flag("--open", options->open, "open it in a browser (BROWSER, or xdg-open)");
   command->footer("Example: tautline docs --open");
-  command->callback([&global, &action, options] {
-    action = [&global, options] { return run_docs(global, *options); };
-  });
+  when_chosen(*command, global, action, options, run_docs);
 }
 
 }  // namespace tautline::cli

@@ -8,7 +8,6 @@
 #include "cli/field_options.h"
 #include "cli/output_names.h"
 #include "tautline/core/counted.h"
-#include "tautline/core/error.h"
 #include "tautline/formats/distinct_files.h"
 #include "tautline/pipeline/photons/fit_curves.h"
 
@@ -146,9 +145,7 @@ void add_fit(CLI::App& app, const Global& global, Action& action) {
   command->add_flag("--strict", options->strict, "exit status 1 instead of 3 when no fit is ok");
   command->footer(
       "Example: tautline fit G.h5 -o fit.csv --model 3d+triplet --waist 0.25 --report fit.html");
-  command->callback([&global, &action, options] {
-    action = [&global, options] { return run_fit(global, *options); };
-  });
+  when_chosen(*command, global, action, options, run_fit);
 }
 
 }  // namespace tautline::cli

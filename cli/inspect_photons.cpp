@@ -10,12 +10,10 @@
 #include "cli/inspect_array.h"
 #include "tautline/core/counted.h"
 #include "tautline/core/curve_label.h"
-#include "tautline/core/error.h"
 #include "tautline/formats/curves/curves.h"
 #include "tautline/formats/distinct_files.h"
 #include "tautline/formats/file_formats.h"
 #include "tautline/formats/input_file.h"
-#include "tautline/formats/photon_hdf5/photon_hdf5.h"
 #include "tautline/formats/photon_reader.h"
 #include "tautline/pipeline/photons/empty_counts.h"
 #include "tautline/pipeline/photons/tcspc_histogram.h"
@@ -158,21 +156,11 @@ int inspect_curves(const Global& global, const std::string& path) {
   return kDone;
 }
 
-// An .h5 may be of curves or of photons.
-bool holds_photons([[maybe_unused]] const std::string& path) {
-#ifdef TAUTLINE_HDF5
-  return (path.ends_with(".h5") || path.ends_with(".hdf5")) &&
-         formats::photon_hdf5::holds_photons(path);
-#else
-  return false;
-#endif
-}
-
 }  // namespace
 
 std::optional<int> inspect_photons(const Global& global, const std::string& path, bool strict,
                                    const TcspcOutput& tcspc) {
-  if (formats::curves::recognise(path) && tcspc.path.empty() && !holds_photons(path))
+  if (tcspc.path.empty() && formats::curves::holds_curves(path))
     return inspect_curves(global, path);
   constexpr std::size_t kFirstBytes = 64;
   const auto first = formats::InputFile(path).head(kFirstBytes);

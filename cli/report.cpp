@@ -43,9 +43,7 @@ void add_report(CLI::App& app, const Global& global, Action& action) {
   command->add_option("-o,--output", options->output, "V.html")->required();
   command->add_flag("--overwrite", options->overwrite, "replace an existing page");
   command->footer("Example: tautline report night.uvh5 -o night.html");
-  command->callback([&global, &action, options] {
-    action = [&global, options] { return run_report(global, *options); };
-  });
+  when_chosen(*command, global, action, options, run_report);
 }
 
 }  // namespace tautline::cli

@@ -392,9 +392,7 @@ void add_run(CLI::App& app, const Global& global, Action& action) {
   command->footer(
       "Example: tautline run correlate.toml --set voltages.files=night.dada --set "
       "visibilities.path=night.uvh5");
-  command->callback([&global, &action, options] {
-    action = [&global, options] { return run_pipeline(global, *options); };
-  });
+  when_chosen(*command, global, action, options, run_pipeline);
 }
 
 }  // namespace tautline::cli

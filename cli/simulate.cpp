@@ -74,9 +74,7 @@ void add_simulate(CLI::App& app, const Global& global, Action& action) {
   command->footer(
       "Example: tautline simulate voltages --array array.toml --scene scene.toml --duration 5 -o "
       "sky.dada");
-  command->callback([&global, &action, options] {
-    action = [&global, options] { return run_simulate(global, *options); };
-  });
+  when_chosen(*command, global, action, options, run_simulate);
   add_simulate_filterbank(*simulate, global, action);
 }
 

@@ -8,7 +8,6 @@
 #include "cli/output_names.h"
 #include "cli/run_output.h"
 #include "tautline/core/counted.h"
-#include "tautline/core/error.h"
 #include "tautline/core/exact_double.h"
 #include "tautline/core/time.h"
 #include "tautline/formats/distinct_files.h"
@@ -117,9 +116,7 @@ void add_simulate_filterbank(CLI::App& simulate, const Global& global, Action& a
       "Example: tautline simulate filterbank --nchans 336 --fch1 1465 --foff -1 --tsamp "
       "0.00126646875 "
       "--duration 60 --pulse dm=56.8,time=20,width=0.005,snr=20 -o crab.fil");
-  command->callback([&global, &action, options] {
-    action = [&global, options] { return run_simulate_filterbank(global, *options); };
-  });
+  when_chosen(*command, global, action, options, run_simulate_filterbank);
 }
 
 }  // namespace tautline::cli

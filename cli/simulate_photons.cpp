@@ -7,7 +7,6 @@
 #include "cli/output_names.h"
 #include "cli/run_output.h"
 #include "tautline/core/counted.h"
-#include "tautline/core/error.h"
 
 namespace tautline::cli {
 
@@ -65,9 +64,7 @@ void add_simulate_photons(CLI::App& simulate, const Global& global, Action& acti
   command->footer(
       "Example: tautline simulate photons --duration 10 --bin 1e-5 --model "
       "diffusion:n=2,tau=2e-4,rate=5e4 -o x.npy");
-  command->callback([&global, &action, options] {
-    action = [&global, options] { return run_simulate_photons(global, *options); };
-  });
+  when_chosen(*command, global, action, options, run_simulate_photons);
 }
 
 }  // namespace tautline::cli

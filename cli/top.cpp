@@ -169,9 +169,7 @@ void add_top(CLI::App& app, const Global& global, Action& action) {
   command->add_flag("--once", options->once,
                     "look once; so it does where its output is no terminal");
   command->footer("Example: tautline top 127.0.0.1:8470");
-  command->callback([&global, &action, options] {
-    action = [&global, options] { return run_top(global, *options); };
-  });
+  when_chosen(*command, global, action, options, run_top);
 }
 
 }  // namespace tautline::cli

@@ -372,9 +372,7 @@ void add_tune(CLI::App& app, const Global& global, Action& action) {
   command->footer(
       "Example: tautline --device cuda:0 tune correlate --problem n256 --budget 300 "
       "--report tuning");
-  command->callback([&global, &action, options] {
-    action = [&global, options] { return run_tune(global, *options); };
-  });
+  when_chosen(*command, global, action, options, run_tune);
 }
 
 void add_tune_worker(CLI::App& app, const Global& global, Action& action) {
@@ -382,9 +380,7 @@ void add_tune_worker(CLI::App& app, const Global& global, Action& action) {
   auto options = std::make_shared<TuneOptions>();
   command->add_option("stage", options->stage)->required();
   command->add_option("--problem", options->problems)->required();
-  command->callback([&global, &action, options] {
-    action = [&global, options] { return serve(global, *options); };
-  });
+  when_chosen(*command, global, action, options, serve);
 }
 
 }  // namespace tautline::cli

@@ -19,7 +19,7 @@ endforeach()
 set(page_assets)
 foreach(name page.html page.css messages.js store.js colour.js format.js controls.js theme.js canvas_axes.js image.js
              chart.js axes.js delay.js fringe_search.js map.js header.js fringes.js spectra.js quality.js closures.js page.js
-             candidates.html scatter.js candidate_list.js candidates.js fit.html fit.js figure.html figure.js
+             scatter.js candidate_list.js candidates.js fit.js figure.js
              monitor.html health.js live.js)
   list(APPEND page_assets ${name}=${CMAKE_CURRENT_LIST_DIR}/${name})
 endforeach()

@@ -60,23 +60,15 @@ class FilterbankFile {
   }
   nb::object read(std::uint64_t first, std::size_t count) {
     const auto& d = reader_->description();
-    const SampleType type = d.delivered == formats::Delivered::u8    ? SampleType::u8
-                            : d.delivered == formats::Delivered::u16 ? SampleType::u16
-                                                                     : SampleType::f32;
-    const NewArray made = new_array(type, {count, d.channels});
+    const NewArray made = new_array(formats::sample_type(d.delivered), {count, d.channels});
     {
       const Unlocked unlocked;
       const std::lock_guard lock(mutex_);
-      std::size_t done = 0;
-      while (done < count) {
-        const std::span<std::byte> to(static_cast<std::byte*>(made.data) + done * d.sample_bytes(),
-                                      (count - done) * d.sample_bytes());
-        const std::size_t got = reader_->read(first + done, count - done, to);
-        if (got == 0)
-          throw core::Error(core::ErrorKind::format, "samples", std::to_string(first + done),
-                            "fewer than the " + std::to_string(d.samples) + " of the file");
-        done += got;
-      }
+      const std::size_t done = reader_->read_across(
+          first, count, {static_cast<std::byte*>(made.data), count * d.sample_bytes()});
+      if (done < count)
+        throw core::Error(core::ErrorKind::format, "samples", std::to_string(first + done),
+                          "fewer than the " + std::to_string(d.samples) + " of the file");
     }
     return made.array;
   }

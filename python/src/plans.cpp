@@ -1,10 +1,10 @@
 // Plans that are kept: one stream through one stage, into arrays of the caller's.
 #include <cstdint>
-#include <cstring>
 #include <mutex>
 #include <type_traits>
 
 #include "bindings.h"
+#include "curve_sums.h"
 #include "tautline/core/correlation_curve.h"
 #include "tautline/core/window.h"
 #include "tautline/device/cuda/cuda_device.h"
@@ -131,12 +131,31 @@ class Kept {
   std::uintptr_t wrapped_stream_ = 0, last_ = 0;
 };
 
-class ChannelizePlan {
+/// A plan and the state of its one stream.
+template <class Plan, class State>
+class KeptPlan {
+ public:
+  explicit KeptPlan(const std::string& device) : kept_(device) {}
+  ~KeptPlan() { kept_.wait(); }
+  void reset() {
+    const std::lock_guard lock(kept_.mutex);
+    state_->reset();
+  }
+  std::string backend() const { return plan_->backend(); }
+  int cuda() const { return kept_.cuda(); }
+
+ protected:
+  Kept kept_;
+  std::shared_ptr<const Plan> plan_;
+  std::unique_ptr<State> state_;
+};
+
+class ChannelizePlan : public KeptPlan<stages::channelize::Plan, stages::channelize::State> {
  public:
   ChannelizePlan(std::size_t inputs, std::size_t channels, const std::string& dtype,
                  std::size_t max_samples, std::size_t taps, const std::string& window,
                  double cutoff, bool corner_turned, bool lower_sideband, const std::string& device)
-      : kept_(device) {
+      : KeptPlan(device) {
     stages::channelize::Config config;
     config.inputs = inputs;
     config.channels = channels;
@@ -173,25 +192,13 @@ class ChannelizePlan {
       return plan_->execute(queue, *state_, input, {to, {}, {}, {}});
     });
   }
-  void reset() {
-    const std::lock_guard lock(kept_.mutex);
-    state_->reset();
-  }
-  std::string backend() const { return plan_->backend(); }
-  ~ChannelizePlan() { kept_.wait(); }
-  int cuda() const { return kept_.cuda(); }
-
- private:
-  Kept kept_;
-  std::shared_ptr<const stages::channelize::Plan> plan_;
-  std::unique_ptr<stages::channelize::State> state_;
 };
 
-class CorrelatePlan {
+class CorrelatePlan : public KeptPlan<stages::correlate::Plan, stages::correlate::State> {
  public:
   CorrelatePlan(std::size_t channels, std::size_t inputs, const std::string& dtype,
                 std::size_t max_samples, const std::string& device)
-      : kept_(device) {
+      : KeptPlan(device) {
     plan_ = stages::correlate::make_plan({.channels = channels,
                                           .inputs = inputs,
                                           .max_samples = max_samples,
@@ -237,22 +244,14 @@ class CorrelatePlan {
     state_->begin();
   }
   bool exact() const { return plan_->config().exact(); }
-  std::string backend() const { return plan_->backend(); }
-  ~CorrelatePlan() { kept_.wait(); }
-  int cuda() const { return kept_.cuda(); }
-
- private:
-  Kept kept_;
-  std::shared_ptr<const stages::correlate::Plan> plan_;
-  std::unique_ptr<stages::correlate::State> state_;
 };
 
-class DedispersePlan {
+class DedispersePlan : public KeptPlan<stages::dedisperse::Plan, stages::dedisperse::State> {
  public:
   DedispersePlan(std::vector<double> frequencies_mhz, double sample_time_s, std::vector<double> dms,
                  const std::string& dtype, std::size_t max_samples, double dm_constant,
                  bool zero_dm, std::size_t downsample, const std::string& device)
-      : kept_(device) {
+      : KeptPlan(device) {
     const core::SampleFormat format = core::parse_sample_format(dtype);
     if (format.complex) throw Error(ErrorKind::config, "dtype", dtype, "u8, i8, u16, i16 or f32");
     stages::dedisperse::Config config;
@@ -296,31 +295,22 @@ class DedispersePlan {
       return plan_->execute(queue, *state_, input, trials).samples;
     });
   }
-  void reset() {
-    const std::lock_guard lock(kept_.mutex);
-    state_->reset();
-  }
   std::size_t max_delay() const { return plan_->max_delay(); }
   std::size_t room() const { return plan_->max_output_samples(); }
   bool floats() const { return plan_->float_output(); }
-  std::string backend() const { return plan_->backend(); }
-  ~DedispersePlan() { kept_.wait(); }
-  int cuda() const { return kept_.cuda(); }
 
  private:
-  Kept kept_;
   std::string dtype_;
-  std::shared_ptr<const stages::dedisperse::Plan> plan_;
-  std::unique_ptr<stages::dedisperse::State> state_;
 };
 
-class AutocorrelatePlan {
+class AutocorrelatePlan
+    : public KeptPlan<stages::autocorrelate::Plan, stages::autocorrelate::State> {
  public:
   AutocorrelatePlan(std::size_t sensors, const std::string& dtype, const std::string& lag_scheme,
                     std::size_t bins, std::size_t levels, const std::string& coarsening,
                     const std::vector<std::pair<std::uint32_t, std::uint32_t>>& pairs,
                     std::size_t max_samples, const std::string& device)
-      : kept_(device) {
+      : KeptPlan(device) {
     namespace stage = stages::autocorrelate;
     stage::Config config;
     config.sensors = sensors;
@@ -358,43 +348,26 @@ class AutocorrelatePlan {
       throw Error(ErrorKind::config, "normalization", normalization, "none, global or symmetric");
     const stage::Config& config = plan_->config();
     const auto lags = stage::lags_of(config);
-    const std::size_t pairs = config.pair_count(), size = pairs * lags.size();
-    std::vector<std::uint64_t> sums(size), lead_in(size), direct(size), delayed(size),
-        totals(2 * pairs), samples_of;
-    std::vector<std::int64_t> counts(lags.size());
-    std::vector<double> g(size);
-    const auto matrix = [&](std::vector<std::uint64_t>& of, std::size_t columns) {
-      return core::MutableSampleView<2>{of.data(), config.sums_type(), {pairs, columns}};
-    };
-    const stage::Sums all{matrix(sums, lags.size()),   matrix(lead_in, lags.size()),
-                          matrix(direct, lags.size()), matrix(delayed, lags.size()),
-                          matrix(totals, 2),           counts};
+    const std::vector<std::size_t> shape{config.pair_count(), lags.size()};
+    CurveSums sums(config);
+    const stage::Sums all = sums.views();
+    std::vector<double> g(all.sums.size());
     {
       kept_.run(0, [&](device::Queue& queue) { plan_->read(queue, *state_, all); });
       const UnlockedComputation unlocked;
-      stage::normalise(config, *how, state_->samples(), all, {g.data(), {pairs, lags.size()}});
+      stage::normalise(config, *how, state_->samples(), all, {g.data(), all.sums.extents()});
     }
+    std::vector<std::uint64_t> samples_of;
     for (const auto& lag : lags) samples_of.push_back(lag.samples);
-    const std::vector<std::size_t> shape{pairs, lags.size()};
-    nb::object products;
-    if (config.floats()) {
-      std::vector<double> floats(size);
-      std::memcpy(floats.data(), sums.data(), size * sizeof(double));
-      products = as_array(std::move(floats), shape);
-    } else {
-      products = as_array(std::vector<std::int64_t>(sums.begin(), sums.end()), shape);
-    }
-    return nb::make_tuple(as_array(std::move(samples_of)), as_array(std::move(counts)), products,
-                          as_array(std::move(g), shape));
+    const auto products = [&]<class T>(const T* first) {
+      return as_array(std::vector<T>(first, first + g.size()), shape);
+    };
+    return nb::make_tuple(as_array(std::move(samples_of)), as_array(sums.counts),
+                          config.floats() ? products(all.sums.as<double>().data())
+                                          : products(all.sums.as<std::int64_t>().data()),
+                          as_array(g, shape));
   }
   std::uint64_t samples() const { return state_->samples(); }
-  void reset() {
-    const std::lock_guard lock(kept_.mutex);
-    state_->reset();
-  }
-  std::string backend() const { return plan_->backend(); }
-  ~AutocorrelatePlan() { kept_.wait(); }
-  int cuda() const { return kept_.cuda(); }
 
  private:
   static SampleType type_named(const std::string& name) {
@@ -403,10 +376,6 @@ class AutocorrelatePlan {
       if (core::to_string(one) == name) return one;
     throw Error(ErrorKind::config, "dtype", name, "u8, u16, u32, f32 or, on the host, f64");
   }
-
-  Kept kept_;
-  std::shared_ptr<const stages::autocorrelate::Plan> plan_;
-  std::unique_ptr<stages::autocorrelate::State> state_;
 };
 
 }  // namespace

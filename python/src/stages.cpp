@@ -1,10 +1,9 @@
 // One stage on whole arrays.
 #include <algorithm>
-#include <bit>
-#include <cmath>
 #include <cstdint>
 
 #include "bindings.h"
+#include "curve_sums.h"
 #include "tautline/core/correlation_curve.h"
 #include "tautline/core/window.h"
 #include "tautline/stages/autocorrelate/autocorrelate.h"
@@ -20,26 +19,6 @@ using core::Error;
 using core::ErrorKind;
 using core::SampleType;
 
-core::SampleFormat voltage_format(SampleType type) {
-  switch (type) {
-    case SampleType::ci8:
-      return core::kCi8;
-    case SampleType::ci16:
-      return core::kCi16;
-    case SampleType::cf32:
-      return core::kCf32;
-    case SampleType::i8:
-      return core::kI8;
-    case SampleType::i16:
-      return core::kI16;
-    case SampleType::f32:
-      return core::kF32;
-    default:
-      throw Error(ErrorKind::config, "samples", std::string(core::to_string(type)),
-                  "complex64, float32, int8 or int16");
-  }
-}
-
 // [input][time] to [input][spectrum][channel], or with gains to [channel][input][time] of int8 pairs.
 nb::object channelize(const Array& samples, bool pairs, std::size_t channels, std::size_t taps,
                       const std::string& window, double cutoff,
@@ -53,7 +32,9 @@ nb::object channelize(const Array& samples, bool pairs, std::size_t channels, st
   config.inputs = view.extent(0);
   config.channels = channels;
   config.taps = taps;
-  config.input = voltage_format(view.type());
+  const auto format = core::voltage_format(view.type());
+  if (!format) view.refuse("samples", "complex64, float32, int8 or int16");
+  config.input = *format;
   config.window = core::parse_window(window);
   config.cutoff = cutoff;
   config.coefficients = coefficients;
@@ -97,14 +78,6 @@ nb::object channelize(const Array& samples, bool pairs, std::size_t channels, st
   return nb::make_tuple(made.array, as_array(std::move(clipped)));
 }
 
-int bits_of(SampleType type) {
-  if (type == SampleType::i8 || type == SampleType::u8) return 8;
-  if (type == SampleType::i16 || type == SampleType::u16) return 16;
-  if (type == SampleType::f32) return 32;
-  throw Error(ErrorKind::config, "samples", std::string(core::to_string(type)),
-              "uint8, int8, uint16, int16 or float32");
-}
-
 // [time][channel] (`spectra`) or [channel][time] to [trial][time].
 nb::object dedisperse(const Array& samples, bool spectra, std::vector<double> frequencies_mhz,
                       double sample_time_s, std::vector<double> dms, double dm_constant,
@@ -118,8 +91,12 @@ nb::object dedisperse(const Array& samples, bool spectra, std::vector<double> fr
   config.dms = std::move(dms);
   config.dm_constant = dm_constant;
   config.reference_mhz = reference_mhz;
-  config.bits = bits_of(view.type());
-  config.signed_samples = view.type() == SampleType::i8 || view.type() == SampleType::i16;
+  const SampleType type = view.type();
+  config.signed_samples = type == SampleType::i8 || type == SampleType::i16;
+  if (!config.signed_samples && type != SampleType::u8 && type != SampleType::u16 &&
+      type != SampleType::f32)
+    view.refuse("samples", "uint8, int8, uint16, int16 or float32");
+  config.bits = static_cast<int>(8 * core::bytes_of(type));
   config.ignored_channels = std::move(ignored_channels);
   config.zero_dm = zero_dm;
   config.downsample = downsample;
@@ -173,18 +150,10 @@ nb::object standard_curves(const Array& samples, std::size_t m, std::size_t leve
   config.type = view.type();
   for (const auto& [a, b] : pairs) config.pairs.push_back({a, b});
   const auto lags = stage::lags_of(config);
-  const std::size_t count = config.pair_count(), size = count * lags.size();
-  const SampleType type = config.sums_type();
-  std::vector<std::uint64_t> sums(size), lead_in(size), direct(size), delayed(size),
-      totals(2 * count);
-  std::vector<std::int64_t> counts(lags.size());
-  std::vector<double> g(size);
-  const auto matrix = [&](std::vector<std::uint64_t>& of, std::size_t columns) {
-    return core::MutableSampleView<2>{of.data(), type, {count, columns}};
-  };
-  const stage::Sums all{matrix(sums, lags.size()),   matrix(lead_in, lags.size()),
-                        matrix(direct, lags.size()), matrix(delayed, lags.size()),
-                        matrix(totals, 2),           counts};
+  const std::size_t count = config.pair_count();
+  CurveSums sums(config);
+  const stage::Sums all = sums.views();
+  std::vector<double> g(all.sums.size());
   const auto how = core::parse_normalization(normalization);
   if (!how)
     throw Error(ErrorKind::config, "normalization", normalization, "none, global or symmetric");
@@ -192,15 +161,16 @@ nb::object standard_curves(const Array& samples, std::size_t m, std::size_t leve
   {
     const UnlockedComputation unlocked;
     stage::autocorrelate(config, view, all, selection);
-    stage::normalise(config, *how, view.extent(0), all, {g.data(), {count, lags.size()}});
+    stage::normalise(config, *how, view.extent(0), all, {g.data(), all.sums.extents()});
   }
-  const auto value = [&](std::uint64_t bits) {
-    return config.floats() ? std::bit_cast<double>(bits) : static_cast<double>(bits);
+  const auto value = [&](const core::MutableSampleView<2>& of, std::size_t pair) {
+    return config.floats() ? of.as<double>()(pair, 0)
+                           : static_cast<double>(of.as<std::int64_t>()(pair, 0));
   };
   std::vector<double> totals_a, squares;
   for (std::size_t p = 0; p < count; ++p) {
-    totals_a.push_back(value(totals[2 * p]));
-    squares.push_back(value(sums[p * lags.size()]));
+    totals_a.push_back(value(all.totals, p));
+    squares.push_back(value(all.sums, p));
   }
   std::vector<std::uint64_t> samples_of, level_of;
   for (const auto& lag : lags) {
@@ -208,7 +178,7 @@ nb::object standard_curves(const Array& samples, std::size_t m, std::size_t leve
     level_of.push_back(lag.level);
   }
   return nb::make_tuple(as_array(std::move(samples_of)), as_array(std::move(level_of)),
-                        as_array(std::move(counts)), as_array(std::move(g), {count, lags.size()}),
+                        as_array(sums.counts), as_array(std::move(g), {count, lags.size()}),
                         as_array(std::move(totals_a)), as_array(std::move(squares)));
 }
 

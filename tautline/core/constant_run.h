@@ -1,5 +1,5 @@
-// Stretches of a series in which nothing changes: padding, lost packets, a receiver that stopped. One rule for
-// filterbanks, voltages and counts (docs/design/empty.md).
+// Finds stretches of a series in which no value changes: padding, lost packets, a receiver that stopped. Filterbanks,
+// voltages and counts share this one rule (docs/design/empty.md).
 #pragma once
 
 #include <cstddef>

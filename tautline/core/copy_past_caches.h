@@ -1,4 +1,5 @@
-// Copies into memory that nobody reads soon on this core: pinned blocks on their way to a device, blocks longer than caches.
+// Copies that bypass the caches, into memory that this core does not read soon: pinned blocks on their way to a
+// device, blocks longer than caches.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Correlation curves as stages make them, and as files and fits take them: no I/O, no arithmetic.
+// Correlation curves as plain data, which stages make and which files and fits take.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Words of results: how many of a thing.
+// Counts in messages, with the noun in its singular or plural: "1 curve", "2 curves".
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Cold-plasma dispersion: what stages, formats and simulations share of it.
+// Cold-plasma dispersion: the constant and the delay that stages, formats and simulations share.
 #pragma once
 
 #include <cmath>
@@ -8,8 +8,7 @@
 
 namespace tautline::core {
 
-/// s MHz^2 per pc cm^-3: e^2 / (2 pi m_e c) with 1 pc = 3.0857e18 cm. PRESTO and TEMPO use 1
-/// / 2.41e-4.
+/// s MHz^2 per pc cm^-3: e^2 / (2 pi m_e c) with 1 pc = 3.0857e18 cm. PRESTO and TEMPO use 1 / 2.41e-4.
 inline constexpr double kDispersionConstant = 4148.808;
 
 /// Delay in seconds at `frequency_mhz` relative to `reference_mhz`, of a dispersion measure in pc

@@ -1,4 +1,4 @@
-// What a double in a header stands for: the ratio or the instant that its writer meant.
+// Exact values behind the doubles of file headers: the ratio or the instant that the writer rounded.
 #pragma once
 
 #include <cstdint>

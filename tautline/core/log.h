@@ -1,4 +1,4 @@
-// Where the library's news goes: a function that the caller gives. Without one it goes nowhere.
+// The levels of log messages and the callback that receives them. Without a callback messages are dropped.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// What the bits of one sample component stand for. Shared by readers, unpack and its reference.
+// The value of one sample component from its bits. Readers, unpack and the reference of unpack share it.
 #pragma once
 
 #include <cstddef>

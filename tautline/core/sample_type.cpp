@@ -52,4 +52,10 @@ SampleType sample_type(const SampleFormat& format) {
               "unpack the samples first");
 }
 
+std::optional<SampleFormat> voltage_format(SampleType type) {
+  for (const SampleFormat& format : {kCi8, kCi16, kCf32, kI8, kI16, kF32})
+    if (sample_type(format) == type) return format;
+  return {};
+}
+
 }  // namespace tautline::core

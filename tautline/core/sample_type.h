@@ -5,6 +5,7 @@
 #include <complex>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "tautline/core/complex_int.h"
@@ -47,6 +48,9 @@ std::size_t bytes_of(SampleType type);
 /// The type of a format whose samples are whole elements in memory: ci4 ci8 ci16 cf16 cf32, i8 i16 f16 f32. Throws
 /// Error(config) for the others, which `unpack` turns into one of these.
 SampleType sample_type(const SampleFormat& format);
+
+/// The format of voltages in an array of this type: ci8 ci16 cf32, i8 i16 f32. None for other types.
+std::optional<SampleFormat> voltage_format(SampleType type);
 
 /// The SampleType of T; other types do not compile.
 template <class T>

@@ -1,4 +1,4 @@
-// What the saved states of all stages begin with, so that a state is loaded only by a plan that means the same.
+// The common header of saved states: names the stage and the plan, so that only an equal plan loads the state.
 #pragma once
 
 #include <cstddef>

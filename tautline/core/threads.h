@@ -1,4 +1,5 @@
-// Work of formats on several threads: what is done beside the stages, which have threads of their own.
+// Runs pieces of work of readers, writers and simulators on several threads. Stages have threads of their own
+// (device/).
 #pragma once
 
 #include <cstddef>

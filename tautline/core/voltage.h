@@ -1,4 +1,4 @@
-// What a stream of antenna voltages is, and how one raw block of it lies in memory.
+// The description of a stream of antenna voltages, and the memory layout of its raw blocks.
 #pragma once
 
 #include <cstddef>

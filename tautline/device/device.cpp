@@ -4,12 +4,13 @@
 #include <sys/mman.h>
 #endif
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdint>
 #include <cstdlib>
+#include <limits>
 #include <new>
+#include <utility>
 
 #include "tautline/core/error.h"
 #include "tautline/core/integers.h"
@@ -139,6 +140,13 @@ std::shared_ptr<const Device> open(const Selection& selection, const Options& op
   auto device = open_silent(selection, options);
   device->shared().set_log(options.log);
   return device;
+}
+
+FftPlan::FftPlan(std::size_t length, std::size_t batch) : length_(length), batch_(batch) {
+  constexpr auto kMost = static_cast<std::size_t>(std::numeric_limits<int>::max());
+  for (const auto& [name, size] : {std::pair{"FFT length", length}, std::pair{"FFT batch", batch}})
+    if (size == 0 || size > kMost)
+      throw core::Error(core::ErrorKind::config, name, std::to_string(size), "1 to 2147483647");
 }
 
 void Queue::copy_strided(void* to, std::ptrdiff_t to_stride, const void* from,

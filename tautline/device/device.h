@@ -105,8 +105,10 @@ class Queue {
 class FftPlan {
  public:
   virtual ~FftPlan() = default;
-  virtual std::size_t length() const = 0;
-  virtual std::size_t batch() const = 0;
+  FftPlan(const FftPlan&) = delete;
+  FftPlan& operator=(const FftPlan&) = delete;
+  std::size_t length() const { return length_; }
+  std::size_t batch() const { return batch_; }
   /// Which library does it: "fftw", "kissfft", "cufft" or "vkfft".
   virtual std::string_view library() const = 0;
   /// Device memory that it keeps for itself.
@@ -117,6 +119,12 @@ class FftPlan {
   virtual void execute(Queue& queue, std::complex<float>* data) const = 0;
   /// The same with no queue. CPU only.
   virtual void execute(std::complex<float>* data) const = 0;
+
+ protected:
+  /// Throws Error(config) on a length or batch of zero or above 2^31 - 1.
+  FftPlan(std::size_t length, std::size_t batch);
+
+  std::size_t length_, batch_;
 };
 
 struct Options {
@@ -199,7 +207,7 @@ class Device {
   virtual std::unique_ptr<Event> make_event() const = 0;
   /// Time from one recorded mark to another; waits for both.
   virtual double seconds_between(const Event& start, const Event& end) const = 0;
-  /// Throws Error(config) on a length or batch of zero.
+  /// Throws Error(config) on a length or batch that FftPlan refuses.
   virtual std::shared_ptr<const FftPlan> make_fft(std::size_t length, std::size_t batch) const = 0;
 
   /// Memory of the device, its contents unspecified. Throws Error(memory) with the bytes needed and

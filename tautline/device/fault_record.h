@@ -1,4 +1,5 @@
-// What is remembered about a device's failures, for messages: they arrive late and more than once.
+// Remembers the kernels launched last and the first failure of a device, for error messages: devices report failures
+// late and more than once.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// What the plans on one device share within a process: loaded programs, and the caller's log.
+// State that all plans on one device share within a process: loaded programs, and the caller's log.
 #pragma once
 
 #include <cstddef>

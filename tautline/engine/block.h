@@ -1,4 +1,4 @@
-// What flows along the edges of a graph: streams, described once before the run, and their blocks.
+// The data on the edges of a graph: streams, described once before the run, and their blocks.
 #pragma once
 
 #include <any>

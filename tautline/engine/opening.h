@@ -1,4 +1,4 @@
-// A graph becomes what a run consists of: opened nodes, copies between host and devices, lanes and rings.
+// Prepares a run from a graph: opens the nodes, inserts copies between host and devices, and makes lanes and rings.
 #pragma once
 
 #include <memory>

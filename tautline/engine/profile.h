@@ -1,4 +1,4 @@
-// Where a run's time went.
+// The profile of a run: the time that each thread spent working and waiting.
 #pragma once
 
 #include <cstdint>

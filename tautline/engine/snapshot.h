@@ -1,4 +1,4 @@
-// A run as it is at one moment, while it goes on.
+// The state of a running graph at one moment, for monitors: the activity and the profile of each node.
 #pragma once
 
 #include <cstddef>

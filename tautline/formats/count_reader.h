@@ -1,4 +1,4 @@
-// What every reader of counts offers: [time][sensor], block by block.
+// The interface of every reader of counts: [time][sensor], block by block.
 #pragma once
 
 #include <cstddef>

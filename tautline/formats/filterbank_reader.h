@@ -1,9 +1,8 @@
-// What every reader of filterbanks (detected power against time and frequency) and of dedispersed
-// time series offers: a description, and any range of samples in one layout.
+// The interface of every reader of filterbanks (detected power against time and frequency) and of
+// dedispersed time series: a description, and any range of samples in one layout.
 //
-// | buffer      | axes (slowest first)   | type                       | unit | written     |
-// | destination | [time][channel]        | u8, u16 or f32 (delivered) | the file's own |
-// overwritten |
+// | buffer      | axes (slowest first)   | type                       | unit           | written     |
+// | destination | [time][channel]        | u8, u16 or f32 (delivered) | the file's own | overwritten |
 //
 // Channels are in the file's order; a time series is a filterbank of one channel. IFs
 // (polarisations) are summed on the way. docs/guide/formats.md says what is understood of each
@@ -18,9 +17,11 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "tautline/core/sample_type.h"
 #include "tautline/core/time.h"
 #include "tautline/formats/voltage_reader.h"
 
@@ -38,7 +39,24 @@ enum class Delivered { u8, u16, f32 };
 constexpr std::size_t bytes_of(Delivered type) {
   return type == Delivered::u8 ? 1 : type == Delivered::u16 ? 2 : 4;
 }
+constexpr core::SampleType sample_type(Delivered type) {
+  return type == Delivered::u8    ? core::SampleType::u8
+         : type == Delivered::u16 ? core::SampleType::u16
+                                  : core::SampleType::f32;
+}
 std::string to_string(Delivered type);
+
+/// Calls body(samples) with `bytes`, std::byte* or const std::byte*, as samples of this type; returns what it returns.
+template <class Byte, class Body>
+decltype(auto) with_samples(Delivered type, Byte* bytes, Body&& body) {
+  const auto call = [&]<class Sample>(const Sample*) -> decltype(auto) {
+    using To = std::conditional_t<std::is_const_v<Byte>, const Sample, Sample>;
+    return body(reinterpret_cast<To*>(bytes));
+  };
+  if (type == Delivered::u8) return call(static_cast<const std::uint8_t*>(nullptr));
+  if (type == Delivered::u16) return call(static_cast<const std::uint16_t*>(nullptr));
+  return call(static_cast<const float*>(nullptr));
+}
 
 /// A segment of the samples, without a gap. Users of a reader begin afresh at each.
 struct Segment {
@@ -134,6 +152,9 @@ class FilterbankReader {
   /// description().sample_bytes(), Error(io) when the system refuses.
   virtual std::size_t read(std::uint64_t first_sample, std::size_t count,
                            std::span<std::byte> destination) = 0;
+  /// The same across ends of segments: fewer at the end of the data alone.
+  std::size_t read_across(std::uint64_t first_sample, std::size_t count,
+                          std::span<std::byte> destination);
   /// What was found so far: on opening, trailing bytes and odd headers; on reading, what a file
   /// that shrank no longer holds (delivered as zeros).
   virtual const Damage& damage() const { return damage_; }

@@ -160,13 +160,7 @@ std::size_t FilterbankSequence::read_part(Part& part, std::uint64_t first_sample
 
 const Damage& FilterbankSequence::damage() const {
   gathered_ = {};
-  for (const Part& part : parts_) {
-    const Damage& damage = part.reader->damage();
-    gathered_.lost_samples += damage.lost_samples;
-    gathered_.dropped_samples += damage.dropped_samples;
-    gathered_.trailing_bytes += damage.trailing_bytes;
-    for (const std::string& message : damage.messages) gathered_.note(message);
-  }
+  for (const Part& part : parts_) gathered_.add(part.reader->damage());
   return gathered_;
 }
 

@@ -1,4 +1,5 @@
-// Bytes that come once, from front to back, of which the latest are kept: what readers of files read as if it were one.
+// A stream of bytes behind the interface of a file: bytes come once, from front to back, and the latest ones are kept
+// so that readers may go back a little.
 #pragma once
 
 #include <chrono>

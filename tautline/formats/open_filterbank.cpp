@@ -117,6 +117,18 @@ std::size_t FilterbankReader::limit_to(std::size_t count, std::uint64_t left,
   return count;
 }
 
+std::size_t FilterbankReader::read_across(std::uint64_t first_sample, std::size_t count,
+                                          std::span<std::byte> destination) {
+  std::size_t done = 0;
+  while (done < count) {
+    const std::size_t got = read(first_sample + done, count - done,
+                                 destination.subspan(done * description_.sample_bytes()));
+    if (got == 0) break;
+    done += got;
+  }
+  return done;
+}
+
 std::string to_string(Delivered type) {
   return type == Delivered::u8 ? "u8" : type == Delivered::u16 ? "u16" : "f32";
 }

@@ -1,4 +1,4 @@
-// What every reader of photon time tags offers: a described stream of photons, block by block.
+// The interface of every reader of photon time tags: a described stream of photons, block by block.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What a file seems to be, for the errors of readers that were given another kind.
+// Guesses from its first bytes the kind of a file that was given to the wrong reader, for error messages.
 #pragma once
 
 #include <string>

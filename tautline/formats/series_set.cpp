@@ -86,9 +86,7 @@ class SeriesSet final : public FilterbankReader {
   void note(const FilterbankReader& reader) {
     constexpr std::size_t kMost = 20;
     lost_.push_back(reader.damage().lost_samples);
-    damage_.lost_samples += reader.damage().lost_samples;
-    damage_.trailing_bytes += reader.damage().trailing_bytes;
-    for (const std::string& message : reader.damage().messages) damage_.note(message);
+    damage_.add(reader.damage());
     for (const std::string& remark : reader.remarks())
       if (remarks_.size() < kMost) remarks_.push_back(remark);
   }

@@ -189,6 +189,18 @@ core::RawLayout layout_of(const std::vector<SampleAxis>& axes, const core::Sampl
   return layout;
 }
 
+core::RawLayout layout_of(std::string_view order, const core::VoltageDescription& description,
+                          std::size_t samples) {
+  const core::VoltageDescription& d = description;
+  std::vector<SampleAxis> axes;
+  for (const char letter : order)
+    axes.push_back({letter, letter == 'F'   ? d.channels
+                            : letter == 'A' ? d.antennas
+                            : letter == 'P' ? d.polarisations
+                                            : samples});
+  return layout_of(axes, d.format, samples);
+}
+
 std::unique_ptr<VoltageReader> open_strided(InputFile file, core::VoltageDescription description,
                                             std::vector<SampleAxis> axes, StridedShape shape,
                                             Damage damage) {

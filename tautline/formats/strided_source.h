@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "tautline/core/voltage.h"
@@ -45,6 +46,9 @@ StridedShape shape_of(const std::vector<SampleAxis>& axes, const core::SampleFor
 
 /// Where samples lie in a block of `samples` times.
 core::RawLayout layout_of(const std::vector<SampleAxis>& axes, const core::SampleFormat& format,
+                          std::size_t samples);
+/// The same of axes in this order, slowest first ("TFAP"), with the description's extents.
+core::RawLayout layout_of(std::string_view order, const core::VoltageDescription& description,
                           std::size_t samples);
 
 /// A VoltageReader over such a file. `shape.times` is what the reader of the header believes in;

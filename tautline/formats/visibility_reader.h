@@ -1,7 +1,10 @@
-// What every reader of visibility files offers: a description, and one integration at a time.
+// The interface of every reader of visibility files: a description, and one integration at a time.
 #pragma once
 
+#include <array>
+#include <complex>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,14 +21,36 @@ class VisibilityReader {
   virtual ~VisibilityReader() = default;
   /// Inputs are in the file's order of antennas, feed x before y; positions_known is false when all
   /// antennas stand on one spot.
-  virtual const VisibilityDescription& description() const = 0;
+  const VisibilityDescription& description() const { return description_; }
   /// The middle of every integration and its length, in the file's order.
-  virtual const std::vector<core::Instant>& middles() const = 0;
-  virtual const std::vector<double>& integration_lengths_s() const = 0;
+  const std::vector<core::Instant>& middles() const { return middles_; }
+  const std::vector<double>& integration_lengths_s() const { return lengths_s_; }
+  std::size_t integrations() const { return middles_.size(); }
   /// Integration k; its views are good until the next read. Flagged values have a count of 0.
-  virtual Integration read(std::size_t k) = 0;
+  Integration read(std::size_t k);
 
-  std::size_t integrations() const { return middles().size(); }
+ protected:
+  using Feeds = std::array<char, 2>;
+
+  std::size_t channels() const { return description_.channel_hz.size(); }
+  std::size_t baselines() const;
+  /// Memory for one integration. Throws Error(memory) that names `path` where the file claims too much.
+  void allocate(const std::string& path);
+  /// Puts the values of integration k into visibilities_ and counts_, which are zero.
+  virtual void fill(std::size_t k) = 0;
+  /// Takes description_.nominal_count from the extra facts and returns true; where they do not have it, it is that of
+  /// samples at the Nyquist rate.
+  bool take_nominal_count();
+  /// Those that occur in any product, in the order of an antenna's inputs.
+  static std::vector<char> feeds_of(const std::vector<Feeds>& products);
+  /// Rounded to a microsecond, which dates in doubles are good to.
+  static core::Instant instant_of(double unix_s);
+
+  VisibilityDescription description_;
+  std::vector<core::Instant> middles_;
+  std::vector<double> lengths_s_;
+  std::vector<std::complex<float>> visibilities_;  // [channel][baseline]
+  std::vector<std::int64_t> counts_;               // [channel][baseline]
 };
 
 /// Opens a UVH5 file or a Measurement Set. Throws Error(unsupported) when this build lacks its library.

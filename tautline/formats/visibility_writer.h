@@ -1,4 +1,4 @@
-// What every visibility file takes: one integration at a time, written beside its final name.
+// The interface of every writer of visibility files: one integration at a time, written beside the final name.
 #pragma once
 
 #include <complex>

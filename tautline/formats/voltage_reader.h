@@ -1,4 +1,4 @@
-// What every reader of antenna voltages offers: a described stream, block by block.
+// The interface of every reader of antenna voltages: a described stream, block by block.
 #pragma once
 
 #include <cstddef>
@@ -36,6 +36,12 @@ struct Damage {
       messages.push_back(std::move(message));
     else if (messages.size() + 1 == kMaxMessages)
       messages.push_back("more damage was found than is listed here; the counts hold all of it");
+  }
+  void add(const Damage& other) {
+    lost_samples += other.lost_samples;
+    dropped_samples += other.dropped_samples;
+    trailing_bytes += other.trailing_bytes;
+    for (const std::string& message : other.messages) note(message);
   }
 };
 

@@ -1,4 +1,4 @@
-// Output of a candidate beside what it should be.
+// Compares a candidate's output with the expected output.
 #pragma once
 
 #include <cmath>

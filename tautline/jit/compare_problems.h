@@ -1,4 +1,4 @@
-// Several tuned problems beside each other: what one configuration for all of them would be worth.
+// Times the winners of several tuned problems on each other: the cost of one configuration for all of them.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// What the files and messages of this layer share of JSON. For .cpp files.
+// Helpers that the JSON files and messages of this layer share. For .cpp files.
 #pragma once
 
 #include <nlohmann/json.hpp>

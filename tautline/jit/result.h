@@ -1,4 +1,4 @@
-// What came of one candidate.
+// The result of trying one candidate: its time, or why it was dropped.
 #pragma once
 
 #include <cstddef>

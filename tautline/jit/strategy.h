@@ -1,4 +1,4 @@
-// Which candidate to try next.
+// Chooses the candidate to try next.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// How long a candidate takes.
+// Measures how long a candidate takes.
 #pragma once
 
 #include <cstddef>

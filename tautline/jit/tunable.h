@@ -1,4 +1,5 @@
-// One stage on one problem, as a search sees it: what may be chosen, and how a choice is tried.
+// The interface between a stage and a search: the parameters of one problem, and how to build, check and time a
+// candidate.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What a search found, in figures: the spread of the whole space, what tuning is worth.
+// Statistics of a search: the distribution of rates over the space, and the gain from tuning.
 #pragma once
 
 #include <cstddef>

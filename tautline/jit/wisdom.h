@@ -1,4 +1,4 @@
-// What tuning found, kept for the plans of later runs.
+// Wisdom: the results of tuning, kept on disk for the plans of later runs.
 //
 // A file of JSON lines, TAUTLINE_CACHE/wisdom.jsonl or the XDG data folder's: one line a result,
 // the latest of equal ones counts. Lines may be copied from one machine to another.

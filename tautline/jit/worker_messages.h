@@ -1,4 +1,4 @@
-// What a search and its worker say to each other: lines of JSON.
+// The messages between a search and its worker: lines of JSON.
 //
 //   worker  {"ready":true}
 //   search

@@ -1,5 +1,4 @@
-// What a run takes of a GPU's memory: said before it begins, and which stage wanted it when it
-// fails.
+// Checks before a run that its stages fit into the GPU's memory, and names the stage when an allocation fails.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Outputs of long runs as several files, each complete: when the next one begins, and its name.
+// Splits the output of a long run into several complete files: when the next file begins, and its name.
 #pragma once
 
 #include <cstddef>

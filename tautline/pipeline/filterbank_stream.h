@@ -1,4 +1,4 @@
-// What streams of kind "filterbank" say of themselves, from files, live, or made of voltages.
+// The description of streams of kind "filterbank", from files, live, or made of voltages.
 #pragma once
 
 #include <cstddef>

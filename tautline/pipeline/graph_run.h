@@ -1,4 +1,4 @@
-// What every room's builder of a graph needs to run it.
+// Options and the monitor of a run, for every function that builds a graph and runs it.
 #pragma once
 
 #include <cstddef>

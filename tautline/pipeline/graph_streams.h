@@ -1,4 +1,4 @@
-// What builders of graphs ask of a graph that they have begun.
+// Questions about a graph that is still being built: the stream at an output, the nodes before it.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What a pipeline file can be made of: types of nodes by name, each with the fields of its Config.
+// The types of nodes that a pipeline file can name, each with the fields of its Config.
 #pragma once
 
 #include <any>

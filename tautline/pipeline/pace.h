@@ -1,4 +1,4 @@
-// Files as if their samples came now: at which rate, and in which pieces.
+// Paces files as if their samples arrived live: at which rate, and in which pieces.
 #pragma once
 
 #include <algorithm>

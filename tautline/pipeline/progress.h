@@ -1,4 +1,4 @@
-// How far a run has come, and how long that took.
+// The progress of a run: samples done, total and elapsed time.
 #pragma once
 
 #include <chrono>

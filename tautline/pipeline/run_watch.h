@@ -1,4 +1,4 @@
-// Who watches a run that a function makes by itself: a monitor.
+// Callbacks for a monitor, which adds sinks to a graph before it opens and watches its run.
 #pragma once
 
 #include <functional>

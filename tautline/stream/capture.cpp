@@ -84,11 +84,6 @@ std::uint64_t* Capture::row(std::vector<std::uint64_t>& ring, std::int64_t paylo
   return ring.data() + (static_cast<std::size_t>(payload) & (ring_rows_ - 1)) * row_words_;
 }
 
-std::uint64_t Capture::latest_count() const {
-  return start_count_ +
-         static_cast<std::uint64_t>(std::max<std::int64_t>(head_ - 1, 0)) * config_.layout.step;
-}
-
 void Capture::refuse(Refusal refusal) {
   ++counters_.refused[static_cast<std::size_t>(refusal)];
   ++(is_foreign(refusal) ? counters_.foreign : counters_.malformed);

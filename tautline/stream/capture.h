@@ -154,8 +154,6 @@ class Capture {
   const CaptureCounters& counters() const { return counters_; }
   /// Whether packets have said where the stream is.
   bool locked() const { return locked_; }
-  /// Of the latest packet placed, without wraps; for people and clocks.
-  std::uint64_t latest_count() const;
 
  private:
   struct Open {

@@ -1,4 +1,4 @@
-// Where something listens or is sent to: tcp://HOST:PORT or udp://HOST:PORT.
+// Network addresses to listen at or to send to: tcp://HOST:PORT or udp://HOST:PORT.
 #pragma once
 
 #include <cstdint>

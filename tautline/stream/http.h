@@ -1,5 +1,5 @@
-// HTTP for looking at: a read-only server with one WebSocket address, on a thread of its own, and a client that gets
-// one text. What is served is known elsewhere. docs/design/monitor.md has the rules of security.
+// A read-only HTTP server with one WebSocket address, on a thread of its own, and a client that gets one text. The
+// caller supplies the content. docs/design/monitor.md has the rules of security.
 #pragma once
 
 #include <chrono>

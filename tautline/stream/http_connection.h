@@ -1,4 +1,4 @@
-// What the connections of an HTTP server share, and what they do. Of http_server.cpp alone.
+// The connections of an HTTP server and the state that they share. Of http_server.cpp alone.
 #pragma once
 
 #ifdef TAUTLINE_BOOST

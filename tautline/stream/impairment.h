@@ -1,4 +1,5 @@
-// What a network may do to what is sent, done on purpose: with a seed, so that it can be done again.
+// Simulates the faults of a network on packets and records that are sent (loss, duplicates, changes of order,
+// corruption, jitter), reproducibly by a seed.
 #pragma once
 
 #include <cstdint>

@@ -8,6 +8,7 @@
 
 #include "tautline/core/error.h"
 #include "tautline/formats/mwa32t/array_block.h"
+#include "tautline/formats/strided_source.h"
 
 namespace tautline::stream {
 
@@ -57,8 +58,8 @@ MwaReceivers::MwaReceivers(MwaReceiversConfig config)
   }
 }
 
-core::RawLayout MwaReceivers::layout(std::size_t) const {
-  return mwa32t::array_layout(description_);
+core::RawLayout MwaReceivers::layout(std::size_t samples) const {
+  return formats::layout_of("TFAP", description_, samples);
 }
 
 std::size_t MwaReceivers::block_bytes(std::size_t samples) const {

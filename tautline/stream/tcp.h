@@ -1,4 +1,4 @@
-// TCP as bytes: a server of a fixed number of senders, and a client. What the bytes mean is known elsewhere.
+// Byte streams over TCP: a server for a fixed number of senders, and a client.
 #pragma once
 
 #include <chrono>

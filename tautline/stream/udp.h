@@ -1,4 +1,4 @@
-// UDP as packets: many with one call of the system, and a large buffer in the kernel. What they mean is known elsewhere.
+// Packets over UDP: many by one call of the system, with a large buffer in the kernel.
 #pragma once
 
 #include <chrono>

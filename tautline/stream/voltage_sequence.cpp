@@ -207,14 +207,7 @@ std::size_t VoltageSequence::read(std::size_t samples, core::RawBlock& block, Se
 
 formats::Damage VoltageSequence::damage() const {
   formats::Damage all;
-  for (const Part& part : parts_) {
-    const formats::Damage& damage = part.reader->damage();
-    all.lost_samples += damage.lost_samples;
-    all.dropped_samples += damage.dropped_samples;
-    all.trailing_bytes += damage.trailing_bytes;
-    for (const std::string& message : damage.messages)
-      if (all.messages.size() < 100) all.messages.push_back(message);
-  }
+  for (const Part& part : parts_) all.add(part.reader->damage());
   return all;
 }
 

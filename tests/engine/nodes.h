@@ -7,6 +7,7 @@
 #include <functional>
 #include <mutex>
 #include <numeric>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -121,6 +122,17 @@ inline std::vector<std::int32_t> counted(std::size_t total, std::int32_t first =
   std::vector<std::int32_t> values(total);
   std::iota(values.begin(), values.end(), first);
   return values;
+}
+
+/// The message of the Error that `action` throws.
+template <class Action>
+std::string refusal(Action action) {
+  try {
+    action();
+  } catch (const core::Error& error) {
+    return error.what();
+  }
+  return "nothing was thrown";
 }
 
 inline void sleep_ms(int ms) {

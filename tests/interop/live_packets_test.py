@@ -13,19 +13,15 @@ import numpy as np
 from interop_support import Checks, arguments, offline, scratch, skip
 
 offline()
-import astropy.units as u  # noqa: E402
 import spead2  # noqa: E402
 import spead2.send  # noqa: E402
-from astropy.time import Time  # noqa: E402
-from baseband import vdif  # noqa: E402
-from baseband.base.encoding import decoder_levels  # noqa: E402
+from packets_support import CHANNEL, FENG_ID, FENG_RAW, TIMESTAMP, heap_of, write_vdif  # noqa: E402
 
 try:
     import h5py
 except ImportError:
     skip("no h5py")
 
-TIMESTAMP, FENG_ID, CHANNEL, FENG_RAW = 0x1600, 0x4101, 0x4103, 0x4300
 POLARISATIONS = {-5: (0, 0), -6: (1, 1), -7: (0, 1), -8: (1, 0)}
 TRIES = 5  # where this machine itself loses packets, which are counted
 
@@ -99,13 +95,9 @@ def check_f_engines(checks, command, folder, random):
         for n in range(times):
             for antenna in range(antennas):
                 for channel in range(0, channels, per_heap):
-                    heap = spead2.send.Heap(spead2.Flavour(4, 64, 48))
-                    heap.repeat_pointers = True
-                    for number, value in {TIMESTAMP: start + n * 2**21, FENG_ID: antenna, CHANNEL: channel}.items():
-                        heap.add_item(spead2.Item(number, f"item_{number}", "", shape=(), format=[("u", 48)], value=value))
                     raw = np.ascontiguousarray(data[antenna, channel:channel + per_heap, n * spectra:(n + 1) * spectra])
-                    heap.add_item(spead2.Item(FENG_RAW, "feng_raw", "", shape=raw.shape, dtype=raw.dtype, value=raw))
-                    stream.send_heap(heap)
+                    stream.send_heap(heap_of({TIMESTAMP: start + n * 2**21, FENG_ID: antenna, CHANNEL: channel,
+                                              FENG_RAW: raw}))
         return times * antennas * channels // per_heap * 2
 
     fields = (f'layout = "meerkat-f"\nantennas = {antennas}\nchannels = {channels}\nrate_hz = {rate_hz}\n'
@@ -124,22 +116,16 @@ def check_f_engines(checks, command, folder, random):
 
 
 def check_vdif(checks, command, folder, random):
-    frames, start = 120, Time("2026-11-23T14:00:00", scale="utc")
-    codes = random.integers(0, 4, (frames * 32000, 2))
-    header = vdif.VDIFHeader.fromvalues(edv=0, bps=2, complex_data=False, nchan=1, station=0, thread_id=0,
-                                        samples_per_frame=32000, time=start, frame_nr=0, frame_length=1004)
     path = folder / "frames.vdif"
-    with vdif.open(str(path), "ws", header0=header, nthread=2, sample_rate=64 * u.MHz, squeeze=False) as file:
-        file.write(decoder_levels[2][codes][:, :, None])
-    data = path.read_bytes()
+    frames = write_vdif(path, 120, random)[2]
 
     def send(port):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as out:
-            for k in range(0, len(data), 8032):
-                out.sendto(data[k:k + 8032], ("127.0.0.1", port))
-                if k // 8032 % 4 == 0:
+            for k, frame in enumerate(frames):
+                out.sendto(frame, ("127.0.0.1", port))
+                if k % 4 == 0:
                     time.sleep(0.002)
-        return len(data) // 8032
+        return len(frames)
 
     live = received(checks, command, folder, 'layout = "vdif"\npolarisations = 2\ncentre_hz = 1.4e9\n', send,
                     "channels = 16\n")

@@ -18,9 +18,9 @@ import spead2.send  # noqa: E402
 from astropy.time import Time  # noqa: E402
 from baseband import vdif  # noqa: E402
 from baseband.base.encoding import decoder_levels  # noqa: E402
+from packets_support import CHANNEL, FENG_ID, FENG_RAW, TIMESTAMP, heap_item, heap_of, write_vdif  # noqa: E402
 
 SPEAD_WORD = 8
-TIMESTAMP, FENG_ID, CHANNEL, FENG_RAW = 0x1600, 0x4101, 0x4103, 0x4300
 DIGITISER_ID, DIGITISER_STATUS, ADC_SAMPLES = 0x3101, 0x3102, 0x3300
 
 
@@ -61,24 +61,13 @@ def spead_packets(heaps, payload_bytes, items):
     """What spead2 sends of heaps of {item: value}, each in packets of payload_bytes; descriptors first."""
     config = spead2.send.StreamConfig(max_packet_size=payload_bytes + SPEAD_WORD * (5 + items), max_heaps=4)
     stream = spead2.send.BytesStream(spead2.ThreadPool(), config)
-    flavour = spead2.Flavour(4, 64, 48)
-
-    def item_of(number, value):
-        if isinstance(value, int):
-            return spead2.Item(number, f"item_{number}", "", shape=(), format=[("u", 48)], value=value)
-        return spead2.Item(number, f"item_{number}", "", shape=value.shape, dtype=value.dtype, value=value)
-
-    descriptors = spead2.send.Heap(flavour)
+    descriptors = spead2.send.Heap(spead2.Flavour(4, 64, 48))
     for number, value in heaps[0].items():
-        descriptors.add_descriptor(item_of(number, value))
+        descriptors.add_descriptor(heap_item(number, value))
     stream.send_heap(descriptors)
     before = len(split_spead(stream.getvalue()))
     for content in heaps:
-        heap = spead2.send.Heap(flavour)
-        heap.repeat_pointers = True
-        for number, value in content.items():
-            heap.add_item(item_of(number, value))
-        stream.send_heap(heap)
+        stream.send_heap(heap_of(content))
     packets = split_spead(stream.getvalue())
     return packets[:before], packets[before:]
 
@@ -158,15 +147,9 @@ def check_digitisers(checks, program, folder, random):
 
 
 def check_vdif(checks, program, folder, random):
-    frames, start = 6, Time("2026-11-23T14:00:00", scale="utc")
-    codes = random.integers(0, 4, (frames * 32000, 2))
-    header = vdif.VDIFHeader.fromvalues(edv=0, bps=2, complex_data=False, nchan=1, station=0, thread_id=0,
-                                        samples_per_frame=32000, time=start, frame_nr=0, frame_length=1004)
-    path = folder / "frames.vdif"
-    with vdif.open(str(path), "ws", header0=header, nthread=2, sample_rate=64 * u.MHz, squeeze=False) as file:
-        file.write(decoder_levels[2][codes][:, :, None])
-    data = path.read_bytes()
-    packets = [(0, data[k:k + 8032]) for k in range(0, len(data), 8032)]
+    frames = 6
+    start, codes, data = write_vdif(folder / "frames.vdif", frames, random)
+    packets = [(0, frame) for frame in data]
     later = packets[2:]  # a stream begins with the first of the packets that prove it: those of the first frame stay first
     random.shuffle(later)
     packets = packets[:2] + later

@@ -4,7 +4,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <random>
 
 #include "tautline/jit/program.h"
 #include "tests/end_to_end/run_command.h"
@@ -35,8 +34,8 @@ bool builds_and_runs(const std::string& name) {
     expected[k / kThreads] += values[k] = static_cast<std::int32_t>(random() % 1000);
   const device::Buffer in = device->allocate(kCount * 4), out = device->allocate(kGroups * 4);
   queue->copy(in.data(), values.data(), in.bytes());
-  const device::Argument arguments[] = {in.data(), out.data(), std::uint32_t{kCount}};
-  queue->launch(*kernel, {.groups = {kGroups, 1, 1}, .threads = {kThreads, 1, 1}}, arguments);
+  queue->run(*kernel, {.groups = {kGroups, 1, 1}, .threads = {kThreads, 1, 1}}, in.data(),
+             out.data(), std::uint32_t{kCount});
   queue->copy(sums.data(), out.data(), out.bytes());
   queue->synchronise();
   return sums == expected;

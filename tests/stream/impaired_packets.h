@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <random>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "tests/stream/capture_support.h"
@@ -93,5 +95,42 @@ inline std::uint64_t check_blocks(const stream::Capture& capture, const KeepingS
   }
   return valid;
 }
+
+/// A capture of what arrives of a stream over an impaired network.
+struct ImpairedCapture {
+  ImpairedCapture(const Impairment& how, std::uint64_t seed) : random(seed) {
+    store.set_block_bytes(capture.block_bytes());
+    arrivals = impair(how, flows, random, copies);
+    for (const Arrival& a : arrivals) distinct.insert({a.time, a.flow});
+  }
+  std::vector<std::byte> packet(const Arrival& arrival) const {
+    return packet_of(capture, layout, start, arrival.time, arrival.flow);
+  }
+  /// Ends the stream: every packet that was sent is counted once, and what was accepted lies where it belongs.
+  const stream::CaptureCounters& finish() {
+    capture.finish(start + kTimes * layout.step);
+    const auto& c = capture.counters();
+    EXPECT_EQ(c.sent(), kTimes * flows + copies);
+    EXPECT_EQ(c.missing, kTimes * flows - distinct.size());
+    EXPECT_EQ(c.duplicate, copies);
+    EXPECT_EQ(c.accepted + c.late, distinct.size());
+    EXPECT_EQ(c.invalid(), 0u);
+    EXPECT_LE(store.most_open(), capture.open_blocks());
+    std::uint64_t missing = 0;
+    EXPECT_EQ(check_blocks(capture, store, layout, missing), c.accepted);
+    EXPECT_LE(missing, c.missing + c.late);
+    return c;
+  }
+
+  std::mt19937_64 random;
+  formats::packets::PacketLayout layout = small_layout(48);
+  std::uint64_t start = random() >> 17;
+  KeepingStore store;
+  stream::Capture capture{grid_config(layout, start), store};
+  std::size_t flows = capture.placement().flows();
+  std::uint64_t copies = 0;
+  std::vector<Arrival> arrivals;
+  std::set<std::pair<std::uint64_t, std::size_t>> distinct;  // times and flows that arrive
+};
 
 }  // namespace tautline::tests

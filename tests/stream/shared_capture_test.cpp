@@ -6,7 +6,6 @@
 #include <atomic>
 #include <barrier>
 #include <random>
-#include <set>
 #include <thread>
 
 #include "tests/stream/impaired_packets.h"
@@ -58,34 +57,14 @@ void place_by_threads(stream::SharedCapture& shared,
 }
 
 void run_shared(const Impairment& how, std::size_t threads, std::uint64_t seed) {
-  std::mt19937_64 random(seed);
-  const auto layout = small_layout(48);
-  const std::uint64_t start = random() >> 17;
-  KeepingStore store;
-  stream::Capture capture(grid_config(layout, start), store);
-  store.set_block_bytes(capture.block_bytes());
-  const std::size_t flows = capture.placement().flows();
-  std::uint64_t copies = 0;
-  const auto arrivals = impair(how, flows, random, copies);
-  std::set<std::pair<std::uint64_t, std::size_t>> distinct;
-  for (const Arrival& a : arrivals) distinct.insert({a.time, a.flow});
-  const auto dealt = deal(capture, layout, start, arrivals, threads, random);
+  ImpairedCapture run(how, seed);
+  const auto dealt = deal(run.capture, run.layout, run.start, run.arrivals, threads, run.random);
   {
-    stream::SharedCapture shared(capture);
-    place_by_threads(shared, dealt, kTimes / 4, random());
-    EXPECT_EQ(shared.counters().accepted, capture.counters().accepted);
+    stream::SharedCapture shared(run.capture);
+    place_by_threads(shared, dealt, kTimes / 4, run.random());
+    EXPECT_EQ(shared.counters().accepted, run.capture.counters().accepted);
   }
-  capture.finish(start + kTimes * layout.step);
-  const auto& c = capture.counters();
-  EXPECT_EQ(c.sent(), kTimes * flows + copies);
-  EXPECT_EQ(c.missing, kTimes * flows - distinct.size());
-  EXPECT_EQ(c.duplicate, copies);
-  EXPECT_EQ(c.accepted + c.late, distinct.size());
-  EXPECT_EQ(c.invalid(), 0u);
-  EXPECT_LE(store.most_open(), capture.open_blocks());
-  std::uint64_t missing = 0;
-  EXPECT_EQ(check_blocks(capture, store, layout, missing), c.accepted);
-  EXPECT_LE(missing, c.missing + c.late);
+  run.finish();
 }
 
 TEST(SharedCapture, CountsEveryPacketOnce) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tautline/core/error.h"
 #include "tautline/device/cuda/cuda_device.h"
 #include "tautline/device/device.h"
 #include "tautline/device/opencl/opencl_device.h"
@@ -20,6 +21,13 @@ inline std::vector<std::string> gpu_names() {
   for (unsigned n = 0; n < device::cuda::device_count(); ++n)
     names.push_back("cuda:" + std::to_string(n));
   if (names.empty()) names.emplace_back("none");
+  return names;
+}
+
+/// Those that are here, and the host's CPU.
+inline std::vector<std::string> gpu_names_and_cpu() {
+  std::vector<std::string> names = gpu_names();
+  names.emplace_back("cpu");
   return names;
 }
 
@@ -39,6 +47,15 @@ inline std::string test_name(std::string device) {
 }  // namespace tautline::tests
 
 /// At the start of a test of device `name`.
-#define SKIP_WITHOUT_GPU(name)                                                                  \
-  if ((name) == "none") GTEST_SKIP() << "no OpenCL device (pocl-opencl-icd) and no NVIDIA GPU " \
-                                        "here"
+#define SKIP_WITHOUT_GPU(name)                                            \
+  if ((name) == "none")                                                   \
+  GTEST_SKIP() << "no OpenCL device (pocl-opencl-icd) and no NVIDIA GPU " \
+                  "here"
+/// At the start of a test of device `name`, a GPU or a way to use the host.
+#define SKIP_WITHOUT_DEVICE(name)                   \
+  SKIP_WITHOUT_GPU(name);                           \
+  try {                                             \
+    device::parse_selection(name);                  \
+  } catch (const core::Error& error) {              \
+    GTEST_SKIP() << (name) << ": " << error.what(); \
+  }

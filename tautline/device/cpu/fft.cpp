@@ -5,7 +5,6 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <limits>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -51,7 +50,7 @@ struct Fftw {
 class FftwPlan final : public FftPlan {
  public:
   FftwPlan(Fftw& fftw, std::size_t length, std::size_t batch)
-      : fftw_(fftw), length_(length), batch_(batch) {
+      : FftPlan(length, batch), fftw_(fftw) {
     const int n = static_cast<int>(length);
     const Buffer scratch(length * batch * sizeof(std::complex<float>));
     auto* data = scratch.as<Fftw::Complex>();
@@ -66,11 +65,7 @@ class FftwPlan final : public FftPlan {
     const std::lock_guard lock(fftw_.planner);
     fftw_.destroy_plan(plan_);
   }
-  FftwPlan(const FftwPlan&) = delete;
-  FftwPlan& operator=(const FftwPlan&) = delete;
 
-  std::size_t length() const override { return length_; }
-  std::size_t batch() const override { return batch_; }
   std::string_view library() const override { return "fftw"; }
   void execute(Queue&, std::complex<float>* data) const override { execute(data); }
   void execute(std::complex<float>* data) const override {
@@ -80,21 +75,17 @@ class FftwPlan final : public FftPlan {
 
  private:
   Fftw& fftw_;
-  std::size_t length_, batch_;
   Fftw::Plan plan_ = nullptr;
 };
 
 class KissPlan final : public FftPlan {
  public:
   KissPlan(std::size_t length, std::size_t batch)
-      : length_(length),
-        batch_(batch),
+      : FftPlan(length, batch),
         config_(kiss_fft_alloc(static_cast<int>(length), 0, nullptr, nullptr), &std::free) {
     if (config_ == nullptr) throw std::bad_alloc();
   }
 
-  std::size_t length() const override { return length_; }
-  std::size_t batch() const override { return batch_; }
   std::string_view library() const override { return "kissfft"; }
   void execute(Queue&, std::complex<float>* data) const override { execute(data); }
   void execute(std::complex<float>* data) const override {
@@ -107,7 +98,6 @@ class KissPlan final : public FftPlan {
   }
 
  private:
-  std::size_t length_, batch_;
   std::unique_ptr<std::remove_pointer_t<kiss_fft_cfg>, decltype(&std::free)> config_;
 };
 
@@ -118,13 +108,6 @@ bool fftw_available() {
 }
 
 std::shared_ptr<const FftPlan> make_fft(std::size_t length, std::size_t batch, bool allow_fftw) {
-  constexpr auto kMax = static_cast<std::size_t>(std::numeric_limits<int>::max());
-  if (length == 0 || length > kMax)
-    throw core::Error(core::ErrorKind::config, "FFT length", std::to_string(length),
-                      "1 to 2147483647");
-  if (batch == 0 || batch > kMax)
-    throw core::Error(core::ErrorKind::config, "FFT batch", std::to_string(batch),
-                      "1 to 2147483647");
   const char* choice = std::getenv("TAUTLINE_FFT");
   const bool kiss_asked = choice != nullptr && std::string_view(choice) == "kissfft";
   Fftw* fftw = allow_fftw && !kiss_asked ? Fftw::instance() : nullptr;

@@ -1,4 +1,4 @@
-// What the host can do at most, measured: the denominators of every "fraction of the limit".
+// Measures the limits of the host (arithmetic, memory): the denominators of every "fraction of the limit".
 #pragma once
 
 #include "tautline/device/device.h"

@@ -1,7 +1,6 @@
 // Transforms by cuFFT.
 #include <fmt/format.h>
 
-#include <limits>
 #include <mutex>
 
 #include "tautline/core/error.h"
@@ -16,11 +15,17 @@ using core::ErrorKind;
 
 constexpr int kComplexToComplex = 0x29, kForward = -1;
 
+const Cufft& library_for(std::size_t length) {
+  if (const Cufft* library = cufft()) return *library;
+  throw Error(ErrorKind::unsupported, "FFT length", std::to_string(length),
+              "cuFFT (libcufft.so.11 or .12) for lengths without a kernel of our own",
+              "install NVIDIA's cufft package, or choose a power of two from 64 to 16384");
+}
+
 class CufftPlan final : public FftPlan {
  public:
-  CufftPlan(std::shared_ptr<Context> context, const Cufft& cufft, std::size_t length,
-            std::size_t batch)
-      : context_(std::move(context)), cufft_(cufft), length_(length), batch_(batch) {
+  CufftPlan(std::shared_ptr<Context> context, std::size_t length, std::size_t batch)
+      : FftPlan(length, batch), context_(std::move(context)), cufft_(library_for(length)) {
     const Current current(*context_);
     int n = static_cast<int>(length);
     check(cufft_.PlanMany(&plan_, 1, &n, nullptr, 1, n, nullptr, 1, n, kComplexToComplex,
@@ -34,11 +39,7 @@ class CufftPlan final : public FftPlan {
     const Current current(*context_);
     cufft_.Destroy(plan_);
   }
-  CufftPlan(const CufftPlan&) = delete;
-  CufftPlan& operator=(const CufftPlan&) = delete;
 
-  std::size_t length() const override { return length_; }
-  std::size_t batch() const override { return batch_; }
   std::size_t work_bytes() const override { return work_bytes_; }
   std::string_view library() const override { return "cufft"; }
   void execute(Queue& queue, std::complex<float>* data) const override {
@@ -64,7 +65,7 @@ class CufftPlan final : public FftPlan {
 
   std::shared_ptr<Context> context_;
   const Cufft& cufft_;
-  std::size_t length_, batch_, work_bytes_ = 0;
+  std::size_t work_bytes_ = 0;
   int plan_ = 0;
   mutable std::mutex mutex_;
   bool made_ = false;
@@ -74,17 +75,7 @@ class CufftPlan final : public FftPlan {
 
 std::shared_ptr<const FftPlan> make_fft(std::shared_ptr<Context> context, std::size_t length,
                                         std::size_t batch) {
-  constexpr auto kMost = static_cast<std::size_t>(std::numeric_limits<int>::max());
-  if (length == 0 || length > kMost)
-    throw Error(ErrorKind::config, "FFT length", std::to_string(length), "1 to 2147483647");
-  if (batch == 0 || batch > kMost)
-    throw Error(ErrorKind::config, "FFT batch", std::to_string(batch), "1 to 2147483647");
-  const Cufft* library = cufft();
-  if (library == nullptr)
-    throw Error(ErrorKind::unsupported, "FFT length", std::to_string(length),
-                "cuFFT (libcufft.so.11 or .12) for lengths without a kernel of our own",
-                "install NVIDIA's cufft package, or choose a power of two from 64 to 16384");
-  return std::make_shared<CufftPlan>(std::move(context), *library, length, batch);
+  return std::make_shared<CufftPlan>(std::move(context), length, batch);
 }
 
 }  // namespace tautline::device::cuda

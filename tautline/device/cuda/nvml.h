@@ -1,4 +1,4 @@
-// NVIDIA's management library, opened at run time: what a card draws.
+// NVIDIA's management library (NVML), opened at run time: measures the power and the energy that a card draws.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// What a device, its queues, programs and buffers share.
+// What an OpenCL device, its queues, programs and buffers share.
 #pragma once
 
 #include <atomic>

@@ -1,7 +1,6 @@
 // Transforms by VkFFT, which makes its own OpenCL kernels for any length.
 #include <fmt/format.h>
 
-#include <limits>
 #include <mutex>
 
 #include "tautline/core/error.h"
@@ -29,7 +28,7 @@ using core::ErrorKind;
 class VkfftPlan final : public FftPlan {
  public:
   VkfftPlan(std::shared_ptr<Context> context, std::size_t length, std::size_t batch)
-      : context_(std::move(context)), length_(length), batch_(batch), bytes_(length * batch * 8) {
+      : FftPlan(length, batch), context_(std::move(context)), bytes_(length * batch * 8) {
     VkFFTConfiguration configuration{};
     configuration.FFTdim = 1;
     configuration.size[0] = length;
@@ -45,11 +44,7 @@ class VkfftPlan final : public FftPlan {
   ~VkfftPlan() override {
     if (made_) deleteVkFFT(&application_);
   }
-  VkfftPlan(const VkfftPlan&) = delete;
-  VkfftPlan& operator=(const VkfftPlan&) = delete;
 
-  std::size_t length() const override { return length_; }
-  std::size_t batch() const override { return batch_; }
   std::string_view library() const override { return "vkfft"; }
 
   void execute(Queue& queue, std::complex<float>* data) const override {
@@ -80,7 +75,6 @@ class VkfftPlan final : public FftPlan {
   }
 
   std::shared_ptr<Context> context_;
-  std::size_t length_, batch_;
   std::uint64_t bytes_;
   mutable VkFFTApplication application_{};
   mutable std::mutex mutex_;
@@ -91,11 +85,6 @@ class VkfftPlan final : public FftPlan {
 
 std::shared_ptr<const FftPlan> make_fft(std::shared_ptr<Context> context, std::size_t length,
                                         std::size_t batch) {
-  constexpr auto kMost = static_cast<std::size_t>(std::numeric_limits<int>::max());
-  if (length == 0 || length > kMost)
-    throw Error(ErrorKind::config, "FFT length", std::to_string(length), "1 to 2147483647");
-  if (batch == 0 || batch > kMost)
-    throw Error(ErrorKind::config, "FFT batch", std::to_string(batch), "1 to 2147483647");
   return std::make_shared<VkfftPlan>(std::move(context), length, batch);
 }
 

@@ -27,6 +27,8 @@ struct CurvesFacts {
 
 /// Whether a name ends as that of a format with curves does (formats/file_formats.h), in any case.
 bool recognise(const std::string& name);
+/// The same of a file: not of HDF5 with photons.
+bool holds_curves(const std::string& path);
 
 /// Reads any of them, told by its name's ending. Throws Error(format) with the line or dataset,
 /// Error(unsupported) where this build cannot.

@@ -1,6 +1,5 @@
 // Any file of curves, told by its name; one file's curves as one set.
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <limits>
 #include <utility>
@@ -13,6 +12,7 @@
 #include "tautline/formats/text.h"
 #ifdef TAUTLINE_HDF5
 #include "tautline/formats/curves_hdf5/curves_hdf5.h"
+#include "tautline/formats/photon_hdf5/photon_hdf5.h"
 #endif
 
 namespace tautline::formats::curves {
@@ -51,6 +51,14 @@ void append(std::vector<double>& all, const std::vector<double>& lags,
 
 bool recognise(const std::string& name) {
   return find_format(&FileFormat::read_curves, {}, name) != nullptr;
+}
+
+bool holds_curves(const std::string& path) {
+  if (!recognise(path)) return false;
+#ifdef TAUTLINE_HDF5
+  if (is_hdf5(path)) return !photon_hdf5::holds_photons(path);
+#endif
+  return true;
 }
 
 CurveFile read(const std::string& path) {

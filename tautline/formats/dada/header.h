@@ -1,4 +1,4 @@
-// What a DADA header means: the stream, the order of its axes, where the samples begin.
+// The parsed DADA header: the stream, the order of its axes, and where the samples begin.
 #pragma once
 
 #include <cstddef>

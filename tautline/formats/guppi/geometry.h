@@ -1,4 +1,4 @@
-// What a block's header says about its data, checked.
+// The shape and the times of a block's data, from its header, checked.
 #pragma once
 
 #include <cstddef>

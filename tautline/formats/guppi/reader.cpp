@@ -10,6 +10,7 @@
 #include "tautline/core/threads.h"
 #include "tautline/formats/guppi/block_stream.h"
 #include "tautline/formats/guppi/guppi.h"
+#include "tautline/formats/strided_source.h"
 
 namespace tautline::formats::guppi {
 
@@ -72,17 +73,7 @@ class Reader : public VoltageReader {
   }
 
   core::RawLayout layout(std::size_t samples) const override {
-    const auto sample = static_cast<std::size_t>(description_.format.bits_per_sample());
-    core::RawLayout l;
-    l.format = description_.format;
-    l.channels = geometry_.channels;
-    l.antennas = geometry_.antennas;
-    l.polarisations = geometry_.polarisations;
-    l.polarisation_stride_bits = sample;
-    l.time_stride_bits = sample * l.polarisations;
-    l.channel_stride_bits = samples * l.time_stride_bits;
-    l.antenna_stride_bits = l.channels * l.channel_stride_bits;
-    return l;
+    return layout_of("AFTP", description_, samples);
   }
 
   std::size_t block_bytes(std::size_t samples) const override {

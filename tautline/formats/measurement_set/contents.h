@@ -1,4 +1,4 @@
-// What a Measurement Set holds, for people: read from its tables, without its visibilities.
+// A summary of a Measurement Set for `inspect`, read from its tables without the visibilities.
 #pragma once
 
 #include <array>

@@ -24,18 +24,8 @@ using core::Error;
 using core::ErrorKind;
 
 constexpr std::size_t kReadBytes = std::size_t{8} << 20;
-// One integration's visibilities and counts in memory: a set that claims more is refused.
-constexpr std::size_t kMostCells = std::size_t{1} << 32;
+constexpr double kUnixEpochMjd_s = static_cast<double>(core::kUnixEpochMjd * core::kSecondsPerDay);
 constexpr std::size_t kNoInput = static_cast<std::size_t>(-1);
-
-// MJD seconds of this century are good to a microsecond in a double.
-core::Instant instant_at(double mjd_s) {
-  const double seconds = mjd_s - static_cast<double>(core::kUnixEpochMjd * core::kSecondsPerDay);
-  const double whole = std::floor(seconds);
-  const auto micros = static_cast<std::int64_t>(std::llround((seconds - whole) * 1e6));
-  const core::Instant instant{static_cast<std::int64_t>(whole), 0, 1};
-  return micros == 0 ? instant : core::advance(instant, micros, core::Rational{1'000'000, 1});
-}
 
 std::optional<int> number_in(const std::string& text) {
   int number = 0;
@@ -113,24 +103,18 @@ class MeasurementSetReader final : public VisibilityReader {
     products_ = products_of(path_, header);
     describe(header);
     for (const InputIntegration& one : header.integrations) {
-      middles_.push_back(instant_at(one.middle_mjd_s));
+      middles_.push_back(instant_of(one.middle_mjd_s - kUnixEpochMjd_s));
       lengths_s_.push_back(one.length_s);
     }
     description_.integration_s = *std::max_element(lengths_s_.begin(), lengths_s_.end());
-    count_samples(header);
+    // WEIGHT_SPECTRUM is a part of the nominal count in our own sets; weights of others have other scales, so that every
+    // value without a flag counts as whole there.
+    weights_count_ = take_nominal_count() && header.weight_spectrum;
     prepare_inputs(header);
   }
 
-  const VisibilityDescription& description() const override { return description_; }
-  const std::vector<core::Instant>& middles() const override { return middles_; }
-  const std::vector<double>& integration_lengths_s() const override { return lengths_s_; }
-
-  Integration read(std::size_t k) override {
-    if (k >= middles_.size())
-      throw Error(ErrorKind::config, "integration", fmt::to_string(k),
-                  fmt::format("less than {}", middles_.size()));
-    std::fill(visibilities_.begin(), visibilities_.end(), std::complex<float>{});
-    std::fill(counts_.begin(), counts_.end(), 0);
+ private:
+  void fill(std::size_t k) override {
     const InputIntegration& one = tables_->header().integrations[k];
     const std::uint64_t block =
         std::max<std::size_t>(1, kReadBytes / (channels() * products_.size() * 8));
@@ -139,13 +123,7 @@ class MeasurementSetReader final : public VisibilityReader {
       guard([&] { tables_->read(one.first_row + done, count, rows_); });
       for (std::size_t row = 0; row < count; ++row) place_row(row);
     }
-    const std::array<std::size_t, 2> extents{channels(), baselines()};
-    return {middles_[k], lengths_s_[k], {visibilities_.data(), extents}, {counts_.data(), extents}};
   }
-
- private:
-  std::size_t channels() const { return description_.channel_hz.size(); }
-  std::size_t baselines() const { return core::baseline_count(description_.array.inputs.size()); }
 
   template <class Action>
   void guard(Action&& action) const {
@@ -177,29 +155,8 @@ class MeasurementSetReader final : public VisibilityReader {
                   fmt::to_string(header.channel_width_hz), "a width that is not 0");
   }
 
-  // WEIGHT_SPECTRUM is a part of the nominal count in our own sets; weights of others have other scales, so that every
-  // value without a flag counts as whole there.
-  void count_samples(const InputHeader& header) {
-    description_.nominal_count = std::max<std::int64_t>(
-        1,
-        std::llround(std::min(1e15, description_.channel_width_hz * description_.integration_s)));
-    const auto said = description_.extra.find("nominal_count");
-    if (said == description_.extra.end()) return;
-    std::int64_t count = 0;
-    const char* const end = said->second.data() + said->second.size();
-    if (std::from_chars(said->second.data(), end, count).ptr == end && count > 0) {
-      description_.nominal_count = count;
-      weights_count_ = header.weight_spectrum;
-    }
-    description_.extra.erase(said);
-  }
-
   void prepare_inputs(const InputHeader& header) {
-    std::vector<char> feeds;
-    for (const char feed : {'x', 'y', 'r', 'l'})
-      if (std::any_of(products_.begin(), products_.end(),
-                      [&](const auto& pair) { return pair[0] == feed || pair[1] == feed; }))
-        feeds.push_back(feed);
+    const std::vector<char> feeds = feeds_of(products_);
     input_of_.assign(header.antennas.size(), kNoInput);
     for (std::size_t row = 0; row < header.antennas.size(); ++row) {
       if (!header.antennas[row].occurs) continue;
@@ -213,12 +170,7 @@ class MeasurementSetReader final : public VisibilityReader {
       };
       places_.push_back({place(pair[0]), place(pair[1])});
     }
-    const double cells = static_cast<double>(channels()) * static_cast<double>(baselines());
-    if (cells > static_cast<double>(kMostCells))
-      throw Error(ErrorKind::memory, path_, fmt::format("{:.0f} cells an integration", cells),
-                  fmt::format("at most {}", kMostCells));
-    visibilities_.resize(channels() * baselines());
-    counts_.resize(channels() * baselines());
+    allocate(path_);
   }
 
   // Of an antenna with itself XY and YX are one baseline, which the first of them fills.
@@ -243,16 +195,11 @@ class MeasurementSetReader final : public VisibilityReader {
 
   std::string path_;
   std::unique_ptr<InputTables> tables_;
-  VisibilityDescription description_;
-  std::vector<std::array<char, 2>> products_;       // feeds of ANTENNA1 and ANTENNA2
+  std::vector<Feeds> products_;                     // feeds of ANTENNA1 and ANTENNA2
   std::vector<std::array<std::size_t, 2>> places_;  // the same, as places among an antenna's inputs
   std::vector<std::size_t> input_of_;               // first input of each row of ANTENNA
   bool weights_count_ = false;
-  std::vector<core::Instant> middles_;
-  std::vector<double> lengths_s_;
   InputRows rows_;
-  std::vector<std::complex<float>> visibilities_;
-  std::vector<std::int64_t> counts_;
 };
 
 }  // namespace

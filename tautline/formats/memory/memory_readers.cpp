@@ -5,7 +5,6 @@
 #include <cstring>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "tautline/core/error.h"
 #include "tautline/formats/strided_source.h"
@@ -83,31 +82,14 @@ class MemoryCounts final : public CountReader {
   std::uint64_t next_ = 0;
 };
 
-core::SampleFormat format_of_memory(const core::SampleView<3>& samples) {
-  switch (samples.type()) {
-    case SampleType::ci8:
-      return core::kCi8;
-    case SampleType::ci16:
-      return core::kCi16;
-    case SampleType::cf32:
-      return core::kCf32;
-    case SampleType::i8:
-      return core::kI8;
-    case SampleType::i16:
-      return core::kI16;
-    case SampleType::f32:
-      return core::kF32;
-    default:
-      samples.refuse("voltages", "one of ci8 ci16 cf32 i8 i16 f32");
-  }
-}
-
 class MemoryVoltages final : public VoltageReader {
  public:
   MemoryVoltages(const core::SampleView<3>& samples, core::VoltageDescription description)
       : samples_(samples) {
     description_ = std::move(description);
-    description_.format = format_of_memory(samples);
+    const auto format = core::voltage_format(samples.type());
+    if (!format) samples.refuse("voltages", "one of ci8 ci16 cf32 i8 i16 f32");
+    description_.format = *format;
     description_.channels = samples.extent(0);
     const std::size_t inputs = samples.extent(1), polarisations = description_.polarisations;
     if (polarisations == 0 || inputs == 0 || inputs % polarisations != 0)
@@ -117,13 +99,9 @@ class MemoryVoltages final : public VoltageReader {
     if (samples.extent(2) > 1 && samples.stride(2) != 1)
       throw Error(ErrorKind::config, "voltages",
                   "a stride of " + std::to_string(samples.stride(2)) + " along time", "1");
-    axes_ = {{'F', description_.channels},
-             {'A', description_.antennas},
-             {'P', polarisations},
-             {'T', samples.extent(2)}};
   }
   core::RawLayout layout(std::size_t samples) const override {
-    return layout_of(axes_, description_.format, samples);
+    return layout_of("FAPT", description_, samples);
   }
   std::size_t block_bytes(std::size_t samples) const override {
     return samples_.extent(0) * samples_.extent(1) * samples * sample_bytes();
@@ -155,7 +133,6 @@ class MemoryVoltages final : public VoltageReader {
   std::size_t sample_bytes() const { return core::bytes_of(samples_.type()); }
 
   core::SampleView<3> samples_;
-  std::vector<SampleAxis> axes_;
   std::uint64_t next_ = 0;
 };
 

@@ -34,18 +34,6 @@ core::VoltageDescription describe_array(const core::VoltageDescription& assumed,
   return d;
 }
 
-core::RawLayout array_layout(const core::VoltageDescription& array) {
-  const auto sample = static_cast<std::size_t>(array.format.bits_per_sample());
-  core::RawLayout l;
-  l.format = array.format;
-  l.antennas = array.antennas;
-  l.polarisations = array.polarisations;
-  l.polarisation_stride_bits = sample;
-  l.antenna_stride_bits = sample * l.polarisations;
-  l.time_stride_bits = l.channel_stride_bits = sample * l.inputs();
-  return l;
-}
-
 std::size_t slice_bytes(Mode mode) {
   return kInputsPerReceiver * (mode == Mode::one_byte ? 1 : 2);
 }

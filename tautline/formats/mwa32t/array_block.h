@@ -13,9 +13,6 @@ namespace tautline::formats::mwa32t {
 core::VoltageDescription describe_array(const core::VoltageDescription& assumed,
                                         std::size_t receivers, Mode mode);
 
-/// Of an array's block: [time][input].
-core::RawLayout array_layout(const core::VoltageDescription& array);
-
 /// Bytes of one receiver's samples of one time in a block.
 std::size_t slice_bytes(Mode mode);
 

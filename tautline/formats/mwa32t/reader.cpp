@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "tautline/formats/mwa32t/array_block.h"
 #include "tautline/formats/mwa32t/record_stream.h"
+#include "tautline/formats/strided_source.h"
 
 namespace tautline::formats::mwa32t {
 
@@ -33,7 +33,9 @@ class Reader : public VoltageReader {
     description_ = describe_array(options.assumed, paths.size(), receivers_.front().stream.mode());
   }
 
-  core::RawLayout layout(std::size_t) const override { return array_layout(description_); }
+  core::RawLayout layout(std::size_t samples) const override {
+    return layout_of("TFAP", description_, samples);
+  }
 
   std::size_t block_bytes(std::size_t samples) const override {
     return samples * receivers_.size() * slice_bytes(receivers_.front().stream.mode());

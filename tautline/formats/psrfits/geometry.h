@@ -1,4 +1,4 @@
-// What the headers of a PSRFITS search file say about where its samples lie and what they mean.
+// The place and the meaning of the samples in a PSRFITS search file, from its headers.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,4 @@
 // Rows of a PSRFITS table become samples: unpacked, scaled, polarisations added up.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "tautline/core/error.h"
 #include "tautline/core/threads.h"
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/packed_samples.h"
@@ -218,14 +216,8 @@ class Reader final : public FilterbankReader {
   template <class Code>
   void deliver(const RowScale& scale, const Code* codes, std::size_t times, unsigned flip,
                std::byte* to) const {
-    switch (description_.delivered) {
-      case Delivered::u8:
-        return sum(scale, codes, times, flip, reinterpret_cast<std::uint8_t*>(to));
-      case Delivered::u16:
-        return sum(scale, codes, times, flip, reinterpret_cast<std::uint16_t*>(to));
-      case Delivered::f32:
-        return sum(scale, codes, times, flip, reinterpret_cast<float*>(to));
-    }
+    with_samples(description_.delivered, to,
+                 [&](auto* sums) { sum(scale, codes, times, flip, sums); });
   }
 
   template <class Code, class Sum>

@@ -1,4 +1,4 @@
-// Records to photons, wherever the records come from.
+// Decodes records to photons, from a file or from a stream.
 #pragma once
 
 #include <cstddef>

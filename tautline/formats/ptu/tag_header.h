@@ -1,4 +1,4 @@
-// What the headers of PTU and PT3 files say, from a file or from the front of a stream.
+// The headers of PTU and PT3 files, read from a file or from the front of a stream.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What `simulate filterbank` plays: a receiver's noise, dispersed pulses and interference, from
+// The scene of `simulate filterbank`: a receiver's noise, dispersed pulses and interference, from
 // options of the form "dm=56,width=0.002,snr=12,time=3" or a TOML file. docs/guide/simulate.md
 // describes every field.
 #pragma once

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 #include <utility>
 
@@ -254,17 +253,9 @@ class Reader final : public FilterbankReader {
     const FilterbankDescription& d = description_;
     const unsigned flip = d.is_signed ? 0x80 : 0;
     const auto* from = reinterpret_cast<const Sample*>(samples);
-    const auto add = [&](auto* sums) {
+    with_samples(d.delivered, to, [&](auto* sums) {
       sum_ifs(from, times, d.ifs, d.channels, d.summed_ifs, flip, sums);
-    };
-    switch (d.delivered) {
-      case Delivered::u8:
-        return add(reinterpret_cast<std::uint8_t*>(to));
-      case Delivered::u16:
-        return add(reinterpret_cast<std::uint16_t*>(to));
-      case Delivered::f32:
-        return add(reinterpret_cast<float*>(to));
-    }
+    });
   }
 
   InputFile file_;

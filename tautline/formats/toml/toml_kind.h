@@ -1,4 +1,4 @@
-// Which of the TOML files that tautline reads a file seems to be: users mix them up.
+// Tells the kinds of tautline's TOML files apart, for messages: users mix them up.
 #pragma once
 
 #include <string>

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <numbers>
@@ -26,18 +25,7 @@ constexpr double kUnixEpochJd = 2440587.5;
 constexpr double kSecondsPerDay = 86400;
 // Rows read by one call of HDF5.
 constexpr std::size_t kReadBlockBytes = std::size_t{8} << 20;
-// One integration's visibilities and counts in memory: a file that claims more is refused.
-constexpr std::size_t kMostIntegrationBytes = std::size_t{1} << 36;
 constexpr std::size_t kMostAntennas = 65'536;
-
-// A Julian date in a double is good to 40 microseconds.
-core::Instant instant_of(double julian_date) {
-  const double seconds = (julian_date - kUnixEpochJd) * kSecondsPerDay;
-  const double whole = std::floor(seconds);
-  auto micros = static_cast<std::int64_t>(std::llround((seconds - whole) * 1e6));
-  core::Instant instant{static_cast<std::int64_t>(whole), 0, 1};
-  return micros == 0 ? instant : core::advance(instant, micros, core::Rational{1'000'000, 1});
-}
 
 // Where one product of one row goes in the packed triangle.
 struct Target {
@@ -57,28 +45,15 @@ class Uvh5Reader final : public VisibilityReader {
     prepare();
   }
 
-  const VisibilityDescription& description() const override { return description_; }
-  const std::vector<core::Instant>& middles() const override { return middles_; }
-  const std::vector<double>& integration_lengths_s() const override { return lengths_s_; }
-
-  Integration read(std::size_t k) override {
-    if (k >= middles_.size())
-      throw Error(ErrorKind::config, "integration", fmt::to_string(k),
-                  fmt::format("less than {}", middles_.size()));
+ private:
+  void fill(std::size_t k) override {
     const QuietErrors quiet;
     check_pairs(k);
-    std::fill(visibilities_.begin(), visibilities_.end(), std::complex<float>{});
-    std::fill(counts_.begin(), counts_.end(), 0);
     const std::size_t block = block_rows();
     for (std::size_t first = 0; first < pairs_; first += block)
       read_block(k, first, std::min(block, pairs_ - first));
-    const std::array<std::size_t, 2> extents{channels(), baselines()};
-    return {middles_[k], lengths_s_[k], {visibilities_.data(), extents}, {counts_.data(), extents}};
   }
 
- private:
-  std::size_t channels() const { return description_.channel_hz.size(); }
-  std::size_t baselines() const { return core::baseline_count(description_.array.inputs.size()); }
   std::size_t block_rows() const {
     return std::clamp<std::size_t>(kReadBlockBytes / (channels() * products_ * 8), 1, pairs_);
   }
@@ -171,7 +146,7 @@ class Uvh5Reader final : public VisibilityReader {
         file_.fail("Header/time_array", fmt::to_string(dates[k]), "Julian dates");
       if (!(lengths_s_[k] > 0) || !std::isfinite(lengths_s_[k]))
         file_.fail("Header/integration_time", fmt::to_string(lengths_s_[k]), "positive seconds");
-      middles_.push_back(instant_of(dates[k]));
+      middles_.push_back(instant_of((dates[k] - kUnixEpochJd) * kSecondsPerDay));
     }
     description_.integration_s = *std::max_element(lengths_s_.begin(), lengths_s_.end());
   }
@@ -192,18 +167,7 @@ class Uvh5Reader final : public VisibilityReader {
       description_.source = source->second;
       description_.extra.erase(source);
     }
-    // Files of others do not say how many samples a full integration sums: at the Nyquist rate.
-    description_.nominal_count = std::max<std::int64_t>(
-        1,
-        std::llround(std::min(1e15, description_.channel_width_hz * description_.integration_s)));
-    if (const auto said = description_.extra.find("nominal_count");
-        said != description_.extra.end()) {
-      std::int64_t count = 0;
-      const char* end = said->second.data() + said->second.size();
-      if (std::from_chars(said->second.data(), end, count).ptr == end && count > 0)
-        description_.nominal_count = count;
-      description_.extra.erase(said);
-    }
+    take_nominal_count();
   }
 
   void read_phase_centre() {
@@ -229,11 +193,7 @@ class Uvh5Reader final : public VisibilityReader {
 
   // Inputs in the order in which the antennas first appear, and where each product goes.
   void prepare() {
-    std::vector<char> feeds;
-    for (char feed : {'x', 'y'})
-      if (std::any_of(feeds_.begin(), feeds_.end(),
-                      [&](const auto& pair) { return pair[0] == feed || pair[1] == feed; }))
-        feeds.push_back(feed);
+    const std::vector<char> feeds = feeds_of(feeds_);
     std::map<std::int64_t, std::size_t> place;  // of antennas that occur, by number
     for (std::size_t row = 0; row < pairs_; ++row)
       for (std::int64_t number : {first_[row], second_[row]}) {
@@ -244,10 +204,7 @@ class Uvh5Reader final : public VisibilityReader {
         if (!place.emplace(number, place.size()).second) continue;
         for (char feed : feeds) description_.array.inputs.push_back({antenna->second, feed});
       }
-    const std::size_t cells = channels() * baselines();
-    if (cells > kMostIntegrationBytes / 16)
-      throw Error(ErrorKind::memory, file_.path(), fmt::format("{} cells an integration", cells),
-                  fmt::format("at most {}", kMostIntegrationBytes / 16));
+    allocate(file_.path());
     const auto input = [&](std::int64_t number, char feed) {
       return place.at(number) * feeds.size() + (feeds.size() == 2 && feed == 'y' ? 1 : 0);
     };
@@ -267,8 +224,6 @@ class Uvh5Reader final : public VisibilityReader {
         filled[baseline] = true;
         targets_[row * products_ + product] = {baseline, i < j, used};
       }
-    visibilities_.resize(cells);
-    counts_.resize(cells);
   }
 
   void check_pairs(std::size_t k) {
@@ -310,16 +265,12 @@ class Uvh5Reader final : public VisibilityReader {
   }
 
   InputFile file_;
-  VisibilityDescription description_;
   std::size_t rows_ = 0, pairs_ = 0, products_ = 0;
-  std::vector<std::array<char, 2>> feeds_;          // of each product: ant_1's, ant_2's
+  std::vector<Feeds> feeds_;                        // of each product: ant_1's, ant_2's
   std::map<std::int64_t, std::size_t> antenna_of_;  // by number
   std::vector<std::int64_t> first_, second_;        // antenna numbers of each pair
   std::vector<Target> targets_;                     // [pair][product]
-  std::vector<core::Instant> middles_;
-  std::vector<double> lengths_s_;
-  std::vector<std::complex<float>> visibilities_, block_;
-  std::vector<std::int64_t> counts_;
+  std::vector<std::complex<float>> block_;
   std::vector<float> fractions_;
   std::vector<std::uint8_t> flags_;
 };

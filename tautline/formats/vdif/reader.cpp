@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tautline/core/threads.h"
+#include "tautline/formats/strided_source.h"
 #include "tautline/formats/text.h"
 #include "tautline/formats/vdif/frame_window.h"
 #include "tautline/formats/vdif/payload.h"
@@ -67,16 +68,7 @@ class Reader : public VoltageReader {
   }
 
   core::RawLayout layout(std::size_t samples) const override {
-    core::RawLayout l;
-    l.format = description_.format;
-    l.channels = description_.channels;
-    l.antennas = description_.antennas;
-    l.polarisations = description_.polarisations;
-    l.time_stride_bits = 8 * sample_bytes();
-    l.channel_stride_bits = samples * l.time_stride_bits;
-    l.polarisation_stride_bits = l.channels * l.channel_stride_bits;
-    l.antenna_stride_bits = l.polarisations * l.polarisation_stride_bits;
-    return l;
+    return layout_of("APFT", description_, samples);
   }
 
   std::size_t block_bytes(std::size_t samples) const override {

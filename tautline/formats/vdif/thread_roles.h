@@ -1,4 +1,4 @@
-// What the threads of a file are: antennas, polarisations or bands. The headers do not say.
+// Decides whether the threads of a VDIF file are antennas, polarisations or bands: the headers do not say.
 #pragma once
 
 #include <cstddef>

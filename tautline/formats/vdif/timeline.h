@@ -1,4 +1,4 @@
-// Which threads a file holds, how fast frames come, and where in time each one lies.
+// The threads of a VDIF file, its rate of frames, and the place in time of each frame.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// A thread for each of several devices, so that what the host does for them is done at once.
+// One host thread for each of several devices, so that the host feeds all of them at once.
 #pragma once
 
 #include <condition_variable>

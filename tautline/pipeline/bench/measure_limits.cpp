@@ -124,10 +124,7 @@ double LimitMeter::rate(const RateKernel& work) {
   const device::LaunchShape shape{.groups = {groups, 1, 1}, .threads = {work.threads, 1, 1}};
   std::uint32_t rounds = kFirstRounds;
   const auto run = [&] {
-    return timed([&] {
-      const device::Argument arguments[] = {sink_.data(), rounds};
-      queue_->launch(*kernel, shape, arguments);
-    });
+    return timed([&] { queue_->run(*kernel, shape, sink_.data(), rounds); });
   };
   run();
   // Long enough to time, and for the clocks to have risen.

@@ -1,4 +1,4 @@
-// What a device can do at most, measured: the denominators of every "fraction of the limit".
+// Measures the limits of a device (arithmetic, memory, copies): the denominators of every "fraction of the limit".
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// What `bench` measures and `tune` tunes: one table with an entry for each stage. Both commands,
-// their help and their tests are made from it.
+// The table of the stages that `bench` measures and `tune` tunes, an entry each. Both commands, their help and their
+// tests are made from it.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// How fast a graph that was opened will run, as far as its nodes can measure that.
+// Predicts the speed of an opened graph, as far as its nodes can measure their own.
 #pragma once
 
 #include <optional>

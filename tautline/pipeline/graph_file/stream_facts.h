@@ -1,4 +1,4 @@
-// What streams say of themselves beside their arrays, for whoever looks at a graph from outside (bindings).
+// Facts about a stream by name, for programs that look at a graph from outside (Python).
 #pragma once
 
 #include <map>

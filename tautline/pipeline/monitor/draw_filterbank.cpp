@@ -47,17 +47,8 @@ class FilterbankDrawing final : public FigureDrawing {
     const double first_s = core::seconds_between(start_, block.segment_start) +
                            static_cast<double>(block.first) / rate_hz_;
     const auto* bytes = static_cast<const std::byte*>(block.arrays.front().data);
-    switch (filterbank_.description().delivered) {
-      case formats::Delivered::u8:
-        add(reinterpret_cast<const std::uint8_t*>(bytes), block.samples, first_s);
-        break;
-      case formats::Delivered::u16:
-        add(reinterpret_cast<const std::uint16_t*>(bytes), block.samples, first_s);
-        break;
-      case formats::Delivered::f32:
-        add(reinterpret_cast<const float*>(bytes), block.samples, first_s);
-        break;
-    }
+    formats::with_samples(filterbank_.description().delivered, bytes,
+                          [&](const auto* spectra) { add(spectra, block.samples, first_s); });
     note_change();
   }
 

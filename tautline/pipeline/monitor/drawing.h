@@ -1,4 +1,4 @@
-// What a live page draws of one node's results: kept small while they flow by, told as messages.
+// The part of a live page that draws one node's results: keeps a small digest as blocks pass, and sends messages.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// How a run is doing, from what has been seen to change: a statement holds only while its numbers move.
+// The health of a run: statements about its progress, each of which holds only while its numbers change.
 #pragma once
 
 #include <cstdint>

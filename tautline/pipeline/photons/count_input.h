@@ -1,4 +1,4 @@
-// Where a run's counts or photons come from: a file or a pipe, which part of it, and which sensors.
+// The input of a run over counts or photons: its file or pipe, the part that is read, and the sensors.
 #pragma once
 
 #include <cstddef>

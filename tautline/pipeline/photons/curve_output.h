@@ -1,4 +1,4 @@
-// Where curves go to, by the names of the files.
+// Checks and writes a run's curves, in the format that the ending of the file's name asks for.
 #pragma once
 
 #include <cstddef>

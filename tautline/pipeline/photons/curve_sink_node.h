@@ -1,4 +1,4 @@
-// Where curves end: the run's output and its state, written again and again or once.
+// The sink of correlation curves: writes the run's output and its state, again and again or once.
 #pragma once
 
 #include <cstdint>

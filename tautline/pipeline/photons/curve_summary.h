@@ -1,4 +1,4 @@
-// What a run of the autocorrelator is called and what is said of it: names, rates, warnings.
+// The summary of an autocorrelation run: names of the curves, rates, warnings.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// The bin of time tags that nobody has given.
+// Chooses the bin length of time tags when the user gives none.
 #pragma once
 
 #include <cstdint>

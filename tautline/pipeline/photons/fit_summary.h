@@ -1,4 +1,4 @@
-// What all fits of a run say together.
+// The summary over all fits of a run: statuses, hot sensors, medians.
 #pragma once
 
 #include "tautline/pipeline/photons/fit_curves.h"

@@ -1,4 +1,4 @@
-// Everything that an autocorrelator's state gives: sums, monitors, totals and counts.
+// The memory for all outputs of an autocorrelator's state: sums, monitors, totals and counts.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// When photons come within the laser's period: the histogram that time gates are chosen on.
+// The histogram of photons' arrival times within the laser's period (TCSPC), on which time gates are chosen.
 #pragma once
 
 #include <cstdint>

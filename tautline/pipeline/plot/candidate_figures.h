@@ -1,4 +1,4 @@
-// What each candidate of a search looks like, as pictures in a folder.
+// Pictures of each candidate's profile, DM against time and frequency against time, in a folder.
 #pragma once
 
 #include <cstddef>

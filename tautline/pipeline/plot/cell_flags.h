@@ -1,4 +1,4 @@
-// Which channels of a filterbank a search would leave out, and when.
+// Flags for plots: the channels of a filterbank that a search would leave out, and at which times.
 #pragma once
 
 #include <cstddef>

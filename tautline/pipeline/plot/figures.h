@@ -1,4 +1,4 @@
-// Parts of figures that files and live runs share.
+// Panels and figures that plots of files and live monitors share.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Each kind of file as a figure.
+// A function for each kind of file that makes its figure.
 #pragma once
 
 #include "tautline/pipeline/plot/plot.h"

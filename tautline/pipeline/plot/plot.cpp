@@ -11,7 +11,6 @@
 #include "tautline/formats/curves/curves.h"
 #include "tautline/formats/file_formats.h"
 #include "tautline/formats/input_file.h"
-#include "tautline/formats/photon_hdf5/photon_hdf5.h"
 #include "tautline/formats/picture/picture.h"
 #include "tautline/formats/seeming_kind.h"
 #include "tautline/pipeline/plot/figure_page.h"
@@ -28,15 +27,6 @@ using formats::FileFormat;
 using plot::Figure;
 
 constexpr std::size_t kFirstBytes = 2880;
-
-bool holds_photons([[maybe_unused]] const std::string& path) {
-#ifdef TAUTLINE_HDF5
-  return (path.ends_with(".h5") || path.ends_with(".hdf5")) &&
-         formats::photon_hdf5::holds_photons(path);
-#else
-  return false;
-#endif
-}
 
 bool is_folder(const std::string& path) {
   std::error_code ignored;
@@ -99,7 +89,7 @@ Figure figure_of(const PlotConfig& config, const PlotRun& run) {
     require_taken(config, {"range", "mask", "flag_channels"});
     return plot::plot_filterbank(config, run);
   }
-  if (formats::curves::recognise(path) && !holds_photons(path)) {
+  if (formats::curves::holds_curves(path)) {
     require_taken(config, {"fit"});
     return config.fit.empty() ? plot::plot_curves(config) : plot::plot_fits(config);
   }

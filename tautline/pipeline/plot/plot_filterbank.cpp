@@ -45,15 +45,9 @@ class ColumnSums {
       }
   }
   void add(const formats::FilterbankDescription& d, const std::byte* bytes, std::size_t samples) {
-    const double zero = d.zero_level;
-    switch (d.delivered) {
-      case formats::Delivered::u8:
-        return add(reinterpret_cast<const std::uint8_t*>(bytes), samples, zero);
-      case formats::Delivered::u16:
-        return add(reinterpret_cast<const std::uint16_t*>(bytes), samples, zero);
-      case formats::Delivered::f32:
-        return add(reinterpret_cast<const float*>(bytes), samples, zero);
-    }
+    formats::with_samples(d.delivered, bytes, [&](const auto* spectra) {
+      add(spectra, samples, static_cast<double>(d.zero_level));
+    });
   }
   double sum(std::size_t channel) const { return sums_[channel]; }
   double count(std::size_t channel) const { return counts_[channel]; }

@@ -1,4 +1,4 @@
-// Where counts stop, in figures of count rates.
+// Marks the times at which counts stop in figures of count rates.
 #pragma once
 
 #include <span>

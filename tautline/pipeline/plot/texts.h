@@ -1,4 +1,4 @@
-// Words that figures share.
+// Numbers, units and axes as figures print them.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Which of thousands of baselines are worth a picture.
+// Chooses the baselines that a report draws, out of thousands.
 #pragma once
 
 #include <array>

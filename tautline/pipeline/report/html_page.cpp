@@ -4,7 +4,6 @@
 
 #include <span>
 #include <string_view>
-#include <utility>
 
 #include "tautline/core/error.h"
 #include "tautline/formats/partial_file.h"
@@ -95,26 +94,58 @@ void fill(std::string& page, std::string_view name, std::string_view content) {
   page.replace(at, mark.size(), content);
 }
 
-// The template of a page and the scripts that it runs, in this order.
+struct Section {
+  std::string_view id, name;
+};
+
+constexpr Section kVisibilitySections[] = {{"fringes", "Fringes"},
+                                           {"spectra", "Spectra"},
+                                           {"closures", "Closure phases"},
+                                           {"quality", "Data quality"},
+                                           {"run", "Run"}};
+constexpr Section kFitSections[] = {
+    {"curves", "Curves"}, {"maps", "Maps"}, {"table", "Table"}, {"run", "Run"}};
+constexpr Section kCandidateSections[] = {
+    {"overview", "Overview"}, {"candidate", "Candidate"}, {"list", "List"}, {"run", "Run"}};
+constexpr Section kFigureSections[] = {{"panels", "Figure"}};
+constexpr std::string_view kWideHead = R"(<div class="wide" id="head"></div>)";
+
+// A page's template, the scripts that it runs, in this order, and what fills the template's marks.
 struct Parts {
-  std::string_view page;
   std::span<const std::string_view> scripts;
+  std::span<const Section> sections = {};
+  std::string_view head = {}, start = {}, receive = {};
+  std::string_view page = "page.html";
 };
 
 Parts parts_of(PageKind kind) {
   switch (kind) {
     case PageKind::candidates:
-      return {"candidates.html", kCandidateScripts};
+      return {.scripts = kCandidateScripts,
+              .sections = kCandidateSections,
+              .head = kWideHead,
+              .start = "startCandidates",
+              .receive = "receiveCandidates(JSON.parse(message.textContent))"};
     case PageKind::fit:
-      return {"fit.html", kFitScripts};
+      return {.scripts = kFitScripts,
+              .sections = kFitSections,
+              .start = "startFitPage",
+              .receive = "receiveFit(message.textContent)"};
     case PageKind::figure:
-      return {"figure.html", kFigureScripts};
+      return {.scripts = kFigureScripts,
+              .sections = kFigureSections,
+              .head = kWideHead,
+              .start = "startFigure",
+              .receive = "receiveFigure(JSON.parse(message.textContent))"};
     case PageKind::monitor:
-      return {"monitor.html", kMonitorScripts};
+      return {.scripts = kMonitorScripts, .page = "monitor.html"};
     case PageKind::visibilities:
       break;
   }
-  return {"page.html", kVisibilityScripts};
+  return {.scripts = kVisibilityScripts,
+          .sections = kVisibilitySections,
+          .start = "startPage",
+          .receive = "receive(message.textContent)"};
 }
 
 }  // namespace
@@ -133,6 +164,18 @@ std::string compose_page(const std::string& title, const std::vector<std::string
             "</script>\n";
 
   std::string page(asset(parts.page));
+  if (!parts.sections.empty()) {
+    std::string links, sections;
+    for (const auto& [id, name] : parts.sections) {
+      links += fmt::format("    <a href=\"#{}\">{}</a>\n", id, name);
+      sections += fmt::format("  <section id=\"{}\"></section>\n", id);
+    }
+    fill(page, "head", parts.head);
+    fill(page, "links", links);
+    fill(page, "sections", sections);
+    fill(page, "start", parts.start);
+    fill(page, "receive", parts.receive);
+  }
   // The messages last: they hold names from files, which must not be taken for a mark.
   fill(page, "title", escape_html(title));
   fill(page, "styles", styles);

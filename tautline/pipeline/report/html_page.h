@@ -1,4 +1,4 @@
-// The page of web/ with its scripts, styles, chart library and messages in one file.
+// Puts a page of web/ with its scripts, styles, chart library and messages into one HTML file.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// The page of a search: every candidate against DM and time, and what the best ones look like.
+// The HTML page of a search: every candidate against DM and time, and pictures of the best ones.
 #pragma once
 
 #include <string>

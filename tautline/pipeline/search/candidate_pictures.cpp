@@ -68,12 +68,6 @@ struct Geometry {
   std::vector<std::int64_t> delays;
 };
 
-template <class Sample>
-void to_floats(const std::byte* bytes, std::vector<float>& values) {
-  const auto* samples = reinterpret_cast<const Sample*>(bytes);
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(samples[i]);
-}
-
 // Times of a filterbank as the search saw them: [time][channel], NaN where a mask leaves out.
 class CleanSpectra {
  public:
@@ -88,17 +82,10 @@ class CleanSpectra {
   const std::vector<float>& of(const std::byte* bytes, std::int64_t first, std::size_t samples) {
     const std::size_t channels = used_.size();
     values_.resize(samples * channels);
-    switch (description_.delivered) {
-      case formats::Delivered::u8:
-        to_floats<std::uint8_t>(bytes, values_);
-        break;
-      case formats::Delivered::u16:
-        to_floats<std::uint16_t>(bytes, values_);
-        break;
-      case formats::Delivered::f32:
-        to_floats<float>(bytes, values_);
-        break;
-    }
+    formats::with_samples(description_.delivered, bytes, [&](const auto* spectra) {
+      std::transform(spectra, spectra + values_.size(), values_.begin(),
+                     [](auto value) { return static_cast<float>(value); });
+    });
     for (std::size_t t = 0; t < samples; ++t) {
       float* spectrum = values_.data() + t * channels;
       if (config_.mask != nullptr)

@@ -1,5 +1,4 @@
-// What a candidate looks like in the data: its profile, DM against time, and frequency against
-// time.
+// A candidate's pictures: its profile, DM against time, and frequency against time.
 #pragma once
 
 #include <cstddef>

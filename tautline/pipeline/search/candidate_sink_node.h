@@ -1,4 +1,4 @@
-// What searches find to a list of candidates, its record, its page and cut-outs.
+// The sink of a search: writes the list of candidates, its record, its page and cut-outs.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What a search finds as triggers, while it searches. docs/design/buffer.md
+// Turns the pulses of a running search into triggers for buffers. docs/design/buffer.md
 #pragma once
 
 #include <cstdint>

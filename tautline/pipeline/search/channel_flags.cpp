@@ -36,17 +36,8 @@ void add_window(const Sample* spectra, std::size_t samples, std::vector<Sums>& s
 std::vector<Sums> measure_window(const formats::FilterbankDescription& description,
                                  const std::vector<std::byte>& bytes, std::size_t samples) {
   std::vector<Sums> sums(description.channels);
-  switch (description.delivered) {
-    case formats::Delivered::u8:
-      add_window(reinterpret_cast<const std::uint8_t*>(bytes.data()), samples, sums);
-      break;
-    case formats::Delivered::u16:
-      add_window(reinterpret_cast<const std::uint16_t*>(bytes.data()), samples, sums);
-      break;
-    case formats::Delivered::f32:
-      add_window(reinterpret_cast<const float*>(bytes.data()), samples, sums);
-      break;
-  }
+  formats::with_samples(description.delivered, bytes.data(),
+                        [&](const auto* spectra) { add_window(spectra, samples, sums); });
   return sums;
 }
 

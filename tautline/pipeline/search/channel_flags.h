@@ -1,4 +1,4 @@
-// Channels that the data themselves show to be bad.
+// Finds bad channels from the statistics of the data.
 #pragma once
 
 #include <cstddef>

@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <cstring>
-#include <span>
 #include <type_traits>
 
 #include "tautline/core/constant_run.h"
@@ -13,8 +12,8 @@ namespace {
 
 // Runs of more than `most` equal values are left out.
 template <class Sample>
-void write_means(const std::vector<std::byte>& bytes, std::size_t channels, std::size_t samples,
-                 std::size_t most, std::vector<std::byte>& line) {
+void write_means(const Sample* spectra, std::size_t channels, std::size_t samples, std::size_t most,
+                 std::vector<std::byte>& line) {
   std::vector<double> sums(channels, 0), counts(channels, 0);
   std::vector<Sample> row(channels), value(channels);
   std::vector<std::size_t> run(channels, 0);
@@ -26,8 +25,8 @@ void write_means(const std::vector<std::byte>& bytes, std::size_t channels, std:
     counts[c] += static_cast<double>(run[c]);
   };
   for (std::size_t t = 0; t < samples; ++t) {
-    const std::byte* at = bytes.data() + t * row_bytes;
-    if (t > 0 && std::memcmp(at, at - row_bytes, row_bytes) == 0) continue;
+    const Sample* at = spectra + t * channels;
+    if (t > 0 && std::memcmp(at, at - channels, row_bytes) == 0) continue;
     std::memcpy(row.data(), at, row_bytes);
     for (std::size_t c = 0; c < channels; ++c) {
       if (run[c] > 0 && row[c] == value[c]) {
@@ -57,26 +56,12 @@ std::vector<std::byte> channel_means(formats::FilterbankReader& reader, std::uin
   const formats::FilterbankDescription& description = reader.description();
   std::vector<std::byte> line(description.sample_bytes());
   std::vector<std::byte> bytes(static_cast<std::size_t>(count) * line.size());
-  std::size_t got = 0;
-  while (got < count) {
-    const std::size_t more = reader.read(first + got, static_cast<std::size_t>(count) - got,
-                                         std::span(bytes).subspan(got * line.size()));
-    if (more == 0) break;
-    got += more;
-  }
+  const std::size_t got = reader.read_across(first, static_cast<std::size_t>(count), bytes);
   const std::size_t most = core::repeats_of_nothing(
       description.bits, description.rate_hz.value() * static_cast<double>(description.channels));
-  switch (description.delivered) {
-    case formats::Delivered::u8:
-      write_means<std::uint8_t>(bytes, description.channels, got, most, line);
-      break;
-    case formats::Delivered::u16:
-      write_means<std::uint16_t>(bytes, description.channels, got, most, line);
-      break;
-    case formats::Delivered::f32:
-      write_means<float>(bytes, description.channels, got, most, line);
-      break;
-  }
+  formats::with_samples(description.delivered, bytes.data(), [&](const auto* spectra) {
+    write_means(spectra, description.channels, got, most, line);
+  });
   return line;
 }
 

@@ -1,4 +1,4 @@
-// The mean of each channel over a piece of a filterbank: what takes the place of samples that are missing.
+// The mean of each channel over a piece of a filterbank: the value that replaces missing samples.
 #pragma once
 
 #include <cstddef>

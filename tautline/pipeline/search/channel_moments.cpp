@@ -72,17 +72,8 @@ ChannelMoments measure_moments(std::span<const std::byte> spectra, formats::Deli
                                std::size_t channels) {
   const std::size_t times = spectra.size() / (channels * formats::bytes_of(type));
   Totals totals(channels);
-  switch (type) {
-    case formats::Delivered::u8:
-      add(reinterpret_cast<const std::uint8_t*>(spectra.data()), times, channels, totals);
-      break;
-    case formats::Delivered::u16:
-      add(reinterpret_cast<const std::uint16_t*>(spectra.data()), times, channels, totals);
-      break;
-    case formats::Delivered::f32:
-      add(reinterpret_cast<const float*>(spectra.data()), times, channels, totals);
-      break;
-  }
+  formats::with_samples(type, spectra.data(),
+                        [&](const auto* samples) { add(samples, times, channels, totals); });
   ChannelMoments moments{std::vector<double>(channels, 0), std::vector<double>(channels, 0)};
   for (std::size_t c = 0; c < channels; ++c) {
     if (totals.count[c] == 0) continue;

@@ -33,15 +33,6 @@ float middle_value(std::vector<float> values) {
   return (*middle + *std::max_element(values.begin(), middle)) / 2;
 }
 
-template <class Sample>
-void transpose(const std::byte* bytes, std::size_t times, std::size_t channels, float* to,
-               std::size_t stride) {
-  const auto* from = reinterpret_cast<const Sample*>(bytes);
-  for (std::size_t t = 0; t < times; ++t)
-    for (std::size_t c = 0; c < channels; ++c)
-      to[c * stride + t] = static_cast<float>(from[t * channels + c]);
-}
-
 // The samples of a chunk, [channel][time].
 class Samples {
  public:
@@ -95,15 +86,11 @@ class Samples {
 
  private:
   void put(formats::Delivered type, const std::byte* bytes, std::size_t n, std::size_t at) {
-    float* const to = values_.data() + at;
-    switch (type) {
-      case formats::Delivered::u8:
-        return transpose<std::uint8_t>(bytes, n, channels_, to, times_);
-      case formats::Delivered::u16:
-        return transpose<std::uint16_t>(bytes, n, channels_, to, times_);
-      case formats::Delivered::f32:
-        return transpose<float>(bytes, n, channels_, to, times_);
-    }
+    formats::with_samples(type, bytes, [&](const auto* from) {
+      for (std::size_t t = 0; t < n; ++t)
+        for (std::size_t c = 0; c < channels_; ++c)
+          values_[c * times_ + at + t] = static_cast<float>(from[t * channels_ + c]);
+    });
   }
   // `whole`: integers, whose medians `your` cuts to such.
   void fill(std::size_t from, std::size_t to, bool whole) {

@@ -1,4 +1,4 @@
-// What a run over filterbanks found to hold nothing.
+// The empty stretches and channels that a run over filterbanks found, and their record.
 #pragma once
 
 #include <cstddef>

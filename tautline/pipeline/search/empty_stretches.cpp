@@ -86,14 +86,7 @@ EmptyStretches::EmptyStretches(formats::FilterbankReader& reader, const SampleRa
 std::size_t EmptyStretches::read_ahead(std::uint64_t first, std::size_t most) {
   const auto wanted = static_cast<std::size_t>(
       std::min<std::uint64_t>(most, range_.count - std::min(first, range_.count)));
-  std::size_t got = 0;
-  while (got < wanted) {
-    const std::size_t more = reader_.read(range_.first + first + got, wanted - got,
-                                          std::span(ahead_).subspan(got * sample_bytes_));
-    if (more == 0) break;
-    got += more;
-  }
-  return got;
+  return reader_.read_across(range_.first + first, wanted, ahead_);
 }
 
 // Spectra behind a block, up to a stretch in which no channel changes: that ends a channel's run as it does within the block.

@@ -1,4 +1,4 @@
-// What is read of filterbanks: one, of one file or several, or a file for each beam.
+// The opened input of a run over filterbanks: one filterbank, of one file or several, or a file for each beam.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What dedisperse and search do alike: remarks, the bandpass, and the record beside the output.
+// The parts of the record beside the output that dedisperse and search share: remarks, the bandpass, cleaning.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -118,17 +118,7 @@ stages::dedisperse::Config stage_config(const FilterbankRunConfig& config,
   stages::dedisperse::Config stage;
   stage.frequencies_mhz = description.channel_mhz;
   stage.sample_time_s = description.tsamp_s;
-  switch (description.delivered) {
-    case formats::Delivered::u8:
-      stage.bits = 8;
-      break;
-    case formats::Delivered::u16:
-      stage.bits = 16;
-      break;
-    case formats::Delivered::f32:
-      stage.bits = 32;
-      break;
-  }
+  stage.bits = static_cast<int>(8 * formats::bytes_of(description.delivered));
   if (description.delivered != formats::Delivered::f32) {
     stage.max_value = static_cast<std::uint32_t>(((std::uint64_t{1} << description.bits) - 1) *
                                                  description.summed_ifs.size());

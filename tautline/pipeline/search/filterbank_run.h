@@ -1,4 +1,5 @@
-// What runs over filterbanks have in common: what is read, cleaned and dedispersed, and how.
+// The Config and the summary that runs over filterbanks share: which files are read, how they are cleaned and
+// dedispersed.
 #pragma once
 
 #include <cstddef>

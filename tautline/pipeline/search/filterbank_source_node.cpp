@@ -7,18 +7,6 @@ namespace tautline::pipeline {
 
 namespace {
 
-core::SampleType type_of(formats::Delivered delivered) {
-  switch (delivered) {
-    case formats::Delivered::u8:
-      return core::SampleType::u8;
-    case formats::Delivered::u16:
-      return core::SampleType::u16;
-    case formats::Delivered::f32:
-      break;
-  }
-  return core::SampleType::f32;
-}
-
 core::Instant instant_of(const formats::FilterbankDescription& description,
                          std::uint64_t grid_sample) {
   return core::advance(description.start, static_cast<std::int64_t>(grid_sample),
@@ -62,7 +50,7 @@ std::vector<engine::Stream> FilterbankSourceNode::open(std::span<const engine::S
   for (const FilterbankPart& part : stream_.parts) total += part.passes * part.placed.range.count;
   return {{.kind = "filterbank",
            .arrays = {{"samples",
-                       type_of(description.delivered),
+                       formats::sample_type(description.delivered),
                        {"time", "channel"},
                        {block_samples_, description.channels}}},
            .rate_hz = description.rate_hz,
@@ -193,14 +181,7 @@ bool FilterbankSourceNode::fill(engine::Block& block, const FilterbankStream::Tu
   block.segment = segment_;
   block.segment_start = instant_of(stream_.beam_of(part()), grid_first);
   block.first = done_;
-  block.samples = 0;
-  while (block.samples < wanted) {
-    const std::size_t got =
-        reader().read(range.first + done_ + block.samples, wanted - block.samples,
-                      bytes.subspan(block.samples * sample_bytes));
-    if (got == 0) break;
-    block.samples += got;
-  }
+  block.samples = reader().read_across(range.first + done_, wanted, bytes);
   if (block.samples == 0) return false;
   if (empty_)
     block.samples = treat_empty(bytes.first(block.samples * sample_bytes), turn.pass == 0);

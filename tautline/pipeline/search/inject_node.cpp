@@ -198,17 +198,8 @@ void InjectNode::process(std::size_t, const engine::Block& block, engine::Output
         window_samples_ - static_cast<std::size_t>(position_ % window_samples_));
     begin_pulses(position_ + count);
     std::byte* const piece = to + done * sample_bytes;
-    switch (description.delivered) {
-      case formats::Delivered::u8:
-        add(reinterpret_cast<std::uint8_t*>(piece), position_, count);
-        break;
-      case formats::Delivered::u16:
-        add(reinterpret_cast<std::uint16_t*>(piece), position_, count);
-        break;
-      case formats::Delivered::f32:
-        add(reinterpret_cast<float*>(piece), position_, count);
-        break;
-    }
+    formats::with_samples(description.delivered, piece,
+                          [&](auto* samples) { add(samples, position_, count); });
     measure(from.subspan(done * sample_bytes, count * sample_bytes));
     position_ += count;
     done += count;

@@ -1,4 +1,4 @@
-// How channels are masked for a while, and what was masked.
+// The Config of time-dependent channel masks (IQRM), and the record of the masked channels.
 #pragma once
 
 #include <cstddef>

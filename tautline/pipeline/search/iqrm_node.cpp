@@ -129,8 +129,7 @@ void IqrmNode::mask_window() {
 }
 
 template <class Sample>
-void IqrmNode::replace() {
-  auto* samples = reinterpret_cast<Sample*>(window_.data());
+void IqrmNode::replace(Sample* samples) {
   const std::size_t channels = mask_.size();
   std::vector<std::size_t> masked;
   for (std::size_t c = 0; c < channels; ++c)
@@ -162,17 +161,9 @@ void IqrmNode::replace() {
 void IqrmNode::give(engine::Outputs& outputs) {
   mask_window();
   if (counting_) found_.samples += held_;
-  if (any_masked_) switch (filterbank_.description().delivered) {
-      case formats::Delivered::u8:
-        replace<std::uint8_t>();
-        break;
-      case formats::Delivered::u16:
-        replace<std::uint16_t>();
-        break;
-      case formats::Delivered::f32:
-        replace<float>();
-        break;
-    }
+  if (any_masked_)
+    formats::with_samples(filterbank_.description().delivered, window_.data(),
+                          [&](auto* samples) { replace(samples); });
   for (std::size_t done = 0; done < held_;) {
     engine::Block& out = outputs.begin(0, time_);
     out.samples = std::min(most_samples_, held_ - done);

@@ -40,7 +40,7 @@ class IqrmNode final : public engine::Node {
   void give(engine::Outputs& outputs);
   void mask_window();
   template <class Sample>
-  void replace();
+  void replace(Sample* samples);
 
   IqrmConfig config_;
   FilterbankStream filterbank_;

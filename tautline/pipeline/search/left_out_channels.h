@@ -1,4 +1,4 @@
-// Which channels dedispersion and searches leave out, and why.
+// The channels that dedispersion and searches leave out, and the reason for each.
 #pragma once
 
 #include <cstddef>

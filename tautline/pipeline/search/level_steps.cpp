@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstdint>
 #include <nlohmann/json.hpp>
-#include <span>
 #include <utility>
 
 #include "tautline/core/step_fit.h"
@@ -68,9 +67,7 @@ struct Levels {
 };
 
 template <class Sample>
-Levels levels_of(const std::vector<std::byte>& bytes, std::size_t channels) {
-  const auto* samples = reinterpret_cast<const Sample*>(bytes.data());
-  const std::size_t spectra = bytes.size() / sizeof(Sample) / channels;
+Levels levels_of(const Sample* samples, std::size_t spectra, std::size_t channels) {
   Levels levels(channels);
   // Sums of distances from a value of the channel: squares of high levels would lose the noise.
   std::vector<double> origin(channels, 0), sum(channels, 0), squares(channels, 0);
@@ -98,23 +95,10 @@ Levels levels_of(const std::vector<std::byte>& bytes, std::size_t channels) {
 Levels read_levels(formats::FilterbankReader& reader, std::uint64_t first, std::size_t spectra) {
   const formats::FilterbankDescription& description = reader.description();
   std::vector<std::byte> bytes(spectra * description.sample_bytes());
-  std::size_t got = 0;
-  while (got < spectra) {
-    const std::size_t more = reader.read(
-        first + got, spectra - got, std::span(bytes).subspan(got * description.sample_bytes()));
-    if (more == 0) break;
-    got += more;
-  }
-  bytes.resize(got * description.sample_bytes());
-  switch (description.delivered) {
-    case formats::Delivered::u8:
-      return levels_of<std::uint8_t>(bytes, description.channels);
-    case formats::Delivered::u16:
-      return levels_of<std::uint16_t>(bytes, description.channels);
-    case formats::Delivered::f32:
-      break;
-  }
-  return levels_of<float>(bytes, description.channels);
+  const std::size_t got = reader.read_across(first, spectra, bytes);
+  return formats::with_samples(description.delivered, bytes.data(), [&](const auto* samples) {
+    return levels_of(samples, got, description.channels);
+  });
 }
 
 bool level_steps_at(formats::FilterbankReader& reader, std::uint64_t join, std::size_t spectra,

@@ -1,4 +1,4 @@
-// What a search of data that pass once leaves beside its list.
+// The JSON record beside the list of candidates of a live search.
 #pragma once
 
 #include <string>

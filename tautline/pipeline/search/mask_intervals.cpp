@@ -30,17 +30,8 @@ MaskIntervals::MaskIntervals(formats::presto::Mask mask, formats::FilterbankRead
 
   std::vector<std::byte> bytes(kFirstSamples * description_.sample_bytes());
   const std::size_t got = reader.read(0, kFirstSamples, bytes);
-  switch (description_.delivered) {
-    case formats::Delivered::u8:
-      measure(reinterpret_cast<const std::uint8_t*>(bytes.data()), got, true);
-      break;
-    case formats::Delivered::u16:
-      measure(reinterpret_cast<const std::uint16_t*>(bytes.data()), got, true);
-      break;
-    case formats::Delivered::f32:
-      measure(reinterpret_cast<const float*>(bytes.data()), got, true);
-      break;
-  }
+  formats::with_samples(description_.delivered, bytes.data(),
+                        [&](const auto* spectra) { measure(spectra, got, true); });
   for (std::size_t c = 0; c < means_.size(); ++c)
     means_[c] = counted_ > 0 ? sums_[c] / counted_ : 0;
 }
@@ -103,17 +94,7 @@ void MaskIntervals::apply(std::span<std::byte> spectra, std::uint64_t first_samp
     if (interval + 1 < mask_.intervals && end - at < count)
       count = static_cast<std::size_t>(end - at);
     std::byte* from = spectra.data() + done * description_.sample_bytes();
-    switch (description_.delivered) {
-      case formats::Delivered::u8:
-        apply_to(reinterpret_cast<std::uint8_t*>(from), count);
-        break;
-      case formats::Delivered::u16:
-        apply_to(reinterpret_cast<std::uint16_t*>(from), count);
-        break;
-      case formats::Delivered::f32:
-        apply_to(reinterpret_cast<float*>(from), count);
-        break;
-    }
+    formats::with_samples(description_.delivered, from, [&](auto* part) { apply_to(part, count); });
     done += count;
   }
 }

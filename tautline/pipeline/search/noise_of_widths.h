@@ -1,5 +1,5 @@
-// How much more the sums of a series scatter than those of white noise: red noise makes wide pulses look brighter than they
-// are (docs/maths/detect.md).
+// The noise of sums over boxcars of several widths, relative to white noise: red noise makes wide pulses look brighter
+// than they are (docs/maths/detect.md).
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// A filterbank that is still coming as a reader of it: the newest spectra may be read again, later ones are waited for.
+// A live filterbank as a FilterbankReader: the newest spectra may be read again, and later ones are waited for.
 #pragma once
 
 #include <algorithm>

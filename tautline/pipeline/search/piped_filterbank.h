@@ -1,4 +1,4 @@
-// A filterbank that comes by a pipe, once, where runs otherwise read files.
+// A filterbank from a pipe, for runs that otherwise read files.
 #pragma once
 
 #include <cstddef>

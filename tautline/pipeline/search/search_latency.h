@@ -1,4 +1,4 @@
-// How soon candidates come of a search whose data are arriving.
+// Divides the latency that a live search may have among its waits, and its trials into ranges that keep it.
 #pragma once
 
 #include <cstddef>

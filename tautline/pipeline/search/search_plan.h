@@ -1,4 +1,4 @@
-// What a search does to each part of its input: trials, and the passes that search them.
+// The plan of a search: its trials, and the passes over each part of the input.
 #pragma once
 
 #include <cstddef>

@@ -199,13 +199,7 @@ void SearchReport::summarise_run(const SearchRunNodes& nodes) {
   s.most_beams = most_beams(config_.max_beams, beams().size());
   for (const core::Candidate& c : s.candidates)
     s.in_many_beams += config_.beams && c.beams > s.most_beams ? 1 : 0;
-  for (const Beam& beam : beams()) {
-    const formats::Damage& damage = beam.reader->damage();
-    s.damage.lost_samples += damage.lost_samples;
-    s.damage.dropped_samples += damage.dropped_samples;
-    s.damage.trailing_bytes += damage.trailing_bytes;
-    for (const std::string& message : damage.messages) s.damage.note(message);
-  }
+  for (const Beam& beam : beams()) s.damage.add(beam.reader->damage());
 }
 
 // In order of beam and time, those too short for all trials among them.

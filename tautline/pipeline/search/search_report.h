@@ -1,4 +1,4 @@
-// What a search is and what it has found: the plan for people, the summary, the record, the page and cut-outs.
+// The reports of a search: the plan as text, the summary, the record, the page and cut-outs.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// Candidates of a search beside the pulses that simulate put into the filterbank.
+// Compares the candidates of a search with the pulses of a simulated filterbank.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Where simulated photons go: counts in a NPY or raw file, or time tags in a PTU file.
+// Writers of simulated photons: counts in a NPY or raw file, or time tags in a PTU file.
 #pragma once
 
 #include <cstdint>

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tautline/core/error.h"
+#include "tautline/formats/strided_source.h"
 
 namespace tautline::pipeline::simulation {
 
@@ -93,16 +94,8 @@ SimulatedVoltages::SimulatedVoltages(std::shared_ptr<const Plan> plan, const Blo
       workers_(queue_->workers()),
       clipped_(maker_.plan().inputs()) {}
 
-core::RawLayout SimulatedVoltages::layout(std::size_t) const {
-  const auto bits = static_cast<std::size_t>(description_.format.bits_per_sample());
-  core::RawLayout layout;
-  layout.format = description_.format;
-  layout.antennas = description_.antennas;
-  layout.polarisations = description_.polarisations;
-  layout.polarisation_stride_bits = bits;
-  layout.antenna_stride_bits = bits * layout.polarisations;
-  layout.channel_stride_bits = layout.time_stride_bits = bits * layout.inputs();
-  return layout;
+core::RawLayout SimulatedVoltages::layout(std::size_t samples) const {
+  return formats::layout_of("TFAP", description_, samples);
 }
 
 std::size_t SimulatedVoltages::bytes() const {

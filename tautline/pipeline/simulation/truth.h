@@ -1,5 +1,5 @@
-// X.truth.json: what a correlator should find in simulated voltages. docs/guide/simulate.md
-// describes the schema.
+// X.truth.json: the sources, delays and powers that a correlator should find in simulated voltages.
+// docs/guide/simulate.md describes the schema.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Where a simulation's truth goes, and whose truth lies there already.
+// The name of a truth file, and checks before a simulation writes: files that exist, room on the disk.
 #pragma once
 
 #include <initializer_list>

@@ -1,4 +1,4 @@
-// Where simulated voltages go: a DADA file or the files of an MWA prototype's receivers.
+// Writers of simulated voltages: a DADA file, or the files of an MWA prototype's receivers.
 #pragma once
 
 #include <memory>

@@ -1,7 +1,6 @@
 #include "tautline/pipeline/voltages/dump_file.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -120,20 +119,10 @@ class FilterbankDump final : public DumpFile {
     header.is_signed = signed_;
     return header;
   }
-  template <class T>
-  void put_as(std::span<const std::byte> bytes) {
-    file_.write(
-        std::span<const T>(reinterpret_cast<const T*>(bytes.data()), bytes.size() / sizeof(T)));
-  }
   void put(std::span<const std::byte> bytes) {
-    switch (description_.delivered) {
-      case formats::Delivered::u8:
-        return put_as<std::uint8_t>(bytes);
-      case formats::Delivered::u16:
-        return put_as<std::uint16_t>(bytes);
-      case formats::Delivered::f32:
-        return put_as<float>(bytes);
-    }
+    formats::with_samples(description_.delivered, bytes.data(), [&](const auto* samples) {
+      file_.write(std::span(samples, bytes.size() / sizeof *samples));
+    });
   }
 
   DumpFileOptions options_;

@@ -1,4 +1,4 @@
-// What was found to be empty in voltages, for people and for records.
+// The empty stretches of voltages as text for people and as JSON for records.
 #pragma once
 
 #include <cstddef>

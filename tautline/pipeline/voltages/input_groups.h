@@ -1,4 +1,4 @@
-// Which inputs are correlated with each other where not every pair is asked for.
+// Groups of neighbouring inputs that are correlated separately, where not every pair is asked for.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What of a correlator's visibilities is given out.
+// Which visibilities a correlator writes: a range of channels, averages of channels and times, autocorrelations alone.
 #pragma once
 
 #include <cstddef>

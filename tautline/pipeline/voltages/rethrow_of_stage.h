@@ -1,4 +1,4 @@
-// Names the stage that found no memory.
+// Adds the name of the stage to an out-of-memory error.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What stands beside a file of spectra, since its format has no room for it.
+// The record beside a file of spectra, whose format has no room for frequencies and gains.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -1,4 +1,4 @@
-// What a buffer hands to the writer of its dumps: a stretch of voltages or spectra in pieces, each from one block of the ring.
+// The pieces of voltages or spectra that a buffer hands to the writer of its dumps, each from one block of the ring.
 //
 // Streams of kind "stretches" have one array, the bytes of a block of the ring, lent, and a StretchPiece as payload; voltages
 // lie in those bytes as the piece's `layout` says, spectra one behind the other.

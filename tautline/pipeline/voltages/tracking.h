@@ -1,4 +1,4 @@
-// Which place a correlation points at, and whether voltages are delayed or fringes rotated.
+// The direction that a correlation points at, and whether voltages are delayed or fringes rotated.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// Where visibilities end: a file, or a page about them.
+// The sink of visibilities: a file, or a page about them.
 #pragma once
 
 #include <memory>

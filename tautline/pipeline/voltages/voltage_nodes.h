@@ -1,4 +1,4 @@
-// What the nodes before an output of voltages met, for what the output says of it.
+// The nodes between a source of voltages and an output, and their counts for the output.
 #pragma once
 
 #include <cstddef>

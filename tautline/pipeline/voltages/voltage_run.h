@@ -1,4 +1,4 @@
-// What runs over antenna voltages have in common.
+// The summary that all runs over antenna voltages share.
 #pragma once
 
 #include <cstddef>

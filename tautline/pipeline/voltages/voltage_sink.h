@@ -1,4 +1,4 @@
-// Where channelized voltages go: DADA or NPY voltages, or detected power.
+// Writers of channelized voltages: DADA or NPY voltages, or detected power.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What the backends share: checks, the base of their plans and states. Not part of the interface.
+// Checks and base classes that the backends' plans and states share. Not part of the interface.
 #pragma once
 
 #include <memory>

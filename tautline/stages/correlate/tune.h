@@ -1,4 +1,4 @@
-// What the tuner runs: the correlator on a device that compiles kernels.
+// The correlator's interface to the tuner, for devices that compile kernels.
 #pragma once
 
 #include <memory>

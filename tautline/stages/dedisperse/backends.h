@@ -1,4 +1,4 @@
-// What the backends have in common, and who makes their plans: not part of the stage's interface.
+// The functions that make the backends' plans, and the base class of the plans: not part of the stage's interface.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// Dedispersion as something to tune, on a device that compiles.
+// Dedispersion's interface to the tuner, for devices that compile kernels.
 #pragma once
 
 #include <memory>

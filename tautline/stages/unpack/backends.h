@@ -1,4 +1,4 @@
-// What the reference and the backends share. Not part of the stage's interface.
+// Checks and layouts that the reference and the backends share. Not part of the stage's interface.
 #pragma once
 
 #include <cstddef>

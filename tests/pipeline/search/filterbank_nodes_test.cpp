@@ -1,8 +1,6 @@
 // The nodes of a search in graphs of the tests' own.
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <cstring>
 #include <filesystem>
 
 #include "tautline/core/error.h"
@@ -196,13 +194,7 @@ TEST_P(FilterbankNodes, AReaderThatFailsLeavesNothing) {
   }
 }
 
-std::vector<std::string> devices_of_nodes() {
-  std::vector<std::string> names = tests::gpu_names();
-  names.emplace_back("cpu");
-  return names;
-}
-
-INSTANTIATE_TEST_SUITE_P(Devices, FilterbankNodes, ::testing::ValuesIn(devices_of_nodes()),
+INSTANTIATE_TEST_SUITE_P(Devices, FilterbankNodes, ::testing::ValuesIn(tests::gpu_names_and_cpu()),
                          [](const auto& info) { return tests::test_name(info.param); });
 
 // Segments count passes; a part without one is left out, and what counts samples counts each once.

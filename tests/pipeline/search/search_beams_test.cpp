@@ -130,13 +130,7 @@ TEST_P(SearchBeams, FindInEachWhatItHasAlone) {
   }
 }
 
-std::vector<std::string> devices() {
-  std::vector<std::string> names = tests::gpu_names();
-  names.emplace_back("cpu");
-  return names;
-}
-
-INSTANTIATE_TEST_SUITE_P(Devices, SearchBeams, ::testing::ValuesIn(devices()),
+INSTANTIATE_TEST_SUITE_P(Devices, SearchBeams, ::testing::ValuesIn(tests::gpu_names_and_cpu()),
                          [](const auto& info) { return tests::test_name(info.param); });
 
 }  // namespace

@@ -205,13 +205,7 @@ TEST_P(SeveralBeams, BeamsWithChannelsAndLengthsOfTheirOwn) {
   EXPECT_LT(trials.get<std::size_t>(), 51u);
 }
 
-std::vector<std::string> devices_of_beams() {
-  std::vector<std::string> names = tests::gpu_names();
-  names.emplace_back("cpu");
-  return names;
-}
-
-INSTANTIATE_TEST_SUITE_P(Devices, SeveralBeams, ::testing::ValuesIn(devices_of_beams()),
+INSTANTIATE_TEST_SUITE_P(Devices, SeveralBeams, ::testing::ValuesIn(tests::gpu_names_and_cpu()),
                          [](const auto& info) { return tests::test_name(info.param); });
 
 using SeveralBeamFiles = SeveralBeams;

@@ -79,35 +79,30 @@ class Spoilt : public formats::VisibilityReader {
   using Spoil = std::function<std::complex<float>(std::complex<float>, std::size_t channel,
                                                   std::size_t i, std::size_t j)>;
   Spoilt(const std::string& path, Spoil spoil, const Change& change = {})
-      : reader_(formats::open_visibilities(path)),
-        spoil_(std::move(spoil)),
-        description_(reader_->description()) {
+      : reader_(formats::open_visibilities(path)), spoil_(std::move(spoil)) {
+    description_ = reader_->description();
+    middles_ = reader_->middles();
+    lengths_s_ = reader_->integration_lengths_s();
+    allocate(path);
     if (change) change(description_);
   }
-  const formats::VisibilityDescription& description() const override { return description_; }
-  const std::vector<core::Instant>& middles() const override { return reader_->middles(); }
-  const std::vector<double>& integration_lengths_s() const override {
-    return reader_->integration_lengths_s();
-  }
-  formats::Integration read(std::size_t k) override {
-    formats::Integration integration = reader_->read(k);
+
+ private:
+  void fill(std::size_t k) override {
+    const formats::Integration integration = reader_->read(k);
     const auto& from = integration.visibilities;
-    values_.resize(from.size());
+    std::copy_n(integration.counts.data(), counts_.size(), counts_.begin());
     for (std::size_t c = 0; c < from.extent(0); ++c)
       for (std::size_t i = 0; i < description_.array.inputs.size(); ++i)
         for (std::size_t j = 0; j <= i; ++j) {
           const std::size_t at = core::baseline_index(i, j);
-          values_[c * from.extent(1) + at] = i == j ? from(c, at) : spoil_(from(c, at), c, i, j);
+          visibilities_[c * from.extent(1) + at] =
+              i == j ? from(c, at) : spoil_(from(c, at), c, i, j);
         }
-    integration.visibilities = {values_.data(), from.extents()};
-    return integration;
   }
 
- private:
   std::unique_ptr<formats::VisibilityReader> reader_;
   Spoil spoil_;
-  formats::VisibilityDescription description_;
-  std::vector<std::complex<float>> values_;
 };
 
 std::complex<float> as_it_is(std::complex<float> value, std::size_t, std::size_t, std::size_t) {

@@ -6,9 +6,15 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <random>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tautline/engine/run.h"
@@ -88,6 +94,60 @@ class BufferRun : public ::testing::Test {
     EXPECT_EQ(counters.at("buffer.refused_limit") + counters.at("buffer.refused_ahead"), 0U);
     EXPECT_EQ(counters.at("buffer.triggers"),
               oracle.accepted.size() + oracle.covered + oracle.refused);
+  }
+
+  // Streams, rings, gaps and triggers as they come, until there are some hundred dumps; the source waits for what has been
+  // written, so that nothing is overtaken. stream_of(samples) draws a stream, and check_file(file, stream) returns the
+  // file's record.
+  template <class StreamOf, class CheckFile>
+  void check_random_streams(const std::string& ending, const StreamOf& stream_of,
+                            const CheckFile& check_file) {
+    const char* full = std::getenv("TAUTLINE_FULL");
+    const std::size_t wanted = full != nullptr && *full != '\0' ? 1000 : 200;
+    std::size_t dumps = 0, refused = 0, wrapped = 0, with_gaps = 0;
+    for (int run_number = 0; dumps < wanted; ++run_number) {
+      const std::uint64_t samples = 500 + random_() % 3000;
+      BufferStream stream = stream_of(samples);
+      stream.block_samples = 1 + random_() % 200;
+      if (random_() % 3 == 0) stream.gaps[1 + random_() % (samples - 101)] = 1 + random_() % 100;
+      const std::size_t ring = stream.block_samples + random_() % samples;
+      const std::size_t blocks = BufferOracle(stream, ring).blocks();
+      for (std::size_t triggers = 1 + random_() % 12; triggers > 0; --triggers) {
+        const auto margin_s = [&] { return static_cast<double>(random_() % (ring + 1)) / 1000; };
+        stream.triggers[random_() % blocks].push_back(at_sample(
+            static_cast<std::int64_t>(random_() % (samples + 100)), margin_s(), margin_s()));
+      }
+      const BufferOracle oracle(stream, ring);
+      const auto folder = scratch_ / ("run" + std::to_string(run_number));
+      std::filesystem::create_directory(folder);
+      dumps_.path = folder + "/event" + ending;
+      stream.wait_after = [&](std::size_t block) { return taken_ >= oracle.written_after(block); };
+      const engine::Counters counters =
+          run(stream, {.keep_s = static_cast<double>(ring) / 1000, .before_s = 0, .after_s = 0});
+      check(oracle, counters);
+      std::multiset<std::pair<std::int64_t, std::int64_t>> given, expected;
+      for (const auto& one : oracle.accepted)
+        if (oracle.has_file(one)) expected.insert(oracle.file_of(one));
+      for (const std::string& file : files_) {
+        const nlohmann::json record = check_file(file, stream);
+        for (const auto& one : record.at("missed")) EXPECT_NE(one.at("why"), "overtaken");
+        const auto first = record.at("start_sample").get<std::int64_t>();
+        given.emplace(first, first + record.at("samples").get<std::int64_t>());
+        with_gaps += record.at("missed").empty() ? 0 : 1;
+        wrapped += first >= oracle.longest ? 1 : 0;
+      }
+      EXPECT_TRUE(given == expected);
+      if (HasFailure()) FAIL() << "run " << run_number;
+      dumps += files_.size();
+      refused += oracle.refused;
+      std::filesystem::remove_all(folder);
+    }
+    std::cout << dumps << " dumps, " << refused << " triggers refused, " << wrapped
+              << " dumps behind the ring's first turn, " << with_gaps
+              << " with something missing\n";
+    EXPECT_GT(refused, 0U);
+    EXPECT_GT(wrapped, 0U);
+    EXPECT_GT(with_gaps, 0U);
   }
 
   std::mt19937_64 random_ = generator();

@@ -11,6 +11,7 @@
 #include "tautline/core/error.h"
 #include "tautline/core/requantise.h"
 #include "tautline/stages/corner_turn/case.h"
+#include "tests/support/gpus.h"
 #include "tests/support/seed.h"
 
 namespace tautline::stages::corner_turn {
@@ -110,13 +111,7 @@ void compare_bits(const std::string& device, Case c, int bits, bool masked, cons
 
 class Backend : public ::testing::TestWithParam<const char*> {
  protected:
-  void SetUp() override {
-    try {
-      device::parse_selection(GetParam());
-    } catch (const core::Error& error) {
-      GTEST_SKIP() << GetParam() << ": " << error.what();
-    }
-  }
+  void SetUp() override { SKIP_WITHOUT_DEVICE(std::string(GetParam())); }
 };
 
 TEST_P(Backend, IsTheOneThatWasForced) {

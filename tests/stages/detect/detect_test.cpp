@@ -19,14 +19,7 @@ namespace {
 
 class Backend : public ::testing::TestWithParam<std::string> {
  protected:
-  void SetUp() override {
-    SKIP_WITHOUT_GPU(GetParam());
-    try {
-      device::parse_selection(GetParam());
-    } catch (const core::Error& error) {
-      GTEST_SKIP() << GetParam() << ": " << error.what();
-    }
-  }
+  void SetUp() override { SKIP_WITHOUT_DEVICE(std::string(GetParam())); }
 };
 
 TEST_P(Backend, IsTheOneThatWasForced) {

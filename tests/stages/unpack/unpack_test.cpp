@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <cmath>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -111,14 +110,7 @@ void expect_same(const Output& reference, const Output& other, const std::string
 
 class Backend : public ::testing::TestWithParam<std::string> {
  protected:
-  void SetUp() override {
-    SKIP_WITHOUT_GPU(GetParam());
-    try {
-      device::parse_selection(GetParam());
-    } catch (const core::Error& error) {
-      GTEST_SKIP() << GetParam() << ": " << error.what();
-    }
-  }
+  void SetUp() override { SKIP_WITHOUT_DEVICE(std::string(GetParam())); }
 };
 
 TEST_P(Backend, IsTheOneThatWasForced) {

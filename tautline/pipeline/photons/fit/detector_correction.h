@@ -1,4 +1,5 @@
-// What a counting detector does to correlation curves, taken out before the fit. docs/maths/fit.md has the formulae.
+// Removes the effects of dead time and afterpulses from correlation curves before the fit. docs/maths/fit.md has the
+// formulae.
 #pragma once
 
 #include "tautline/core/correlation_curve.h"

@@ -1,4 +1,5 @@
-// What is doubtful about a fit that has converged.
+// Tests of a converged fit: parameters that the points do not determine, and a chi-squared that noise does not
+// explain.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Where a fit starts: read off the curve.
+// The starting values of a fit, read off the curve.
 #pragma once
 
 #include <map>

@@ -53,10 +53,12 @@ TAUTLINE_INLINE void store_halves(const std::uint16_t* one, const std::uint16_t*
     out[2 * half + 1] = interleave_high_halves(a, b);
   }
 }
-/// Stores four times as the bytes of one row.
-TAUTLINE_INLINE void store_bytes(const std::uint8_t* rows, std::ptrdiff_t step, Bytes16* out) {
-  const Bytes16 a = load_bytes(rows), b = load_bytes(rows + step);
-  const Bytes16 c = load_bytes(rows + 2 * step), d = load_bytes(rows + 3 * step);
+/// Stores four runs of 16 bytes as one row, in which the bytes k of the four are neighbours.
+TAUTLINE_INLINE void interleave_four(const std::uint8_t* one, const std::uint8_t* two,
+                                     const std::uint8_t* three, const std::uint8_t* four,
+                                     Bytes16* out) {
+  const Bytes16 a = load_bytes(one), b = load_bytes(two);
+  const Bytes16 c = load_bytes(three), d = load_bytes(four);
   const Bytes16 ab_low = interleave_low(a, b), ab_high = interleave_high(a, b);
   const Bytes16 cd_low = interleave_low(c, d), cd_high = interleave_high(c, d);
   out[0] = interleave_low_halves(ab_low, cd_low);
@@ -74,7 +76,7 @@ void store_rows(const Level& level, const Count* rows, const Input& input, std::
   if constexpr (sizeof(Count) == 1) {
     if (level.storage == Storage::bytes) {
       for (std::size_t t = 0; t < count; t += 4, rows += 4 * step, out += 4)
-        store_bytes(rows, step, out);
+        interleave_four(rows, rows + step, rows + 2 * step, rows + 3 * step, out);
       return;
     }
   }
@@ -115,24 +117,15 @@ void store_series(const Layout& layout, const Level& level, const Count* rows, c
   }
 }
 
-/// Two rows of planes become the halves of one row of a tile.
-TAUTLINE_INLINE void join_planes(const std::uint8_t* low, const std::uint8_t* high, Bytes16* out) {
-  const Bytes16 a = load_bytes(low), b = load_bytes(high);
-  const Bytes16 c = load_bytes(low + 64), d = load_bytes(high + 64);
-  const Bytes16 ab_low = interleave_low(a, b), ab_high = interleave_high(a, b);
-  const Bytes16 cd_low = interleave_low(c, d), cd_high = interleave_high(c, d);
-  out[0] = interleave_low_halves(ab_low, cd_low);
-  out[1] = interleave_high_halves(ab_low, cd_low);
-  out[2] = interleave_low_halves(ab_high, cd_high);
-  out[3] = interleave_high_halves(ab_high, cd_high);
-}
-
 void store_planes(const Level& level, const std::uint8_t* low, const std::uint8_t* high,
                   std::size_t count, std::byte* block, std::size_t at) {
   std::size_t t = 0;
   if (level.storage == Storage::halves && at % 2 == 0) {
     auto* out = reinterpret_cast<Bytes16*>(block) + at / 2 * 4;
-    for (; t + 2 <= count; t += 2, out += 4) join_planes(low + 64 * t, high + 64 * t, out);
+    for (; t + 2 <= count; t += 2, out += 4) {
+      const std::uint8_t *l = low + 64 * t, *h = high + 64 * t;
+      interleave_four(l, h, l + 64, h + 64, out);
+    }
   }
   for (; t < count; ++t)
     for (std::size_t lane = 0; lane < kLanes; ++lane) {

@@ -1,5 +1,4 @@
-// What plans on CPUs share: a state is parts of equal size, which are worked on in parallel. Not part
-// of the stage's interface.
+// The state of plans on CPUs: parts of equal size, which are worked on in parallel. Not part of the stage's interface.
 #pragma once
 
 #include <atomic>

@@ -95,7 +95,6 @@ class TagCorrelator {
   void leave_near(std::size_t index);
   void find_leads();
   void multiply_near(std::uint64_t until);
-  void forget_near(std::uint64_t until);
   void multiply(Level& level);
   void multiply_lists(Level& level);
   bool multiply_arrays(Level& level);

@@ -99,17 +99,11 @@ class Launcher {
 
 void Launcher::add_totals() const {
   const std::size_t rows = part(rows_.count);
-  const Argument arguments[] = {rows_.data,
-                                rows_.data,
-                                state_.at(layout_.levels[0].total_d_at),
-                                state_.at(layout_.largest_at),
-                                std::uint64_t{rows_.pitch_bytes},
-                                core::u32(rows_.count),
-                                core::u32(rows),
-                                core::u32(layout_.config.sensors)};
-  queue_.launch(*kernels_.totals,
-                columns_by_parts(layout_.config.sensors, core::divide_up(rows_.count, rows)),
-                arguments);
+  queue_.run(*kernels_.totals,
+             columns_by_parts(layout_.config.sensors, core::divide_up(rows_.count, rows)),
+             rows_.data, rows_.data, state_.at(layout_.levels[0].total_d_at),
+             state_.at(layout_.largest_at), std::uint64_t{rows_.pitch_bytes},
+             core::u32(rows_.count), core::u32(rows), core::u32(layout_.config.sensors));
 }
 
 // Totals and the first levels in one launch.
@@ -166,33 +160,17 @@ void Launcher::make_level(std::size_t to) const {
   const auto delay = static_cast<std::int64_t>(layout_.config.bins + source.shift);
   const auto row = static_cast<std::int64_t>(2 * first);
   const std::size_t rows = part(count);
-  const Argument arguments[] = {
-      d.fresh,
-      d.old,
-      e.fresh,
-      e.old,
-      state_.at(level.d_at),
-      state_.at(level.separate ? level.e_at : level.d_at),
-      state_.at(level.begin_at),
-      state_.at(level.lead_at),
-      state_.at(level.total_d_at),
-      state_.at(level.total_e_at),
-      std::uint64_t{d.new_pitch},
-      std::uint64_t{d.old_pitch},
-      core::u32(d.old_rows),
-      place(to - 1, row, 0),
-      place(to - 1, row - delay, 0),
-      std::uint64_t{layout_.padded_sensors},
-      core::u32(first % level.rows),
-      core::u32(level.rows),
-      first,
-      core::u32(count),
-      core::u32(rows),
-      core::u32(level.begin_rows),
+  queue_.run(
+      *kernels_.coarsen[to - 1],
+      columns_by_parts(layout_.config.sensors, core::divide_up(count, rows)), d.fresh, d.old,
+      e.fresh, e.old, state_.at(level.d_at), state_.at(level.separate ? level.e_at : level.d_at),
+      state_.at(level.begin_at), state_.at(level.lead_at), state_.at(level.total_d_at),
+      state_.at(level.total_e_at), std::uint64_t{d.new_pitch}, std::uint64_t{d.old_pitch},
+      core::u32(d.old_rows), place(to - 1, row, 0), place(to - 1, row - delay, 0),
+      std::uint64_t{layout_.padded_sensors}, core::u32(first % level.rows), core::u32(level.rows),
+      first, core::u32(count), core::u32(rows), core::u32(level.begin_rows),
       level.range.has_lead_in() ? level.range.whole - 1 : ~std::uint64_t{0},
-      core::u32(layout_.config.sensors)};
-  queue_.launch(*kernels_.coarsen[to - 1],
-                columns_by_parts(layout_.config.sensors, core::divide_up(count, rows)), arguments);
+      core::u32(layout_.config.sensors));
 }
 
 void Launcher::multiply(std::size_t index, std::uint64_t first, std::uint64_t last) const {
@@ -207,29 +185,15 @@ void Launcher::multiply(std::size_t index, std::uint64_t first, std::uint64_t la
   const Threads& t = products.threads;
   const std::size_t columns = core::divide_up(layout_.config.pair_count(), t.x);
   const std::size_t part = part_of(products, count, columns * (lags / products.lags) * t.y);
-  const Argument arguments[] = {d.fresh,
-                                d.old,
-                                e.fresh,
-                                e.old,
-                                state_.a(),
-                                state_.b(),
-                                state_.at(layout_.sums_at),
-                                std::uint64_t{d.new_pitch},
-                                std::uint64_t{d.old_pitch},
-                                core::u32(d.old_rows),
-                                place(index, row, 0),
-                                place(index, e_row, lags),
-                                core::u32(count),
-                                core::u32(part),
-                                core::u32(layout_.config.pair_count()),
-                                core::u32(layout_.lags),
-                                core::u32(level.range.first_lag),
-                                core::u32(level.range.steps)};
-  queue_.launch(*products.kernel,
-                {.groups = {columns, lags / products.lags,
-                            core::divide_up(core::divide_up(count, part), t.y)},
-                 .threads = {t.x, t.y, 1}},
-                arguments);
+  queue_.run(*products.kernel,
+             {.groups = {columns, lags / products.lags,
+                         core::divide_up(core::divide_up(count, part), t.y)},
+              .threads = {t.x, t.y, 1}},
+             d.fresh, d.old, e.fresh, e.old, state_.a(), state_.b(), state_.at(layout_.sums_at),
+             std::uint64_t{d.new_pitch}, std::uint64_t{d.old_pitch}, core::u32(d.old_rows),
+             place(index, row, 0), place(index, e_row, lags), core::u32(count), core::u32(part),
+             core::u32(layout_.config.pair_count()), core::u32(layout_.lags),
+             core::u32(level.range.first_lag), core::u32(level.range.steps));
 }
 
 // Multiplies the rows [first[l], last[l]) of levels l of one kind.
@@ -287,18 +251,11 @@ void Launcher::multiply(const MatrixLevels& levels, std::span<const std::uint64_
 void Launcher::keep() const {
   const GpuLevel& level = layout_.levels[0];
   const std::size_t words = core::divide_up(layout_.config.sensors * level.sample_bytes, 4);
-  const Argument arguments[] = {rows_.data,
-                                state_.kept(),
-                                state_.to_keep(),
-                                state_.at(level.begin_at),
-                                std::uint64_t{rows_.pitch_bytes / 4},
-                                std::uint64_t{level.pitch_bytes / 4},
-                                core::u32(words),
-                                core::u32(rows_.count),
-                                core::u32(level.rows),
-                                core::u32(level.begin_rows),
-                                before_};
-  queue_.launch(*kernels_.keep, columns_by_parts(words, level.rows + level.begin_rows), arguments);
+  queue_.run(*kernels_.keep, columns_by_parts(words, level.rows + level.begin_rows), rows_.data,
+             state_.kept(), state_.to_keep(), state_.at(level.begin_at),
+             std::uint64_t{rows_.pitch_bytes / 4}, std::uint64_t{level.pitch_bytes / 4},
+             core::u32(words), core::u32(rows_.count), core::u32(level.rows),
+             core::u32(level.begin_rows), before_);
 }
 
 void Launcher::read(std::size_t index, std::size_t first_pair, std::size_t pairs) const {
@@ -309,39 +266,19 @@ void Launcher::read(std::size_t index, std::size_t first_pair, std::size_t pairs
       static_cast<std::int64_t>(available(index)) - 1 - static_cast<std::int64_t>(level.shift);
   const GpuLevel& counts = layout_.levels[0];
   const std::uint64_t tail = level.folded ? after_ - (available(index) << index) : 0;
-  const Argument arguments[] = {e.fresh,
-                                e.old,
-                                state_.kept(),
-                                state_.at(level.begin_at),
-                                state_.at(level.lead_at),
-                                state_.at(level.total_d_at),
-                                state_.at(level.total_e_at),
-                                state_.a(),
-                                state_.b(),
-                                state_.at(layout_.sums_at),
-                                state_.out.data(),
-                                std::uint64_t{e.new_pitch},
-                                std::uint64_t{e.old_pitch},
-                                core::u32(e.old_rows),
-                                place(index, newest, below),
-                                std::uint64_t{layout_.padded_sensors},
-                                core::u32(first_pair),
-                                core::u32(pairs),
-                                core::u32(layout_.lags),
-                                core::u32(level.range.first_lag),
-                                core::u32(level.range.steps),
-                                core::u32(level.range.first_steps),
-                                core::u32(level.range.whole),
-                                core::u32(level.shift),
-                                core::u32(level.range.has_lead_in() ? 1 : 0),
-                                available(index),
-                                std::uint64_t{counts.pitch_bytes},
-                                core::u32(counts.rows),
-                                core::u32(tail)};
-  queue_.launch(*kernels_.read[index],
-                {.groups = {core::divide_up(pairs, kernels_.read_threads), 1, 1},
-                 .threads = {kernels_.read_threads, 1, 1}},
-                arguments);
+  queue_.run(*kernels_.read[index],
+             {.groups = {core::divide_up(pairs, kernels_.read_threads), 1, 1},
+              .threads = {kernels_.read_threads, 1, 1}},
+             e.fresh, e.old, state_.kept(), state_.at(level.begin_at), state_.at(level.lead_at),
+             state_.at(level.total_d_at), state_.at(level.total_e_at), state_.a(), state_.b(),
+             state_.at(layout_.sums_at), state_.out.data(), std::uint64_t{e.new_pitch},
+             std::uint64_t{e.old_pitch}, core::u32(e.old_rows), place(index, newest, below),
+             std::uint64_t{layout_.padded_sensors}, core::u32(first_pair), core::u32(pairs),
+             core::u32(layout_.lags), core::u32(level.range.first_lag),
+             core::u32(level.range.steps), core::u32(level.range.first_steps),
+             core::u32(level.range.whole), core::u32(level.shift),
+             core::u32(level.range.has_lead_in() ? 1 : 0), available(index),
+             std::uint64_t{counts.pitch_bytes}, core::u32(counts.rows), core::u32(tail));
 }
 
 // Multiplies all rows of level 0, and those of levels with `enough` or more pending rows.

@@ -101,18 +101,14 @@ void GpuPlan::gather(device::Queue& queue, const Slot& slot,
                      const core::SampleView<2>& samples) const {
   queue.wait(*slot.consumed);
   const Threads& t = kernels_.threads;
-  const device::Argument arguments[] = {samples.data(),
-                                        slot.rows.data(),
-                                        static_cast<std::int64_t>(samples.stride(0)),
-                                        static_cast<std::int64_t>(samples.stride(1)),
-                                        std::uint64_t{layout_.padded_sensors},
-                                        static_cast<std::uint32_t>(samples.extent(0)),
-                                        static_cast<std::uint32_t>(samples.extent(1))};
-  queue.launch(*kernels_.gather,
-               {.groups = {core::divide_up(samples.extent(1), t.x),
-                           std::min<std::size_t>(core::divide_up(samples.extent(0), t.y), 1024), 1},
-                .threads = {t.x, t.y, 1}},
-               arguments);
+  queue.run(*kernels_.gather,
+            {.groups = {core::divide_up(samples.extent(1), t.x),
+                        std::min<std::size_t>(core::divide_up(samples.extent(0), t.y), 1024), 1},
+             .threads = {t.x, t.y, 1}},
+            samples.data(), slot.rows.data(), static_cast<std::int64_t>(samples.stride(0)),
+            static_cast<std::int64_t>(samples.stride(1)), std::uint64_t{layout_.padded_sensors},
+            static_cast<std::uint32_t>(samples.extent(0)),
+            static_cast<std::uint32_t>(samples.extent(1)));
 }
 
 void GpuPlan::upload(GpuState& state, Slot& slot, const core::SampleView<2>& samples) const {

@@ -50,19 +50,12 @@ void StepSums::add(device::Queue& queue, const core::SampleView<2>& counts,
   const std::size_t part =
       floats_ ? rows : kRows;  // floats have one writer, and are added in order of time
   const std::size_t parts = core::divide_up(rows, part);
-  const device::Argument arguments[] = {
-      counts.data(),
-      sums_.data(),
-      static_cast<std::uint64_t>(counts.stride(0)) * core::bytes_of(counts.type()),
-      first_sample,
-      step_samples,
-      core::u32(rows),
-      core::u32(part),
-      core::u32(sensors_)};
-  queue.launch(*kernel_,
-               {.groups = {core::divide_up(sensors_, kSensors), core::divide_up(parts, kParts), 1},
-                .threads = {kSensors, kParts, 1}},
-               arguments);
+  queue.run(*kernel_,
+            {.groups = {core::divide_up(sensors_, kSensors), core::divide_up(parts, kParts), 1},
+             .threads = {kSensors, kParts, 1}},
+            counts.data(), sums_.data(),
+            static_cast<std::uint64_t>(counts.stride(0)) * core::bytes_of(counts.type()),
+            first_sample, step_samples, core::u32(rows), core::u32(part), core::u32(sensors_));
 }
 
 void StepSums::read(device::Queue& queue, std::span<double> sums) const {

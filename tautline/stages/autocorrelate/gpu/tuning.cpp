@@ -4,7 +4,6 @@
 #include <string>
 #include <utility>
 
-#include "tautline/core/error.h"
 #include "tautline/jit/tunable_fields.h"
 #include "tautline/jit/wisdom.h"
 #include "tautline/stages/autocorrelate/gpu/layout.h"
@@ -68,17 +67,10 @@ GpuTunables tunables_of(const jit::Configuration& configuration) {
 
 std::shared_ptr<const Plan> make_tuned_plan(const Config& config,
                                             std::shared_ptr<const device::Device> device) {
-  const jit::Choice choice =
-      jit::choose(*device, tuning_key(config, *device), tuning_space(config, *device));
-  if (choice.source == jit::Choice::Source::default_configuration)
-    return make_plan(config, std::move(device), {}, choice.note);
-  try {
-    return make_plan(config, device, tunables_of(choice.configuration), choice.note);
-  } catch (const core::Error& error) {
-    device->shared().warn_once("what tuning found for autocorrelate does not work here any more (" +
-                               std::string(error.what()) + "): taking the default");
-    return make_plan(config, std::move(device), {}, "default");
-  }
+  return jit::make_tuned(*device, tuning_key(config, *device), tuning_space(config, *device),
+                         [&](const jit::Configuration& found, const std::string& note) {
+                           return make_plan(config, device, tunables_of(found), note);
+                         });
 }
 
 }  // namespace tautline::stages::autocorrelate::gpu

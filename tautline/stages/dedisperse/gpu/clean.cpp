@@ -101,8 +101,7 @@ void GpuCleaner::take(device::Queue& queue, Work& work, const Input& input, cons
   const void *data = input.data, *row_of = work.positions.data(), *to = rows.data;
   const auto launch = [&](const device::Kernel& kernel, const device::Extent3& groups,
                           auto... values) {
-    const device::Argument arguments[] = {values...};
-    queue.launch(kernel, {.groups = groups, .threads = {kCleanThreads, 1, 1}}, arguments);
+    queue.run(kernel, {.groups = groups, .threads = {kCleanThreads, 1, 1}}, values...);
   };
   const auto groups = [&](std::size_t times, std::size_t tile) {
     return device::Extent3{core::divide_up(times, tile), core::divide_up(channels, tile),

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <string>
-#include <utility>
 
-#include "tautline/core/error.h"
 #include "tautline/jit/tunable_fields.h"
 #include "tautline/jit/wisdom.h"
 #include "tautline/stages/dedisperse/backends.h"
@@ -84,20 +82,16 @@ std::shared_ptr<const Plan> make_tuned_gpu_plan(std::shared_ptr<const DelayPlan>
                                                 std::shared_ptr<const device::Device> device) {
   const Method asked = problem->config().method;
   // Says which method `auto` comes to, and is the plan of those who have not tuned.
-  auto by_default = make_gpu_plan(problem, device, {});
+  const auto by_default = make_gpu_plan(problem, device, {});
   const Method runs = by_default->choice().method;
-  const jit::Choice choice =
-      jit::choose(*device, tuning_key(*problem, *device, runs), tuning_space(*device, asked));
-  if (choice.source == jit::Choice::Source::default_configuration) return by_default;
-  try {
-    Tunables tunables;
-    tunables.gpu = tunables_of(choice.configuration);
-    return make_gpu_plan(problem_of_candidate(problem, runs, tunables.gpu), device, tunables);
-  } catch (const core::Error& error) {
-    device->shared().warn_once("what tuning found for dedisperse does not work here any more (" +
-                               std::string(error.what()) + "): taking the default");
-    return by_default;
-  }
+  return jit::make_tuned(*device, tuning_key(*problem, *device, runs), tuning_space(*device, asked),
+                         [&](const jit::Configuration& found, const std::string&) {
+                           if (found.empty()) return by_default;
+                           Tunables tunables;
+                           tunables.gpu = tunables_of(found);
+                           return make_gpu_plan(problem_of_candidate(problem, runs, tunables.gpu),
+                                                device, tunables);
+                         });
 }
 
 }  // namespace tautline::stages::dedisperse

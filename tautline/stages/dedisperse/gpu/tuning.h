@@ -1,4 +1,4 @@
-// The GPU kernel's tunables as something to search, and plans with what a search found.
+// The tuning key and the search space of the GPU kernels, and plans with tuned configurations.
 #pragma once
 
 #include <memory>

@@ -46,13 +46,6 @@ std::size_t most_points(const device::Device& device) {
   return 0;
 }
 
-template <class... Values>
-void launch(device::Queue& queue, const device::Kernel& kernel, const device::LaunchShape& shape,
-            Values... values) {
-  const device::Argument arguments[] = {values...};
-  queue.launch(kernel, shape, arguments);
-}
-
 class ZeroDmState final : public State {
  public:
   ZeroDmState(std::unique_ptr<State> of_sums, const device::Device& device)
@@ -193,12 +186,13 @@ std::unique_ptr<State> ZeroDmPlan::make_state(device::Queue& queue) const {
     upload(state->twiddles, twiddles);
     state->spectra = device_->allocate(spectra_bytes());
     state->patterns = device_->allocate(tables_.pattern_bytes());
-    launch(queue, *transform_patterns_,
-           {.groups = {tables_.pairs(), tables_.parts, 1},
-            .threads = {tables_.points / 16, 1, 1},
-            .local_bytes = local_bytes()},
-           state->entries.data(), state->starts.data(), state->transformed.data(),
-           state->twiddles.data(), state->patterns.data(), core::u32(tables_.transformed.size()));
+    queue.run(*transform_patterns_,
+              {.groups = {tables_.pairs(), tables_.parts, 1},
+               .threads = {tables_.points / 16, 1, 1},
+               .local_bytes = local_bytes()},
+              state->entries.data(), state->starts.data(), state->transformed.data(),
+              state->twiddles.data(), state->patterns.data(),
+              core::u32(tables_.transformed.size()));
   }
   queue.synchronise();
   return state;
@@ -240,25 +234,25 @@ void ZeroDmPlan::add_channels(device::Queue& queue, const ZeroDmState& state,
   const std::size_t first = rows.first - block.samples, skip = first % 4;
   const std::size_t times = block.samples + max_delay();
   queue.fill(state.channel_sums.data(), 0, state.channel_sums.bytes());
-  launch(queue, *add_channels_,
-         {.groups = {core::divide_up(skip + times, 4 * kSumming),
-                     core::divide_up(plan_->positions(), kRowsOfGroup), config().beams},
-          .threads = {kSumming, 1, 1}},
-         rows.rows.data(), state.channel_sums.data(), std::uint64_t{rows.stride_bytes},
-         std::uint64_t{rows.stride_bytes * plan_->positions()}, std::uint64_t{first - skip},
-         channels(), core::u32(kRowsOfGroup), core::u32(skip), core::u32(times), sums_stride());
+  queue.run(*add_channels_,
+            {.groups = {core::divide_up(skip + times, 4 * kSumming),
+                        core::divide_up(plan_->positions(), kRowsOfGroup), config().beams},
+             .threads = {kSumming, 1, 1}},
+            rows.rows.data(), state.channel_sums.data(), std::uint64_t{rows.stride_bytes},
+            std::uint64_t{rows.stride_bytes * plan_->positions()}, std::uint64_t{first - skip},
+            channels(), core::u32(kRowsOfGroup), core::u32(skip), core::u32(times), sums_stride());
 }
 
 void ZeroDmPlan::correct_by_delays(device::Queue& queue, const ZeroDmState& state,
                                    const Block& block) const {
-  launch(queue, *correct_by_delays_,
-         {.groups = {core::divide_up(block.samples, kSumming * kAtOnce), tables_.added.size(),
-                     config().beams},
-          .threads = {kSumming, 1, 1}},
-         state.channel_sums.data(), state.entries.data(), state.starts.data(), state.added.data(),
-         block.data, sums_stride(), std::uint64_t{block.trial_stride},
-         std::uint64_t{block.beam_stride}, core::u32(block.samples), channels(), offset(),
-         per_channel());
+  queue.run(*correct_by_delays_,
+            {.groups = {core::divide_up(block.samples, kSumming * kAtOnce), tables_.added.size(),
+                        config().beams},
+             .threads = {kSumming, 1, 1}},
+            state.channel_sums.data(), state.entries.data(), state.starts.data(),
+            state.added.data(), block.data, sums_stride(), std::uint64_t{block.trial_stride},
+            std::uint64_t{block.beam_stride}, core::u32(block.samples), channels(), offset(),
+            per_channel());
 }
 
 void ZeroDmPlan::correct_by_transforms(device::Queue& queue, const ZeroDmState& state,
@@ -266,24 +260,24 @@ void ZeroDmPlan::correct_by_transforms(device::Queue& queue, const ZeroDmState& 
   const std::size_t windows = core::divide_up(block.samples, half());
   const std::size_t times = block.samples + max_delay();
   queue.fill(state.centres.data(), 0, state.centres.bytes());
-  launch(
-      queue, *centre_sums_,
+  queue.run(
+      *centre_sums_,
       {.groups = {core::divide_up(times, half()), config().beams, 1}, .threads = {kCentring, 1, 1}},
       state.channel_sums.data(), state.centres.data(), sums_stride(), core::u32(times),
       most_squares());
   device::LaunchShape shape{.groups = {windows + tables_.parts - 1, config().beams, kDigits},
                             .threads = {tables_.points / 16, 1, 1},
                             .local_bytes = local_bytes()};
-  launch(queue, *transform_sums_, shape, state.channel_sums.data(), state.centres.data(),
-         state.twiddles.data(), state.spectra.data(), sums_stride(), core::u32(times));
+  queue.run(*transform_sums_, shape, state.channel_sums.data(), state.centres.data(),
+            state.twiddles.data(), state.spectra.data(), sums_stride(), core::u32(times));
   shape.groups = {windows * tables_.pairs(), config().beams, 1};
   // The second digit's groups go at once where there is none.
   for (std::size_t digit = 0; digit < kDigits; ++digit)
-    launch(queue, *correct_by_transforms_, shape, state.centres.data(), state.spectra.data(),
-           state.patterns.data(), state.twiddles.data(), state.transformed.data(), block.data,
-           std::uint64_t{block.trial_stride}, std::uint64_t{block.beam_stride}, core::u32(windows),
-           core::u32(tables_.transformed.size()), core::u32(block.samples), channels(), offset(),
-           per_channel(), core::u32(digit));
+    queue.run(*correct_by_transforms_, shape, state.centres.data(), state.spectra.data(),
+              state.patterns.data(), state.twiddles.data(), state.transformed.data(), block.data,
+              std::uint64_t{block.trial_stride}, std::uint64_t{block.beam_stride},
+              core::u32(windows), core::u32(tables_.transformed.size()), core::u32(block.samples),
+              channels(), offset(), per_channel(), core::u32(digit));
 }
 
 }  // namespace

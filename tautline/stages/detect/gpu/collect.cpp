@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "tautline/core/integers.h"
-#include "tautline/device/launch.h"
 #include "tautline/stages/detect/gpu/state.h"
 
 namespace tautline::stages::detect {
@@ -136,10 +135,9 @@ void GpuState::refine(const std::vector<RefineRequest>& requests) {
     }
     const std::size_t count = last - first;
     fetch_queue_->copy(refine_jobs_.data(), jobs, count * kRefineWords * 8);
-    device::launch(*fetch_queue_, *s.kernels.find_middles,
-                   {.groups = {count, 1, 1}, .threads = {128, 1, 1}}, refine_jobs_.data(),
-                   y_.data(), widths_.data(), factors_.data(), refined_sums_.data(),
-                   middles_.data(), core::u32(s.rings.y_samples));
+    fetch_queue_->run(*s.kernels.find_middles, {.groups = {count, 1, 1}, .threads = {128, 1, 1}},
+                      refine_jobs_.data(), y_.data(), widths_.data(), factors_.data(),
+                      refined_sums_.data(), middles_.data(), core::u32(s.rings.y_samples));
     fetch_queue_->copy(host_middles_.data(), middles_.data(), count * kMiddleWords * 8);
     fetch_queue_->synchronise();
     for (std::size_t k = 0; k < count; ++k) {

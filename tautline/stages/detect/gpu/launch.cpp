@@ -1,6 +1,4 @@
 // The launches of one step: baseline, noise, boxcars.
-#include "tautline/device/launch.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -58,19 +56,17 @@ void GpuState::emit(device::Queue& queue) {
   }
   queue.copy(emit_jobs_.data(), jobs, step_.emits.size() * kJobWords * 8);
   if (most_means > 0) {
-    device::launch(queue, *s.kernels.average,
-                   {.groups = {step_.emits.size() * most_means, 1, 1}, .threads = {64, 1, 1}},
-                   emit_jobs_.data(), segment_means_.data(), sums_[half_].data(),
-                   counts_[half_].data(), means_.data(), core::u32(most_means),
-                   core::u32(s.rings.mean_slots));
+    queue.run(*s.kernels.average,
+              {.groups = {step_.emits.size() * most_means, 1, 1}, .threads = {64, 1, 1}},
+              emit_jobs_.data(), segment_means_.data(), sums_[half_].data(), counts_[half_].data(),
+              means_.data(), core::u32(most_means), core::u32(s.rings.mean_slots));
   }
   const std::size_t groups = core::divide_up(most_samples, s.subtract_samples());
-  device::launch(queue, *s.kernels.subtract,
-                 {.groups = {step_.emits.size() * groups, 1, 1}, .threads = {256, 1, 1}},
-                 emit_jobs_.data(), x_.data(), means_.data(), y_.data(), missing_.data(),
-                 core::u32(groups), core::u32(s.subtract_samples()), core::u32(s.sizes.segment),
-                 core::u32(s.rings.segment_slots), std::uint64_t{s.x_stride()},
-                 core::u32(s.rings.mean_slots), core::u32(s.rings.y_samples));
+  queue.run(
+      *s.kernels.subtract, {.groups = {step_.emits.size() * groups, 1, 1}, .threads = {256, 1, 1}},
+      emit_jobs_.data(), x_.data(), means_.data(), y_.data(), missing_.data(), core::u32(groups),
+      core::u32(s.subtract_samples()), core::u32(s.sizes.segment), core::u32(s.rings.segment_slots),
+      std::uint64_t{s.x_stride()}, core::u32(s.rings.mean_slots), core::u32(s.rings.y_samples));
 }
 
 // Searches the step's blocks [first, last), in batches whose running sums fit in memory.
@@ -81,31 +77,28 @@ void GpuState::search_blocks(device::Queue& queue, std::size_t first, std::size_
   for (; first < last; first += s.batch_jobs()) {
     const std::size_t count = std::min(last - first, s.batch_jobs());
     for (const std::uint32_t deviations : {0U, 1U}) {
-      device::launch(queue, *s.kernels.find_median,
-                     {.groups = {count, 1, 1}, .threads = {s.tunables.threads, 1, 1}}, jobs_.data(),
-                     y_.data(), medians_.data(), sigmas_.data(), core::u32(first),
-                     core::u32(s.rings.y_samples), core::u32(s.rings.sigma_slots), deviations);
+      queue.run(*s.kernels.find_median,
+                {.groups = {count, 1, 1}, .threads = {s.tunables.threads, 1, 1}}, jobs_.data(),
+                y_.data(), medians_.data(), sigmas_.data(), core::u32(first),
+                core::u32(s.rings.y_samples), core::u32(s.rings.sigma_slots), deviations);
     }
-    device::launch(queue, *s.kernels.add_up,
-                   {.groups = {count, 1, 1}, .threads = {s.tunables.threads, 1, 1}}, jobs_.data(),
-                   y_.data(), sigmas_.data(), low_.data(), high_.data(), kinds_.data(),
-                   core::u32(first), core::u32(s.rings.y_samples), core::u32(s.rings.sigma_slots),
-                   stride, core::u32(s.sizes.widest()));
+    queue.run(*s.kernels.add_up, {.groups = {count, 1, 1}, .threads = {s.tunables.threads, 1, 1}},
+              jobs_.data(), y_.data(), sigmas_.data(), low_.data(), high_.data(), kinds_.data(),
+              core::u32(first), core::u32(s.rings.y_samples), core::u32(s.rings.sigma_slots),
+              stride, core::u32(s.sizes.widest()));
     if (s.measures_widths()) set_limits(queue, first, count);
     const std::size_t sets = s.measures_widths() ? s.sizes.widths.size() : 0;
-    device::launch(queue, *s.kernels.scan,
-                   {.groups = {count * s.tiles(), 1, 1}, .threads = {256, 1, 1}}, jobs_.data(),
-                   low_.data(), kinds_.data(), widths_.data(), least_.data(), hits_.data(),
-                   core::u32(first), core::u32(s.tiles()), stride, core::u32(sets),
-                   core::u32(s.coarse_from()));
-    device::launch(queue, *s.kernels.find_peaks,
-                   {.groups = {count * s.peak_tiles(), 1, 1}, .threads = {256, 1, 1}}, jobs_.data(),
-                   low_.data(), high_.data(), kinds_.data(), widths_.data(), least_.data(),
-                   per_unit_.data(), hits_.data(), over_counts_.data(), missing_.data(),
-                   records_.data(), core::u32(first), core::u32(s.peak_tiles()),
-                   core::u32(s.tiles()), stride, core::u32(sets), core::u32(s.records()),
-                   std::uint32_t{counting ? 1U : 0U},
-                   std::uint32_t{s.config.links.time_samples > 0 ? 1U : 0U});
+    queue.run(*s.kernels.scan, {.groups = {count * s.tiles(), 1, 1}, .threads = {256, 1, 1}},
+              jobs_.data(), low_.data(), kinds_.data(), widths_.data(), least_.data(), hits_.data(),
+              core::u32(first), core::u32(s.tiles()), stride, core::u32(sets),
+              core::u32(s.coarse_from()));
+    queue.run(*s.kernels.find_peaks,
+              {.groups = {count * s.peak_tiles(), 1, 1}, .threads = {256, 1, 1}}, jobs_.data(),
+              low_.data(), high_.data(), kinds_.data(), widths_.data(), least_.data(),
+              per_unit_.data(), hits_.data(), over_counts_.data(), missing_.data(), records_.data(),
+              core::u32(first), core::u32(s.peak_tiles()), core::u32(s.tiles()), stride,
+              core::u32(sets), core::u32(s.records()), std::uint32_t{counting ? 1U : 0U},
+              std::uint32_t{s.config.links.time_samples > 0 ? 1U : 0U});
   }
 }
 
@@ -113,10 +106,9 @@ void GpuState::search_blocks(device::Queue& queue, std::size_t first, std::size_
 void GpuState::set_limits(device::Queue& queue, std::size_t first, std::size_t count) {
   const GpuSetting& s = *setting_;
   const std::size_t widths = s.sizes.widths.size();
-  device::launch(queue, *s.kernels.sum_squares,
-                 {.groups = {count * widths, 1, 1}, .threads = {256, 1, 1}}, jobs_.data(),
-                 low_.data(), high_.data(), kinds_.data(), widths_.data(), squares_.data(),
-                 core::u32(first), std::uint64_t{s.sums_stride()});
+  queue.run(*s.kernels.sum_squares, {.groups = {count * widths, 1, 1}, .threads = {256, 1, 1}},
+            jobs_.data(), low_.data(), high_.data(), kinds_.data(), widths_.data(), squares_.data(),
+            core::u32(first), std::uint64_t{s.sums_stride()});
   queue.copy(host_squares_.data(), squares_.data(), count * widths * kSquareWords * 8);
   queue.synchronise();
   __extension__ using Wide = unsigned __int128;

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "tautline/core/integers.h"
-#include "tautline/device/launch.h"
 
 namespace tautline::stages::detect {
 
@@ -215,15 +214,15 @@ void GpuState::sum_segments(device::Queue& queue, std::size_t samples) {
   const std::uint64_t received = schedule_.received(), segment = s.sizes.segment;
   const std::uint64_t first = received / segment, begun = received % segment;
   const std::size_t touched = core::divide_up(begun + samples, segment);
-  device::launch(queue, *s.kernels.sum_segments,
-                 {.groups = {core::divide_up(s.config.trials * touched, kSegmentsOfGroup), 1, 1},
-                  .threads = {256, 1, 1}},
-                 x_.data(), lengths_.data(), sums_[half_].data(), counts_[half_].data(),
-                 sums_[1 - half_].data(), counts_[1 - half_].data(), segment_means_.data(),
-                 received, core::u32(samples), core::u32(segment), core::u32(begun),
-                 core::u32(first % s.rings.segment_slots), core::u32(s.rings.segment_slots),
-                 std::uint64_t{s.x_stride()}, core::u32(first % s.rings.mean_slots),
-                 core::u32(s.rings.mean_slots), core::u32(touched), core::u32(s.config.trials));
+  queue.run(*s.kernels.sum_segments,
+            {.groups = {core::divide_up(s.config.trials * touched, kSegmentsOfGroup), 1, 1},
+             .threads = {256, 1, 1}},
+            x_.data(), lengths_.data(), sums_[half_].data(), counts_[half_].data(),
+            sums_[1 - half_].data(), counts_[1 - half_].data(), segment_means_.data(), received,
+            core::u32(samples), core::u32(segment), core::u32(begun),
+            core::u32(first % s.rings.segment_slots), core::u32(s.rings.segment_slots),
+            std::uint64_t{s.x_stride()}, core::u32(first % s.rings.mean_slots),
+            core::u32(s.rings.mean_slots), core::u32(touched), core::u32(s.config.trials));
   half_ = 1 - half_;
 }
 

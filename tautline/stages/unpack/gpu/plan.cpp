@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "tautline/core/error.h"
-#include "tautline/device/launch.h"
 #include "tautline/jit/program.h"
 #include "tautline/stages/unpack/backends.h"
 #include "tautline/stages/unpack/gpu/gather.h"
@@ -222,17 +221,16 @@ void GpuPlan::gather(device::Queue& queue, const core::RawBlock& block, std::byt
 void GpuPlan::launch(device::Queue& queue, const GpuState& state, const Slot& slot, const void* raw,
                      const core::RawBlock& block, std::byte* samples, bool masked) const {
   const core::SampleFormat& format = config_.layout.format;
-  device::launch(
-      queue, *kernel_,
-      {.groups = {(block.samples + kGroupTimes - 1) / kGroupTimes,
-                  (rows_.size() + kGroupRows - 1) / kGroupRows, 1},
-       .threads = {kGroupThreads, 1, 1}},
-      raw, state.places.data(), state.targets.data(), state.inputs.data(), slot.mask.data(),
-      samples, static_cast<std::uint64_t>(layout_.time_stride_bits),
-      static_cast<std::uint64_t>(block.samples), static_cast<std::uint32_t>(rows_.size()),
-      static_cast<std::uint32_t>(core::validity_words(block.samples)),
-      static_cast<std::uint32_t>(masked ? 1 : 0),
-      static_cast<std::uint32_t>(format.encoding == core::Encoding::offset_binary ? 1 : 0));
+  queue.run(*kernel_,
+            {.groups = {(block.samples + kGroupTimes - 1) / kGroupTimes,
+                        (rows_.size() + kGroupRows - 1) / kGroupRows, 1},
+             .threads = {kGroupThreads, 1, 1}},
+            raw, state.places.data(), state.targets.data(), state.inputs.data(), slot.mask.data(),
+            samples, static_cast<std::uint64_t>(layout_.time_stride_bits),
+            static_cast<std::uint64_t>(block.samples), static_cast<std::uint32_t>(rows_.size()),
+            static_cast<std::uint32_t>(core::validity_words(block.samples)),
+            static_cast<std::uint32_t>(masked ? 1 : 0),
+            static_cast<std::uint32_t>(format.encoding == core::Encoding::offset_binary ? 1 : 0));
 }
 
 // Unpacks on the host, then copies rows to the device.
