@@ -44,11 +44,8 @@ int run_channelize(const Global& global, ChannelizeOptions& options) {
   formats::require_distinct({{"-o", config.output}, {"-o (its record)", config.output + ".json"}},
                             files_read(config.inputs, options.filter));
   if (!config.output.ends_with(".fil"))
-    for (const std::string name : {"--integrate", "--stokes"})
-      if (options.input.command->count(name) > 0)
-        throw core::Error(core::ErrorKind::config, name, "given for " + config.output,
-                          "only for detected power (.fil)",
-                          "leave it out, or name the output .fil");
+    refuse_given(*options.input.command, {"integrate", "stokes"}, "given for " + config.output,
+                 "only for detected power (.fil)", "leave it out, or name the output .fil");
   options.input.fill(config);
   options.filter.fill(config.filter);
   config.history = history_line(global);

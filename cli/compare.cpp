@@ -18,6 +18,7 @@ namespace tautline::cli {
 namespace {
 
 struct CompareOptions {
+  const CLI::App* command = nullptr;
   std::string visibilities, truth;
   std::size_t rows = 12;
   std::size_t curve = 0, other_curve = 0;
@@ -139,15 +140,26 @@ int run_candidates(const Global& global, const CompareOptions& options) {
   return kDone;
 }
 
+// Which curve is said of curves alone.
+void refuse_curve_numbers(const CLI::App& command, const std::string& file) {
+  for (const char* option : {"--curve", "--other-curve"})
+    if (command.count(option) > 0)
+      throw core::Error(core::ErrorKind::config, option, "given for " + file,
+                        "only for correlation curves", "leave it out");
+}
+
 int run_compare(const Global& global, const CompareOptions& options) {
   // A list beside a truth; a curve may be called .csv too, beside another.
-  if (options.truth.ends_with(".json") && formats::candidates::recognise(options.visibilities))
-    return run_candidates(global, options);
+  const bool candidates =
+      options.truth.ends_with(".json") && formats::candidates::recognise(options.visibilities);
+  const bool curves = !candidates && formats::curves::recognise(options.visibilities);
+  if (!curves) refuse_curve_numbers(*options.command, options.visibilities);
+  if (candidates) return run_candidates(global, options);
   if (options.visibilities.ends_with(".json") && !options.truth.ends_with(".json"))
     throw core::Error(core::ErrorKind::config, "visibilities", options.visibilities + ", a truth",
                       "visibilities or candidates first, then their truth",
                       "swap them: tautline compare " + options.truth + " " + options.visibilities);
-  if (formats::curves::recognise(options.visibilities)) {
+  if (curves) {
     if (options.truth.ends_with(".json"))
       throw core::Error(core::ErrorKind::config, "truth", options.truth,
                         "another curve beside " + options.visibilities,
@@ -180,6 +192,7 @@ void add_compare(CLI::App& app, const Global& global, Action& action) {
       "compare",
       "visibilities or candidates beside the simulator's truth; curves beside each other");
   auto options = std::make_shared<CompareOptions>();
+  options->command = command;
   using formats::FileFormat;
   command
       ->add_option("visibilities", options->visibilities,

@@ -29,10 +29,9 @@ void DmOptions::fill(pipeline::FilterbankRunConfig& config) const {
   const bool no_loss = command->count("--max-loss") > 0 && config.max_loss == 0;
   if (no_loss && config.method == stages::dedisperse::Method::subband)
     refuse("--max-loss", "0 with --method subband", "above 0, or --method exact, shared or auto");
-  for (const std::string& member : given_members(*command, "iqrm_limits."))
-    if (!config.iqrm)
-      throw core::Error(core::ErrorKind::config, "iqrm_limits." + member, "given alone",
-                        "only with `iqrm`", "leave it out, or give `iqrm`");
+  if (!config.iqrm)
+    refuse_given(*command, {"iqrm_limits.threshold", "iqrm_limits.radius", "iqrm_limits.every_s"},
+                 "given alone", "only with `iqrm`", "leave it out, or give `iqrm`");
   if (dm_list.empty()) return;
   std::ifstream file(dm_list, std::ios::binary);
   if (!file)

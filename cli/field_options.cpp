@@ -1,5 +1,6 @@
 #include "cli/field_options.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -173,6 +174,13 @@ std::vector<std::string> given_members(const CLI::App& command, const std::strin
         field != nullptr && option->count() > 0 && field->name.starts_with(prefix))
       names.push_back(field->name.substr(prefix.size()));
   return names;
+}
+
+void refuse_given(const CLI::App& command, const std::vector<std::string>& fields,
+                  const std::string& value, const std::string& limit, const std::string& advice) {
+  for (const std::string& given : given_members(command, ""))
+    if (std::find(fields.begin(), fields.end(), given) != fields.end())
+      throw core::Error(core::ErrorKind::config, given, value, limit, advice);
 }
 
 std::string OptionWords::option_of(const std::string& field) const {

@@ -74,6 +74,11 @@ void add_reader_options(CLI::App& command, Config& config, const std::string& pr
 /// Fields whose options were given, of those whose name begins with `prefix`, without it.
 std::vector<std::string> given_members(const CLI::App& command, const std::string& prefix);
 
+/// Throws Error(config) where an option of one of `fields` was given, which has no effect: "`value`, expected `limit`".
+void refuse_given(const CLI::App& command, const std::vector<std::string>& fields,
+                  const std::string& value, const std::string& limit,
+                  const std::string& advice = "leave it out");
+
 /// Texts of the library, which name fields, in the words of one command.
 class OptionWords {
  public:

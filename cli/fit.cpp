@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "cli/command.h"
 #include "cli/field_options.h"
@@ -16,11 +18,27 @@ namespace tautline::cli {
 namespace {
 
 struct FitOptions {
+  const CLI::App* command = nullptr;
   pipeline::FitConfig config;
   std::vector<std::string> inputs;
   double kappa = pipeline::kUsualKappa;
   bool strict = false;
 };
+
+void refuse_useless_kappa(const FitOptions& options) {
+  if (options.command->count("--kappa") == 0) return;
+  const pipeline::fit::Model& model = options.config.model;
+  if (!pipeline::fit::has_kappa(model))
+    throw core::Error(core::ErrorKind::config, "--kappa", fmt::format("{:g}", options.kappa),
+                      fmt::format("none with the model {}: it is for models of a focus, as 3d",
+                                  pipeline::fit::name_of(model)),
+                      "leave it out");
+  for (const auto& [option, values] :
+       {std::pair{"--fix", &options.config.fixed}, {"--start-at", &options.config.starts}})
+    if (values->contains("kappa"))
+      throw core::Error(core::ErrorKind::config, "--kappa", fmt::format("{:g}", options.kappa),
+                        fmt::format("none beside {} kappa=", option), "leave one of them out");
+}
 
 void resolve(const Global& global, FitOptions& options) {
   pipeline::FitConfig& config = options.config;
@@ -50,6 +68,10 @@ void print_result_fit(const FitOptions& options, const pipeline::FitResult& resu
       result.failed, result.elapsed_s);
   if (result.fits.size() == 1) {
     const auto& one = result.fits.front();
+    if (!std::isfinite(one.solution.values.front())) {
+      fmt::print("  {}\n", one.status);
+      return;
+    }
     for (std::size_t k = 0; k < result.parameters.size(); ++k)
       fmt::print("  {:<10} {:>12.6g}{}\n", result.parameters[k].name, one.solution.values[k],
                  result.parameters[k].fixed
@@ -75,6 +97,7 @@ std::vector<formats::NamedFile> named_inputs(const std::vector<std::string>& pat
 }
 
 int run_fit(const Global& global, FitOptions& options) {
+  refuse_useless_kappa(options);
   formats::require_distinct({{"-o", options.config.output}, {"--report", options.config.report}},
                             named_inputs(options.inputs));
   require_own_ending("--output", options.config.output, {".csv", ".txt"});
@@ -115,7 +138,13 @@ int run_fit(const Global& global, FitOptions& options) {
   }
   // Who asks for a fit without errors asks for one that nothing judges.
   if (result.good > 0 || (!options.config.weighted && result.unjudged > 0)) return kDone;
-  spdlog::warn("no curve was found ok: see the status column of {}", options.config.output);
+  const auto doubtful = std::find_if(result.fits.begin(), result.fits.end(),
+                                     [](const auto& one) { return !one.masked && !one.hot; });
+  if (result.fits.size() > 1 && doubtful != result.fits.end())
+    spdlog::warn("no curve was found ok, the first of them: {}; see the status column of {}",
+                 doubtful->status, options.config.output);
+  else
+    spdlog::warn("no curve was found ok: see the status column of {}", options.config.output);
   return options.strict ? kFailed : kDamagedInput;
 }
 
@@ -125,6 +154,7 @@ void add_fit(CLI::App& app, const Global& global, Action& action) {
   auto* command =
       app.add_subcommand("fit", "diffusion fits of correlation curves, maps and a page");
   auto options = std::make_shared<FitOptions>();
+  options->command = command;
   pipeline::FitConfig& config = options->config;
   command
       ->add_option("curves", options->inputs,

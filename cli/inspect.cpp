@@ -224,6 +224,16 @@ void refuse_unless_tags(const std::string& path) {
                       "leave it out");
 }
 
+// What the header of voltages may not say, given for a file that is known not to be voltages.
+void refuse_unless_voltages(const std::string& path, const InspectOptions& options) {
+  constexpr std::size_t kHeadBytes = 4096;
+  if (options.reader.named.empty() || formats::commands_for(path).empty()) return;
+  const auto first = formats::InputFile(path).head(kHeadBytes);
+  if (formats::find_format(&formats::FileFormat::voltages, first, path) == nullptr)
+    throw core::Error(core::ErrorKind::config, options.reader.named.front(), "given for " + path,
+                      "only for voltages", "leave it out");
+}
+
 // Of no format at all, by its bytes or by what the options say of voltages.
 void refuse_unknown_kind(const std::string& path, const InspectOptions& options) {
   constexpr std::size_t kHeadBytes = 4096;
@@ -240,6 +250,7 @@ int inspect_file(const Global& global, const std::string& path, const InspectOpt
   refuse_folder(path);
   require_own_ending("--tcspc", options.tcspc.path, {".csv", ".txt"});
   if (!options.tcspc.path.empty()) refuse_unless_tags(path);
+  refuse_unless_voltages(path, options);
   if (const auto status = inspect_text(global, path)) return *status;
   if (formats::find_format(&formats::FileFormat::visibilities, {}, path) != nullptr)
     return inspect_visibilities(global, path);
@@ -292,7 +303,7 @@ void add_inspect(CLI::App& app, const Global& global, Action& action) {
               "voltages ({}), visibilities ({}), filterbanks ({}), dedispersed series ({}), "
               "masks, candidates, photon time tags ({}), counts ({}), "
               "correlation curves "
-              "({}), array.toml, scenes, truths and records (.json)",
+              "({}), array.toml, scenes, delays, truths and records (.json)",
               of(&FileFormat::voltages), of(&FileFormat::visibilities), of(&FileFormat::filterbank),
               of(&FileFormat::series), of(&FileFormat::photons), of(&FileFormat::counts),
               of(&FileFormat::read_curves)))

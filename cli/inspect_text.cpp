@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "tautline/core/angle.h"
 #include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 #include "tautline/core/time.h"
@@ -98,6 +99,31 @@ int inspect_filterbank_scene(const Global& global, const std::string& path) {
   return kDone;
 }
 
+// Without the array that they are of: models are counted, not read.
+int inspect_delays(const Global& global, const std::string& path, const formats::TomlTable& table) {
+  const std::string centre = table.text("phase_centre");
+  const std::size_t delays = table.tables("delay").size();
+  const bool placed = table.has("ra_deg") && table.has("dec_deg");
+  const double ra_deg = placed ? table.angle_deg("ra_deg", core::AngleUnit::hours) : 0;
+  const double dec_deg = placed ? table.angle_deg("dec_deg", core::AngleUnit::degrees) : 0;
+  const std::string until =
+      table.has("valid_until") ? core::to_iso(table.instant("valid_until")) : "";
+  if (global.json)
+    print_json("tautline.inspect.delays", 1,
+               {{"file", path},
+                {"phase_centre", centre},
+                {"ra_deg", placed ? JsonObject(ra_deg) : JsonObject()},
+                {"dec_deg", placed ? JsonObject(dec_deg) : JsonObject()},
+                {"delays", delays},
+                {"valid_until", until}});
+  else
+    fmt::print("{}: a table of delays, {}\n  points at   {}{}\n  valid until {}\n", path,
+               core::counted(delays, "model"), centre,
+               placed ? fmt::format(", {:.6f} {:+.6f} degrees (ICRS)", ra_deg, dec_deg) : "",
+               until.empty() ? "any time" : until + " UTC");
+  return kDone;
+}
+
 int inspect_toml(const Global& global, const std::string& path) {
   const formats::TomlTable table = formats::TomlTable::read(path);
   switch (formats::toml_kind(table)) {
@@ -107,14 +133,14 @@ int inspect_toml(const Global& global, const std::string& path) {
       return inspect_filterbank_scene(global, path);
     case formats::TomlKind::scene:
       return inspect_sky(global, path);
+    case formats::TomlKind::delays:
+      return inspect_delays(global, path, table);
     default:
       break;
   }
-  throw core::Error(core::ErrorKind::format, path + ": tables",
-                    fmt::format("{}", fmt::join(table.keys(), ", ")),
-                    "those of an array or of a scene",
-                    table.has("delay") ? "correlate and channelize take delays with --delays"
-                                       : "tautline run --check looks at a pipeline");
+  throw core::Error(
+      core::ErrorKind::format, path + ": tables", fmt::format("{}", fmt::join(table.keys(), ", ")),
+      "those of an array, of a scene or of delays", "tautline run --check looks at a pipeline");
 }
 
 // A truth or a record: lists by their lengths, the rest as it is.

@@ -8,10 +8,12 @@
 #include <map>
 #include <optional>
 
+#include "cli/field_options.h"
 #include "cli/interrupts.h"
 #include "cli/monitor_options.h"
 #include "cli/observation_clock.h"
 #include "cli/run_output.h"
+#include "tautline/core/counted.h"
 #include "tautline/core/field_text.h"
 #include "tautline/pipeline/checkpoint.h"
 #include "tautline/pipeline/graph_file/expected_rate.h"
@@ -58,7 +60,8 @@ std::string plan_of(const engine::Run& run) {
     if (node.bytes.device_bytes > 0)
       text += fmt::format(", {} of the device", mebibytes(node.bytes.device_bytes));
     if (node.blocks > 0)
-      text += fmt::format("; {} blocks, {}", node.blocks, mebibytes(node.block_bytes));
+      text +=
+          fmt::format("; {}, {}", core::counted(node.blocks, "block"), mebibytes(node.block_bytes));
     text += '\n';
   }
   const device::MemoryUse all = run.bytes();
@@ -375,12 +378,12 @@ void add_run(CLI::App& app, const Global& global, Action& action) {
       ->add_option("--memory", options->memory,
                    "most memory that the run may take on the host; " + core::byte_size().allowed)
       ->default_str("half of the machine's");
-  command
-      ->add_option("--as-live", options->as_live,
-                   "read files as if their samples came now, at so many times real time; behind "
-                   "the pipeline's name")
+  add_own(*command, options->as_live,
+          {.name = "as_live",
+           .help = "read files as if their samples came now, at so many times real time; behind "
+                   "the pipeline's name"},
+          core::plain_text<double>(core::between(1e-3, 1e6)))
       ->expected(0, 1)
-      ->check(CLI::Range(1e-3, 1e6))
       ->default_str("1");
   command->add_option("--checkpoint", options->checkpoint,
                       "file that says which output files are whole; where it is there, the run "

@@ -145,11 +145,10 @@ int plan_search(const Global& global, SearchOptions& options) {
 
 // An option that does nothing without another one is a slip.
 void refuse_without_partner(const CLI::App& command, const pipeline::SearchConfig& config) {
-  const std::vector<std::string> given = given_members(command, "");
   const auto refuse = [&](const std::string& field, bool partner, const std::string& wanted) {
-    if (!partner && std::find(given.begin(), given.end(), field) != given.end())
-      throw core::Error(core::ErrorKind::config, field, "given alone", "only with " + wanted,
-                        "leave it out, or give " + wanted);
+    if (!partner)
+      refuse_given(command, {field}, "given alone", "only with " + wanted,
+                   "leave it out, or give " + wanted);
   };
   refuse("most_plots", !config.plot_folder.empty() || !config.picture_folder.empty(),
          "`plot_folder` or `picture_folder`");

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+
 #include "cli/field_options.h"
 #include "cli/output_names.h"
 #include "cli/run_output.h"
@@ -60,9 +62,23 @@ void add_scene_fields(CLI::App& command, SimulateFilterbankOptions& options,
   }
 }
 
+// The sizes have no defaults that anybody would mean.
+void require_sizes(const SimulateFilterbankOptions& options) {
+  if (!options.scene_path.empty()) return;
+  std::string missing;
+  for (const std::string name : {"channels", "fch1_mhz", "foff_mhz", "tsamp_s"})
+    if (std::none_of(options.scene_texts.begin(), options.scene_texts.end(),
+                     [&](const auto& given) { return given.first == name; }))
+      missing += (missing.empty() ? "`" : ", `") + name + "`";
+  if (!missing.empty())
+    throw core::Error(core::ErrorKind::config, missing, "not given",
+                      "all sizes of a filterbank, or a `scene` that has them");
+}
+
 int run_simulate_filterbank(const Global& global, SimulateFilterbankOptions& options) {
   pipeline::SimulateFilterbankConfig& config = options.config;
   require_own_ending("--output", config.output, {".fil"});
+  require_sizes(options);
   formats::require_distinct(
       {{"-o", config.output}, {"-o (the truth)", pipeline::filterbank_truth_path(config.output)}},
       {{"--scene", options.scene_path}});

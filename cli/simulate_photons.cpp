@@ -13,12 +13,32 @@ namespace tautline::cli {
 namespace {
 
 struct SimulatePhotonsOptions {
+  const CLI::App* command = nullptr;
   pipeline::SimulatePhotonsConfig config;
 };
+
+// What the output has no use for, or another option.
+void refuse_without_use(const CLI::App& command, const pipeline::SimulatePhotonsConfig& config) {
+  const std::string given = "given for " + config.output;
+  if (config.output.ends_with(".ptu"))
+    refuse_given(command, {"bin_s", "bits"}, given, "only for counts (.npy)");
+  else
+    refuse_given(command, {"t3", "sync_rate_hz", "lifetime_s"}, given, "only for time tags (.ptu)");
+  if (!config.t3)
+    refuse_given(command, {"sync_rate_hz", "lifetime_s"}, "given with `t3` t2",
+                 "only for T3, which has microtimes");
+  const auto refuse_alone = [&](const std::string& field, const std::string& other) {
+    refuse_given(command, {field}, "given alone", "only with `" + other + "`",
+                 "leave it out, or give `" + other + "`");
+  };
+  if (config.hot_sensors.empty()) refuse_alone("hot_rate_hz", "hot_sensors");
+  if (config.hot_rate_hz == 0) refuse_alone("hot_sensors", "hot_rate_hz");
+}
 
 int run_simulate_photons(const Global& global, SimulatePhotonsOptions& options) {
   pipeline::SimulatePhotonsConfig& config = options.config;
   require_own_ending("--output", config.output, {".npy", ".ptu", ".raw", ".u8", ".u16"});
+  refuse_without_use(*options.command, config);
   config.threads = global.threads;
   config.history = history_line(global);
   ProgressLine line(global);
@@ -47,6 +67,7 @@ void add_simulate_photons(CLI::App& simulate, const Global& global, Action& acti
   auto* command =
       simulate.add_subcommand("photons", "photon counts or time tags of diffusing particles");
   auto options = std::make_shared<SimulatePhotonsOptions>();
+  options->command = command;
   pipeline::SimulatePhotonsConfig& config = options->config;
   add_fields(*command, config, {"sensors", "shape"});
   add_required_field(*command, config, "duration_s");

@@ -89,8 +89,8 @@ bool tells_by_name(const FileFormat& format) {
   return format.recognise != nullptr || format.name == "HDF5";
 }
 
-// By the bytes where they prove a format; by the name where they prove nothing, or several formats
-// have them (HDF5).
+// By the bytes where they prove a format; by the name where they prove nothing and do not contradict
+// it (a .fil without its header), or several formats have them (HDF5).
 const FileFormat* format_of(const std::string& path) {
   const std::string bytes = first_bytes_of(path);
   if (bytes.empty()) return nullptr;
@@ -99,7 +99,9 @@ const FileFormat* format_of(const std::string& path) {
     if (by_bytes == nullptr && !format.kind.empty() &&
         format.is(std::as_bytes(std::span(bytes)), ""))
       by_bytes = &format;
-    if (by_name == nullptr && tells_by_name(format) && has_ending(format, path)) by_name = &format;
+    if (by_name == nullptr && tells_by_name(format) && has_ending(format, path) &&
+        format.is(std::as_bytes(std::span(bytes)), path))
+      by_name = &format;
   }
   if (by_bytes == nullptr) return by_name;
   return by_bytes->kind == "HDF5" && by_name != nullptr ? by_name : by_bytes;
@@ -144,11 +146,8 @@ std::string commands_for(const std::string& path) {
 core::Error other_kind(const std::string& path, const std::string& expected,
                        const std::string& advice) {
   const std::string kind = seeming_kind(path), commands = commands_for(path);
-  // A name that promises a format which the bytes are not says nothing of who reads the file.
-  const FileFormat* format = format_of(path);
-  const bool by_name = format != nullptr && expected.find(format->name + " (") != std::string::npos;
   return {core::ErrorKind::format, path + ": kind of file", kind.empty() ? "unknown" : kind,
-          expected, commands.empty() || by_name ? advice : commands};
+          expected, commands.empty() ? advice : commands};
 }
 
 void require_text(const std::string& path, const std::string& expected) {

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <utility>
 
+#include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 
 namespace tautline::stream {
@@ -77,7 +78,7 @@ void require_addresses(const PacketVoltagesConfig& config, const Capture& captur
   const std::size_t given = config.network.listen.size();
   if (given < sources)
     throw core::Error(
-        core::ErrorKind::config, "listen", fmt::format("{} addresses", given),
+        core::ErrorKind::config, "listen", core::counted(given, "address", "addresses"),
         fmt::format("{}", sources),
         fmt::format("by {} each sender has an address of its own", config.capture.layout.name));
 }

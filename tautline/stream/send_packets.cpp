@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 #include "tautline/stream/impairment.h"
 #include "tautline/stream/packetiser.h"
@@ -138,9 +139,11 @@ std::uint64_t first_count_of(const SendConfig& config, const PacketLayout& layou
 void require_address_each(const PacketLayout& layout, std::uint64_t sources, std::size_t given) {
   if (sources == given) return;
   throw core::Error(
-      core::ErrorKind::config, "to", fmt::format("{} addresses", given), fmt::format("{}", sources),
-      sources > 1 ? fmt::format("by {} each sender has an address of its own", layout.name)
-                  : fmt::format("packets of {} all go to one address", layout.name));
+      core::ErrorKind::config, "to", core::counted(given, "address", "addresses"),
+      fmt::format("{}", sources),
+      (sources > 1 ? fmt::format("by {} each sender has an address of its own", layout.name)
+                   : fmt::format("packets of {} all go to one address", layout.name)) +
+          "; `layout` names another");
 }
 
 }  // namespace

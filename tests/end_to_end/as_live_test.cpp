@@ -110,7 +110,7 @@ TEST_F(AsLive, IsRefusedWhereItCannotBe) {
       "search.toml", {"filterbank.files=" + (scratch / "a.fil"), "filterbank.beams=true",
                       "pulses.dms.range=0:100:2", "candidates.path=" + (scratch / "out.csv")});
   refused(search, "1", "beams");
-  refused(search, "0", "--as-live");
+  refused(search, "0", "--as-live: 0, expected 0.001 to 1");
   refused(search, "-1", "--as-live");
   refused(example("packets-live.toml",
                   {"visibilities.path=" + (scratch / "out.uvh5"),

@@ -73,7 +73,7 @@ TEST_F(FirstTries, StreamsAndAddressesAreNoMissingFiles) {
 }
 
 TEST_F(FirstTries, FilesOfAnotherKindAreSentToTheCommandThatReadsThem) {
-  ASSERT_EQ(run({"simulate", "photons", "--duration", "0.01", "--bin", "1e-5", "--model",
+  ASSERT_EQ(run({"simulate", "photons", "--duration", "0.01", "--model",
                  "diffusion:n=1,tau=2e-4,rate=5e4", "-o", scratch / "x.ptu"})
                 .status,
             kDone);

@@ -23,7 +23,7 @@ class Slips : public ::testing::Test {
     EXPECT_NE(result.err.find(words), std::string::npos) << words << " in " << result.err;
   }
   CommandResult simulate_photons(const std::string& name) {
-    return run({"simulate", "photons", "--duration", "0.01", "--bin", "1e-5", "--model",
+    return run({"simulate", "photons", "--duration", "0.01", "--model",
                 "diffusion:n=1,tau=2e-4,rate=5e4", "-o", scratch / name});
   }
 

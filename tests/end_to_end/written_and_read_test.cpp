@@ -138,11 +138,20 @@ TEST_F(WrittenAndRead, InspectShowsArraysScenesTruthsAndRecords) {
   write_file(scratch / "f.toml", "nchans = 4\nfch1_mhz = 1500\nfoff_mhz = -1\ntsamp_s = 0.001\n");
   EXPECT_EQ(keys_of(json({"inspect", scratch / "f.toml"})),
             documented_object("`tautline.inspect.filterbank_scene` 1"));
+  run({"delays", "--array", scratch / "a.toml", "--name", "Crab", "--ra-deg", "05:34:31.9",
+       "--dec-deg", "22:00:52", "--utc-start", "2026-03-20-14:00:00", "--duration", "60", "-o",
+       scratch / "d.toml"});
+  const nlohmann::json delays = json({"inspect", scratch / "d.toml"});
+  EXPECT_EQ(keys_of(delays), documented_object("`tautline.inspect.delays` 1"));
+  EXPECT_EQ(delays["phase_centre"], "Crab");
+  EXPECT_NEAR(delays["ra_deg"].get<double>(), 15 * (5 + 34 / 60.0 + 31.9 / 3600), 1e-9);
+  EXPECT_EQ(delays["delays"], 4);
+  EXPECT_TRUE(delays["valid_until"].get<std::string>().starts_with("2026-03-20T14:0"));
   simulate_pulses();
   const nlohmann::json truth = json({"inspect", scratch / "x.truth.json"});
   EXPECT_EQ(keys_of(truth), documented_object("`tautline.inspect.record` 1"));
   EXPECT_EQ(truth["record"]["pulses"].size(), 6u);
-  for (const char* name : {"a.toml", "s.toml", "f.toml", "x.truth.json"})
+  for (const char* name : {"a.toml", "s.toml", "f.toml", "d.toml", "x.truth.json"})
     EXPECT_TRUE(run({"inspect", scratch / name}).out.starts_with(scratch / name)) << name;
 }
 

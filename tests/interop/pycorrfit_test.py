@@ -113,7 +113,7 @@ def check_sin(checks, options, folder):
 def check_tags(checks, options, folder, mode):
     path = folder / f"{mode}.ptu"
     tautline(options, "simulate", "photons", "--sensors", 3, "--duration", 0.2, "--tags", mode, "--seed", options.seed,
-             "--lifetime", 3e-9, "--model", "diffusion:n=0.3,tau=1e-4,rate=3e4", "-o", path)
+             *(["--lifetime", 3e-9] if mode == "t3" else []), "--model", "diffusion:n=0.3,tau=1e-4,rate=3e4", "-o", path)
     checks.where = path.name
     found = subprocess.run([options.command, "--json", "inspect", path], check=True, capture_output=True, text=True)
     ours = json.loads(found.stdout)

@@ -45,7 +45,7 @@ void check(const ArrayLayout& array, const Position& position, double duration_s
                       "an array layout", "give one with `array_path`");
   if (!(duration_s >= 0 && duration_s <= 1e8)) fail("duration_s", duration_s, "0 to 1e8");
   if (!(std::abs(position.dec_deg) <= 90)) fail("dec_deg", position.dec_deg, "-90 to 90");
-  if (!std::isfinite(position.ra_deg)) fail("ra_deg", position.ra_deg, "a finite angle");
+  if (!(position.ra_deg >= 0 && position.ra_deg < 360)) fail("ra_deg", position.ra_deg, "0 to 360");
   if (!(options.max_error_s > 0)) fail("max_error_s", options.max_error_s, "more than 0");
   if (!(std::abs(options.common_delay_s) < 1))
     fail("common_delay_s", options.common_delay_s, "less than a second");
@@ -68,10 +68,12 @@ Table track(const ArrayLayout& array, const std::string& phase_centre, const Pos
   check(array, position, duration_s, options);
   const double piece_s = piece_length_s(array, options.max_error_s);
   const auto pieces = static_cast<std::int64_t>(std::floor(duration_s / piece_s)) + 1;
-  if (static_cast<double>(pieces) * static_cast<double>(array.inputs.size()) > kMostPieces)
-    throw core::Error(core::ErrorKind::config, "max_error_s",
-                      fmt::format("{} (pieces of {} s)", options.max_error_s, piece_s),
-                      "ten million pieces at most", "track a shorter time or allow a larger error");
+  const auto inputs = static_cast<double>(array.inputs.size());
+  if (static_cast<double>(pieces) * inputs > kMostPieces)
+    throw core::Error(core::ErrorKind::config, "duration_s", fmt::format("{:g} s", duration_s),
+                      fmt::format("at most {:g} s: ten million pieces of {:g} s for all inputs",
+                                  std::floor(kMostPieces / inputs) * piece_s, piece_s),
+                      "track a shorter time at once");
   const auto step = static_cast<std::int64_t>(std::llround(piece_s / kShortestPiece_s));
   const DirectionTrack direction(site_of(array), position.ra_deg, position.dec_deg, start,
                                  static_cast<double>(pieces) * piece_s, options.earth);

@@ -103,25 +103,26 @@ void require(bool good, const char* field, double value, const std::string& limi
 
 void check_pulse(const DispersedPulse& p) {
   constexpr double kLongest_s = 1e9;
-  require(std::abs(p.time_s) <= kLongest_s, "pulse: time", p.time_s, "seconds from the start");
-  require(p.dm >= 0 && p.dm <= 1e6, "pulse: dm", p.dm, "0 to 1e6 pc cm^-3");
-  require(p.width_s > 0 && p.width_s <= kLongest_s, "pulse: width", p.width_s, "above 0 s");
-  require(p.snr >= 0 && p.snr <= 1e9, "pulse: snr", p.snr, "0 or more");
-  require(std::abs(p.spectral_index) <= 20, "pulse: index", p.spectral_index, "-20 to 20");
-  require(p.scattering_s >= 0 && p.scattering_s <= kLongest_s, "pulse: scattering", p.scattering_s,
-          "0 s or more");
+  require(std::abs(p.time_s) <= kLongest_s, "`pulses`: time", p.time_s, "seconds from the start");
+  require(p.dm >= 0 && p.dm <= 1e6, "`pulses`: dm", p.dm, "0 to 1e6 pc cm^-3");
+  require(p.width_s > 0 && p.width_s <= kLongest_s, "`pulses`: width", p.width_s, "above 0 s");
+  require(p.snr >= 0 && p.snr <= 1e9, "`pulses`: snr", p.snr, "0 or more");
+  require(std::abs(p.spectral_index) <= 20, "`pulses`: index", p.spectral_index, "-20 to 20");
+  require(p.scattering_s >= 0 && p.scattering_s <= kLongest_s, "`pulses`: scattering",
+          p.scattering_s, "0 s or more");
 }
 
 void check_interference(const FilterbankScene& scene) {
   for (const Impulse& i : scene.impulses) {
-    require(i.duration_s > 0 && i.duration_s < 1e9, "impulse: duration", i.duration_s, "above 0 s");
-    require(std::abs(i.amplitude) < 1e9, "impulse: amplitude", i.amplitude, "below 1e9");
+    require(i.duration_s > 0 && i.duration_s < 1e9, "`impulses`: duration", i.duration_s,
+            "above 0 s");
+    require(std::abs(i.amplitude) < 1e9, "`impulses`: amplitude", i.amplitude, "below 1e9");
   }
   for (const Carrier& c : scene.carriers) {
-    require(c.width_mhz >= 0, "carrier: width", c.width_mhz, "0 MHz or more");
-    require(c.period_s >= 0, "carrier: period", c.period_s, "0 s or more");
-    require(c.duty >= 0 && c.duty <= 1, "carrier: duty", c.duty, "0 to 1");
-    require(std::abs(c.amplitude) < 1e9, "carrier: amplitude", c.amplitude, "below 1e9");
+    require(c.width_mhz >= 0, "`carriers`: width", c.width_mhz, "0 MHz or more");
+    require(c.period_s >= 0, "`carriers`: period", c.period_s, "0 s or more");
+    require(c.duty >= 0 && c.duty <= 1, "`carriers`: duty", c.duty, "0 to 1");
+    require(std::abs(c.amplitude) < 1e9, "`carriers`: amplitude", c.amplitude, "below 1e9");
   }
 }
 

@@ -73,8 +73,9 @@ std::vector<std::size_t> chosen_ifs(const std::string& path, std::size_t ifs,
   }
   for (const std::size_t k : chosen)
     if (k >= ifs)
-      throw core::Error(core::ErrorKind::config, path + ": IF", std::to_string(k),
-                        fmt::format("0 to {}, those of the file", ifs - 1));
+      throw core::Error(
+          core::ErrorKind::config, path + ": IF", std::to_string(k),
+          ifs == 1 ? "0, the only one" : fmt::format("0 to {}, those of the file", ifs - 1));
   return chosen;
 }
 

@@ -93,8 +93,8 @@ void check(const CorrelationCurves& c, const FitConfig& config) {
       std::none_of(c.lag_s.begin(), c.lag_s.end(), [&](double lag_s) { return range.has(lag_s); }))
     throw Error(ErrorKind::config, "range_s",
                 fmt::format("{:g}:{:g} s", config.lowest_lag_s, config.highest_lag_s),
-                fmt::format("lags from {:g} to {:g} s, as the curves have them", c.lag_s.front(),
-                            c.lag_s.back()));
+                fmt::format("some of the curves' {} lags from {:g} to {:g} s", c.lag_s.size(),
+                            c.lag_s.front(), c.lag_s.back()));
 }
 
 // Lengths that say nothing of the model's curves.
@@ -108,8 +108,12 @@ void check_lengths(const FitConfig& config) {
   };
   if (config.q_per_um > 0 && !scattering) refuse("q_per_um", config.q_per_um, "cumulants");
   if (config.waist_um > 0 && scattering) refuse("waist_um", config.waist_um, "a focus");
-  if (config.pixel_um > 0 && config.model.shape != fit::Shape::pixel_2d)
-    refuse("pixel_um", config.pixel_um, "2d-pixel");
+  const bool pixel = config.model.shape == fit::Shape::pixel_2d;
+  if (config.pixel_um > 0 && !pixel) refuse("pixel_um", config.pixel_um, "2d-pixel");
+  if (config.waist_um > 0 && pixel && config.pixel_um == 0)
+    throw Error(ErrorKind::config, "waist_um", fmt::format("{:g}", config.waist_um),
+                "with 2d-pixel `pixel_um` too: the curve depends on their ratio alone",
+                "give `pixel_um`");
 }
 
 // Nothing is fitted yet: what the file says of each curve.
@@ -334,8 +338,7 @@ FitResult fit_curves(const CorrelationCurves& given, const FitConfig& config,
 }
 
 void assume_kappa(FitConfig& config, double kappa) {
-  if (config.model.shape != fit::Shape::pixel_2d && !fit::is_scattering(config.model))
-    config.starts.emplace("kappa", kappa);
+  if (fit::has_kappa(config.model)) config.starts.emplace("kappa", kappa);
 }
 
 }  // namespace tautline::pipeline

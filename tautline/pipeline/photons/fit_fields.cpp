@@ -116,8 +116,12 @@ std::vector<fit::Parameter> configured_parameters(const FitConfig& config) {
   std::vector<fit::Parameter> parameters = fit::parameters_of(config.model);
   if (config.model.shape == fit::Shape::pixel_2d && config.waist_um > 0 && config.pixel_um > 0)
     find_parameter(parameters, "blur", "model").value = config.waist_um / config.pixel_um;
-  for (const std::string& name : config.freed)
+  for (const std::string& name : config.freed) {
     find_parameter(parameters, name, "freed").fixed = false;
+    if (config.fixed.contains(name))
+      throw core::Error(core::ErrorKind::config, "freed", name, "a parameter that `fixed` leaves",
+                        "leave one of them out");
+  }
   for (const auto& [name, limits] : config.bounds) {
     fit::Parameter& p = find_parameter(parameters, name, "bounds");
     if (!(limits.first < limits.second))

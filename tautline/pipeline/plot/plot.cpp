@@ -33,28 +33,41 @@ bool is_folder(const std::string& path) {
   return std::filesystem::is_directory(path, ignored);
 }
 
+core::Error no_figure(const std::string& path, const std::string& advice) {
+  return formats::other_kind(
+      path,
+      "voltages, filterbanks, series, visibilities, curves, photons, candidates "
+      "or timings",
+      advice);
+}
+
 // Options that are of some kinds of files alone do nothing for others: given with these, they are slips.
 void require_taken(const PlotConfig& config, std::initializer_list<std::string_view> taken) {
   const PlotConfig usual;
   const bool part = config.start_s != usual.start_s, until = config.duration_s >= 0;
   struct Option {
-    const char* field;
+    std::string field;
     bool given;
     const char* kinds;
+    std::string_view like = {};  // taken where this is, or the field itself
   };
+  const auto& named = config.reader.named;
   const char* const timed = "voltages, filterbanks, series, visibilities, time tags or counts";
-  for (const Option& option : {Option{"fit", !config.fit.empty(), "correlation curves"},
-                               {"mask", !config.mask.empty(), "a filterbank"},
-                               {"flag_channels", config.flag_channels, "a filterbank"},
-                               {"baseline", !config.baseline.empty(), "visibilities"},
-                               {"channels", config.channels != usual.channels, "voltages"},
-                               {"bin_s", config.bin_s != usual.bin_s, "counts"},
-                               {"start_s", part, timed},
-                               {"duration_s", until, timed}}) {
-    const std::string_view field = option.field;
-    const bool range = field == "start_s" || field == "duration_s";
-    if (option.given &&
-        std::find(taken.begin(), taken.end(), range ? "range" : field) == taken.end())
+  for (const Option& option :
+       {Option{"fit", !config.fit.empty(), "correlation curves"},
+        {"mask", !config.mask.empty(), "a filterbank"},
+        {"flag_channels", config.flag_channels, "a filterbank"},
+        {"baseline", !config.baseline.empty(), "visibilities"},
+        {"channels", config.channels != usual.channels, "voltages"},
+        {"bin_s", config.bin_s != usual.bin_s, "counts"},
+        {"dtype", config.raw.dtype.has_value(), "counts", "bin_s"},
+        {"sensors", config.raw.sensors > 0, "counts", "bin_s"},
+        {"header_bytes", config.raw.header_bytes > 0, "counts", "bin_s"},
+        {named.empty() ? "" : named.front(), !named.empty(), "voltages", "channels"},
+        {"start_s", part, timed, "range"},
+        {"duration_s", until, timed, "range"}}) {
+    const std::string_view like = option.like.empty() ? option.field : option.like;
+    if (option.given && std::find(taken.begin(), taken.end(), like) == taken.end())
       throw core::Error(core::ErrorKind::config, option.field, config.input,
                         std::string(option.kinds) + ", for which alone it is",
                         "leave it out; `inspect` says what the file holds");
@@ -69,6 +82,7 @@ Figure figure_of(const PlotConfig& config, const PlotRun& run) {
     require_taken(config, {"range", "baseline"});
     return plot::plot_visibilities(config, run);
   };
+  if (formats::seeming_kind(path) == "a folder") throw no_figure(path, "give a file in it");
   if (named_visibilities) return visibilities();
   const std::vector<std::byte> head = formats::InputFile(path).head(kFirstBytes);
   if (head.empty())
@@ -113,11 +127,7 @@ Figure figure_of(const PlotConfig& config, const PlotRun& run) {
     require_taken(config, {"range", "channels"});
     return plot::plot_voltages(config, run);
   }
-  throw formats::other_kind(
-      path,
-      "voltages, filterbanks, series, visibilities, curves, photons, candidates "
-      "or timings",
-      "`inspect` says what files hold");
+  throw no_figure(path, "`inspect` says what files hold");
 }
 
 }  // namespace

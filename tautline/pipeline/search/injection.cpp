@@ -22,6 +22,10 @@ constexpr const char* kInjectionForm = "every=S,dm=LOW:HIGH,width=LOW:HIGH,snr=L
   throw core::Error(core::ErrorKind::config, "`inject`: " + what, value, what + ": " + expected);
 }
 
+[[noreturn]] void refuse_item(const std::string& item) {
+  throw core::Error(core::ErrorKind::config, "inject", item, kInjectionForm);
+}
+
 void read_ends(const std::string& key, const std::string& text, double& low, double& high) {
   const auto ends = core::text::split(text, ':');
   try {
@@ -72,7 +76,7 @@ InjectionConfig parse_injection(const std::string& text) {
         refuse_injection(key, value, "a whole number, 0 or more");
       }
     } else {
-      refuse_injection(key, value, kInjectionForm);
+      refuse_item(item);
     }
   }
   if (!(config.every_s > 0))

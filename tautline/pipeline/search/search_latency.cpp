@@ -26,9 +26,9 @@ constexpr double kLongBaseline = 2, kLongBaselineWidths = 16;
 
 }  // namespace
 
-LatencyShares share_latency(double latency_s, double block_s, double sample_s,
+LatencyShares share_latency(double whole_s, double held_s, double block_s, double sample_s,
                             const SearchConfig& config) {
-  const double width_s = config.max_width_s;
+  const double width_s = config.max_width_s, latency_s = whole_s - held_s;
   LatencyShares shares;
   shares.block_s = std::max(block_s, kBlockShare * latency_s);
   shares.noise_s = std::max(kWidthsOfNoise * width_s,
@@ -41,11 +41,10 @@ LatencyShares share_latency(double latency_s, double block_s, double sample_s,
   const double spare_s = left_s - shares.noise_s - kBaselineAhead * shares.baseline_s;
   if (spare_s < 0)
     throw core::Error(
-        core::ErrorKind::config, "latency_s", fmt::format("{:.6g} s beside masks", latency_s),
-        fmt::format(
-            "about {:.3g} s or more, for boxcars of {:.6g} s, samples of {:.6g} s and blocks "
-            "of {:.3g} s",
-            latency_s - spare_s / (1 - kBlockShare), width_s, sample_s, shares.block_s),
+        core::ErrorKind::config, "latency_s", fmt::format("{:.6g} s", whole_s),
+        fmt::format("about {:.3g} s or more, for boxcars of {:.6g} s, samples of {:.6g} s{}",
+                    whole_s - spare_s / (1 - kBlockShare), width_s, sample_s,
+                    held_s > 0 ? fmt::format(" and {:.3g} s that cleaning takes", held_s) : ""),
         "make `max_width_s` smaller, or allow for more");
   // A third for the noise, the rest for the running mean.
   const double noise_s = std::max(shares.noise_s, std::min(left_s / 3, shares.noise_s + spare_s));

@@ -91,7 +91,7 @@ void SearchPlan::keep_latency() {
   std::size_t coarsest = 1;
   for (const auto& segment : trials_.segments) coarsest = std::max(coarsest, segment.downsample);
   const LatencyShares shares = share_latency(
-      most_latency_s_ - held_s(), static_cast<double>(block_samples_) * description_.tsamp_s,
+      most_latency_s_, held_s(), static_cast<double>(block_samples_) * description_.tsamp_s,
       description_.tsamp_s * static_cast<double>(coarsest), config_);
   request_.detect.noise_s = shares.noise_s;
   request_.detect.baseline_s = shares.baseline_s;

@@ -121,8 +121,8 @@ void PlacedPulse::find_amplitude(const Receiver& receiver) {
                               aligned(c) + 2);
     });
   if (!(end - begin < kMostSamples))
-    throw core::Error(core::ErrorKind::config, "pulse: width", fmt::format("{} s", pulse_.width_s),
-                      "a pulse of less than 1e8 samples");
+    throw core::Error(core::ErrorKind::config, "`pulses`: width",
+                      fmt::format("{} s", pulse_.width_s), "a pulse of less than 1e8 samples");
   std::vector<double> series(static_cast<std::size_t>(end - begin) + 1, 0);
   double peak = 0;
   for (std::size_t c = 0; c < receiver.channel_mhz.size(); ++c)

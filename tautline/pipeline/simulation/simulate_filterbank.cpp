@@ -12,6 +12,7 @@
 
 #include "tautline/core/error.h"
 #include "tautline/core/exact_double.h"
+#include "tautline/core/field_text.h"
 #include "tautline/device/device.h"
 #include "tautline/formats/sigproc/writers.h"
 #include "tautline/pipeline/graph_run.h"
@@ -28,6 +29,13 @@ using core::Error;
 using core::ErrorKind;
 using Json = nlohmann::ordered_json;
 
+// The command says what is expected alone, so that it names the key, too.
+[[noreturn]] void refuse_random(const std::string& key, std::string_view value,
+                                const std::string& expected) {
+  throw Error(ErrorKind::config, "`random_pulses`: " + key, std::string(value),
+              key + ": " + expected);
+}
+
 // "3" or "2:5".
 void parse_range(const std::string& key, std::string_view text, double& low, double& high) {
   const std::size_t colon = text.find(':');
@@ -35,14 +43,12 @@ void parse_range(const std::string& key, std::string_view text, double& low, dou
     double value = 0;
     const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);
     if (error != std::errc() || end != part.data() + part.size() || !std::isfinite(value))
-      throw Error(ErrorKind::config, "`random_pulses`: " + key, std::string(text),
-                  "LOW:HIGH or a number");
+      refuse_random(key, text, "LOW:HIGH or a number");
     return value;
   };
   low = number(text.substr(0, colon));
   high = colon == std::string_view::npos ? low : number(text.substr(colon + 1));
-  if (high < low)
-    throw Error(ErrorKind::config, "`random_pulses`: " + key, std::string(text), "LOW below HIGH");
+  if (high < low) refuse_random(key, text, "LOW below HIGH");
 }
 
 std::uint64_t samples_of(const SimulateFilterbankConfig& config) {
@@ -144,15 +150,32 @@ class FilterbankSimulation {
   };
   Cut choose_cut() const;
   std::string truth(std::uint64_t clipped) const;
-  // Pulses that no sample has a part of.
+  // Pulses and interference that no sample, or no channel, has a part of.
   void refuse_outside() const {
+    const double length_s = static_cast<double>(samples_) * scene_.tsamp_s;
+    const auto refuse = [&](const char* field, double time_s, const char* what) {
+      throw Error(ErrorKind::config, field, fmt::format("{:.6g} s", time_s),
+                  fmt::format("{} with a part in the data, 0 to {:.6g} s", what, length_s),
+                  "give another time, or a longer `duration_s`");
+    };
     for (const simulation::PlacedPulse& pulse : maker_->pulses())
       if (pulse.last_sample() <= 0 || pulse.first_sample() >= static_cast<double>(samples_))
-        throw Error(ErrorKind::config, "`pulses`: time",
-                    fmt::format("{:.6g} s", pulse.pulse().time_s),
-                    fmt::format("a pulse with a part in the data, 0 to {:.6g} s",
-                                static_cast<double>(samples_) * scene_.tsamp_s),
-                    "give another time, or a longer `duration_s`");
+        refuse("`pulses`: time", pulse.pulse().time_s, "a pulse");
+    for (const auto& impulse : scene_.impulses)
+      if (impulse.time_s + impulse.duration_s <= 0 || impulse.time_s >= length_s)
+        refuse("`impulses`: time", impulse.time_s, "an impulse");
+    const double last_mhz =
+        scene_.fch1_mhz + static_cast<double>(scene_.channels - 1) * scene_.foff_mhz;
+    const auto [low_mhz, high_mhz] = std::minmax(scene_.fch1_mhz, last_mhz);
+    for (const auto& carrier : scene_.carriers) {
+      const double half_mhz = std::max(carrier.width_mhz, std::abs(scene_.foff_mhz)) / 2;
+      if (carrier.start_s >= length_s) refuse("`carriers`: start", carrier.start_s, "a carrier");
+      if (carrier.frequency_mhz < low_mhz - half_mhz || carrier.frequency_mhz > high_mhz + half_mhz)
+        throw Error(
+            ErrorKind::config, "`carriers`: frequency",
+            fmt::format("{:.10g} MHz", carrier.frequency_mhz),
+            fmt::format("a frequency in the band, {:.10g} to {:.10g} MHz", low_mhz, high_mhz));
+    }
   }
   bool is_whole(const simulation::PlacedPulse& pulse) const {
     return pulse.first_sample() >= 0 && pulse.last_sample() <= static_cast<double>(samples_);
@@ -304,7 +327,8 @@ RandomPulses parse_random_pulses(const std::string& text) {
     else if (key == "dm")
       parse_range(key, value, pulses.dm_low, pulses.dm_high);
     else if (key == "width")
-      parse_range(key, value, pulses.width_s_low, pulses.width_s_high);
+      parse_range(key, core::text::in_seconds(std::string(value)), pulses.width_s_low,
+                  pulses.width_s_high);
     else if (key == "snr")
       parse_range(key, value, pulses.snr_low, pulses.snr_high);
     else
@@ -312,11 +336,9 @@ RandomPulses parse_random_pulses(const std::string& text) {
                   "count=, dm=, width= and snr=");
   }
   if (!(count >= 0 && count <= 1e6 && count == std::floor(count)))
-    throw Error(ErrorKind::config, "`random_pulses`: count", fmt::format("{}", count),
-                "0 to 1000000");
+    refuse_random("count", fmt::format("{}", count), "0 to 1000000");
   if (count > 0 && !(pulses.width_s_low > 0))
-    throw Error(ErrorKind::config, "`random_pulses`: width", fmt::format("{}", pulses.width_s_low),
-                "above 0 s");
+    refuse_random("width", fmt::format("{}", pulses.width_s_low), "above 0 s");
   pulses.count = static_cast<std::size_t>(count);
   return pulses;
 }

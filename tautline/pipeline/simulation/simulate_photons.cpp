@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 #include "tautline/core/stopwatch.h"
 #include "tautline/device/device.h"
@@ -78,7 +79,7 @@ void check_model(const SimulatePhotonsConfig& c) {
   require_positive("`afterpulsing`: delay", c.model.afterpulse_tau_s);
   for (const std::size_t sensor : c.hot_sensors)
     require(sensor < c.sensors, "hot_sensors", std::to_string(sensor),
-            "less than the " + std::to_string(c.sensors) + " sensors");
+            "less than the " + core::counted(c.sensors, "sensor"));
   require(c.rows * c.columns == c.sensors || (c.rows == 0 && c.columns == 0), "shape",
           fmt::format("{}x{}", c.rows, c.columns),
           "a product of " + std::to_string(c.sensors) + ", the sensors");

@@ -150,5 +150,22 @@ TEST(SeemingKind, IsToldByTheFirstBytes) {
   }
 }
 
+// By a name alone only where the bytes do not contradict it.
+TEST(SeemingKind, CommandsAreOfWhatTheBytesMayBe) {
+  const ScratchFolder folder;
+  const std::string sigproc("\x0c\0\0\0HEADER_START", 16), noise = "\x01\x02\x03\x04";
+  const auto commands = [&](const std::string& name, const std::string& bytes) {
+    write_file(folder / name, bytes);
+    return commands_for(folder / name);
+  };
+  EXPECT_EQ(commands("x", sigproc),
+            "this is a filterbank (sigproc): search and dedisperse read it");
+  EXPECT_EQ(commands("x.raw", sigproc),
+            "this is a filterbank (sigproc): search and dedisperse read it");
+  EXPECT_EQ(commands("x.spc", noise), "this is photon data (SPC): autocorrelate reads it");
+  for (const char* name : {"x.raw", "x.fil", "x.fits", "x.tif", "x.dat"})
+    EXPECT_EQ(commands(name, noise), "") << name;
+}
+
 }  // namespace
 }  // namespace tautline::formats

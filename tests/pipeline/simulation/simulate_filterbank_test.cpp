@@ -333,9 +333,9 @@ TEST_F(SimulateFilterbank, BadScenesAreRefusedByField) {
   refuses([](auto& c) { c.scene.bits = 3; }, "bits");
   refuses([](auto& c) { c.duration_s = 0; }, "duration_s");
   refuses([](auto& c) { c.duration_s = NAN; }, "duration_s");
-  refuses([](auto& c) { c.scene.pulses = {pulse_of(-1, 0, 1, 1)}; }, "pulse: dm");
-  refuses([](auto& c) { c.scene.pulses = {pulse_of(1, 0, 0, 1)}; }, "pulse: width");
-  refuses([](auto& c) { c.scene.pulses = {pulse_of(1, 0, 1, -1)}; }, "pulse: snr");
+  refuses([](auto& c) { c.scene.pulses = {pulse_of(-1, 0, 1, 1)}; }, "`pulses`: dm");
+  refuses([](auto& c) { c.scene.pulses = {pulse_of(1, 0, 0, 1)}; }, "`pulses`: width");
+  refuses([](auto& c) { c.scene.pulses = {pulse_of(1, 0, 1, -1)}; }, "`pulses`: snr");
   refuses(
       [](auto& c) {
         c.scene.bandpass = {0};

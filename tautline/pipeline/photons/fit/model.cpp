@@ -190,6 +190,10 @@ bool is_scattering(const Model& model) {
   return model.shape >= Shape::cumulants_1;
 }
 
+bool has_kappa(const Model& model) {
+  return model.shape != Shape::pixel_2d && !is_scattering(model);
+}
+
 std::string model_names() {
   std::string names;
   for (const auto& one : kNames) names += (names.empty() ? "" : ", ") + std::string(one.name);

@@ -37,6 +37,8 @@ std::string model_names();
 
 /// Whether the curve is of scattered light: its height is the coherence factor, not 1/N.
 bool is_scattering(const Model& model);
+/// Whether the curve is of a Gaussian focus, whose length over its waist is the parameter kappa.
+bool has_kappa(const Model& model);
 
 struct Parameter {
   std::string name;
