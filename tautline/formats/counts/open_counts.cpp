@@ -217,6 +217,14 @@ std::size_t first_bad_float(std::span<const std::byte> floats) {
   return count;
 }
 
+bool recognise_counts(std::span<const std::byte> first_bytes, const std::string& path) {
+  if (find_format(&FileFormat::counts, first_bytes, path) == nullptr) return false;
+  if (!npy::recognise(first_bytes, path)) return true;
+  if (npy::has_channelize_record(path)) return false;
+  const npy::Header header = npy::parse_header(InputFile(path).head(npy::kMaxHeaderBytes), path);
+  return header.type.find('c') == std::string::npos && header.shape.size() <= 3;
+}
+
 std::unique_ptr<CountReader> open_counts(const std::string& path, const RawCounts& raw) {
   constexpr std::size_t kFirstBytes = 64;
   InputFile file(path);
