@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
@@ -13,6 +14,7 @@
 #include "tautline/core/counted.h"
 #include "tautline/formats/distinct_files.h"
 #include "tautline/pipeline/photons/autocorrelate_counts.h"
+#include "tautline/pipeline/simulation/truth_name.h"
 
 namespace tautline::cli {
 
@@ -88,6 +90,23 @@ int run_status(const pipeline::AutocorrelateSummary& summary, const Autocorrelat
   return options.strict ? kFailed : kDamagedInput;
 }
 
+// Of simulated counts, whose truth tells it.
+void take_bin_of_truth(pipeline::AutocorrelateConfig& config) {
+  using Json = nlohmann::json;
+  if (config.bin_s > 0 || !config.input.ends_with(".npy")) return;
+  const std::string beside = pipeline::simulation::truth_name(config.input, {".npy"});
+  std::ifstream file(beside);
+  if (!file) return;
+  const Json truth = Json::parse(file, nullptr, false);
+  if (!truth.is_object() || truth.value("schema", Json()) != "tautline.truth.photons") return;
+  const Json of = truth.value("file", Json()), bin_s = truth.value("bin_s", Json());
+  const auto name = [](const std::string& path) { return std::filesystem::path(path).filename(); };
+  if (!of.is_string() || name(of.get<std::string>()) != name(config.input)) return;
+  if (!bin_s.is_number() || !(bin_s.get<double>() > 0)) return;
+  config.bin_s = bin_s.get<double>();
+  spdlog::info("{}: bins of {:.9g} s, as {} says", config.input, config.bin_s, beside);
+}
+
 int run_autocorrelate(const Global& global, AutocorrelateOptions& options) {
   pipeline::AutocorrelateConfig& config = options.config;
   std::vector<formats::NamedFile> inputs{{"--sensor-mask", config.sensors.mask_path},
@@ -96,6 +115,7 @@ int run_autocorrelate(const Global& global, AutocorrelateOptions& options) {
   if (config.input != "-") inputs.push_back({"input", config.input});
   formats::require_distinct({{"-o", config.output}, {"--save-state", config.save_state}}, inputs);
   config.history = history_line(global);
+  take_bin_of_truth(config);
   config.watch = options.monitor.watch("autocorrelate", {{"output", config.output}});
   config.log = log_text;
   // Live counts that are stopped are written.

@@ -114,11 +114,15 @@ int damage_status(const formats::Damage& damage, std::uint64_t not_finite, bool 
   return strict ? kFailed : kDamagedInput;
 }
 
-void print_json(const std::string& schema, int version, nlohmann::ordered_json object) {
+std::string object_line(const std::string& schema, int version, nlohmann::ordered_json object) {
   nlohmann::ordered_json line{{"schema", schema}, {"version", version}};
   line.update(object);
   // File names need not be UTF-8.
-  fmt::print("{}\n", line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+  return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+void print_json(const std::string& schema, int version, nlohmann::ordered_json object) {
+  fmt::print("{}", object_line(schema, version, std::move(object)));
 }
 
 ProgressLine::ProgressLine(const Global& global) : enabled_(!global.quiet && isatty(2) == 1) {}

@@ -123,7 +123,9 @@ struct TcspcOutput {
 std::optional<int> inspect_photons(const Global& global, const std::string& path, bool strict,
                                    const TcspcOutput& tcspc);
 
-/// One JSON object on standard output, with its schema's name and version added.
+/// A JSON object as a line, with its schema's name and version added.
+std::string object_line(const std::string& schema, int version, nlohmann::ordered_json object);
+/// The same on standard output.
 void print_json(const std::string& schema, int version, nlohmann::ordered_json object);
 
 /// A line on standard error that is redrawn; nothing where standard error is no terminal.

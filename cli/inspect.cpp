@@ -239,6 +239,10 @@ void refuse_unknown_kind(const std::string& path, const InspectOptions& options)
   constexpr std::size_t kHeadBytes = 4096;
   if (!options.reader.named.empty()) return;
   const auto first = formats::InputFile(path).head(kHeadBytes);
+  if (!first.empty() && formats::may_be_raw_counts(path))
+    throw core::Error(core::ErrorKind::format, path, "no header of GUPPI RAW",
+                      "a file that says what it holds",
+                      "raw counts do not: autocorrelate reads them with --dtype and --sensors");
   if (formats::find_format(&formats::FileFormat::voltages, first, path) != nullptr) return;
   throw formats::other_kind(path, "a file of the kinds that tautline inspect --help lists",
                             first.empty() ? "check that the file was written completely"

@@ -13,10 +13,10 @@
 #include <fstream>
 #include <mutex>
 #include <string>
-#include <string_view>
 #include <system_error>
 #include <utility>
 
+#include "cli/command.h"
 #include "tautline/formats/partial_file.h"
 
 namespace tautline::cli {
@@ -35,8 +35,8 @@ std::atomic<bool> finishes_when_stopped = false, hangups_rotate = false;
 std::atomic<std::uint64_t> hangups = 0;  // since they rotate
 std::mutex rotate_mutex;
 std::function<void()> rotate_files;
-std::mutex ending_text_mutex;
-std::string ending_text = "tautline: interrupted; nothing was kept\n";
+std::mutex ending_mutex;
+std::string ending_level, ending_text = "interrupted; nothing was kept";
 static_assert(std::atomic<std::int64_t>::is_always_lock_free &&
               std::atomic<std::uint64_t>::is_always_lock_free);
 
@@ -75,14 +75,22 @@ void kill_children() {
   }
 }
 
-// Whatever the other threads are doing.
-[[noreturn]] void end_at_once(std::string_view message) {
+void write_text(int descriptor, const std::string& text) {
+  [[maybe_unused]] const auto written = ::write(descriptor, text.data(), text.size());
+}
+
+// Whatever the other threads are doing. With `json` on standard output, too, as other errors are said.
+[[noreturn]] void end_at_once(const std::string& level, const std::string& text, bool json) {
+  const int status = interrupted_status();
+  const std::string object =
+      json ? object_line("tautline.error", 1, {{"message", text}, {"status", status}}) : "";
   kill_children();
   formats::remove_partial_files();
   // Results that were printed before; not where a thread is in the middle of printing.
   if (::ftrylockfile(stdout) == 0) ::fflush_unlocked(stdout);
-  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, message.data(), message.size());
-  ::_exit(interrupted_status());
+  write_text(STDERR_FILENO, "tautline: " + level + text + "\n");
+  write_text(STDOUT_FILENO, object);
+  ::_exit(status);
 }
 
 // Blocking the signals instead would not do: libraries start threads before main.
@@ -101,10 +109,10 @@ void install_handlers() {
 
 }  // namespace
 
-std::jthread watch_interrupts(std::stop_source& source) {
+std::jthread watch_interrupts(std::stop_source& source, bool json) {
   install_handlers();
   ::signal(SIGXFSZ, SIG_IGN);  // a file over the limit of its size is an error of writing
-  return std::jthread([&source](const std::stop_token& done) {
+  return std::jthread([&source, json](const std::stop_token& done) {
     // Woken at once at the end, so that the command does not wait for its last pause.
     std::mutex mutex;
     std::condition_variable_any ended;
@@ -116,20 +124,20 @@ std::jthread watch_interrupts(std::stop_source& source) {
         const std::lock_guard rotating(rotate_mutex);
         if (rotate_files) rotate_files();
       }
-      if (again_ns != 0) end_at_once("tautline: interrupted twice; nothing was kept\n");
-      if (interrupted_ns != 0 && !finishes_when_stopped && now_ns() - interrupted_ns > kGraceNs)
-        end_at_once([] {
-          const std::lock_guard text(ending_text_mutex);
-          return ending_text;
-        }());
+      if (again_ns != 0) end_at_once("", "interrupted twice; nothing was kept", json);
+      if (interrupted_ns != 0 && !finishes_when_stopped && now_ns() - interrupted_ns > kGraceNs) {
+        const std::lock_guard ending(ending_mutex);
+        end_at_once(ending_level, ending_text, json);
+      }
       ended.wait_for(lock, done, std::chrono::milliseconds(20), [] { return false; });
     }
   });
 }
 
 void say_when_ended(const std::string& text) {
-  const std::lock_guard lock(ending_text_mutex);
-  ending_text = "tautline: warning: " + text + "\n";
+  const std::lock_guard lock(ending_mutex);
+  ending_level = "warning: ";
+  ending_text = text;
 }
 
 void finish_when_stopped() {

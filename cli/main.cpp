@@ -75,7 +75,7 @@ int run_main(int argc, char** argv) {
   global.command_line = join(argc, argv);
   std::stop_source stop;
   global.stop = stop.get_token();
-  const std::jthread signals = cli::watch_interrupts(stop);
+  const std::jthread signals = cli::watch_interrupts(stop, json);
 
   CLI::App app("tautline correlates many signals on many cores", "tautline");
   app.set_version_flag("--version", "tautline " TAUTLINE_VERSION);
@@ -151,6 +151,8 @@ int run_main(int argc, char** argv) {
   try {
     const int status = action();
     global.advice->say();
+    if (json && stop.stop_requested() && status == cli::interrupted_status())
+      cli::print_json("tautline.error", 1, {{"message", "interrupted"}, {"status", status}});
     return status;
   } catch (const core::Error& error) {  // while there is an app to know the options
     return say_error(json, cli::option_words().message(error), status_of(error));

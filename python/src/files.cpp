@@ -318,14 +318,13 @@ class PhotonFile {
 };
 static_assert(sizeof(formats::Photon) == 16);  // as opening.py has it
 
-// "filterbank", "photons", "counts" or "voltages". An array of unsigned numbers is of counts unless a rate is known.
+// "filterbank", "photons", "counts" or "voltages". An array that may be of counts is, unless a rate is known.
 std::string kind_of(const std::string& path, bool rate_known) {
   using formats::FileFormat;
   const auto head = formats::InputFile(path).head(kHeadBytes);
   if (formats::recognise_filterbank(head, path)) return "filterbank";
   if (formats::recognise_photons(head, path)) return "photons";
-  if (!rate_known && formats::find_format(&FileFormat::counts, head, path) != nullptr)
-    return "counts";
+  if (!rate_known && formats::recognise_counts(head, path)) return "counts";
   if (formats::find_format(&FileFormat::voltages, head, path) != nullptr) return "voltages";
   throw formats::other_kind(path, "a filterbank, voltages or counts",
                             "give the file the ending of its format");

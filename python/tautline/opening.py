@@ -124,7 +124,8 @@ def open(files: Any, **options: Any) -> File:  # noqa: A001
         A path; of filterbanks also several, which are ordered by their start.
     options
         What files of voltages do not say themselves: rate_hz, centre_hz, bandwidth_hz, polarisations, format, start,
-        threads_are.  An array (.npy) is of voltages where rate_hz is given, else of counts.
+        threads_are.  An array (.npy) is of voltages where rate_hz is given or the .json of `channelize` lies beside it, and
+        where it has complex numbers or four axes; else it is of counts.
 
     Returns
     -------

@@ -64,9 +64,15 @@ struct RawCounts {
 /// Throws Error(config) when dtype or sensors are missing. `name`: of the file or stream.
 CountDescription describe_raw(const RawCounts& raw, const std::string& name);
 
+/// Whether a file with a header holds counts: a TIFF stack, or a NPY array of real numbers and at most three axes that has no
+/// record of `channelize` beside it. Such an array may hold voltages, too, whose rate is then known to the caller.
+bool recognise_counts(std::span<const std::byte> first_bytes, const std::string& path);
+
 /// Opens a NPY array or a TIFF stack, told by their first bytes, or a raw file of little-endian
 /// counts. Throws Error(config) when a raw file's type or sensors are not given.
 std::unique_ptr<CountReader> open_counts(const std::string& path, const RawCounts& raw);
+/// A file that may hold raw counts, which have no first bytes of their own: called .raw, and of no known kind.
+bool may_be_raw_counts(const std::string& path);
 /// Of an array that has this header; the type is that of its elements, which need not be one of counts.
 /// Throws Error(format) for other shapes and types.
 CountDescription describe_npy(const npy::Header& header, const std::string& path);

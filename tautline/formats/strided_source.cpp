@@ -27,8 +27,12 @@ class StridedReader final : public VoltageReader {
   using AtEnd = std::function<void(std::uint64_t data_bytes, Damage&)>;
 
   StridedReader(InputFile file, core::VoltageDescription description, std::vector<SampleAxis> axes,
-                StridedShape shape, Damage damage, AtEnd at_end = {})
-      : file_(std::move(file)), axes_(std::move(axes)), shape_(shape), at_end_(std::move(at_end)) {
+                StridedShape shape, Damage damage, RecordMask mask, AtEnd at_end = {})
+      : file_(std::move(file)),
+        axes_(std::move(axes)),
+        shape_(shape),
+        mask_(std::move(mask)),
+        at_end_(std::move(at_end)) {
     description_ = std::move(description);
     damage_ = std::move(damage);
     if (shape_.outer_rows == 1) file_.sequential();
@@ -61,6 +65,7 @@ class StridedReader final : public VoltageReader {
     }
     if (file_.in_order()) return take_what_came(block);
     block.samples = count;
+    damage_.lost_samples += mask_.mark(block);
     if (!whole) mark_lost(count, stride_bytes * 8, block);
     next_ += count;
     if (shape_.outer_rows == 1)
@@ -141,6 +146,7 @@ class StridedReader final : public VoltageReader {
   InputFile file_;
   std::vector<SampleAxis> axes_;
   StridedShape shape_;
+  RecordMask mask_;
   AtEnd at_end_;
   std::uint64_t next_ = 0;
   std::vector<std::byte> shifted_;
@@ -203,9 +209,9 @@ core::RawLayout layout_of(std::string_view order, const core::VoltageDescription
 
 std::unique_ptr<VoltageReader> open_strided(InputFile file, core::VoltageDescription description,
                                             std::vector<SampleAxis> axes, StridedShape shape,
-                                            Damage damage) {
+                                            Damage damage, RecordMask mask) {
   return std::make_unique<StridedReader>(std::move(file), std::move(description), std::move(axes),
-                                         shape, std::move(damage));
+                                         shape, std::move(damage), std::move(mask));
 }
 
 std::unique_ptr<VoltageReader> open_strided_in_order(
@@ -214,7 +220,7 @@ std::unique_ptr<VoltageReader> open_strided_in_order(
   const std::uint64_t most_bytes = ForwardBytes::kUnknownSize - shape.data_offset_bytes;
   shape.times = most_bytes * 8 / shape.inner_bits;
   return std::make_unique<StridedReader>(std::move(file), std::move(description), std::move(axes),
-                                         shape, Damage{}, std::move(at_end));
+                                         shape, Damage{}, RecordMask{}, std::move(at_end));
 }
 
 }  // namespace tautline::formats

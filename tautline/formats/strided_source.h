@@ -15,6 +15,7 @@
 
 #include "tautline/core/voltage.h"
 #include "tautline/formats/input_file.h"
+#include "tautline/formats/record_mask.h"
 #include "tautline/formats/voltage_reader.h"
 
 namespace tautline::formats {
@@ -53,10 +54,10 @@ core::RawLayout layout_of(std::string_view order, const core::VoltageDescription
 
 /// A VoltageReader over such a file. `shape.times` is what the reader of the header believes in;
 /// times of a row that the file turns out not to hold are zero, invalid and counted. `damage` is
-/// what the header's reader has already found.
+/// what the header's reader has already found, `mask` what a record says of samples.
 std::unique_ptr<VoltageReader> open_strided(InputFile file, core::VoltageDescription description,
                                             std::vector<SampleAxis> axes, StridedShape shape,
-                                            Damage damage);
+                                            Damage damage, RecordMask mask = {});
 
 /// Of bytes that come in order, and one outer row: its times are those that come, and `at_end` is told how many bytes of
 /// samples there were.

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/end_to_end/documented_json.h"
+#include "tests/end_to_end/interrupted.h"
 #include "tests/end_to_end/run_command.h"
 #include "tests/support/gpus.h"
 #include "tests/support/scratch.h"
@@ -214,7 +215,8 @@ TEST_F(DevicesAndBench, InterruptsEndABench) {
   const CommandResult stopped = finish_command(once, folder);
   EXPECT_EQ(stopped.status, kInterrupted) << stopped.err;
   EXPECT_NE(stopped.err.find("stopped before unpack"), std::string::npos) << stopped.err;
-  EXPECT_LE(std::count(stopped.out.begin(), stopped.out.end(), '\n'), 1) << stopped.out;
+  EXPECT_LE(std::count(stopped.out.begin(), stopped.out.end(), '\n'), 2) << stopped.out;
+  expect_error_object(stopped);
 
   std::filesystem::remove(folder + "/out");
   const pid_t twice = start_command(words, folder);
@@ -224,7 +226,10 @@ TEST_F(DevicesAndBench, InterruptsEndABench) {
   kill(twice, SIGINT);
   std::this_thread::sleep_for(milliseconds(800));
   kill(twice, SIGINT);
-  EXPECT_EQ(finish_command(twice, folder).status, kInterrupted);
+  const CommandResult ended = finish_command(twice, folder);
+  EXPECT_EQ(ended.status, kInterrupted) << ended.err;
+  EXPECT_EQ(std::count(ended.out.begin(), ended.out.end(), '\n'), 2) << ended.out;
+  expect_error_object(ended);
 }
 
 }  // namespace

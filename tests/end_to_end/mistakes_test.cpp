@@ -268,6 +268,9 @@ TEST_F(Mistakes, CountsOfAnotherShapeAndWithoutAType) {
   refused(autocorrelate(scratch / "cam.raw", {}), kWrongUsage,
           "cam.raw: type of the counts: unknown, expected u8, u16, u32 or f32, which raw counts "
           "cannot say; give --dtype");
+  refused({"inspect", scratch / "cam.raw"}, kFailed,
+          "cam.raw: no header of GUPPI RAW, expected a file that says what it holds; raw counts do "
+          "not: autocorrelate reads them with --dtype and --sensors");
 }
 
 TEST_F(Mistakes, TheMeanRateOfPairsIsThatOfTheirSensors) {

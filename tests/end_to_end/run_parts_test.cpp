@@ -1,6 +1,7 @@
 // Outputs in several files, observations in a row and dumps of a search: together they are what one run gives.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <complex>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -113,6 +114,46 @@ TEST_F(RunParts, OfVoltagesAreTheWholeToTheBit) {
       std::filesystem::remove(file);
       std::filesystem::remove(file + ".json");
     }
+  }
+}
+
+// An antenna that stops: what a recording lists as invalid is lost to whoever reads it, without being looked for again.
+TEST_F(RunParts, OfVoltagesKeepWhatIsInvalid) {
+  std::string bytes = read_file(scratch / "in.dada");
+  constexpr std::size_t kFirst = 40'000, kStopped = 15'000;
+  const auto set = [&](std::size_t first, std::size_t times, char value) {
+    for (std::size_t t = first; t < first + times; ++t)
+      std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(4096 + 8 * t + 4), 4, value);
+  };
+  set(kFirst - 1, kStopped + 2, 1);
+  set(kFirst, kStopped, 0);
+  write_file(scratch / "in.dada", bytes);
+  ASSERT_EQ(run(correlate("whole.uvh5")).status, kDone);
+  const FileVisibilities whole = visibilities_in(scratch / "whole.uvh5");
+  for (const bool in_parts : {false, true}) {
+    write_file(scratch / "record.toml",
+               "[voltages]\ntype = \"voltage_files\"\nfiles = [\"in.dada\"]\nblock_samples = 777\n"
+               "[record]\ntype = \"voltage_record\"\ninputs = \"voltages\"\n");
+    const CommandResult recorded = run({"--json", "run", scratch / "record.toml", "--set",
+                                        in_parts ? "record.each_s=0.01" : "record.each_s=0",
+                                        "--set", "voltages.files=" + (scratch / "in.dada"), "--set",
+                                        "record.path=" + (scratch / "again.dada")});
+    ASSERT_EQ(recorded.status, kDone) << recorded.err;
+    std::vector<std::string> files{scratch / "again.dada"};
+    if (in_parts)
+      files = nlohmann::json::parse(recorded.out)
+                  .at("files")
+                  .at("record")
+                  .get<std::vector<std::string>>();
+    std::vector<std::string> words{"--json", "--device", "cpu", "correlate"};
+    words.insert(words.end(), files.begin(), files.end());
+    words.insert(words.end(), {"-o", scratch / "parts.uvh5", "--channels", "16", "--taps", "4",
+                               "--integration", "0.004", "--overwrite", "--keep-constant"});
+    const CommandResult result = run(words);
+    EXPECT_EQ(result.status, kDamaged) << result.err;
+    EXPECT_NE(result.err.find("of invalid or missing samples"), std::string::npos) << result.err;
+    EXPECT_EQ(nlohmann::json::parse(result.out).at("lost_samples"), 2 * kStopped) << in_parts;
+    EXPECT_TRUE(visibilities_in(scratch / "parts.uvh5") == whole) << in_parts;
   }
 }
 

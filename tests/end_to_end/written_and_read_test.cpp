@@ -80,6 +80,29 @@ TEST_F(WrittenAndRead, ChannelizedArraysNeedNoOptions) {
   EXPECT_NE(without.err.find("--rate-hz"), std::string::npos) << without.err;
 }
 
+TEST_F(WrittenAndRead, SimulatedCountsSayTheirBin) {
+  run({"simulate", "photons", "--sensors", "2", "--duration", "0.1", "--bin", "20us", "--model",
+       "diffusion:n=2,tau=1e-3,rate=50000", "-o", scratch / "x.npy"});
+  const auto curves = [&](const std::string& input, const std::vector<std::string>& more) {
+    std::vector<std::string> words{"autocorrelate", scratch / input, "-o", scratch / "g.zip",
+                                   "--overwrite"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  const CommandResult said = run(curves("x.npy", {}));
+  EXPECT_NE(said.err.find("bins of 2e-05 s, as " + (scratch / "x.truth.json") + " says"),
+            std::string::npos)
+      << said.err;
+  EXPECT_EQ(json(curves("x.npy", {}))["bin_s"], 2e-5);
+  EXPECT_EQ(json(curves("x.npy", {"--bin", "1us"}))["bin_s"], 1e-6);
+  // The truth is another file's.
+  std::filesystem::copy_file(scratch / "x.npy", scratch / "y.npy");
+  std::filesystem::copy_file(scratch / "x.truth.json", scratch / "y.truth.json");
+  const CommandResult unknown = run_command(curves("y.npy", {}), scratch.path().string());
+  EXPECT_EQ(unknown.status, kWrongUsage);
+  EXPECT_NE(unknown.err.find("--bin"), std::string::npos) << unknown.err;
+}
+
 TEST_F(WrittenAndRead, CandidatesAreComparedWithTheTruth) {
   simulate_pulses();
   for (const char* name : {"c.csv", "c.cand", "c.singlepulse", "c.your.csv"}) {

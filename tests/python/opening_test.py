@@ -1,4 +1,5 @@
 """tautline.open: what is read is what was written, in any order."""
+import json
 import os
 import pathlib
 import threading
@@ -83,6 +84,12 @@ def test_channelized_voltages(rng: np.random.Generator, tmp_path: pathlib.Path) 
     f = tl.open(tmp_path / "x.npy", rate_hz=1000, centre_hz=1e6)
     assert f.shape == (4, 3, 500) and np.array_equal(f[50:60], x[:, :, 50:60]) and np.array_equal(f[7], x[:, :, 7])
     assert f.frequencies is not None and np.allclose(f.frequencies, 1e6 + np.array([-1500, -500, 500, 1500]))
+    record = {"schema": "tautline.channelize.record", "format": "cf32", "rate_hz": [1000, 1], "centre_hz": 1e6,
+              "bandwidth_hz": 4000, "antennas": 3, "polarisations": 1, "start_utc": "2026-03-20T14:00:00",
+              "start_fraction_s": [0, 1]}
+    (tmp_path / "x.npy.json").write_text(json.dumps(record))
+    of_record = tl.open(tmp_path / "x.npy")
+    assert of_record.kind == "voltages" and of_record.header["rate_hz"] == 1000 and np.array_equal(of_record.read(), f.read())
 
 
 def test_counts(rng: np.random.Generator, tmp_path: pathlib.Path) -> None:

@@ -217,15 +217,26 @@ std::size_t first_bad_float(std::span<const std::byte> floats) {
   return count;
 }
 
+bool recognise_counts(std::span<const std::byte> first_bytes, const std::string& path) {
+  if (find_format(&FileFormat::counts, first_bytes, path) == nullptr) return false;
+  if (!npy::recognise(first_bytes, path)) return true;
+  if (npy::has_channelize_record(path)) return false;
+  const npy::Header header = npy::parse_header(InputFile(path).head(npy::kMaxHeaderBytes), path);
+  return header.type.find('c') == std::string::npos && header.shape.size() <= 3;
+}
+
+bool may_be_raw_counts(const std::string& path) {
+  return lower(path).ends_with(".raw") && seeming_kind(path).empty();
+}
+
 std::unique_ptr<CountReader> open_counts(const std::string& path, const RawCounts& raw) {
   constexpr std::size_t kFirstBytes = 64;
   InputFile file(path);
   if (const FileFormat* format = find_format(&FileFormat::counts, file.head(kFirstBytes), path))
     return format->counts(path, raw);
-  // Raw counts have no first bytes of their own: with a type given, any file may be some but a text that is known.
-  // Others' files are called .raw, too; by that name alone nobody's are meant.
-  const bool some_raw = lower(path).ends_with(".raw") && seeming_kind(path).empty();
-  if (raw.dtype ? is_known_text(path) : !some_raw && !commands_for(path).empty())
+  // With a type given, any file may be some but a text that is known. Others' files are called .raw, too; by that name
+  // alone nobody's are meant.
+  if (raw.dtype ? is_known_text(path) : !may_be_raw_counts(path) && !commands_for(path).empty())
     throw other_kind(path,
                      names_and_endings_of(formats_with(&FileFormat::counts)) +
                          " counts, photon time tags, or raw counts with `dtype`",

@@ -8,6 +8,7 @@
 #include "tautline/formats/dada/dada.h"
 #include "tautline/formats/dada/header.h"
 #include "tautline/formats/input_file.h"
+#include "tautline/formats/record_mask.h"
 #include "tautline/formats/strided_source.h"
 
 namespace tautline::formats::dada {
@@ -129,8 +130,9 @@ std::unique_ptr<VoltageReader> open(InputFile file) {
                 "a whole number of times of " + std::to_string(time_bits) +
                     " bits, as time is not the slowest axis (ORDER)",
                 "where each row begins cannot be known in a file that was cut short");
+  RecordMask mask(path, shape.times, header.description.inputs(), damage);
   return open_strided(std::move(file), std::move(header.description), std::move(header.axes), shape,
-                      std::move(damage));
+                      std::move(damage), std::move(mask));
 }
 
 }  // namespace tautline::formats::dada

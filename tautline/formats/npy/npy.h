@@ -28,6 +28,9 @@ namespace tautline::formats::npy {
 /// Whether a file that begins with these bytes and has this name is NPY.
 bool recognise(std::span<const std::byte> first_bytes, const std::string& name);
 
+/// Whether PATH.json is the record that `channelize` wrote with this array.
+bool has_channelize_record(const std::string& path);
+
 /// `assumed` says what an array cannot: rate_hz (required), format.complex (whether integers have a
 /// last axis of 2), polarisations (which must divide the inputs), start, centre and bandwidth (0:
 /// what the rate implies). What it leaves open is taken from PATH.json, where channelize wrote one.

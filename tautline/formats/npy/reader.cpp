@@ -18,6 +18,8 @@ namespace tautline::formats::npy {
 
 namespace {
 
+using Json = nlohmann::json;
+
 constexpr std::uint64_t kMaxInputs = 65536;
 constexpr std::uint64_t kMaxChannels = std::uint64_t{1} << 24;
 constexpr std::uint64_t kMaxTimeBits = std::uint64_t{1} << 31;
@@ -102,14 +104,21 @@ void require_rate(const core::VoltageDescription& assumed, const std::string& fi
       "array beside it");
 }
 
-// What channelize wrote beside an array (PATH.json), where the caller said nothing else.
-core::VoltageDescription with_record(const std::string& path, core::VoltageDescription d) {
+// What channelize wrote beside an array (PATH.json); null where there is no such record.
+Json read_record(const std::string& path) {
   std::ifstream file(path + ".json");
-  if (!file) return d;
-  const nlohmann::json record = nlohmann::json::parse(file, nullptr, false);
-  if (!record.is_object() || record.value("schema", "") != "tautline.channelize.record" ||
-      !record.contains("rate_hz"))
-    return d;
+  if (!file) return nullptr;
+  Json record = Json::parse(file, nullptr, false);
+  const bool known = record.is_object() &&
+                     record.value("schema", Json()) == "tautline.channelize.record" &&
+                     record.contains("rate_hz");
+  return known ? record : Json(nullptr);
+}
+
+// The record's values, where the caller said nothing else.
+core::VoltageDescription with_record(const std::string& path, core::VoltageDescription d) {
+  const Json record = read_record(path);
+  if (record.is_null()) return d;
   try {
     const core::SampleFormat unknown;
     if (d.format == unknown)
@@ -170,6 +179,10 @@ bool recognise(std::span<const std::byte> first_bytes, const std::string& name) 
   const std::string_view text(reinterpret_cast<const char*>(first_bytes.data()),
                               first_bytes.size());
   return text.starts_with("\x93NUMPY") || name.ends_with(".npy");
+}
+
+bool has_channelize_record(const std::string& path) {
+  return !read_record(path).is_null();
 }
 
 std::unique_ptr<VoltageReader> open(const std::string& path,

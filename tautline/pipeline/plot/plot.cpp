@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <initializer_list>
+#include <span>
 #include <string_view>
 #include <system_error>
 
@@ -74,6 +75,13 @@ void require_taken(const PlotConfig& config, std::initializer_list<std::string_v
   }
 }
 
+// Some files hold counts or voltages, of which something is said that counts do not have.
+bool holds_counts(const PlotConfig& config, std::span<const std::byte> head) {
+  if (config.reader.assumed.rate_hz.numerator != 0) return false;
+  if (config.raw.dtype) return true;
+  return config.reader.named.empty() && formats::recognise_counts(head, config.input);
+}
+
 // In the order in which a file is told to be of a kind: what is certain first.
 Figure figure_of(const PlotConfig& config, const PlotRun& run) {
   const std::string& path = config.input;
@@ -115,12 +123,9 @@ Figure figure_of(const PlotConfig& config, const PlotRun& run) {
     require_taken(config, {"range"});
     return plot::plot_trials(config, run);
   }
-  if (config.reader.assumed.rate_hz.numerator == 0) {
-    const FileFormat* const counts = formats::find_format(&FileFormat::counts, head, path);
-    if (counts != nullptr || config.raw.dtype) {
-      require_taken(config, {"range", "bin_s"});
-      return plot::plot_counts(config, run);
-    }
+  if (holds_counts(config, head)) {
+    require_taken(config, {"range", "bin_s"});
+    return plot::plot_counts(config, run);
   }
   if (formats::find_format(&FileFormat::visibilities, head, path) != nullptr) return visibilities();
   if (formats::find_format(&FileFormat::voltages, head, path) != nullptr) {

@@ -138,9 +138,9 @@ const core::Fields<SimulatePhotonsConfig>& fields(const SimulatePhotonsConfig&) 
                &C::bin_s, core::above(0))
           .add_text({.name = "model",
                      .help = "diffusion:n=N,tau=SECONDS,rate=HZ,kappa=K (1, 1e-4, 1e4 and 5 where "
-                             "left out): mean number in the focus, diffusion time, photons a "
-                             "second, length of the focus over its waist; more than once: several "
-                             "species",
+                             "left out): mean number in the focus, diffusion time, mean photons "
+                             "a second of the species in each sensor, length of the focus over "
+                             "its waist; more than once: several species",
                      .separator = ';',
                      .kind = core::FieldKind::list},
                     species_text, set_species)

@@ -11,6 +11,7 @@
 #include <numbers>
 
 #include "tautline/core/error.h"
+#include "tautline/formats/npy/header.h"
 #include "tests/formats/ptu/tag_file.h"
 #include "tests/pipeline/plot/plot_fixture.h"
 #include "tests/support/small_disk.h"
@@ -148,6 +149,41 @@ TEST_F(Plot, AToneOfVoltagesIsAtItsFrequency) {
                                   static_cast<double>(column.size()),
               kToneMhz, 1.28 / 512);
   for (const float value : picture.image.values) ASSERT_TRUE(std::isfinite(value));
+}
+
+// Counts are arrays, too: the record, the type and the axes tell.
+TEST_F(Plot, AToneOfAChannelizedArrayIsAtItsFrequency) {
+  write_tone();
+  for (const char* bits : {"off", "8"}) {
+    const std::string name = std::string(bits) + ".npy", path = scratch / name;
+    must({"channelize", scratch / "tone.dada", "-o", path, "--channels", "64", "--requantize",
+          bits});
+    const json described = drawn(name);
+    ASSERT_EQ(described["panels"][0]["colour"]["unit"], "dB of the mean") << bits;
+    const figure::Figure made = figure_of(name);
+    const figure::Panel& spectra = panel(made, "Bandpass");
+    ASSERT_EQ(spectra.lines.size(), 2u);
+    for (const figure::Line& line : spectra.lines)
+      EXPECT_NEAR(peak_of(line), kToneMhz, 1.28 / 64) << bits;
+    fs::remove(path + ".json");
+    const CommandResult unknown = run({"plot", path, "-o", path + "2.html"});
+    EXPECT_EQ(unknown.status, kWrongUsage) << bits;
+    EXPECT_NE(unknown.err.find("--rate-hz"), std::string::npos) << unknown.err;
+  }
+}
+
+TEST_F(Plot, CountsOfEveryTypeAreCounts) {
+  for (const char* type : {"|u1", "<u2", "<i4", "<f4"}) {
+    const std::size_t bytes = 256 * formats::npy::element_bytes(type);
+    write_file(scratch / "x.npy",
+               formats::npy::format_header(type, {64, 4}) + std::string(bytes, '\1'));
+    EXPECT_TRUE(figure_of("x.npy").panels.at(0).title.starts_with("Count rate")) << type;
+    // Of which something is said that only voltages have.
+    pipeline::PlotConfig voltages;
+    voltages.reader.assumed.centre_hz = 1e6;
+    voltages.reader.named = {"centre_hz"};
+    EXPECT_THROW(figure_of("x.npy", voltages), core::Error) << type;
+  }
 }
 
 #ifdef TAUTLINE_HDF5

@@ -34,12 +34,14 @@ inline std::size_t files_ending(const std::filesystem::path& folder, const std::
 
 /// A dump as it lies in files.
 struct DumpFiles {
+  std::string path;
   nlohmann::json record;
   std::string header, samples;
 };
 
 inline DumpFiles read_dump(const std::string& path) {
   DumpFiles dump;
+  dump.path = path;
   dump.record = nlohmann::json::parse(text_of(path + ".json"));
   const std::string text = text_of(path);
   const std::size_t at = text.find("HDR_SIZE");
@@ -74,6 +76,33 @@ inline void check_invalid(const DumpFiles& dump, const BufferStream& stream, std
   for (std::size_t k = 0; k < is.size(); ++k)
     if (missing[k % samples]) expected[k] = is[k];
   EXPECT_TRUE(is == expected);
+}
+
+/// Whoever reads the dump takes for lost what the stream calls invalid and what is missing.
+inline void check_read_back(const DumpFiles& dump, const BufferStream& stream, std::uint64_t first,
+                            std::size_t samples, const std::vector<bool>& missing) {
+  const auto reader = formats::open_voltages(dump.path);
+  core::RawBlock block;
+  ASSERT_EQ(reader->read(samples, block), samples);
+  const std::size_t inputs = stream.description.inputs();
+  core::ValidityMask is(inputs, samples), expected(inputs, samples);
+  const auto mark = [&](core::ValidityMask& mask, std::size_t input, std::uint64_t from,
+                        std::uint64_t end) {
+    for (std::size_t i = 0; i < inputs; ++i)
+      if ((input == i || input == core::InvalidSpan::kAllInputs) && from < end)
+        mask.set(i, static_cast<std::size_t>(from), static_cast<std::size_t>(end - from), false);
+  };
+  for (const core::InvalidSpan& span : block.invalid)
+    mark(is, span.input, span.first_sample, span.first_sample + span.samples);
+  for (const core::InvalidSpan& span : stream.invalid)
+    mark(expected, span.input, std::max<std::uint64_t>(span.first_sample, first) - first,
+         std::clamp<std::uint64_t>(span.first_sample + span.samples, first, first + samples) -
+             first);
+  for (std::size_t t = 0; t < samples; ++t)
+    if (missing[t]) mark(expected, core::InvalidSpan::kAllInputs, t, t + 1);
+  for (std::size_t i = 0; i < inputs; ++i)
+    EXPECT_TRUE(std::equal(is.row(i), is.row(i) + core::validity_words(samples), expected.row(i)));
+  EXPECT_EQ(reader->damage().lost_samples, inputs * samples - expected.count());
 }
 
 /// Every sample of a dump is the stream's, or zero where the record says that it is missing; all that was wanted is there
@@ -114,6 +143,7 @@ inline void check_dump(const DumpFiles& dump, const BufferStream& stream) {
             std::string::npos)
       << dump.header;
   check_invalid(dump, stream, first, samples, missing);
+  check_read_back(dump, stream, static_cast<std::uint64_t>(first), samples, missing);
 }
 
 /// Which samples the stream has, of a file whose first sample behind `padding` is `first`; `more` invalid ones at the end.

@@ -1,0 +1,104 @@
+#include "tautline/formats/record_mask.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tautline/core/error.h"
+#include "tautline/core/validity.h"
+
+namespace tautline::formats {
+
+namespace {
+
+using Json = nlohmann::json;
+using core::InvalidSpan;
+
+// Null where there is none, or one of another kind.
+Json read_record(const std::string& name) {
+  std::ifstream file(name, std::ios::binary);
+  if (!file) return nullptr;
+  Json record = Json::parse(file, nullptr, false);
+  if (!record.is_object()) return nullptr;
+  const Json schema = record.value("schema", Json());
+  return schema == "tautline.dump" || schema == "tautline.record" ? record : Json(nullptr);
+}
+
+// Of a dump also what is missing, which may lie outside its file.
+Json listed(const Json& record) {
+  Json all = record.at("invalid");
+  for (const Json& missed : record.value("missed", Json::array())) all.push_back(missed);
+  return all;
+}
+
+}  // namespace
+
+RecordMask::RecordMask(const std::string& path, std::uint64_t samples, std::size_t inputs,
+                       Damage& damage) {
+  const std::string name = path + ".json";
+  const Json record = read_record(name);
+  if (record.is_null()) return;
+  const auto wrong = [&](const std::string& found) {
+    return core::Error(core::ErrorKind::format, name, found,
+                       "the record that was written with the file",
+                       "remove it to take every sample for valid");
+  };
+  try {
+    if (const auto recorded = record.at("samples").get<std::uint64_t>(); recorded < samples) {
+      damage.note(fmt::format("{}: of a file of {} samples, expected {}: not used", name, recorded,
+                              samples));
+      return;
+    }
+    for (const Json& one : listed(record)) {
+      const Json input = one.value("input", Json());
+      const std::size_t of = input.is_null() ? InvalidSpan::kAllInputs : input.get<std::size_t>();
+      if (of != InvalidSpan::kAllInputs && of >= inputs)
+        throw wrong(fmt::format("input {} of {}", of, inputs));
+      const auto first = one.at("first_sample").get<std::int64_t>(),
+                 count = one.at("samples").get<std::int64_t>(),
+                 size = static_cast<std::int64_t>(samples);
+      if (count <= 0 || first >= size) continue;
+      const std::int64_t from = std::max<std::int64_t>(first, 0),
+                         to = first < 0 ? std::min(first + count, size)
+                                        : first + std::min(count, size - first);
+      if (from < to)
+        spans_.push_back({of, static_cast<std::uint64_t>(from), static_cast<std::uint64_t>(to)});
+    }
+    if (const auto left_out = record.value("invalid_left_out", std::uint64_t{0}); left_out > 0)
+      damage.note(
+          fmt::format("{}: {} stretches of invalid samples were too many to be listed; "
+                      "they are taken for valid",
+                      name, left_out));
+  } catch (const Json::exception& problem) {
+    throw wrong(problem.what());
+  }
+  if (spans_.empty()) return;
+  damage.note(fmt::format("{}: lists {} stretches of invalid or missing samples, which are lost",
+                          name, spans_.size()));
+  std::stable_sort(spans_.begin(), spans_.end(),
+                   [](const Span& a, const Span& b) { return a.first < b.first; });
+}
+
+std::uint64_t RecordMask::mark(core::RawBlock& block) {
+  const std::uint64_t first = block.first_sample, end = first + block.samples;
+  while (next_ < spans_.size() && spans_[next_].first < end) open_.push_back(spans_[next_++]);
+  if (open_.empty()) return 0;
+  const std::size_t inputs = block.layout.antennas * block.layout.polarisations;
+  core::ValidityMask valid(inputs, block.samples);  // spans may overlap
+  for (const Span& span : open_) {
+    const std::uint64_t from = std::max(span.first, first), to = std::min(span.end, end);
+    if (from >= to) continue;
+    const InvalidSpan lost{span.input, static_cast<std::size_t>(from - first),
+                           static_cast<std::size_t>(to - from)};
+    block.invalid.push_back(lost);
+    for (std::size_t i = 0; i < inputs; ++i)
+      if (lost.input == i || lost.input == InvalidSpan::kAllInputs)
+        valid.set(i, lost.first_sample, lost.samples, false);
+  }
+  std::erase_if(open_, [&](const Span& span) { return span.end <= end; });
+  return std::uint64_t{inputs} * block.samples - valid.count();
+}
+
+}  // namespace tautline::formats

@@ -1,0 +1,53 @@
+// Commands that a signal ends: how soon, and what they say to programs.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/end_to_end/run_command.h"
+
+namespace tautline::tests {
+
+/// What the command said, and how long it took to end after a signal.
+inline CommandResult interrupt(pid_t pid, int signal, const std::string& folder, double& took_s) {
+  const auto sent = std::chrono::steady_clock::now();
+  kill(pid, signal);
+  CommandResult result = finish_command(pid, folder);
+  took_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - sent).count();
+  return result;
+}
+
+/// Of a command with --json: the last line on standard output.
+inline void expect_error_object(const CommandResult& result) {
+  const std::string& out = result.out;
+  ASSERT_TRUE(out.ends_with("\n")) << out << result.err;
+  const std::size_t before = out.rfind('\n', out.size() - 2);
+  const auto said = nlohmann::json::parse(out.substr(before == std::string::npos ? 0 : before + 1),
+                                          nullptr, false);
+  ASSERT_TRUE(said.is_object()) << out;
+  EXPECT_EQ(said.value("schema", ""), "tautline.error") << out;
+  EXPECT_EQ(said.value("status", 0), result.status) << out;
+  EXPECT_FALSE(said.value("message", "").empty()) << out;
+}
+
+/// Times that runs took to end. A busy machine delays one or another, so that the best of three counts.
+class EndsWithinASecond {
+ public:
+  bool wants_another() const { return runs_ < 3 && best_s_ >= 1; }
+  void add(double took_s) {
+    best_s_ = std::min(best_s_, took_s);
+    ++runs_;
+  }
+  double best_s() const { return best_s_; }
+
+ private:
+  int runs_ = 0;
+  double best_s_ = std::numeric_limits<double>::infinity();
+};
+
+}  // namespace tautline::tests
