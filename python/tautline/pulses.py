@@ -52,7 +52,7 @@ def dedisperse(
     device
         auto, cpu, reference, cuda:N or opencl:N.
     progress
-        Of files: called now and then with the times done and those there are.
+        Called now and then with the times done and those there are.
 
     Arrays take dm_constant, reference_mhz, ignored_channels, zero_dm and downsample besides.  Fields of a run over files,
     all optional:
@@ -72,9 +72,9 @@ def dedisperse(
     cuda = cuda_of(x, "x")
     if cuda is not None and hasattr(x, "dtype") and hasattr(x, "shape"):
         where = f"cuda:{cuda}" if device == "auto" else device
-        return _dedisperse_on_device(x, dms, frequencies, sample_time_s, axes, where, fields)
+        return _dedisperse_on_device(x, dms, frequencies, sample_time_s, axes, where, progress, fields)
     if is_array(x):
-        return _dedisperse_array(x, dms, frequencies, sample_time_s, axes, device, fields)
+        return _dedisperse_array(x, dms, frequencies, sample_time_s, axes, device, progress, fields)
     _refuse_array_arguments(frequencies, sample_time_s, axes)
     texts, trials = _trials(_DEDISPERSE, dms, fields)
     segments, _ = _tautline.dedisperse_files(
@@ -86,7 +86,8 @@ def dedisperse(
 
 
 def _dedisperse_array(
-    x: Any, dms: Any, frequencies: Any, sample_time_s: Any, axes: str, device: str, fields: dict[str, Any]
+    x: Any, dms: Any, frequencies: Any, sample_time_s: Any, axes: str, device: str, progress: Progress | None,
+    fields: dict[str, Any],
 ) -> npt.NDArray[Any]:
     samples = _filterbank(x, ("uint8", "int8", "uint16", "int16", "float32"))
     if axes not in ("tf", "ft"):
@@ -109,6 +110,7 @@ def _dedisperse_array(
         bool(fields.get("zero_dm", False)),
         whole(fields.get("downsample", 1), "downsample", 1),
         device,
+        progress,
     )
     return made  # type: ignore[no-any-return]
 
@@ -217,7 +219,8 @@ _PIECE = 1 << 16  # times in an execute
 
 
 def _dedisperse_on_device(
-    x: Any, dms: Any, frequencies: Any, sample_time_s: Any, axes: str, device: str, fields: dict[str, Any]
+    x: Any, dms: Any, frequencies: Any, sample_time_s: Any, axes: str, device: str, progress: Progress | None,
+    fields: dict[str, Any],
 ) -> Any:
     name = type_name(x)
     if name not in _FORMATS or x.ndim != 2 or axes != "tf":
@@ -233,6 +236,8 @@ def _dedisperse_on_device(
     done = 0
     for start in range(0, x.shape[0], _PIECE):
         done += plan.execute(x[start : start + _PIECE], out=made[:, done:]).shape[1]
+        if progress is not None:
+            progress(min(start + _PIECE, x.shape[0]), x.shape[0])
     return made[:, :times]
 
 

@@ -285,7 +285,8 @@ def test_objects_that_die_while_they_are_used(rng: np.random.Generator) -> None:
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="no SIGALRM here")
-def test_errors_of_signal_handlers_stop_a_run(rng: np.random.Generator) -> None:
+@pytest.mark.parametrize("name", ["search", "dedisperse"])
+def test_errors_of_signal_handlers_stop_a_call(name: str, rng: np.random.Generator) -> None:
     class Late(Exception):
         pass
 
@@ -296,8 +297,15 @@ def test_errors_of_signal_handlers_stop_a_run(rng: np.random.Generator) -> None:
     try:
         x = np.tile(rng.integers(0, 99, (100000, 16)).astype(np.uint8), (10, 16))
         signal.setitimer(signal.ITIMER_REAL, 0.3)
+        told: list[tuple[int, int]] = []
+        known: dict[str, Any] = {"frequencies": np.linspace(1500, 1200, 256), "sample_time_s": 1e-4}
+        known["progress"] = lambda done, total: told.append((done, total))
         with pytest.raises(Late):
-            tl.search(x, "0:400:0.1", frequencies=np.linspace(1500, 1200, 256), sample_time_s=1e-4)
+            if name == "search":
+                tl.search(x, "0:400:0.1", **known)
+            else:
+                tl.dedisperse(x[:100_000], np.arange(0, 40, 0.2), device="reference", **known)
+        assert all(done < total for done, total in told)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)

@@ -112,6 +112,15 @@ def test_dedisperse(gpu: Any, rng: np.random.Generator) -> None:
         assert found.shape == expected.shape and np.allclose(found, expected, rtol=1e-5)
 
 
+def test_progress(gpu: Any, rng: np.random.Generator) -> None:
+    told: list[tuple[int, int]] = []
+    progress = lambda done, total: told.append((done, total))  # noqa: E731
+    x = gpu.there(rng.integers(0, 200, (150000, 64)).astype(np.uint8))
+    tl.dedisperse(x, [0, 5], frequencies=MHZ, sample_time_s=1e-3, progress=progress)
+    tl.channelize(gpu.there(rng.standard_normal((2, 4096)).astype(np.float32)), 32, progress=progress)
+    assert told == [(65536, 150000), (131072, 150000), (150000, 150000), (4096, 4096)]
+
+
 def test_autocorrelate(gpu: Any, rng: np.random.Generator) -> None:
     counts = rng.poisson(1.0, (60000, 20)).astype(np.uint8)
     results = []

@@ -111,6 +111,31 @@ def test_search_finds_a_pulse(rng: np.random.Generator, tmp_path: pathlib.Path) 
     assert [p.name for p in tmp_path.iterdir()] == ["x.fil"]
 
 
+def test_arrays_in_pieces_tell_how_far_they_are(rng: np.random.Generator) -> None:
+    # Longer than the pieces; how often it is told depends on the machine, but the end is told.
+    told: list[tuple[int, int]] = []
+    x, mhz, tsamp = sky(rng, 40000, 16)
+    progress = lambda done, total: told.append((done, total))  # noqa: E731
+    plain = tl.dedisperse(x, [0, 40], frequencies=mhz, sample_time_s=tsamp)
+    for axes, samples in (("tf", x), ("ft", np.ascontiguousarray(x.T))):
+        told.clear()
+        got = tl.dedisperse(samples, [0, 40], frequencies=mhz, sample_time_s=tsamp, axes=axes, progress=progress)
+        assert np.array_equal(got, plain) and told[-1] == (40000, 40000) and told == sorted(told)
+
+
+def test_what_progress_raises_stops_a_stage(rng: np.random.Generator) -> None:
+    class Enough(Exception):
+        pass
+
+    def stop(done: int, total: int) -> None:
+        raise Enough(done, total)
+
+    x, mhz, tsamp = sky(rng, 150_000, 64)
+    with pytest.raises(Enough) as caught:
+        tl.dedisperse(x, np.arange(0, 100, 0.5), frequencies=mhz, sample_time_s=tsamp, device="reference", progress=stop)
+    assert caught.value.args[0] < caught.value.args[1] == 150_000
+
+
 def test_search_writes_a_list_where_one_is_asked_for(rng: np.random.Generator, tmp_path: pathlib.Path) -> None:
     x, mhz, tsamp = with_pulse(rng)
     found = tl.search(x, [80.0], frequencies=mhz, sample_time_s=tsamp, output=str(tmp_path / "c.csv"))
