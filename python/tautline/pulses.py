@@ -1,4 +1,4 @@
-"""Dedispersion and searches for pulses."""
+"""Dedispersion, and searches for pulses in filterbanks and in dedispersed series."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def _dedisperse_array(
 
 
 class Candidates(np.ndarray[Any, np.dtype[np.void]]):
-    """What `search` gives: a structured array, best first, with what the run says of itself.
+    """What `search` and `detect` give: a structured array, best first, with what the run says of itself.
 
     Attributes
     ----------
@@ -205,11 +205,86 @@ def search(
     columns, said = _tautline.search(
         names, samples, facts, texts, trials, output, bool(overwrite), history("search"), device, progress
     )
+    return _candidates(columns, said)
+
+
+def detect(
+    series: Any,
+    dms: Any = None,
+    *,
+    sample_time_s: float,
+    threshold: float = 6,
+    max_width_s: float = 0.1,
+    baseline_s: float = 0,
+    noise: str = "trial",
+    noise_s: float = 0,
+    time_samples: int = 3,
+    dm_trials: int = 8,
+    width_octaves: int = 3,
+    device: str = "auto",
+    progress: Progress | None = None,
+) -> Candidates:
+    """Finds pulses in dedispersed series: running mean, noise, boxcars, threshold, groups.
+
+    Parameters
+    ----------
+    series
+        [trial, time] as `dedisperse` gives them, or [time] of one trial: int32 or float32 (float64 is rounded).  Samples that
+        are NaN, infinite or too large (2^30 and 1e30) are missing.
+    dms
+        Of the trials, in pc cm^-3, for the column `dm`; without them that is NaN.  Trials are in ascending order of DM.
+    sample_time_s
+        Of the series: after downsampling.
+    threshold
+        Smallest S/N of a detection.
+    max_width_s
+        Width of the widest boxcar, one sample or more.
+    baseline_s
+        Length of the running mean, 4 x max_width_s or more; 0: 2 s, or 16 x the widest boxcar.
+    noise
+        trial: 1.4826 x the median absolute deviation of a trial's samples; width: the RMS of the sums at each width.
+    noise_s
+        Length of a block with one noise; 0: 16,384 samples, or 4 x the widest boxcar.
+    time_samples, dm_trials, width_octaves
+        Detections so many samples (and half a width) and trials apart, of widths within so many powers of 2, are one pulse.
+    device
+        auto, cpu, reference, cuda:N or opencl:N.
+    progress
+        Called now and then with the times done and those there are.
+
+    Returns
+    -------
+    Candidates, a structured array, best first, with the columns that `search` gives.  Of its `facts`: detect_backend; widths,
+    those of the boxcars in samples; samples; missing and detections, over all trials.
+
+    Raises
+    ------
+    ConfigError
+        An argument or the array is not what is allowed.
+    """
+    array = native(host_array(series, "series"))
+    if array.dtype.name == "float64":
+        array = array.astype(np.float32)
+    require_type(array, "series", ("int32", "float32"))
+    require_axes(array, "series", (1, 2), "[time] or [trial][time]")
+    rows = dense_rows(np.atleast_2d(array))
+    trials = [float("nan")] * len(rows) if dms is None else numbers(dms, "dms")
+    if len(trials) != len(rows):
+        raise refuse("dms", f"{len(trials)} of them", f"{len(rows)}, one for each trial")
+    columns, said = _tautline.detect(
+        rows, trials, number(sample_time_s, "sample_time_s"), number(threshold, "threshold"), number(max_width_s, "max_width_s"),
+        number(baseline_s, "baseline_s"), noise, number(noise_s, "noise_s"), whole(time_samples, "time_samples"),
+        whole(dm_trials, "dm_trials"), whole(width_octaves, "width_octaves"), device, progress,
+    )  # fmt: skip
+    return _candidates(columns, said)
+
+
+def _candidates(columns: dict[str, npt.NDArray[Any]], facts: dict[str, Any]) -> Candidates:
     kinds = [(name, column.dtype) for name, column in columns.items()]
     found = np.empty(len(columns["dm"]), dtype=kinds).view(Candidates)
     for name, column in columns.items():
         found[name] = column
-    found.facts = said
+    found.facts = facts
     return found
 
 

@@ -20,6 +20,7 @@ CALLS: dict[str, Any] = {
     "correlate": lambda x: tl.correlate(x, rate_hz=1000, channels=16, taps=2),
     "dedisperse": lambda x: tl.dedisperse(x, [0, 2], frequencies=MHZ, sample_time_s=1e-3),
     "search": lambda x: tl.search(x, [1.0], frequencies=MHZ, sample_time_s=1e-3),
+    "detect": lambda x: tl.detect(x, sample_time_s=1e-2),
     "autocorrelate": lambda x: tl.autocorrelate(x, bin_s=1e-3),
     "multipletau": lambda x: tl.multipletau.autocorrelate(x),
 }
@@ -93,7 +94,7 @@ def test_empty_and_tiny(name: str, shape: Any, dtype: str) -> None:
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e38])
 def test_values_that_are_not_finite(name: str, value: Any, rng: np.random.Generator) -> None:
     x = rng.random((2000, 16)).astype(np.float32)
-    if name in ("channelize", "correlate"):
+    if name in ("channelize", "correlate", "detect"):
         x = np.ascontiguousarray(x.T)
     x[3, 7] = value
     try:

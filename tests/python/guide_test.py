@@ -22,7 +22,8 @@ def test_the_guide(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> N
             exec(compile(snippet, "python.md", "exec"), names)  # noqa: S102
     assert "5 times, 64 channels, 10 baselines of 4 inputs" in said.getvalue()
     assert "125.0 kHz" in said.getvalue()
-    assert abs(names["found"]["dm"][0] - 56.7) < 3 and abs(names["found"]["sample"][0] - 9004) <= 2
+    for pulses in (names["found"], names["pulses"]):
+        assert abs(pulses["dm"][0] - 56.7) < 3 and abs(pulses["sample"][0] - 9004) <= 2
     assert "filter.channels 1 2 to 65536" in said.getvalue()
     assert (tmp_path / "fringes.uvh5").exists()
 
