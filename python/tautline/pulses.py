@@ -89,9 +89,7 @@ def _dedisperse_array(
     x: Any, dms: Any, frequencies: Any, sample_time_s: Any, axes: str, device: str, progress: Progress | None,
     fields: dict[str, Any],
 ) -> npt.NDArray[Any]:
-    samples = _filterbank(x, ("uint8", "int8", "uint16", "int16", "float32"))
-    if axes not in ("tf", "ft"):
-        raise refuse("axes", axes, "tf ([time][channel]) or ft ([channel][time])")
+    samples = _filterbank(x, axes)
     for name in fields:
         if name not in _STAGE_FIELDS:
             raise refuse(name, "given for an array", "one of " + ", ".join(_STAGE_FIELDS), "leave it out")
@@ -153,6 +151,7 @@ def search(
     threshold: float = 6,
     frequencies: Any = None,
     sample_time_s: float | None = None,
+    axes: str = "tf",
     start: str | None = None,
     output: str = "",
     overwrite: bool = False,
@@ -165,14 +164,14 @@ def search(
     Parameters
     ----------
     x
-        A filterbank: a file or several, what tautline.open gave of them, or an array [time, channel]: uint8, uint16 or
-        float32 (float64 is rounded).  An array must not change while this runs.
+        A filterbank: a file or several, what tautline.open gave of them, or an array of two axes: uint8, int8, uint16,
+        int16 or float32 (float64 is rounded).  An array must not change while this runs.
     dms
         Trials in pc cm^-3: a text "LO:HI" (steps by the S/N that may be lost) or "LO:HI:STEP", or numbers.
     threshold
         S/N from which on a pulse is one.
-    frequencies, sample_time_s, start
-        Of an array: centre of each channel in MHz, seconds, UTC.
+    frequencies, sample_time_s, axes, start
+        Of an array: centre of each channel in MHz, seconds, tf ([time, channel]) or ft ([channel, time]), UTC.
     output
         A list to write, too: .csv, .cand or .singlepulse; none by default.
     device
@@ -197,9 +196,9 @@ def search(
     samples: npt.NDArray[Any] | None = None
     facts, names = dict[str, Any](), list[str]()
     if is_array(x):
-        samples, facts = described_filterbank(x, frequencies, sample_time_s, start)
+        samples, facts = described_filterbank(x, frequencies, sample_time_s, axes, start)
     else:
-        _refuse_array_arguments(frequencies, sample_time_s, "tf")
+        _refuse_array_arguments(frequencies, sample_time_s, axes)
         names = file_paths(x)
     texts, trials = _trials(_SEARCH, dms, {"threshold": threshold, **fields})
     columns, said = _tautline.search(
@@ -317,10 +316,12 @@ def _dedisperse_on_device(
 
 
 def described_filterbank(
-    x: Any, frequencies: Any, sample_time_s: Any, start: str | None
+    x: Any, frequencies: Any, sample_time_s: Any, axes: str, start: str | None
 ) -> tuple[npt.NDArray[Any], dict[str, Any]]:
-    """[time, channel] that runs take, and what is said of it."""
-    samples = _filterbank(x, ("uint8", "uint16", "float32"))
+    """[time, channel] that runs take, with either axis dense, and what is said of it."""
+    samples = _filterbank(x, axes)
+    if axes == "ft":
+        samples = samples.T
     if frequencies is None or sample_time_s is None:
         raise refuse("frequencies and sample_time_s", "not both given", "those of the array, in MHz and s")
     rate = 1 / rational(sample_time_s, "sample_time_s")
@@ -332,12 +333,14 @@ def described_filterbank(
     }
 
 
-def _filterbank(x: Any, types: tuple[str, ...]) -> npt.NDArray[Any]:
+def _filterbank(x: Any, axes: str) -> npt.NDArray[Any]:
     samples = native(host_array(x, "x"))
     if samples.dtype.name == "float64":
         samples = samples.astype(np.float32)
-    require_type(samples, "x", types)
+    require_type(samples, "x", tuple(_FORMATS))
     require_axes(samples, "x", (2,), "two axes, of time and channel")
+    if axes not in ("tf", "ft"):
+        raise refuse("axes", axes, "tf ([time][channel]) or ft ([channel][time])")
     return dense_rows(samples)
 
 

@@ -52,9 +52,16 @@ def test_snippets_of_other_pages(page: str, tmp_path: pathlib.Path, monkeypatch:
 def test_every_snippet_runs_in_a_test() -> None:
     docs = ROOT / "docs"
     snippet = re.compile(r"^\s*(```|~~~)\s*\{?(python|py|pycon)\b", re.M)  # also where no test would find it
-    pages = {str(path.relative_to(docs)) for path in docs.rglob("*.md") if snippet.search(path.read_text())}
+    texts = {str(path.relative_to(docs)): path.read_text() for path in docs.rglob("*.md")}
+    pages = {page for page, text in texts.items() if snippet.search(text)}
     others = [path for path in (*ROOT.glob("*.md"), *(ROOT / "examples").rglob("*.md"), *(ROOT / "bench").rglob("*.md"))]
     assert not [path for path in others if snippet.search(path.read_text())]
     assert pages == {*HERE, *ELSEWHERE}
     for page, test in ELSEWHERE.items():
         assert page.rsplit("/", 1)[-1] in (ROOT / test).read_text(), (page, test)
+    # "python gpu" begins what gpu_test.py runs where there is a GPU.
+    assert [page for page, text in texts.items() if re.search("^```python +[^\n]", text, re.M)] == ["guide/python.md"]
+    # Indented lines are in no test, unless they are within fences.
+    fenced = re.compile(r"^( *)(```+|~~~+)[^\n]*\n.*?^\1\2", re.S | re.M)
+    for page, text in texts.items():
+        assert not re.search(r"^ {4}[^`\n]*\b(tl\.\w|import tautline)", fenced.sub("", text), re.M), page

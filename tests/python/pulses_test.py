@@ -111,6 +111,29 @@ def test_search_finds_a_pulse(rng: np.random.Generator, tmp_path: pathlib.Path) 
     assert [p.name for p in tmp_path.iterdir()] == ["x.fil"]
 
 
+def test_search_takes_what_dedisperse_takes(rng: np.random.Generator) -> None:
+    x, mhz, tsamp = with_pulse(rng)
+    known: dict[str, Any] = {"dms": "0:150", "threshold": 8, "frequencies": mhz, "sample_time_s": tsamp}
+    expected = tl.search(x, **known)
+    assert len(expected) and abs(expected["dm"][0] - 80) < 3
+    alike: list[tuple[Any, str]] = [
+        ((x.astype(int) - 128).astype(np.int8), "tf"),
+        ((x.astype(int) - 128).astype(np.int16), "tf"),
+        (x.astype(np.uint16), "tf"),
+        (x.T, "ft"),  # [channel, time], channels dense
+        (np.ascontiguousarray(x.T), "ft"),
+        (np.ascontiguousarray((x.astype(int) - 128).astype(np.int16).T), "ft"),
+    ]
+    for samples, axes in alike:
+        found = tl.search(samples, axes=axes, **known)
+        assert np.array_equal(found, expected), (samples.dtype, axes)
+    found = tl.search(np.ascontiguousarray(x.T).astype(np.float32), axes="ft", **known)
+    assert np.array_equal(found["sample"], expected["sample"])
+    # zero_dm and the run's cleaning know what stands for 0.
+    unsigned, signed = tl.search(x, zero_dm=True, **known), tl.search(alike[0][0], zero_dm=True, **known)
+    assert np.array_equal(signed, unsigned)
+
+
 def test_series_are_searched(rng: np.random.Generator) -> None:
     x, mhz, tsamp = with_pulse(rng)
     dms = np.arange(0, 150, 2.0)
@@ -225,6 +248,8 @@ def test_nothing_found_is_an_empty_array(rng: np.random.Generator) -> None:
         (lambda x, mhz: tl.search(x, [], frequencies=mhz, sample_time_s=1e-3), "dms"),
         (lambda x, mhz: tl.search(x, "0:1:2:3", frequencies=mhz, sample_time_s=1e-3), "dms.range"),
         (lambda x, mhz: tl.search(x, [1], frequencies=mhz, sample_time_s=0), "sample_time_s"),
+        (lambda x, mhz: tl.search(x, [1], frequencies=mhz, sample_time_s=1e-3, axes="time"), "axes"),
+        (lambda x, mhz: tl.search("absent.fil", [1], axes="ft"), "frequencies, sample_time_s and axes"),
         (lambda x, mhz: tl.search("absent.fil", [1], frequencies=mhz), "frequencies, sample_time_s and axes"),
     ],
 )
