@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""The Python package against its peers, and its plans against the same stages in C++, in turns on the same cores.
+"""The Python package against its peers, its plans against the same stages in C++, and its calls against the command, in turns
+on the same cores.
 
     PYTHONPATH=build/python .venv-package/bin/python bench/python/compare.py [ROW ...] [--rounds 5] [--small]
 
-Rows: import, small_call, stages, multipletau, tags, dedisperse. Each line has medians of the rounds and of the ratios
+Rows: import, small_call, stages, runs, multipletau, tags, dedisperse. Each line has medians of the rounds and of the ratios
 round by round. Peers run in processes of their own, which have imported and worked once before the first round; they are
 looked for in .venv-package, .venv-interop, .venv-interop-search and .venv-peers (`python3 -m venv .venv-peers &&
 .venv-peers/bin/pip install numpy tttrlib pycorrelate`). A row whose peer is absent says so.
@@ -181,25 +182,44 @@ def row_small_call(options, folder):
         say("small_call", f"{name}, 1 kB on a kept plan: {statistics.median(taken) * 1e6:.2f} us, its work included")
 
 
+def on_a_line(array):
+    """A copy that begins on a cache line, as the memory of `bench` does; numpy's begins 16 bytes behind one."""
+    memory = np.empty(array.nbytes + 64, np.uint8)
+    copy = memory[-memory.ctypes.data % 64 :][: array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
+
+
 def stage_runs(options):
-    """(stage, problem of `bench`, bytes that Python's call is given, the call)."""
+    """(stage, what its arrays are, problem of `bench`, the call)."""
     import tautline as tl
 
     rng = np.random.default_rng()
     scale = 16 if options.small else 1
     counts = rng.integers(0, 256, (98_304 // scale, 1024), np.uint8)
-    correlator = tl.stages.autocorrelate.Plan(1024, max_samples=len(counts), device="cpu")
-    yield "autocorrelate", f"sensors=1024,samples={len(counts)}", lambda: correlator.execute(counts)
+    for memory, given in (("numpy's memory", counts), ("on a cache line", on_a_line(counts))):
+        correlator = tl.stages.autocorrelate.Plan(1024, max_samples=len(counts), device="cpu")
+        yield "autocorrelate", memory, f"sensors=1024,samples={len(counts)}", lambda: correlator.execute(given)
     z = rng.integers(-128, 128, (128, 128, 3072 // scale, 2), np.int8)
     products = tl.stages.correlate.Plan(128, 128, dtype="ci8", max_samples=z.shape[2], device="cpu")
     sums, valid = products.sums()
-    yield "correlate", f"channels=128,inputs=128,samples={z.shape[2]}", lambda: products.execute(z, sums, valid)
+    problem = f"channels=128,inputs=128,samples={z.shape[2]}"
+    yield "correlate", "numpy's memory", problem, lambda: products.execute(z, sums, valid)
     spectra = 3072 // scale
     x = rng.integers(-128, 128, (16, spectra * 1024, 2), np.int8)
     bank = tl.stages.channelize.Plan(1024, 16, dtype="ci8", taps=8, max_samples=x.shape[1], device="cpu")
     out = np.zeros((16, spectra, 1024), np.complex64)
     bank.execute(x, out=out[:, : bank.spectra(x.shape[1])])  # later calls have the history of this one
-    yield "channelize", f"inputs=16,channels=1024,taps=8,output_bits=32,spectra={spectra}", lambda: bank.execute(x, out=out)
+    problem = f"inputs=16,channels=1024,taps=8,output_bits=32,spectra={spectra}"
+    yield "channelize", "numpy's memory", problem, lambda: bank.execute(x, out=out)
+    times, trials, channels = 98_304 // scale, 100, 1024
+    mhz, dms = 1500 - 0.25 * np.arange(channels), 0.25 * np.arange(trials)
+    sky = rng.integers(0, 256, (times, channels), np.uint8)
+    dedisperser = tl.stages.dedisperse.Plan(mhz, 50e-6, dms, max_samples=times, device="cpu")
+    series = np.zeros((trials, dedisperser.room), dedisperser.dtype)
+    dedisperser.execute(sky, out=series)  # later calls have the times that this one leaves
+    problem = f"channels={channels},top_khz=1500000,width_hz=250000,rate_hz=20000,step_millidm=250,trials={trials},samples={times},bits=8"
+    yield "dedisperse", "numpy's memory", problem, lambda: dedisperser.execute(sky, out=series)
 
 
 def row_stages(options, folder):
@@ -209,11 +229,59 @@ def row_stages(options, folder):
         command = [*tautline, name, "--problem", problem, "--budget", "0.3"]
         return json.loads(subprocess.check_output(command, text=True))["seconds"]
 
-    for name, problem, call in stage_runs(options):
+    for name, memory, problem, call in stage_runs(options):
         own, other, ratio = in_turns(
             options.rounds, lambda: statistics.median(seconds(call) for _ in range(5)), lambda: stage(name, problem)
         )
-        say("stages", f"{name} {problem}: {own * 1e3:.1f} ms, `bench` {other * 1e3:.1f} ms: {1 / ratio:.3f} of its time")
+        say(
+            "stages",
+            f"{name} {problem}, {memory}: {own * 1e3:.1f} ms, `bench` {other * 1e3:.1f} ms: {1 / ratio:.3f} of its time",
+        )
+
+
+def run_calls(options, folder):
+    """(run, its size, the call on an array, the command's words for the same in a file of /dev/shm)."""
+    import tautline as tl
+
+    sys.path.insert(0, str(ROOT / "tests" / "python"))
+    from support import write_filterbank
+
+    rng = np.random.default_rng()
+    scale = 16 if options.small else 1
+    voltages = rng.integers(-100, 100, (16, 4_000_000 // scale, 2), np.int8)
+    np.save(f"{folder}/x.npy", voltages)
+    correlate = {"rate_hz": 1e6, "channels": 256, "integration_s": 0.5}
+    yield (
+        "correlate", f"{voltages.nbytes / 1e6:.0f} MB of 16 inputs", lambda: tl.correlate(voltages, device="cpu", **correlate),
+        ["correlate", f"{folder}/x.npy", "-o", f"{folder}/x.uvh5", "--format", "ci8", "--rate-hz", "1e6", "--channels", "256", "--integration", "0.5"],
+    )  # fmt: skip
+    mhz = 1500 - 0.25 * np.arange(1024)
+    sky = rng.normal(100, 10, (200_000 // scale, mhz.size)).round().astype(np.uint8)
+    write_filterbank(pathlib.Path(folder, "x.fil"), sky, mhz, 64e-6)
+    search = {"dms": "0:100:1", "threshold": 7, "frequencies": mhz, "sample_time_s": 64e-6}
+    yield (
+        "search", f"{sky.nbytes / 1e6:.0f} MB, 101 trials", lambda: tl.search(sky, device="cpu", **search),
+        ["search", f"{folder}/x.fil", "-o", f"{folder}/x.csv", "--dms", "0:100:1", "--threshold", "7"],
+    )  # fmt: skip
+
+
+def row_runs(options, folder):
+    for name, size, call, words in run_calls(options, folder):
+        inside = []
+
+        def command():
+            line = [str(options.tautline), "--device", "cpu", "--json", *words, "--overwrite"]
+            start = time.perf_counter()
+            inside.append(json.loads(subprocess.check_output(line, text=True, stderr=subprocess.DEVNULL))["elapsed_s"])
+            return time.perf_counter() - start
+
+        own, other, ratio = in_turns(options.rounds, lambda: seconds(call), command)
+        run_s = statistics.median(inside)
+        say(
+            "runs",
+            f"{name} {size}: {own:.3f} s, the command {other:.3f} s: {1 / ratio:.3f} of its time; its run alone {run_s:.3f} s: "
+            f"{own / run_s:.3f}",
+        )
 
 
 def row_multipletau(options, folder):

@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "tautline/core/candidate.h"
 #include "tautline/core/fields.h"
 #include "tautline/core/sample_view.h"
 #include "tautline/device/device.h"
@@ -87,6 +88,9 @@ nb::object as_array(std::vector<T> values, std::vector<std::size_t> shape = {}) 
   if (shape.empty()) shape = {kept->size()};
   return nb::cast(nb::ndarray<nb::numpy, T>(kept->data(), shape.size(), shape.data(), owner));
 }
+
+/// {name: array} of all of them.
+nb::dict columns_of(const std::vector<core::Candidate>& candidates);
 
 /// The device of a call: `name` or, where that is auto, TAUTLINE_DEVICE.
 device::Selection selection_of(const std::string& name);

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <deque>
 #include <limits>
+#include <type_traits>
 
 #include "array_sources.h"
 #include "bindings.h"
@@ -17,6 +18,31 @@
 #include "tautline/pipeline/voltages/correlate_voltages.h"
 
 namespace tautline::python {
+
+nb::dict columns_of(const std::vector<core::Candidate>& candidates) {
+  using core::Candidate;
+  nb::dict columns;
+  const auto add = [&]<class T>(const char* name, T Candidate::*member) {
+    std::vector<std::conditional_t<std::is_floating_point_v<T>, double, std::int64_t>> values;
+    values.reserve(candidates.size());
+    for (const Candidate& one : candidates)
+      values.push_back(static_cast<typename decltype(values)::value_type>(one.*member));
+    columns[name] = as_array(std::move(values));
+  };
+  add("dm", &Candidate::dm);
+  add("snr", &Candidate::snr);
+  add("time_s", &Candidate::time_s);
+  add("sample", &Candidate::sample);
+  add("width_samples", &Candidate::width_samples);
+  add("dm_index", &Candidate::dm_index);
+  add("members", &Candidate::members);
+  add("first_sample", &Candidate::first_sample);
+  add("last_sample", &Candidate::last_sample);
+  add("beam", &Candidate::beam);
+  add("beams", &Candidate::beams);
+  add("injected", &Candidate::injected);
+  return columns;
+}
 
 namespace {
 
@@ -309,14 +335,6 @@ nb::object dedisperse_files(const std::vector<std::string>& paths,
   return nb::make_tuple(segments, said_of(summary));
 }
 
-template <class T, class Member>
-nb::object column(const std::vector<core::Candidate>& candidates, Member member) {
-  std::vector<T> values;
-  values.reserve(candidates.size());
-  for (const auto& one : candidates) values.push_back(static_cast<T>(one.*member));
-  return as_array(std::move(values));
-}
-
 // {name: array of all candidates}, facts.
 nb::object search(const std::vector<std::string>& paths, const std::optional<Array>& samples,
                   const nb::dict& facts, const nb::dict& options, const std::vector<double>& dms,
@@ -330,21 +348,6 @@ nb::object search(const std::vector<std::string>& paths, const std::optional<Arr
       run_interruptibly(progress, [&](const std::stop_token& stop, const auto& tell) {
         return pipeline::search_filterbank(config, open_device(device), tell, {}, stop);
       });
-  using core::Candidate;
-  const auto& all = summary.candidates;
-  nb::dict columns;
-  columns["dm"] = column<double>(all, &Candidate::dm);
-  columns["snr"] = column<double>(all, &Candidate::snr);
-  columns["time_s"] = column<double>(all, &Candidate::time_s);
-  columns["sample"] = column<std::int64_t>(all, &Candidate::sample);
-  columns["width_samples"] = column<std::int64_t>(all, &Candidate::width_samples);
-  columns["dm_index"] = column<std::int64_t>(all, &Candidate::dm_index);
-  columns["members"] = column<std::int64_t>(all, &Candidate::members);
-  columns["first_sample"] = column<std::int64_t>(all, &Candidate::first_sample);
-  columns["last_sample"] = column<std::int64_t>(all, &Candidate::last_sample);
-  columns["beam"] = column<std::int64_t>(all, &Candidate::beam);
-  columns["beams"] = column<std::int64_t>(all, &Candidate::beams);
-  columns["injected"] = column<std::int64_t>(all, &Candidate::injected);
   nb::dict said = said_of(summary);
   said["detect_backend"] = summary.detect_backend;
   said["whole_loss"] = summary.whole_loss;
@@ -352,7 +355,7 @@ nb::object search(const std::vector<std::string>& paths, const std::optional<Arr
   said["recalled"] = summary.injections.recalled;
   said["snr_ratio"] = summary.injections.snr_ratio;
   said["clipped"] = summary.clipped;
-  return nb::make_tuple(columns, said);
+  return nb::make_tuple(columns_of(summary.candidates), said);
 }
 
 nb::list fields_of(const std::string& run) {

@@ -1,6 +1,8 @@
 // One stage on whole arrays.
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
+#include <functional>
 
 #include "bindings.h"
 #include "curve_sums.h"
@@ -10,6 +12,7 @@
 #include "tautline/stages/autocorrelate/normalise.h"
 #include "tautline/stages/channelize/channelize.h"
 #include "tautline/stages/dedisperse/dedisperse.h"
+#include "tautline/stages/detect/detect.h"
 
 namespace tautline::python {
 
@@ -19,13 +22,58 @@ using core::Error;
 using core::ErrorKind;
 using core::SampleType;
 
+/// piece(first, count) of [0, total) in order, at most `size` at a time, without the interpreter's lock. Ten times a second
+/// and at the end, when the queue has done what it was given, this looks for signals (Ctrl-C raises) and calls
+/// `progress`(done, total) of Python, or None.
+template <class Piece>
+void in_pieces(const nb::object& progress, device::Queue& queue, std::size_t total,
+               std::size_t size, const Piece& piece) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds kLook{100};
+  for (std::size_t done = 0; done < total;) {
+    {
+      const UnlockedComputation unlocked;
+      const auto look = Clock::now() + kLook;
+      do {
+        const std::size_t count = std::min(size, total - done);
+        piece(done, count);
+        done += count;
+      } while (done < total && Clock::now() < look);
+      queue.synchronise();
+    }
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    if (!progress.is_none()) progress(done, total);
+  }
+}
+
+/// What one call of a stage takes.
+template <class Config>
+struct OpenStage {
+  std::shared_ptr<const device::Device> device;
+  decltype(make_plan(std::declval<const Config&>(), device)) plan;
+  std::unique_ptr<device::Queue> queue;
+  decltype(plan->make_state(*queue)) state;
+};
+
+template <class Config>
+OpenStage<Config> open_stage(const Config& config, const std::string& name) {
+  const Unlocked unlocked;
+  OpenStage<Config> on;
+  on.device = open_device(name);
+  on.plan = make_plan(config, on.device);
+  on.queue = on.device->make_queue();
+  on.state = on.plan->make_state(*on.queue);
+  return on;
+}
+
 // [input][time] to [input][spectrum][channel], or with gains to [channel][input][time] of int8 pairs.
 nb::object channelize(const Array& samples, bool pairs, std::size_t channels, std::size_t taps,
                       const std::string& window, double cutoff,
                       const std::vector<float>& coefficients,
                       std::pair<std::size_t, std::size_t> oversample, bool lower_sideband,
                       const std::string& output, bool corner_turned,
-                      const std::optional<Array>& gains, const std::string& device) {
+                      const std::optional<Array>& gains, const std::string& device,
+                      const nb::object& progress) {
   namespace stage = stages::channelize;
   const auto view = view_of<2>(samples, "samples", pairs);
   stage::Config config;
@@ -46,35 +94,34 @@ nb::object channelize(const Array& samples, bool pairs, std::size_t channels, st
                   : corner_turned   ? stage::Output::corner_turned_float
                                     : stage::Output::spectra_float;
   const std::size_t count = view.extent(1);
-  stage::Input input;
-  input.samples = view.data();
-  input.row_stride_bytes = static_cast<std::size_t>(view.stride(0)) * core::bytes_of(view.type());
-  input.count = count;
-  config.max_samples = std::max<std::size_t>(1, count);
-  std::shared_ptr<const device::Device> opened;
-  std::shared_ptr<const stage::Plan> plan;
-  {
-    const Unlocked unlocked;
-    opened = open_device(device);
-    plan = stage::make_plan(config, opened);
-  }
-  const std::size_t spectra = plan->spectra(0, count);
+  // Of each input: 2^24 samples of all inputs, or 16 of the histories that every execute copies.
+  const std::size_t piece =
+      std::max((std::size_t{1} << 24) / std::max<std::size_t>(1, config.inputs),
+               16 * taps * config.frame_samples());
+  config.max_samples = std::clamp<std::size_t>(count, 1, piece);
+  const auto on = open_stage(config, device);
+  const std::size_t spectra = on.plan->spectra(0, count);
   const NewArray made = config.output == stage::Output::spectra_float
                             ? new_array(config.output_type(), {config.inputs, spectra, channels})
                             : new_array(config.output_type(), {channels, config.inputs, spectra});
-  stage::OutputViews views{config.output_view(made.data, spectra), {}, {}, {}};
+  const auto whole = config.output_view(made.data, spectra);
+  const std::size_t time_axis = config.output == stage::Output::spectra_float ? 1 : 2;
+  stage::OutputViews views;
   std::vector<std::uint64_t> clipped(config.inputs);
   if (gains) {
     views.gains = view_of<2>(*gains, "gains").as<const float>("gains");
     views.clipped = {clipped.data(), {clipped.size()}};
   }
-  {
-    const UnlockedComputation unlocked;
-    const auto queue = opened->make_queue();
-    const auto state = plan->make_state(*queue);
-    plan->execute(*queue, *state, input, views);
-    queue->synchronise();
-  }
+  stage::Input input;
+  input.row_stride_bytes = static_cast<std::size_t>(view.stride(0)) * core::bytes_of(view.type());
+  std::size_t written = 0;
+  in_pieces(progress, *on.queue, count, config.max_samples,
+            [&](std::size_t first, std::size_t some) {
+              input.samples = view.slice(1, first, some).data();
+              input.count = some;
+              views.samples = whole.slice(time_axis, written, spectra - written);
+              written += on.plan->execute(*on.queue, *on.state, input, views);
+            });
   return nb::make_tuple(made.array, as_array(std::move(clipped)));
 }
 
@@ -82,7 +129,8 @@ nb::object channelize(const Array& samples, bool pairs, std::size_t channels, st
 nb::object dedisperse(const Array& samples, bool spectra, std::vector<double> frequencies_mhz,
                       double sample_time_s, std::vector<double> dms, double dm_constant,
                       double reference_mhz, std::vector<std::size_t> ignored_channels, bool zero_dm,
-                      std::size_t downsample, const std::string& device) {
+                      std::size_t downsample, const std::string& device,
+                      const nb::object& progress) {
   namespace stage = stages::dedisperse;
   const auto view = view_of<2>(samples, "samples");
   stage::Config config;
@@ -100,35 +148,89 @@ nb::object dedisperse(const Array& samples, bool spectra, std::vector<double> fr
   config.ignored_channels = std::move(ignored_channels);
   config.zero_dm = zero_dm;
   config.downsample = downsample;
+  const std::size_t count = view.extent(spectra ? 0 : 1);
   stage::Input input;
   input.layout = spectra ? stage::Input::Layout::spectra : stage::Input::Layout::rows;
-  input.data = view.data();
-  input.count = view.extent(spectra ? 0 : 1);
   input.stride_bytes = static_cast<std::size_t>(view.stride(0)) * core::bytes_of(view.type());
   const std::size_t wanted = config.frequencies_mhz.size();
   if (view.extent(spectra ? 1 : 0) != wanted)
     throw Error(ErrorKind::config, "samples",
                 std::to_string(view.extent(spectra ? 1 : 0)) + " channels",
                 std::to_string(wanted) + ", as many as frequencies");
-  config.max_samples = std::clamp<std::size_t>(input.count, 1, config.max_samples);
-  std::shared_ptr<const device::Device> opened;
-  std::shared_ptr<const stage::Plan> plan;
-  {
-    const Unlocked unlocked;
-    opened = open_device(device);
-    plan = stage::make_plan(config, opened);
-  }
-  const std::size_t all = input.count / downsample;
-  const std::size_t times = all > plan->max_delay() ? all - plan->max_delay() : 0;
-  const NewArray made = new_array(plan->output_type(), {config.dms.size(), times});
+  config.max_samples = std::clamp<std::size_t>(count, 1, config.max_samples);
+  const auto on = open_stage(config, device);
+  const std::size_t all = count / downsample;
+  const std::size_t times = all > on.plan->max_delay() ? all - on.plan->max_delay() : 0;
+  const NewArray made = new_array(on.plan->output_type(), {config.dms.size(), times});
   const core::MutableSampleView<3> trials{
-      made.data, plan->output_type(), {1, config.dms.size(), times}};
-  stage::Result result;
+      made.data, on.plan->output_type(), {1, config.dms.size(), times}};
+  stage::Result sum;
+  in_pieces(progress, *on.queue, count, config.max_samples,
+            [&](std::size_t first, std::size_t some) {
+              input.data = view.slice(spectra ? 0 : 1, first, some).data();
+              input.count = some;
+              const auto result = on.plan->execute(
+                  *on.queue, *on.state, input, trials.slice(2, sum.samples, times - sum.samples));
+              sum.samples += result.samples;
+              sum.not_finite += result.not_finite;
+            });
+  return nb::make_tuple(made.array, sum.not_finite);
+}
+
+// Pulses of [trial][time], best first: {name: array}, facts. `dms`: of the trials.
+nb::object detect(const Array& series, const std::vector<double>& dms, double sample_time_s,
+                  double threshold, double max_width_s, double baseline_s, const std::string& noise,
+                  double noise_s, std::size_t time_samples, std::size_t dm_trials,
+                  std::size_t width_octaves, const std::string& device,
+                  const nb::object& progress) {
+  namespace stage = stages::detect;
+  const auto view = view_of<2>(series, "series");
+  stage::Config config;
+  config.trials = view.extent(0);
+  config.type = view.type();
+  config.sample_time_s = sample_time_s;
+  config.threshold = threshold;
+  config.max_width_s = max_width_s;
+  config.baseline_s = baseline_s;
+  if (noise != "trial" && noise != "width")
+    throw Error(ErrorKind::config, "noise", noise, "trial or width");
+  config.noise = noise == "trial" ? stage::Noise::trial : stage::Noise::width;
+  config.noise_s = noise_s;
+  config.links.time_samples = time_samples;
+  config.links.dm_trials = dm_trials;
+  config.links.width_octaves = width_octaves;
+  config.max_samples = std::clamp<std::size_t>(view.extent(1), 1, config.max_samples);
+  const auto on = open_stage(config, device);
+  in_pieces(progress, *on.queue, view.extent(1), config.max_samples,
+            [&](std::size_t first, std::size_t some) {
+              on.plan->execute(*on.queue, *on.state, view.slice(1, first, some));
+            });
+  std::vector<stage::Pulse> pulses;
   {
     const UnlockedComputation unlocked;
-    result = stage::dedisperse(*plan, *opened->make_queue(), input, trials);
+    on.plan->finish(*on.queue, *on.state);
+    pulses = on.state->take();
   }
-  return nb::make_tuple(made.array, result.not_finite);
+  std::ranges::stable_sort(pulses, std::greater{}, &stage::Pulse::snr);
+  std::vector<core::Candidate> found;
+  for (const stage::Pulse& pulse : pulses)
+    found.push_back({.dm = dms.at(pulse.trial),
+                     .dm_index = pulse.trial,
+                     .snr = pulse.snr,
+                     .sample = pulse.sample(),
+                     .time_s = static_cast<double>(pulse.sample()) * sample_time_s,
+                     .width_samples = pulse.width,
+                     .members = pulse.members,
+                     .first_sample = pulse.begin,
+                     .last_sample = pulse.end - 1});
+  nb::dict said;
+  said["detect_backend"] = on.plan->backend();
+  said["widths"] =
+      as_array(std::vector<std::uint64_t>(on.plan->widths().begin(), on.plan->widths().end()));
+  said["samples"] = on.state->counters().samples;
+  said["missing"] = on.state->counters().missing;
+  said["detections"] = on.state->counters().detections;
+  return nb::make_tuple(columns_of(found), said);
 }
 
 // multipletau's ladder of [time][sensor]: lags in samples, level, pairs of samples and values, [lag], [lag], [lag],
@@ -188,11 +290,17 @@ void bind_stages(nb::module_& module) {
   module.def("channelize", channelize, nb::arg("samples"), nb::arg("pairs"), nb::arg("channels"),
              nb::arg("taps"), nb::arg("window"), nb::arg("cutoff"), nb::arg("coefficients"),
              nb::arg("oversample"), nb::arg("lower_sideband"), nb::arg("output"),
-             nb::arg("corner_turned"), nb::arg("gains").none(), nb::arg("device"));
+             nb::arg("corner_turned"), nb::arg("gains").none(), nb::arg("device"),
+             nb::arg("progress").none());
   module.def("dedisperse", dedisperse, nb::arg("samples"), nb::arg("spectra"),
              nb::arg("frequencies_mhz"), nb::arg("sample_time_s"), nb::arg("dms"),
              nb::arg("dm_constant"), nb::arg("reference_mhz"), nb::arg("ignored_channels"),
-             nb::arg("zero_dm"), nb::arg("downsample"), nb::arg("device"));
+             nb::arg("zero_dm"), nb::arg("downsample"), nb::arg("device"),
+             nb::arg("progress").none());
+  module.def("detect", detect, nb::arg("series"), nb::arg("dms"), nb::arg("sample_time_s"),
+             nb::arg("threshold"), nb::arg("max_width_s"), nb::arg("baseline_s"), nb::arg("noise"),
+             nb::arg("noise_s"), nb::arg("time_samples"), nb::arg("dm_trials"),
+             nb::arg("width_octaves"), nb::arg("device"), nb::arg("progress").none());
   module.def("standard_curves", standard_curves, nb::arg("samples"), nb::arg("m"),
              nb::arg("levels"), nb::arg("coarsening"), nb::arg("normalization"), nb::arg("pairs"),
              nb::arg("device"));

@@ -21,7 +21,7 @@ from .opening import File, open
 from .photons import Curves, autocorrelate
 from .nodes import ArrayType, Block, Node, Stream
 from .pipelines import Pipeline, node_types
-from .pulses import Candidates, dedisperse, search
+from .pulses import Candidates, dedisperse, detect, search
 
 __all__ = [
     "ArrayType",
@@ -47,6 +47,7 @@ __all__ = [
     "channelize",
     "correlate",
     "dedisperse",
+    "detect",
     "fit",
     "multipletau",
     "node_types",

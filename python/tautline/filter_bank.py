@@ -11,6 +11,7 @@ import numpy.typing as npt
 from . import _tautline
 from .arrays import dense_rows, host_array, require_axes, voltages
 from .arguments import whole
+from .correlation import Progress
 from .devices import cuda_of, type_name
 from .errors import refuse
 from .stages.channelize import Plan
@@ -30,6 +31,7 @@ def channelize(
     oversample: Fraction | str | int = 1,
     lower_sideband: bool = False,
     device: str = "auto",
+    progress: Progress | None = None,
 ) -> Any:
     """Voltages to channels by a polyphase filter bank.
 
@@ -63,6 +65,8 @@ def channelize(
         Conjugate the voltages first.
     device
         auto, cpu, reference, cuda:N or opencl:N.
+    progress
+        Called now and then with the samples done and those there are; of an array of a GPU once.
 
     Returns
     -------
@@ -81,7 +85,7 @@ def channelize(
             raise refuse("x", f"an array of cuda:{cuda}", wanted)
         where = f"cuda:{cuda}" if device == "auto" else device
         return _on_device(
-            x, channels, where, taps=taps, window=window, cutoff=cutoff, corner_turned=corner_turned,
+            x, channels, where, progress, taps=taps, window=window, cutoff=cutoff, corner_turned=corner_turned,
             lower_sideband=lower_sideband,
         )  # fmt: skip
     samples, pairs = voltages(x, "x")
@@ -107,6 +111,7 @@ def channelize(
         bool(corner_turned),
         _gains(gains, output, (whole(channels, "channels"), samples.shape[0])),
         device,
+        progress,
     )
     if not one:
         return made
@@ -116,7 +121,7 @@ def channelize(
 _FORMATS = {"complex64": "cf32", "float32": "f32", "int8": "i8", "int16": "i16"}
 
 
-def _on_device(x: Any, channels: int, device: str, **options: Any) -> Any:
+def _on_device(x: Any, channels: int, device: str, progress: Progress | None, **options: Any) -> Any:
     name = type_name(x)
     if name not in _FORMATS:
         raise refuse("x", name, "one of " + " ".join(_FORMATS), "convert it")
@@ -130,6 +135,8 @@ def _on_device(x: Any, channels: int, device: str, **options: Any) -> Any:
         device=device, **options,
     )  # fmt: skip
     made = plan.execute(samples)
+    if progress is not None:
+        progress(samples.shape[1], samples.shape[1])
     return made if axes == 2 else made[:, 0] if options["corner_turned"] else made[0]
 
 

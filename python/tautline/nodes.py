@@ -282,9 +282,9 @@ def voltages(
     return Source("voltage_files", *described_voltages(x, given))
 
 
-def filterbank(x: Any, *, frequencies: Any, sample_time_s: float, start: str | None = None) -> Source:
-    """[time, channel] as tautline.search takes it, in the place of filterbank_files.  The array must not change."""
-    samples, facts = described_filterbank(x, frequencies, sample_time_s, start)
+def filterbank(x: Any, *, frequencies: Any, sample_time_s: float, axes: str = "tf", start: str | None = None) -> Source:
+    """An array as tautline.search takes it, in the place of filterbank_files.  The array must not change."""
+    samples, facts = described_filterbank(x, frequencies, sample_time_s, axes, start)
     return Source("filterbank_files", samples, False, facts)
 
 

@@ -1,4 +1,4 @@
-"""Dedispersion and searches for pulses."""
+"""Dedispersion, and searches for pulses in filterbanks and in dedispersed series."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def dedisperse(
     device
         auto, cpu, reference, cuda:N or opencl:N.
     progress
-        Of files: called now and then with the times done and those there are.
+        Called now and then with the times done and those there are.
 
     Arrays take dm_constant, reference_mhz, ignored_channels, zero_dm and downsample besides.  Fields of a run over files,
     all optional:
@@ -72,9 +72,9 @@ def dedisperse(
     cuda = cuda_of(x, "x")
     if cuda is not None and hasattr(x, "dtype") and hasattr(x, "shape"):
         where = f"cuda:{cuda}" if device == "auto" else device
-        return _dedisperse_on_device(x, dms, frequencies, sample_time_s, axes, where, fields)
+        return _dedisperse_on_device(x, dms, frequencies, sample_time_s, axes, where, progress, fields)
     if is_array(x):
-        return _dedisperse_array(x, dms, frequencies, sample_time_s, axes, device, fields)
+        return _dedisperse_array(x, dms, frequencies, sample_time_s, axes, device, progress, fields)
     _refuse_array_arguments(frequencies, sample_time_s, axes)
     texts, trials = _trials(_DEDISPERSE, dms, fields)
     segments, _ = _tautline.dedisperse_files(
@@ -86,11 +86,10 @@ def dedisperse(
 
 
 def _dedisperse_array(
-    x: Any, dms: Any, frequencies: Any, sample_time_s: Any, axes: str, device: str, fields: dict[str, Any]
+    x: Any, dms: Any, frequencies: Any, sample_time_s: Any, axes: str, device: str, progress: Progress | None,
+    fields: dict[str, Any],
 ) -> npt.NDArray[Any]:
-    samples = _filterbank(x, ("uint8", "int8", "uint16", "int16", "float32"))
-    if axes not in ("tf", "ft"):
-        raise refuse("axes", axes, "tf ([time][channel]) or ft ([channel][time])")
+    samples = _filterbank(x, axes)
     for name in fields:
         if name not in _STAGE_FIELDS:
             raise refuse(name, "given for an array", "one of " + ", ".join(_STAGE_FIELDS), "leave it out")
@@ -109,12 +108,13 @@ def _dedisperse_array(
         bool(fields.get("zero_dm", False)),
         whole(fields.get("downsample", 1), "downsample", 1),
         device,
+        progress,
     )
     return made  # type: ignore[no-any-return]
 
 
 class Candidates(np.ndarray[Any, np.dtype[np.void]]):
-    """What `search` gives: a structured array, best first, with what the run says of itself.
+    """What `search` and `detect` give: a structured array, best first, with what the run says of itself.
 
     Attributes
     ----------
@@ -151,6 +151,7 @@ def search(
     threshold: float = 6,
     frequencies: Any = None,
     sample_time_s: float | None = None,
+    axes: str = "tf",
     start: str | None = None,
     output: str = "",
     overwrite: bool = False,
@@ -163,14 +164,14 @@ def search(
     Parameters
     ----------
     x
-        A filterbank: a file or several, what tautline.open gave of them, or an array [time, channel]: uint8, uint16 or
-        float32 (float64 is rounded).  An array must not change while this runs.
+        A filterbank: a file or several, what tautline.open gave of them, or an array of two axes: uint8, int8, uint16,
+        int16 or float32 (float64 is rounded).  An array must not change while this runs.
     dms
         Trials in pc cm^-3: a text "LO:HI" (steps by the S/N that may be lost) or "LO:HI:STEP", or numbers.
     threshold
         S/N from which on a pulse is one.
-    frequencies, sample_time_s, start
-        Of an array: centre of each channel in MHz, seconds, UTC.
+    frequencies, sample_time_s, axes, start
+        Of an array: centre of each channel in MHz, seconds, tf ([time, channel]) or ft ([channel, time]), UTC.
     output
         A list to write, too: .csv, .cand or .singlepulse; none by default.
     device
@@ -195,19 +196,94 @@ def search(
     samples: npt.NDArray[Any] | None = None
     facts, names = dict[str, Any](), list[str]()
     if is_array(x):
-        samples, facts = described_filterbank(x, frequencies, sample_time_s, start)
+        samples, facts = described_filterbank(x, frequencies, sample_time_s, axes, start)
     else:
-        _refuse_array_arguments(frequencies, sample_time_s, "tf")
+        _refuse_array_arguments(frequencies, sample_time_s, axes)
         names = file_paths(x)
     texts, trials = _trials(_SEARCH, dms, {"threshold": threshold, **fields})
     columns, said = _tautline.search(
         names, samples, facts, texts, trials, output, bool(overwrite), history("search"), device, progress
     )
+    return _candidates(columns, said)
+
+
+def detect(
+    series: Any,
+    dms: Any = None,
+    *,
+    sample_time_s: float,
+    threshold: float = 6,
+    max_width_s: float = 0.1,
+    baseline_s: float = 0,
+    noise: str = "trial",
+    noise_s: float = 0,
+    time_samples: int = 3,
+    dm_trials: int = 8,
+    width_octaves: int = 3,
+    device: str = "auto",
+    progress: Progress | None = None,
+) -> Candidates:
+    """Finds pulses in dedispersed series: running mean, noise, boxcars, threshold, groups.
+
+    Parameters
+    ----------
+    series
+        [trial, time] as `dedisperse` gives them, or [time] of one trial: int32 or float32 (float64 is rounded).  Samples that
+        are NaN, infinite or too large (2^30 and 1e30) are missing.
+    dms
+        Of the trials, in pc cm^-3, for the column `dm`; without them that is NaN.  Trials are in ascending order of DM.
+    sample_time_s
+        Of the series: after downsampling.
+    threshold
+        Smallest S/N of a detection.
+    max_width_s
+        Width of the widest boxcar, one sample or more.
+    baseline_s
+        Length of the running mean, 4 x max_width_s or more; 0: 2 s, or 16 x the widest boxcar.
+    noise
+        trial: 1.4826 x the median absolute deviation of a trial's samples; width: the RMS of the sums at each width.
+    noise_s
+        Length of a block with one noise; 0: 16,384 samples, or 4 x the widest boxcar.
+    time_samples, dm_trials, width_octaves
+        Detections so many samples (and half a width) and trials apart, of widths within so many powers of 2, are one pulse.
+    device
+        auto, cpu, reference, cuda:N or opencl:N.
+    progress
+        Called now and then with the times done and those there are.
+
+    Returns
+    -------
+    Candidates, a structured array, best first, with the columns that `search` gives.  Of its `facts`: detect_backend; widths,
+    those of the boxcars in samples; samples; missing and detections, over all trials.
+
+    Raises
+    ------
+    ConfigError
+        An argument or the array is not what is allowed.
+    """
+    array = native(host_array(series, "series"))
+    if array.dtype.name == "float64":
+        array = array.astype(np.float32)
+    require_type(array, "series", ("int32", "float32"))
+    require_axes(array, "series", (1, 2), "[time] or [trial][time]")
+    rows = dense_rows(np.atleast_2d(array))
+    trials = [float("nan")] * len(rows) if dms is None else numbers(dms, "dms")
+    if len(trials) != len(rows):
+        raise refuse("dms", f"{len(trials)} of them", f"{len(rows)}, one for each trial")
+    columns, said = _tautline.detect(
+        rows, trials, number(sample_time_s, "sample_time_s"), number(threshold, "threshold"), number(max_width_s, "max_width_s"),
+        number(baseline_s, "baseline_s"), noise, number(noise_s, "noise_s"), whole(time_samples, "time_samples"),
+        whole(dm_trials, "dm_trials"), whole(width_octaves, "width_octaves"), device, progress,
+    )  # fmt: skip
+    return _candidates(columns, said)
+
+
+def _candidates(columns: dict[str, npt.NDArray[Any]], facts: dict[str, Any]) -> Candidates:
     kinds = [(name, column.dtype) for name, column in columns.items()]
     found = np.empty(len(columns["dm"]), dtype=kinds).view(Candidates)
     for name, column in columns.items():
         found[name] = column
-    found.facts = said
+    found.facts = facts
     return found
 
 
@@ -217,7 +293,8 @@ _PIECE = 1 << 16  # times in an execute
 
 
 def _dedisperse_on_device(
-    x: Any, dms: Any, frequencies: Any, sample_time_s: Any, axes: str, device: str, fields: dict[str, Any]
+    x: Any, dms: Any, frequencies: Any, sample_time_s: Any, axes: str, device: str, progress: Progress | None,
+    fields: dict[str, Any],
 ) -> Any:
     name = type_name(x)
     if name not in _FORMATS or x.ndim != 2 or axes != "tf":
@@ -233,14 +310,18 @@ def _dedisperse_on_device(
     done = 0
     for start in range(0, x.shape[0], _PIECE):
         done += plan.execute(x[start : start + _PIECE], out=made[:, done:]).shape[1]
+        if progress is not None:
+            progress(min(start + _PIECE, x.shape[0]), x.shape[0])
     return made[:, :times]
 
 
 def described_filterbank(
-    x: Any, frequencies: Any, sample_time_s: Any, start: str | None
+    x: Any, frequencies: Any, sample_time_s: Any, axes: str, start: str | None
 ) -> tuple[npt.NDArray[Any], dict[str, Any]]:
-    """[time, channel] that runs take, and what is said of it."""
-    samples = _filterbank(x, ("uint8", "uint16", "float32"))
+    """[time, channel] that runs take, with either axis dense, and what is said of it."""
+    samples = _filterbank(x, axes)
+    if axes == "ft":
+        samples = samples.T
     if frequencies is None or sample_time_s is None:
         raise refuse("frequencies and sample_time_s", "not both given", "those of the array, in MHz and s")
     rate = 1 / rational(sample_time_s, "sample_time_s")
@@ -252,12 +333,14 @@ def described_filterbank(
     }
 
 
-def _filterbank(x: Any, types: tuple[str, ...]) -> npt.NDArray[Any]:
+def _filterbank(x: Any, axes: str) -> npt.NDArray[Any]:
     samples = native(host_array(x, "x"))
     if samples.dtype.name == "float64":
         samples = samples.astype(np.float32)
-    require_type(samples, "x", types)
+    require_type(samples, "x", tuple(_FORMATS))
     require_axes(samples, "x", (2,), "two axes, of time and channel")
+    if axes not in ("tf", "ft"):
+        raise refuse("axes", axes, "tf ([time][channel]) or ft ([channel][time])")
     return dense_rows(samples)
 
 

@@ -81,7 +81,7 @@ def check_pages(source, site, problems):
         if not page.exists():
             problems.append(f"{markdown.relative_to(source)} is not on the site")
     python = (site / "api/python.html").read_text(encoding="utf-8")
-    for name in ("tautline.correlate", "tautline.search", "tautline.Node", "tautline.plot.fringes", "integration_s", "standard_error"):
+    for name in ("tautline.correlate", "tautline.search", "tautline.detect", "tautline.Node", "tautline.plot.fringes", "integration_s", "standard_error"):
         if name not in python:
             problems.append(f"api/python.html does not have {name}")
     stages = (site / "api/cpp/stages.html").read_text(encoding="utf-8")

@@ -28,6 +28,18 @@ if(HDF5)
   run(${WORK}/prefix/bin/tautline --quiet autocorrelate ${WORK}/counts.u8 -o ${WORK}/curve.h5
       --dtype u8 --sensors 1 --bin 1e-6 --levels 2)
 endif()
+# The documentation's site is there, where it has been built.
+file(GLOB_RECURSE built RELATIVE ${BUILD}/docs/html ${BUILD}/docs/html/*)
+file(GLOB_RECURSE installed RELATIVE ${WORK}/prefix/share/doc/tautline/html ${WORK}/prefix/share/doc/tautline/html/*)
+if(NOT "${installed}" STREQUAL "${built}")
+  message(FATAL_ERROR "the site's pages are not those of ${BUILD}/docs/html")
+endif()
+if(built)
+  run(${WORK}/prefix/bin/tautline docs)
+  if(NOT output STREQUAL "${WORK}/prefix/share/doc/tautline/html/index.html\n")
+    message(FATAL_ERROR "the installed command does not find the site: ${output}")
+  endif()
+endif()
 # Public headers are there and private ones are not.
 foreach(header tautline.h device/device.h device/cuda/cuda_device.h stages/correlate/correlate.h)
   if(NOT EXISTS ${WORK}/prefix/include/tautline/${header})

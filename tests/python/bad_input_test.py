@@ -20,6 +20,7 @@ CALLS: dict[str, Any] = {
     "correlate": lambda x: tl.correlate(x, rate_hz=1000, channels=16, taps=2),
     "dedisperse": lambda x: tl.dedisperse(x, [0, 2], frequencies=MHZ, sample_time_s=1e-3),
     "search": lambda x: tl.search(x, [1.0], frequencies=MHZ, sample_time_s=1e-3),
+    "detect": lambda x: tl.detect(x, sample_time_s=1e-2),
     "autocorrelate": lambda x: tl.autocorrelate(x, bin_s=1e-3),
     "multipletau": lambda x: tl.multipletau.autocorrelate(x),
 }
@@ -41,6 +42,38 @@ class OnDevice:
 
     def __dlpack__(self, **_: Any) -> None:
         raise AssertionError("memory of a device is not touched")
+
+
+class Foreign:
+    """An array of another library, which offers DLPack alone."""
+
+    def __init__(self, x: Any) -> None:
+        self._x = x
+
+    def __dlpack_device__(self) -> Any:
+        return self._x.__dlpack_device__()
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._x.__dlpack__(**options)
+
+
+def numbers_of(result: Any) -> Any:
+    return result.data if isinstance(result, tl.Visibilities) else result.g if isinstance(result, tl.Curves) else result
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("other", [Foreign, memoryview])
+def test_arrays_of_other_libraries(name: str, other: Any, rng: np.random.Generator) -> None:
+    x = rng.integers(0, 99, (4000, 16)).astype(np.uint8)
+    x[2000:2004] = 250  # for search to find
+    if name in ("channelize", "correlate"):
+        x = rng.standard_normal((3, 4000)).astype(np.float32)
+    elif name == "detect":
+        x = x.T.astype(np.int32)
+    elif name == "multipletau":
+        x = x.astype(float)
+    expected, found = numbers_of(CALLS[name](x)), numbers_of(CALLS[name](other(x)))
+    assert expected.size > 0 and type(found) is type(expected) and found.tobytes() == expected.tobytes()  # NaN too
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -93,7 +126,7 @@ def test_empty_and_tiny(name: str, shape: Any, dtype: str) -> None:
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e38])
 def test_values_that_are_not_finite(name: str, value: Any, rng: np.random.Generator) -> None:
     x = rng.random((2000, 16)).astype(np.float32)
-    if name in ("channelize", "correlate"):
+    if name in ("channelize", "correlate", "detect"):
         x = np.ascontiguousarray(x.T)
     x[3, 7] = value
     try:
@@ -285,7 +318,8 @@ def test_objects_that_die_while_they_are_used(rng: np.random.Generator) -> None:
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="no SIGALRM here")
-def test_errors_of_signal_handlers_stop_a_run(rng: np.random.Generator) -> None:
+@pytest.mark.parametrize("name", ["search", "dedisperse"])
+def test_errors_of_signal_handlers_stop_a_call(name: str, rng: np.random.Generator) -> None:
     class Late(Exception):
         pass
 
@@ -296,8 +330,15 @@ def test_errors_of_signal_handlers_stop_a_run(rng: np.random.Generator) -> None:
     try:
         x = np.tile(rng.integers(0, 99, (100000, 16)).astype(np.uint8), (10, 16))
         signal.setitimer(signal.ITIMER_REAL, 0.3)
+        told: list[tuple[int, int]] = []
+        known: dict[str, Any] = {"frequencies": np.linspace(1500, 1200, 256), "sample_time_s": 1e-4}
+        known["progress"] = lambda done, total: told.append((done, total))
         with pytest.raises(Late):
-            tl.search(x, "0:400:0.1", frequencies=np.linspace(1500, 1200, 256), sample_time_s=1e-4)
+            if name == "search":
+                tl.search(x, "0:400:0.1", **known)
+            else:
+                tl.dedisperse(x[:100_000], np.arange(0, 40, 0.2), device="reference", **known)
+        assert all(done < total for done, total in told)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)

@@ -113,3 +113,15 @@ def test_any_strides_give_the_same(rng: np.random.Generator) -> None:
 def test_reference_and_host_agree(rng: np.random.Generator) -> None:
     x = noise(rng, (2, 4000), "int8")
     near(tl.channelize(x, 100, device="cpu"), tl.channelize(x, 100, device="reference"))
+
+
+def test_arrays_longer_than_a_piece(rng: np.random.Generator) -> None:
+    # tl.channelize works on 2^24 samples at a time.
+    x = rng.integers(-128, 128, (1, 3 << 23), np.int8)
+    told: list[tuple[int, int]] = []
+    got = tl.channelize(x, 4096, taps=4, progress=lambda done, total: told.append((done, total)))
+    plan = tl.stages.channelize.Plan(4096, dtype="i8", taps=4, max_samples=x.shape[1])
+    assert np.array_equal(got, plan.execute(x)) and told[-1] == (x.shape[1], x.shape[1]) and told == sorted(told)
+    one = tl.channelize(x, 4096, taps=4, output="ci8", gains=0.1)
+    parts = np.stack([got.real, got.imag], -1).transpose(2, 0, 1, 3) * np.float32(0.1)
+    assert np.abs(one - parts.clip(-127, 127)).max() <= 0.5 + 1e-3

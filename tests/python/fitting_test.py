@@ -31,6 +31,17 @@ def test_a_model_comes_back(rng: np.random.Generator, tmp_path: pathlib.Path) ->
         r.write(tmp_path / "f.csv")
 
 
+def test_a_dark_state_comes_back(rng: np.random.Generator, tmp_path: pathlib.Path) -> None:
+    lag_s = np.geomspace(1e-8, 1, 160)
+    n, tau, fraction, tau_t = rng.uniform(1, 20), 10 ** rng.uniform(-4, -3), rng.uniform(0.1, 0.4), 10 ** rng.uniform(-6.5, -5.5)
+    dark = 1 + fraction / (1 - fraction) * np.exp(-lag_s / tau_t)
+    write_curve(tmp_path / "g.csv", lag_s, model_3d(lag_s, n, tau, 5) * dark)
+    r = tl.fit(tmp_path / "g.csv", model="3d+triplet", fixed={"kappa": 5})
+    assert r.model == "3d+triplet"
+    for name, value in (("n", n), ("tau_d_s", tau), ("triplet", fraction), ("tau_t_s", tau_t)):
+        assert abs(r.parameters[name][0] / value - 1) < 1e-4, name
+
+
 def test_curves_of_counts_are_taken(rng: np.random.Generator) -> None:
     # Bursts of exponential length: a correlation that decays.
     rate = np.repeat(rng.exponential(1, 4000), rng.geometric(0.02, 4000))[:100000]

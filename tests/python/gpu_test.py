@@ -3,6 +3,8 @@
 Without pytest, `python3 gpu_test.py` runs the tests with each library that is there.
 """
 import importlib
+import pathlib
+import re
 import sys
 from typing import Any
 
@@ -14,6 +16,9 @@ try:
 except ImportError:  # a machine with a GPU need not have it
     pytest = None  # type: ignore[assignment]
 
+# The guide lies beside this file where scripts/test-gpu put both.
+BESIDE = pathlib.Path(__file__).resolve().with_name("python.md")
+GUIDE = BESIDE if BESIDE.exists() else BESIDE.parents[2] / "docs" / "guide" / "python.md"
 MHZ = np.linspace(1500, 1200, 64)
 
 
@@ -110,6 +115,30 @@ def test_dedisperse(gpu: Any, rng: np.random.Generator) -> None:
         expected = tl.dedisperse(x, np.arange(0, 100, 5.0), frequencies=MHZ, sample_time_s=1e-3, device="cpu")
         found = gpu.back(tl.dedisperse(gpu.there(x), np.arange(0, 100, 5.0), frequencies=MHZ, sample_time_s=1e-3))
         assert found.shape == expected.shape and np.allclose(found, expected, rtol=1e-5)
+
+
+def test_the_guides_snippet(gpu: Any, rng: np.random.Generator) -> None:
+    (snippet,) = re.findall(r"^```python gpu\n(.*?)^```", GUIDE.read_text(), re.S | re.M)
+    x = (rng.standard_normal((2, 30000)) + 1j * rng.standard_normal((2, 30000))).astype(np.complex64)
+    voltages = rng.integers(-100, 100, (64, 8, 512, 2)).astype(np.int8)
+    host = tl.stages.correlate.Plan(64, 8, device="cpu")
+    sums, valid = host.sums()
+    arrays = {"x": x, "voltages": voltages, "sums": sums, "valid": valid}
+    names: dict[str, Any] = {"tl": tl} | {name: gpu.there(array) for name, array in arrays.items()}
+    exec(compile(snippet, GUIDE.name, "exec"), names)  # noqa: S102
+    host.execute(voltages, out=sums, counts=valid)
+    assert np.array_equal(gpu.back(names["sums"]), sums) and np.array_equal(gpu.back(names["valid"]), valid)
+    expected = tl.channelize(x, 1024, device="cpu")
+    assert np.allclose(gpu.back(names["spectra"]), expected, rtol=0, atol=1e-4 * np.abs(expected).max())
+
+
+def test_progress(gpu: Any, rng: np.random.Generator) -> None:
+    told: list[tuple[int, int]] = []
+    progress = lambda done, total: told.append((done, total))  # noqa: E731
+    x = gpu.there(rng.integers(0, 200, (150000, 64)).astype(np.uint8))
+    tl.dedisperse(x, [0, 5], frequencies=MHZ, sample_time_s=1e-3, progress=progress)
+    tl.channelize(gpu.there(rng.standard_normal((2, 4096)).astype(np.float32)), 32, progress=progress)
+    assert told == [(65536, 150000), (131072, 150000), (150000, 150000), (4096, 4096)]
 
 
 def test_autocorrelate(gpu: Any, rng: np.random.Generator) -> None:

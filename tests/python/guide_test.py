@@ -22,7 +22,8 @@ def test_the_guide(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> N
             exec(compile(snippet, "python.md", "exec"), names)  # noqa: S102
     assert "5 times, 64 channels, 10 baselines of 4 inputs" in said.getvalue()
     assert "125.0 kHz" in said.getvalue()
-    assert abs(names["found"]["dm"][0] - 56.7) < 3 and abs(names["found"]["sample"][0] - 9004) <= 2
+    for pulses in (names["found"], names["pulses"]):
+        assert abs(pulses["dm"][0] - 56.7) < 3 and abs(pulses["sample"][0] - 9004) <= 2
     assert "filter.channels 1 2 to 65536" in said.getvalue()
     assert (tmp_path / "fringes.uvh5").exists()
 
@@ -51,9 +52,16 @@ def test_snippets_of_other_pages(page: str, tmp_path: pathlib.Path, monkeypatch:
 def test_every_snippet_runs_in_a_test() -> None:
     docs = ROOT / "docs"
     snippet = re.compile(r"^\s*(```|~~~)\s*\{?(python|py|pycon)\b", re.M)  # also where no test would find it
-    pages = {str(path.relative_to(docs)) for path in docs.rglob("*.md") if snippet.search(path.read_text())}
+    texts = {str(path.relative_to(docs)): path.read_text() for path in docs.rglob("*.md")}
+    pages = {page for page, text in texts.items() if snippet.search(text)}
     others = [path for path in (*ROOT.glob("*.md"), *(ROOT / "examples").rglob("*.md"), *(ROOT / "bench").rglob("*.md"))]
     assert not [path for path in others if snippet.search(path.read_text())]
     assert pages == {*HERE, *ELSEWHERE}
     for page, test in ELSEWHERE.items():
         assert page.rsplit("/", 1)[-1] in (ROOT / test).read_text(), (page, test)
+    # "python gpu" begins what gpu_test.py runs where there is a GPU.
+    assert [page for page, text in texts.items() if re.search("^```python +[^\n]", text, re.M)] == ["guide/python.md"]
+    # Indented lines are in no test, unless they are within fences.
+    fenced = re.compile(r"^( *)(```+|~~~+)[^\n]*\n.*?^\1\2", re.S | re.M)
+    for page, text in texts.items():
+        assert not re.search(r"^ {4}[^`\n]*\b(tl\.\w|import tautline)", fenced.sub("", text), re.M), page

@@ -111,6 +111,92 @@ def test_search_finds_a_pulse(rng: np.random.Generator, tmp_path: pathlib.Path) 
     assert [p.name for p in tmp_path.iterdir()] == ["x.fil"]
 
 
+def test_search_takes_what_dedisperse_takes(rng: np.random.Generator) -> None:
+    x, mhz, tsamp = with_pulse(rng)
+    known: dict[str, Any] = {"dms": "0:150", "threshold": 8, "frequencies": mhz, "sample_time_s": tsamp}
+    expected = tl.search(x, **known)
+    assert len(expected) and abs(expected["dm"][0] - 80) < 3
+    alike: list[tuple[Any, str]] = [
+        ((x.astype(int) - 128).astype(np.int8), "tf"),
+        ((x.astype(int) - 128).astype(np.int16), "tf"),
+        (x.astype(np.uint16), "tf"),
+        (x.T, "ft"),  # [channel, time], channels dense
+        (np.ascontiguousarray(x.T), "ft"),
+        (np.ascontiguousarray((x.astype(int) - 128).astype(np.int16).T), "ft"),
+    ]
+    for samples, axes in alike:
+        found = tl.search(samples, axes=axes, **known)
+        assert np.array_equal(found, expected), (samples.dtype, axes)
+    found = tl.search(np.ascontiguousarray(x.T).astype(np.float32), axes="ft", **known)
+    assert np.array_equal(found["sample"], expected["sample"])
+    # zero_dm and the run's cleaning know what stands for 0.
+    unsigned, signed = tl.search(x, zero_dm=True, **known), tl.search(alike[0][0], zero_dm=True, **known)
+    assert np.array_equal(signed, unsigned)
+
+
+def test_series_are_searched(rng: np.random.Generator) -> None:
+    x, mhz, tsamp = with_pulse(rng)
+    dms = np.arange(0, 150, 2.0)
+    series = tl.dedisperse(x, dms, frequencies=mhz, sample_time_s=tsamp)
+    known: dict[str, Any] = {"sample_time_s": tsamp, "threshold": 8}
+    found = tl.detect(series, dms, **known)
+    best = found[0]
+    assert best["dm"] == dms[best["dm_index"]] and abs(best["dm"] - 80) < 3
+    assert abs(best["sample"] - 7004) <= 2 and best["time_s"] == best["sample"] * tsamp
+    assert 4 <= best["width_samples"] <= 16 and 15 < best["snr"] < 40 and (np.diff(found["snr"]) <= 0).all()
+    assert best["first_sample"] <= best["sample"] <= best["last_sample"] and best["members"] > 1
+    facts = found.facts
+    assert facts["samples"] == series.shape[1] and facts["missing"] == 0 and facts["detections"] >= best["members"]
+    assert facts["widths"][0] == 1 and facts["widths"][-1] == int(0.1 / tsamp)
+    # Every backend, floats, strides, and one trial by itself.
+    assert np.array_equal(tl.detect(series, dms, device="reference", **known), tl.detect(series, dms, device="cpu", **known))
+    assert np.array_equal(tl.detect(np.asfortranarray(series), dms, **known), found)
+    assert tl.detect(series.astype(float), dms, **known)[0]["sample"] == best["sample"]
+    alone = tl.detect(series[best["dm_index"]], **known)[0]
+    assert np.isnan(alone["dm"]) and alone["sample"] == best["sample"] and alone["snr"] == best["snr"]
+    # As a search of the same trials finds it, which follows low trials further.
+    whole = tl.search(x, dms, threshold=8, frequencies=mhz, sample_time_s=tsamp)
+    assert found.dtype == whole.dtype and best["dm"] == whole["dm"][0] and best["sample"] == whole["sample"][0]
+    assert abs(best["snr"] / whole["snr"][0] - 1) < 0.01
+
+
+def test_missing_samples_are_left_out(rng: np.random.Generator) -> None:
+    series = rng.standard_normal((3, 30000)).astype(np.float32)
+    series[1, 20000:20010] += 8
+    series[:, 5000:5100] = np.nan
+    found = tl.detect(series, [1, 2, 3], sample_time_s=1e-3)
+    assert found["dm"][0] == 2 and abs(found["sample"][0] - 20005) <= 2 and found.facts["missing"] == 300
+    assert len(tl.detect(series[:, :0], sample_time_s=1e-3)) == 0
+
+
+def test_arrays_in_pieces_tell_how_far_they_are(rng: np.random.Generator) -> None:
+    # Longer than the pieces; how often it is told depends on the machine, but the end is told.
+    told: list[tuple[int, int]] = []
+    x, mhz, tsamp = sky(rng, 40000, 16)
+    progress = lambda done, total: told.append((done, total))  # noqa: E731
+    plain = tl.dedisperse(x, [0, 40], frequencies=mhz, sample_time_s=tsamp)
+    for axes, samples in (("tf", x), ("ft", np.ascontiguousarray(x.T))):
+        told.clear()
+        got = tl.dedisperse(samples, [0, 40], frequencies=mhz, sample_time_s=tsamp, axes=axes, progress=progress)
+        assert np.array_equal(got, plain) and told[-1] == (40000, 40000) and told == sorted(told)
+    told.clear()
+    tl.detect(rng.standard_normal((2, 150_000)), sample_time_s=tsamp, progress=progress)
+    assert told[-1] == (150_000, 150_000)
+
+
+def test_what_progress_raises_stops_a_stage(rng: np.random.Generator) -> None:
+    class Enough(Exception):
+        pass
+
+    def stop(done: int, total: int) -> None:
+        raise Enough(done, total)
+
+    x, mhz, tsamp = sky(rng, 150_000, 64)
+    with pytest.raises(Enough) as caught:
+        tl.dedisperse(x, np.arange(0, 100, 0.5), frequencies=mhz, sample_time_s=tsamp, device="reference", progress=stop)
+    assert caught.value.args[0] < caught.value.args[1] == 150_000
+
+
 def test_search_writes_a_list_where_one_is_asked_for(rng: np.random.Generator, tmp_path: pathlib.Path) -> None:
     x, mhz, tsamp = with_pulse(rng)
     found = tl.search(x, [80.0], frequencies=mhz, sample_time_s=tsamp, output=str(tmp_path / "c.csv"))
@@ -153,9 +239,17 @@ def test_nothing_found_is_an_empty_array(rng: np.random.Generator) -> None:
         (lambda x, mhz: tl.dedisperse(x.astype(complex), [0], frequencies=mhz, sample_time_s=1e-3), "x"),
         (lambda x, mhz: tl.dedisperse(x, [0], frequencies=mhz, sample_time_s=1e-3, axes="ft"), "samples"),
         (lambda x, mhz: tl.dedisperse(x, [0], frequencies=mhz, sample_time_s=1e-3, bits=4), "bits"),
+        (lambda x, mhz: tl.detect(x, sample_time_s=1e-3), "series"),
+        (lambda x, mhz: tl.detect(x.astype(np.int32), [1], sample_time_s=1e-3), "dms"),
+        (lambda x, mhz: tl.detect(x.astype(np.int32), sample_time_s=0), "sample_time_s"),
+        (lambda x, mhz: tl.detect(x.astype(np.int32), sample_time_s=1e-3, max_width_s=1e-4), "max_width_s"),
+        (lambda x, mhz: tl.detect(x.astype(np.int32), sample_time_s=1e-3, noise="loud"), "noise"),
+        (lambda x, mhz: tl.detect(x.astype(np.int32), sample_time_s=1e-3, dm_trials=-1), "dm_trials"),
         (lambda x, mhz: tl.search(x, [], frequencies=mhz, sample_time_s=1e-3), "dms"),
         (lambda x, mhz: tl.search(x, "0:1:2:3", frequencies=mhz, sample_time_s=1e-3), "dms.range"),
         (lambda x, mhz: tl.search(x, [1], frequencies=mhz, sample_time_s=0), "sample_time_s"),
+        (lambda x, mhz: tl.search(x, [1], frequencies=mhz, sample_time_s=1e-3, axes="time"), "axes"),
+        (lambda x, mhz: tl.search("absent.fil", [1], axes="ft"), "frequencies, sample_time_s and axes"),
         (lambda x, mhz: tl.search("absent.fil", [1], frequencies=mhz), "frequencies, sample_time_s and axes"),
     ],
 )

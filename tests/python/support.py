@@ -1,10 +1,28 @@
 """Files that tests read, and nodes of their pipelines."""
 import pathlib
+import subprocess
+import sys
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pytest
 import tautline as tl
+
+INTEROP = pathlib.Path(__file__).resolve().parents[2] / ".venv-interop" / "bin" / "python"
+
+
+def run_with_interop(code: str) -> None:
+    """Runs code that ends with print("equal") in the environment of the interoperability tests, which has more packages."""
+    if not INTEROP.exists():
+        pytest.skip(f"{INTEROP} is not there: run scripts/interop")
+    version = subprocess.run([INTEROP, "-c", "import sys; print(*sys.version_info[:2])"], capture_output=True, text=True)
+    if version.stdout.split() != [str(part) for part in sys.version_info[:2]]:
+        pytest.skip(f"{INTEROP} is another Python than the module's")
+    package = str(pathlib.Path(tl.__file__).parents[1])
+    whole = f"import sys; sys.path.insert(0, {package!r})\n" + code
+    done = subprocess.run([INTEROP, "-W", "ignore", "-c", whole], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.endswith("equal\n"), done.stdout + done.stderr
 
 
 def header(name: str, value: Any) -> Any:

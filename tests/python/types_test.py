@@ -71,6 +71,6 @@ def test_every_call_says_what_it_takes_and_gives() -> None:
         one = getattr(tl, name)
         if callable(one):
             assert one.__doc__ and "{fields}" not in one.__doc__, name
-    for call in (tl.channelize, tl.correlate, tl.dedisperse, tl.search, tl.autocorrelate, tl.fit, tl.open):
+    for call in (tl.channelize, tl.correlate, tl.dedisperse, tl.detect, tl.search, tl.autocorrelate, tl.fit, tl.open):
         for part in ("Parameters", "Returns", "Raises"):
             assert part in (call.__doc__ or ""), (call, part)

@@ -1,12 +1,10 @@
 """Visibilities as pyuvdata has them, in the environment of the interoperability tests, which has pyuvdata."""
-import pathlib
-import subprocess
 import sys
 
 import pytest
 import tautline as tl
+from support import run_with_interop
 
-PYTHON = pathlib.Path(__file__).resolve().parents[2] / ".venv-interop" / "bin" / "python"
 CODE = """
 import numpy as np
 import tautline as tl
@@ -29,14 +27,7 @@ print("equal")
 
 
 def test_to_uvdata() -> None:
-    if not PYTHON.exists():
-        pytest.skip(f"{PYTHON} is not there: run scripts/interop")
-    version = subprocess.run([PYTHON, "-c", "import sys; print(*sys.version_info[:2])"], capture_output=True, text=True)
-    if version.stdout.split() != [str(part) for part in sys.version_info[:2]]:
-        pytest.skip(f"{PYTHON} is another Python than the module's")
-    package = str(pathlib.Path(tl.__file__).parents[1])
-    done = subprocess.run([PYTHON, "-W", "ignore", "-c", f"import sys; sys.path.insert(0, {package!r})" + CODE], capture_output=True, text=True)
-    assert done.returncode == 0 and done.stdout.endswith("equal\n"), done.stdout + done.stderr
+    run_with_interop(CODE)
 
 
 def test_without_pyuvdata_the_error_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,11 +1,11 @@
-"""A wheel of scripts/wheel in a fresh environment: it installs without a network, the command works, its libraries are its
-own, and tests of the package pass.
+"""A wheel of scripts/wheel in a fresh environment: it installs without a network, the command works and finds the
+documentation's site, its libraries are its own, and tests of the package pass.
 
     wheel_check.py --need required|optional [--stable] --python PYTHON --wheels FOLDER --build FOLDER --environment FOLDER
 
 --stable  the wheel for all Pythons from 3.12 on; otherwise that for the Python of the build
 --python  makes the environment, which lies in --environment
---build   what the wheels were made of
+--build   what the wheels were made of; where they are required, with the site, which docs/site makes before
 """
 import argparse
 import os
@@ -68,18 +68,22 @@ class Environment:
         return self.run(self.folder / "bin" / "tautline", *arguments, status=status)
 
 
-def check_command(environment, build, package):
+def check_command(environment, package):
     data = environment.folder / "first.uvh5"
     assert "64" in environment.command("inspect", data).stdout
     environment.command("plot", data, "-o", environment.folder / "first.png")
     environment.command("no-such-command", status=2)
-    site = package / "share" / "doc" / "tautline" / "html" / "index.html"
-    assert site.exists() == (build / "docs" / "html" / "index.html").exists()
-    if not site.exists():
-        assert "scripts/docs" in environment.command("docs", status=1).stderr
-        site.parent.mkdir(parents=True)
-        site.write_text("<!doctype html>")
-    assert environment.command("docs").stdout == f"{site}\n"
+
+
+def check_site(environment, build, package, need):
+    site, built = package / "share" / "doc" / "tautline" / "html", build / "docs" / "html"
+    if not (built / "index.html").exists():
+        assert need == "optional", f"{built} is absent: docs/site makes it"
+        assert not site.exists() and "scripts/docs" in environment.command("docs", status=1).stderr
+        return
+    assert environment.command("docs").stdout == f"{site / 'index.html'}\n"
+    for page in ("index.html", "search.html", "searchindex.js", "guide/python.html"):
+        assert (site / page).read_bytes() == (built / page).read_bytes(), page
 
 
 def check_libraries(environment, build, package):
@@ -122,7 +126,8 @@ def main():
     print(f"{wheel.name}, Python {version}: installed in {installed - begun:.1f} s, a first result "
           f"{time.perf_counter() - begun:.1f} s after the beginning; {first}", flush=True)  # fmt: skip
     package = environment.folder / "lib" / f"python{version}" / "site-packages" / "tautline"
-    check_command(environment, options.build, package)
+    check_command(environment, package)
+    check_site(environment, options.build, package, options.need)
     check_libraries(environment, options.build, package)
     environment.python(*pip, "pytest", "multipletau")
     names = TESTS + (TESTS_OF_INTERFACE if options.stable else ())

@@ -21,21 +21,36 @@ const std::byte* element(const void* data, std::ptrdiff_t index, std::size_t byt
   return static_cast<const std::byte*>(data) + index * static_cast<std::ptrdiff_t>(bytes);
 }
 
+// Elements of Bytes bytes whose rows are not dense: some rows at a time, which use what is fetched for one column.
+template <std::size_t Bytes>
+void copy_scattered_rows(const core::SampleView<2>& from, std::uint64_t first, std::size_t count,
+                         std::byte* to) {
+  constexpr std::size_t kRows = 64;
+  const std::size_t columns = from.extent(1);
+  for (std::size_t begin = 0; begin < count; begin += kRows)
+    for (std::size_t c = 0; c < columns; ++c)
+      for (std::size_t row = begin; row < std::min(begin + kRows, count); ++row)
+        std::memcpy(to + (row * columns + c) * Bytes,
+                    element(from.data(),
+                            static_cast<std::ptrdiff_t>(first + row) * from.stride(0) +
+                                static_cast<std::ptrdiff_t>(c) * from.stride(1),
+                            Bytes),
+                    Bytes);
+}
+
 // Rows [first, first + count) of a view, one behind the other.
 void copy_memory_rows(const core::SampleView<2>& from, std::uint64_t first, std::size_t count,
                       std::byte* to) {
   const std::size_t bytes = core::bytes_of(from.type()), columns = from.extent(1);
-  for (std::size_t row = 0; row < count; ++row, to += columns * bytes) {
-    const std::byte* start =
-        element(from.data(), static_cast<std::ptrdiff_t>(first + row) * from.stride(0), bytes);
-    if (from.stride(1) == 1) {
-      std::memcpy(to, start, columns * bytes);
-      continue;
-    }
-    for (std::size_t c = 0; c < columns; ++c)
-      std::memcpy(to + c * bytes,
-                  element(start, static_cast<std::ptrdiff_t>(c) * from.stride(1), bytes), bytes);
+  if (from.stride(1) != 1 && columns > 1) {
+    if (bytes == 1) return copy_scattered_rows<1>(from, first, count, to);
+    if (bytes == 2) return copy_scattered_rows<2>(from, first, count, to);
+    return copy_scattered_rows<4>(from, first, count, to);
   }
+  for (std::size_t row = 0; row < count; ++row, to += columns * bytes)
+    std::memcpy(
+        to, element(from.data(), static_cast<std::ptrdiff_t>(first + row) * from.stride(0), bytes),
+        columns * bytes);
 }
 
 class MemoryCounts final : public CountReader {
@@ -142,13 +157,18 @@ class MemoryFilterbank final : public FilterbankReader {
       : samples_(samples) {
     description_ = std::move(description);
     const SampleType type = samples.type();
-    if (type != SampleType::u8 && type != SampleType::u16 && type != SampleType::f32)
-      samples.refuse("filterbank", "one of u8 u16 f32");
     FilterbankDescription& d = description_;
-    d.delivered = type == SampleType::u8    ? Delivered::u8
-                  : type == SampleType::u16 ? Delivered::u16
-                                            : Delivered::f32;
+    d.is_signed = type == SampleType::i8 || type == SampleType::i16;
+    if (type == SampleType::u8 || type == SampleType::i8)
+      d.delivered = Delivered::u8;
+    else if (type == SampleType::u16 || type == SampleType::i16)
+      d.delivered = Delivered::u16;
+    else if (type == SampleType::f32)
+      d.delivered = Delivered::f32;
+    else
+      samples.refuse("filterbank", "one of u8 i8 u16 i16 f32");
     d.bits = static_cast<int>(8 * core::bytes_of(type));
+    d.zero_level = d.is_signed ? 1U << (d.bits - 1) : 0;
     d.channels = samples.extent(1);
     d.samples = samples.extent(0);
     d.summed_ifs = {0};
@@ -172,6 +192,11 @@ class MemoryFilterbank final : public FilterbankReader {
     first_sample = std::min<std::uint64_t>(first_sample, samples_.extent(0));
     count = limit_to(count, samples_.extent(0) - first_sample, to);
     copy_memory_rows(samples_, first_sample, count, to.data());
+    // The sign's bit stands in the last byte of each.
+    const std::size_t bytes = core::bytes_of(samples_.type());
+    if (description_.is_signed)
+      for (std::size_t at = bytes - 1; at < count * description_.sample_bytes(); at += bytes)
+        to[at] ^= std::byte{0x80};
     return count;
   }
 

@@ -94,33 +94,29 @@ std::shared_ptr<const Plan> make_plan(const Config& config,
   return make_plan_of(std::make_shared<const DelayPlan>(config), std::move(device), &tunables);
 }
 
-Result dedisperse(const Plan& plan, device::Queue& queue, const Input& input,
-                  const core::MutableSampleView<3>& trials) {
-  const Config& config = plan.config();
-  const auto state = plan.make_state(queue);
-  Input part = with_strides(config, input);
+Result dedisperse(const Config& config, const Input& input,
+                  const core::MutableSampleView<3>& trials, const device::Selection& selection) {
+  const auto device = device::open(selection);
+  Config sized = config;
+  sized.max_samples = std::min(config.max_samples, std::max<std::size_t>(1, input.count));
+  const auto plan = make_plan(sized, device);
+  const auto queue = device->make_queue();
+  const auto state = plan->make_state(*queue);
+  Input part = with_strides(sized, input);
   const std::size_t time_bytes = input.layout == Input::Layout::spectra
                                      ? part.stride_bytes
                                      : static_cast<std::size_t>(std::max(8, config.bits)) / 8;
   Result all;
   for (std::size_t done = 0; done < input.count; done += part.count) {
     part.data = static_cast<const std::byte*>(input.data) + done * time_bytes;
-    part.count = std::min(config.max_samples, input.count - done);
+    part.count = std::min(sized.max_samples, input.count - done);
     const std::size_t room = trials.extent(2) - std::min(trials.extent(2), all.samples);
-    const Result result = plan.execute(queue, *state, part, trials.slice(2, all.samples, room));
+    const Result result = plan->execute(*queue, *state, part, trials.slice(2, all.samples, room));
     all.samples += result.samples;
     all.not_finite += result.not_finite;
   }
-  queue.synchronise();
+  queue->synchronise();
   return all;
-}
-
-Result dedisperse(const Config& config, const Input& input,
-                  const core::MutableSampleView<3>& trials, const device::Selection& selection) {
-  const auto device = device::open(selection);
-  Config sized = config;
-  sized.max_samples = std::min(config.max_samples, std::max<std::size_t>(1, input.count));
-  return dedisperse(*make_plan(sized, device), *device->make_queue(), input, trials);
 }
 
 }  // namespace tautline::stages::dedisperse

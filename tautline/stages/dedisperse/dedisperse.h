@@ -154,9 +154,4 @@ Result dedisperse(const Config& config, const Input& input,
                   const core::MutableSampleView<3>& trials,
                   const device::Selection& selection = {});
 
-/// The same by a plan that is there, of any length, with a state of its own; `trials` has room for the times that the whole
-/// of `input` completes.
-Result dedisperse(const Plan& plan, device::Queue& queue, const Input& input,
-                  const core::MutableSampleView<3>& trials);
-
 }  // namespace tautline::stages::dedisperse

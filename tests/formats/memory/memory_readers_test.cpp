@@ -153,5 +153,46 @@ TEST(MemoryFilterbank, IsReadInAnyOrder) {
                core::Error);
 }
 
+template <class Stored, class Delivers>
+void expect_filterbank(core::SampleType type, bool channels_first) {
+  const std::size_t times = 201, channels = 7;
+  auto random = memory_random();
+  std::vector<Stored> values(times * channels);
+  for (Stored& value : values) value = static_cast<Stored>(random());
+  values[0] = std::numeric_limits<Stored>::lowest();
+  const std::ptrdiff_t by_time = channels_first ? 1 : channels,
+                       by_channel = channels_first ? times : 1;
+  FilterbankDescription description;
+  for (std::size_t c = 0; c < channels; ++c)
+    description.channel_mhz.push_back(1500 - 10 * static_cast<double>(c));
+  description.rate_hz = {1000, 1};
+  const auto reader = open_memory_filterbank(
+      core::SampleView<2>(values.data(), type, {times, channels}, {by_time, by_channel}),
+      description);
+  const double zero = reader->description().zero_level;
+  EXPECT_EQ(zero, -static_cast<double>(std::numeric_limits<Stored>::lowest()));
+  EXPECT_EQ(reader->description().is_signed, zero > 0);
+  EXPECT_EQ(bytes_of(reader->description().delivered), sizeof(Delivers));
+  std::vector<Delivers> got(150 * channels);
+  for (const std::size_t first : {0u, 51u}) {
+    ASSERT_EQ(reader->read(first, 150, std::as_writable_bytes(std::span(got))), 150u);
+    for (std::size_t t = 0; t < 150; ++t)
+      for (std::size_t c = 0; c < channels; ++c)
+        ASSERT_EQ(got[t * channels + c] - zero,
+                  values[(first + t) * static_cast<std::size_t>(by_time) +
+                         c * static_cast<std::size_t>(by_channel)])
+            << t << " " << c;
+  }
+}
+
+TEST(MemoryFilterbank, SignedIntegersAndChannelsFirst) {
+  for (const bool channels_first : {false, true}) {
+    expect_filterbank<std::uint8_t, std::uint8_t>(core::SampleType::u8, channels_first);
+    expect_filterbank<std::int8_t, std::uint8_t>(core::SampleType::i8, channels_first);
+    expect_filterbank<std::uint16_t, std::uint16_t>(core::SampleType::u16, channels_first);
+    expect_filterbank<std::int16_t, std::uint16_t>(core::SampleType::i16, channels_first);
+  }
+}
+
 }  // namespace
 }  // namespace tautline::formats
