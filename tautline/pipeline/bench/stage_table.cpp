@@ -218,8 +218,18 @@ std::vector<StageEntry> make_table() {
                      {{"channelized", 1}, {"channels", 96}, {"rate_hz", 10'000}},
                      "MWA, 128 tiles: 96 of 3,072 channels of 10 kHz"}},
        .measure_whole = measure_run_correlate},
+      {.name = "run_channelize",
+       .sizes = {{"inputs", 256},
+                 {"channels", 128},
+                 {"taps", 8},
+                 {"output_bits", 8},
+                 {"rate_hz", 1'280'000},
+                 {"megabytes", 10'000}},
+       .on_host = {{"megabytes", 500}},
+       .measure_whole = measure_run_channelize},
       {.name = "run_search",
-       .sizes = with(kFilterbank, {{"pulses", 20}, {"snr", 15}, {"impulses", 0}, {"width_ms", 500}}),
+       .sizes =
+           with(kFilterbank, {{"pulses", 20}, {"snr", 15}, {"impulses", 0}, {"width_ms", 500}}),
        .on_host = {{"trials", 500}, {"seconds", 12}},
        .problems = {{"bright",
                      {{"pulses", 1000}, {"snr", 1000}, {"impulses", 3000}, {"seconds", 30}},
@@ -233,7 +243,8 @@ std::vector<StageEntry> make_table() {
        .on_host = {{"trials", 500}, {"seconds", 12}},
        .measure_whole = measure_run_dedisperse},
       {.name = "run_autocorrelate",
-       .sizes = {{"sensors", 1024}, {"bits", 8}, {"bins", 32}, {"levels", 10}, {"megabytes", 25'600}},
+       .sizes =
+           {{"sensors", 1024}, {"bits", 8}, {"bins", 32}, {"levels", 10}, {"megabytes", 25'600}},
        .on_host = {{"megabytes", 1000}},
        .measure_whole = measure_run_autocorrelate}};
 }

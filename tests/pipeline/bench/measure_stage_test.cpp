@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <map>
 #include <string>
 #include <utility>
@@ -36,6 +38,43 @@ TEST(MeasureStage, EveryStageOnSmallProblems) {
     EXPECT_THROW(measure_stage(stage, {{"dishes", 3}}, device, limits, 0.001), core::Error);
   }
   EXPECT_THROW(measure_stage("fold", {}, device, limits), core::Error);
+}
+
+// From a file to results, by the pipelines of the commands.
+TEST(MeasureStage, EveryWholeRunOnSmallProblems) {
+  const auto device = device::open(device::parse_selection("cpu"), {.threads = 1});
+  const Problem small{{"inputs", 4},  {"channels", 16}, {"trials", 8},
+                      {"sensors", 8}, {"megabytes", 2}, {"seconds", 2}};
+  const std::vector<Problem> asked{{},
+                                   {{"channelized", 1}, {"rate_hz", 10000}},
+                                   {{"output_bits", 32}},
+                                   {{"zero_dm", 1}, {"impulses", 3}},
+                                   {{"bits", 16}}};
+  for (const std::string& run : whole_runs())
+    for (Problem problem : asked) {
+      const Problem sizes = default_problem(run, *device);
+      if (!std::all_of(problem.begin(), problem.end(),
+                       [&](const auto& size) { return sizes.contains(size.first); }))
+        continue;  // another run's
+      SCOPED_TRACE(run + " " + describe(problem));
+      for (const auto& [key, value] : small)
+        if (sizes.contains(key)) problem.emplace(key, value);
+      const Measurement m = measure_stage(run, problem, device, {}, 0);
+      EXPECT_EQ(m.stage, run);
+      EXPECT_GT(m.rate, 0);
+      ASSERT_TRUE(m.profile.has_value());
+      EXPECT_TRUE(std::any_of(m.profile->nodes.begin(), m.profile->nodes.end(),
+                              [&](const auto& node) { return node.node == m.limit; }))
+          << m.limit;
+      EXPECT_GT(m.fraction_of_limit, 0);
+      EXPECT_LE(m.fraction_of_limit, 1);
+      ASSERT_TRUE(m.real_time_factor.has_value());
+      EXPECT_GT(*m.real_time_factor, 0);
+      EXPECT_EQ(m.has_inputs, m.bandwidth_hz > 0);
+    }
+  for (const auto& [run, wrong] :
+       {std::pair("run_channelize", "output_bits=16"), std::pair("run_autocorrelate", "bits=32")})
+    EXPECT_THROW(measure_stage(run, parse_problem(run, wrong), device, {}, 0), core::Error) << run;
 }
 
 // What differs from the usual input, output or layout runs, and shows in the problem.
