@@ -146,6 +146,10 @@ void Opening::choose_lanes() {
   for (const auto& member : opened.members) {
     const bool source = member->inputs.empty(), sink = member->streams.empty();
     const bool copy = dynamic_cast<Transfer*>(member->node.get()) != nullptr;
+    member->profile.kind = copy     ? NodeKind::copy
+                           : source ? NodeKind::source
+                           : sink   ? NodeKind::sink
+                                    : NodeKind::stage;
     const DevicePointer device = member->reads.empty() ? nullptr : member->works_on(0);
     Lane* lane = nullptr;
     std::string name = wished_lanes_[member.get()];

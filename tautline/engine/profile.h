@@ -7,8 +7,12 @@
 
 namespace tautline::engine {
 
+/// A node's place in the graph; `copy`: between the host's memory and a device's.
+enum class NodeKind { source, stage, sink, copy };
+
 struct NodeProfile {
   std::string node, lane;
+  NodeKind kind = NodeKind::stage;
   double setup_s = 0;  ///< in its start()
   double busy_s = 0;   ///< in the node's functions, less waiting and the nodes it handed blocks to
   double device_s =
@@ -29,13 +33,13 @@ struct Profile {
   std::vector<NodeProfile> nodes;  ///< in the order of the graph
   double setup_s = 0;              ///< until every node had started
   double run_s = 0;                ///< from then to the end of the lanes
-  std::string bound_by;            ///< the node with most of the time of the busiest lane
-  double efficiency = 0;           ///< busy time of that lane, or of its device, over run_s
+  std::string bound_by;   ///< the node with most of the time of the busiest thread or device
+  double efficiency = 0;  ///< busy time of that thread or device over run_s
 };
 
 /// Fills in bound_by and efficiency.
 void conclude(Profile& profile);
-/// A table for people, and a last line that says what bounds the run and what would make it faster.
+/// A table for people, and a last line that says what bounds the run and what would make it faster. After conclude().
 std::string to_text(const Profile& profile);
 
 }  // namespace tautline::engine

@@ -85,6 +85,12 @@ std::size_t InputFile::read(std::uint64_t offset, std::span<std::byte> bytes) co
   return done;
 }
 
+void InputFile::read_whole(std::uint64_t offset, std::span<std::byte> bytes) const {
+  if (read(offset, bytes) < bytes.size())
+    throw core::Error(core::ErrorKind::io, path_, "ended while it was read",
+                      std::to_string(offset + bytes.size()) + " bytes as when it was opened");
+}
+
 // By way of memory that stays in the core's cache: pread alone would fetch each line of `bytes` before it overwrites it.
 std::size_t InputFile::read_past_caches(std::uint64_t offset, std::span<std::byte> bytes) const {
   constexpr std::size_t kNear = std::size_t{256} << 10;

@@ -38,6 +38,8 @@ class InputFile {
   /// Fills `bytes` from `offset` on; fewer only at the end of the file. Long reads are divided among several threads
   /// (core/threads.h): one copies 3 to 5 GB/s from the page cache. Throws Error(io).
   std::size_t read(std::uint64_t offset, std::span<std::byte> bytes) const;
+  /// The same for bytes that the file had when it was opened: throws Error(io) where it has become shorter.
+  void read_whole(std::uint64_t offset, std::span<std::byte> bytes) const;
   /// The first bytes, at most `limit_bytes` of them.
   std::vector<std::byte> head(std::size_t limit_bytes) const;
   /// Tells the system that the file is read from front to back.

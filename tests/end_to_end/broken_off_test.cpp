@@ -1,12 +1,16 @@
-// Runs that cannot end: on a full disk, killed half-way, and of an input that shrinks. For each kind of output.
+// Runs that cannot end: on a full disk, killed half-way, and of an input that shrinks. For each kind of input and output.
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <csignal>
+#include <fstream>
 #include <iostream>
+#include <string>
+#include <vector>
 
 #include "tests/end_to_end/interrupted.h"
 #include "tests/end_to_end/run_command.h"
+#include "tests/formats/sigproc/sigproc_files.h"
 #include "tests/support/scratch.h"
 #include "tests/support/small_disk.h"
 
@@ -19,6 +23,7 @@ struct Output {
   const char* file;       // -o
   const char* page = "";  // --report
   std::vector<std::string> more;
+  const char* input = "in.dada";
 };
 
 void PrintTo(const Output& output, std::ostream* out) {
@@ -27,18 +32,52 @@ void PrintTo(const Output& output, std::ostream* out) {
 
 class BrokenOff : public ::testing::TestWithParam<Output> {
  protected:
+  void SetUp() override {
+    const std::string file = GetParam().file;
+#ifndef TAUTLINE_HDF5
+    if (file.ends_with("h5")) GTEST_SKIP() << "a build without HDF5";
+#endif
+#ifndef TAUTLINE_ZIP
+    if (file.ends_with(".zip")) GTEST_SKIP() << "a build without libzip";
+#endif
+  }
+  std::string input() const {
+    return scratch / GetParam().input;
+  }
+  // Of voltages, counts of 64 sensors or a filterbank of 16 channels.
+  std::size_t sample_bytes() const {
+    return input().ends_with(".dada") ? 8 : input().ends_with(".u8") ? 64 : 16;
+  }
+  // Random samples, behind the format's header.
   void write_input(std::size_t samples) {
     DadaFile file;
-    file.payload_bytes = 8 * samples;
-    write_file(scratch / "in.dada", file.bytes());
+    file.payload_bytes = sample_bytes() * samples;
+    std::string bytes = file.bytes(), header = bytes.substr(0, bytes.size() - file.payload_bytes);
+    if (!input().ends_with(".dada")) {
+      bytes.erase(0, header.size());
+      header.clear();
+    }
+    if (input().ends_with(".fil")) {
+      SigprocShape shape;
+      shape.nchans = 16;
+      shape.foff = -10;
+      SigprocBytes sigproc = sigproc_header(shape);
+      header.assign(sigproc.bytes().begin(), sigproc.bytes().end());
+      bytes.insert(0, header);
+    }
+    write_file(input(), bytes);
+    header_bytes = header.size();
+  }
+  // Of zeros, which take no room, behind the first samples; or of fewer of these.
+  void set_samples(std::uintmax_t samples) {
+    std::filesystem::resize_file(input(), header_bytes + sample_bytes() * samples);
   }
   // The last file written, the page where there is one, goes into `folder`.
   std::vector<std::string> arguments(const std::string& folder = "") {
     const Output& output = GetParam();
     const std::string page = output.page;
     const std::string file = (page.empty() ? folder : "") + output.file;
-    std::vector<std::string> words{"--json", output.command, scratch / "in.dada", "-o",
-                                   scratch / file};
+    std::vector<std::string> words{"--json", output.command, input(), "-o", scratch / file};
     if (!page.empty()) words.insert(words.end(), {"--report", scratch / (folder + page)});
     words.insert(words.end(), output.more.begin(), output.more.end());
     return words;
@@ -51,8 +90,10 @@ class BrokenOff : public ::testing::TestWithParam<Output> {
         names.push_back(entry.path().filename().string());
     return names;
   }
+  bool has_begun(pid_t pid) const;
   pid_t start_long_run(std::uintmax_t samples = 40'000'000);
   ScratchFolder scratch;
+  std::size_t header_bytes = 0;
 };
 
 TEST_P(BrokenOff, AFullDiskLeavesNothing) {
@@ -69,16 +110,26 @@ TEST_P(BrokenOff, AFullDiskLeavesNothing) {
       << read_file(scratch / "err");
 }
 
-// A run that has begun to write and goes on for long: of zeros, which take no room.
+// To write; autocorrelate, which writes at its end, to read the samples.
+bool BrokenOff::has_begun(pid_t pid) const {
+  if (!input().ends_with(".u8"))
+    return std::filesystem::exists(scratch / (std::string(GetParam().file) + ".partial"));
+  constexpr std::uintmax_t kMoreThanLibraries = 32 << 20;
+  std::ifstream counts("/proc/" + std::to_string(pid) + "/io");
+  std::string name;
+  std::uintmax_t read_bytes = 0;
+  return counts >> name >> read_bytes && name == "rchar:" && read_bytes > kMoreThanLibraries;
+}
+
+// A run that has begun and goes on for long.
 pid_t BrokenOff::start_long_run(std::uintmax_t samples) {
   write_input(1000);
-  std::filesystem::resize_file(scratch / "in.dada", 4096 + 8 * samples);
-  const std::string partial = scratch / (std::string(GetParam().file) + ".partial");
-  std::filesystem::remove_all(partial);
+  set_samples(samples);
+  std::filesystem::remove_all(scratch / (std::string(GetParam().file) + ".partial"));
   const pid_t pid = start_command(arguments(), scratch.path().string());
-  for (int wait = 0; wait < 60'000 && !std::filesystem::exists(partial); ++wait)
+  for (int wait = 0; wait < 60'000 && !has_begun(pid); ++wait)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  EXPECT_TRUE(std::filesystem::exists(partial));
+  EXPECT_TRUE(has_begun(pid));
   return pid;
 }
 
@@ -128,10 +179,10 @@ TEST_P(BrokenOff, InterruptedTwiceLeavesNothing) {
 // Whichever part of it had been read: what is there counts, or the run fails; no signal ends it.
 TEST_P(BrokenOff, AnInputThatShrinksIsNamed) {
   const pid_t pid = start_long_run(10'000'000);
-  std::filesystem::resize_file(scratch / "in.dada", 4096 + 8 * 1000);
+  set_samples(1000);
   const CommandResult result = finish_command(pid, scratch.path().string());
   EXPECT_TRUE(result.status == kDamaged || result.status == kFailed) << result.status;
-  EXPECT_NE(result.err.find("in.dada"), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find(GetParam().input), std::string::npos) << result.err;
   if (result.status == kFailed) {
     EXPECT_EQ(left(), std::vector<std::string>{});
   }
@@ -140,6 +191,11 @@ TEST_P(BrokenOff, AnInputThatShrinksIsNamed) {
 const std::vector<std::string> kCorrelate{"--channels", "128", "--integration", "0.001"};
 // Slow enough to be caught.
 const std::vector<std::string> kChannelize{"--channels", "16", "--taps", "4096"};
+const std::vector<std::string> kCounts{"--dtype", "u8", "--sensors", "64", "--bin", "5e-5"};
+const std::vector<std::string> kTrials{"--dms", "0:40:2"};
+// So low a threshold that a list of the noise fills the disk.
+const std::vector<std::string> kCandidates{"--dms",       "0:40:2", "--threshold", "3",
+                                           "--link-time", "0",      "--link-dm",   "0"};
 
 INSTANTIATE_TEST_SUITE_P(
     Outputs, BrokenOff,
@@ -147,7 +203,11 @@ INSTANTIATE_TEST_SUITE_P(
                       Output{"report", "correlate", "out.uvh5", "out.html", kCorrelate},
                       Output{"dada", "channelize", "out.dada", "", kChannelize},
                       Output{"npy", "channelize", "out.npy", "", kChannelize},
-                      Output{"fil", "channelize", "out.fil", "", kChannelize}),
+                      Output{"fil", "channelize", "out.fil", "", kChannelize},
+                      Output{"curves_zip", "autocorrelate", "out.zip", "", kCounts, "in.u8"},
+                      Output{"curves_h5", "autocorrelate", "out.h5", "", kCounts, "in.u8"},
+                      Output{"series", "dedisperse", "out.npy", "", kTrials, "in.fil"},
+                      Output{"candidates", "search", "out.csv", "", kCandidates, "in.fil"}),
     [](const auto& output) { return std::string(output.param.name); });
 
 }  // namespace

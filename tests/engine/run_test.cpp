@@ -376,6 +376,9 @@ TEST(EngineRun, TheProfileSaysWhatBoundsTheRun) {
   EXPECT_EQ(profile.nodes[2].blocks, 50u);
   EXPECT_GE(profile.nodes[2].busy_s, 0.1);
   EXPECT_GT(profile.nodes[0].waiting_for_room_s, profile.nodes[0].busy_s);
+  EXPECT_EQ(profile.nodes[0].kind, NodeKind::source);
+  EXPECT_EQ(profile.nodes[1].kind, NodeKind::stage);
+  EXPECT_EQ(profile.nodes[2].kind, NodeKind::sink);
   EXPECT_NE(to_text(profile).find("bound by sink"), std::string::npos);
 }
 

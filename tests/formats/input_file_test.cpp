@@ -3,10 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "tautline/core/error.h"
 #include "tests/support/scratch.h"
 #include "tests/support/seed.h"
 
@@ -38,6 +41,25 @@ TEST(InputFile, GivesTheFilesBytes) {
                            bytes.data() + offset));
     EXPECT_TRUE(expected == size || room[expected] == std::byte{0xA5});
     EXPECT_EQ(got.front(), std::byte{0xA5});
+  }
+}
+
+TEST(InputFile, NamesItsEndWhereItBecameShorter) {
+  const tests::ScratchFolder scratch;
+  const std::string path = scratch / "x";
+  std::ofstream(path, std::ios::binary) << "0123456789";
+  const InputFile file(path);
+  std::vector<std::byte> bytes(6);
+  file.read_whole(4, bytes);
+  EXPECT_EQ(bytes.back(), std::byte{'9'});
+  std::filesystem::resize_file(path, 9);
+  try {
+    file.read_whole(4, bytes);
+    FAIL() << "nothing was thrown";
+  } catch (const core::Error& error) {
+    EXPECT_EQ(error.kind(), core::ErrorKind::io);
+    EXPECT_EQ(std::string(error.what()),
+              path + ": ended while it was read, expected 10 bytes as when it was opened");
   }
 }
 

@@ -106,9 +106,7 @@ class RowReader final : public CountReader {
     const bool plain = rows_.element == description_.type;
     if (!plain) raw_.resize(rows * file_row_bytes);
     const auto target = plain ? counts.first(rows * row_bytes) : std::span<std::byte>(raw_);
-    if (file_.read(at, target) != target.size())
-      throw core::Error(core::ErrorKind::io, file_.path(), "ended while it was read",
-                        std::to_string(at + target.size()) + " bytes as when it was opened");
+    file_.read_whole(at, target);
     if (!plain)
       convert_rows(counts.data(), rows * sensors);
     else if (rows_.element == SampleType::f32)

@@ -30,11 +30,9 @@ std::size_t RecordStream::read(std::span<Photon> photons) {
     const std::size_t count = static_cast<std::size_t>(std::min<std::uint64_t>(
         std::min(kBlockRecords, photons.size()), description_.records - counts().records));
     words_.resize(count);
-    const std::size_t bytes = file_.read(decoder_.offset_bytes() + counts().records * kRecordBytes,
-                                         std::as_writable_bytes(std::span(words_)));
-    const std::size_t whole = bytes / kRecordBytes;
-    if (whole == 0) break;  // the file became shorter while it was read
-    found = decoder_.decode(std::span(words_).first(whole), photons.data());
+    file_.read_whole(decoder_.offset_bytes() + counts().records * kRecordBytes,
+                     std::as_writable_bytes(std::span(words_)));
+    found = decoder_.decode(words_, photons.data());
     if (counts().records == description_.records) check_length();
   }
   return found;

@@ -97,10 +97,8 @@ class Reader final : public PhotonReader {
     while (found == 0 && !photons.empty() && counts_.records < description_.records) {
       words_.resize(static_cast<std::size_t>(std::min<std::uint64_t>(
           std::min(kRecordsAtOnce, photons.size()), description_.records - counts_.records)));
-      const std::size_t bytes = file_.read((counts_.records + 1) * kRecordSize,
-                                           std::as_writable_bytes(std::span(words_)));
-      words_.resize(bytes / kRecordSize);
-      if (words_.empty()) break;  // the file became shorter while it was read
+      file_.read_whole((counts_.records + 1) * kRecordSize,
+                       std::as_writable_bytes(std::span(words_)));
       for (const std::uint32_t word : words_) {
         if (decode(word, photons[found])) ++found;
         ++counts_.records;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tautline/core/dispersion.h"
 #include "tautline/core/error.h"
 #include "tautline/pipeline/bench/spectra_upload.h"
 #include "tautline/pipeline/bench/stage_run.h"
@@ -36,6 +37,7 @@ std::size_t samples_before(const detect::Plan& plan) {
   return plan.baseline_samples() + 2 * plan.noise_samples() + plan.widths().back();
 }
 
+constexpr double kImpulseSamples = 20, kImpulseSnr = 500;
 constexpr float kNoiseLevel = 100000.0f, kNoiseSigma = 300.0f;
 
 // What a pulse or an impulse adds to every trial: a rectangle, wider and fainter the further its own
@@ -80,7 +82,8 @@ device::Buffer series_of(const jit::CaseMemory& memory, const Problem& sizes) {
                   static_cast<double>(sizes.at("snr")));
     }
     for (std::size_t t = between / 2; between > 0 && t < samples; t += between)
-      add_smeared(steps.data(), samples, trial, static_cast<double>(t), 20, 500);
+      add_smeared(steps.data(), samples, trial, static_cast<double>(t), kImpulseSamples,
+                  kImpulseSnr);
     float level = 0;
     for (std::size_t i = first; i < std::min(first + samples, count); ++i) {
       level += steps[i - first];
@@ -95,6 +98,9 @@ PassRequest request_for(const Problem& sizes, const device::Device& device) {
   if (!std::has_single_bit(samples))
     throw core::Error(core::ErrorKind::config, "`problem` of search: samples",
                       std::to_string(samples), "a power of two: blocks are");
+  if (sizes.at("pulses") + sizes.at("impulses_every") > 0 && bits != 8)
+    throw core::Error(core::ErrorKind::config, "`problem` of search: bits", std::to_string(bits),
+                      "8 for spectra with pulses or impulses");
   if (device.compiles() && bits > 16)
     throw core::Error(core::ErrorKind::config, "`problem` of search: bits", std::to_string(bits),
                       "1 to 16 on " + device.name(), "the host cleans floats");
@@ -124,19 +130,19 @@ PassPlan only_pass(const PassRequest& request, const Problem& sizes, const Devic
 
 // Streams of spectra, `beams` of them in each of some calls.
 struct Searches : jit::CaseMemory {
-  Searches(PassPlan made, const PassRequest& request, std::size_t calls, bool from_host,
-           const DevicePointer& on)
-      : CaseMemory(on), plan(std::move(made)) {
-    const std::size_t bytes = request.dedisperse.beams * plan.block_samples * request.sample_bytes;
-    spectra = random(core::kI8, bytes);
-    if (from_host) {
+  Searches(PassPlan made, const PassRequest& request, const Problem& sizes, const DevicePointer& on)
+      : CaseMemory(on), plan(std::move(made)), beams(request.dedisperse.beams) {
+    const std::size_t bytes = beams * plan.block_samples * request.sample_bytes;
+    const bool noise = sizes.at("pulses") + sizes.at("impulses_every") == 0;
+    spectra = noise ? random(core::kI8, bytes) : repeat(spectra_with_pulses(sizes), bytes);
+    if (sizes.at("from_host") != 0) {
       device::Buffer pinned = on->allocate_pinned(bytes);
       queue().copy(pinned.data(), spectra.data(), bytes);
       queue().synchronise();
       spectra = std::move(pinned);
       if (on->compiles()) upload = std::make_unique<SpectraUpload>(on, bytes);
     }
-    for (std::size_t c = 0; c < calls; ++c)
+    for (std::size_t c = 0; c < sizes.at("calls"); ++c)
       passes.push_back(std::make_unique<SearchPass>(plan, request.sample_bytes, on, queue()));
   }
   void push() const {
@@ -145,16 +151,54 @@ struct Searches : jit::CaseMemory {
           upload ? upload->send(queue(), spectra.as<std::byte>(), spectra.bytes()) : spectra.data();
       pass->push(static_cast<const std::byte*>(from), plan.block_samples);
       if (upload) upload->wait();
+      for (std::size_t b = 0; b < beams; ++b) pass->take(b);
     }
   }
 
   PassPlan plan;
+  std::size_t beams;
   device::Buffer spectra;
   std::unique_ptr<SpectraUpload> upload;  // of spectra in the host's memory
   std::vector<std::unique_ptr<SearchPass>> passes;
 };
 
 }  // namespace
+
+device::Buffer spectra_with_pulses(const Problem& sizes) {
+  constexpr double kSigma = 18.5;  // of 64 values that are equally likely
+  const dedisperse::Config config = dedisperse_config(sizes);
+  const std::size_t channels = sizes.at("channels"), samples = sizes.at("samples");
+  device::Buffer block(samples * channels);
+  const auto values = block.as<std::uint8_t>();
+  std::mt19937_64 random(1);
+  for (std::size_t k = 0; k < samples * channels; ++k)
+    values[k] = static_cast<std::uint8_t>(64 + random() % 64);
+  std::uniform_real_distribution<double> uniform(0, 1);
+  // Rounded up as often as its fraction says, which adds up to the level.
+  const auto add = [&](double dm, double time, double width, double snr) {
+    const auto length = static_cast<std::size_t>(width);
+    const double level = snr * kSigma / std::sqrt(static_cast<double>(channels * length));
+    for (std::size_t c = 0; c < channels; ++c) {
+      const std::size_t first =
+          static_cast<std::size_t>(time) +
+          static_cast<std::size_t>(core::dispersion_delay_samples(
+              dm, config.frequencies_mhz[c], config.frequencies_mhz[0], config.sample_time_s));
+      for (std::size_t t = first; t < first + length; ++t) {
+        std::uint8_t& value = values[t % samples * channels + c];
+        value = static_cast<std::uint8_t>(std::min(255.0, value + level + uniform(random)));
+      }
+    }
+  };
+  for (std::size_t p = 0; p < sizes.at("pulses"); ++p) {
+    const double dm = uniform(random) * config.dms.back();
+    const double time = uniform(random) * static_cast<double>(samples);
+    add(dm, time, 10 + 100 * uniform(random), static_cast<double>(sizes.at("snr")));
+  }
+  const std::size_t between = sizes.at("impulses_every");
+  for (std::size_t t = between / 2; between > 0 && t < samples; t += between)
+    add(0, static_cast<double>(t), kImpulseSamples, kImpulseSnr);
+  return block;
+}
 
 // One block in the middle of a stream.
 StageRun set_up_detect(const Problem& sizes, const DevicePointer& device) {
@@ -190,8 +234,7 @@ StageRun set_up_detect(const Problem& sizes, const DevicePointer& device) {
 StageRun set_up_search(const Problem& sizes, const DevicePointer& device) {
   const PassRequest request = request_for(sizes, *device);
   const auto searches =
-      std::make_shared<const Searches>(only_pass(request, sizes, device), request,
-                                       sizes.at("calls"), sizes.at("from_host") != 0, device);
+      std::make_shared<const Searches>(only_pass(request, sizes, device), request, sizes, device);
   const PassPlan& plan = searches->plan;
   const SearchPart& part = plan.parts.front();
   require_on_device("search", part.detect->backend(), *device);

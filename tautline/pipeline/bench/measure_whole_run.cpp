@@ -16,6 +16,7 @@
 #include "tautline/pipeline/search/dedisperse_filterbank.h"
 #include "tautline/pipeline/search/search_filterbank.h"
 #include "tautline/pipeline/simulation/simulate_filterbank.h"
+#include "tautline/pipeline/voltages/channelize_voltages.h"
 #include "tautline/pipeline/voltages/correlate_voltages.h"
 
 namespace tautline::pipeline {
@@ -100,6 +101,29 @@ void repeat_rows(const std::vector<std::byte>& pattern, std::size_t row_bytes, s
     write(std::span(pattern).first(std::min(rows, total - done) * row_bytes));
 }
 
+struct VoltageFile {
+  double bytes = 0, bandwidth_hz = 0;
+};
+
+// Random voltages of the problem's inputs, rate and size.
+VoltageFile make_voltages(const std::string& path, const Problem& sizes, std::size_t channels) {
+  core::VoltageDescription description;
+  description.format = core::kCi8;
+  description.antennas = sizes.at("inputs") / 2;
+  description.polarisations = 2;
+  description.channels = channels;
+  description.rate_hz = {static_cast<std::int64_t>(sizes.at("rate_hz")), 1};
+  description.centre_hz = 1e9;
+  description.bandwidth_hz = description.rate_hz.value() * static_cast<double>(channels);
+  const std::size_t row_bytes = 2 * description.inputs() * channels;
+  const std::size_t rows = sizes.at("megabytes") * 1'000'000 / row_bytes;
+  formats::dada::Writer writer(path, description);
+  repeat_rows(random_bytes(kPatternBytes, ~std::uint64_t{0}), row_bytes, rows,
+              [&](std::span<const std::byte> bytes) { writer.write(bytes); });
+  writer.finish();
+  return {static_cast<double>(rows * row_bytes), description.bandwidth_hz};
+}
+
 FilterbankRunConfig filterbank_config(const Problem& sizes, const std::string& path) {
   FilterbankRunConfig config;
   config.inputs = {path};
@@ -156,36 +180,43 @@ std::string make_filterbank(const RunFolder& folder, const Problem& sizes) {
 Measurement measure_run_correlate(const Problem& sizes, const std::vector<DevicePointer>& devices,
                                   const Limits&, double budget_s) {
   const RunFolder folder;
-  const bool channelized = sizes.at("channelized") != 0;
-  core::VoltageDescription description;
-  description.format = core::kCi8;
-  description.antennas = sizes.at("inputs") / 2;
-  description.polarisations = 2;
-  description.channels = channelized ? sizes.at("channels") : 1;
-  description.rate_hz = {static_cast<std::int64_t>(sizes.at("rate_hz")), 1};
-  description.centre_hz = 1e9;
-  description.bandwidth_hz =
-      description.rate_hz.value() * static_cast<double>(description.channels);
-  const std::size_t row_bytes = 2 * description.inputs() * description.channels;
-  const std::size_t rows = sizes.at("megabytes") * 1'000'000 / row_bytes;
   CorrelateConfig config;
   config.inputs = {folder / "run.dada"};
-  {
-    formats::dada::Writer writer(config.inputs.front(), description);
-    repeat_rows(random_bytes(kPatternBytes, ~std::uint64_t{0}), row_bytes, rows,
-                [&](std::span<const std::byte> bytes) { writer.write(bytes); });
-    writer.finish();
-  }
+  const VoltageFile file = make_voltages(config.inputs.front(), sizes,
+                                         sizes.at("channelized") != 0 ? sizes.at("channels") : 1);
   config.output = folder / "run.uvh5";
   config.overwrite = true;
   config.filter.channels = sizes.at("channels");
   config.filter.taps = sizes.at("taps");
   config.integration_s = 1e-3 * static_cast<double>(sizes.at("integration_ms"));
-  Measurement m = measure_whole(static_cast<double>(rows * row_bytes), budget_s, [&] {
+  Measurement m = measure_whole(file.bytes, budget_s, [&] {
     const CorrelateSummary s = correlate_voltages(config, devices);
     return WholeRun{s.profile, s.backend, s.stream_s};
   });
-  m.bandwidth_hz = *m.real_time_factor * std::abs(description.bandwidth_hz);
+  m.bandwidth_hz = *m.real_time_factor * file.bandwidth_hz;
+  return m;
+}
+
+Measurement measure_run_channelize(const Problem& sizes, const std::vector<DevicePointer>& devices,
+                                   const Limits&, double budget_s) {
+  const RunFolder folder;
+  const std::size_t bits = sizes.at("output_bits");
+  if (bits != 8 && bits != 32)
+    throw core::Error(core::ErrorKind::config, "`problem`: output_bits", std::to_string(bits),
+                      "8 or 32");
+  ChannelizeConfig config;
+  config.inputs = {folder / "run.dada"};
+  const VoltageFile file = make_voltages(config.inputs.front(), sizes, 1);
+  config.output = folder / "channels.dada";
+  config.overwrite = true;
+  config.filter.channels = sizes.at("channels");
+  config.filter.taps = sizes.at("taps");
+  config.requantise = bits == 8 ? Requantise::bits8 : Requantise::off;
+  Measurement m = measure_whole(file.bytes, budget_s, [&] {
+    const ChannelizeSummary s = channelize_voltages(config, devices.front());
+    return WholeRun{s.profile, s.backend, s.stream_s};
+  });
+  m.bandwidth_hz = *m.real_time_factor * file.bandwidth_hz;
   return m;
 }
 

@@ -15,6 +15,8 @@ using DevicePointer = std::shared_ptr<const device::Device>;
 /// fraction of the limit is the run's efficiency, the limit the node that bounds it (engine/profile.h).
 Measurement measure_run_correlate(const Problem& sizes, const std::vector<DevicePointer>& devices,
                                   const Limits& limits, double budget_s);
+Measurement measure_run_channelize(const Problem& sizes, const std::vector<DevicePointer>& devices,
+                                   const Limits& limits, double budget_s);
 Measurement measure_run_search(const Problem& sizes, const std::vector<DevicePointer>& devices,
                                const Limits& limits, double budget_s);
 Measurement measure_run_dedisperse(const Problem& sizes, const std::vector<DevicePointer>& devices,

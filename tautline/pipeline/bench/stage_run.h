@@ -51,6 +51,9 @@ StageRun set_up_detect(const Problem& sizes, const DevicePointer& device);
 /// One block of the spectra of all beams to lists of pulses: cleaned, dedispersed, searched and
 /// grouped (search_pass.h). Throws Error(memory) where the trials of all beams do not fit at once.
 StageRun set_up_search(const Problem& sizes, const DevicePointer& device);
+/// [time][channel], a byte each, of a block that may be repeated: noise, with `pulses` of S/N `snr` along their delays,
+/// which go on at the block's begin, and every `impulses_every` samples an impulse of S/N 500 without dispersion.
+device::Buffer spectra_with_pulses(const Problem& sizes);
 StageRun set_up_autocorrelate(const Problem& sizes, const DevicePointer& device);
 
 jit::Tunable tune_channelize(const Problem& sizes, const DevicePointer& device);

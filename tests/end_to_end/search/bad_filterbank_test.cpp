@@ -228,53 +228,6 @@ TEST_P(BadFilterbank, WrongUsageIsNamed) {
   EXPECT_EQ(read_file(output()), "precious");
 }
 
-TEST_P(BadFilterbank, AFullDiskLeavesNothingUnderTheFinalName) {
-  SigprocShape s = shape();
-  write(s, noise(s, 30000));
-  std::filesystem::create_directory(scratch / "disk");
-  const std::string name = GetParam() == "search" ? "disk/c.csv" : "disk/c.npy";
-  const int status = on_small_disk(scratch / "disk", 40 * 1024, [&] {
-    std::vector<std::string> arguments{GetParam(),     input(), "-o",
-                                       scratch / name, "--dms", "0:20:1"};
-    // A list long enough to fill it.
-    if (GetParam() == "search")
-      arguments.insert(arguments.end(),
-                       {"--threshold", "2.5", "--link-time", "0", "--link-dm", "0"});
-    const CommandResult result = run_command(arguments, scratch.path().string());
-    for (const auto& entry : std::filesystem::directory_iterator(scratch / "disk"))
-      if (entry.path().filename().string().starts_with("c.")) return 50;
-    return result.status;
-  });
-  if (status == kNoSmallDisk) GTEST_SKIP() << "this machine lets nobody mount a small disk";
-  EXPECT_EQ(status, kFailed) << read_file(scratch / "err");
-}
-
-TEST_P(BadFilterbank, KilledHalfWayLeavesNothingUnderTheFinalName) {
-  const SigprocShape s = shape();
-  write(s, std::vector<double>(16 * 2000, 100));
-  // Long, so that it still runs when the signal comes; of zeros, which take no room.
-  std::filesystem::resize_file(input(), std::filesystem::file_size(input()) + 16 * 20'000'000);
-  for (const int signal : {SIGTERM, SIGKILL}) {
-    const pid_t pid = start_command({GetParam(), input(), "-o", output(), "--dms", "0:300:1"},
-                                    scratch.path().string());
-    const auto begun = [&] {
-      for (const auto& entry : std::filesystem::directory_iterator(scratch.path()))
-        if (entry.path().string().ends_with(".partial")) return true;
-      return false;
-    };
-    for (int wait = 0; wait < 60'000 && !begun(); ++wait)
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    EXPECT_TRUE(begun());
-    kill(pid, signal);
-    const CommandResult result = finish_command(pid, scratch.path().string());
-    EXPECT_NE(result.status, kDone);
-    EXPECT_FALSE(std::filesystem::exists(output()));
-    if (signal != SIGTERM) continue;
-    EXPECT_NE(result.err.find("interrupted"), std::string::npos) << result.err;
-    expect_nothing_left();
-  }
-}
-
 // Files without .partial in a folder and the folders in it.
 std::vector<std::string> final_names(const std::filesystem::path& folder) {
   std::vector<std::string> names;

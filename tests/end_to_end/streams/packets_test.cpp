@@ -61,14 +61,13 @@ class LivePackets : public LiveRun {
   }
 
   void write_pipeline(const std::string& fields, const std::string& bank = "") {
-    write_file(scratch / "pipeline.toml",
-               "[packets]\ntype = \"packets\"\n" + fields +
-                   "\n[f]\ntype = \"filter_bank\"\ninputs = \"packets\"\n" + bank +
-                   "\n[x]\ntype = \"correlator\"\ninputs = \"f\"\n"
-                   "integration_s = 0.03\n"
-                   "[visibilities]\ntype = \"visibility_file\"\n"
-                   "inputs = \"x\"\npath = \"" +
-                   (scratch / "live.uvh5") + "\"\n");
+    write_file(pipeline, "[packets]\ntype = \"packets\"\n" + fields +
+                             "\n[f]\ntype = \"filter_bank\"\ninputs = \"packets\"\n" + bank +
+                             "\n[x]\ntype = \"correlator\"\ninputs = \"f\"\n"
+                             "integration_s = 0.03\n"
+                             "[visibilities]\ntype = \"visibility_file\"\n"
+                             "inputs = \"x\"\npath = \"" +
+                             (scratch / "live.uvh5") + "\"\n");
   }
   std::string fields_of(const Telescope& of, const std::string& wait_s = "60") {
     return "listen = \"udp://127.0.0.1:0\"\nlayout = \"" + of.layout +
@@ -82,7 +81,7 @@ class LivePackets : public LiveRun {
   // Returns where it listens, in the order of the fields.
   std::vector<std::string> start_run(std::size_t addresses = 1,
                                      const std::vector<std::string>& sets = {}) {
-    start_pipeline(scratch / "pipeline.toml", sets, {"--overwrite"});
+    start_pipeline(pipeline, sets, {"--overwrite"});
     std::vector<std::string> found;
     for (int wait = 0; wait < 60'000 && found.size() < addresses; ++wait) {
       std::this_thread::sleep_for(1ms);
@@ -140,10 +139,11 @@ class LivePackets : public LiveRun {
     int status = -1;
   };
   // Until this machine has lost none.
-  Outcome run_and_send(const std::vector<std::string>& more, std::size_t addresses = 1) {
+  Outcome run_and_send(const std::vector<std::string>& more, std::size_t addresses = 1,
+                       const std::vector<std::string>& sets = {}) {
     Outcome outcome;
     for (int tries = 0; tries < kPacketTries; ++tries) {
-      const auto to = start_run(addresses);
+      const auto to = start_run(addresses, sets);
       if (to.size() != addresses) return outcome;
       outcome.sent = send(to, more);
       const CommandResult result = end_run();
@@ -169,6 +169,7 @@ class LivePackets : public LiveRun {
     EXPECT_TRUE(outcome.live == expected);
   }
 
+  std::string pipeline = scratch / "pipeline.toml";
   std::vector<std::string> files, send_words, correlate_words;
 };
 
@@ -181,6 +182,17 @@ TEST_F(LivePackets, OfFEnginesGiveWhatTheirFileGives) {
   EXPECT_EQ(keys_of(outcome.sent), documented_object("`tautline.send`"));
   EXPECT_EQ(outcome.sent.at("records"), 39 * 3 * 2 * 2);
   expect_the_files(outcome);
+}
+
+TEST_F(LivePackets, ToThePipelineOfTheExamplesGiveWhatTheirFileGives) {
+  write_voltages({"meerkat-f", core::kCi8, 64, 4, 256 * 40, 5000});
+  correlate_words = {"--integration", "1"};
+  pipeline = source_folder() + "/examples/pipelines/packets-live.toml";
+  expect_the_files(
+      run_and_send({"--layout", "meerkat-f", "--rate", "1"}, 1,
+                   {"visibilities.path=" + (scratch / "live.uvh5"),
+                    "packets.listen=udp://127.0.0.1:0", "packets.centre_hz=1.4e9",
+                    "packets.silence_s=2", std::string("packets.utc_start=") + kPacketsStart}));
 }
 
 TEST_F(LivePackets, OfSnapBoardsGiveWhatTheirFileGives) {
@@ -390,14 +402,13 @@ TEST_F(LivePackets, AmongRandomBytesAreFound) {
 TEST_F(LivePackets, OfFilesAsIfLiveAreTheFiles) {
   write_voltages(kFEngines);
   write_pipeline("");
-  std::string pipeline = read_file(scratch / "pipeline.toml");
+  std::string text = read_file(pipeline);
   const std::string type = "type = \"packets\"\n";
-  pipeline.replace(
-      pipeline.find(type), type.size(),
+  text.replace(
+      text.find(type), type.size(),
       "type = \"voltage_files\"\nrate = 4\nkeep_constant = true\nfiles = \"" + files[0] + "\"\n");
-  write_file(scratch / "pipeline.toml", pipeline);
-  const CommandResult result =
-      run_command({"--device", "cpu", "run", scratch / "pipeline.toml"}, scratch / "run");
+  write_file(pipeline, text);
+  const CommandResult result = run_command({"--device", "cpu", "run", pipeline}, scratch / "run");
   ASSERT_EQ(result.status, kDone) << result.err;
   EXPECT_TRUE(visibilities_in(scratch / "live.uvh5") == from_files());
 }
@@ -433,7 +444,7 @@ TEST_F(LivePackets, ThatCannotBeAreRefused) {
   write_pipeline(fields_of(kFEngines));
   const auto refused = [&](const std::string& set, const std::string& text) {
     const CommandResult result =
-        run_command({"run", scratch / "pipeline.toml", "--check", "--set", set}, scratch / "run");
+        run_command({"run", pipeline, "--check", "--set", set}, scratch / "run");
     EXPECT_TRUE(result.status == kWrongUsage || result.status == kFailed) << result.err;
     EXPECT_NE(result.err.find(text), std::string::npos) << set << ": " << result.err;
   };

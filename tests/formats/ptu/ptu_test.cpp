@@ -221,6 +221,30 @@ TEST(Ptu, TruncatedAndSpareBytes) {
   EXPECT_TRUE(read_bytes(tag_file(0x01010304, {})).photons.empty());
 }
 
+// Two records longer than what is read at once, of which one or none is left.
+TEST(Ptu, AFileThatShrinksWhileItIsReadIsRefused) {
+  const tests::ScratchFolder folder;
+  const std::string path = folder / "x.ptu";
+  const std::string bytes =
+      tag_file(0x01010304, std::vector<std::uint32_t>((std::size_t{1} << 16) + 2, 1u));
+  for (const std::size_t lost : {1u, 4u, 8u}) {
+    save(path, bytes);
+    const auto reader = open_photons(path);
+    std::vector<Photon> photons(100'000);
+    EXPECT_EQ(reader->read(photons), std::size_t{1} << 16);
+    std::filesystem::resize_file(path, bytes.size() - lost);
+    try {
+      reader->read(photons);
+      ADD_FAILURE() << "nothing was thrown without the last " << lost << " bytes";
+    } catch (const core::Error& error) {
+      EXPECT_EQ(error.kind(), core::ErrorKind::io);
+      EXPECT_EQ(std::string(error.what()), path + ": ended while it was read, expected " +
+                                               std::to_string(bytes.size()) +
+                                               " bytes as when it was opened");
+    }
+  }
+}
+
 TEST(Ptu, BrokenHeadersNameTheByte) {
   const std::string whole = tag_file(0x01010304, {1u, 2u, 3u});
   const std::size_t header = whole.size() - 12;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -141,6 +142,31 @@ TEST(Spc, TheSetFileTellsTheMicrotimesUnit) {
   EXPECT_NEAR(open(folder / "x.spc")->description().microtime_unit_s, 50e-9 / 4 / 4096, 1e-24);
   write_bytes(folder / "x.set", "SYS_PARA_BEGIN:\n  #SP [SP_TAC_R,F,0]\n");
   EXPECT_THROW(open(folder / "x.spc"), core::Error);
+}
+
+// Two records longer than what is read at once, of which one or none is left.
+TEST(Spc, AFileThatShrinksWhileItIsReadIsRefused) {
+  const tests::ScratchFolder folder;
+  const std::string path = folder / "x.spc";
+  std::vector<std::uint32_t> words((std::size_t{1} << 16) + 3, photon_word(1, 0, 0));
+  words.front() = kHeader;
+  const std::string bytes = bytes_of(words);
+  for (const std::size_t lost : {1u, 4u, 8u}) {
+    write_bytes(path, bytes);
+    const auto reader = open(path);
+    std::vector<Photon> photons(100'000);
+    EXPECT_EQ(reader->read(photons), std::size_t{1} << 16);
+    std::filesystem::resize_file(path, bytes.size() - lost);
+    try {
+      reader->read(photons);
+      ADD_FAILURE() << "nothing was thrown without the last " << lost << " bytes";
+    } catch (const core::Error& error) {
+      EXPECT_EQ(error.kind(), core::ErrorKind::io);
+      EXPECT_EQ(std::string(error.what()), path + ": ended while it was read, expected " +
+                                               std::to_string(bytes.size()) +
+                                               " bytes as when it was opened");
+    }
+  }
 }
 
 TEST(Spc, CutShortEmptyAndOthers) {

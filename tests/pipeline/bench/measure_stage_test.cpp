@@ -3,12 +3,17 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "tautline/core/dispersion.h"
 #include "tautline/core/error.h"
+#include "tautline/pipeline/bench/stage_run.h"
+#include "tautline/pipeline/bench/stage_table.h"
 
 namespace tautline::pipeline {
 namespace {
@@ -38,6 +43,43 @@ TEST(MeasureStage, EveryStageOnSmallProblems) {
   EXPECT_THROW(measure_stage("fold", {}, device, limits), core::Error);
 }
 
+// From a file to results, by the pipelines of the commands.
+TEST(MeasureStage, EveryWholeRunOnSmallProblems) {
+  const auto device = device::open(device::parse_selection("cpu"), {.threads = 1});
+  const Problem small{{"inputs", 4},  {"channels", 16}, {"trials", 8},
+                      {"sensors", 8}, {"megabytes", 2}, {"seconds", 2}};
+  const std::vector<Problem> asked{{},
+                                   {{"channelized", 1}, {"rate_hz", 10000}},
+                                   {{"output_bits", 32}},
+                                   {{"zero_dm", 1}, {"impulses", 3}},
+                                   {{"bits", 16}}};
+  for (const std::string& run : whole_runs())
+    for (Problem problem : asked) {
+      const Problem sizes = default_problem(run, *device);
+      if (!std::all_of(problem.begin(), problem.end(),
+                       [&](const auto& size) { return sizes.contains(size.first); }))
+        continue;  // another run's
+      SCOPED_TRACE(run + " " + describe(problem));
+      for (const auto& [key, value] : small)
+        if (sizes.contains(key)) problem.emplace(key, value);
+      const Measurement m = measure_stage(run, problem, device, {}, 0);
+      EXPECT_EQ(m.stage, run);
+      EXPECT_GT(m.rate, 0);
+      ASSERT_TRUE(m.profile.has_value());
+      EXPECT_TRUE(std::any_of(m.profile->nodes.begin(), m.profile->nodes.end(),
+                              [&](const auto& node) { return node.node == m.limit; }))
+          << m.limit;
+      EXPECT_GT(m.fraction_of_limit, 0);
+      EXPECT_LE(m.fraction_of_limit, 1);
+      ASSERT_TRUE(m.real_time_factor.has_value());
+      EXPECT_GT(*m.real_time_factor, 0);
+      EXPECT_EQ(m.has_inputs, m.bandwidth_hz > 0);
+    }
+  for (const auto& [run, wrong] :
+       {std::pair("run_channelize", "output_bits=16"), std::pair("run_autocorrelate", "bits=32")})
+    EXPECT_THROW(measure_stage(run, parse_problem(run, wrong), device, {}, 0), core::Error) << run;
+}
+
 // What differs from the usual input, output or layout runs, and shows in the problem.
 TEST(MeasureStage, RunsTheSizesThatAreSeldomAskedFor) {
   const auto device = device::open(device::parse_selection("cpu"), {.threads = 1});
@@ -46,7 +88,8 @@ TEST(MeasureStage, RunsTheSizesThatAreSeldomAskedFor) {
       {"channelize",
        {"real=1", "delays=1", "oversample=4/3", "output_bits=32,corner_turned=1", "output_bits=4"}},
       {"dedisperse", {"beams=2,method=2", "method=3,pulse_us=5000"}},
-      {"search", {"calls=3", "from_host=1"}}};
+      {"detect", {"pulses=3,impulses_every=200", "pulses=3,snr=200,float=1"}},
+      {"search", {"calls=3", "from_host=1", "beams=2,pulses=3,impulses_every=200"}}};
   const Problem small{
       {"channels", 12}, {"inputs", 3}, {"spectra", 30}, {"samples", 1024}, {"trials", 9}};
   for (const auto& [stage, texts] : asked)
@@ -65,6 +108,64 @@ TEST(MeasureStage, RunsTheSizesThatAreSeldomAskedFor) {
   EXPECT_THROW(measure_stage("unpack", {{"layout", 99}}, device, {}, 0), core::Error);
   EXPECT_THROW(measure_stage("channelize", {{"oversample_denominator", 7}}, device, {}, 0),
                core::Error);
+}
+
+// Spectra of a block that is repeated, summed along the delays of a dispersion measure, in units of the noise.
+std::vector<double> summed(const device::Buffer& block, const Problem& sizes, double dm) {
+  const std::size_t channels = sizes.at("channels"), samples = sizes.at("samples");
+  const auto frequencies = dedisperse_config(sizes).frequencies_mhz;
+  const double mean = 95.5, sigma = std::sqrt((64 * 64 - 1) / 12.0);
+  std::vector<double> sums(samples);
+  for (std::size_t c = 0; c < channels; ++c) {
+    const auto delay = static_cast<std::size_t>(core::dispersion_delay_samples(
+        dm, frequencies[c], frequencies[0], 1 / static_cast<double>(sizes.at("rate_hz"))));
+    for (std::size_t t = 0; t < samples; ++t)
+      sums[t] += (block.as<std::uint8_t>()[(t + delay) % samples * channels + c] - mean) /
+                 (sigma * std::sqrt(static_cast<double>(channels)));
+  }
+  return sums;
+}
+
+double snr_of(const std::vector<double>& sums, std::size_t first, std::size_t width) {
+  double sum = 0;
+  for (std::size_t t = first; t < first + width; ++t) sum += sums[t % sums.size()];
+  return sum / std::sqrt(static_cast<double>(width));
+}
+
+double best_snr(const std::vector<double>& sums) {
+  double best = 0;
+  for (std::size_t t = 0; t < sums.size(); ++t)
+    for (std::size_t width = 10; width <= 110; width += 10)
+      best = std::max(best, snr_of(sums, t, width));
+  return best;
+}
+
+TEST(MeasureStage, SpectraOfASearchHoldPulsesAndImpulses) {
+  Problem sizes = find_stage("search").sizes;
+  for (const auto& [key, value] :
+       Problem{{"channels", 512}, {"samples", 2048}, {"trials", 41}, {"step_millidm", 500}})
+    sizes[key] = value;
+  // Impulses of 20 samples, with noise alone between them.
+  sizes["impulses_every"] = 300;
+  const std::vector<double> impulses = summed(spectra_with_pulses(sizes), sizes, 0);
+  for (std::size_t t = 150; t < 2048; t += 300) {
+    EXPECT_NEAR(snr_of(impulses, t, 20), 500, 10);
+    EXPECT_NEAR(snr_of(impulses, t + 20, 20), 0, 6);
+  }
+  // One pulse of 10 to 110 samples: nearly whole at the nearest of the trials, and fainter at a distant one.
+  sizes["impulses_every"] = 0;
+  sizes["pulses"] = 1;
+  const device::Buffer pulse = spectra_with_pulses(sizes);
+  double best = 0, best_dm = 0;
+  for (double dm = 0; dm <= 20; dm += 0.5)
+    if (const double snr = best_snr(summed(pulse, sizes, dm)); snr > best) {
+      best = snr;
+      best_dm = dm;
+    }
+  EXPECT_NEAR(best, static_cast<double>(sizes.at("snr")), 8);
+  EXPECT_LT(best_snr(summed(pulse, sizes, best_dm > 10 ? 0 : 20)), 0.8 * best);
+  sizes["bits"] = 4;
+  EXPECT_THROW(measure_stage("search", sizes, device::open({}), {}, 0), core::Error);
 }
 
 // Every type of counts, at the lags that were asked for.

@@ -293,7 +293,8 @@ TEST(Problem, IsANameOrSizesOrBoth) {
 TEST(Problem, NamedOnesHaveTheirStagesSizes) {
   const auto device = device::open(device::parse_selection("cpu"));
   std::size_t found = 0;
-  for (const auto& stages : {pipeline::measurable_stages(), pipeline::host_fed_stages()})
+  for (const auto& stages :
+       {pipeline::measurable_stages(), pipeline::host_fed_stages(), pipeline::whole_runs()})
     for (const std::string& stage : stages)
       for (const auto& named : pipeline::named_problems(stage)) {
         EXPECT_NO_THROW(pipeline::complete(stage, pipeline::default_problem(stage, *device),
