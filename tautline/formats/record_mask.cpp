@@ -17,7 +17,7 @@ using Json = nlohmann::json;
 using core::InvalidSpan;
 
 // Null where there is none, or one of another kind.
-Json read_record(const std::string& name) {
+Json mask_record(const std::string& name) {
   std::ifstream file(name, std::ios::binary);
   if (!file) return nullptr;
   Json record = Json::parse(file, nullptr, false);
@@ -38,7 +38,7 @@ Json listed(const Json& record) {
 RecordMask::RecordMask(const std::string& path, std::uint64_t samples, std::size_t inputs,
                        Damage& damage) {
   const std::string name = path + ".json";
-  const Json record = read_record(name);
+  const Json record = mask_record(name);
   if (record.is_null()) return;
   const auto wrong = [&](const std::string& found) {
     return core::Error(core::ErrorKind::format, name, found,

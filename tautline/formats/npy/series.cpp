@@ -30,7 +30,7 @@ std::string record_name(const std::string& path) {
 }
 
 // Null where there is none, or one of another kind.
-Json read_record(const std::string& path) {
+Json series_record(const std::string& path) {
   if (!path.ends_with(".npy")) return nullptr;
   std::ifstream file(record_name(path), std::ios::binary);
   if (!file) return nullptr;
@@ -111,7 +111,7 @@ std::string rows_text(std::size_t trials) {
 class SeriesReader final : public FilterbankReader {
  public:
   explicit SeriesReader(const std::string& path) : file_(path) {
-    const Json record = read_record(path);
+    const Json record = series_record(path);
     description_ = describe(record, path);
     const Header header = parse_header(file_.head(kMaxHeaderBytes), path);
     const std::size_t trials = description_.channels;
@@ -196,7 +196,7 @@ class SeriesReader final : public FilterbankReader {
 }  // namespace
 
 std::size_t trials_of_series(const std::string& path) {
-  const Json record = read_record(path);
+  const Json record = series_record(path);
   return record.is_null() ? 0 : record["dms"].size();
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "tautline/core/integers.h"
+
 namespace tautline::pipeline {
 
 namespace {
@@ -10,37 +12,67 @@ namespace {
 constexpr std::size_t kLargestForm_bytes = std::size_t{16} << 20;
 // A GPU's launches and copies cost microseconds each, whatever their size.
 constexpr std::size_t kLargestFormOnGpu_bytes = std::size_t{64} << 20;
+// Of voltages, on a CPU. Memory that is used the first time costs a run of a second more than short blocks do: 2 and 4 MiB
+// took as long or longer (docs/performance/runs.md).
+constexpr std::size_t kShortForm_bytes = std::size_t{1} << 20;
 constexpr std::size_t kProbe_samples = 1024;
 // A correlator that is given few spectra at a time mostly pads; this many are worth some memory.
 constexpr std::size_t kFewestSpectra = 8;
+constexpr std::size_t kWholeSpectra = 64;
 constexpr double kLongestLive_s = 0.25;
-constexpr std::size_t kFewestLiveSamples = 2048;
+constexpr std::size_t kFewestSamples = 2048;  // of blocks that are to be short
+
+// Bytes of a time in the larger of the forms before a filter.
+std::size_t bytes_before_filter(const stream::VoltageStream& sequence) {
+  const core::VoltageDescription& d = sequence.description();
+  const std::size_t raw = sequence.block_bytes(kProbe_samples) / kProbe_samples;
+  const std::size_t unpacked_bits = std::max(8, d.format.bits) * (d.format.complex ? 2 : 1);
+  return std::max({raw, d.inputs() * d.channels * unpacked_bits / 8, std::size_t{1}});
+}
+
+std::size_t hop_of(const core::VoltageDescription& d, const FilterConfig& filter) {
+  return is_filtered(d, filter) ? bank_channels(d, filter) * (d.format.complex ? 1 : 2) : 1;
+}
 
 }  // namespace
+
+ShortBlocks choose_short_blocks(const stream::VoltageStream& sequence, const FilterConfig& filter,
+                                std::size_t samples) {
+  const std::size_t hop = hop_of(sequence.description(), filter), whole = kWholeSpectra * hop;
+  const std::size_t wanted =
+      std::max(kFewestSamples, kShortForm_bytes / bytes_before_filter(sequence));
+  ShortBlocks blocks;
+  blocks.samples = std::min(samples, core::round_up(wanted, whole));
+  blocks.spectra = samples / hop;
+  // The first block makes fewer spectra than its hops, since these overlap.
+  const std::size_t overlap = (filter.taps - 1) * hop;
+  blocks.first_samples = blocks.samples;
+  if (blocks.samples > overlap)
+    blocks.first_samples = overlap + (blocks.samples - overlap) / whole * whole;
+  return blocks;
+}
 
 std::size_t choose_block_samples(const stream::VoltageStream& sequence, const FilterConfig& filter,
                                  std::size_t memory_bytes, bool gpu) {
   const core::VoltageDescription& d = sequence.description();
   const bool filtered = is_filtered(d, filter);
   const std::size_t streams = d.inputs() * d.channels;
-  const std::size_t raw = sequence.block_bytes(kProbe_samples) / kProbe_samples;
   // Floats out of the filter bank are the largest form; they are only kept when asked for.
   const bool floats =
       filtered && (filter.output == stages::channelize::Output::corner_turned_float ||
                    filter.output == stages::channelize::Output::spectra_float);
-  const std::size_t unpacked_bits = std::max(8, d.format.bits) * (d.format.complex ? 2 : 1);
-  const std::size_t bytes_per_time = std::max(
-      {raw, streams * unpacked_bits / 8, floats ? streams * 8 : streams * 2, std::size_t{1}});
+  const std::size_t bytes_per_time =
+      std::max(bytes_before_filter(sequence), streams * (floats ? 8 : 2));
   const std::size_t most = gpu ? kLargestFormOnGpu_bytes : kLargestForm_bytes;
   const std::size_t target = std::min(memory_bytes / 16, most);
-  const std::size_t hop = filtered ? bank_channels(d, filter) * (d.format.complex ? 1 : 2) : 1;
+  const std::size_t hop = hop_of(d, filter);
   std::size_t samples = target / bytes_per_time;
-  // Whole hops, and many of them in multiples of 64: masks and vectors then align.
-  const std::size_t group = samples >= 64 * hop ? 64 * hop : hop;
+  // Whole hops, and many of them in such multiples: masks and vectors then align.
+  const std::size_t group = samples >= kWholeSpectra * hop ? kWholeSpectra * hop : hop;
   samples = std::max(samples / group * group, kFewestSpectra * hop);
   // Results of what comes live are not to wait for long blocks.
   const auto soon =
-      std::max(kFewestLiveSamples, static_cast<std::size_t>(kLongestLive_s * d.rate_hz.value()));
+      std::max(kFewestSamples, static_cast<std::size_t>(kLongestLive_s * d.rate_hz.value()));
   if (sequence.live())
     return std::max((std::min(samples, soon) + hop - 1) / hop, kFewestSpectra) * hop;
   const std::uint64_t whole = (sequence.total_samples() + hop - 1) / hop * hop;

@@ -14,4 +14,16 @@ namespace tautline::pipeline {
 std::size_t choose_block_samples(const stream::VoltageStream& sequence, const FilterConfig& filter,
                                  std::size_t memory_bytes, bool gpu = false);
 
+/// Blocks of voltages that stay in the caches of a CPU, and of the spectra that several of them make.
+struct ShortBlocks {
+  std::size_t samples = 0;  ///< (times) of voltages
+  std::size_t first_samples =
+      0;                    ///< of the first one, with which the others make whole lines of spectra
+  std::size_t spectra = 0;  ///< as many as blocks of the longer length would make
+};
+
+/// In place of blocks of `samples`.
+ShortBlocks choose_short_blocks(const stream::VoltageStream& sequence, const FilterConfig& filter,
+                                std::size_t samples);
+
 }  // namespace tautline::pipeline

@@ -46,6 +46,11 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
   filter.output = form_wanted(config);
   source->set_block_samples(
       choose_block_samples(sequence, filter, config.memory_bytes, device->compiles()));
+  if (!device->compiles() && !source->live_stream()) {
+    const ShortBlocks blocks = choose_short_blocks(sequence, filter, source->block_samples());
+    source->set_block_samples(blocks.samples);
+    source->set_first_block_samples(blocks.first_samples);
+  }
   const bool rounded = filter.output == stages::channelize::Output::corner_turned_ci8 ||
                        filter.output == stages::channelize::Output::corner_turned_ci4;
   // Always on the host, so that they do not depend on the device.

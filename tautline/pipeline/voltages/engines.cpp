@@ -83,7 +83,9 @@ std::vector<engine::Port> add_f_engines(engine::Graph& graph, const std::string&
                         .filter = config.filter,
                         .gains = config.gains,
                         .host = config.host,
-                        .from = config.from};
+                        .from = config.from,
+                        .block_spectra = config.block_spectra,
+                        .integration_s = config.integration_s};
     if (config.tracking.before_filter) {
       f.delays = config.tracking.table;
       f.phase_centre = config.tracking.centre;

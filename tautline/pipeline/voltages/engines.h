@@ -25,6 +25,8 @@ struct FEnginesConfig {
   ChannelRange kept = {};  ///< of the stream's channels, that will be correlated; none: all
   std::shared_ptr<const device::Device> host = {};  ///< where gains that change are measured
   std::optional<Place> from = {};                   ///< FEngineNodeConfig's, of one device
+  std::size_t block_spectra = 0;                    ///< FEngineNodeConfig's, of one CPU
+  double integration_s = 0;                         ///< FEngineNodeConfig's
 };
 
 /// NAME, or NAME.0, NAME.1 ... of several devices, which read `voltages`. Returns an output for each device. Every device gets

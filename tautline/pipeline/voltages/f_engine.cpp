@@ -326,10 +326,12 @@ SpectraChunk FEngine::filter(device::Queue& queue, stages::channelize::Input& in
   const bool spectra_last = output_ == stages::channelize::Output::spectra_float;
   const std::size_t each = channels_ / coarse_;
   const bool descending = coarse_ > 1 && description_.bandwidth_hz < 0;
-  const core::MutableSampleView<3> all(
-      output_memory_, filter_->config().output_type(),
-      spectra_last ? std::array<std::size_t, 3>{inputs_, expected, channels_}
-                   : std::array<std::size_t, 3>{channels_, inputs_, expected});
+  const std::size_t row = output_row_ > 0 ? output_row_ : expected;
+  const core::MutableSampleView<3> rows(output_memory_, filter_->config().output_type(),
+                                        spectra_last
+                                            ? std::array<std::size_t, 3>{inputs_, row, channels_}
+                                            : std::array<std::size_t, 3>{channels_, inputs_, row});
+  const auto all = rows.slice(spectra_last ? 1 : 2, output_place_, expected);
 
   stages::channelize::OutputViews out;
   out.valid = spectra_valid_.mutable_view();

@@ -75,7 +75,13 @@ class FEngine {
 
   /// Memory of the device, output_bytes() of it, for the spectra of the next take(), or of all of the next
   /// block where the stream is channelized already. Without it the engine has its own.
-  void set_output(void* memory) { output_memory_ = memory; }
+  /// `row_spectra`: of filtered, corner-turned spectra, whose rows there are so long and get the next ones from `place` on;
+  /// 0: rows as long as what is taken.
+  void set_output(void* memory, std::size_t row_spectra = 0, std::size_t place = 0) {
+    output_memory_ = memory;
+    output_row_ = row_spectra;
+    output_place_ = place;
+  }
   std::size_t output_bytes() const;
   /// What the largest chunk has in that memory: [channel][input][time], or [input][spectrum][channel].
   std::array<std::size_t, 3> output_extents() const;
@@ -156,7 +162,8 @@ class FEngine {
   std::size_t row_samples_ = 0;  // capacity of a row of samples_
   std::size_t filled_ = 0, consumed_ = 0;
   void* output_memory_ = nullptr;
-  device::Buffer own_output_;  // where nobody gave any
+  std::size_t output_row_ = 0, output_place_ = 0;  // of its rows; 0: as long as the next chunk
+  device::Buffer own_output_;                      // where nobody gave any
   core::ValidityMask spectra_valid_, input_valid_;
   std::uint64_t next_spectrum_ = 0;
   std::vector<float> gains_;

@@ -3,16 +3,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <complex>
 #include <numeric>
 #include <random>
 #include <utility>
 
 #include "tautline/core/error.h"
+#include "tautline/core/integers.h"
 #include "tautline/pipeline/time_calls.h"
+#include "tautline/pipeline/voltages/integrator.h"
 
 namespace tautline::pipeline {
 
 namespace {
+
+constexpr std::size_t kSpectraOfLine = 64;  // and of a validity word
+// A filter bank works on 8 or 16 spectra at a time: a cut in one of few such parts would cost more than copies do.
+constexpr std::size_t kFewestToCut = 128;
 
 core::Rational divided(const core::Rational& rate_hz, std::size_t by) {
   const auto divisor = static_cast<std::int64_t>(by);
@@ -55,7 +62,9 @@ std::vector<engine::Stream> FEngineNode::open(std::span<const engine::Stream> in
   const bool rounded =
       filtered && (form == Output::corner_turned_ci8 || form == Output::corner_turned_ci4);
   const bool spectra_last = filtered && form == Output::spectra_float;
-  const auto extents = engine_->output_extents();
+  auto extents = engine_->output_extents();
+  choose_block_spectra();
+  if (block_spectra_ > 0) extents[2] = block_row_;
   Spectra details{.voltages = description,
                   .files = voltages_.files,
                   .stream_channels = channels_of(description, config_.filter),
@@ -81,7 +90,7 @@ std::vector<engine::Stream> FEngineNode::open(std::span<const engine::Stream> in
            .rate_hz = divided(inputs[0].rate_hz, engine_->hop_samples()),
            .start = inputs[0].start,
            .total_samples = spectra_of(inputs[0].total_samples),
-           .max_samples = engine_->max_spectra(),
+           .max_samples = block_spectra_ > 0 ? block_row_ : engine_->max_spectra(),
            .device = config_.device,
            .details = std::move(details)}};
 }
@@ -156,10 +165,8 @@ void FEngineNode::start(engine::Outputs& outputs) {
 }
 
 engine::Block& FEngineNode::next_output(engine::Outputs& outputs) {
-  if (output_ == nullptr) {
-    output_ = &outputs.begin();
-    engine_->set_output(output_->arrays[0].data);
-  }
+  if (output_ == nullptr) output_ = &outputs.begin();
+  engine_->set_output(output_->arrays[0].data, block_row_, in_block_);
   return *output_;
 }
 
@@ -173,21 +180,29 @@ void FEngineNode::begin_segment(std::size_t, const engine::Block& first, engine:
   if (renewal_) renewal_->begin_segment(segment_start_);
 }
 
-// How many spectra may be made at once from this one of the segment on: at an integration's edge gains may change.
+// How many spectra may be made for the block from this one of the segment on: at an integration's edge gains may change.
 std::size_t FEngineNode::spectra_until_edge(std::uint64_t spectrum, engine::Outputs& outputs) {
-  if (!renewal_) return engine_->max_spectra();
+  std::uint64_t most = engine_->max_spectra();
+  if (integration_spectra_ > 0)
+    most = std::min<std::uint64_t>(block_spectra_ - in_block_,
+                                   integration_spectra_ - spectrum % integration_spectra_);
+  if (!renewal_) return static_cast<std::size_t>(most);
   const std::uint64_t left = renewal_->to_edge(spectrum);
   if (left == config_.gains->integration_spectra()) {
     renewal_->measure(outputs.queue(config_.host), spectrum);
     if (renewal_->renew()) engine_->set_gains(*renewal_->gains());
   }
-  return static_cast<std::size_t>(std::min<std::uint64_t>(left, engine_->max_spectra()));
+  return static_cast<std::size_t>(std::min(left, most));
 }
 
 // Hands on the block that was begun, for these spectra of the segment.
 void FEngineNode::give(const engine::Block& raw, std::uint64_t first, std::size_t spectra,
                        engine::Outputs& outputs) {
   output_->set_time(raw);
+  hand_on(first, spectra, outputs);
+}
+
+void FEngineNode::hand_on(std::uint64_t first, std::size_t spectra, engine::Outputs& outputs) {
   output_->segment_start = segment_start_;
   output_->first = first;
   output_->samples = spectra;
@@ -198,6 +213,45 @@ void FEngineNode::give(const engine::Block& raw, std::uint64_t first, std::size_
   output_ = nullptr;
   outputs.commit();
   spectra_ += spectra;
+}
+
+// Of floats: whole groups of the X-engine's, which are counted from an integration's first spectrum.
+void FEngineNode::choose_block_spectra() {
+  block_spectra_ = config_.block_spectra;
+  if (block_spectra_ == 0) return;
+  block_row_ = core::round_up(block_spectra_ + engine_->max_spectra(), kSpectraOfLine);
+  if (config_.integration_s <= 0 || !engine_->sample_format().is_float()) return;
+  const core::VoltageDescription& description = voltages_.description;
+  const std::size_t group = spectra_of_group(
+      channels_of(description, config_.filter) * engine_->inputs() * sizeof(std::complex<float>),
+      false);
+  const std::uint64_t integration =
+      spectra_of_integration(config_.integration_s, description.rate_hz, engine_->hop_samples());
+  if (group < kFewestToCut || integration < group || block_spectra_ < group) return;
+  block_spectra_ -= block_spectra_ % group;
+  block_row_ = block_spectra_;
+  integration_spectra_ = integration;
+}
+
+// The chunk lies behind the spectra that the block has.
+void FEngineNode::add_to_block(const engine::Block& raw, const SpectraChunk& chunk) {
+  output_->set_time(raw);
+  if (block_valid_.rows() == 0)
+    block_valid_ = core::ValidityMask(chunk.valid.extent(0), block_row_);
+  for (std::size_t row = 0; row < block_valid_.rows(); ++row)
+    core::copy_bits(chunk.valid.row(row), 0, chunk.spectra, block_valid_.row(row), in_block_);
+  in_block_ += chunk.spectra;
+}
+
+void FEngineNode::give_block(engine::Outputs& outputs) {
+  output_->set_extent(0, 2, in_block_);
+  copy_validity(block_valid_.view(), 0, in_block_, output_->valid);
+  hand_on(next_spectrum_ - in_block_, in_block_, outputs);
+  in_block_ = 0;
+}
+
+void FEngineNode::end_segment(std::size_t, engine::Outputs& outputs) {
+  if (in_block_ > 0) give_block(outputs);
 }
 
 void FEngineNode::process(std::size_t, const engine::Block& block, engine::Outputs& outputs) {
@@ -261,6 +315,12 @@ void FEngineNode::filter(const engine::Block& raw, core::RawBlock& block,
     engine::Block& out = next_output(outputs);
     const SpectraChunk chunk = engine_->take(queue, most);
     if (chunk.spectra == 0) break;
+    if (block_spectra_ > 0) {
+      add_to_block(raw, chunk);
+      first = next_spectrum_ += chunk.spectra;
+      if (chunk.spectra == most || in_block_ >= block_spectra_) give_block(outputs);
+      continue;
+    }
     // Spectra that are handed on may lie behind those before the place to begin at.
     out.arrays[0].data = const_cast<void*>(chunk.samples.data());
     std::copy_n(chunk.samples.extents().begin(), 3, out.arrays[0].extents.begin());

@@ -26,6 +26,12 @@ struct FEngineNodeConfig {
   formats::PhaseCentre phase_centre = {};  ///< that the delays point at
   /// Spectra before the one that begins here are not made. Neither delays nor oversampling.
   std::optional<Place> from = {};
+  /// Spectra of a block that several blocks of voltages fill; 0: each of these makes one of its own. Filtered, on the CPU,
+  /// no turns.
+  std::size_t block_spectra = 0;
+  /// Of the X-engine that reads such blocks. It sums floats in groups, which it must copy together unless blocks begin where
+  /// groups do.
+  double integration_s = 0;
 };
 
 /// "raw voltages" to "spectra", in the device's memory.
@@ -43,6 +49,7 @@ class FEngineNode final : public engine::Node {
   void begin_segment(std::size_t input, const engine::Block& first,
                      engine::Outputs& outputs) override;
   void process(std::size_t input, const engine::Block& block, engine::Outputs& outputs) override;
+  void end_segment(std::size_t input, engine::Outputs& outputs) override;
   void finish(engine::Outputs& outputs) override;
   engine::Counters counters() const override;
 
@@ -60,6 +67,10 @@ class FEngineNode final : public engine::Node {
   void filter(const engine::Block& raw, core::RawBlock& block, engine::Outputs& outputs);
   bool gains_change() const { return config_.gains && config_.gains->schedule().changes(); }
   std::size_t spectra_until_edge(std::uint64_t spectrum, engine::Outputs& outputs);
+  void choose_block_spectra();
+  void add_to_block(const engine::Block& raw, const SpectraChunk& chunk);
+  void give_block(engine::Outputs& outputs);
+  void hand_on(std::uint64_t first, std::size_t spectra, engine::Outputs& outputs);
   std::uint64_t spectra_of(std::uint64_t samples) const;
 
   FEngineNodeConfig config_;
@@ -68,6 +79,12 @@ class FEngineNode final : public engine::Node {
   std::unique_ptr<FEngine> engine_;
   std::unique_ptr<GainRenewal> renewal_;  // null: gains stay
   engine::Block* output_ = nullptr;       // begun
+  std::size_t block_spectra_ =
+      0;  // with so many an output is full that several blocks fill; 0: one does
+  std::size_t block_row_ = 0;              // spectra that it has room for
+  std::size_t in_block_ = 0;               // spectra so far
+  std::uint64_t integration_spectra_ = 0;  // at whose ends it ends as well; 0: it does not
+  core::ValidityMask block_valid_;
   std::uint64_t samples_ = 0, spectra_ = 0;
   std::uint64_t segment_first_ = 0;  // sample with which the segment begins
   core::Instant segment_start_;

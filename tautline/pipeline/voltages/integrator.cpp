@@ -1,9 +1,13 @@
 #include "tautline/pipeline/voltages/integrator.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <utility>
 
+#include "tautline/core/error.h"
 #include "tautline/pipeline/device_memory.h"
 
 namespace tautline::pipeline {
@@ -20,12 +24,6 @@ constexpr std::size_t kGroup_bytes = std::size_t{16} << 20;
 constexpr std::size_t kGroupOnGpu_bytes = std::size_t{256} << 20;
 constexpr std::size_t kShortestGroup = 8, kLongestGroup = 1024, kLongestGroupOnGpu = 8192;
 
-// Depends on nothing that changes how a stream is cut.
-std::size_t group_spectra(std::size_t bytes_per_spectrum, bool gpu) {
-  return std::clamp(std::bit_floor((gpu ? kGroupOnGpu_bytes : kGroup_bytes) / bytes_per_spectrum),
-                    kShortestGroup, gpu ? kLongestGroupOnGpu : kLongestGroup);
-}
-
 // Of inputs from `first` on. One mask of all inputs serves all channels: its channel stride is zero.
 stages::correlate::Validity by_channel(const core::ValidityView& valid, std::size_t inputs,
                                        std::size_t first, std::size_t count, std::size_t spectra,
@@ -39,6 +37,26 @@ stages::correlate::Validity by_channel(const core::ValidityView& valid, std::siz
 
 }  // namespace
 
+std::uint64_t spectra_of_integration(double integration_s, const core::Rational& rate_hz,
+                                     std::size_t hop_samples) {
+  const double spectrum_s = static_cast<double>(hop_samples) / rate_hz.value();
+  const double spectra = integration_s * rate_hz.value() / static_cast<double>(hop_samples);
+  constexpr double kMostSpectra = 1e15;  // their number is exact in a double
+  if (!(spectra >= 0.5 && spectra < kMostSpectra))
+    throw core::Error(core::ErrorKind::config, "integration_s",
+                      fmt::format("{:.10g} s", integration_s),
+                      spectra < 0.5 ? fmt::format("at least one spectrum ({:.6g} s)", spectrum_s)
+                                    : fmt::format("at most {:.3g} s ({:g} spectra)",
+                                                  kMostSpectra * spectrum_s, kMostSpectra));
+  return static_cast<std::uint64_t>(std::llround(spectra));
+}
+
+// Depends on nothing that changes how a stream is cut.
+std::size_t spectra_of_group(std::size_t bytes_per_spectrum, bool gpu) {
+  return std::clamp(std::bit_floor((gpu ? kGroupOnGpu_bytes : kGroup_bytes) / bytes_per_spectrum),
+                    kShortestGroup, gpu ? kLongestGroupOnGpu : kLongestGroup);
+}
+
 Integrator::Integrator(std::shared_ptr<const device::Device> device, ChannelRange channels,
                        std::size_t stream_channels, const InputGroups& groups,
                        const core::SampleFormat& format, std::size_t max_spectra)
@@ -48,8 +66,8 @@ Integrator::Integrator(std::shared_ptr<const device::Device> device, ChannelRang
       inputs_(groups.inputs),
       format_(format),
       group_spectra_(exact() ? 0
-                             : group_spectra(stream_channels * inputs_ * sample_bytes(),
-                                             device_->compiles())) {
+                             : spectra_of_group(stream_channels * inputs_ * sample_bytes(),
+                                                device_->compiles())) {
   const stages::correlate::Config config{.channels = channels.count,
                                          .inputs = groups.size,
                                          .max_samples = exact() ? max_spectra : group_spectra_,
@@ -109,13 +127,13 @@ void Integrator::execute(device::Queue& queue, const core::SampleView<3>& sample
   });
 }
 
-void Integrator::add(device::Queue& queue, const SpectraChunk& chunk) {
+void Integrator::add(device::Queue& queue, const SpectraChunk& chunk, bool last) {
   if (chunk.spectra == 0) return;
   const core::SampleView<3> samples = channels_of(chunk.samples, channels_);
   core::ValidityView valid = chunk.valid;
   if (valid.extent(0) > inputs_)  // of these channels
     valid = valid.slice(0, channels_.first * inputs_, channels_.count * inputs_);
-  if (!exact()) return add_in_groups(queue, samples, valid);
+  if (!exact()) return add_in_groups(queue, samples, valid, last);
   execute(queue, samples, valid);
 }
 
@@ -148,7 +166,7 @@ void Integrator::copy_to_group(device::Queue& queue, const core::SampleView<3>& 
 }
 
 void Integrator::add_in_groups(device::Queue& queue, const core::SampleView<3>& samples,
-                               const core::ValidityView& valid) {
+                               const core::ValidityView& valid, bool last) {
   const std::size_t spectra = samples.extent(2);
   if (valid.extent(0) > group_valid_.rows()) divide_group_validity();
   for (std::size_t first = 0; first < spectra;) {
@@ -163,7 +181,8 @@ void Integrator::add_in_groups(device::Queue& queue, const core::SampleView<3>& 
     }
     const auto part = samples.slice(2, first, count);
     first += count;
-    if (count == group_spectra_) {
+    const bool whole = count == group_spectra_ || (last && waiting_ == 0 && first == spectra);
+    if (whole) {
       add_floats(queue, part);
       continue;
     }

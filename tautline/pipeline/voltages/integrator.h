@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
 #include "tautline/core/sample_view.h"
+#include "tautline/core/time.h"
 #include "tautline/core/validity.h"
 #include "tautline/device/device.h"
 #include "tautline/pipeline/voltages/channel_range.h"
@@ -14,6 +16,13 @@
 #include "tautline/stages/correlate/correlate.h"
 
 namespace tautline::pipeline {
+
+/// Of an integration, in whole spectra. Throws core::Error where that is none.
+std::uint64_t spectra_of_integration(double integration_s, const core::Rational& rate_hz,
+                                     std::size_t hop_samples);
+
+/// Spectra of floats, counted from an integration's first one, that are summed as one group.
+std::size_t spectra_of_group(std::size_t bytes_per_spectrum, bool gpu);
 
 /// The X-engine of some channels of one stream: adds chunks of spectra, and finishes an
 /// integration. However its spectra are cut into chunks, an integration's sums are the same to the
@@ -33,8 +42,8 @@ class Integrator {
   /// overwritten.
   void begin(const core::MutableSampleView<2>& sums, const stages::correlate::Counts& counts);
   core::SampleType sum_type() const { return plan_->config().visibility_type(); }
-  /// Adds its channels of a chunk that has all of the stream's, or just them.
-  void add(device::Queue& queue, const SpectraChunk& chunk);
+  /// Adds its channels of a chunk that has all of the stream's, or just them. `last`: of the integration.
+  void add(device::Queue& queue, const SpectraChunk& chunk, bool last = false);
 
   /// Adds what waits: the sums are whole when the queue has come so far.
   void finish(device::Queue& queue);
@@ -57,7 +66,7 @@ class Integrator {
   void copy_to_group(device::Queue& queue, const core::SampleView<3>& part) const;
   void divide_group_validity();
   void add_in_groups(device::Queue& queue, const core::SampleView<3>& samples,
-                     const core::ValidityView& valid);
+                     const core::ValidityView& valid, bool last);
   void add_floats(device::Queue& queue, const core::SampleView<3>& samples);
   void add_rest(device::Queue& queue);
 

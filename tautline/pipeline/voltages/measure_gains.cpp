@@ -127,7 +127,10 @@ std::vector<float> measure_gains(const std::vector<std::string>& files,
   stream::VoltageSequence sequence(files, options);
   FilterConfig floats = filter;
   floats.output = Output::spectra_float;
-  const std::size_t samples = choose_block_samples(sequence, floats, memory_bytes / 2);
+  const std::size_t samples =
+      choose_short_blocks(sequence, floats,
+                          choose_block_samples(sequence, floats, memory_bytes / 2))
+          .samples;
   GainMeasurement measurement(sequence, samples, std::move(filter), device, queue);
   require_memory(measurement.bytes() + 2 * sequence.block_bytes(samples), memory_bytes);
   const auto read = [&](core::RawBlock& block, stream::Segment& segment) {

@@ -58,6 +58,12 @@ VoltageSourceNode::~VoltageSourceNode() {
   if (packets_ != nullptr) packets_->abandon();
 }
 
+void VoltageSourceNode::set_first_block_samples(std::size_t samples) {
+  const bool found_alike = !finder_ || samples > finder_->least_repeats();
+  if (!live_ && found_alike && stream_->layout(samples) == stream_->layout(block_samples_))
+    first_block_samples_ = samples;
+}
+
 std::vector<engine::Stream> VoltageSourceNode::open(std::span<const engine::Stream>) {
   const core::VoltageDescription& description = stream_->description();
   return {{.kind = "raw voltages",
@@ -129,7 +135,8 @@ bool VoltageSourceNode::fill(engine::Block& block) {
   auto& raw = block.payload_of<core::RawBlock>();
   raw.bytes.lend({static_cast<std::byte*>(bytes.data), bytes.extents[0]});
   stream::Segment segment;
-  block.samples = stream_->read(block_samples_, raw, segment);
+  const bool first = samples_ == 0 && first_block_samples_ > 0;
+  block.samples = stream_->read(first ? first_block_samples_ : block_samples_, raw, segment);
   if (block.samples == 0) return false;
   if (segment.first_block) next_ = 0;
   if (segment.first_block && segment.index > 0 && config_.unbroken)

@@ -48,6 +48,8 @@ class VoltageSourceNode final : public engine::Node {
   const std::shared_ptr<stream::PeekedVoltages>& live_stream() const { return live_; }
   /// Samples (times) of a block, before the graph is opened.
   void set_block_samples(std::size_t samples) { block_samples_ = samples; }
+  /// Fewer, of the first block of files alone, where that changes neither layouts nor what is found.
+  void set_first_block_samples(std::size_t samples);
   std::size_t block_samples() const { return block_samples_; }
 
   std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
@@ -74,7 +76,7 @@ class VoltageSourceNode final : public engine::Node {
   std::shared_ptr<stream::PeekedVoltages> live_;  // the same, of no files
   stream::PacketVoltages* packets_ = nullptr;     // what that peeks at, of packets
   bool ended_ = false;
-  std::size_t block_samples_ = 0;
+  std::size_t block_samples_ = 0, first_block_samples_ = 0;  // 0: as the others
   std::uint64_t next_ = 0, samples_ = 0;              // of the segment, and of the stream so far
   std::optional<stream::EmptyVoltageFinder> finder_;  // none: constant stretches are data
   std::vector<stream::VoltageStep> steps_;

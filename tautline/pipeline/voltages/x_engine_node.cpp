@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "tautline/core/baseline.h"
 #include "tautline/core/error.h"
@@ -13,21 +12,6 @@
 namespace tautline::pipeline {
 
 namespace {
-
-std::uint64_t spectra_of_integration(double integration_s, const Spectra& from) {
-  const double rate_hz = from.voltages.rate_hz.value();
-  const auto hop_samples = static_cast<double>(from.hop_samples);
-  const double spectra = integration_s * rate_hz / hop_samples;
-  constexpr double kMostSpectra = 1e15;  // their number is exact in a double
-  const double spectrum_s = hop_samples / rate_hz;
-  if (!(spectra >= 0.5 && spectra < kMostSpectra))
-    throw core::Error(core::ErrorKind::config, "integration_s",
-                      fmt::format("{:.10g} s", integration_s),
-                      spectra < 0.5 ? fmt::format("at least one spectrum ({:.6g} s)", spectrum_s)
-                                    : fmt::format("at most {:.3g} s ({:g} spectra)",
-                                                  kMostSpectra * spectrum_s, kMostSpectra));
-  return static_cast<std::uint64_t>(std::llround(spectra));
-}
 
 // The inputs that a correlator multiplies with each other at the least: a panel of a CPU's, a tile of a GPU's.
 std::size_t least_group(const device::Device& device) {
@@ -49,7 +33,8 @@ std::vector<engine::Stream> XEngineNode::open(std::span<const engine::Stream> in
     throw core::Error(core::ErrorKind::config, "channel_range",
                       fmt::format("{}:{}", channels.first, channels.first + channels.count - 1),
                       fmt::format("within {}:{}", come.first, come.first + come.count - 1));
-  sums_.integration_spectra = spectra_of_integration(config_.integration_s, sums_.spectra);
+  sums_.integration_spectra = spectra_of_integration(
+      config_.integration_s, sums_.spectra.voltages.rate_hz, sums_.spectra.hop_samples);
   if (sums_.spectra.gains) sums_.spectra.gains->set_integration(sums_.integration_spectra);
   const std::size_t inputs_count = sums_.spectra.voltages.inputs();
   sums_.autos = autos();
@@ -170,7 +155,8 @@ void XEngineNode::add(const engine::Block& block, std::size_t first, std::size_t
       core::copy_bits(block.valid.row(i), first, count, part_.row(i), 0);
     chunk.valid = part_.view();
   }
-  integrator_->add(outputs.queue(config_.device), chunk);
+  const bool last = output_->samples + count == sums_.integration_spectra;
+  integrator_->add(outputs.queue(config_.device), chunk, last);
 }
 
 void XEngineNode::end_segment(std::size_t, engine::Outputs& outputs) {

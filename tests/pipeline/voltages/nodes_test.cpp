@@ -179,6 +179,105 @@ TEST_P(Nodes, ASourceThatFailsHalfWayLeavesNothing) {
   }
 }
 
+// Blocks of spectra that several blocks of voltages fill: the same integrations to the bit, also where an input has lost
+// samples. Those of floats begin where the correlator's groups do.
+TEST(FEngineNode, BlocksOfSpectraAreAsLongAsWanted) {
+  constexpr std::size_t kSpectra = 5000, kIntegration = 2400, kGroup = 1024;
+  const tests::ScratchFolder scratch;
+  const std::string path = scratch / "in.dada";
+  tests::DadaFile file;
+  file.payload_bytes = 2 * kNodeInputs * kNodeChannels * (kSpectra + 7);
+  std::string bytes = file.bytes();
+  for (std::size_t k = 0; k < 1500; ++k)  // an input that is off
+    bytes[4096 + (20000 + k) * 2 * kNodeInputs] = bytes[4097 + (20000 + k) * 2 * kNodeInputs] = 3;
+  tests::write_file(path, bytes);
+  const auto device = device::open({}, {.threads = 2});
+  using stages::channelize::Output;
+  for (const Output output : {Output::corner_turned_ci8, Output::corner_turned_float}) {
+    const bool floats = output == Output::corner_turned_float;
+    const auto correlate = [&](std::size_t block_spectra, Kept& spectra) {
+      Kept visibilities;
+      engine::Graph graph;
+      auto source = std::make_unique<VoltageSourceNode>(VoltageSourceConfig{{path}, {}});
+      source->set_block_samples(kNodeBlock);
+      const double integration_s = kIntegration * kNodeChannels / 1.28e6;
+      FEngineNodeConfig config{.device = device};
+      config.block_spectra = block_spectra, config.integration_s = integration_s;
+      config.filter.channels = kNodeChannels, config.filter.output = output;
+      if (!floats)
+        config.gains =
+            std::make_shared<Gains>(std::vector<float>(kNodeChannels * kNodeInputs, 0.01f));
+      const engine::NodeId voltages = graph.add("voltages", std::move(source));
+      const engine::NodeId f = graph.add("f", std::make_unique<FEngineNode>(std::move(config)));
+      const engine::NodeId x = graph.add(
+          "x", std::make_unique<XEngineNode>(XEngineNodeConfig{device, integration_s, {}}));
+      const engine::NodeId means = graph.add(
+          "means",
+          std::make_unique<VisibilitiesNode>(VisibilitiesNodeConfig{
+              .host = device, .inputs = 1, .array = formats::unknown_array(kNodeInputs / 2, 2)}));
+      graph.connect(voltages, f);
+      graph.connect(f, x);
+      graph.connect(x, means);
+      graph.connect(f, graph.add("spectra", std::make_unique<KeepingSink>(spectra, 0)));
+      graph.connect(means, graph.add("sink", std::make_unique<KeepingSink>(visibilities, 0)));
+      engine::Run(std::move(graph)).go();
+      return visibilities;
+    };
+    Kept plain;
+    const Kept expected = correlate(0, plain);
+    ASSERT_EQ(expected.samples, (std::vector<std::size_t>{kIntegration, kIntegration, 200}));
+    for (const std::size_t wanted : {1u, 100u, 1500u, 2100u, 9000u}) {
+      Kept blocks;
+      EXPECT_EQ(correlate(wanted, blocks), expected) << wanted;
+      std::size_t end = 0;
+      for (std::size_t k = 0; k < blocks.first.size(); ++k) {
+        EXPECT_EQ(blocks.first[k], end);
+        end += blocks.samples[k];
+      }
+      EXPECT_EQ(end, kSpectra);
+      const std::vector<std::size_t>& lengths = blocks.samples;
+      if (floats && wanted == 1500)
+        EXPECT_EQ(lengths,
+                  (std::vector<std::size_t>{kGroup, kGroup, 352, kGroup, kGroup, 352, 200}));
+      if (floats && wanted == 2100)
+        EXPECT_EQ(lengths, (std::vector<std::size_t>{2048, 352, 2048, 352, 200}));
+      if (floats && wanted == 9000)
+        EXPECT_EQ(lengths, (std::vector<std::size_t>{kIntegration, kIntegration, 200}));
+      if (!floats && wanted == 100)  // blocks of voltages make 57 or 64
+        EXPECT_EQ(lengths[0], 121u);
+    }
+  }
+}
+
+// What a source gives, block by block, where the first block is to be shorter.
+TEST(VoltageSourceNode, TheFirstBlockIsShorterWhereNothingElseChanges) {
+  const tests::ScratchFolder scratch;
+  const std::string path = scratch / "in.dada";
+  const auto lengths = [&](const std::string& order, std::size_t first, bool keep_constant) {
+    tests::DadaFile file;
+    file.order = order;
+    file.payload_bytes = 2 * kNodeInputs * 3000;
+    tests::write_file(path, file.bytes());
+    auto source = std::make_unique<VoltageSourceNode>(
+        VoltageSourceConfig{{path}, {.keep_constant = keep_constant}});
+    source->set_block_samples(kNodeBlock);
+    source->set_first_block_samples(first);
+    Kept kept;
+    engine::Graph graph;
+    const engine::NodeId voltages = graph.add("voltages", std::move(source));
+    graph.connect(voltages, graph.add("sink", std::make_unique<KeepingSink>(kept, 0)));
+    engine::Run(std::move(graph)).go();
+    return kept.samples;
+  };
+  using Lengths = std::vector<std::size_t>;
+  EXPECT_EQ(lengths("TFAP", 1000, false), (Lengths{1000, 1024, 976}));
+  // The places of inputs in a block depend on its length.
+  EXPECT_EQ(lengths("FAPT", 1000, false), (Lengths{1024, 1024, 952}));
+  // Too short to tell an empty stretch.
+  EXPECT_EQ(lengths("TFAP", 20, false), (Lengths{1024, 1024, 952}));
+  EXPECT_EQ(lengths("TFAP", 20, true), (Lengths{20, 1024, 1024, 932}));
+}
+
 std::vector<std::string> cpu_and_gpus() {
   std::vector<std::string> names = tests::gpu_names();
   names.insert(names.begin(), "cpu");

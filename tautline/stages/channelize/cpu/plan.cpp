@@ -122,8 +122,8 @@ class TiledPlan final : public Plan {
   void run_tiles(device::Queue& queue, TiledState& s, const Input& input, const OutputViews& output,
                  std::size_t total) const {
     const std::size_t size = kernel_->tile_spectra();
-    const bool past_cache = bank_->config.inputs * bank_->channels * total * bank_->value_bytes() >=
-                            tunables_.stream_bytes;
+    const auto rows = output.samples.extent(0) * static_cast<std::size_t>(output.samples.stride(0));
+    const bool past_cache = rows * bank_->value_bytes() >= tunables_.stream_bytes;
     // The position of the call's first spectrum in its tile.
     const std::size_t skew = kernel_->aligned() ? s.history.index() % size : 0;
     const std::size_t tiles = (skew + total + size - 1) / size;
