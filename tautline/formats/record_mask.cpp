@@ -17,7 +17,7 @@ using Json = nlohmann::json;
 using core::InvalidSpan;
 
 // Null where there is none, or one of another kind.
-Json read_record(const std::string& name) {
+Json record_of_file(const std::string& name) {
   std::ifstream file(name, std::ios::binary);
   if (!file) return nullptr;
   Json record = Json::parse(file, nullptr, false);
@@ -27,7 +27,7 @@ Json read_record(const std::string& name) {
 }
 
 // Of a dump also what is missing, which may lie outside its file.
-Json listed(const Json& record) {
+Json listed_in(const Json& record) {
   Json all = record.at("invalid");
   for (const Json& missed : record.value("missed", Json::array())) all.push_back(missed);
   return all;
@@ -38,7 +38,7 @@ Json listed(const Json& record) {
 RecordMask::RecordMask(const std::string& path, std::uint64_t samples, std::size_t inputs,
                        Damage& damage) {
   const std::string name = path + ".json";
-  const Json record = read_record(name);
+  const Json record = record_of_file(name);
   if (record.is_null()) return;
   const auto wrong = [&](const std::string& found) {
     return core::Error(core::ErrorKind::format, name, found,
@@ -51,7 +51,7 @@ RecordMask::RecordMask(const std::string& path, std::uint64_t samples, std::size
                               samples));
       return;
     }
-    for (const Json& one : listed(record)) {
+    for (const Json& one : listed_in(record)) {
       const Json input = one.value("input", Json());
       const std::size_t of = input.is_null() ? InvalidSpan::kAllInputs : input.get<std::size_t>();
       if (of != InvalidSpan::kAllInputs && of >= inputs)

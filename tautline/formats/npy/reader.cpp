@@ -105,7 +105,7 @@ void require_rate(const core::VoltageDescription& assumed, const std::string& fi
 }
 
 // What channelize wrote beside an array (PATH.json); null where there is no such record.
-Json read_record(const std::string& path) {
+Json channelize_record(const std::string& path) {
   std::ifstream file(path + ".json");
   if (!file) return nullptr;
   Json record = Json::parse(file, nullptr, false);
@@ -117,7 +117,7 @@ Json read_record(const std::string& path) {
 
 // The record's values, where the caller said nothing else.
 core::VoltageDescription with_record(const std::string& path, core::VoltageDescription d) {
-  const Json record = read_record(path);
+  const Json record = channelize_record(path);
   if (record.is_null()) return d;
   try {
     const core::SampleFormat unknown;
@@ -182,7 +182,7 @@ bool recognise(std::span<const std::byte> first_bytes, const std::string& name) 
 }
 
 bool has_channelize_record(const std::string& path) {
-  return !read_record(path).is_null();
+  return !channelize_record(path).is_null();
 }
 
 std::unique_ptr<VoltageReader> open(const std::string& path,

@@ -63,6 +63,7 @@ TEST_F(Buffers, DumpsAreTheStreamToTheBit) {
     for (const std::string& file : files_) {
       const DumpFiles dump = read_dump(file);
       check_dump(dump, stream);
+      tests::check_read_back(dump, stream);
       for (const Json& one : dump.record.at("missed")) EXPECT_NE(one.at("why"), "overtaken");
       const auto first = dump.record.at("start_sample").get<std::int64_t>();
       given.emplace(first, first + dump.record.at("samples").get<std::int64_t>());
