@@ -14,7 +14,6 @@
 #include "tautline/core/counted.h"
 #include "tautline/formats/distinct_files.h"
 #include "tautline/pipeline/photons/autocorrelate_counts.h"
-#include "tautline/pipeline/simulation/truth_name.h"
 
 namespace tautline::cli {
 
@@ -94,7 +93,7 @@ int run_status(const pipeline::AutocorrelateSummary& summary, const Autocorrelat
 void take_bin_of_truth(pipeline::AutocorrelateConfig& config) {
   using Json = nlohmann::json;
   if (config.bin_s > 0 || !config.input.ends_with(".npy")) return;
-  const std::string beside = pipeline::simulation::truth_name(config.input, {".npy"});
+  const std::string beside = config.input.substr(0, config.input.size() - 4) + ".truth.json";
   std::ifstream file(beside);
   if (!file) return;
   const Json truth = Json::parse(file, nullptr, false);

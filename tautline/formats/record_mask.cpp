@@ -27,7 +27,7 @@ Json mask_record(const std::string& name) {
 }
 
 // Of a dump also what is missing, which may lie outside its file.
-Json listed(const Json& record) {
+Json listed_in(const Json& record) {
   Json all = record.at("invalid");
   for (const Json& missed : record.value("missed", Json::array())) all.push_back(missed);
   return all;
@@ -51,7 +51,7 @@ RecordMask::RecordMask(const std::string& path, std::uint64_t samples, std::size
                               samples));
       return;
     }
-    for (const Json& one : listed(record)) {
+    for (const Json& one : listed_in(record)) {
       const Json input = one.value("input", Json());
       const std::size_t of = input.is_null() ? InvalidSpan::kAllInputs : input.get<std::size_t>();
       if (of != InvalidSpan::kAllInputs && of >= inputs)

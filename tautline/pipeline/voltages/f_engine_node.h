@@ -26,8 +26,7 @@ struct FEngineNodeConfig {
   formats::PhaseCentre phase_centre = {};  ///< that the delays point at
   /// Spectra before the one that begins here are not made. Neither delays nor oversampling.
   std::optional<Place> from = {};
-  /// Spectra of a block that several blocks of voltages fill; 0: each of these makes one of its own. Filtered, on the CPU,
-  /// no turns.
+  /// Spectra of a block that several blocks of voltages fill; 0: each of these makes one of its own. Filtered, on the CPU.
   std::size_t block_spectra = 0;
   /// Of the X-engine that reads such blocks. It sums floats in groups, which it must copy together unless blocks begin where
   /// groups do.

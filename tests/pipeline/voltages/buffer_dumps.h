@@ -78,13 +78,27 @@ inline void check_invalid(const DumpFiles& dump, const BufferStream& stream, std
   EXPECT_TRUE(is == expected);
 }
 
+/// Of each sample of a dump, whether its record says that it is missing.
+inline std::vector<bool> missing_in(const DumpFiles& dump) {
+  const auto samples = dump.record.at("samples").get<std::int64_t>();
+  std::vector<bool> missing(static_cast<std::size_t>(samples), false);
+  for (const nlohmann::json& one : dump.record.at("missed")) {
+    const auto first = one.at("first_sample").get<std::int64_t>();
+    for (std::int64_t t = std::max<std::int64_t>(first, 0);
+         t < std::min(first + one.at("samples").get<std::int64_t>(), samples); ++t)
+      missing[static_cast<std::size_t>(t)] = true;
+  }
+  return missing;
+}
+
 /// Whoever reads the dump takes for lost what the stream calls invalid and what is missing.
-inline void check_read_back(const DumpFiles& dump, const BufferStream& stream, std::uint64_t first,
-                            std::size_t samples, const std::vector<bool>& missing) {
+inline void check_read_back(const DumpFiles& dump, const BufferStream& stream) {
+  const auto first = dump.record.at("start_sample").get<std::uint64_t>();
+  const std::vector<bool> missing = missing_in(dump);
+  const std::size_t samples = missing.size(), inputs = stream.description.inputs();
   const auto reader = formats::open_voltages(dump.path);
   core::RawBlock block;
   ASSERT_EQ(reader->read(samples, block), samples);
-  const std::size_t inputs = stream.description.inputs();
   core::ValidityMask is(inputs, samples), expected(inputs, samples);
   const auto mark = [&](core::ValidityMask& mask, std::size_t input, std::uint64_t from,
                         std::uint64_t end) {
@@ -94,10 +108,12 @@ inline void check_read_back(const DumpFiles& dump, const BufferStream& stream, s
   };
   for (const core::InvalidSpan& span : block.invalid)
     mark(is, span.input, span.first_sample, span.first_sample + span.samples);
+  const auto in_dump = [&](std::uint64_t sample) {
+    return std::clamp(sample, first, first + samples) - first;
+  };
   for (const core::InvalidSpan& span : stream.invalid)
-    mark(expected, span.input, std::max<std::uint64_t>(span.first_sample, first) - first,
-         std::clamp<std::uint64_t>(span.first_sample + span.samples, first, first + samples) -
-             first);
+    mark(expected, span.input, in_dump(span.first_sample),
+         in_dump(span.first_sample + span.samples));
   for (std::size_t t = 0; t < samples; ++t)
     if (missing[t]) mark(expected, core::InvalidSpan::kAllInputs, t, t + 1);
   for (std::size_t i = 0; i < inputs; ++i)
@@ -111,16 +127,10 @@ inline void check_dump(const DumpFiles& dump, const BufferStream& stream) {
   const auto first = dump.record.at("start_sample").get<std::int64_t>();
   const auto samples = dump.record.at("samples").get<std::size_t>();
   ASSERT_EQ(dump.samples.size(), samples * stream.time_bytes());
-  std::vector<bool> missing(samples, false);
+  const std::vector<bool> missing = missing_in(dump);
   std::uint64_t missed = 0;
-  for (const nlohmann::json& one : dump.record.at("missed")) {
+  for (const nlohmann::json& one : dump.record.at("missed"))
     missed += one.at("samples").get<std::uint64_t>();
-    for (std::int64_t k = 0; k < one.at("samples").get<std::int64_t>(); ++k)
-      if (const std::int64_t t = one.at("first_sample").get<std::int64_t>() + k;
-          t >= 0 && t < static_cast<std::int64_t>(samples)) {
-        missing[static_cast<std::size_t>(t)] = true;
-      }
-  }
   const auto inside = static_cast<std::uint64_t>(std::count(missing.begin(), missing.end(), true));
   EXPECT_EQ(dump.record.at("wanted_samples").get<std::uint64_t>(), samples - inside + missed);
   const auto* all = reinterpret_cast<const char*>(stream.bytes.data());
@@ -143,7 +153,6 @@ inline void check_dump(const DumpFiles& dump, const BufferStream& stream) {
             std::string::npos)
       << dump.header;
   check_invalid(dump, stream, first, samples, missing);
-  check_read_back(dump, stream, static_cast<std::uint64_t>(first), samples, missing);
 }
 
 /// Which samples the stream has, of a file whose first sample behind `padding` is `first`; `more` invalid ones at the end.

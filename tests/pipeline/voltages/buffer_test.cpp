@@ -38,6 +38,7 @@ TEST_F(Buffers, DumpsAreTheStreamToTheBit) {
   check_random_streams(".dada", stream_of, [](const std::string& file, const BufferStream& stream) {
     const DumpFiles dump = read_dump(file);
     check_dump(dump, stream);
+    tests::check_read_back(dump, stream);
     return dump.record;
   });
 }
