@@ -209,6 +209,9 @@ std::size_t block_samples_of(const stream::VoltageStream& stream, const NodeCont
 }
 
 // A pipe is read as it comes, alone.
+// Of what comes live in a block, so that results do not wait for it.
+constexpr double kLongest_s = 0.25;
+
 std::shared_ptr<formats::ForwardBytes> pipe_of(const VoltageFiles& config,
                                                const NodeContext& context) {
   const auto pipe = std::ranges::find_if(config.inputs, formats::is_stream);
@@ -235,7 +238,6 @@ std::unique_ptr<engine::Node> make_source(const VoltageFiles& config, const Node
       pipe_of(config, context));
   std::size_t samples = block_samples_of(node->sequence(), context);
   const bool live = node->sequence().live();
-  constexpr double kLongest_s = 0.25;
   if (pace > 0 || live)  // what comes live comes in short pieces
     samples = paced_block_samples(
         samples, node->sequence().description().rate_hz.value() * (pace > 0 ? pace : 1),
@@ -263,7 +265,8 @@ std::unique_ptr<engine::Node> make_receivers(const Receivers& config, const Node
     receivers.listen.push_back(stream::parse_endpoint("listen", address));
   auto live = std::make_shared<stream::PeekedVoltages>(
       std::make_unique<stream::MwaReceivers>(std::move(receivers)));
-  const std::size_t samples = block_samples_of(*live, context);
+  const std::size_t samples = paced_block_samples(block_samples_of(*live, context),
+                                                  live->description().rate_hz.value(), kLongest_s);
   auto node =
       std::make_unique<VoltageSourceNode>(std::move(live), config.keep_constant, context.log);
   node->set_block_samples(config.block_samples > 0 ? config.block_samples : samples);
