@@ -1,8 +1,10 @@
 // Searches of data that are still arriving: candidates come within the latency, and are those of a file.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <csignal>
@@ -279,6 +281,57 @@ TEST_F(LiveSearch, RefusesWhatCannotBe) {
                   scratch_ / "run");
   EXPECT_EQ(result.status, kFailed);
   EXPECT_NE(result.err.find("no header of sigproc's"), std::string::npos) << result.err;
+}
+
+// Events go to a pipe that nobody reads any more.
+TEST_F(LiveSearch, IsEndedWhereASinkStandsStill) {
+  write_filterbank(scratch_ / "a.fil", shape_, noise_with_pulses(shape_, 40'000, {}, random_));
+  const std::string read = scratch_ / "pipe", written = scratch_ / "events.pipe";
+  for (const std::string& name : {read, written}) ASSERT_EQ(mkfifo(name.c_str(), 0600), 0);
+  write_pipeline(std::string(kPipe) + "path = \"" + read + "\"\n");
+  const int events = open(written.c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_GE(fcntl(events, F_SETPIPE_SZ, 4096), 4096);
+  pid_ = start_command(words({"--set", "pulses.threshold=4", "--set", "events.path=" + written,
+                              "--end-within", "1"}),
+                       scratch_ / "run");
+  const int pipe = open_pipe();
+  ASSERT_GE(pipe, 0) << read_file(scratch_ / "run" + "/err");
+  std::thread feed([&, bytes = read_file(scratch_ / "a.fil")] {
+    for (std::size_t fed = 0; fed < bytes.size();) {
+      const ssize_t n = ::write(pipe, bytes.data() + fed, bytes.size() - fed);
+      if (n <= 0) return;  // the run has ended
+      fed += static_cast<std::size_t>(n);
+    }
+  });
+  const auto waiting = [&] {
+    int bytes = 0;
+    return ioctl(events, FIONREAD, &bytes) == 0 ? bytes : -1;
+  };
+  for (int wait = 0, same = 0, before = 0; wait < 6000 && same < 100; ++wait) {
+    std::this_thread::sleep_for(10ms);
+    const int now = waiting();
+    same = now > 0 && now == before ? same + 1 : 0;
+    before = now;
+  }
+  EXPECT_GT(waiting(), 0);
+  kill(*pid_, SIGTERM);
+  siginfo_t gone{};
+  for (int wait = 0; wait < 6000 && gone.si_pid == 0; ++wait) {
+    std::this_thread::sleep_for(10ms);
+    ASSERT_EQ(waitid(P_PID, static_cast<id_t>(*pid_), &gone, WEXITED | WNOHANG | WNOWAIT), 0);
+  }
+  EXPECT_NE(gone.si_pid, 0) << "it did not end";
+  if (gone.si_pid == 0) kill(*pid_, SIGKILL);
+  const CommandResult result = finish_command(*pid_, scratch_ / "run");
+  pid_.reset();
+  feed.join();
+  close(pipe);
+  close(events);
+  EXPECT_EQ(result.status, kTerminated) << result.err;
+  EXPECT_NE(result.err.find("not waited for [events], which has stood still for"),
+            std::string::npos)
+      << result.err;
+  EXPECT_FALSE(std::filesystem::exists(scratch_ / "list.csv"));
 }
 
 // Voltages, channelized and detected in the graph, give the candidates of the filterbank that `channelize` writes.
