@@ -17,6 +17,7 @@
 #include "tautline/pipeline/voltages/packets_type.h"
 #include "tautline/pipeline/voltages/power_node.h"
 #include "tautline/pipeline/voltages/record_sink_node.h"
+#include "tautline/pipeline/voltages/trigger_sender_node.h"
 #include "tautline/pipeline/voltages/visibility_sink_node.h"
 #include "tautline/pipeline/voltages/voltage_sink_node.h"
 #include "tautline/stream/mwa_receivers.h"
@@ -484,7 +485,11 @@ std::vector<NodeType> voltage_node_types() {
                              make_spectra_file)
           .writing({"path"}),
       record_node_type(),
-      buffer_node_type()};
+      buffer_node_type(),
+      sink_type<TriggerSenderConfig>(
+          "trigger_sender", "triggers over UDP, a datagram of JSON each", kAnyInputs,
+          [](const TriggerSenderConfig& config, const engine::Graph&, const engine::Port&,
+             const NodeContext&) { return std::make_unique<TriggerSenderNode>(config); })};
 }
 
 }  // namespace tautline::pipeline

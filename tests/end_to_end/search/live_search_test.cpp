@@ -11,6 +11,7 @@
 #include <optional>
 #include <thread>
 
+#include "tautline/stream/udp.h"
 #include "tests/end_to_end/documented_json.h"
 #include "tests/end_to_end/search/search_files.h"
 #include "tests/support/scratch.h"
@@ -281,6 +282,44 @@ TEST_F(LiveSearch, RefusesWhatCannotBe) {
                   scratch_ / "run");
   EXPECT_EQ(result.status, kFailed);
   EXPECT_NE(result.err.find("no header of sigproc's"), std::string::npos) << result.err;
+}
+
+// What is found, as datagrams to whoever listens.
+TEST_F(LiveSearch, SendsTriggers) {
+  write_filterbank(
+      scratch_ / "a.fil", shape_,
+      noise_with_pulses(shape_, 30'000, {{40, 12'000, 40}, {25, 20'000, 30}}, random_));
+  write_pipeline(std::string(kPipe),
+                 "[triggers]\ntype = \"candidate_triggers\"\ninputs = \"pulses\"\nthreshold = 15\n"
+                 "[sender]\ntype = \"trigger_sender\"\ninputs = \"triggers\"\n");
+  stream::UdpReceiver receiver({.listen = {stream::parse_endpoint("listen", "udp://127.0.0.1:0")},
+                                .buffer_bytes = std::size_t{64} << 10});
+  std::string line = "exec '" + command_path() + "'";
+  for (const std::string& word :
+       words({"--set", "sender.to=" + to_string(receiver.listening().front())}))
+    line += " '" + word + "'";
+  const CommandResult result =
+      run_program("/bin/sh", {"-c", line + " < " + (scratch_ / "a.fil")}, scratch_ / "run");
+  ASSERT_EQ(result.status, kDone) << result.err;
+  std::vector<nlohmann::json> sent;
+  const auto take = [&](std::span<const stream::UdpReceiver::Packet> packets, std::size_t) {
+    for (const auto& packet : packets)
+      sent.push_back(nlohmann::json::parse(
+          std::string_view(reinterpret_cast<const char*>(packet.data()), packet.size())));
+  };
+  while (receiver.receive(100ms, take) > 0) {
+  }
+  std::vector<nlohmann::json> bright;
+  for (const nlohmann::json& event : events())
+    if (event["snr"].get<double>() >= 15) bright.push_back(event);
+  EXPECT_GE(bright.size(), 2u);
+  ASSERT_EQ(sent.size(), bright.size());
+  for (std::size_t k = 0; k < sent.size(); ++k) {
+    EXPECT_TRUE(std::ranges::any_of(bright, [&](const nlohmann::json& event) {
+      return event["dm"] == sent[k]["dm"] && event["utc"] == sent[k]["time"];
+    })) << sent[k];
+    EXPECT_EQ(sent[k]["reference_hz"], 1.5e9);
+  }
 }
 
 // Events go to a pipe that nobody reads any more.
