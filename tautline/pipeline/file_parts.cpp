@@ -30,7 +30,7 @@ const core::Fields<PartLimits>& fields(const PartLimits&) {
                &C::each_s, core::at_least(0))
           .add({.name = "each_bytes",
                 .unit = "bytes",
-                .help = "samples in a file at most: files are numbered; 0: no limit"},
+                .help = "samples, or lines, in a file at most: files are numbered; 0: no limit"},
                &C::each_bytes, byte_limit());
   return all;
 }

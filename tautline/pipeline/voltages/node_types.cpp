@@ -209,10 +209,10 @@ std::size_t block_samples_of(const stream::VoltageStream& stream, const NodeCont
                               : std::max<std::size_t>(1, most / each);
 }
 
-// A pipe is read as it comes, alone.
 // Of what comes live in a block, so that results do not wait for it.
 constexpr double kLongest_s = 0.25;
 
+// A pipe is read as it comes, alone.
 std::shared_ptr<formats::ForwardBytes> pipe_of(const VoltageFiles& config,
                                                const NodeContext& context) {
   const auto pipe = std::ranges::find_if(config.inputs, formats::is_stream);

@@ -284,6 +284,68 @@ TEST_F(LiveSearch, RefusesWhatCannotBe) {
   EXPECT_NE(result.err.find("no header of sigproc's"), std::string::npos) << result.err;
 }
 
+// The events of a night in files that a hang-up begins; together they are the whole.
+TEST_F(LiveSearch, BeginsNewFilesOfEventsOnHangUp) {
+  const std::size_t times = 30'000, first = 9000 + random_() % 500, second = 24'000;
+  write_filterbank(scratch_ / "a.fil", shape_,
+                   noise_with_pulses(shape_, times, {{40, first, 40}, {25, second, 30}}, random_));
+  const std::string bytes = read_file(scratch_ / "a.fil");
+  const std::size_t header = bytes.size() - times * 32;
+  ASSERT_EQ(mkfifo((scratch_ / "pipe").c_str(), 0600), 0);
+  write_pipeline(std::string(kPipe) + "path = \"" + (scratch_ / "pipe") + "\"\n");
+  pid_ = start_command(words({"--set", "events.each_s=3600"}), scratch_ / "run");
+  const int pipe = open_pipe();
+  ASSERT_GE(pipe, 0) << read_file(scratch_ / "run" + "/err");
+  std::size_t fed = 0;
+  const auto feed = [&](std::size_t until) {
+    while (fed < until) {
+      const ssize_t n = ::write(pipe, bytes.data() + fed, until - fed);
+      ASSERT_GT(n, 0);
+      fed += static_cast<std::size_t>(n);
+    }
+  };
+  const std::vector<std::string> names{scratch_ / "events-0001.jsonl",
+                                       scratch_ / "events-0002.jsonl"};
+  const auto is_in = [&](const std::string& name, std::size_t pulse) {
+    return std::ranges::any_of(json_lines(read_file(name)), [&](const nlohmann::json& line) {
+      return std::fabs(line["sample"].get<double>() - static_cast<double>(pulse)) < 5;
+    });
+  };
+  feed(header + 32 * (first + 6000));
+  for (int wait = 0; wait < 12'000 && !is_in(names[0], first); ++wait)
+    std::this_thread::sleep_for(10ms);
+  ASSERT_TRUE(is_in(names[0], first)) << read_file(scratch_ / "run" + "/err");
+  kill(*pid_, SIGHUP);
+  // The next block that comes after it was heard.
+  for (int wait = 0; wait < 15 && !std::filesystem::exists(names[1]); ++wait) {
+    std::this_thread::sleep_for(1s);
+    feed(fed + std::size_t{32} * 400);
+  }
+  EXPECT_TRUE(std::filesystem::exists(names[1]));
+  feed(bytes.size());
+  close(pipe);
+  const CommandResult result = finish_command(*pid_, scratch_ / "run");
+  pid_.reset();
+  ASSERT_EQ(result.status, kDone) << result.err;
+  EXPECT_FALSE(is_in(names[0], second));
+  EXPECT_TRUE(is_in(names[1], second));
+  const nlohmann::json summary =
+      nlohmann::json::parse(result.out.substr(result.out.rfind("{\"schema\"")));
+  EXPECT_EQ(summary["files"]["events"], names);
+  const auto parts = json_lines(read_file(names[0]) + read_file(names[1]));
+
+  write_pipeline(std::string(kPipe));
+  std::string line = "exec '" + command_path() + "'";
+  for (const std::string& word : words()) line += " '" + word + "'";
+  const CommandResult whole =
+      run_program("/bin/sh", {"-c", line + " < " + (scratch_ / "a.fil")}, scratch_ / "run");
+  ASSERT_EQ(whole.status, kDone) << whole.err;
+  const auto all = events();
+  ASSERT_EQ(parts.size(), all.size());
+  for (std::size_t k = 0; k < all.size(); ++k)
+    for (const char* key : {"snr", "sample", "dm", "utc"}) EXPECT_EQ(parts[k][key], all[k][key]);
+}
+
 // What is found, as datagrams to whoever listens.
 TEST_F(LiveSearch, SendsTriggers) {
   write_filterbank(
