@@ -242,6 +242,8 @@ int main(int argc, char** argv) {
     }
     if (words.size() >= 3 && words[0] == "mwa") {
       const Bytes records = mwa_records();
+      std::printf("sending\n");
+      std::fflush(stdout);
       Log log(std::stod(words[1]));
       send_by_threads(words.size() - 2, log, [&](std::size_t k) {
         send_mwa(static_cast<std::uint16_t>(std::stoul(words[k + 2])), records, log);

@@ -35,6 +35,8 @@ std::atomic<bool> finishes_when_stopped = false, hangups_rotate = false;
 std::atomic<std::uint64_t> hangups = 0;  // since they rotate
 std::mutex rotate_mutex;
 std::function<void()> rotate_files;
+std::mutex held_up_mutex;
+std::function<std::string(double)> what_holds_up;
 std::mutex ending_mutex;
 std::string ending_level, ending_text = "interrupted; nothing was kept";
 static_assert(std::atomic<std::int64_t>::is_always_lock_free &&
@@ -93,6 +95,13 @@ void write_text(int descriptor, const std::string& text) {
   ::_exit(status);
 }
 
+void end_where_held_up(std::int64_t since_ns, bool json) {
+  const std::lock_guard asking(held_up_mutex);
+  const std::string text = what_holds_up ? what_holds_up(1e-9 * static_cast<double>(since_ns)) : "";
+  if (!text.empty())
+    end_at_once("", "interrupted; not waited for " + text + "; nothing half-written was kept", json);
+}
+
 // Blocking the signals instead would not do: libraries start threads before main.
 void install_handlers() {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
@@ -119,7 +128,10 @@ std::jthread watch_interrupts(std::stop_source& source, bool json) {
     std::unique_lock lock(mutex);
     while (!done.stop_requested()) {
       install_handlers();  // PoCL's LLVM puts its own there, for one signal each, when a device is opened
-      if (interrupted_ns != 0) source.request_stop();
+      if (interrupted_ns != 0) {
+        source.request_stop();
+        end_where_held_up(now_ns() - interrupted_ns, json);
+      }
       if (hangups.exchange(0) > 0) {
         const std::lock_guard rotating(rotate_mutex);
         if (rotate_files) rotate_files();
@@ -142,6 +154,16 @@ void say_when_ended(const std::string& text) {
 
 void finish_when_stopped() {
   finishes_when_stopped = true;
+}
+
+EndsWhereHeldUp::EndsWhereHeldUp(std::function<std::string(double since_s)> held_up) {
+  const std::lock_guard lock(held_up_mutex);
+  what_holds_up = std::move(held_up);
+}
+
+EndsWhereHeldUp::~EndsWhereHeldUp() {
+  const std::lock_guard lock(held_up_mutex);
+  what_holds_up = {};
 }
 
 HangupsRotate::HangupsRotate(std::function<void()> rotate) {

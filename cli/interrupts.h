@@ -19,6 +19,16 @@ std::jthread watch_interrupts(std::stop_source& source, bool json);
 /// time that this takes.
 void finish_when_stopped();
 
+/// While the object lives, a run that was stopped is asked, on the thread that watches, what holds it up: given the seconds since
+/// the signal, empty for nothing that may not go on. Else the process ends at once, as above, and says so.
+class EndsWhereHeldUp {
+ public:
+  explicit EndsWhereHeldUp(std::function<std::string(double since_s)> held_up);
+  ~EndsWhereHeldUp();
+  EndsWhereHeldUp(const EndsWhereHeldUp&) = delete;
+  EndsWhereHeldUp& operator=(const EndsWhereHeldUp&) = delete;
+};
+
 /// While the object that is returned lives, SIGHUP calls `rotate`, on the thread that watches, and stops nothing.
 class HangupsRotate {
  public:

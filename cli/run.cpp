@@ -5,8 +5,10 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <fstream>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "cli/field_options.h"
 #include "cli/interrupts.h"
@@ -29,6 +31,7 @@ struct RunOptions {
   MonitorOptions monitor;
   std::vector<std::string> assignments;
   double as_live = 0;  // 0: not
+  double end_within_s = 30;
   bool check = false, plan = false, overwrite = false, strict = false, types = false;
 };
 
@@ -238,6 +241,30 @@ void warn_of_open_ends(const pipeline::GraphFile& file, const engine::Run& run) 
                    node.name);
 }
 
+// Which node does not come back, as from the write to a pipe that nobody reads. A long write to a disk is no standstill.
+struct Standstill {
+  const engine::Run& run;
+  double limit_s;
+  std::uint64_t disk_bytes = 0;  // that the process has written
+  double written_s = 0;          // when it last had written more
+
+  std::string operator()(double since_s) {
+    std::ifstream lines("/proc/self/io");
+    std::uint64_t bytes = 0;
+    for (std::string name; bytes == 0 && lines >> name;)
+      if (name == "write_bytes:") lines >> bytes;
+    if (std::exchange(disk_bytes, bytes) != bytes) written_s = since_s;
+    if (since_s - written_s < limit_s) return {};
+    const engine::Snapshot now = run.snapshot();
+    if (!now.running) return {};
+    for (const engine::NodeSnapshot& node : now.nodes)
+      if (node.activity == engine::Activity::working && node.activity_s > limit_s)
+        return fmt::format("[{}], which has stood still for {:.1f} s", node.profile.node,
+                           node.activity_s);
+    return {};
+  }
+};
+
 // `observation`: null where the run goes on until its sources end.
 int run_once(const OneRun& one, const pipeline::Observation* observation) {
   const auto& [global, options, file, context] = one;
@@ -262,6 +289,7 @@ int run_once(const OneRun& one, const pipeline::Observation* observation) {
   std::shared_ptr<void> watching;
   if (watch.begin) watching = watch.begin(*run);
   finish_when_stopped();  // live sources end there, and what came is written
+  const EndsWhereHeldUp ends(Standstill{*run, options.end_within_s});
   std::optional<HangupsRotate> rotation;
   if (run->rotates()) rotation.emplace([&run] { run->rotate(); });
   ObservationClock clock(global.stop, observation);
@@ -388,6 +416,12 @@ void add_run(CLI::App& app, const Global& global, Action& action) {
   command->add_option("--checkpoint", options->checkpoint,
                       "file that says which output files are whole; where it is there, the run "
                       "goes on behind them");
+  add_own(*command, options->end_within_s,
+          {.name = "end_within_s",
+           .unit = "s",
+           .help = "ends a run that was stopped without its last results where a node stands still "
+                   "for longer"},
+          core::plain_text<double>(core::between(0.1, 86'400)));
   options->monitor.add_to(*command);
   command->add_flag("--overwrite", options->overwrite, "replace existing outputs");
   command->add_flag("--strict", options->strict,

@@ -8,10 +8,13 @@ import time
 
 
 class Browser:
-    """One connection to ws://127.0.0.1:PORT/live. What came: bytes, messages, and of these the ones about the run's health."""
+    """One connection to ws://127.0.0.1:PORT/live. What came: bytes, messages, and of these the ones about the run's health.
 
-    def __init__(self, port, reads=True):
+    `heard`, where it is given, is called with each message."""
+
+    def __init__(self, port, reads=True, heard=None):
         self.reads = reads
+        self._heard = heard
         self.bytes = self.messages = self.updates = 0
         self.open = True
         self._left = b""  # of a frame's head that has not come whole
@@ -69,9 +72,10 @@ class Browser:
                 length = int.from_bytes(data[at + 2:at + head], "big")
             kind = data[at] & 15
             # Enough to see what it is about.
-            if rest < head + min(length, 32):
+            seen = length if self._heard else min(length, 32)
+            if rest < head + seen:
                 break
-            body = data[at + head:at + head + min(length, 32)]
+            body = data[at + head:at + head + seen]
             if kind == 9:  # the server asks whether anybody is there
                 mask = os.urandom(4)
                 self.socket.sendall(struct.pack("BB", 0x8A, 0x80 | len(body)) + mask +
@@ -79,6 +83,8 @@ class Browser:
             elif kind in (1, 2):
                 self.messages += 1
                 self.updates += body.startswith(b'{"type":"health"')
+                if self._heard:
+                    self._heard(body)
             elif kind == 8:
                 self.open = False
             at += head + length

@@ -30,7 +30,7 @@ const core::Fields<PartLimits>& fields(const PartLimits&) {
                &C::each_s, core::at_least(0))
           .add({.name = "each_bytes",
                 .unit = "bytes",
-                .help = "samples in a file at most: files are numbered; 0: no limit"},
+                .help = "samples, or lines, in a file at most: files are numbered; 0: no limit"},
                &C::each_bytes, byte_limit());
   return all;
 }
@@ -57,16 +57,26 @@ std::uint64_t FileParts::most_samples(const core::Rational& rate_hz,
   return std::max<std::uint64_t>(1, most);
 }
 
+bool FileParts::full(std::uint64_t samples, const core::Rational& rate_hz,
+                     std::uint64_t bytes) const {
+  const auto most =
+      static_cast<std::uint64_t>(std::min(1e18, std::round(limits_.each_s * rate_hz.value())));
+  return samples_ > 0 && ((limits_.each_s > 0 && samples_ + samples > most) ||
+                          (limits_.each_bytes > 0 && bytes_ + bytes > limits_.each_bytes));
+}
+
+bool FileParts::end_if_full(std::uint64_t samples, const core::Rational& rate_hz,
+                            std::uint64_t bytes) {
+  const bool ends = full(samples, rate_hz, bytes);
+  if (ends) samples_ = bytes_ = 0;
+  return ends;
+}
+
 bool FileParts::over(std::uint64_t samples, const core::Rational& rate_hz, std::uint64_t bytes,
                      const engine::Outputs& outputs) {
   if (!several()) return false;
   const std::uint64_t rotations = outputs.rotations();
-  const auto most =
-      static_cast<std::uint64_t>(std::min(1e18, std::round(limits_.each_s * rate_hz.value())));
-  const bool over =
-      samples_ > 0 &&
-      ((limits_.each_s > 0 && samples_ + samples > most) ||
-       (limits_.each_bytes > 0 && bytes_ + bytes > limits_.each_bytes) || rotations != rotations_);
+  const bool over = full(samples, rate_hz, bytes) || (samples_ > 0 && rotations != rotations_);
   rotations_ = rotations;
   if (over) samples_ = bytes_ = 0;
   samples_ += samples;

@@ -41,8 +41,13 @@ class FileParts {
   /// piece at least.
   bool over(std::uint64_t samples, const core::Rational& rate_hz, std::uint64_t bytes,
             const engine::Outputs& outputs);
+  /// True: no further piece of so much fits into the file, which ends before the next piece comes; begin() begins another one
+  /// for that.
+  bool end_if_full(std::uint64_t samples, const core::Rational& rate_hz, std::uint64_t bytes);
 
  private:
+  bool full(std::uint64_t samples, const core::Rational& rate_hz, std::uint64_t bytes) const;
+
   std::string path_;
   PartLimits limits_;
   std::size_t number_ = 0;

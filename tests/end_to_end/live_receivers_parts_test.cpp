@@ -86,6 +86,20 @@ class LiveReceiverParts : public LiveRun {
       std::this_thread::sleep_for(1ms);
     EXPECT_TRUE(std::filesystem::exists(path)) << path << run_said();
   }
+  // Integrations in each file of the run, and what all of them hold.
+  static std::vector<std::size_t> lengths_of_files(const CommandResult& live,
+                                                   FileVisibilities& parts) {
+    const auto files = nlohmann::json::parse(live.out.substr(live.out.rfind("{\"schema\"")))
+                           .at("files")
+                           .at("visibilities");
+    std::vector<std::size_t> lengths;
+    for (const auto& file : files) {
+      const std::size_t before = parts.middles.size();
+      append_visibilities(parts, file.get<std::string>());
+      lengths.push_back(parts.middles.size() - before);
+    }
+    return lengths;
+  }
   // All but the last integration, which ends where the run was stopped, are the files'.
   void expect_from_files(const FileVisibilities& given) const {
     const FileVisibilities all = from_files();
@@ -128,20 +142,46 @@ TEST_F(LiveReceiverParts, BeginNewFilesOnHangUp) {
   kill(*run_pid, SIGTERM);  // nobody waits for receivers to come back
   const CommandResult live = end_run();
   ASSERT_EQ(live.status, kDone) << live.err;
-  const auto files = nlohmann::json::parse(live.out.substr(live.out.rfind("{\"schema\"")))
-                         .at("files")
-                         .at("visibilities");
   FileVisibilities parts;
-  std::vector<std::size_t> lengths;
-  for (const auto& file : files) {
-    const std::size_t before = parts.middles.size();
-    append_visibilities(parts, file.get<std::string>());
-    lengths.push_back(parts.middles.size() - before);
-  }
+  const std::vector<std::size_t> lengths = lengths_of_files(live, parts);
   ASSERT_GE(lengths.size(), 4U);
   EXPECT_EQ(lengths[0], 5U);
   EXPECT_LT(lengths[1], 5U);
   EXPECT_EQ(lengths[2], 5U);
+  expect_from_files(parts);
+}
+
+// A file of one integration is there while the senders hold the next one back.
+TEST_F(LiveReceiverParts, AreWholeBeforeTheNextIntegrationComes) {
+  start(example(), {"visibilities.each_s=0.01", "receivers.block_samples=1024"});
+  auto clients = connect();
+  // 1.8 integrations, and the blocks that gains are measured of.
+  send(clients, 0, 24'000);
+  wait_for(scratch / "live-0001.uvh5");
+  EXPECT_FALSE(std::filesystem::exists(scratch / "live-0002.uvh5"));
+  EXPECT_EQ(visibilities_in(scratch / "live-0001.uvh5").middles.size(), 1U);
+  send(clients, 24'000, 200'000);
+  clients.clear();
+  wait_for(scratch / "live-0015.uvh5");
+  kill(*run_pid, SIGTERM);
+  const CommandResult live = end_run();
+  ASSERT_EQ(live.status, kDone) << live.err;
+  FileVisibilities parts;
+  for (const std::size_t length : lengths_of_files(live, parts)) EXPECT_EQ(length, 1U);
+  expect_from_files(parts);
+}
+
+// The run ends when its last file is whole: 15 integrations, and what their last spectrum spans.
+TEST_F(LiveReceiverParts, EndWithAFileThatIsFull) {
+  start(example(), {"visibilities.each_s=0.05", "receivers.duration_s=0.1500875"});
+  auto clients = connect();
+  send(clients, 0, 192'112);
+  wait_for(scratch / "live-0003.uvh5");
+  const CommandResult live = end_run();
+  ASSERT_EQ(live.status, kDone) << live.err;
+  FileVisibilities parts;
+  EXPECT_EQ(lengths_of_files(live, parts), (std::vector<std::size_t>{5, 5, 5}));
+  EXPECT_FALSE(std::filesystem::exists(scratch / "live-0004.uvh5"));
   expect_from_files(parts);
 }
 

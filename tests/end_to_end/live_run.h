@@ -42,6 +42,24 @@ class LiveRun : public ::testing::Test {
   std::string run_said() const {
     return read_file(scratch / "run" + "/err");
   }
+  /// Where it listens for packets, in the order of the fields, once it does.
+  std::vector<std::string> listens_at(std::size_t addresses = 1) const {
+    std::vector<std::string> found;
+    for (int wait = 0; wait < 60'000 && found.size() < addresses; ++wait) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      const std::string err = run_said(), said = "listening at ";
+      found.clear();
+      for (std::size_t at = err.find(said); at != std::string::npos; at = err.find(said, at + 1))
+        if (const std::size_t end = err.find(" for packets", at); end != std::string::npos)
+          found.push_back(err.substr(at + said.size(), end - at - said.size()));
+      siginfo_t gone{};
+      if (waitid(P_PID, static_cast<id_t>(*run_pid), &gone, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+          gone.si_pid != 0)
+        break;
+    }
+    EXPECT_EQ(found.size(), addresses) << run_said();
+    return found;
+  }
   CommandResult end_run() {
     const CommandResult result = finish_command(*run_pid, scratch / "run");
     run_pid.reset();

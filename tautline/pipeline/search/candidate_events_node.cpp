@@ -6,7 +6,6 @@
 
 #include "tautline/core/error.h"
 #include "tautline/formats/candidates/candidates.h"
-#include "tautline/formats/partial_file.h"
 
 namespace tautline::pipeline {
 
@@ -43,44 +42,54 @@ std::string line_of(const FoundCandidate& found, const formats::candidates::Sear
 
 std::vector<engine::Stream> CandidateEventsNode::open(std::span<const engine::Stream> inputs) {
   found_ = std::make_unique<FoundCandidates>(inputs.front().detail<PulseStream>());
-  formats::require_can_be_written("path", path_, overwrite_);
+  rate_hz_ = inputs.front().rate_hz;
+  parts_.require_can_be_written("path", overwrite_);
   return {};
 }
 
 void CandidateEventsNode::start(engine::Outputs&) {
+  begin_file();
+}
+
+void CandidateEventsNode::begin_file() {
+  files_.push_back(parts_.begin());
+  file_ = std::ofstream();
   errno = 0;
-  file_.open(path_, std::ios::binary | std::ios::trunc);
+  file_.open(files_.back(), std::ios::binary | std::ios::trunc);
   if (!file_)
-    throw core::Error(core::ErrorKind::io, path_ + ": cannot be written", std::strerror(errno), "",
-                      "check the folder and the disk");
+    throw core::Error(core::ErrorKind::io, files_.back() + ": cannot be written",
+                      std::strerror(errno), "", "check the folder and the disk");
 }
 
 void CandidateEventsNode::begin_segment(std::size_t, const engine::Block& first, engine::Outputs&) {
   found_->begin_segment(first);
 }
 
-void CandidateEventsNode::process(std::size_t, const engine::Block& block, engine::Outputs&) {
-  write(found_->in(block));
+void CandidateEventsNode::process(std::size_t, const engine::Block& block,
+                                  engine::Outputs& outputs) {
+  write(found_->in(block), block.samples, outputs);
 }
 
-void CandidateEventsNode::end_segment(std::size_t, engine::Outputs&) {
-  write(found_->rest());
+void CandidateEventsNode::end_segment(std::size_t, engine::Outputs& outputs) {
+  write(found_->rest(), 0, outputs);
 }
 
-void CandidateEventsNode::write(const std::vector<FoundCandidate>& found) {
+void CandidateEventsNode::write(const std::vector<FoundCandidate>& found, std::uint64_t samples,
+                                engine::Outputs& outputs) {
   std::string lines;
   for (const FoundCandidate& one : found) {
     const auto& searched = found_->searched();
     lines += line_of(one, searched.size() > 1 ? searched[one.candidate.beam] : searched.front());
     ++candidates_;
   }
+  if (parts_.over(samples, rate_hz_, lines.size(), outputs)) begin_file();
   if (lines.empty()) return;
   errno = 0;
   file_.write(lines.data(), static_cast<std::streamsize>(lines.size()));
   file_.flush();
   if (!file_)
-    throw core::Error(core::ErrorKind::io, path_ + ": cannot be written", std::strerror(errno), "",
-                      "check the disk");
+    throw core::Error(core::ErrorKind::io, files_.back() + ": cannot be written",
+                      std::strerror(errno), "", "check the disk");
   written_bytes_ += lines.size();
 }
 

@@ -1,22 +1,25 @@
-// Candidates as they come: a line of JSON each, in a file that grows.
+// Candidates as they come: a line of JSON each, in a file that grows, or in several.
 #pragma once
 
 #include <cstdint>
 #include <fstream>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "tautline/engine/node.h"
+#include "tautline/pipeline/file_parts.h"
 #include "tautline/pipeline/search/found_candidates.h"
 
 namespace tautline::pipeline {
 
 /// Takes "pulses". Each block's candidates are in the file, whole lines of it, when the block has been taken. The file has
-/// its name from the start, and stays when the run fails: what it says has been found.
+/// its name from the start, and stays when the run fails: what it says has been found. Of several files each has the
+/// candidates of its blocks, which may be none.
 class CandidateEventsNode final : public engine::Node {
  public:
-  CandidateEventsNode(std::string path, bool overwrite)
-      : path_(std::move(path)), overwrite_(overwrite) {}
+  CandidateEventsNode(const std::string& path, bool overwrite, const PartLimits& limits = {})
+      : parts_(path, limits), overwrite_(overwrite) {}
 
   std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
   void start(engine::Outputs& outputs) override;
@@ -26,13 +29,18 @@ class CandidateEventsNode final : public engine::Node {
   void end_segment(std::size_t input, engine::Outputs& outputs) override;
   /// "candidates"; "written_bytes".
   engine::Counters counters() const override;
-  std::vector<std::string> files() const override { return {path_}; }
+  std::vector<std::string> files() const override { return files_; }
+  bool rotates() const override { return parts_.several(); }
 
  private:
-  void write(const std::vector<FoundCandidate>& found);
+  void begin_file();
+  void write(const std::vector<FoundCandidate>& found, std::uint64_t samples,
+             engine::Outputs& outputs);
 
-  std::string path_;
+  FileParts parts_;
   bool overwrite_;
+  core::Rational rate_hz_;          // of blocks' samples
+  std::vector<std::string> files_;  // the last one is open
   std::unique_ptr<FoundCandidates> found_;
   std::ofstream file_;
   std::uint64_t candidates_ = 0, written_bytes_ = 0;

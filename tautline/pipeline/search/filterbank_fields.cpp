@@ -407,9 +407,12 @@ const core::Fields<InjectStage>& fields(const InjectStage&) {
 }
 
 const core::Fields<CandidateEvents>& fields(const CandidateEvents&) {
-  static const auto all = core::Fields<CandidateEvents>().add(
-      {.name = "path", .help = "a line of JSON for each candidate, written as it comes"},
-      &CandidateEvents::path);
+  using C = CandidateEvents;
+  static const auto all =
+      core::Fields<C>()
+          .add({.name = "path", .help = "a line of JSON for each candidate, written as it comes"},
+               &C::path)
+          .include("", &C::parts, fields(PartLimits{}));
   return all;
 }
 

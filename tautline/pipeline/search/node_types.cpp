@@ -315,7 +315,7 @@ void refuse_pictures_of_live(const CandidateFile& config) {
 std::unique_ptr<engine::Node> make_candidate_events(const CandidateEvents& config,
                                                     const engine::Graph&, const engine::Port&,
                                                     const NodeContext& context) {
-  return std::make_unique<CandidateEventsNode>(config.path, context.overwrite);
+  return std::make_unique<CandidateEventsNode>(config.path, context.overwrite, config.parts);
 }
 
 std::unique_ptr<engine::Node> make_live_filterbank(const LiveFilterbankConfig& config,

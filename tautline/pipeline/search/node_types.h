@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tautline/pipeline/file_parts.h"
 #include "tautline/pipeline/node_type.h"
 #include "tautline/pipeline/search/dedisperse_filterbank.h"
 #include "tautline/pipeline/search/search_filterbank.h"
@@ -40,6 +41,7 @@ const core::Fields<InjectStage>& fields(const InjectStage&);
 
 struct CandidateEvents {
   std::string path;
+  PartLimits parts;
 };
 const core::Fields<CandidateEvents>& fields(const CandidateEvents&);
 

@@ -17,6 +17,7 @@
 #include "tautline/pipeline/voltages/packets_type.h"
 #include "tautline/pipeline/voltages/power_node.h"
 #include "tautline/pipeline/voltages/record_sink_node.h"
+#include "tautline/pipeline/voltages/trigger_sender_node.h"
 #include "tautline/pipeline/voltages/visibility_sink_node.h"
 #include "tautline/pipeline/voltages/voltage_sink_node.h"
 #include "tautline/stream/mwa_receivers.h"
@@ -208,6 +209,9 @@ std::size_t block_samples_of(const stream::VoltageStream& stream, const NodeCont
                               : std::max<std::size_t>(1, most / each);
 }
 
+// Of what comes live in a block, so that results do not wait for it.
+constexpr double kLongest_s = 0.25;
+
 // A pipe is read as it comes, alone.
 std::shared_ptr<formats::ForwardBytes> pipe_of(const VoltageFiles& config,
                                                const NodeContext& context) {
@@ -235,7 +239,6 @@ std::unique_ptr<engine::Node> make_source(const VoltageFiles& config, const Node
       pipe_of(config, context));
   std::size_t samples = block_samples_of(node->sequence(), context);
   const bool live = node->sequence().live();
-  constexpr double kLongest_s = 0.25;
   if (pace > 0 || live)  // what comes live comes in short pieces
     samples = paced_block_samples(
         samples, node->sequence().description().rate_hz.value() * (pace > 0 ? pace : 1),
@@ -263,7 +266,8 @@ std::unique_ptr<engine::Node> make_receivers(const Receivers& config, const Node
     receivers.listen.push_back(stream::parse_endpoint("listen", address));
   auto live = std::make_shared<stream::PeekedVoltages>(
       std::make_unique<stream::MwaReceivers>(std::move(receivers)));
-  const std::size_t samples = block_samples_of(*live, context);
+  const std::size_t samples = paced_block_samples(block_samples_of(*live, context),
+                                                  live->description().rate_hz.value(), kLongest_s);
   auto node =
       std::make_unique<VoltageSourceNode>(std::move(live), config.keep_constant, context.log);
   node->set_block_samples(config.block_samples > 0 ? config.block_samples : samples);
@@ -481,7 +485,11 @@ std::vector<NodeType> voltage_node_types() {
                              make_spectra_file)
           .writing({"path"}),
       record_node_type(),
-      buffer_node_type()};
+      buffer_node_type(),
+      sink_type<TriggerSenderConfig>(
+          "trigger_sender", "triggers over UDP, a datagram of JSON each", kAnyInputs,
+          [](const TriggerSenderConfig& config, const engine::Graph&, const engine::Port&,
+             const NodeContext&) { return std::make_unique<TriggerSenderNode>(config); })};
 }
 
 }  // namespace tautline::pipeline

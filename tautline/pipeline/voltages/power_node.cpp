@@ -1,5 +1,7 @@
 #include "tautline/pipeline/voltages/power_node.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <span>
 
@@ -60,10 +62,11 @@ std::vector<engine::Stream> PowerNode::open(std::span<const engine::Stream> inpu
   if (spectra_.channels.count != spectra_.stream_channels)
     throw core::Error(core::ErrorKind::config, "inputs", "spectra of one of several devices",
                       "all spectra", "run on one device");
-  if (input.arrays.front().type != core::SampleType::cf32)
+  if (spectra_.requantised_bits > 0)
     throw core::Error(core::ErrorKind::config, "inputs",
-                      "spectra of " + std::string(core::to_string(input.arrays.front().type)),
-                      "complex floats", "set `requantise` of the filter bank to off");
+                      fmt::format("spectra rounded to {} bits", spectra_.requantised_bits),
+                      "spectra that were not rounded",
+                      "set `requantise` of the filter bank to off");
   channels_ = spectra_.stream_channels;
   channels_first_ = input.arrays.front().axes.front() == "channel";
   sums_.assign(1, PowerSums(spectra_.voltages.antennas, spectra_.voltages.polarisations, channels_,
@@ -113,14 +116,15 @@ void PowerNode::process(std::size_t, const engine::Block& block, engine::Outputs
   }
   chunk.valid = block.valid.view();
   engine::Block* out = nullptr;
-  for (std::size_t s = 0; s < block.samples; ++s) {
-    if (!sums_.front().add(chunk, s)) continue;
+  for (std::size_t s = 0; s < block.samples;) {
+    s += sums_.front().add(chunk, s);
+    if (!sums_.front().complete()) break;
     if (out == nullptr) {
       out = &outputs.begin();
       out->samples = 0;
     }
     auto* const power = static_cast<float*>(out->arrays.front().data);
-    sums_.front().take({power + out->samples * channels_, channels_});
+    filled_ += sums_.front().take({power + out->samples * channels_, channels_}, WithoutData::mean);
     ++out->samples;
   }
   if (out == nullptr) return;
@@ -138,7 +142,7 @@ void PowerNode::end_segment(std::size_t, engine::Outputs&) {
 }
 
 engine::Counters PowerNode::counters() const {
-  return {{"samples", samples_}};
+  return {{"samples", samples_}, {"filled_values", filled_}};
 }
 
 }  // namespace tautline::pipeline

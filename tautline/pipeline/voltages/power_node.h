@@ -17,8 +17,9 @@ struct PowerConfig {
 };
 const core::Fields<PowerConfig>& fields(const PowerConfig&);
 
-/// Takes "spectra" of complex floats. Gives "filterbank": the intensity of all antennas, floats, the highest channel first.
-/// Samples begin anew with each segment; spectra that do not fill the last one of a segment are left out.
+/// Takes "spectra" that were not rounded: complex floats, and the integers of voltages that came channelized. Gives
+/// "filterbank": the intensity of all antennas, floats, the last channel first. Samples begin anew with each segment;
+/// spectra that do not fill the last one of a segment are left out. A channel has its mean where no spectrum was valid.
 class PowerNode final : public engine::Node {
  public:
   explicit PowerNode(const PowerConfig& config) : config_(config) {}
@@ -28,7 +29,7 @@ class PowerNode final : public engine::Node {
                      engine::Outputs& outputs) override;
   void process(std::size_t input, const engine::Block& block, engine::Outputs& outputs) override;
   void end_segment(std::size_t input, engine::Outputs& outputs) override;
-  /// "samples" (times).
+  /// "samples" (times), "filled_values" (times x channels that have the channel's mean).
   engine::Counters counters() const override;
 
  private:
@@ -39,7 +40,7 @@ class PowerNode final : public engine::Node {
   std::vector<PowerSums> sums_;  // one
   core::Rational rate_hz_;       // of spectra
   core::Instant segment_start_;
-  std::uint64_t segment_ = 0, first_ = 0, samples_ = 0;
+  std::uint64_t segment_ = 0, first_ = 0, samples_ = 0, filled_ = 0;
   bool any_ = false;  // segments so far
 };
 

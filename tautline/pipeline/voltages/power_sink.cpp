@@ -45,8 +45,9 @@ PowerSink::PowerSink(const ChannelizeConfig& config, const SinkDescription& desc
 }
 
 void PowerSink::write(const SpectraChunk& chunk) {
-  for (std::size_t s = 0; s < chunk.spectra; ++s) {
-    if (!sums_.add(chunk, s)) continue;
+  for (std::size_t s = 0; s < chunk.spectra;) {
+    s += sums_.add(chunk, s);
+    if (!sums_.complete()) return;
     sums_.take(sample_);
     writer_->write(sample_);
   }

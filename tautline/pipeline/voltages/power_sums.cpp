@@ -7,53 +7,107 @@ namespace tautline::pipeline {
 
 namespace {
 
-bool is_valid(const SpectraChunk& chunk, std::size_t input, std::size_t spectrum) {
-  return chunk.valid.empty() || (chunk.valid(input, spectrum / 64) >> (spectrum % 64) & 1) != 0;
+// Later samples weigh as one of so many: a level that changes is followed.
+constexpr std::uint64_t kSamplesOfMean = 4096;
+
+std::complex<double> value_of(const std::complex<float>& x) {
+  return x;
+}
+std::complex<double> value_of(const core::cf16& x) {
+  return {core::to_float(x.re), core::to_float(x.im)};
+}
+template <class T>
+std::complex<double> value_of(const core::Complex<T>& x) {
+  return {static_cast<double>(x.re), static_cast<double>(x.im)};
 }
 
 }  // namespace
 
-void PowerSums::add_antenna(const SpectraChunk& chunk, std::size_t antenna, std::size_t spectrum) {
-  const std::size_t first = antenna * polarisations_;
-  const auto spectra = chunk.samples.as<const std::complex<float>>();
+// Of all polarisations of the antenna whose first row this is.
+bool PowerSums::is_valid(const core::ValidityView& valid, std::size_t row,
+                         std::size_t spectrum) const {
+  if (valid.empty()) return true;
   for (std::size_t p = 0; p < polarisations_; ++p)
-    if (!is_valid(chunk, first + p, spectrum)) return;
-  ++valid_;
+    if ((valid(row + p, spectrum / 64) >> (spectrum % 64) & 1) == 0) return false;
+  return true;
+}
+
+// `input`: the first of its antenna.
+template <class View>
+void PowerSums::add_power(const View& spectra, std::size_t input, std::size_t spectrum,
+                          std::size_t channel) {
   for (std::size_t p = 0; p < polarisations_; ++p) {
     const double sign = p == 1 ? -1 : 1;
-    for (std::size_t c = 0; c < channels_; ++c) {
-      const double power = std::norm(std::complex<double>(spectra(first + p, spectrum, c)));
-      sums_[c] += power;
-      if (products_ == 4) sums_[channels_ + c] += sign * power;
-    }
+    const double power = std::norm(value_of(spectra(input + p, spectrum, channel)));
+    sums_[channel] += power;
+    if (products_ == 4) sums_[channels_ + channel] += sign * power;
   }
   if (products_ != 4) return;
-  for (std::size_t c = 0; c < channels_; ++c) {
-    const std::complex<double> cross =
-        std::complex<double>(spectra(first, spectrum, c)) *
-        std::conj(std::complex<double>(spectra(first + 1, spectrum, c)));
-    sums_[2 * channels_ + c] += 2 * cross.real();
-    sums_[3 * channels_ + c] -= 2 * cross.imag();
+  const std::complex<double> cross = value_of(spectra(input, spectrum, channel)) *
+                                     std::conj(value_of(spectra(input + 1, spectrum, channel)));
+  sums_[2 * channels_ + channel] += 2 * cross.real();
+  sums_[3 * channels_ + channel] -= 2 * cross.imag();
+}
+
+// In the order of the memory; the sums of each channel are in the order of time either way.
+template <class View>
+void PowerSums::add_spectra(const View& spectra, const core::ValidityView& valid, std::size_t first,
+                            std::size_t end) {
+  const std::size_t inputs = antennas_ * polarisations_;
+  const bool by_channel = !valid.empty() && valid.extent(0) > inputs;
+  if (!by_channel && spectra.stride(2) == 1) {
+    for (std::size_t s = first; s < end; ++s)
+      for (std::size_t input = 0; input < inputs; input += polarisations_) {
+        if (!is_valid(valid, input, s)) continue;
+        ++valid_;
+        for (std::size_t c = 0; c < channels_; ++c) add_power(spectra, input, s, c);
+      }
+    return;
   }
+  for (std::size_t c = 0; c < channels_; ++c)
+    for (std::size_t s = first; s < end; ++s)
+      for (std::size_t input = 0; input < inputs; input += polarisations_) {
+        if (!is_valid(valid, by_channel ? c * inputs + input : input, s)) continue;
+        ++channel_valid_[c];
+        add_power(spectra, input, s, c);
+      }
 }
 
-bool PowerSums::add(const SpectraChunk& chunk, std::size_t spectrum) {
-  for (std::size_t antenna = 0; antenna < antennas_; ++antenna)
-    add_antenna(chunk, antenna, spectrum);
-  return ++filled_ == integrate_;
+std::size_t PowerSums::add(const SpectraChunk& chunk, std::size_t first) {
+  const auto count = static_cast<std::size_t>(
+      std::min<std::uint64_t>(chunk.spectra - first, integrate_ - filled_));
+  core::with_type<std::complex<float>, core::ci8, core::ci16, core::cf16>(
+      chunk.samples, "spectra",
+      [&](const auto& spectra) { add_spectra(spectra, chunk.valid, first, first + count); });
+  filled_ += count;
+  return count;
 }
 
-void PowerSums::take(std::span<float> sample) {
-  const double scale = valid_ > 0 ? 1.0 / static_cast<double>(valid_) : 0.0;
-  for (std::size_t product = 0; product < products_; ++product)
-    for (std::size_t c = 0; c < channels_; ++c)
+std::size_t PowerSums::take(std::span<float> sample, WithoutData without) {
+  std::size_t empty = 0;
+  for (std::size_t c = 0; c < channels_; ++c) {
+    const std::uint64_t valid = valid_ + channel_valid_[c];
+    const double scale = valid > 0 ? 1.0 / static_cast<double>(valid) : 0.0;
+    if (valid == 0)
+      ++empty;
+    else
+      mean_samples_[c] = std::min(mean_samples_[c] + 1, kSamplesOfMean);
+    for (std::size_t product = 0; product < products_; ++product) {
+      const std::size_t k = product * channels_ + c;
+      const double power = sums_[k] * scale;
+      if (valid > 0) means_[k] += (power - means_[k]) / static_cast<double>(mean_samples_[c]);
+      const bool fill = valid == 0 && without == WithoutData::mean;
       sample[product * channels_ + channels_ - 1 - c] =
-          static_cast<float>(sums_[product * channels_ + c] * scale);
+          static_cast<float>(fill ? means_[k] : power);
+    }
+  }
   reset();
+  return empty;
 }
 
 void PowerSums::reset() {
   std::fill(sums_.begin(), sums_.end(), 0);
+  std::fill(channel_valid_.begin(), channel_valid_.end(), 0);
   filled_ = valid_ = 0;
 }
 

@@ -10,8 +10,12 @@
 
 namespace tautline::pipeline {
 
+/// What a channel has where no spectrum was valid; `mean`: that over its last samples.
+enum class WithoutData { zero, mean };
+
 /// A sample is the mean over the valid spectra of all antennas among `integrate` consecutive ones (a spectrum counts
-/// when all polarisations of its antenna are valid); zero where there is none. One product (intensity) or four (IQUV).
+/// when all polarisations of its antenna are valid, in each channel by itself where the mask has channels). One product
+/// (intensity) or four (IQUV).
 class PowerSums {
  public:
   PowerSums(std::size_t antennas, std::size_t polarisations, std::size_t channels,
@@ -21,21 +25,36 @@ class PowerSums {
         channels_(channels),
         products_(products),
         integrate_(integrate),
-        sums_(products * channels, 0) {}
+        sums_(products * channels, 0),
+        channel_valid_(channels, 0),
+        means_(products * channels, 0),
+        mean_samples_(channels, 0) {}
 
-  /// Adds spectrum `spectrum` of a chunk of complex floats. True: a sample is complete, and take() has it.
-  bool add(const SpectraChunk& chunk, std::size_t spectrum);
-  /// [product][channel], the last channel first: upwards in frequency become downwards.
-  void take(std::span<float> sample);
+  /// Adds spectra of a chunk (ci8, ci16, cf16, cf32) from `first` on, until the sample is complete or the chunk
+  /// ends. Returns how many. Throws Error(config) for samples of another type.
+  std::size_t add(const SpectraChunk& chunk, std::size_t first);
+  bool complete() const { return filled_ == integrate_; }
+  /// [product][channel], the last channel first: upwards in frequency become downwards. Returns in how many channels no
+  /// spectrum was valid.
+  std::size_t take(std::span<float> sample, WithoutData without = WithoutData::zero);
   /// Forgets spectra that do not fill a sample.
   void reset();
 
  private:
-  void add_antenna(const SpectraChunk& chunk, std::size_t antenna, std::size_t spectrum);
+  template <class View>
+  void add_spectra(const View& spectra, const core::ValidityView& valid, std::size_t first,
+                   std::size_t end);
+  template <class View>
+  void add_power(const View& spectra, std::size_t input, std::size_t spectrum, std::size_t channel);
+  bool is_valid(const core::ValidityView& valid, std::size_t row, std::size_t spectrum) const;
 
   std::size_t antennas_, polarisations_, channels_, products_;
-  std::uint64_t integrate_, filled_ = 0, valid_ = 0;
-  std::vector<double> sums_;  // [product][channel]
+  std::uint64_t integrate_, filled_ = 0;
+  std::uint64_t valid_ = 0;                   // spectra of antennas, in all channels
+  std::vector<double> sums_;                  // [product][channel]
+  std::vector<std::uint64_t> channel_valid_;  // [channel] beside those in all
+  std::vector<double> means_;                 // [product][channel] of samples that were taken
+  std::vector<std::uint64_t> mean_samples_;   // [channel] kSamplesOfMean at most
 };
 
 }  // namespace tautline::pipeline

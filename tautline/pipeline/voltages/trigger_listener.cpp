@@ -91,6 +91,22 @@ Trigger parse_trigger(std::string_view datagram) {
   return trigger;
 }
 
+std::string trigger_text(const Trigger& trigger) {
+  Json object;
+  if (trigger.sample)
+    object["time"] = *trigger.sample;
+  else
+    object["time"] = core::to_iso(trigger.time);
+  if (trigger.before_s >= 0) object["before_s"] = trigger.before_s;
+  if (trigger.after_s >= 0) object["after_s"] = trigger.after_s;
+  object["id"] = trigger.id;
+  if (trigger.dm > 0) {
+    object["dm"] = trigger.dm;
+    object["reference_hz"] = trigger.reference_hz;
+  }
+  return object.dump();
+}
+
 RateLimit::RateLimit(double most_per_s)
     : most_per_s_(most_per_s), most_(std::max(1.0, most_per_s)), left_(most_) {}
 

@@ -20,6 +20,9 @@ inline constexpr std::size_t kMostTriggerBytes = 1000;
 /// letters, digits, . _ -) and "dm" with "reference_hz" are not, and nothing else is known. Throws Error(format).
 Trigger parse_trigger(std::string_view datagram);
 
+/// What parse_trigger takes, of the trigger's time (to the microsecond, or a sample), stretch, name and dispersion.
+std::string trigger_text(const Trigger& trigger);
+
 /// Lets `most_per_s` through in a second, and as many at once (one at least).
 class RateLimit {
  public:

@@ -9,6 +9,7 @@ namespace tautline::pipeline {
 std::vector<engine::Stream> VisibilitySinkNode::open(std::span<const engine::Stream> inputs) {
   visibilities_ = inputs[0].detail<Visibilities>();
   rate_hz_ = inputs[0].rate_hz;
+  live_ = config_.nodes.source != nullptr && config_.nodes.source->live();
   return {};
 }
 
@@ -42,8 +43,15 @@ void VisibilitySinkNode::begin_file() {
     writer_ = formats::create_visibilities(path_, description, config_.overwrite);
 }
 
-// A file ends when the next one is needed. What the run's nodes have counted is known at its end alone: the last file
-// says it, of a run that may have gone on what the source has counted, which reads everything again.
+void VisibilitySinkNode::finish_file() {
+  writer_->finish();
+  writer_.reset();
+  files_.push_back(path_);
+}
+
+// A file ends when the next one is needed; of live data, which may be long in coming, as soon as it is full. What the run's
+// nodes have counted is known at its end alone: the file that is open then says it, of a run that may have gone on what the
+// source has counted, which reads everything again.
 void VisibilitySinkNode::process(std::size_t, const engine::Block& block,
                                  engine::Outputs& outputs) {
   const auto& time = block.payload_of<IntegrationTime>();
@@ -53,20 +61,26 @@ void VisibilitySinkNode::process(std::size_t, const engine::Block& block,
   }
   const std::uint64_t bytes = block.view<2>(0).size() * sizeof(std::complex<float>);
   if (parts_.over(block.samples, rate_hz_, bytes, outputs)) {
-    writer_->finish();
-    files_.push_back(path_);
+    finish_file();
     if (config_.checkpoint)
       config_.checkpoint->finished(
           path_, parts_.number(),
           Place{block.segment_start, block.first * visibilities_.clock.hop_samples});
+  }
+  if (!writer_) {
     if (gains_) visibilities_.description.requantisation_gains = gain_values_;
     begin_file();
   }
   writer_->write({time.middle, time.integration_s, block.view<2>(0).as<const std::complex<float>>(),
                   block.view<2>(1).as<const std::int64_t>(), gain_values_});
+  if (live_ && parts_.end_if_full(block.samples, rate_hz_, bytes)) finish_file();
 }
 
 void VisibilitySinkNode::publish() {
+  if (!writer_) {  // the last file is whole
+    published_ = true;
+    return;
+  }
   if (config_.page) {
     finish_page(config_.nodes, dynamic_cast<report::ReportBuilder&>(*writer_));
   } else {

@@ -43,17 +43,19 @@ class VisibilitySinkNode final : public engine::Node {
 
  private:
   void begin_file();
+  void finish_file();
   std::vector<double> kept_gains(const std::vector<float>& gains) const;
 
   VisibilitySinkConfig config_;
   FileParts parts_;
   core::Rational rate_hz_;          // of spectra
+  bool live_ = false;               // the source
   std::string path_;                // of the file at hand
   std::vector<std::string> files_;  // that have their names, of several
   Visibilities visibilities_;
-  GainValues gains_;                 // of the last integration, where they change
-  std::vector<double> gain_values_;  // the same, of the channels that are kept
-  std::unique_ptr<formats::VisibilityWriter> writer_;
+  GainValues gains_;                                   // of the last integration, where they change
+  std::vector<double> gain_values_;                    // the same, of the channels that are kept
+  std::unique_ptr<formats::VisibilityWriter> writer_;  // null: the next integration begins a file
   bool published_ = false;
 };
 

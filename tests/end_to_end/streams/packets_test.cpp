@@ -82,21 +82,7 @@ class LivePackets : public LiveRun {
   std::vector<std::string> start_run(std::size_t addresses = 1,
                                      const std::vector<std::string>& sets = {}) {
     start_pipeline(pipeline, sets, {"--overwrite"});
-    std::vector<std::string> found;
-    for (int wait = 0; wait < 60'000 && found.size() < addresses; ++wait) {
-      std::this_thread::sleep_for(1ms);
-      const std::string err = run_said(), said = "listening at ";
-      found.clear();
-      for (std::size_t at = err.find(said); at != std::string::npos; at = err.find(said, at + 1))
-        if (const std::size_t end = err.find(" for packets", at); end != std::string::npos)
-          found.push_back(err.substr(at + said.size(), end - at - said.size()));
-      siginfo_t gone{};
-      if (waitid(P_PID, static_cast<id_t>(*run_pid), &gone, WEXITED | WNOHANG | WNOWAIT) != 0 ||
-          gone.si_pid != 0)
-        break;
-    }
-    EXPECT_EQ(found.size(), addresses) << run_said();
-    return found;
+    return listens_at(addresses);
   }
   nlohmann::json send(const std::vector<std::string>& to, const std::vector<std::string>& more) {
     std::vector<std::string> words{"--json", "send"};

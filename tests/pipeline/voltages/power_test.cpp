@@ -4,6 +4,7 @@
 #include <cmath>
 #include <complex>
 #include <random>
+#include <type_traits>
 #include <vector>
 
 #include "tautline/core/error.h"
@@ -147,6 +148,94 @@ TEST_F(PowerFiles, WhatCannotBeIsRefused) {
   one.input.polarisations = 1;
   EXPECT_THROW(PowerSink(config(Stokes::iquv, 1), one), core::Error);
   EXPECT_NO_THROW(PowerSink(config(Stokes::i, 1), one));
+}
+
+// Spectra [channel][input][time] with a mask for each channel, or one for all; a channel that has nothing valid has its mean
+// so far.
+template <class Sample>
+class PowerByChannel : public ::testing::Test {};
+using SampleTypes = ::testing::Types<std::complex<float>, core::ci8, core::ci16, core::cf16>;
+TYPED_TEST_SUITE(PowerByChannel, SampleTypes);
+
+template <class Sample>
+Sample sample_of(int re, int im) {
+  if constexpr (std::is_same_v<Sample, core::cf16>)
+    return {core::to_half(static_cast<float>(re)), core::to_half(static_cast<float>(im))};
+  else if constexpr (std::is_same_v<Sample, std::complex<float>>)
+    return {static_cast<float>(re), static_cast<float>(im)};
+  else
+    return {static_cast<decltype(Sample::re)>(re), static_cast<decltype(Sample::im)>(im)};
+}
+
+TYPED_TEST(PowerByChannel, IsThatOfAPlainLoop) {
+  auto random = tests::generator();
+  std::vector<std::complex<double>> values(kChannels * kInputs * kSpectra);
+  std::vector<TypeParam> samples(values.size());
+  for (std::size_t k = 0; k < values.size(); ++k) {
+    const int re = static_cast<int>(random() % 256) - 128,
+              im = static_cast<int>(random() % 256) - 128;
+    values[k] = {static_cast<double>(re), static_cast<double>(im)};
+    samples[k] = sample_of<TypeParam>(re, im);
+  }
+  for (const bool by_channel : {true, false})
+    for (const std::size_t integrate : {1, 3, 20}) {
+      core::ValidityMask mask((by_channel ? kChannels : 1) * kInputs, kSpectra);
+      for (std::size_t row = 0; row < mask.rows(); ++row) {
+        for (std::size_t s = 0; s < kSpectra; ++s)
+          if (random() % 3 == 0) mask.set(row, s, 1, false);
+        // Channel 2, or all, has nothing from 60 on.
+        if (!by_channel || row / kInputs == 2) mask.set(row, 60, 80, false);
+      }
+      PowerSums sums(kAntennas, kPolarisations, kChannels, 1, integrate);
+      std::vector<float> given(kChannels);
+      std::vector<double> mean(kChannels, 0), taken(kChannels, 0);
+      std::size_t sample = 0, empty_samples = 0;
+      for (std::size_t first = 0; first < kSpectra;) {
+        const std::size_t count = std::min<std::size_t>(1 + random() % 50, kSpectra - first);
+        core::ValidityMask part(mask.rows(), count);
+        for (std::size_t row = 0; row < mask.rows(); ++row)
+          core::copy_bits(mask.row(row), first, count, part.row(row), 0);
+        SpectraChunk chunk;
+        chunk.spectra = count;
+        // As PowerNode turns it: [input][time][channel].
+        chunk.samples =
+            core::View<const TypeParam, 3>(samples.data() + first, {kInputs, count, kChannels},
+                                           {static_cast<std::ptrdiff_t>(kSpectra), 1,
+                                            static_cast<std::ptrdiff_t>(kInputs * kSpectra)});
+        chunk.valid = part.view();
+        for (std::size_t s = 0; s < count;) {
+          const std::size_t added = sums.add(chunk, s);
+          ASSERT_GT(added, 0u);
+          s += added;
+          if (!sums.complete()) break;
+          const std::size_t empty = sums.take(given, WithoutData::mean);
+          std::size_t expected_empty = 0;
+          for (std::size_t c = 0; c < kChannels; ++c) {
+            double sum = 0, valid = 0;
+            for (std::size_t t = sample * integrate; t < (sample + 1) * integrate; ++t)
+              for (std::size_t i = 0; i < kInputs; i += 2) {
+                const std::size_t row = by_channel ? c * kInputs + i : i;
+                if (!mask.valid(row, t) || !mask.valid(row + 1, t)) continue;
+                sum += std::norm(values[(c * kInputs + i) * kSpectra + t]) +
+                       std::norm(values[(c * kInputs + i + 1) * kSpectra + t]);
+                ++valid;
+              }
+            if (valid == 0) ++expected_empty;
+            const double expected =
+                valid == 0 ? (taken[c] > 0 ? mean[c] / taken[c] : 0) : sum / valid;
+            if (valid > 0) mean[c] += expected, ++taken[c];
+            ASSERT_NEAR(given[kChannels - 1 - c], expected, 1e-5 * expected)
+                << "sample " << sample << ", channel " << c << ", integrate " << integrate;
+          }
+          ASSERT_EQ(empty, expected_empty);
+          empty_samples += empty > 0 ? 1 : 0;
+          ++sample;
+        }
+        first += count;
+      }
+      EXPECT_EQ(sample, kSpectra / integrate);
+      EXPECT_GE(empty_samples, 3u);
+    }
 }
 
 TEST_F(Power, GainsBringTheRmsToTheTargetHoweverSpectraAreCut) {
