@@ -29,14 +29,15 @@ inline std::string source_folder() {
   return elsewhere == nullptr ? TAUTLINE_SOURCE_DIR : elsewhere;
 }
 
-// The fields that the guide's table of schemas lists, in the row that begins so; a word in the list
-// is a field when it has only letters, digits and underscores.
-inline Keys documented(const std::string& row) {
+// Those of a row of the guide's table of schemas that begins so, from `begin` to the next semicolon; a word in code is a
+// field when it has only letters, digits and underscores.
+inline Keys documented(const std::string& row, const std::string& begin = " | `") {
   std::istringstream guide(read_file(source_folder() + "/docs/guide/command.md"));
   Keys keys;
   for (std::string line; std::getline(guide, line);) {
-    if (!line.starts_with("| " + row)) continue;
-    const std::string fields = line.substr(line.find(" | `") + 3, std::string::npos);
+    const std::size_t at = line.find(begin);
+    if (!line.starts_with("| " + row) || at == std::string::npos) continue;
+    const std::string fields = line.substr(at + begin.size() - 1);
     bool code = false;
     std::string word;
     for (const char c : fields.substr(0, fields.find(';'))) {
@@ -51,6 +52,11 @@ inline Keys documented(const std::string& row) {
   }
   EXPECT_FALSE(keys.empty()) << row;
   return keys;
+}
+
+// Of what the row's list `part` has.
+inline Keys documented_part(const std::string& row, const std::string& part) {
+  return documented(row, "each of `" + part + "`: `");
 }
 
 // With what every object has.

@@ -81,6 +81,23 @@ TEST_P(Memory, IsBoundedWhateverTheFile) {
   EXPECT_LT(large.kib, small.kib * 11 / 10 + 8 * 1024);
 }
 
+// What the machine has is enough for a large array, without --memory.
+TEST(DefaultMemory, TakesA256InputArray) {
+  const ScratchFolder scratch;
+  DadaFile file;
+  file.nant = "128";
+  file.nchan = "96";
+  file.tsamp = "100";
+  file.payload_bytes = std::size_t{256} * 96 * 2 * 100;
+  write_file(scratch / "in.dada", file.bytes());
+  const CommandResult result =
+      run_command({"--device", "cpu", "--json", "correlate", scratch / "in.dada", "-o",
+                   scratch / "out.uvh5", "--integration", "0.01"},
+                  scratch.path().string());
+  EXPECT_EQ(result.status, kDone) << result.err;
+  EXPECT_NE(result.out.find("\"inputs\":256"), std::string::npos) << result.out;
+}
+
 // Two of these are slower than their source, channelize than its sink too. A minute of counts of 64 sensors at 20 kHz has
 // 77 MB, of power of 64 inputs at 10 kHz as many.
 INSTANTIATE_TEST_SUITE_P(

@@ -283,14 +283,16 @@ TEST_F(RunTrials, ExpectsARateOfWhatItMeasured) {
 }
 
 TEST_F(RunTrials, PlansAreJsonToo) {
-  const CommandResult told =
-      done(with_fields({"--json", "run", example("search.toml"), "--plan"},
-                       {"filterbank.files=" + (scratch / "obs.fil"), "pulses.dms.range=0:100:2",
-                        "candidates.path=" + (scratch / "c.csv")}));
+  const CommandResult told = done(
+      with_fields({"--device", "cpu:portable", "--json", "run", example("search.toml"), "--plan"},
+                  {"filterbank.files=" + (scratch / "obs.fil"), "pulses.dms.range=0:100:2",
+                   "candidates.path=" + (scratch / "c.csv")}));
   const nlohmann::json plan = documented_in(told.out, "tautline.plan");
   ASSERT_EQ(plan["nodes"].size(), 3u);
   EXPECT_EQ(plan["nodes"][0]["node"], "filterbank");
   EXPECT_EQ(plan["nodes"][0]["outputs"][0]["kind"], "filterbank");
+  EXPECT_NE(plan["nodes"][1]["kernels"].get<std::string>().find("portable"), std::string::npos)
+      << plan["nodes"][1];
   EXPECT_EQ(plan["bound_by"], "pulses");
   ASSERT_EQ(plan["measured"].size(), 1u);
   const double seconds = plan["measured"][0]["seconds_per_data_s"];

@@ -59,6 +59,8 @@ TEST_F(RunPipeline, CorrelatesAsTheCommandDoes) {
     EXPECT_EQ(summary["counters"]["voltages.samples"], 20000);
     EXPECT_EQ(summary["files"]["visibilities"], nlohmann::json::array({scratch / "run.uvh5"}));
     EXPECT_GT(summary["efficiency"].get<double>(), 0);
+    for (const auto& node : summary["profile"])
+      EXPECT_EQ(keys_of(node), documented_part("`tautline.run` 1", "profile"));
     EXPECT_NE(result.err.find("bound by " + summary["bound_by"].get<std::string>()),
               std::string::npos)
         << result.err;

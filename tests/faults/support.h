@@ -62,16 +62,19 @@ inline std::string prepended(const std::string& folder, const char* variable) {
   return old == nullptr || *old == '\0' ? folder : folder + ":" + old;
 }
 
+/// The variables that have a stand-in loaded first, which fails as `fault` says (fault.h).
+inline Variables preloaded(const std::string& shim, const std::string& fault) {
+  return {{"TAUTLINE_TEST_FAULT", fault},
+          {"LD_PRELOAD", shims_folder() + "/libfaulty_" + shim + ".so"},
+          // The sanitizers want to be first; here they need not be.
+          {"ASAN_OPTIONS", prepended("verify_asan_link_order=0", "ASAN_OPTIONS")}};
+}
+
 /// The variables that make one of faulty_devices() fail as `fault` says (fault.h).
 inline Variables faulty(const std::string& device, const std::string& fault) {
+  if (device.starts_with("opencl")) return preloaded("opencl", fault);
   Variables variables{{"TAUTLINE_TEST_FAULT", fault}};
   const std::string shims = shims_folder();
-  if (device.starts_with("opencl")) {
-    variables.emplace_back("LD_PRELOAD", shims + "/libfaulty_opencl.so");
-    // The sanitizers want to be first; here they need not be.
-    variables.emplace_back("ASAN_OPTIONS", prepended("verify_asan_link_order=0", "ASAN_OPTIONS"));
-    return variables;
-  }
   std::string folders = shims + "/cuda";
   if (device == "emulated" || fault.starts_with("build ")) folders = shims + "/nvrtc:" + folders;
   if (device != "emulated") {
