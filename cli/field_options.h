@@ -56,7 +56,7 @@ CLI::Option* add_own(CLI::App& command, T& value, core::FieldDescription descrip
       std::move(description), [](auto& one) -> auto& { return one; }, std::move(form));
   const core::Field<T>& field = described.all().front();
   return add_described(command, field, field.text(value),
-                       [&value, set = field.set](const std::string& text) { set(value, text); });
+                       [&value, field](const std::string& text) { field.set(value, text); });
 }
 
 /// One of these words.

@@ -27,8 +27,8 @@ if(TAUTLINE_LEAVE_OUT)
     TAUTLINE_LEFT_OUT_SET=$<IF:$<STREQUAL:${TAUTLINE_LEAVE_OUT},AVX2>,avx2,avx512>)
 endif()
 # What only drives the library, the command and the tests, need not be fast, and GCC takes half as
-# long over it.
-set(TAUTLINE_DRIVER_OPTIONS $<$<CONFIG:Release>:-O1>)
+# long over it; a sixth less for -Og than for -O1.
+set(TAUTLINE_DRIVER_OPTIONS $<$<CONFIG:Release>:-Og>)
 if(TAUTLINE_SANITIZE)
   set(TAUTLINE_DRIVER_OPTIONS -O0)
   add_compile_options(-fsanitize=${TAUTLINE_SANITIZE} -fno-omit-frame-pointer)

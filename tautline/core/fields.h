@@ -48,44 +48,83 @@ bool is_field(const FieldDescription& described, std::string_view field);
 [[noreturn]] void refuse_unknown_field(const std::string& name,
                                        const std::vector<std::string>& known);
 
-template <class Config>
-struct Field : FieldDescription {
-  std::function<std::string(const Config&)> text;
-  /// Throws Error(config) with the field's name, the text and what is allowed.
-  std::function<void(Config&, const std::string&)> set;
-  /// The same for the value that the Config has.
-  std::function<void(const Config&)> check;
+/// What fields of all Configs have in common: functions of a Config's address, so that they are compiled once.
+struct AnyField : FieldDescription {
+  explicit AnyField(FieldDescription description);
+  AnyField(const AnyField&);
+  AnyField(AnyField&&) noexcept;
+  AnyField& operator=(const AnyField&);
+  AnyField& operator=(AnyField&&) noexcept;
+  ~AnyField();
+
+  std::function<std::string(const void*)> text_at;
+  std::function<void(void*, const std::string&)> set_at;
+  std::function<void(const void*)> check_at;
 };
+
+template <class Config>
+struct Field : AnyField {
+  explicit Field(AnyField field) : AnyField(std::move(field)) {}
+  std::string text(const Config& config) const { return text_at(&config); }
+  /// Throws Error(config) with the field's name, the text and what is allowed.
+  void set(Config& config, const std::string& text) const { set_at(&config, text); }
+  /// The same for the value that the Config has.
+  void check(const Config& config) const { check_at(&config); }
+};
+
+/// From the address of a Config to that of its member or part.
+using MemberOf = std::function<void*(void*)>;
+
+/// A text that stands for several members: its form is the description's.
+AnyField text_field(FieldDescription description, std::function<std::string(const void*)> text,
+                    std::function<void(void*, const std::string&)> set);
+/// The field of a part, as "PREFIX.NAME" unless the prefix is empty.
+AnyField part_field(const std::string& prefix, const MemberOf& part, const AnyField& field);
+/// The same field, whose times may have units where it is in seconds: "20ms".
+AnyField with_units_of_time(AnyField field);
+[[noreturn]] void refuse_value(const std::string& name, const std::string& value,
+                               const std::string& allowed);
+/// Of a text that could not be read.
+[[noreturn]] void refuse_text(const std::string& name, const std::string& text,
+                              const std::string& allowed, const Error& error);
+
+template <class T>
+AnyField member_field(FieldDescription description, const MemberOf& member,
+                      const FieldText<T>& form) {
+  AnyField field(std::move(description));
+  field.kind = form.kind;
+  field.allowed = form.allowed;
+  field.names = form.names;
+  field.text_at = [member, form](const void* config) {
+    return form.write(*static_cast<const T*>(member(const_cast<void*>(config))));
+  };
+  field.check_at = [member, form, name = field.name](const void* config) {
+    const T& value = *static_cast<const T*>(member(const_cast<void*>(config)));
+    if (!form.allows(value)) refuse_value(name, form.write(value), form.allowed);
+  };
+  field.set_at = [member, form, name = field.name](void* config, const std::string& text) {
+    const auto read = [&] {
+      try {
+        return form.read(text);
+      } catch (const Error& error) {
+        refuse_text(name, text, form.allowed, error);
+      }
+    };
+    T value = read();
+    if (!form.allows(value)) refuse_value(name, text, form.allowed);
+    *static_cast<T*>(member(config)) = std::move(value);
+  };
+  return field;
+}
 
 /// Lists the fields of a Config in the order in which help and documents have them.
 template <class Config>
 class Fields {
  public:
-  /// `access` is a member pointer, or a function of Config& and of const Config& that gives a
-  /// reference.
+  /// `access` is a member pointer, or a function of Config& that gives a reference.
   template <class Access, class T>
   Fields& add(FieldDescription description, Access access, FieldText<T> form) {
-    Field<Config> field{std::move(description), {}, {}, {}};
-    field.kind = form.kind;
-    field.allowed = form.allowed;
-    field.names = form.names;
-    const auto refuse_value = [name = field.name, form](const std::string& value) {
-      throw Error(ErrorKind::config, name, value, form.allowed);
-    };
-    field.text = [access, form](const Config& config) {
-      return form.write(std::invoke(access, config));
-    };
-    field.check = [access, form, refuse_value](const Config& config) {
-      const T& value = std::invoke(access, config);
-      if (!form.allows(value)) refuse_value(form.write(value));
-    };
-    field.set = [access, form, refuse_value, name = field.name](Config& config,
-                                                                const std::string& text) {
-      T value = read(form, name, text);
-      if (!form.allows(value)) refuse_value(text);
-      std::invoke(access, config) = std::move(value);
-    };
-    return put(std::move(field));
+    return put(member_field<T>(std::move(description), member_of<T>(access), form));
   }
   template <class T, class Owner>
   Fields& add(FieldDescription description, T Owner::*member) {
@@ -100,44 +139,21 @@ class Fields {
   /// description's. `set` throws Error(config), of which limit and advice are used.
   Fields& add_text(FieldDescription description, std::function<std::string(const Config&)> text,
                    std::function<void(Config&, const std::string&)> set) {
-    Field<Config> field{std::move(description), {}, {}, {}};
-    field.text = std::move(text);
-    field.check = [](const Config&) {};
-    field.set = [set = std::move(set), name = field.name](Config& config,
-                                                          const std::string& given) {
-      try {
-        set(config, given);
-      } catch (const Error& error) {
-        throw Error(ErrorKind::config, name, given, error.limit(), error.advice());
-      }
-    };
-    return put(std::move(field));
+    return put(text_field(
+        std::move(description),
+        [text = std::move(text)](const void* config) {
+          return text(*static_cast<const Config*>(config));
+        },
+        [set = std::move(set)](void* config, const std::string& given) {
+          set(*static_cast<Config*>(config), given);
+        }));
   }
 
   /// The fields of a part, as "PREFIX.NAME" unless the prefix is empty. `access` gives the part.
   template <class Part, class Access>
   Fields& include(const std::string& prefix, Access access, const Fields<Part>& part) {
-    for (const Field<Part>& one : part.all()) {
-      Field<Config> field{static_cast<const FieldDescription&>(one), {}, {}, {}};
-      if (!prefix.empty()) field.name = prefix + "." + one.name;
-      const auto renamed = [name = field.name](const auto& work) {
-        try {
-          work();
-        } catch (const Error& error) {
-          throw Error(error.kind(), name, error.value(), error.limit(), error.advice());
-        }
-      };
-      field.text = [access, text = one.text](const Config& config) {
-        return text(std::invoke(access, config));
-      };
-      field.set = [access, renamed, set = one.set](Config& config, const std::string& text) {
-        renamed([&] { set(std::invoke(access, config), text); });
-      };
-      field.check = [access, renamed, check = one.check](const Config& config) {
-        renamed([&] { check(std::invoke(access, config)); });
-      };
-      put(std::move(field));
-    }
+    const MemberOf member = member_of<Part>(access);
+    for (const Field<Part>& one : part.all()) put(part_field(prefix, member, one));
     return *this;
   }
 
@@ -154,30 +170,23 @@ class Fields {
   }
 
  private:
-  template <class T>
-  static T read(const FieldText<T>& form, const std::string& name, const std::string& text) {
-    try {
-      return form.read(text);
-    } catch (const Error& error) {
-      std::string limit = error.limit();
-      if (limit.empty()) limit = form.allowed;
-      if (!form.allowed.empty() && limit != form.allowed) limit += ", " + form.allowed;
-      throw Error(ErrorKind::config, name, text, limit, error.advice());
-    }
+  template <class T, class Access>
+  static MemberOf member_of(Access access) {
+    return [access](void* config) -> void* {
+      T& member = std::invoke(access, *static_cast<Config*>(config));
+      return &member;
+    };
   }
 
-  // A field that is there already is described anew, in its place. Times may have units: "20ms".
-  Fields& put(Field<Config> field) {
-    if (field.unit == "s")
-      field.set = [set = std::move(field.set)](Config& config, const std::string& text) {
-        set(config, text::in_seconds(text));
-      };
+  // A field that is there already is described anew, in its place.
+  Fields& put(AnyField field) {
+    field = with_units_of_time(std::move(field));
     for (Field<Config>& one : all_)
       if (one.name == field.name) {
-        one = std::move(field);
+        static_cast<AnyField&>(one) = std::move(field);
         return *this;
       }
-    all_.push_back(std::move(field));
+    all_.emplace_back(std::move(field));
     return *this;
   }
 

@@ -104,7 +104,9 @@ core::Fields<Config> some_of(const core::Fields<Base>& all, const std::vector<st
       if (!of_part && field.name != name) continue;
       core::FieldDescription description = field;
       if (of_part) description.name = field.name.substr(name.size());
-      chosen.add_text(std::move(description), field.text, field.set);
+      chosen.add_text(
+          std::move(description), [field](const Config& config) { return field.text(config); },
+          [field](Config& config, const std::string& text) { field.set(config, text); });
     }
   return chosen;
 }
