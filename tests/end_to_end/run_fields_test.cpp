@@ -302,10 +302,11 @@ TEST_F(RunTrials, PlansAreJsonToo) {
 }
 
 TEST_F(RunVoltages, ExpectsARateOfEachStage) {
-  std::vector<std::string> arguments = pipeline();
+  std::vector<std::string> arguments = pipeline({}, "cpu:portable");
   arguments.push_back("--plan");
   const CommandResult plan = done(arguments);
-  for (const char* said : {"  f: ", "  x.sums: ", "  x: ", "not measured: voltages, visibilities",
+  for (const char* said : {"\nf on cpu: unpack portable", "\nx.sums on cpu: correlate portable",
+                           "  f: ", "  x.sums: ", "  x: ", "not measured: voltages, visibilities",
                            "bound by ", " x real time"})
     EXPECT_NE(plan.out.find(said), std::string::npos) << said << "\n" << plan.out;
 }

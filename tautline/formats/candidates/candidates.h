@@ -4,8 +4,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tautline/core/candidate.h"
@@ -41,6 +43,14 @@ std::string to_text(Format format, std::span<const core::Candidate> candidates,
 /// file.
 std::string beams_to_text(Format format, std::span<const core::Candidate> candidates,
                           std::span<const Search> searches, std::size_t most_beams);
+
+/// The same texts, handed on in pieces of about a mebibyte.
+using TextSink = std::function<void(std::string_view)>;
+void write_text(Format format, std::span<const core::Candidate> candidates, const Search& search,
+                const TextSink& sink);
+void write_beams_text(Format format, std::span<const core::Candidate> candidates,
+                      std::span<const Search> searches, std::size_t most_beams,
+                      const TextSink& sink);
 
 /// The first `most` of them for people: a heading and a line each, `...` where there are more. Empty for none.
 std::string table(std::span<const core::Candidate> candidates, std::size_t most);

@@ -51,36 +51,41 @@ std::string csv_row(const Candidate& c, const Search& search) {
                      mjd_infinite_text(c, search), search.f_ref_mhz, c.beam, field(search.file));
 }
 
-std::string csv(std::span<const Candidate> candidates, const Search& search) {
-  std::string text = fmt::format("{}{}\n", kColumns, search.injections ? ",injected" : "");
-  for (const Candidate& c : candidates)
-    text += csv_row(c, search) + (search.injections ? c.injected ? ",1" : ",0" : "") + "\n";
-  return text;
+std::string heimdall_row(const Candidate& c) {
+  return fmt::format("{:.6g}\t{}\t{:.9g}\t{}\t{}\t{:.10g}\t{}\t{}\t{}\n", c.snr, c.sample, c.time_s,
+                     c.filter_index(), c.dm_index, c.dm, c.members, c.first_sample, c.last_sample);
 }
 
-std::vector<Candidate> best_first(std::span<const Candidate> candidates) {
-  std::vector<Candidate> sorted(candidates.begin(), candidates.end());
+std::string singlepulse_row(const Candidate& c, const Search& search) {
+  return fmt::format("{:7.4f} {:7.2f} {:13.6f} {:10d}     {:3d}\n",
+                     presto::presto_dm(c.dm, search.dm_constant), c.snr, c.time_s, c.sample,
+                     c.width_samples);
+}
+
+bool brighter(const Candidate& a, const Candidate& b) {
+  return a.snr > b.snr;
+}
+bool lower_dm(const Candidate& a, const Candidate& b) {
+  return a.dm != b.dm ? a.dm < b.dm : a.sample < b.sample;
+}
+
+// The heading, and a row of each candidate in that order, in pieces.
+template <class Row>
+void write_rows(const TextSink& sink, std::string text, std::span<const Candidate> candidates,
+                bool (*before)(const Candidate&, const Candidate&), const Row& row) {
+  constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
+  std::vector<const Candidate*> sorted;
+  sorted.reserve(candidates.size());
+  for (const Candidate& c : candidates) sorted.push_back(&c);
   std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const Candidate& a, const Candidate& b) { return a.snr > b.snr; });
-  return sorted;
-}
-
-std::string heimdall(std::span<const Candidate> candidates) {
-  std::string text;
-  for (const Candidate& c : candidates)
-    text +=
-        fmt::format("{:.6g}\t{}\t{:.9g}\t{}\t{}\t{:.10g}\t{}\t{}\t{}\n", c.snr, c.sample, c.time_s,
-                    c.filter_index(), c.dm_index, c.dm, c.members, c.first_sample, c.last_sample);
-  return text;
-}
-
-std::string singlepulse(std::span<const Candidate> candidates, const Search& search) {
-  std::string text = "# DM      Sigma      Time (s)     Sample    Downfact\n";
-  for (const Candidate& c : candidates)
-    text += fmt::format("{:7.4f} {:7.2f} {:13.6f} {:10d}     {:3d}\n",
-                        presto::presto_dm(c.dm, search.dm_constant), c.snr, c.time_s, c.sample,
-                        c.width_samples);
-  return text;
+                   [&](const Candidate* a, const Candidate* b) { return before(*a, *b); });
+  for (const Candidate* c : sorted) {
+    text += row(*c);
+    if (text.size() < kPieceBytes) continue;
+    sink(text);
+    text.clear();
+  }
+  sink(text);
 }
 
 constexpr double kYourConstant = 4148.808;
@@ -133,35 +138,55 @@ std::string mjd_infinite_text(const Candidate& candidate, const Search& search) 
   return to_mjd(core::advance(at_reference, -nanoseconds, {1'000'000'000, 1}));
 }
 
-std::string to_text(Format format, std::span<const Candidate> candidates, const Search& search) {
-  if (format == Format::csv) return csv(best_first(candidates), search);
-  if (format == Format::heimdall) return heimdall(best_first(candidates));
-  if (format == Format::your) {
-    std::string text = kYourColumns;
-    for (const Candidate& c : best_first(candidates)) text += your_row(c, search);
-    return text;
+void write_text(Format format, std::span<const Candidate> candidates, const Search& search,
+                const TextSink& sink) {
+  const auto write = [&](const std::string& heading, auto before, const auto& row) {
+    write_rows(sink, heading, candidates, before, row);
+  };
+  switch (format) {
+    case Format::csv:
+      return write(fmt::format("{}{}\n", kColumns, search.injections ? ",injected" : ""), brighter,
+                   [&](const Candidate& c) {
+                     return csv_row(c, search) +
+                            (search.injections ? c.injected ? ",1\n" : ",0\n" : "\n");
+                   });
+    case Format::heimdall:
+      return write("", brighter, heimdall_row);
+    case Format::your:
+      return write(kYourColumns, brighter, [&](const Candidate& c) { return your_row(c, search); });
+    case Format::presto:
+      return write("# DM      Sigma      Time (s)     Sample    Downfact\n", lower_dm,
+                   [&](const Candidate& c) { return singlepulse_row(c, search); });
   }
-  std::vector<Candidate> sorted(candidates.begin(), candidates.end());
-  std::stable_sort(sorted.begin(), sorted.end(), [](const Candidate& a, const Candidate& b) {
-    return a.dm != b.dm ? a.dm < b.dm : a.sample < b.sample;
-  });
-  return singlepulse(sorted, search);
+}
+
+void write_beams_text(Format format, std::span<const Candidate> candidates,
+                      std::span<const Search> searches, std::size_t most_beams,
+                      const TextSink& sink) {
+  if (format == Format::your)
+    return write_rows(sink, kYourColumns, candidates, brighter,
+                      [&](const Candidate& c) { return your_row(c, searches[c.beam]); });
+  if (format != Format::csv)
+    throw core::Error(core::ErrorKind::config, "output", "a list without a column for the beam",
+                      "a name that ends with .csv", "`beams` needs it");
+  write_rows(sink, fmt::format("{},beams,in_many_beams\n", kColumns), candidates, brighter,
+             [&](const Candidate& c) {
+               return fmt::format("{},{},{}\n", csv_row(c, searches[c.beam]), c.beams,
+                                  c.beams > most_beams ? 1 : 0);
+             });
+}
+
+std::string to_text(Format format, std::span<const Candidate> candidates, const Search& search) {
+  std::string text;
+  write_text(format, candidates, search, [&](std::string_view piece) { text += piece; });
+  return text;
 }
 
 std::string beams_to_text(Format format, std::span<const Candidate> candidates,
                           std::span<const Search> searches, std::size_t most_beams) {
-  if (format == Format::your) {
-    std::string rows = kYourColumns;
-    for (const Candidate& c : best_first(candidates)) rows += your_row(c, searches[c.beam]);
-    return rows;
-  }
-  if (format != Format::csv)
-    throw core::Error(core::ErrorKind::config, "output", "a list without a column for the beam",
-                      "a name that ends with .csv", "`beams` needs it");
-  std::string text = fmt::format("{},beams,in_many_beams\n", kColumns);
-  for (const Candidate& c : best_first(candidates))
-    text += fmt::format("{},{},{}\n", csv_row(c, searches[c.beam]), c.beams,
-                        c.beams > most_beams ? 1 : 0);
+  std::string text;
+  write_beams_text(format, candidates, searches, most_beams,
+                   [&](std::string_view piece) { text += piece; });
   return text;
 }
 

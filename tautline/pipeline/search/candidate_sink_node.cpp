@@ -81,16 +81,21 @@ void CandidateSinkNode::end_segment(std::size_t, engine::Outputs&) {
   pieces_.erase(piece_first_);
 }
 
+// There may be millions: no list of them lies in memory longer than it is needed.
 void CandidateSinkNode::end_piece(Piece& piece) {
   std::vector<PlacedPulse> placed;
   for (std::size_t s = 0; s < piece.found.size(); ++s) {
     SegmentPulses& found = piece.found[s];
     if (!found.joined)
       found.pulses = join_detections(found.pulses, piece.lengths, stream_.links, piece.widest[s]);
+    placed.reserve(placed.size() + found.pulses.size());
     for (const auto& pulse : found.pulses)
       placed.push_back(place_pulse(pulse, s, 0, stream_.trials.segments[s].downsample));
+    found.pulses = std::vector<stages::detect::Pulse>();
   }
-  for (const auto& pulse : merge_pulses(std::move(placed), stream_.links))
+  const auto merged = merge_pulses(std::move(placed), stream_.links);
+  if (candidates_.empty()) candidates_.reserve(merged.size());
+  for (const auto& pulse : merged)
     candidates_.push_back(
         candidate_of(pulse, piece.data.first_sample, piece.data.beam, stream_, dms_));
 }
@@ -128,11 +133,15 @@ void CandidateSinkNode::finish(engine::Outputs& outputs) {
       [](const core::Candidate& a, const core::Candidate& b) { return a.snr > b.snr; });
   if (beams_) mark();
   if (stream_.filterbank.injected) tell_injected();
-  if (list_)
-    list_->write(beams_ ? formats::candidates::beams_to_text(
-                              format_, candidates_, searched_,
-                              most_beams(files_.max_beams, stream_.filterbank.beams.size()))
-                        : formats::candidates::to_text(format_, candidates_, searched_.front()));
+  if (list_) {
+    const auto write = [this](std::string_view text) { list_->write(text); };
+    if (beams_)
+      formats::candidates::write_beams_text(
+          format_, candidates_, searched_,
+          most_beams(files_.max_beams, stream_.filterbank.beams.size()), write);
+    else
+      formats::candidates::write_text(format_, candidates_, searched_.front(), write);
+  }
   const CandidateTexts texts = describe(outputs.stop());
   if (page_) page_->write(std::string_view(texts.page));
   if (record_) record_->write(texts.record);

@@ -41,6 +41,7 @@ class FEngineNode final : public engine::Node {
   /// Makes the plans, which takes seconds on a GPU, unless it was called with the same input before.
   std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
   engine::Needs needs(std::size_t input, const engine::Stream&) const override;
+  std::string kernels() const override { return engine_->backend(); }
   device::MemoryUse bytes() const override;
   /// On noise; of floats, on zeros.
   std::optional<engine::Load> expected_load() const override;

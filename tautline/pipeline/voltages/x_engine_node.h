@@ -33,6 +33,7 @@ class XEngineNode final : public engine::Node {
   /// Makes the plan unless it was called with the same input before.
   std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
   engine::Needs needs(std::size_t input, const engine::Stream&) const override;
+  std::string kernels() const override { return "correlate " + integrator_->backend(); }
   device::MemoryUse bytes() const override { return integrator_->bytes(); }
   /// On zeros.
   std::optional<engine::Load> expected_load() const override;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 
@@ -18,11 +19,13 @@ struct Peak {
 };
 
 Peak run_on(const ScratchFolder& scratch, const std::string& command, const std::string& input,
-            const std::string& dms = "0:40:2") {
+            const std::string& dms = "0:40:2", const std::vector<std::string>& more = {}) {
   const std::string output = scratch / (command == "search" ? "out.csv" : "series");
-  const pid_t pid = start_command({"--device", "cpu", "--threads", "2", "--quiet", command, input,
-                                   "-o", output, "--overwrite", "--dms", dms, "--memory", "96M"},
-                                  scratch.path().string());
+  std::vector<std::string> words{"--device", "cpu", "--threads", "2",    "--quiet",
+                                 command,    input, "-o",        output, "--overwrite",
+                                 "--dms",    dms,   "--memory",  "96M"};
+  words.insert(words.end(), more.begin(), more.end());
+  const pid_t pid = start_command(words, scratch.path().string());
   int status = 0;
   rusage usage{};
   wait4(pid, &status, 0, &usage);
@@ -45,7 +48,8 @@ Peak run_on_zeros(const ScratchFolder& scratch, const std::string& command, doub
 }
 
 // Noise of 16 channels, 1,000 samples a second.
-Peak run_on_noise(const ScratchFolder& scratch, const std::string& command, double seconds) {
+Peak run_on_noise(const ScratchFolder& scratch, const std::string& command, double seconds,
+                  const std::vector<std::string>& more = {}) {
   const std::string input = scratch / "in.fil";
   const CommandResult made =
       run_command({"simulate", "filterbank", "-o", input, "--overwrite", "--nchans", "16", "--fch1",
@@ -54,7 +58,7 @@ Peak run_on_noise(const ScratchFolder& scratch, const std::string& command, doub
                   scratch.path().string());
   EXPECT_EQ(made.status, 0) << made.err;
   // Three series of ten hours are 0.4 GB.
-  return run_on(scratch, command, input, command == "search" ? "0:40:2" : "0:40:20");
+  return run_on(scratch, command, input, command == "search" ? "0:40:2" : "0:40:20", more);
 }
 
 // What --memory allows, and the program itself with two threads.
@@ -76,6 +80,29 @@ TEST(SearchMemory, IsTheSameForAFileTenTimesAsLong) {
 #endif
     EXPECT_LT(large.kib, small.kib * 11 / 10 + 8 * 1024);
   }
+}
+
+// Every detection is a pulse of its own, so that pulses take most of the memory.
+constexpr long kPulseBytes = 300;
+
+TEST(SearchMemory, GrowsByWhatPulsesTake) {
+  const ScratchFolder scratch;
+  const auto search = [&](double seconds) {
+    const Peak peak = run_on_noise(scratch, "search", seconds,
+                                   {"--threshold", "2", "--link-time", "0", "--link-dm", "0"});
+    EXPECT_EQ(peak.status, 0) << read_file(scratch / "err");
+    const std::string list = read_file(scratch / "out.csv");
+    return std::pair{peak.kib, std::count(list.begin(), list.end(), '\n')};
+  };
+  const auto [small_kib, few] = search(150);
+  const auto [large_kib, many] = search(600);
+  std::cout << "peak: " << small_kib << " KiB with " << few << " pulses, " << large_kib
+            << " KiB with " << many << '\n'
+            << std::flush;
+  EXPECT_GT(many, few + 100'000);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  EXPECT_LT(large_kib - small_kib, (many - few) * kPulseBytes / 1024 + 8 * 1024);
+#endif
 }
 
 // Noise passes the threshold now and then, and what does is kept to the end: some hundred bytes of
