@@ -236,15 +236,19 @@ TEST(FEngineNode, BlocksOfSpectraAreAsLongAsWanted) {
       }
       EXPECT_EQ(end, kSpectra);
       const std::vector<std::size_t>& lengths = blocks.samples;
-      if (floats && wanted == 1500)
+      if (floats && wanted == 1500) {
         EXPECT_EQ(lengths,
                   (std::vector<std::size_t>{kGroup, kGroup, 352, kGroup, kGroup, 352, 200}));
-      if (floats && wanted == 2100)
+      }
+      if (floats && wanted == 2100) {
         EXPECT_EQ(lengths, (std::vector<std::size_t>{2048, 352, 2048, 352, 200}));
-      if (floats && wanted == 9000)
+      }
+      if (floats && wanted == 9000) {
         EXPECT_EQ(lengths, (std::vector<std::size_t>{kIntegration, kIntegration, 200}));
-      if (!floats && wanted == 100)  // blocks of voltages make 57 or 64
+      }
+      if (!floats && wanted == 100) {  // blocks of voltages make 57 or 64
         EXPECT_EQ(lengths[0], 121u);
+      }
     }
   }
 }
@@ -258,8 +262,9 @@ TEST(VoltageSourceNode, TheFirstBlockIsShorterWhereNothingElseChanges) {
     file.order = order;
     file.payload_bytes = 2 * kNodeInputs * 3000;
     tests::write_file(path, file.bytes());
-    auto source = std::make_unique<VoltageSourceNode>(
-        VoltageSourceConfig{{path}, {.keep_constant = keep_constant}});
+    stream::SequenceOptions options;
+    options.keep_constant = keep_constant;
+    auto source = std::make_unique<VoltageSourceNode>(VoltageSourceConfig{{path}, options});
     source->set_block_samples(kNodeBlock);
     source->set_first_block_samples(first);
     Kept kept;
