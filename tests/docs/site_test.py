@@ -119,7 +119,7 @@ def check_in_browser(site, problems):
             "document.querySelector('input[name=q]').value = 'dedispersion'; document.querySelector('form').submit()"
         )
         until, found = time.monotonic() + 30, 0
-        while found == 0 and time.monotonic() < until:
+        while found < 3 and time.monotonic() < until:  # they come one after the other
             time.sleep(0.2)
             found = one.run("document.querySelectorAll('#search-results ul.search li').length") or 0
         if found < 3:

@@ -63,7 +63,7 @@ class FirstTries : public ::testing::Test {
         EXPECT_FALSE(entry.path().filename().string().starts_with("out.")) << entry.path();
     }
     std::cout << command << " ended " << ends.best_s() << " s after the signal" << std::endl;
-    EXPECT_LT(ends.best_s(), 1) << command;
+    EXPECT_LT(ends.best_s(), EndsWithinASecond::kMost_s) << command;
   }
   // Of noisy curves that share their time.
   std::vector<std::string> fit_of_many() {
@@ -74,10 +74,12 @@ class FirstTries : public ::testing::Test {
       const double lag_s = 1e-5 * k;
       text << lag_s << '\t' << 1 / (1 + lag_s / 1e-3) + noise(random) << '\n';
     }
-    write_file(scratch / "g.csv", text.str());
     std::vector<std::string> words{"fit"};
-    words.insert(words.end(), 1000, scratch / "g.csv");
-    words.insert(words.end(), {"-o", scratch / "out.csv", "--model", "3d", "--shared", "tau"});
+    for (int k = 0; k < 1000; ++k) {
+      words.push_back(scratch / ("g" + std::to_string(k) + ".csv"));
+      write_file(words.back(), text.str());
+    }
+    words.insert(words.end(), {"-o", scratch / "out.csv", "--model", "3d", "--share", "tau_d_s"});
     return words;
   }
   static constexpr std::uintmax_t kLongBytes = std::uintmax_t{1} << 36;
