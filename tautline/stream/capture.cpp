@@ -17,7 +17,7 @@ using formats::packets::Meaning;
 using formats::packets::PacketHeader;
 using formats::packets::Refusal;
 
-// Late packets are told from duplicates this many windows back.
+// Late packets are told from duplicates up to this many windows back.
 constexpr std::int64_t kHistoryWindows = 16;
 
 std::uint64_t saturating_product(std::uint64_t a, std::uint64_t b) {
@@ -63,7 +63,7 @@ Capture::Capture(const CaptureConfig& config, BlockStore& store)
                       fmt::format("less than a quarter of the counter's period, {} samples",
                                   period / 4 / step * payload_samples_));
   history_ = kHistoryWindows * window_;
-  // A proof lies within a window, and half of the packets there may be lost.
+  // The packets that confirm a jump lie within one window, and half of the packets there may be lost.
   const std::size_t in_window = static_cast<std::size_t>(window_) * placement_.flows();
   config_.proof = std::min(config_.proof, std::max<std::size_t>(1, in_window / 2));
   row_words_ = core::validity_words(placement_.flows());
@@ -89,7 +89,7 @@ void Capture::refuse(Refusal refusal) {
   ++(is_foreign(refusal) ? counters_.foreign : counters_.malformed);
 }
 
-// The shorter way round the counter's period.
+// The difference of two counts, the shorter way round the counter's period.
 std::int64_t Capture::counts_between(std::uint64_t from, std::uint64_t to) const {
   const std::uint64_t period = config_.layout.period;
   if (period == 0) return static_cast<std::int64_t>(to - from);
@@ -120,7 +120,7 @@ void Capture::book(const ReadPacket& packet) {
 
   const std::int64_t counts = counts_between(reference_count_, header.count);
   const auto step = static_cast<std::int64_t>(config_.layout.step);
-  // Counts far away cannot be added to a payload's number without an overflow.
+  // A count far away, added to a payload's number, would overflow.
   const std::int64_t payloads = counts / step;
   const bool near =
       payloads < window_ + window_ && payloads > -(history_ + 2 * (window_ + block_payloads_));
@@ -132,7 +132,7 @@ void Capture::book(const ReadPacket& packet) {
   accept(payload, *flow, header);
 }
 
-// Of a time that was given on already.
+// Counts a packet of a time that is committed already.
 void Capture::place_behind(std::int64_t payload, std::size_t flow, const PacketHeader& header) {
   if (payload < std::max(closed_ - history_, -window_)) return consider(flow, header);
   if (payload < 0) {  // before the segment: no place that could be missing
@@ -187,7 +187,7 @@ void Capture::accept(std::int64_t payload, std::size_t flow, const PacketHeader&
     close_front(open_.front().first + block_payloads_);
 }
 
-// Until `until` has a block.
+// Begins blocks until `until` lies in one.
 void Capture::begin_blocks(std::int64_t until) {
   while (begun_ < until) {
     std::byte* const memory = store_.begin();
@@ -200,7 +200,7 @@ void Capture::begin_blocks(std::int64_t until) {
   }
 }
 
-// Gives on the first open block, up to payload `end`.
+// Commits the first open block, up to payload `end`.
 void Capture::close_front(std::int64_t end) {
   const Open front = open_.front();
   open_.pop_front();
@@ -243,7 +243,7 @@ void Capture::finish(std::optional<std::uint64_t> end_count) {
                    saturating_product(static_cast<std::uint64_t>(end - head_), placement_.flows()));
 }
 
-// A packet that jumps, or comes before anything is known of the stream, waits for others like it.
+// A packet that jumps, or comes before the stream's position is known, waits for further packets that agree with it.
 void Capture::consider(std::size_t flow, const PacketHeader& header) {
   const auto step = static_cast<std::int64_t>(config_.layout.step);
   for (const Candidate& other : candidates_) {
@@ -277,7 +277,7 @@ void Capture::drop_candidates() {
   against_ = 0;
 }
 
-// The candidates say where the stream is now: they are its first packets there.
+// The candidates give the stream's new position: they are its first packets there.
 void Capture::believe() {
   std::vector<Candidate> believed;
   believed.swap(candidates_);
@@ -305,7 +305,7 @@ void Capture::begin_segment(std::uint64_t count) {
     flush();
     const std::int64_t counts = counts_between(reference_count_, count);
     const std::uint64_t since_start = static_cast<std::uint64_t>(reference_) * config_.layout.step;
-    // Behind the packets of the old segment, those of the gap are missing; a jump back leaves no gap.
+    // After the packets of the old segment, those of the gap are missing; a jump back leaves no gap.
     const std::int64_t gap =
         counts > 0 ? counts / static_cast<std::int64_t>(config_.layout.step) - (head_ - reference_)
                    : 0;

@@ -1,14 +1,15 @@
-// The capture engine: packets in any order, from anywhere, to blocks of samples and counts of what became of each
-// packet.
+// The capture engine: places packets, in any order and from any source, into blocks of samples, and counts the fate of
+// each packet.
 //
-// Each packet is placed straight into the memory of the block that its count says. A block is given on when all of it
-// has come, or when packets `window_samples` later than its end have; packets for it that come afterwards are late.
-// Nothing here knows of sockets or threads: one thread calls at a time. What several threads share is in shared_capture.h.
+// Each packet is copied straight into the block that its count names. A block is committed when all of its packets have
+// come, or when packets `window_samples` later than its end have come; packets for it that come afterwards are late.
+// The capture knows neither sockets nor threads: one thread calls it at a time. shared_capture.h shares one capture
+// among threads.
 //
 //   sent = accepted + missing + late + duplicate + invalid,   invalid = early + malformed + foreign
 //
-// holds at any time for the places of the blocks given on and the packets that came, as long as no packet is damaged on
-// its way: of one that is, both its place (missing) and its bytes (malformed) are counted.
+// holds at any time for the places of the committed blocks and the packets received, as long as no packet is damaged on
+// its way: a damaged packet counts twice, its place as missing and its bytes as malformed.
 #pragma once
 
 #include <array>
@@ -25,22 +26,22 @@
 
 namespace tautline::stream {
 
-/// What became of packets.
+/// The fate of packets.
 struct CaptureCounters {
-  std::uint64_t accepted = 0;   ///< in a block
-  std::uint64_t late = 0;       ///< the first of their place, after its block was given on
-  std::uint64_t duplicate = 0;  ///< of a place that another packet had
-  std::uint64_t missing = 0;    ///< places of blocks given on, and of gaps, whose packet never came
-  std::uint64_t early =
-      0;  ///< jumped by more than the window, back or ahead, and were not believed
-  std::uint64_t malformed = 0;  ///< are no packets of the layout
-  std::uint64_t foreign =
-      0;  ///< of antennas, channels, polarisations or sub-arrays that are not wanted, or of no samples
-  std::uint64_t reordered = 0;  ///< of the accepted: came after a later one of their flow
-  std::uint64_t flagged = 0;    ///< of the accepted: their sender calls them invalid
-  std::uint64_t jumps = 0;      ///< that were believed
-  std::array<std::uint64_t, formats::packets::kRefusals>
-      refused{};  ///< of malformed and foreign: by reason
+  std::uint64_t accepted = 0;   ///< placed in a block
+  std::uint64_t late = 0;       ///< the first of their place, after its block was committed
+  std::uint64_t duplicate = 0;  ///< of a place that another packet had filled
+  std::uint64_t missing = 0;  ///< places of committed blocks, and of gaps, whose packet never came
+  /// Counts that jump by more than the window, back or ahead, and were not confirmed.
+  std::uint64_t early = 0;
+  std::uint64_t malformed = 0;  ///< not packets of the layout
+  /// Of antennas, channels, polarisations or sub-arrays that are not selected, or without samples.
+  std::uint64_t foreign = 0;
+  std::uint64_t reordered = 0;  ///< accepted packets that came after a later one of their flow
+  std::uint64_t flagged = 0;    ///< accepted packets that their sender marks invalid
+  std::uint64_t jumps = 0;      ///< jumps of the count that were confirmed
+  /// Malformed and foreign packets, by reason.
+  std::array<std::uint64_t, formats::packets::kRefusals> refused{};
 
   std::uint64_t invalid() const { return early + malformed + foreign; }
   std::uint64_t sent() const { return accepted + missing + late + duplicate + invalid(); }
@@ -49,24 +50,24 @@ struct CaptureCounters {
 struct CaptureConfig {
   formats::packets::PacketLayout layout;
   formats::packets::BlockShape shape;
-  /// What decides which packets are late: a multiple of a payload's samples, less than a quarter of the counter's
-  /// period. 0: `window_blocks` blocks', or an eighth of the period.
+  /// A packet that is older than the newest one by more than this is late: a multiple of a payload's samples, less than
+  /// a quarter of the counter's period. 0: the length of `window_blocks` blocks, or an eighth of the period.
   std::size_t window_samples = 0;
   std::size_t window_blocks = 1;
-  /// Packets within a window of each other that make a jump believed (and, at the start, that say where the stream is);
-  /// no more than half of those that a window has.
+  /// Packets within one window that confirm a jump (and, at the start, the position of the stream); at most half of the
+  /// packets of a window.
   std::size_t proof = 8;
-  std::optional<std::uint64_t>
-      first_count;  ///< where the stream starts; none: with the first packets that come
-  std::optional<std::uint64_t> sub_array;  ///< whose packets are wanted; none: all
+  /// Where the stream starts; none: with the first packets that come.
+  std::optional<std::uint64_t> first_count;
+  std::optional<std::uint64_t> sub_array;  ///< whose packets are accepted; none: all
 };
 
-/// Which packets of a block came. Valid during BlockStore::commit.
+/// The packets of a block that came. Valid during BlockStore::commit.
 class CapturedBlock {
  public:
-  std::uint64_t segment = 0;  ///< counts the parts of the stream between jumps, from 0
-  std::uint64_t start_count =
-      0;  ///< count of the segment's first sample, without wraps since the first packet
+  std::uint64_t segment = 0;  ///< number of the stream's part between jumps, from 0
+  /// Count of the segment's first sample, without wraps since the first packet.
+  std::uint64_t start_count = 0;
   std::uint64_t first = 0;  ///< the block's first sample since the segment's start
   std::size_t samples = 0;
   std::uint64_t missing = 0;  ///< packets of the block that did not come
@@ -76,9 +77,9 @@ class CapturedBlock {
   /// A row for each [channel][input] (or, with all channels together, for each input): valid where every sample came.
   /// The mask is made anew unless it has that size.
   void validity(bool channels_together, core::ValidityMask& mask) const;
-  /// Zeros in the places of packets that did not come, which hold whatever was there before.
+  /// Sets the places of missing packets, which hold old data, to zero.
   void clear_missing(std::byte* block) const;
-  /// The same as validity() of inputs, as raw blocks have it.
+  /// The invalid spans that validity() describes, by input, as raw blocks have them.
   void invalid_spans(std::vector<core::InvalidSpan>& spans) const;
 
  private:
@@ -87,42 +88,43 @@ class CapturedBlock {
 
   const formats::packets::Placement* placement_ = nullptr;
   std::size_t payload_samples_ = 1;
-  const std::uint64_t *come_ = nullptr,
-                      *flags_ = nullptr;  // rings of rows of words; flags_ may be null
+  // Rings of rows of words; flags_ may be null.
+  const std::uint64_t *come_ = nullptr, *flags_ = nullptr;
   std::size_t row_words_ = 0, ring_rows_ = 0, first_row_ = 0;
 };
 
-/// Whose memory the packets are placed in.
+/// The memory that packets are placed in.
 class BlockStore {
  public:
   virtual ~BlockStore() = default;
   /// Memory of another block, Capture::block_bytes of it, after those begun before. May wait.
   virtual std::byte* begin() = 0;
-  /// The block that was begun first is done.
+  /// The oldest open block is complete.
   virtual void commit(const CapturedBlock& block) = 0;
 };
 
 /// A packet whose header was read.
 struct ReadPacket {
   formats::packets::Refusal refusal = formats::packets::Refusal::none;
-  std::optional<std::size_t> flow;  ///< none: not of what is wanted
+  /// None where the antenna, channel or polarisation is not selected.
+  std::optional<std::size_t> flow;
   formats::packets::PacketHeader header;
 };
 
-/// Who copies payloads to blocks later than their packets are placed there.
+/// Copies payloads to blocks, perhaps later than their packets are booked.
 class PayloadCopier {
  public:
   virtual ~PayloadCopier() = default;
-  /// As Placement::place, at the latest with wait().
+  /// Copies as Placement::place does, at the latest in wait().
   virtual void copy(std::size_t flow, std::size_t sample, const std::byte* payload,
                     std::byte* block) = 0;
-  /// Until everything was copied.
+  /// Returns when every payload is copied.
   virtual void wait() = 0;
 };
 
 class Capture {
  public:
-  /// Throws Error(config) that names what does not fit the layout.
+  /// Throws Error(config) that names the field that does not fit the layout.
   Capture(const CaptureConfig& config, BlockStore& store);
 
   const core::RawLayout& block_layout() const { return placement_.block_layout(); }
@@ -139,20 +141,19 @@ class Capture {
   void place(std::span<const std::byte> packet, std::uint64_t source = 0) {
     book(read(packet, source));
   }
-  /// What place() does, in two parts: the header, by any thread at any time, and the packet's place.
+  /// The two parts of place(): reading the header, by any thread at any time, and booking the packet's place.
   ReadPacket read(std::span<const std::byte> packet, std::uint64_t source) const;
   void book(const ReadPacket& packet);
-  /// From now on; null: payloads are copied when they are placed.
+  /// Used from now on; null: payloads are copied when they are booked.
   void set_copier(PayloadCopier* copier) { copier_ = copier; }
-  /// Gives on what has come, up to the latest packet, when nothing has come for a while; what comes later of that
-  /// time is late.
+  /// Commits blocks up to the latest packet, after a silence; packets of that time that come afterwards are late.
   void flush();
-  /// Gives on everything. `end_count`: the count behind the last sample that was sent, to count what is missing at
-  /// the end.
+  /// Commits all blocks. `end_count`: the count of the sample after the last one sent, so that missing packets at the
+  /// end are counted.
   void finish(std::optional<std::uint64_t> end_count = {});
 
   const CaptureCounters& counters() const { return counters_; }
-  /// Whether packets have said where the stream is.
+  /// Whether packets have confirmed the position of the stream.
   bool locked() const { return locked_; }
 
  private:
@@ -192,17 +193,17 @@ class Capture {
   // Places in time are payloads since the segment's start.
   bool locked_ = false;
   std::uint64_t segment_ = 0, start_count_ = 0;
-  std::uint64_t reference_count_ =
-      0;                        // as packets have it, of payload head_ - 1 or the segment's start
-  std::int64_t reference_ = 0;  // its payload
-  std::int64_t head_ = 0;       // one behind the latest that came
-  std::int64_t closed_ = 0;     // everything before it was given on
-  std::int64_t begun_ = 0;      // one behind the last block's last
+  // The packets' count at payload head_ - 1, or at the segment's start.
+  std::uint64_t reference_count_ = 0;
+  std::int64_t reference_ = 0;  // the payload of that count
+  std::int64_t head_ = 0;       // one after the latest payload that came
+  std::int64_t closed_ = 0;     // payloads before it are committed
+  std::int64_t begun_ = 0;      // one after the last payload of the last open block
   std::deque<Open> open_;
   std::vector<std::int64_t> flow_latest_;
   std::vector<std::uint64_t> come_, flags_;  // [payload % ring_rows_][word]: a bit for each flow
   std::vector<Candidate> candidates_;
-  std::vector<std::vector<std::byte>> spare_;  // memory of candidates that are gone
+  std::vector<std::vector<std::byte>> spare_;  // memory of candidates that were dropped
   std::size_t against_ = 0;                    // packets accepted since the first candidate
 };
 

@@ -1,4 +1,4 @@
-// Which samples of a block came, for those who use it.
+// The validity of a captured block's samples.
 #include <algorithm>
 #include <bit>
 
@@ -11,7 +11,7 @@ namespace {
 using formats::packets::AxisName;
 using formats::packets::Box;
 
-// The first bit at or behind `from` that is `wanted`, or `end`: 64 at a time.
+// The first bit from `from` on that is `wanted`, or `end`: 64 at a time.
 std::size_t next_bit(const std::uint64_t* row, std::size_t from, std::size_t end, bool wanted) {
   while (from < end) {
     const std::uint64_t word = wanted ? row[from / 64] : ~row[from / 64];

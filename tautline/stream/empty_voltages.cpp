@@ -11,24 +11,24 @@ namespace tautline::stream {
 
 namespace {
 
-// Fewer repeats of all channels together are worth no gap.
+// Fewer equal samples in all channels together are not worth a gap.
 constexpr std::size_t kLeastRepeats = 16;
-// Samples of one bit often come in wider ones (VDIF, arrays): what holds for one bit holds for all.
+// Samples of one bit are often stored in wider ones (VDIF, arrays); the limit for one bit serves all.
 constexpr int kFewestBits = 1;
 
-// Samples that are compared with one call.
+// Samples that one call compares.
 constexpr std::size_t kPiece = 256;
 
 }  // namespace
 
-// Long stretches are looked through by comparing memory with itself one time later: of all inputs together where
-// they lie side by side, once for all of them.
+// Long stretches are searched by comparing memory with itself one time later: once for all inputs together where these
+// are stored side by side.
 class EmptyVoltageFinder::Pieces {
  public:
   explicit Pieces(const core::RawBlock& block)
       : block_(block), known_(core::divide_up(block.samples, kPiece)) {}
 
-  // Whether samples [kPiece piece, kPiece (piece + 1)] of all inputs are equal; false where that is not known.
+  // Whether samples [kPiece piece, kPiece (piece + 1)] of all inputs are equal; false also where it is not known.
   bool constant(std::size_t piece) {
     const core::RawLayout& layout = block_.layout;
     const std::size_t last = (layout.channels - 1) * layout.channel_stride_bits +
@@ -40,7 +40,7 @@ class EmptyVoltageFinder::Pieces {
     if (known_[piece] == Known::no) {
       const std::size_t row = layout.time_stride_bits / 8;
       const std::byte* first = block_.bytes.data() + layout.offset_bits / 8 + piece * kPiece * row;
-      // The last time's row may lack what is between its samples and the next ones'.
+      // The last time's row may end before the padding between two times.
       const std::size_t bytes = (kPiece - 1) * row + (last + sample_bits()) / 8;
       known_[piece] = std::memcmp(first, first + row, bytes) == 0 ? Known::constant : Known::other;
     }
@@ -70,7 +70,7 @@ class InputSamples {
                    input % layout_.polarisations * layout_.polarisation_stride_bits),
         bits_(static_cast<std::size_t>(layout_.format.bits_per_sample())) {}
 
-  // All bits of a sample as they lie there.
+  // All bits of a stored sample.
   std::uint64_t value(std::size_t t, std::size_t channel) const {
     const std::size_t bit =
         first_bit_ + t * layout_.time_stride_bits + channel * layout_.channel_stride_bits;
@@ -96,7 +96,7 @@ class InputSamples {
       if (value(a, c) != value(b, c)) return false;
     return true;
   }
-  // The first sample behind `first`, before `end`, that differs from it.
+  // The first sample after `first`, before `end`, that differs from it.
   template <class Pieces>
   std::size_t end_of_run(std::size_t first, std::size_t end, Pieces& pieces) const {
     std::size_t t = first + 1;
@@ -112,7 +112,7 @@ class InputSamples {
     }
     return end;
   }
-  // Samples that are not finite are counted as such, not as empty ones.
+  // Samples that are not finite are counted as such, not as empty.
   bool finite(std::size_t t) const {
     if (!layout_.format.is_float()) return true;
     const std::size_t parts = layout_.format.complex ? 2 : 1;
@@ -123,7 +123,7 @@ class InputSamples {
   }
 
  private:
-  // Whether samples [first, last] are equal, where an input's samples lie side by side; else false.
+  // Whether samples [first, last] are equal, where an input's samples are contiguous; else false.
   bool constant(std::size_t first, std::size_t last) const {
     if (bits_ < 8 || layout_.time_stride_bits != bits_) return false;
     for (std::size_t c = 0; c < layout_.channels; ++c) {
@@ -133,7 +133,7 @@ class InputSamples {
     }
     return true;
   }
-  // By the exponent's bits.
+  // Tests the exponent's bits.
   bool is_finite(std::uint64_t bits) const {
     const std::uint64_t exponent = layout_.format.bits == 16 ? 0x7c00 : 0x7f800000;
     return (bits & exponent) != exponent;
@@ -164,7 +164,7 @@ std::vector<core::ConstantRun> valid_parts(const core::RawBlock& block, std::siz
   return parts;
 }
 
-// Inputs whose samples of one time lie side by side are compared together, which is many times as fast.
+// Inputs whose samples of one time are contiguous are compared together, which is many times as fast.
 template <class T>
 class SideBySide {
  public:
@@ -173,7 +173,7 @@ class SideBySide {
         time_stride_(block.layout.time_stride_bits / 8),
         inputs_(block.layout.inputs()) {}
 
-  // Calls found(input) for each input of which the first channels of two times are equal.
+  // Calls found(input) for each input whose first channels are equal at two times.
   template <class Found>
   void compare(std::size_t a, std::size_t b, const Found& found) const {
     const std::byte *x = first_ + a * time_stride_, *y = first_ + b * time_stride_;
@@ -237,7 +237,7 @@ void EmptyVoltageFinder::find_equal_probes(const core::RawBlock& block) {
   }
 }
 
-// Of one stretch: `entry` is its place in the list, which it gets when it is marked first.
+// Marks samples of one stretch; `entry` is its place in the list, assigned at its first mark.
 void EmptyVoltageFinder::mark(core::RawBlock& block, std::size_t input, std::size_t first,
                               std::size_t end, std::uint64_t position,
                               std::optional<std::size_t>& entry) {
@@ -252,7 +252,7 @@ void EmptyVoltageFinder::mark(core::RawBlock& block, std::size_t input, std::siz
   if (*entry < found_.list.size()) found_.list[*entry].samples += end - first;
 }
 
-// The run that ended the block before in this one; returns where it ends.
+// Continues in this block the run that the preceding block ended with; returns the run's end.
 std::size_t EmptyVoltageFinder::go_on(OpenRun& open, std::size_t input, std::size_t first,
                                       std::size_t end, core::RawBlock& block,
                                       core::RawBlock& before, Pieces& pieces) {

@@ -1,4 +1,4 @@
-// Stretches of voltages that hold nothing: an input that stopped, padding, packets that were written as zeros
+// Empty stretches of voltages: an input that stopped, padding, packets that were written as zeros
 // (docs/design/empty.md).
 #pragma once
 
@@ -14,10 +14,10 @@ namespace tautline::stream {
 /// Times at which an input does not change.
 struct EmptyInput {
   std::size_t input = 0;
-  std::uint64_t first_sample = 0, samples = 0;  ///< counted among the samples that were delivered
+  std::uint64_t first_sample = 0, samples = 0;  ///< counted in delivered samples
 };
 
-/// What was found in a stream.
+/// The empty stretches found in a stream.
 struct EmptyVoltages {
   std::uint64_t samples = 0, stretches = 0;  ///< times x inputs; an input's stretch is one
   std::vector<std::uint64_t> inputs;         ///< [input] times
@@ -25,27 +25,27 @@ struct EmptyVoltages {
   static constexpr std::size_t kListed = 10'000;
 };
 
-/// Looks at a stream's blocks, in order of time, and names empty samples in their `invalid`. What it finds does not
-/// depend on where blocks end, as long as they are longer than least_repeats(). Takes a sample of one input in all of
-/// its channels for one item; samples that are invalid already end a stretch.
+/// Searches a stream's blocks, in order of time, for empty samples and adds these to the blocks' `invalid`. The result
+/// does not depend on the block size, as long as blocks are longer than least_repeats(). One item is a sample of one
+/// input in all of its channels; invalid samples end a stretch.
 class EmptyVoltageFinder {
  public:
   explicit EmptyVoltageFinder(const core::VoltageDescription& description);
 
-  /// `before`: the block before this one, with nothing missing between them, or null; a stretch that began there may
-  /// turn out to be one only now. So `before` is complete when this returns, and `block` after the next call, or when
-  /// no block follows on from it.
+  /// `before`: the preceding block, with nothing missing between the two, or null; a stretch that began there may reach
+  /// its least length only now. So `before` is complete when this returns, and `block` after the next call, or when no
+  /// block follows.
   void look(core::RawBlock& block, core::RawBlock* before);
 
   const EmptyVoltages& found() const { return found_; }
-  /// Samples that equal the one before them, from which on a stretch holds nothing.
+  /// Equal samples in a row from which on a stretch is empty.
   std::size_t least_repeats() const { return repeats_; }
 
  private:
-  /// A run at the end of the last block.
+  /// A run of equal samples at the end of the last block.
   struct OpenRun {
     std::size_t samples = 0;           // 0: none
-    std::optional<std::size_t> entry;  // of the list, or beyond it; none: not long enough yet
+    std::optional<std::size_t> entry;  // its place in the list, or beyond it; none: still too short
     std::vector<std::uint64_t> value;  // [channel]
   };
 
@@ -61,7 +61,7 @@ class EmptyVoltageFinder {
 
   std::size_t repeats_;
   std::vector<OpenRun> open_;                             // [input]
-  std::vector<std::vector<std::uint32_t>> equal_probes_;  // [input]; none: not looked for
+  std::vector<std::vector<std::uint32_t>> equal_probes_;  // [input]; none: not searched
   std::uint64_t position_ = 0, before_position_ = 0;      // of the block's first sample
   EmptyVoltages found_;
 };

@@ -12,14 +12,14 @@ struct HostPort {
   std::string host;  ///< a name or an address; IPv6 without its brackets
   std::uint16_t port = 0;
 };
-/// "HOST:PORT", an IPv6 address in brackets; none of another text.
+/// "HOST:PORT", an IPv6 address in brackets; none if the text is of another form.
 std::optional<HostPort> parse_host_port(std::string_view text);
 
 struct Endpoint {
   enum class Transport { tcp, udp };
   Transport transport = Transport::tcp;
   std::string host;        ///< a name or an address; IPv6 without its brackets
-  std::uint16_t port = 0;  ///< of a listener, 0: one that the system chooses
+  std::uint16_t port = 0;  ///< 0: a listener's port that the system chooses
 };
 
 /// Throws Error(config) with the field's name: "listen".

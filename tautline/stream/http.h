@@ -23,37 +23,38 @@ struct HttpAnswer {
 struct HttpServerConfig {
   std::string address = "127.0.0.1";
   std::uint16_t port = 0;  ///< 0: one that the system chooses
-  /// Every request must carry it, as ?token= or "Authorization: Bearer". Letters, digits, - and _, 16 at least; empty:
-  /// none, which is allowed for addresses of this machine alone.
+  /// Every request must carry it, as ?token= or "Authorization: Bearer". Letters, digits, - and _, at least 16; empty:
+  /// no token, which is allowed for addresses of this machine alone.
   std::string token;
-  /// GET of a path without its query. On the server's thread: quick.
+  /// Answers GET of a path without its query. Runs on the server's thread, so it must be quick.
   std::function<HttpAnswer(const std::string& path)> answer;
   std::string socket_path = "/live";  ///< of the WebSocket
-  /// What a WebSocket is sent first, and again after it was too slow for the messages between. On the server's thread.
+  /// The first message of a WebSocket, sent again after the client was too slow for the messages between. Runs on the
+  /// server's thread.
   std::function<std::vector<SharedText>()> welcome = {};
 
   std::size_t most_connections = 128;
   double requests_per_s = 50;
   std::size_t most_requests_at_once = 300;
   std::size_t most_header_bytes = 8192;
-  std::size_t most_waiting_bytes = std::size_t{8}
-                                   << 20;  ///< of messages for one WebSocket, beside its welcome
+  /// Most bytes of unsent messages of one WebSocket, beside the first message.
+  std::size_t most_waiting_bytes = std::size_t{8} << 20;
   std::chrono::milliseconds request_patience{10000}, answer_patience{30000};
 };
 
-/// What the server has met so far.
+/// Counts since the server started.
 struct HttpCounts {
-  std::uint64_t requests = 0;                ///< that were answered with what they asked for
-  std::uint64_t refused = 0;                 ///< answered with a status of 400 or more
-  std::uint64_t turned_away = 0;             ///< connections beyond the limit
-  std::uint64_t late_messages = 0;           ///< not sent to a WebSocket that did not read in time
-  std::size_t connections = 0, sockets = 0;  ///< now; sockets: WebSockets
+  std::uint64_t requests = 0;       ///< answered with content
+  std::uint64_t refused = 0;        ///< answered with a status of 400 or more
+  std::uint64_t turned_away = 0;    ///< connections beyond the limit
+  std::uint64_t late_messages = 0;  ///< not sent to a WebSocket whose client did not read in time
+  std::size_t connections = 0, sockets = 0;  ///< open now; sockets: WebSockets
 };
 
 class HttpServer {
  public:
-  /// Listens when it returns. Throws Error(config) for an address or token that is not allowed, Error(io) where the address
-  /// cannot be listened at, Error(unsupported) in a build without Boost.
+  /// Listens when it returns. Throws Error(config) for an address or token that is not allowed, Error(io) where it
+  /// cannot listen at the address, Error(unsupported) in a build without Boost.
   explicit HttpServer(HttpServerConfig config);
   /// Closes every connection.
   ~HttpServer();
@@ -63,7 +64,7 @@ class HttpServer {
   std::uint16_t port() const;
   /// "http://127.0.0.1:8080/", with the token where there is one.
   std::string url() const;
-  /// To every WebSocket; from any thread, returns at once.
+  /// Sends to every WebSocket; from any thread, returns at once.
   void send(SharedText message);
   /// From any thread.
   HttpCounts counts() const;
@@ -73,8 +74,8 @@ class HttpServer {
   std::unique_ptr<Impl> impl_;
 };
 
-/// The body of http://HOST:PORT/PATH, of at most 16 MiB. Throws Error(config) for another form of URL, Error(io) where nothing answers
-/// within `patience` or the status is not 200, Error(unsupported) in a build without Boost.
+/// The body of http://HOST:PORT/PATH, of at most 16 MiB. Throws Error(config) for another form of URL, Error(io) where
+/// no answer comes within `patience` or the status is not 200, Error(unsupported) in a build without Boost.
 std::string http_get(const std::string& url, std::chrono::milliseconds patience);
 
 }  // namespace tautline::stream

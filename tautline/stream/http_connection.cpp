@@ -23,11 +23,11 @@ using asio::ip::tcp;
 using boost::system::error_code;
 using Request = http::request<http::empty_body>;
 
-constexpr std::size_t kMostFromSocket = 1024;  // bytes of a message that a WebSocket sends us
+constexpr std::size_t kMostFromSocket = 1024;  // bytes of a message from a WebSocket's client
 constexpr std::size_t kMostDiscarded = std::size_t{4}
-                                       << 20;  // of what a refused client still sends
+                                       << 20;  // bytes that a refused client may still send
 
-// In a time that does not depend on where they differ.
+// Compares in a time that does not depend on the place of the difference.
 bool same_token(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
   unsigned different = 0;
@@ -48,7 +48,8 @@ std::string_view token_in(std::string_view query) {
   return {};
 }
 
-// Another site's script could reach us by a name that it points at this machine; browsers then say that name here.
+// Another site's script could reach this server by a name that it resolves to this machine; browsers then send that
+// name here.
 bool ours(const Shared& shared, std::string_view host) {
   if (!shared.endpoint.address().is_loopback())
     return !shared.config.token.empty();  // no other site knows the token
@@ -74,7 +75,8 @@ unsigned refusal(const Shared& shared, const Request& request, std::string_view 
 
 }  // namespace
 
-// A browser that follows messages. What it cannot take in time it is not sent; once it reads again, it gets all anew.
+// A browser that follows messages. Messages that it is too slow for are not sent; once it reads again, it gets the
+// whole state anew.
 class WebSocket : public std::enable_shared_from_this<WebSocket> {
  public:
   WebSocket(SharedPointer shared, beast::tcp_stream stream)
@@ -111,7 +113,8 @@ class WebSocket : public std::enable_shared_from_this<WebSocket> {
     news_bytes_ += message->size();
     waiting_.push_back(std::move(message));
     if (news_bytes_ > shared_->config.most_waiting_bytes) {
-      // The first is on its way, and a greeting is given whole, however large: else nobody would ever have it all.
+      // The first message is being sent, and a greeting is given whole, however large: otherwise no client would ever
+      // have the whole state.
       const std::size_t kept = std::max<std::size_t>(greeting_, writing_ ? 1 : 0);
       shared_->late_messages += waiting_.size() - kept;
       waiting_.resize(kept);
@@ -179,8 +182,8 @@ class WebSocket : public std::enable_shared_from_this<WebSocket> {
   websocket::stream<beast::tcp_stream> socket_;
   beast::flat_buffer incoming_;
   std::deque<SharedText> waiting_;
-  std::size_t greeting_ = 0;    // of those: the first, which are all of the state
-  std::size_t news_bytes_ = 0;  // of the others
+  std::size_t greeting_ = 0;    // the first of these messages, which hold the whole state
+  std::size_t news_bytes_ = 0;  // bytes of the other messages
   bool writing_ = false, behind_ = false, joined_ = false;
 };
 
@@ -209,7 +212,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
           if (error == http::error::header_limit) return self->refuse(431);
           if (error == http::error::body_limit || error == http::error::unexpected_body)
             return self->refuse(413);
-          // HTTP's own complaints; otherwise nobody is there any more.
+          // errors of HTTP itself are answered; otherwise the client has gone
           if (error.category() == make_error_code(http::error::bad_method).category() &&
               error != http::error::end_of_stream && error != http::error::partial_message)
             self->refuse(400);
@@ -252,7 +255,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
          false, false);
   }
 
-  // The head by itself, then the body from where it lies.
+  // The head by itself, then the body without a copy.
   void give(const HttpAnswer& answer, bool head_alone, bool keep_alive) {
     head_ = fmt::format(
         "HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\nCache-Control: no-store\r\n"
@@ -282,7 +285,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
         });
   }
 
-  // What the client still sends: a connection that is closed over it would take the answer away.
+  // Reads the rest of the client's bytes: a connection that is closed before would lose the answer.
   void discard(std::size_t so_far) {
     if (so_far > kMostDiscarded) return;
     stream_.async_read_some(asio::buffer(rest_), [self = shared_from_this(), so_far](

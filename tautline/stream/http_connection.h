@@ -15,7 +15,7 @@
 
 namespace tautline::stream::http_server {
 
-// So many a second, and so many at once.
+// Most in one second, and most at once.
 class Bucket {
  public:
   Bucket(double per_s, std::size_t most)
@@ -37,7 +37,7 @@ class Bucket {
 class Connection;
 class WebSocket;
 
-/// All of it but the counts belongs to the server's thread.
+/// Everything except the counts belongs to the server's thread.
 struct Shared {
   HttpServerConfig config;
   boost::asio::ip::tcp::endpoint endpoint;
@@ -52,9 +52,9 @@ struct Shared {
 };
 using SharedPointer = std::shared_ptr<Shared>;
 
-/// Answers requests until the other side has gone.
+/// Answers requests until the client has gone.
 void serve(const SharedPointer& shared, boost::asio::ip::tcp::socket socket);
-/// To every WebSocket.
+/// Sends to every WebSocket.
 void send_to_all(const Shared& shared, const SharedText& message);
 void close_all(const Shared& shared);
 

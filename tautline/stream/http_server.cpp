@@ -90,7 +90,7 @@ class HttpServer::Impl {
   void accept() {
     acceptor_.async_accept([this](const error_code& error, tcp::socket socket) {
       if (error == asio::error::operation_aborted) return;
-      if (error) {  // no descriptors left, say
+      if (error) {  // no descriptors left, for instance
         pause_.expires_after(std::chrono::milliseconds(100));
         pause_.async_wait([this](const error_code& cancelled) {
           if (!cancelled) accept();

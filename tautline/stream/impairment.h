@@ -9,22 +9,22 @@
 namespace tautline::stream {
 
 struct Impairment {
-  double loss = 0, duplicate = 0, corrupt = 0;  ///< parts of what is sent: 0 to 1
-  double reorder = 0;                           ///< of packets
-  double jitter_s = 0;                          ///< most by which a piece is late
+  double loss = 0, duplicate = 0, corrupt = 0;  ///< fractions of the packets or records: 0 to 1
+  double reorder = 0;                           ///< of packets only
+  double jitter_s = 0;                          ///< largest delay of a piece
   std::uint64_t seed = 1;
 
   bool any() const { return loss > 0 || duplicate > 0 || corrupt > 0 || reorder > 0; }
 };
 
-/// "loss=0.01,reorder=0.1,duplicate=0.01,corrupt=0.001,jitter=2ms,seed=7", any of them; empty: none. Throws Error(config)
-/// with the field "impair".
+/// "loss=0.01,reorder=0.1,duplicate=0.01,corrupt=0.001,jitter=2ms,seed=7", any of these; empty: none. Throws
+/// Error(config) with the field "impair".
 Impairment parse_impairment(const std::string& text);
 
-/// What happens to one record or packet after the other.
+/// Draws the faults of one record or packet after the other.
 class Fate {
  public:
-  /// Of one of several senders.
+  /// For one of several senders.
   Fate(const Impairment& impairment, std::size_t sender)
       : impairment_(impairment), random_(impairment.seed * 1'000'003 + sender) {}
 

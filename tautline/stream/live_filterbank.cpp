@@ -19,7 +19,7 @@ namespace {
 using core::Error;
 using core::ErrorKind;
 
-// Between two looks at whether to stop.
+// Time between two checks of the stop token.
 constexpr std::chrono::milliseconds kLook{50};
 constexpr std::size_t kPieceBytes = std::size_t{1} << 20, kKeptBytes = 8 * kPieceBytes;
 constexpr std::string_view kHeaderEnd = "HEADER_END";
@@ -59,7 +59,7 @@ LiveFilterbank::LiveFilterbank(std::shared_ptr<formats::ForwardBytes> bytes)
   read_header([](std::size_t) {});
 }
 
-// `short_of`: told how many bytes came where that is all.
+// `short_of` is called with the number of bytes that came where the stream ends inside its header.
 void LiveFilterbank::read_header(const std::function<void(std::size_t)>& short_of) {
   std::vector<std::byte> bytes;
   while (!ends_header(bytes)) {
@@ -72,7 +72,7 @@ void LiveFilterbank::read_header(const std::function<void(std::size_t)>& short_o
                   "a filterbank as sigproc has it, header first");
     }
     bytes.push_back(next);
-    // A stream of something else is refused at once, not after the most that a header may have.
+    // A stream of another kind is refused at once, not after the longest header.
     if (bytes.size() == 64 && !formats::sigproc::recognise(bytes))
       throw Error(ErrorKind::format, name() + ": first bytes", "no header of sigproc's",
                   "a filterbank as sigproc has it, header first");
@@ -106,7 +106,7 @@ bool LiveFilterbank::takes(std::span<const std::byte> first_bytes) {
     return of.ifs == 1 && !of.time_series &&
            of.channels * static_cast<std::size_t>(of.bits) % 8 == 0;
   } catch (const Error&) {
-    return true;  // whoever opens it says what is wrong
+    return true;  // the caller that opens it reports the fault
   }
 }
 

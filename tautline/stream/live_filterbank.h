@@ -15,24 +15,24 @@
 
 namespace tautline::stream {
 
-/// Header and samples as they come. One thread reads from it.
+/// Header and samples of a stream. One thread reads from it.
 class LiveFilterbank {
  public:
-  /// Waits for the header, `wait_s` at most and until `stop` is requested. Takes spectra of one IF that are whole bytes.
-  /// Throws Error(io) where no header comes, Error(format) for another stream, Error(unsupported).
+  /// Waits for the header, `wait_s` at most and until `stop` is requested. Takes spectra of one IF whose samples fill
+  /// whole bytes. Throws Error(io) where no header comes, Error(format) for another stream, Error(unsupported).
   LiveFilterbank(const std::string& path, std::size_t buffer_bytes, double wait_s,
                  const std::stop_token& stop);
-  /// Of a pipe that is open.
+  /// Reads from an open pipe.
   explicit LiveFilterbank(std::shared_ptr<formats::ForwardBytes> bytes);
 
-  /// Whether this can be a stream that begins with these bytes; some have to be files.
+  /// Whether a stream that begins with these bytes can be read live; some formats need a file.
   static bool takes(std::span<const std::byte> first_bytes);
-  /// Of no samples: nobody knows how many will come.
+  /// `samples` is 0: the length of the stream is unknown.
   const formats::FilterbankDescription& description() const { return description_; }
-  /// Writes up to `samples` spectra as description().delivered says, waiting for them. Fewer at the end of the stream;
-  /// once `stop` is requested what had come by then is still given.
+  /// Waits for up to `samples` spectra and writes them as description().delivered says. Fewer at the end of the stream;
+  /// after a stop, spectra that have come are still delivered.
   std::size_t read(std::size_t samples, std::span<std::byte> to, const std::stop_token& stop);
-  /// Of a spectrum that did not come whole, after the end.
+  /// Bytes of an incomplete last spectrum, after the end.
   std::uint64_t trailing_bytes() const { return trailing_bytes_; }
   const std::string& name() const { return bytes_->name(); }
 

@@ -10,7 +10,7 @@ namespace tautline::stream {
 
 namespace {
 
-// Between two looks at whether to stop.
+// Time between two checks of the stop token.
 constexpr std::chrono::milliseconds kPatience{50};
 constexpr std::size_t kLeastBuffer = 4096;
 
@@ -28,13 +28,13 @@ LiveInput::~LiveInput() {
   thread_.join();
 }
 
-// Until the end, a fault, a requested stop, or the destructor.
+// Reads until the end, a fault, a requested stop, or the destructor.
 void LiveInput::gather(const std::stop_token& own) {
   std::string fault;
   try {
     while (!own.stop_requested() && !stopping() && !input_.ended())
       if (wait_for_room(own)) take_some();
-    // What had come when the stop was asked for; more may come for ever.
+    // Bytes that had come when the stop was requested; more may come for ever.
     std::uint64_t left = stopping() ? input_.waiting_bytes() : 0;
     while (left > 0 && !own.stop_requested() && !input_.ended()) {
       if (!wait_for_room(own)) continue;
@@ -59,8 +59,8 @@ bool LiveInput::wait_for_room(const std::stop_token& own) {
   }) && !own.stop_requested();
 }
 
-// This thread alone moves gathered_, and what lies beyond it is nobody else's. An empty buffer begins
-// anew, so that as long as the others keep up its front stays in the caches.
+// Only this thread moves gathered_, and no other thread uses the bytes beyond it. An empty buffer starts again at its
+// front, so that the front stays in the caches as long as the reader keeps up.
 bool LiveInput::take_some() {
   std::size_t place = 0, free = 0;
   {

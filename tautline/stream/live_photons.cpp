@@ -16,7 +16,7 @@ namespace {
 
 using formats::ptu::kRecordBytes;
 
-// What a reading waits for at most.
+// The longest wait of one reading.
 constexpr std::chrono::milliseconds kReadPatience{100};
 constexpr std::size_t kBlockRecords = std::size_t{1} << 16;
 constexpr std::size_t kSkippedBytes = std::size_t{1} << 16;
@@ -37,7 +37,7 @@ LivePhotons::LivePhotons(std::unique_ptr<LiveInput> input) : input_(std::move(in
                                                            header.size_bytes, formats::Damage{});
 }
 
-// Front to back; what lies between two readings is passed over.
+// Reads from front to back; bytes between two readings are skipped.
 std::size_t LivePhotons::read_header_bytes(std::uint64_t offset, std::span<std::byte> bytes) {
   const auto take = [&](std::span<std::byte> to) {
     std::size_t done = 0;

@@ -15,11 +15,11 @@
 
 namespace tautline::stream {
 
-/// A reader whose stream may pause: read() gives 0 where nothing came for a while, and ended() says
-/// whether more can come. It cannot be rewound.
+/// A reader whose stream may pause: read() gives 0 where nothing came for a while, and ended() says whether more can
+/// come. It cannot be rewound.
 class LivePhotons final : public formats::PhotonReader {
  public:
-  /// Waits for the header. Throws Error(format) on what is none.
+  /// Waits for the header. Throws Error(format) on other bytes.
   explicit LivePhotons(std::unique_ptr<LiveInput> input);
 
   const formats::PhotonDescription& description() const override { return description_; }
@@ -36,12 +36,12 @@ class LivePhotons final : public formats::PhotonReader {
 
   std::unique_ptr<LiveInput> input_;
   formats::PhotonDescription description_;
-  std::uint64_t place_ = 0;  ///< of the header's reading: bytes taken
+  std::uint64_t place_ = 0;  ///< bytes that the header's reader has taken
   std::unique_ptr<formats::ptu::RecordDecoder> decoder_;
   std::vector<std::uint32_t> words_;
-  std::size_t held_ = 0;  ///< bytes of a record that has not come whole
+  std::size_t held_ = 0;  ///< bytes of an incomplete record
   bool ended_ = false;
-  bool paused_ = false;  ///< less came than there was room for: the next reading says so
+  bool paused_ = false;  ///< fewer bytes came than fit: the next reading says so
 };
 
 }  // namespace tautline::stream

@@ -17,7 +17,7 @@ namespace {
 namespace mwa32t = formats::mwa32t;
 using namespace std::chrono_literals;
 
-// Between two looks at who is late and whether to stop.
+// Time between two checks of late receivers and of the stop token.
 constexpr std::chrono::milliseconds kReceiverPatience = 20ms;
 // A quarter of the counter's period: 12.8 ms.
 constexpr std::size_t kMostEarlyRecords = mwa32t::kCounterPeriod / 4;
@@ -45,7 +45,7 @@ MwaReceivers::MwaReceivers(MwaReceiversConfig config)
   if (config_.duration_s >= 0)
     left_ = static_cast<std::uint64_t>(
         std::nearbyint(config_.duration_s * description_.rate_hz.value()));
-  // Of a stream that nobody knows the end of: what depends on times is made for a day.
+  // A stream of unknown length: tables over time are made for a day.
   const std::uint64_t expected =
       std::min(left_, static_cast<std::uint64_t>(86'400 * description_.rate_hz.value()));
   end_ =
@@ -85,8 +85,8 @@ void MwaReceivers::note(std::string text) {
   damage_.note(std::move(text));
 }
 
-// The time that a receiver's first record must be near: that of what the others have sent by now, or where nobody is
-// connected, would have. Those that were held up are behind for a while.
+// The time near which a receiver's first record must lie: that of the others' latest records, or, where none is
+// connected, the time that these would have reached. Receivers that were delayed lag for a while.
 std::int64_t MwaReceivers::time_near(std::size_t index) const {
   if (behind_) return std::max(newest_, *origin_ + samples_since(origin_at_));
   for (std::size_t k = 0; k < receivers_.size(); ++k)
@@ -99,7 +99,7 @@ std::int64_t MwaReceivers::samples_since(Clock::time_point since) const {
   return static_cast<std::int64_t>(since_s * description_.rate_hz.value());
 }
 
-// A place's last bytes were consumed before it got another sender.
+// The last bytes of a place were consumed before it got another sender.
 void MwaReceivers::note_connections(std::size_t index) {
   Receiver& r = receivers_[index];
   const std::uint64_t connections = server_->connections(index);
@@ -127,7 +127,7 @@ void MwaReceivers::receive() {
   if (behind_ && newest_ >= *origin_ + samples_since(origin_at_)) behind_ = false;
 }
 
-// Records that have come of a receiver and were not consumed.
+// Records of a receiver that have come and were not consumed.
 std::int64_t MwaReceivers::waiting(std::size_t index) const {
   return static_cast<std::int64_t>(server_->bytes(index).size() /
                                    mwa32t::record_bytes(config_.mode));
@@ -146,9 +146,9 @@ bool MwaReceivers::is_early(std::size_t index) const {
   return waiting(index) >= static_cast<std::int64_t>(kMostEarlyRecords);
 }
 
-// Whether the receiver's clock is known. Counters say how receivers lie to each other only as far as both send now what was
-// sampled at about one time. How long one was there before the other says the rest: the time that passed, but for what this
-// thread was held up in it, which shows in what the other has sent meanwhile.
+// Whether the receiver's clock is known. Counters align two receivers only as far as both now send records that were
+// sampled at about the same time. Otherwise the time between the two connections aligns them, less the time that this
+// thread was delayed meanwhile, which shows in the other receiver's records.
 bool MwaReceivers::look_for_first(std::size_t index) {
   Receiver& r = receivers_[index];
   while (!r.parser.placed()) {
@@ -159,7 +159,7 @@ bool MwaReceivers::look_for_first(std::size_t index) {
       const Receiver& other = receivers_[k];
       if (!other.parser.placed() || other.last_came < latest) continue;
       latest = other.last_came;
-      // Early by no more than the time that passed, nor than what it has sent more.
+      // Early by at most the time that passed, and by at most the records that the other has sent in excess.
       const std::int64_t passed = is_early(k) ? samples_since(other.placed_at) : 0;
       const std::int64_t more = waiting(k) + samples_since(latest) - waiting(index);
       near = other.parser.next_time() + std::clamp<std::int64_t>(more, 0, passed);
@@ -173,7 +173,8 @@ bool MwaReceivers::look_for_first(std::size_t index) {
   return true;
 }
 
-// With the first sample of this receiver. From now on others are placed near to what those that are here have sent.
+// The stream begins with the first sample of this receiver. From now on other receivers are placed near the records of
+// the known ones.
 void MwaReceivers::begin_with(std::size_t index) {
   const Receiver& last = receivers_[index];
   origin_ = newest_ = last.parser.next_time();
@@ -198,8 +199,8 @@ void MwaReceivers::begin_with(std::size_t index) {
   }
 }
 
-// The first time that every receiver has. What comes meanwhile is kept, and a receiver that fills its memory has to wait.
-// False: stopped before any had one.
+// Finds the first time that every receiver has. Records that come meanwhile are kept, and a receiver that fills its
+// memory has to wait. False: stopped before any receiver had one.
 bool MwaReceivers::find_origin() {
   for (;;) {
     std::size_t placed = 0, last = 0;
@@ -230,7 +231,7 @@ void MwaReceivers::lose(std::size_t index, std::size_t end, core::RawBlock& bloc
   r.filled = end;
 }
 
-// Puts what one receiver has sent of the block in its place.
+// Copies one receiver's records into the block.
 void MwaReceivers::fill(std::size_t index, std::size_t samples, core::RawBlock& block) {
   Receiver& r = receivers_[index];
   const std::size_t record = mwa32t::record_bytes(config_.mode);
@@ -274,7 +275,7 @@ bool MwaReceivers::is_gone(std::size_t index) const {
   return !server_->connected(index) && server_->bytes(index).empty();
 }
 
-// For so long that they are not waited for any more.
+// Whether the receiver has been silent for so long that it is not waited for.
 bool MwaReceivers::all_gone() {
   for (std::size_t k = 0; k < receivers_.size(); ++k)
     if (!is_gone(k)) {
@@ -285,7 +286,8 @@ bool MwaReceivers::all_gone() {
   return longer_than(config_.wait_s, *last_left_);
 }
 
-// Whether a block is full as far as it will be: one receiver has filled it, and the others have, are gone or are late.
+// Whether a block is as full as it can be: one receiver has filled it, and the others have filled it, are gone or are
+// late.
 bool MwaReceivers::is_complete(std::size_t samples) {
   const bool any = std::any_of(receivers_.begin(), receivers_.end(),
                                [&](const Receiver& r) { return r.filled == samples; });
@@ -306,8 +308,8 @@ bool MwaReceivers::is_complete(std::size_t samples) {
   return all;
 }
 
-// Where a stream ends inside a block: with the last sample that any receiver has given; where more would come of several,
-// with the last that all of these have.
+// The end of a stream inside a block: the last sample that any receiver has given; where several would send more, the
+// last sample that all of these have given.
 std::size_t MwaReceivers::last_time() const {
   std::size_t longest = 0, shortest = SIZE_MAX;
   for (std::size_t k = 0; k < receivers_.size(); ++k) {

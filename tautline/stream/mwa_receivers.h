@@ -14,25 +14,27 @@
 namespace tautline::stream {
 
 struct MwaReceiversConfig {
-  /// One address for all receivers, which then are numbered as they connect, or one for each.
+  /// One address for all receivers, which are then numbered in the order of their connections, or one for each.
   std::vector<Endpoint> listen;
   std::size_t receivers = 4;
   formats::mwa32t::Mode mode = formats::mwa32t::Mode::two_byte;
-  core::VoltageDescription assumed =
-      {};  ///< rate, centre, sideband, start; not given: the instrument's, the clock's
-  /// How long the others are waited for when the first receiver has come, and all of them when the last has gone.
+  /// Rate, centre, sideband, start; unset: the instrument's, the clock's.
+  core::VoltageDescription assumed = {};
+  /// How long to wait for the others after the first receiver has connected, and for any after the last has gone.
   double wait_s = 5;
-  /// How long a receiver is waited for that is connected and silent while others go on.
+  /// How long to wait for a receiver that is connected and silent while others send.
   double late_s = 1;
-  double duration_s = -1;  ///< ends after this much; negative: with the receivers
+  double duration_s = -1;  ///< data to deliver; negative: until the receivers end
   core::LogSink log = {};
 };
 
-/// The stream begins when all receivers have come, or those that came in time, with the first sample that each of them has.
-/// A counter says the time but for whole periods of 51.2 ms: receivers have to send by one clock, within a quarter of that
-/// of each other. What one sends while others have not come is kept, and passed over when they come. What a receiver does not give while
-/// others go on is lost: invalid, and counted. It may come back, and is then placed where its counter is nearest to what
-/// the others have sent. Connections are read only as fast as blocks are: what waits in memory is bounded.
+/// The stream begins when all receivers have connected, or at the end of the wait, with the first sample that every
+/// connected receiver has. The counter gives the time modulo 51.2 ms: receivers must run from one clock and send within
+/// a quarter of that period of each other. Records that a receiver sends before the others have connected are kept, and
+/// skipped when the stream begins. Records that a receiver fails to send while others go on are lost: invalid, and
+/// counted. A receiver may reconnect; its records are then placed at the time, of those that its counter allows, that
+/// is nearest to the other receivers' records. Connections are read only as fast as blocks are, so the memory of
+/// waiting bytes is bounded.
 class MwaReceivers final : public VoltageStream {
  public:
   explicit MwaReceivers(MwaReceiversConfig config);
@@ -49,7 +51,7 @@ class MwaReceivers final : public VoltageStream {
   bool live() const override { return true; }
   std::map<std::string, std::uint64_t> counters() const override;
 
-  /// After start(), with the ports that the system chose.
+  /// After start(): the addresses with the ports that the system chose.
   std::vector<Endpoint> listening() const { return server_->listening(); }
 
  private:
@@ -58,11 +60,11 @@ class MwaReceivers final : public VoltageStream {
     explicit Receiver(formats::mwa32t::Mode mode) : parser(mode) {}
 
     formats::mwa32t::RecordParser parser;
-    std::size_t filled = 0;  // of the block, with what is lost
+    std::size_t filled = 0;  // samples of the block, with lost ones
     std::uint64_t connections = 0, received_bytes = 0;
     Clock::time_point last_came = {}, placed_at = {};
-    bool silent = false;  // and not waited for
-    bool noted = false;   // that it has gone
+    bool silent = false;  // it is not waited for
+    bool noted = false;   // its end was logged
   };
 
   void receive();
@@ -92,16 +94,18 @@ class MwaReceivers final : public VoltageStream {
   Waits waits_;
   std::unique_ptr<TcpServer> server_;
   std::vector<Receiver> receivers_;
-  std::optional<std::int64_t>
-      origin_;                        // time of the stream's first sample, by the receivers' clock
-  Clock::time_point origin_at_ = {};  // when that had come
-  bool behind_ = false;               // what is read was sent longer ago than it seems
-  core::Instant start_;               // of the first sample
-  std::uint64_t position_ = 0, left_ = UINT64_MAX;  // samples given, and those to give
+  // Time of the stream's first sample, by the receivers' clock.
+  std::optional<std::int64_t> origin_;
+  Clock::time_point origin_at_ = {};  // when that sample had come
+  bool behind_ = false;  // records wait in buffers, so they were sent earlier than they are read
+  core::Instant start_;  // of the first sample
+  // Samples delivered, and samples still to deliver.
+  std::uint64_t position_ = 0, left_ = UINT64_MAX;
   std::optional<Clock::time_point> first_placed_, last_left_, first_done_;
-  std::int64_t newest_ = 0;  // time that any receiver has sent
+  std::int64_t newest_ = 0;  // latest time of any receiver's records
   Clock::time_point newest_at_ = {};
-  std::uint64_t late_ = 0, early_ = 0;  // records: too late, and before the stream began
+  // Records that came too late, and records before the stream began.
+  std::uint64_t late_ = 0, early_ = 0;
   bool ended_ = false;
   formats::Damage damage_;
 };

@@ -1,6 +1,6 @@
-// The blocks of an engine's output as memory that packets are placed in: raw voltages. Where packets of single channels may
-// be lost, a block has two accounts of what is invalid: its payload's, in which a time is invalid in all channels if it is in
-// any, and its mask, [channel][input], of no rows where all is valid.
+// The blocks of an engine's output as memory that packets are placed in: raw voltages. Where packets of single channels
+// may be lost, a block describes invalid samples twice: in its payload, in which a time that is invalid in any channel
+// is invalid in all, and in its mask, [channel][input], of no rows where all is valid.
 #pragma once
 
 #include <chrono>
@@ -18,41 +18,42 @@
 
 namespace tautline::stream {
 
-/// When segments of a capture began.
+/// The start times of a capture's segments.
 class SegmentClock {
  public:
-  /// `start` is that of the first segment; without it the layout's absolute counts tell, or `now` where it has none.
+  /// `start` is the start of the first segment; without it the layout's absolute counts give it, or `now` where counts
+  /// are not absolute.
   SegmentClock(const formats::packets::PacketLayout& layout, std::optional<core::Instant> start,
                std::function<core::Instant()> now)
       : layout_(layout), start_(start), now_(std::move(now)) {}
 
-  /// Of segments in their order. One that begins later by the counter begins so much later; a sender whose counter went
-  /// back began now, unless counts are absolute.
+  /// The start of a segment, called in order. The counter's advance moves the start; where the counter went back, the
+  /// segment starts now, unless counts are absolute.
   core::Instant start_of(std::uint64_t start_count);
 
  private:
   formats::packets::PacketLayout layout_;
-  std::optional<core::Instant> start_;  // then: of the latest segment
-  std::uint64_t count_ = 0;             // of that
+  std::optional<core::Instant> start_;  // of the latest segment
+  std::uint64_t count_ = 0;             // count at `start_`
   bool begun_ = false;
   std::function<core::Instant()> now_;
 };
 
-/// What OutputBlocks::begin leaves by when nothing more is wanted of other threads.
+/// Thrown by OutputBlocks::begin when no more blocks are wanted of other threads.
 struct OutputEnded {};
 
 /// The stream's blocks have an array of Capture::block_bytes, and Capture::open_blocks may be open.
-///
-/// An engine's outputs are used on the thread of their node. Where other threads place packets (share()), they begin and
-/// commit blocks here, one at a time, and the node's thread begins blocks ahead of them and hands on what they committed
+/// An engine's outputs are used on the thread of their node. Where other threads place packets (share()), they begin
+/// and commit blocks here, one at a time; the node's thread begins blocks ahead of them and hands on the committed ones
+/// (serve()).
 /// (serve()).
 class OutputBlocks final : public BlockStore {
  public:
-  /// That are begun before they are asked for: they may be open beside those of the capture.
+  /// Blocks that are begun ahead of demand: they may be open beside those of the capture.
   static constexpr std::size_t kAhead = 2;
 
   OutputBlocks(SegmentClock clock, std::size_t port = 0) : clock_(std::move(clock)), port_(port) {}
-  /// Before packets are placed: the outputs of the node that calls, and the capture's layout of blocks.
+  /// Before packets are placed: the outputs of the calling node, and the capture's block layout.
   void use(engine::Outputs& outputs, const core::RawLayout& layout) {
     outputs_ = &outputs;
     layout_ = layout;
@@ -60,18 +61,19 @@ class OutputBlocks final : public BlockStore {
 
   std::byte* begin() override;
   void commit(const CapturedBlock& block) override;
-  /// Of a block, in the order in which they are given on.
+  /// The start of each block, in the order of commits.
   core::Instant segment_start(const CapturedBlock& block);
 
-  /// From now on other threads begin and commit, until the node's thread calls alone(). `open_blocks`: the capture's.
+  /// From now on other threads begin and commit blocks, until the node's thread calls alone(). `open_blocks`: the
+  /// capture's.
   void share(std::size_t open_blocks);
-  /// On the node's thread: false where there was nothing to do.
+  /// On the node's thread: hands blocks on and begins new ones; false where there was nothing to do.
   bool serve();
-  /// The same: until there is something, or no longer than `most`.
+  /// As above, but waits for work, no longer than `most`.
   void wait(std::chrono::milliseconds most);
-  /// Others leave begin() by OutputEnded.
+  /// Other threads leave begin() by OutputEnded.
   void end();
-  /// Behind the last call of other threads.
+  /// After the last call of other threads.
   void alone();
 
  private:
@@ -89,7 +91,7 @@ class OutputBlocks final : public BlockStore {
 
   bool shared_ = false;
   std::size_t in_use_ = 0, most_in_use_ = 0;  // begun and not handed on; of the node's thread
-  std::mutex mutex_;                          // of what follows
+  std::mutex mutex_;                          // guards the members below
   std::condition_variable asked_, given_;
   std::deque<engine::Block*> ready_;
   std::size_t filled_ = 0;  // blocks to hand on

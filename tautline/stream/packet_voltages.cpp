@@ -19,14 +19,14 @@ using formats::packets::PacketLayout;
 using formats::packets::Refusal;
 using namespace std::chrono_literals;
 
-// Between two looks at whether to stop.
+// Time between two checks of the stop token.
 constexpr std::chrono::milliseconds kPacketPatience = 20ms;
-constexpr std::chrono::milliseconds kLastPackets =
-    200ms;  // to take what the kernel holds at the end
+// To read packets that the kernel has at the end.
+constexpr std::chrono::milliseconds kLastPackets = 200ms;
 constexpr std::size_t kMostThreads = 256;
-// SPEAD's items come in any number.
+// The longest header of a SPEAD packet that is read: the number of its items varies.
 constexpr std::size_t kMostSpeadHeader_bytes = 2048;
-// Of a stream that nobody knows the end of: what depends on times is made for a day.
+// A stream of unknown length: tables over time are made for a day.
 constexpr double kAssumedStream_s = 86'400;
 
 core::Instant utc_of_clock() {
@@ -107,7 +107,7 @@ PacketVoltages::PacketVoltages(PacketVoltagesConfig config)
       core::advance(description_.start, static_cast<std::int64_t>(std::min(left_.load(), expected)),
                     description_.rate_hz);
   const PacketLayout& layout = config_.capture.layout;
-  // A longer one is cut behind its length, and malformed.
+  // A longer packet is cut to this length, and counted as malformed.
   config_.network.packet_bytes =
       layout.part_bytes() + (layout.spead ? kMostSpeadHeader_bytes : layout.header_bytes + 1);
   config_.network.log = config_.log;
@@ -127,7 +127,7 @@ void PacketVoltages::open() {
   receivers_ = UdpReceiver::share(config_.network, config_.threads);
   opened_at_ = accepted_at_ = Clock::now();
   if (!config_.log) return;
-  // An address is dealt to the receiver of its number, and further sockets of it behind that.
+  // Each address goes to the receiver of its number; further sockets of an address go to the following receivers.
   const std::size_t addresses = config_.network.listen.size();
   for (std::size_t address = 0; address < addresses; ++address) {
     const auto& receiver = *receivers_[address % receivers_.size()];
@@ -139,7 +139,7 @@ void PacketVoltages::open() {
 }
 
 std::byte* PacketVoltages::begin() {
-  if (shared_ && left_ == 0) throw OutputEnded{};  // behind the duration
+  if (shared_ && left_ == 0) throw OutputEnded{};  // after the duration
   if (placing_) return outputs_.begin();
   return own_.emplace_back(capture_.block_bytes()).data();
 }
@@ -148,7 +148,7 @@ void PacketVoltages::commit(const CapturedBlock& captured) {
   CapturedBlock block = captured;
   block.samples = static_cast<std::size_t>(std::min<std::uint64_t>(block.samples, left_.load()));
   left_ -= block.samples;
-  if (block.samples == 0) return;  // behind the duration
+  if (block.samples == 0) return;  // after the duration
   given_samples_ += block.samples;
   lost_packets_ += block.missing + block.flagged;
   if (!placing_) return keep(block);
@@ -220,7 +220,7 @@ bool PacketVoltages::receive() {
   return false;
 }
 
-// On the calling thread. How many packets came.
+// Receives on the calling thread; returns the number of packets.
 std::size_t PacketVoltages::receive_here(std::chrono::milliseconds most) {
   bool waits = static_cast<bool>(waits_);
   if (waits) waits_(true);
@@ -255,7 +255,7 @@ void PacketVoltages::receive_by_threads() {
   if (waits_) waits_(false);
 }
 
-// What they have received is placed: they may need blocks for it.
+// Packets already received are still placed: the threads may need blocks for them.
 void PacketVoltages::end_threads() {
   if (!threads_) return;
   threads_->stop();
@@ -284,7 +284,7 @@ bool PacketVoltages::is_over(Clock::time_point now) {
     }
     if (config_.wait_s < 0 || waited_s < config_.wait_s) return false;
     end_threads();
-    capture_.finish();  // what was too little to be believed
+    capture_.finish();  // also considers packets too few to confirm a position
     if (capture_.locked()) return true;
     throw core::Error(
         core::ErrorKind::io, "listen",
@@ -303,14 +303,14 @@ bool PacketVoltages::is_over(Clock::time_point now) {
 void PacketVoltages::finish() {
   ended_ = true;
   end_threads();
-  // What the kernel still holds came before the end.
+  // Packets that the kernel still has came before the end.
   const auto until = Clock::now() + kLastPackets;
   while (left_ > 0 && Clock::now() < until && receive_here(0ms) > 0) {
   }
   capture_.finish();
 }
 
-// For those who wonder why nothing is accepted.
+// The packets that came, for users whose packets are all refused.
 std::string PacketVoltages::what_came() const {
   const CaptureCounters c = captured();
   std::string came = fmt::format("{} packets", network().packets);

@@ -25,24 +25,25 @@ namespace tautline::stream {
 struct PacketVoltagesConfig {
   UdpReceiverConfig network;  ///< a packet's source is the number of its address
   CaptureConfig capture;      ///< with the samples of a block
-  /// What the layout does not say: centre, bandwidth (0: as wide as the rate tells), start.
+  /// Facts that the layout lacks: centre, bandwidth (0: as wide as the rate implies), start.
   core::VoltageDescription described = {};
-  double wait_s = -1;     ///< for the first packets; negative: until a stop
-  double silence_s = -1;  ///< ends when none that is accepted has come for so long; negative: never
-  double late_s = 1;      ///< then what has come is given on, though its block is not full
+  double wait_s = -1;  ///< for the first packets; negative: until a stop
+  /// The stream ends after so long without an accepted packet; negative: never.
+  double silence_s = -1;
+  double late_s = 1;       ///< after so long without packets, blocks are committed though not full
   double duration_s = -1;  ///< ends after this much data, in whole payloads; negative: never
-  /// That receive packets and place them; more than one: beside the thread that calls, from place_in() on.
+  /// Threads that receive and place packets; more than one: beside the calling thread, from place_in() on.
   std::size_t threads = 1;
-  int processor =
-      -1;  ///< that the first receiving thread stays on, others on those behind it; negative: any
+  /// Of the first receiving thread; the others stay on the following ones; negative: any.
+  int processor = -1;
   core::LogSink log = {};
 };
 
-/// Blocks come by read(), which copies them from memory of its own, until place_in(): then packets are placed in the blocks
-/// of an engine's output, and receive() takes the place of read().
+/// read() copies blocks from this object's own memory, until place_in(): then packets are placed in the blocks of an
+/// engine's output, and receive() replaces read().
 class PacketVoltages final : public VoltageStream, private BlockStore {
  public:
-  /// Throws Error(config) that names what does not fit the layout.
+  /// Throws Error(config) that names the field that does not fit the layout.
   explicit PacketVoltages(PacketVoltagesConfig config);
   ~PacketVoltages() override;
 
@@ -52,7 +53,7 @@ class PacketVoltages final : public VoltageStream, private BlockStore {
   std::uint64_t total_samples() const override { return 0; }
   const core::Instant& end() const override { return end_; }
   const std::vector<std::string>& files() const override { return addresses_; }
-  /// Nothing is listened to before the first read() or receive(): what came before the run goes would only be lost there.
+  /// Listens only from the first read() or receive() on: packets that come before the run reads would be lost.
   void start(const std::stop_token& stop, const Waits& waits = {}) override {
     stop_ = stop;
     waits_ = waits;
@@ -68,16 +69,16 @@ class PacketVoltages final : public VoltageStream, private BlockStore {
   std::size_t open_blocks() const {
     return capture_.open_blocks() + (config_.threads > 1 ? OutputBlocks::kAhead : 0);
   }
-  /// Whether all blocks that are complete were read.
+  /// Whether all complete blocks were read.
   bool all_read() const { return given_.empty(); }
-  /// Then: places packets in the blocks of `outputs` from now on.
+  /// Then packets are placed in the blocks of `outputs` from now on.
   void place_in(engine::Outputs& outputs);
-  /// Places what has come, or waits a little. False at the end: after a stop, the duration or silence. Throws Error(io)
-  /// where nothing usable came in `wait_s`.
+  /// Places the packets that have come, or waits a little. False at the end: after a stop, the duration or silence.
+  /// Throws Error(io) where no accepted packet came in `wait_s`.
   bool receive();
-  /// Times that were given so far.
+  /// Times delivered so far.
   std::uint64_t samples() const { return given_samples_; }
-  /// No packet is placed from now on, and no block of the outputs is used.
+  /// From now on no packet is placed, and no block of the outputs is used.
   void abandon();
 
  private:
@@ -90,7 +91,7 @@ class PacketVoltages final : public VoltageStream, private BlockStore {
     std::vector<core::InvalidSpan> invalid;
   };
 
-  // The counters of capture and network, while threads receive.
+  // Reads the counters of capture and network while threads receive.
   CaptureCounters captured() const;
   UdpCounters network() const;
   std::size_t receive_here(std::chrono::milliseconds most);
@@ -116,14 +117,14 @@ class PacketVoltages final : public VoltageStream, private BlockStore {
   Capture capture_;
   std::vector<std::unique_ptr<UdpReceiver>> receivers_;               // one for each thread
   std::atomic<std::uint64_t> left_ = UINT64_MAX, given_samples_ = 0;  // times
-  std::atomic<std::uint64_t> lost_packets_ = 0;  // of blocks given on, with flagged ones
-  // Memory of blocks that were begun before place_in(), and where in the output each goes behind it.
+  std::atomic<std::uint64_t> lost_packets_ = 0;  // of committed blocks, with flagged packets
+  // Memory of blocks that were begun before place_in(), and the place of each in the output afterwards.
   std::deque<std::vector<std::byte>> own_;
   std::deque<std::byte*> own_places_;
-  std::deque<Given> given_;  // that read() has not given yet
+  std::deque<Given> given_;  // complete blocks that read() has not delivered
   bool placing_ = false, flushed_ = false, ended_ = false;
-  bool noted_none_ = false;                 // that packets come, and none is of the layout
-  std::uint64_t accepted_ = 0, jumps_ = 0;  // when last looked
+  bool noted_none_ = false;  // a warning was logged that packets come and none is of the layout
+  std::uint64_t accepted_ = 0, jumps_ = 0;  // at the last check
   Clock::time_point opened_at_ = {}, accepted_at_ = {};
   formats::Damage damage_;
   std::unique_ptr<SharedCapture> shared_;  // of the threads

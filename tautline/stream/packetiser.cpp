@@ -27,7 +27,7 @@ bool are_coded_alike(const PacketLayout& layout, const core::SampleFormat& forma
   return layout.sample.verbatim() && layout.sample.placed() == format && format.bits % 8 == 0;
 }
 
-// A sample, or those of two polarisations, whose size the compiler knows.
+// A sample, or the samples of two polarisations, of a size known to the compiler.
 inline void copy_short(const std::byte* from, std::byte* to, std::size_t bytes) {
   switch (bytes) {
     case 2:
@@ -131,7 +131,7 @@ void Packetiser::finish() {
   filled_ = 0;
 }
 
-// One time of a block to one of the frame.
+// Copies one time of a block to one of the frame.
 void Packetiser::decode(const core::RawBlock& block, std::size_t sample, std::size_t place) {
   const core::RawLayout& raw = block.layout;
   const auto bits = static_cast<std::size_t>(raw.format.bits);
@@ -147,7 +147,7 @@ void Packetiser::decode(const core::RawBlock& block, std::size_t sample, std::si
       }
 }
 
-// The same where bytes can stay as they are.
+// The same where bytes need no change.
 void Packetiser::copy(const core::RawBlock& block, std::size_t sample, std::size_t place) {
   const core::RawLayout &from = block.layout, &to = placement_.block_layout();
   const auto bits = static_cast<std::size_t>(from.format.bits_per_sample());

@@ -1,4 +1,4 @@
-// Voltages to packets, as an instrument with a layout would send them: the inverse of a capture.
+// Voltages to packets, as an instrument with this layout would send them: the inverse of a capture.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +15,9 @@ namespace tautline::stream {
 
 struct PacketiserCounters {
   std::uint64_t packets = 0;  ///< given to send()
-  std::uint64_t flagged = 0;  ///< of these: marked invalid, as some of their samples are
-  std::uint64_t left_out =
-      0;  ///< not sent: some of their samples are invalid, and the layout cannot say so
+  std::uint64_t flagged = 0;  ///< packets marked invalid, as some of their samples are
+  /// Packets not sent: some of their samples are invalid, and the layout cannot mark them.
+  std::uint64_t left_out = 0;
   std::uint64_t clipped = 0;           ///< components that did not fit the layout's bits
   std::uint64_t trailing_samples = 0;  ///< times at the end, and around gaps, that fill no payload
 };
@@ -26,21 +26,21 @@ class Packetiser {
  public:
   using Send = std::function<void(std::span<const std::byte> packet, std::uint64_t source)>;
 
-  /// `first_count` is that of the description's first sample. Throws Error(config) for samples or inputs that packets
-  /// of the layout cannot carry.
+  /// `first_count` is that of the description's first sample. Throws Error(config) for samples or inputs that the
+  /// layout cannot carry.
   Packetiser(const formats::packets::PacketLayout& layout,
              const core::VoltageDescription& description, std::uint64_t first_count, Send send);
 
-  /// Blocks in order of time; the counter follows `first_sample`. Times that do not fill a payload wait for the next
-  /// block, and are dropped before a gap and behind it.
+  /// Takes blocks in order of time; the counter follows `first_sample`. Times that do not fill a payload wait for the
+  /// next block, and are dropped on both sides of a gap.
   void take(const core::RawBlock& block);
-  /// Behind the last block.
+  /// After the last block.
   void finish();
 
   const PacketiserCounters& counters() const { return counters_; }
   /// Packets a second, of all sources together, at the description's rate.
   double packets_per_s() const;
-  /// Numbers that `source` takes: 1 where the layout tells none by it.
+  /// Number of values of `source`: 1 where the layout does not use it.
   std::uint64_t sources() const;
 
  private:
@@ -63,8 +63,8 @@ class Packetiser {
   std::vector<int> frame_;         // the times of a payload: [time][channel][input][component], or
   std::vector<std::byte> copied_;  // as the placement's blocks have them
   core::ValidityMask valid_;
-  std::size_t filled_ = 0;         // times of it
-  std::uint64_t next_sample_ = 0;  // behind the last one taken
+  std::size_t filled_ = 0;         // times of it that are filled
+  std::uint64_t next_sample_ = 0;  // after the last one taken
   std::vector<int> components_;    // of one packet, in its order
   std::vector<std::byte> payload_, packet_;
 };

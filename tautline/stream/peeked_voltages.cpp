@@ -4,7 +4,7 @@ namespace tautline::stream {
 
 void PeekedVoltages::start(const std::stop_token& stop, const Waits& waits) {
   stream_->start(stop, [this, waits](bool begins) {
-    if (reading_ && waits) waits(begins);  // what peeks is no thread of theirs
+    if (reading_ && waits) waits(begins);  // the peeking thread is none of the run's
   });
   const std::lock_guard lock(mutex_);
   started_ = true;

@@ -1,4 +1,4 @@
-// A stream, live or simulated, of which the first blocks can be looked at before the run takes them.
+// A stream, live or simulated, whose first blocks can be read before the run reads them.
 #pragma once
 
 #include <condition_variable>
@@ -11,7 +11,7 @@
 
 namespace tautline::stream {
 
-/// Gives what the other stream gives. Until its first read, peek() may be used, by another thread too.
+/// Delivers the other stream's blocks. Before its first read, peek() may be used, also by another thread.
 class PeekedVoltages final : public VoltageStream {
  public:
   explicit PeekedVoltages(std::unique_ptr<VoltageStream> stream) : stream_(std::move(stream)) {}
@@ -27,7 +27,7 @@ class PeekedVoltages final : public VoltageStream {
   std::size_t bytes() const override { return stream_->bytes(); }
   void start(const std::stop_token& stop, const Waits& waits) override;
   std::size_t read(std::size_t samples, core::RawBlock& block, Segment& segment) override;
-  // What the other stream counts may change while another thread peeks.
+  // The other stream's counts may change while another thread peeks.
   formats::Damage damage() const override {
     return reading_ ? stream_->damage() : formats::Damage{};
   }
@@ -37,11 +37,11 @@ class PeekedVoltages final : public VoltageStream {
     return reading_ ? stream_->counters() : std::map<std::string, std::uint64_t>{};
   }
 
-  /// The next block, which read() gives again: all are kept until then. 0 at the end, after a stop and where start() failed.
-  /// Waits for start().
+  /// The next block, which read() delivers again: all are kept until then. 0 at the end, after a stop and where start()
+  /// failed. Waits for start().
   std::size_t peek(std::size_t samples, core::RawBlock& block, Segment& segment,
                    const std::stop_token& stop);
-  /// For whoever takes what comes from the other stream itself: ends peeking. False: read() has blocks to give before that.
+  /// Ends peeking, for a caller that reads the other stream itself. False: read() has blocks to deliver first.
   bool hand_over();
 
  private:
@@ -54,7 +54,7 @@ class PeekedVoltages final : public VoltageStream {
   std::mutex mutex_;
   std::condition_variable_any started_now_;
   bool started_ = false;
-  bool reading_ = false;  // of the thread that reads
+  bool reading_ = false;  // of the reading thread
   std::deque<Kept> kept_;
 };
 

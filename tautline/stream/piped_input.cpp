@@ -8,7 +8,7 @@ namespace tautline::stream {
 
 namespace {
 
-// Of the run's memory: what a writer may be ahead, and what a reader may keep.
+// Parts of the run's memory: how far a writer may be ahead, and how much a reader may keep.
 constexpr std::size_t kAheadShare = 16, kMostAhead_bytes = std::size_t{256} << 20;
 constexpr std::size_t kKeptShare = 4, kMostKept_bytes = std::size_t{1} << 30;
 

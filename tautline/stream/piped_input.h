@@ -10,8 +10,8 @@
 
 namespace tautline::stream {
 
-/// Opens a pipe ("-": standard input), which is read on a thread of its own into a buffer. `memory_bytes` is the run's:
-/// it takes a part of that. Once `stop` is requested it ends with what has come. Throws Error(io).
+/// Opens a pipe ("-": standard input), which a thread of its own reads into a buffer. The buffer is a part of
+/// `memory_bytes`, the run's memory. After a stop the stream ends with the bytes that have come. Throws Error(io).
 std::shared_ptr<formats::ForwardBytes> open_pipe(const std::string& path, std::size_t memory_bytes,
                                                  const std::stop_token& stop);
 

@@ -1,4 +1,4 @@
-// Voltages that come by a pipe, and are read as they come.
+// Voltages that come through a pipe.
 #pragma once
 
 #include <cstddef>
@@ -13,10 +13,10 @@
 
 namespace tautline::stream {
 
-/// What a file of the same bytes gives, by the same reader.
+/// Delivers the samples that a file of the same bytes gives, by the same reader.
 class PipedVoltages final : public VoltageStream {
  public:
-  /// Waits for the header. Throws Error(unsupported) for formats that have to be files.
+  /// Waits for the header. Throws Error(unsupported) for formats that need a file.
   PipedVoltages(std::shared_ptr<formats::ForwardBytes> bytes, const SequenceOptions& options);
 
   const core::VoltageDescription& description() const override { return description_; }
@@ -25,7 +25,7 @@ class PipedVoltages final : public VoltageStream {
     return reader_->block_bytes(samples);
   }
   std::uint64_t total_samples() const override { return 0; }
-  /// What depends on times is made for a day where nobody said how long it goes on.
+  /// Tables over time are made for a day where the length of the stream is unknown.
   const core::Instant& end() const override { return end_; }
   const std::vector<std::string>& files() const override { return names_; }
   std::size_t bytes() const override { return static_cast<std::size_t>(bytes_->kept_bytes()); }

@@ -18,7 +18,7 @@ namespace tautline::stream {
 
 namespace {
 
-// Between two looks at whether to stop.
+// Time between two checks of the stop token.
 constexpr std::chrono::milliseconds kThreadPatience{20};
 
 }  // namespace
@@ -47,7 +47,7 @@ ReceivingThreads::ReceivingThreads(const std::vector<std::unique_ptr<UdpReceiver
             run(stop, receiver, on);
           });
   } catch (const std::system_error& refused) {
-    // One that had received something might wait for room that nobody will make.
+    // A thread that had received something might wait for a block that no thread would free.
     const std::size_t given = threads_.size();
     stop();
     all_there_.count_down();

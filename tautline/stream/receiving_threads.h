@@ -14,23 +14,23 @@
 
 namespace tautline::stream {
 
-/// The calling thread from now on runs on one processor. Throws Error(config): "processor".
+/// Binds the calling thread to one processor from now on. Throws Error(config): "processor".
 void stay_on(int processor);
 
 class ReceivingThreads {
  public:
-  /// A thread for each receiver, on `processor` and those behind it (negative: any). Packets are placed while wanted(), which
-  /// each thread asks. A thread that the capture's store leaves by OutputEnded ends. Throws Error(io) where the system refuses
-  /// one of them: then none has received anything.
+  /// One thread for each receiver, on `processor` and the following ones (negative: any). Packets are placed while
+  /// wanted(), which each thread calls, is true. A thread that the capture's store leaves by OutputEnded ends. Throws
+  /// Error(io) where the system refuses a thread: then no thread has received anything.
   ReceivingThreads(const std::vector<std::unique_ptr<UdpReceiver>>& receivers,
                    SharedCapture& capture, int processor, std::function<bool()> wanted);
-  /// Waits for the threads' ends.
+  /// Waits for the threads to end.
   ~ReceivingThreads() = default;
 
-  /// They end when they have placed what they have received.
+  /// Requests the threads to end once they have placed the packets that they have received.
   void stop();
   bool running() const { return running_ > 0; }
-  /// What a thread has failed by.
+  /// The exception by which a thread failed.
   void rethrow() const;
 
  private:
@@ -38,10 +38,11 @@ class ReceivingThreads {
 
   SharedCapture& capture_;
   std::function<bool()> wanted_;
-  std::latch all_there_{1};  // each receives when all threads have begun
+  std::latch all_there_{1};  // threads receive only when all have begun
   std::atomic<std::size_t> running_;
   std::atomic<bool> claimed_ = false, failed_ = false;
-  std::exception_ptr failure_;  // of the first thread that failed; read when it is said to be there
+  // Of the first thread that failed; read after `failed_` says that there is one.
+  std::exception_ptr failure_;
   std::vector<std::jthread> threads_;
 };
 

@@ -21,9 +21,9 @@ namespace {
 namespace mwa32t = formats::mwa32t;
 using Clock = std::chrono::steady_clock;
 
-// Of one sender before the next one's turn: about 3 ms of data, well inside what receivers may differ by.
+// Data of one sender before the next one's turn: about 3 ms, well inside the tolerance of receivers.
 constexpr std::size_t kRecordsAtOnce = 4096;
-// A file's first bytes, which show its records.
+// Length of a file's head, which shows its records.
 constexpr std::size_t kHeadBytes = std::size_t{64} << 10;
 
 mwa32t::Mode mode_of(const std::string& layout) {
@@ -64,12 +64,12 @@ class RecordSender {
                const std::stop_token& stop) {
     client_ = std::make_unique<TcpClient>(to, patience, stop);
   }
-  /// Of the file, once.
+  /// Reads the file once.
   std::uint64_t records() const { return (file_.size() - begin_) / record_; }
   bool ended() const { return client_ == nullptr; }
   double delay_s() { return fate_.delay_s(); }
 
-  // The next piece, with what becomes of its records; the connection is closed behind the last one.
+  // Sends the next piece, with its records impaired; closes the connection after the last one.
   void send(SendSummary& summary) {
     piece_.resize(kRecordsAtOnce * record_);
     const std::size_t got = file_.read(offset_, piece_);

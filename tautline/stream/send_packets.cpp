@@ -22,14 +22,14 @@ namespace {
 using formats::packets::PacketLayout;
 using SendClock = std::chrono::steady_clock;
 
-// That are sent without a look at the clock: few enough for the buffers on their way, many enough for one call of the system.
+// Packets between two looks at the clock: few enough for the buffers on the way, many enough for one system call.
 constexpr std::uint64_t kPacketsBetweenLooks = 32;
-// A packet out of its order comes behind at most so many later ones.
+// A reordered packet is sent after at most so many later ones.
 constexpr std::size_t kFarthestReordered = 16;
-// Of voltages that are read at a time.
+// Samples of voltages that are read at a time.
 constexpr std::size_t kSendBlock_bytes = std::size_t{1} << 20;
 
-// Packets in their time, after what the network is to do to them.
+// Sends packets at their times, after the simulated faults.
 class ImpairedSenders {
  public:
   ImpairedSenders(const SendConfig& config, const std::vector<Endpoint>& to,
@@ -43,7 +43,7 @@ class ImpairedSenders {
     started_ = SendClock::now();
   }
 
-  // Of the packets that follow: when the first of them is due, and how many come in a second.
+  // The due time of the next packet, and the number of packets a second.
   void set_time(double begin_s, double packets_per_s) {
     begin_s_ = begin_s;
     packets_per_s_ = packets_per_s;
@@ -54,7 +54,7 @@ class ImpairedSenders {
     if (since_begin_ % kPacketsBetweenLooks == 0)
       wait_for(begin_s_ + static_cast<double>(since_begin_) / packets_per_s_);
     ++since_begin_;
-    release(false);
+    send_due(false);
     if (fate_.is_lost()) {
       ++summary_.lost;
       return;
@@ -71,20 +71,21 @@ class ImpairedSenders {
     }
     if (!fate_.is_reordered()) return put(packet, source);
     ++summary_.reordered;
-    held_.push_back({{packet.begin(), packet.end()}, source, 1 + fate_.below(kFarthestReordered)});
+    delayed_.push_back(
+        {{packet.begin(), packet.end()}, source, 1 + fate_.below(kFarthestReordered)});
   }
 
   void finish() {
-    release(true);
+    send_due(true);
     for (UdpSender& sender : senders_) sender.flush();
     summary_.elapsed_s = since_start_s();
   }
 
  private:
-  struct Held {
+  struct DelayedPacket {
     std::vector<std::byte> packet;
     std::uint64_t source;
-    std::size_t wait;  // for so many others
+    std::size_t wait;  // packets to send before it
   };
 
   double since_start_s() const {
@@ -95,13 +96,13 @@ class ImpairedSenders {
     ++summary_.records;
     summary_.bytes += packet.size();
   }
-  void release(bool all) {
-    for (Held& one : held_)
+  void send_due(bool all) {
+    for (DelayedPacket& one : delayed_)
       if (all || --one.wait == 0) {
         put(one.packet, one.source);
         one.wait = 0;
       }
-    std::erase_if(held_, [](const Held& one) { return one.wait == 0; });
+    std::erase_if(delayed_, [](const DelayedPacket& one) { return one.wait == 0; });
   }
   void wait_for(double stream_s) {
     const double late_s = impairment_.jitter_s > 0 ? fate_.delay_s() : 0;
@@ -123,7 +124,7 @@ class ImpairedSenders {
   std::stop_token stop_;
   SendSummary& summary_;
   std::vector<UdpSender> senders_;
-  std::vector<Held> held_;
+  std::vector<DelayedPacket> delayed_;
   std::vector<std::byte> damaged_;
   SendClock::time_point started_;
   double begin_s_ = 0, packets_per_s_ = 1;

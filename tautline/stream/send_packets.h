@@ -1,4 +1,4 @@
-// Voltages of files to packets on the network: the part of `tautline send` that knows of UDP.
+// Voltages of files to packets on the network: the UDP part of `tautline send`.
 #pragma once
 
 #include <chrono>

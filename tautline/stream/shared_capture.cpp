@@ -66,7 +66,7 @@ void SharedCapture::copy(std::size_t flow, std::size_t sample, const std::byte* 
   booking_->copies_.push_back({flow, sample, payload, block});
 }
 
-// Others do not begin to copy meanwhile: for that they need the lock.
+// Other threads do not begin to copy meanwhile: for that they need the lock.
 void SharedCapture::wait() {
   if (booking_ != nullptr) booking_->copy_all();
   for (int others = copying_.load(std::memory_order_acquire); others != 0;

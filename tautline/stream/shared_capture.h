@@ -4,9 +4,9 @@
 //   book them: places, counters                  one thread at a time, a lock for all of the packets
 //   copy their payloads                          each thread for itself
 //
-// So blocks, masks and counters are those of one thread that placed the same packets in the order in which they were booked.
-// A block is given on when all that was booked has been copied: the thread that closes it waits for the others' copies, and
-// they wait for it before they book again.
+// So blocks, masks and counters equal those of one thread that placed the same packets in the order of booking. A block
+// is committed when all booked packets have been copied: the thread that closes it waits for the other threads' copies,
+// and they wait for it before they book again.
 #pragma once
 
 #include <atomic>
@@ -22,8 +22,8 @@ namespace tautline::stream {
 
 class SharedCapture final : private PayloadCopier {
  public:
-  /// The capture's store is called by the thread that books, while others wait. Until this object goes, the capture is used
-  /// by it alone.
+  /// The booking thread calls the capture's store, while the others wait. Until this object is destroyed, only it may
+  /// use the capture.
   explicit SharedCapture(Capture& capture)
       : capture_(capture), counters_(capture.counters()), locked_(capture.locked()) {
     capture_.set_copier(this);
@@ -32,13 +32,13 @@ class SharedCapture final : private PayloadCopier {
   SharedCapture(const SharedCapture&) = delete;
   SharedCapture& operator=(const SharedCapture&) = delete;
 
-  /// A thread's part.
+  /// One thread's part.
   class Placer {
    public:
     explicit Placer(SharedCapture& shared)
         : shared_(shared), placement_(shared.capture_.placement()) {}
 
-    /// Capture::place for each. Their bytes are not needed behind it.
+    /// Capture::place for each packet. Their bytes are not needed afterwards.
     void place(std::span<const std::span<const std::byte>> packets, std::uint64_t source);
 
    private:
@@ -56,9 +56,9 @@ class SharedCapture final : private PayloadCopier {
     std::vector<Copy> copies_;
   };
 
-  /// Capture::flush. False: a thread was booking, and nothing was done.
+  /// Capture::flush. False: another thread was booking, and nothing was done.
   bool try_flush();
-  /// As they were when a thread last had booked.
+  /// The counters after the last booking of a thread.
   CaptureCounters counters() const;
   bool locked() const { return locked_; }
 
@@ -71,10 +71,12 @@ class SharedCapture final : private PayloadCopier {
 
   Capture& capture_;
   std::mutex mutex_;
-  Placer* booking_ = nullptr;  // who has the lock, and places packets
-  bool ended_ = false;  // by an exception of the store, which leaves the capture between two states
-  std::atomic<int> copying_ = 0;  // threads; only who has the lock adds to them
-  mutable std::mutex published_;  // of `counters_`; who books holds the other one, perhaps for long
+  Placer* booking_ = nullptr;  // has the lock, and books packets
+  // By an exception of the store, which leaves the capture in an undefined state.
+  bool ended_ = false;
+  std::atomic<int> copying_ = 0;  // threads that copy; only the lock's owner adds to it
+  // Guards `counters_`; the booking thread has the other mutex, perhaps for long.
+  mutable std::mutex published_;
   CaptureCounters counters_;
   std::atomic<bool> locked_;
 };

@@ -63,15 +63,15 @@ class SpeadVisibilities final : public formats::VisibilityWriter {
     send(heap);
   }
 
-  // Of a stream nothing follows that could hold them.
+  // After the last heap nothing follows that could carry these.
   void add_extra(const std::string&, const std::string&) override {}
 
-  // Receivers are told of the end of a run that fails, too.
+  // Receivers get the end of the stream also from a run that fails.
   ~SpeadVisibilities() override {
     if (finished_) return;
     try {
       finish();
-    } catch (const core::Error&) {  // nobody can be told
+    } catch (const core::Error&) {  // no receiver can be reached
     }
   }
 
@@ -95,7 +95,7 @@ class SpeadVisibilities final : public formats::VisibilityWriter {
       }
   }
 
-  // In its time, so that the receiver's buffer holds what is on its way.
+  // Paced, so that the receiver's buffer holds the packets on their way.
   void send(const SpeadHeap& heap) {
     heap.for_packets(config_.packet_bytes, [&](std::span<const std::byte> packet) {
       sender_.send(packet);
@@ -111,7 +111,7 @@ class SpeadVisibilities final : public formats::VisibilityWriter {
     sender_.flush();
   }
 
-  static constexpr std::chrono::milliseconds kAhead{1};  // of packets that go together
+  static constexpr std::chrono::milliseconds kAhead{1};  // packets within it are sent together
 
   SpeadVisibilitiesConfig config_;
   UdpSender sender_;

@@ -26,9 +26,9 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-// Between two looks at whether to stop.
+// Time between two checks of the stop token.
 constexpr std::chrono::milliseconds kTcpPatience{50};
-// Of one reading: more leaves the caches before it is used.
+// Most bytes of one reading: more would leave the caches before they are used.
 constexpr std::size_t kMostAtOnce = std::size_t{256} << 10;
 
 core::Error tcp_error(const std::string& what, const Endpoint& endpoint, const error_code& error,
@@ -42,13 +42,13 @@ tcp::endpoint resolve(asio::io_context& io, const std::string& what, const Endpo
   const auto found = tcp::resolver(io).resolve(endpoint.host, std::to_string(endpoint.port), error);
   if (error || found.empty())
     throw tcp_error(what, endpoint, error, "name an address that this machine knows");
-  // A name of both kinds ("localhost") is the same address for who listens and who connects.
+  // A name of both kinds ("localhost") resolves to the same address for listeners and clients.
   const auto v4 = std::find_if(found.begin(), found.end(),
                                [](const auto& one) { return one.endpoint().address().is_v4(); });
   return v4 != found.end() ? v4->endpoint() : found.begin()->endpoint();
 }
 
-// Probes of a connection that is silent, so that one whose machine has gone ends within `silence`.
+// Keep-alive probes on a silent connection, so that a connection whose machine has gone ends within `silence`.
 void set_probes(tcp::socket& socket, std::chrono::seconds silence) {
   const int all = std::max(2, static_cast<int>(silence.count()));
   const int idle = std::max(1, all / 3), between = std::max(1, all / 6),
@@ -86,7 +86,7 @@ class TcpServer::Impl {
     for (std::size_t k = 0; k < acceptors_.size(); ++k) accept(k);
   }
   ~Impl() {
-    // Handlers that are left name places: they go first.
+    // The remaining handlers refer to places: they are destroyed first.
     for (auto& acceptor : acceptors_) {
       error_code ignored;
       acceptor.close(ignored);
@@ -121,7 +121,7 @@ class TcpServer::Impl {
     tcp::socket socket;
     std::string address;  // of the last sender
     std::unique_ptr<std::byte[]> buffer;
-    std::size_t begin = 0, end = 0;  // of what was not consumed
+    std::size_t begin = 0, end = 0;  // of the unconsumed bytes
     std::uint64_t connections = 0, received = 0;
     std::uint64_t received_before = 0;  // this connection
     Clock::time_point last_came = {};
@@ -171,7 +171,7 @@ class TcpServer::Impl {
             take({listener, std::move(socket)});
             return accept(listener);
           }
-          asio::steady_timer& pause = pauses_[listener];  // no descriptors are left, say
+          asio::steady_timer& pause = pauses_[listener];  // no descriptors are left, for instance
           pause.expires_after(std::chrono::milliseconds(100));
           pause.async_wait([this, listener](const error_code& cancelled) {
             if (!cancelled) accept(listener);
@@ -193,7 +193,7 @@ class TcpServer::Impl {
            place.socket.available(ignored) == 0 && Clock::now() - place.last_came >= config_.doubt;
   }
 
-  // The place, not free yet, of one that seems to connect again, or how many places there are.
+  // The place, not free yet, of a sender that seems to have reconnected, or the number of places.
   std::size_t find_own_place(std::size_t listener, const std::string& address,
                              bool any_free) const {
     const bool several_hosts = std::any_of(places_.begin(), places_.end(), [&](const auto& place) {
@@ -206,7 +206,7 @@ class TcpServer::Impl {
     return places_.size();
   }
 
-  // The free place for a sender, or how many places there are.
+  // The free place for a sender, or the number of places.
   std::size_t find_place(std::size_t listener, const std::string& address) const {
     std::size_t chosen = places_.size();
     for (std::size_t k = places_.size(); k-- > 0;) {
@@ -236,7 +236,7 @@ class TcpServer::Impl {
       seat(own, std::move(caller.socket), address);
       return;
     }
-    // Senders that have gone, but whose last bytes are not consumed, leave places soon.
+    // Places of senders that have gone become free when their last bytes are consumed.
     const auto leaving = std::count_if(places_.begin(), places_.end(), [&](const auto& place) {
       return !is_free(*place) && (!place->connected || has_ended(place->socket));
     });
@@ -249,7 +249,8 @@ class TcpServer::Impl {
                                                address, peer.port(), places_.size()));
   }
 
-  // Of one that has not ended, and whose host connects again. What an ended one has sent is still read.
+  // Takes over the place of a sender that has not ended, and whose host reconnects. Bytes that an ended sender has sent
+  // are still read.
   void give_up(std::size_t k) {
     Place& place = *places_[k];
     if (!place.connected || has_ended(place.socket)) return;
@@ -289,11 +290,11 @@ class TcpServer::Impl {
     });
   }
 
-  // Here alone bytes are put into the buffer or moved in it.
+  // Only here bytes are put into the buffer or moved in it.
   void read(std::size_t k) {
     Place& place = *places_[k];
     place.listens = false;
-    // Moves no more than was consumed: over half of a buffer is enough to go on with.
+    // Moves at most as many bytes as were consumed: more than half of the buffer is then free.
     if (place.begin > 0 && place.begin >= place.end - place.begin &&
         config_.buffer_bytes - place.end < kMostAtOnce) {
       std::memmove(place.buffer.get(), place.buffer.get() + place.begin, place.end - place.begin);
@@ -389,7 +390,7 @@ class TcpClient::Impl {
   }
 
  private:
-  // One attempt: a host that answers nothing would be waited for for minutes.
+  // One attempt: a host that does not answer would take minutes.
   error_code try_to_connect(const tcp::endpoint& at, std::chrono::steady_clock::time_point until) {
     std::optional<error_code> ended;
     socket_ = tcp::socket(io_);

@@ -25,16 +25,16 @@ namespace tautline::stream {
 
 namespace {
 
-// With one call of the system: a call then costs little beside the copies.
+// Packets of one system call, whose cost is then small beside the copies.
 constexpr std::size_t kPacketsAtOnce = 64;
-constexpr std::size_t kMessage_bytes =
-    65'536;  // no datagram is longer, and none of several that come joined
-// Of several packets that are sent joined, which the system carries as one and takes apart where the receiver wants that:
+// The longest datagram, also of several packets that come joined.
+constexpr std::size_t kMessage_bytes = 65'536;
+// Bytes of packets that are sent joined, which the system carries as one and splits where the receiver wants that:
 // beside headers of 20 or 40 bytes and 8.
 constexpr std::size_t kMostJoined_bytes = 65'400;
-// Before the next look where fewer than that had come. Who waits in the system for each packet is woken for two or three at
-// a time, which costs receiver and sender more than the packets do (docs/performance/notebook/capture.md). At 100 Gb/s less
-// than 2 MB come meanwhile.
+// Pause before the next call where fewer packets than that had come. A thread that waits in the system for each packet
+// is woken for two or three at a time, which costs receiver and sender more than the packets do
+// (docs/performance/notebook/capture.md). At 100 Gb/s less than 2 MB come meanwhile.
 constexpr std::chrono::microseconds kBetweenBatches{50};
 
 core::Error udp_error(const char* field, const Endpoint& endpoint, const std::string& why,
@@ -57,7 +57,7 @@ int option_of(int descriptor, int option) {
 
 }  // namespace
 
-// A socket and the address that it is for.
+// A socket and its address.
 class UdpSocket {
  public:
   UdpSocket(const char* field, const Endpoint& endpoint) {
@@ -87,18 +87,18 @@ class UdpSocket {
   socklen_t address_bytes = 0;
 };
 
-// A socket that listens, and what the kernel said that it dropped there.
+// A listening socket, and the number of packets that the kernel says it dropped there.
 class ListeningSocket {
  public:
-  // `number`: of the address. `sibling`: one of this process that listens there already.
+  // `number`: of the address. `sibling`: a socket of this process that listens there already.
   ListeningSocket(const Endpoint& listen, std::size_t number, const UdpReceiverConfig& config,
                   const ListeningSocket* sibling = nullptr)
       : number_(number), listen_(listen), socket_("listen", listen) {
     const bool group = is_group();
     int on = 1;
-    // A group has several listeners on one machine.
+    // A multicast group may have several listeners on one machine.
     if (group) ::setsockopt(socket_.descriptor, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    // Not of the first at an address: that another program has the port must be an error.
+    // Not for the first socket at an address: that another program has the port must be an error.
     if (sibling != nullptr) {
       ::setsockopt(sibling->descriptor(), SOL_SOCKET, SO_REUSEPORT, &on, sizeof on);
       ::setsockopt(socket_.descriptor, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on);
@@ -108,7 +108,7 @@ class ListeningSocket {
                       "choose another port, or port 0 for one that is free");
     if (group) join(config.interface);
     ::setsockopt(socket_.descriptor, SOL_SOCKET, SO_RXQ_OVFL, &on, sizeof on);
-    // Packets of one sender may come joined. Older systems do not know it, and join none.
+    // Packets of one sender may come joined. Older systems do not have this option, and join none.
     ::setsockopt(socket_.descriptor, SOL_UDP, UDP_GRO, &on, sizeof on);
     enlarge_buffer(config);
   }
@@ -130,12 +130,12 @@ class ListeningSocket {
                               : reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
     return endpoint;
   }
-  // The kernel counts twice what is asked for: a packet's place takes more than its bytes.
+  // The kernel doubles the requested size: a packet takes more memory than its bytes.
   std::size_t buffer_bytes() const {
     return static_cast<std::size_t>(option_of(socket_.descriptor, SO_RCVBUF)) / 2;
   }
-  // What the system notes of a message: how many others it has dropped since the message before (it counts all of them,
-  // modulo 2^32), and the length of each packet where the message is several; 0: it is one.
+  // Control data of a message: the number of messages dropped before it (of all so far, modulo 2^32), and the length of
+  // each packet where the message holds several; 0: it is one packet.
   struct Notes {
     std::uint64_t drops = 0;
     std::size_t packet_bytes = 0;
@@ -158,8 +158,8 @@ class ListeningSocket {
     }
     return notes;
   }
-  // The system counts messages. How many packets it had joined to those that it dropped nobody knows: as many as to those
-  // that it gave since it last said that it dropped some.
+  // The system counts dropped messages. The number of packets in these is unknown: it is taken to be that of the
+  // messages delivered since the system last dropped some.
   std::uint64_t packets_of(std::uint64_t dropped_messages, std::size_t packets) {
     const double each = messages_ > 0
                             ? static_cast<double>(packets_) / static_cast<double>(messages_)
@@ -186,7 +186,7 @@ class ListeningSocket {
 
   void enlarge_buffer(const UdpReceiverConfig& config) {
     const int wanted = static_cast<int>(std::min<std::size_t>(config.buffer_bytes, INT32_MAX / 2));
-    // The second way is for those who may go beyond the limit.
+    // The second option is for processes that may exceed the limit.
     ::setsockopt(socket_.descriptor, SOL_SOCKET, SO_RCVBUF, &wanted, sizeof wanted);
     if (buffer_bytes() < static_cast<std::size_t>(wanted))
       ::setsockopt(socket_.descriptor, SOL_SOCKET, SO_RCVBUFFORCE, &wanted, sizeof wanted);
@@ -201,7 +201,7 @@ class ListeningSocket {
   Endpoint listen_;
   UdpSocket socket_;
   std::uint32_t drops_ = 0;
-  std::uint64_t messages_ = 0, packets_ = 0;  // given since the system last dropped some
+  std::uint64_t messages_ = 0, packets_ = 0;  // delivered since the system last dropped some
 };
 
 using ListeningSockets = std::vector<std::unique_ptr<ListeningSocket>>;
@@ -217,7 +217,7 @@ ListeningSockets listen_at_all(const UdpReceiverConfig& config) {
 
 }  // namespace
 
-// Of one writer, read by others.
+// A counter with one writer, read by others.
 class SharedCount {
  public:
   void operator+=(std::uint64_t more) { count_.store(get() + more, std::memory_order_relaxed); }
@@ -296,7 +296,7 @@ class UdpReceiver::Impl {
     return received_.size();
   }
 
-  // Those of a message, each cut behind the largest that is wanted.
+  // Delivers the packets of a message, each cut to the largest length.
   void add_packets(ListeningSocket& socket, mmsghdr& message, const iovec& piece) {
     const ListeningSocket::Notes notes = socket.notes_of(message.msg_hdr);
     const std::span all(static_cast<const std::byte*>(piece.iov_base), message.msg_len);
@@ -323,8 +323,8 @@ class UdpReceiver::Impl {
   std::array<iovec, kPacketsAtOnce> pieces_{};
   std::array<mmsghdr, kPacketsAtOnce> messages_{};
   std::array<Note, kPacketsAtOnce> notes_{};
-  std::vector<Packet> received_;  // with the last call of the system
-  bool few_came_ = false;         // with the last look
+  std::vector<Packet> received_;  // of the last system call
+  bool few_came_ = false;         // in the last call
   SharedCount packets_, bytes_, cut_, kernel_drops_;
 };
 
@@ -393,9 +393,9 @@ class UdpSender::Impl {
         for (std::size_t k = 0; k < static_cast<std::size_t>(some); ++k)
           packet += joined_[k], at += pieces_[k].iov_len;
       } else if (joins_ && errno != EINTR && errno != ECONNREFUSED) {
-        joins_ = false;  // not by this way: packets that are longer than its frames, say
+        joins_ = false;  // this route cannot: packets are longer than its frames, for instance
       } else if (errno != EINTR && errno != ECONNREFUSED) {
-        // A refusal is that of an earlier packet, and nobody's business: the packet is sent again.
+        // An error refers to an earlier packet, and is ignored: the packet is sent again.
         const std::string why = std::strerror(errno);
         clear();
         throw udp_error("to", to_, why, "check the address, and that packets are not too long");
@@ -418,14 +418,14 @@ class UdpSender::Impl {
     return set == wanted;
   }
 
-  // Of the waiting packets from `packet` on, which begin at byte `at`.
+  // Joins the waiting packets from `packet` on, which begin at byte `at`.
   std::size_t make_messages(std::size_t packet, std::size_t at) {
     std::size_t count = 0;
     for (; packet < waiting_; packet += joined_[count], ++count) {
       std::size_t bytes = lengths_[packet];
       std::size_t& joined = joined_[count] = 1;
       const std::size_t each = bytes;
-      // All of one length, but for a shorter last one.
+      // All of one length, except for a shorter last one.
       for (std::size_t next = packet + 1; joins_ && next < waiting_; ++next) {
         const std::size_t more = lengths_[next];
         if (lengths_[next - 1] != each || more == 0 || more > each ||
@@ -463,10 +463,10 @@ class UdpSender::Impl {
   Endpoint to_;
   UdpSocket socket_;
   bool joins_ = can_join(socket_.descriptor);
-  std::vector<std::byte> bytes_;  // of the packets that wait, one behind the other
+  std::vector<std::byte> bytes_;  // of the waiting packets, contiguous
   std::array<std::size_t, kPacketsAtOnce> lengths_{};
   std::size_t waiting_ = 0;
-  // With one call of the system.
+  // Messages of one system call.
   std::array<std::size_t, kPacketsAtOnce> joined_{};  // packets of each message
   std::array<iovec, kPacketsAtOnce> pieces_{};
   std::array<mmsghdr, kPacketsAtOnce> messages_{};

@@ -161,8 +161,8 @@ std::vector<VoltageJoin> VoltageSequence::joins() const {
   return joins;
 }
 
-// Seeks, and finds out whether the part follows the last one without a gap: by what was delivered of
-// that, which is more than its size told when samples were missing inside, and less when it was cut.
+// Seeks, and finds out whether this part follows the preceding one without a gap: from the samples that the preceding
+// one delivered, which are more than its size implies when samples were missing inside, and fewer when it was cut.
 void VoltageSequence::open_part(Part& part) {
   part.opened = true;
   const core::Rational& rate = description_.rate_hz;
@@ -189,7 +189,7 @@ std::size_t VoltageSequence::read(std::size_t samples, core::RawBlock& block, Se
     const std::uint64_t size = part.reader->total_samples();
     if (size == 0 || part.skip == size) continue;
     if (!part.opened) open_part(part);
-    // Always the same request, cut afterwards: a reader's layout may depend on it.
+    // Always requests the same number, and cuts afterwards: a reader's layout may depend on it.
     std::size_t got = part.reader->read(samples, block);
     if (got == 0) continue;
     got = static_cast<std::size_t>(std::min<std::uint64_t>(got, left_));

@@ -16,24 +16,24 @@ struct SequenceOptions {
   formats::ReaderOptions reader;
   double start_s = 0;          ///< skip this much, from the first file's first sample
   double duration_s = -1;      ///< and stop after this much; negative: to the end
-  bool keep_constant = false;  ///< for whoever reads: stretches that never change are data
+  bool keep_constant = false;  ///< for the reader: stretches that never change are data
 };
 
-/// Where a file goes on in the next one without a gap, as far as sizes tell.
+/// Where the next file continues a file without a gap, as far as sizes tell.
 struct VoltageJoin {
   std::string before, after;  ///< files
   std::uint64_t sample = 0;   ///< of the stream: the first of `after`
-  /// Samples of `before` that are delivered; of `after` those up to after_end are.
+  /// Samples of `before` that are delivered; samples of `after` up to after_end are delivered.
   std::uint64_t before_first = 0, before_end = 0, after_end = 0;
 };
 
-/// Throws Error(config) naming `option` for a time that is no number of samples.
+/// Throws Error(config) naming `option` for a time that is no whole number of samples.
 std::uint64_t samples_in(double seconds, const core::Rational& rate, const char* option);
 /// Keeps the first `samples` of a block.
 void cut_block(core::RawBlock& block, std::size_t samples);
 
-/// Not thread-safe. Files that follow each other to within half a sample are one segment; a gap
-/// starts another; an overlap throws Error(format), as do files that disagree about what they hold.
+/// Not thread-safe. Files that follow each other to within half a sample are one segment; a gap starts another; an
+/// overlap throws Error(format), as do files whose descriptions differ.
 class VoltageSequence final : public VoltageStream {
  public:
   VoltageSequence(const std::vector<std::string>& paths, const SequenceOptions& options);
@@ -52,16 +52,16 @@ class VoltageSequence final : public VoltageStream {
   const core::Instant& end() const override { return end_; }
   const std::vector<std::string>& files() const override { return files_; }
 
-  /// Inside what is delivered, in order of time.
+  /// The joins inside the delivered part, in order of time.
   std::vector<VoltageJoin> joins() const;
 
   /// Reads up to `samples` of the next samples; they never straddle two segments. 0 at the end. A
   /// caller must ask for the same number each time: layouts may depend on it.
   std::size_t read(std::size_t samples, core::RawBlock& block, Segment& segment) override;
 
-  /// What the readers got past so far, in file order.
+  /// Damage that the readers skipped so far, in file order.
   formats::Damage damage() const override;
-  /// Gaps between files, in samples (times) that nobody recorded.
+  /// Gaps between files, in samples (times) that were not recorded.
   std::uint64_t gap_samples() const override { return gap_samples_; }
 
  private:
@@ -88,7 +88,7 @@ class VoltageSequence final : public VoltageStream {
   core::Instant end_;
   std::uint64_t total_ = 0, left_ = 0, gap_samples_ = 0;
   std::size_t current_ = 0;
-  const Part* last_ = nullptr;  // that delivered anything
+  const Part* last_ = nullptr;  // the last part that delivered samples
   Segment segment_;
   bool segment_begins_ = true;
 };

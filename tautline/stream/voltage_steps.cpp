@@ -16,7 +16,7 @@ namespace tautline::stream {
 namespace {
 
 constexpr std::size_t kMostTimes = 16384, kLeastTimes = 64;  // of a block
-// Samples of all inputs that are looked at on both sides of a join, about: a tenth of a second of one core.
+// Samples of all inputs that are compared on both sides of a join, about: a tenth of a second of one core.
 constexpr std::size_t kMostSamples = std::size_t{1} << 23;
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
@@ -29,7 +29,7 @@ double component(const std::byte* bytes, std::size_t bit, core::SampleFormat for
   return core::to_float(half);
 }
 
-// Sums of |x|^2 of one input over the channels that are looked at.
+// Sums of |x|^2 of one input over the channels that are compared.
 struct InputPower {
   double sum = 0;
   std::size_t samples = 0;
@@ -64,7 +64,7 @@ void add_samples(const core::RawBlock& block, std::size_t input, std::size_t cha
   }
 }
 
-// Mean powers of the blocks of one side, [input][block]; NaN where less than half of a block is there.
+// Mean powers of the blocks of one side, [input][block]; NaN where less than half of a block is valid.
 void measure(formats::VoltageReader& reader, std::uint64_t first, std::size_t times,
              std::size_t channel_step, std::size_t first_block,
              std::vector<std::vector<double>>& powers) {
@@ -86,7 +86,7 @@ void measure(formats::VoltageReader& reader, std::uint64_t first, std::size_t ti
   }
 }
 
-// Nothing where the input does not step, is not known, or does not change on a side: that is an empty stretch.
+// None where the input does not step, its power is unknown, or it is constant on a side: that is an empty stretch.
 std::optional<InputStep> step_of(std::size_t input, std::span<const double> powers,
                                  double standard_errors) {
   const auto changes = [](std::span<const double> side) {

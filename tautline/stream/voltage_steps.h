@@ -11,9 +11,9 @@
 
 namespace tautline::stream {
 
-/// Looks at 16 blocks of 64 to 16,384 times on either side of each join without a gap that lies inside what `options` take;
-/// of shorter files nothing is said. An input steps where the difference exceeds `standard_errors`. Opens the files for
-/// itself. Throws core::Error as they do; what was found so far where `stop` is requested.
+/// Compares 16 blocks of 64 to 16,384 times on either side of each join without a gap that lies inside the part that
+/// `options` selects; shorter files are skipped. An input steps where the difference exceeds `standard_errors`. Opens
+/// the files for itself. Throws the readers' core::Error; returns the steps found so far where `stop` is requested.
 std::vector<VoltageStep> find_voltage_steps(const std::vector<std::string>& files,
                                             const SequenceOptions& options,
                                             const std::stop_token& stop = {},

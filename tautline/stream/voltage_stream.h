@@ -14,7 +14,7 @@
 
 namespace tautline::stream {
 
-/// Where the samples of a read belong. A segment is a part of the data without gaps between files.
+/// The place of a read's samples in the stream. A segment is a part of the data without gaps between files.
 struct Segment {
   std::uint64_t index = 0;   ///< counts segments from 0
   core::Instant start;       ///< of the segment's first sample
@@ -29,31 +29,31 @@ class VoltageStream {
   virtual const core::VoltageDescription& description() const = 0;
   virtual core::RawLayout layout(std::size_t samples) const = 0;
   virtual std::size_t block_bytes(std::size_t samples) const = 0;
-  /// Samples (times) to be delivered, as far as is known; of live streams 0.
+  /// Samples (times) to be delivered, as far as it is known; 0 for live streams.
   virtual std::uint64_t total_samples() const = 0;
-  /// One behind the last sample to be delivered, as far as is known.
+  /// One after the last sample to be delivered, as far as it is known.
   virtual const core::Instant& end() const = 0;
   /// Files, or addresses.
   virtual const std::vector<std::string>& files() const = 0;
 
-  /// Memory that it takes beside the blocks, where that is much.
+  /// Memory beside the blocks, where it is large.
   virtual std::size_t bytes() const { return 0; }
 
-  /// Of live streams, before the first read: begins to listen. Reads end when `stop` is requested. `waits` is told, on the
-  /// thread that reads, when a read begins (true) and ends (false) to wait for others to send.
+  /// For live streams, before the first read: begins to listen. Reads end when `stop` is requested. `waits` is called
+  /// on the reading thread when a read begins (true) and ends (false) to wait for senders.
   using Waits = std::function<void(bool)>;
   virtual void start(const std::stop_token&, const Waits&) {}
   /// Reads up to `samples` of the next samples; they never straddle two segments. 0 at the end. A
   /// caller must ask for the same number each time: layouts may depend on it.
   virtual std::size_t read(std::size_t samples, core::RawBlock& block, Segment& segment) = 0;
 
-  /// What was got past so far.
+  /// Damage skipped so far.
   virtual formats::Damage damage() const = 0;
-  /// Gaps between files, in samples (times) that nobody recorded.
+  /// Gaps between files, in samples (times) that were not recorded.
   virtual std::uint64_t gap_samples() const { return 0; }
-  /// Whether a stop ends the stream, so that what came before is a whole result.
+  /// Whether a stop ends the stream, so that the samples before it are a whole result.
   virtual bool live() const { return false; }
-  /// What live streams count beside the damage.
+  /// Counts of live streams, beside the damage.
   virtual std::map<std::string, std::uint64_t> counters() const { return {}; }
 };
 
