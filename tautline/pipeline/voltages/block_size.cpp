@@ -12,17 +12,17 @@ namespace {
 constexpr std::size_t kLargestForm_bytes = std::size_t{16} << 20;
 // A GPU's launches and copies cost microseconds each, whatever their size.
 constexpr std::size_t kLargestFormOnGpu_bytes = std::size_t{64} << 20;
-// Of voltages, on a CPU. Memory that is used the first time costs a run of a second more than short blocks do: 2 and 4 MiB
+// Bytes of voltages on a CPU. The first use of memory costs a run of a second more than short blocks do: 2 and 4 MiB
 // took as long or longer (docs/performance/runs.md).
 constexpr std::size_t kShortForm_bytes = std::size_t{1} << 20;
 constexpr std::size_t kProbe_samples = 1024;
-// A correlator that is given few spectra at a time mostly pads; this many are worth some memory.
+// A correlator with few spectra a call mostly pads; this many are worth some memory.
 constexpr std::size_t kFewestSpectra = 8;
 constexpr std::size_t kWholeSpectra = 64;
 constexpr double kLongestLive_s = 0.25;
-constexpr std::size_t kFewestSamples = 2048;  // of blocks that are to be short
+constexpr std::size_t kFewestSamples = 2048;  // of short blocks
 
-// Bytes of a time in the larger of the forms before a filter.
+// Bytes of one time in the larger of the two forms before the filter.
 std::size_t bytes_before_filter(const stream::VoltageStream& sequence) {
   const core::VoltageDescription& d = sequence.description();
   const std::size_t raw = sequence.block_bytes(kProbe_samples) / kProbe_samples;
@@ -44,7 +44,7 @@ ShortBlocks choose_short_blocks(const stream::VoltageStream& sequence, const Fil
   ShortBlocks blocks;
   blocks.samples = std::min(samples, core::round_up(wanted, whole));
   blocks.spectra = samples / hop;
-  // The first block makes fewer spectra than its hops, since these overlap.
+  // The first block gives fewer spectra than its hops, since spectra overlap.
   const std::size_t overlap = (filter.taps - 1) * hop;
   blocks.first_samples = blocks.samples;
   if (blocks.samples > overlap)
@@ -57,7 +57,7 @@ std::size_t choose_block_samples(const stream::VoltageStream& sequence, const Fi
   const core::VoltageDescription& d = sequence.description();
   const bool filtered = is_filtered(d, filter);
   const std::size_t streams = d.inputs() * d.channels;
-  // Floats out of the filter bank are the largest form; they are only kept when asked for.
+  // Floats after the filter bank are the largest form; they are kept only where the output needs them.
   const bool floats =
       filtered && (filter.output == stages::channelize::Output::corner_turned_float ||
                    filter.output == stages::channelize::Output::spectra_float);
@@ -70,7 +70,7 @@ std::size_t choose_block_samples(const stream::VoltageStream& sequence, const Fi
   // Whole hops, and many of them in such multiples: masks and vectors then align.
   const std::size_t group = samples >= kWholeSpectra * hop ? kWholeSpectra * hop : hop;
   samples = std::max(samples / group * group, kFewestSpectra * hop);
-  // Results of what comes live are not to wait for long blocks.
+  // Live results do not wait for long blocks.
   const auto soon =
       std::max(kFewestSamples, static_cast<std::size_t>(kLongestLive_s * d.rate_hz.value()));
   if (sequence.live())

@@ -1,4 +1,4 @@
-// How many samples of every input go through the pipeline at a time.
+// The number of samples of every input in a block of the pipeline.
 #pragma once
 
 #include <cstddef>
@@ -8,21 +8,21 @@
 
 namespace tautline::pipeline {
 
-/// Samples (times) a block, so that one copy of it in its largest form (raw, unpacked or spectra)
-/// takes about a sixteenth of `memory_bytes` and no more than 16 MiB (it should stay near the
-/// caches; 64 MiB for a GPU), but never less than a spectrum's hop, nor more than the stream holds; of a live stream a quarter of a second.
+/// Samples (times) in a block, so that one copy of the block in its largest form (raw, unpacked or spectra) takes about
+/// a sixteenth of `memory_bytes` and no more than 16 MiB (it should stay near the caches; 64 MiB for a GPU), but never
+/// less than a spectrum's hop, nor more than the stream has; at most a quarter of a second of a live stream.
 std::size_t choose_block_samples(const stream::VoltageStream& sequence, const FilterConfig& filter,
                                  std::size_t memory_bytes, bool gpu = false);
 
-/// Blocks of voltages that stay in the caches of a CPU, and of the spectra that several of them make.
+/// Blocks of voltages that stay in the caches of a CPU, and blocks of the spectra that several of them give.
 struct ShortBlocks {
   std::size_t samples = 0;  ///< (times) of voltages
-  std::size_t first_samples =
-      0;                    ///< of the first one, with which the others make whole lines of spectra
-  std::size_t spectra = 0;  ///< as many as blocks of the longer length would make
+  /// Of the first block, so that the others give whole lines of spectra.
+  std::size_t first_samples = 0;
+  std::size_t spectra = 0;  ///< as many as blocks of the longer length would give
 };
 
-/// In place of blocks of `samples`.
+/// Replaces blocks of `samples`.
 ShortBlocks choose_short_blocks(const stream::VoltageStream& sequence, const FilterConfig& filter,
                                 std::size_t samples);
 

@@ -17,12 +17,12 @@ namespace {
 using core::Error;
 using core::ErrorKind;
 
-// Times that fit 64 bits with room to add, whatever a trigger says.
+// Limits of a trigger's times, so that sums of them fit in 64 bits.
 constexpr double kFarthestSample = 1e17;
 
 }  // namespace
 
-// A stretch as long as the ring begins inside of a block.
+// One more block: a stretch as long as the ring begins inside a block.
 std::size_t BufferNode::ring_blocks(const engine::Stream& stream, double seconds) {
   const double samples = seconds * stream.rate_hz.value();
   const std::size_t each = std::max<std::size_t>(1, stream.max_samples);
@@ -39,7 +39,7 @@ engine::Needs BufferNode::needs(std::size_t input, const engine::Stream& stream)
   return {.kept_blocks = ring + held_blocks(ring)};
 }
 
-// What the data are.
+// The description of the data.
 void BufferNode::describe() {
   if (stream_.kind == "raw voltages") {
     const auto& d = stream_.detail<RawVoltages>().description;
@@ -66,7 +66,7 @@ void BufferNode::describe() {
   }
 }
 
-// Of a block of the ring, what a piece lends.
+// The part of a ring's block that a piece lends.
 std::span<const std::byte> BufferNode::bytes_in(const engine::Block& block) const {
   if (const auto* filterbank = std::get_if<formats::FilterbankDescription>(&of_.of))
     return {static_cast<const std::byte*>(block.arrays.front().data),
@@ -100,7 +100,8 @@ std::vector<engine::Stream> BufferNode::open(std::span<const engine::Stream> inp
   stretches.lent = true;
   stretches.device = nullptr;
   stretches.total_samples = 0;
-  // A block without memory costs nothing; so many that those that may be held can all be on their way at once.
+  // A block without memory costs nothing; there are so many that all blocks that the writer may keep can be on their
+  // way at once.
   stretches.open_blocks = 2 * held_blocks(ring_blocks_) + kMostOpen;
   stretches.details = of_;
   return {stretches};
@@ -119,7 +120,7 @@ void BufferNode::process(std::size_t input, const engine::Block& block, engine::
   hand_on(outputs, Waits::no);
 }
 
-// All that waits for data that will not come is over.
+// Ends all stretches that wait for data after the end of the stream.
 void BufferNode::finish(engine::Outputs& outputs) {
   listen();
   ended_ = true;
@@ -134,7 +135,7 @@ void BufferNode::take(const engine::Block& block, engine::Outputs& outputs) {
   const std::int64_t first = core::samples_between(*origin_, block.segment_start, stream_.rate_hz) +
                              static_cast<std::int64_t>(block.first);
   const std::int64_t end = first + static_cast<std::int64_t>(block.samples);
-  // Of a stream whose clock was set back: the ring holds each time once, as it came last.
+  // Where the stream's clock was set back, the ring has each time once, from the latest data.
   while (!ring_.empty() && ring_.back().end > first) {
     let_go(ring_.back());
     ring_.pop_back();
@@ -148,12 +149,12 @@ void BufferNode::take(const engine::Block& block, engine::Outputs& outputs) {
   for (auto& [trigger, of_node] : std::exchange(early_, {})) accept(std::move(trigger), of_node);
 }
 
-// The writer may still hold it.
+// The writer may still use it.
 void BufferNode::let_go(const Slot& slot) {
   if (slot.block.use_count() > 1) outside_.emplace_back(slot.block);
 }
 
-// With a dispersion from the pulse at the top of the band to that at the bottom.
+// With a dispersion, from the pulse at the top of the band to the pulse at the bottom.
 Stretch BufferNode::stretch_of(Trigger trigger) const {
   if (trigger.before_s < 0) trigger.before_s = config_.before_s;
   if (trigger.after_s < 0) trigger.after_s = config_.after_s;
@@ -212,7 +213,7 @@ void BufferNode::come(Trigger trigger, bool of_node) {
 }
 
 void BufferNode::accept(Trigger trigger, bool of_node) {
-  if (!origin_) {  // nothing has come that it could be counted from
+  if (!origin_) {  // no data yet: the time cannot be placed
     if (early_.size() < kMostOpen)
       early_.emplace_back(std::move(trigger), of_node);
     else
@@ -231,7 +232,7 @@ void BufferNode::accept(Trigger trigger, bool of_node) {
     return refuse(stretch.trigger, refused_old_,
                   fmt::format("it ends {:g} s before what the buffer still has",
                               static_cast<double>(forgotten_ - stretch.end) / rate_hz));
-  // Else triggers of times that are far ahead would take the places of those of now.
+  // Otherwise triggers of times far ahead would take the places of current ones.
   if (const double ahead_s = static_cast<double>(stretch.first - ring_.back().end) / rate_hz;
       ahead_s > config_.ahead_s)
     return refuse(stretch.trigger, refused_ahead_,
@@ -265,7 +266,7 @@ void BufferNode::hand_on(engine::Outputs& outputs, Waits waits) {
   std::erase_if(open_, [&](Open& open) { return hand_on(open, outputs, waits); });
 }
 
-// What there is of a stretch, in order of time. True: that was all.
+// Hands on the available part of a stretch, in order of time. True: the stretch is complete.
 bool BufferNode::hand_on(Open& open, engine::Outputs& outputs, Waits waits) {
   const Stretch& stretch = *open.stretch;
   const auto missed = [&](std::int64_t until, const char* why) {
@@ -326,15 +327,15 @@ bool BufferNode::hand_on(Open& open, engine::Outputs& outputs, Waits waits) {
               nullptr, outputs, waits);
 }
 
-// The first slot that ends behind a sample.
+// The first slot that ends after a sample.
 const BufferNode::Slot* BufferNode::slot_at(std::int64_t sample) const {
   const auto slot = std::partition_point(ring_.begin(), ring_.end(),
                                          [&](const Slot& s) { return s.end <= sample; });
   return slot == ring_.end() ? nullptr : &*slot;
 }
 
-// Whether the writer may hold this block beside those that it has: the source must always find one to fill. What the
-// writer gives back meanwhile is counted too late, never too early.
+// Whether the writer may keep this block beside those that it has: the source must always find a free block. Blocks
+// that the writer returns meanwhile are counted too late, never too early.
 bool BufferNode::may_hold(const Slot& slot) {
   if (slot.block.use_count() > 1) return true;
   std::erase_if(outside_, [](const auto& gone) { return gone.expired(); });
@@ -343,7 +344,7 @@ bool BufferNode::may_hold(const Slot& slot) {
   return held + outside_.size() < held_blocks(ring_blocks_);
 }
 
-// False: the writer has no room now.
+// False: the writer's ring is full.
 bool BufferNode::give(StretchPiece piece, const Slot* slot, engine::Outputs& outputs, Waits waits) {
   engine::Block* const out = waits == Waits::yes ? &outputs.begin() : outputs.try_begin();
   if (out == nullptr) return false;

@@ -1,4 +1,5 @@
-// The last seconds of raw voltages, or of a filterbank, in memory, and the stretches around triggers out of them. docs/design/buffer.md
+// Keeps the last seconds of raw voltages, or of a filterbank, in memory, and hands on the stretches around triggers
+// (docs/design/buffer.md).
 #pragma once
 
 #include <cstddef>
@@ -20,20 +21,20 @@
 namespace tautline::pipeline {
 
 struct BufferConfig {
-  double keep_s = 10;                ///< that the ring holds at least, where blocks are whole
-  double before_s = 1, after_s = 1;  ///< of triggers that do not say
-  double ahead_s = 10;               ///< from the newest sample to the begin of a stretch at most
+  double keep_s = 10;                ///< length of the ring, at least, in whole blocks
+  double before_s = 1, after_s = 1;  ///< of triggers that do not give them
+  double ahead_s = 10;               ///< most from the newest sample to the beginning of a stretch
   std::size_t most_dumps = 1000;     ///< stretches of a run
-  std::size_t most_bytes = 0;        ///< of all of them; 0: no limit
-  std::size_t align_samples =
-      1;  ///< stretches are widened to whole ones of these from the second's begin
-  TriggerListenerConfig datagrams{};  ///< `listen` empty: none
+  std::size_t most_bytes = 0;        ///< of all stretches; 0: no limit
+  /// Stretches are widened to whole multiples of it, counted from the beginning of the second.
+  std::size_t align_samples = 1;
+  TriggerListenerConfig datagrams{};  ///< `listen` empty: no datagrams
 };
 
 /// Takes "raw voltages" or "filterbank", and triggers at any number of further inputs. Gives "stretches".
 class BufferNode final : public engine::Node {
  public:
-  /// Stretches that are begun or waited for at a time.
+  /// Stretches in work or expected at a time.
   static constexpr std::size_t kMostOpen = 64;
 
   explicit BufferNode(BufferConfig config) : config_(std::move(config)) {}
@@ -53,7 +54,7 @@ class BufferNode final : public engine::Node {
   struct Open {
     std::shared_ptr<const Stretch> stretch;
     std::int64_t next = 0;       // the first sample that was not handed on
-    std::int64_t forgotten = 0;  // what the ring had forgotten when the trigger came
+    std::int64_t forgotten = 0;  // the ring's first sample when the trigger came
   };
   enum class Waits { no, yes };
 
@@ -83,14 +84,14 @@ class BufferNode final : public engine::Node {
   std::optional<TriggerListener> listener_;
   std::size_t ring_blocks_ = 0;
   std::deque<Slot> ring_;
-  std::vector<std::weak_ptr<const engine::Block>>
-      outside_;                                  // forgotten, perhaps held by the writer
-  std::int64_t forgotten_ = 0;                   // the samples before are not in the ring
-  std::optional<core::Instant> origin_;          // of sample 0: when the stream began
-  std::vector<std::pair<Trigger, bool>> early_;  // that came before any data
+  // No longer in the ring, perhaps in use by the writer.
+  std::vector<std::weak_ptr<const engine::Block>> outside_;
+  std::int64_t forgotten_ = 0;                   // earlier samples are no longer in the ring
+  std::optional<core::Instant> origin_;          // time of sample 0: the start of the stream
+  std::vector<std::pair<Trigger, bool>> early_;  // triggers before any data
   bool ended_ = false;
   std::vector<Open> open_;
-  std::vector<std::pair<std::int64_t, std::int64_t>> taken_;  // all stretches, first and end
+  std::vector<std::pair<std::int64_t, std::int64_t>> taken_;  // first and end of all stretches
   std::uint64_t accepted_bytes_ = 0;
   std::uint64_t triggers_ = 0, covered_ = 0, missed_ = 0, refused_old_ = 0, refused_long_ = 0,
                 refused_ahead_ = 0, refused_limit_ = 0;

@@ -77,7 +77,7 @@ std::vector<engine::Port> add_buffer(const BufferStage& config, engine::Graph& g
     ring.align_samples =
         formats::vdif::Writer::frame_samples(data.detail<RawVoltages>().description);
   const engine::NodeId buffer = graph.add(name + ".ring", std::make_unique<BufferNode>(ring));
-  graph.set_lane(buffer, name + ".ring");  // so that nothing that computes holds it up
+  graph.set_lane(buffer, name + ".ring");  // so that no computing node delays it
   for (std::size_t k = 0; k < inputs.size(); ++k) graph.connect(inputs[k], {buffer, k}, edge);
   graph.connect(buffer, graph.add(name, std::make_unique<DumpSinkNode>(dumps)));
   return {};

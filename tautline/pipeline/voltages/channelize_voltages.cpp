@@ -53,7 +53,7 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
   }
   const bool rounded = filter.output == stages::channelize::Output::corner_turned_ci8 ||
                        filter.output == stages::channelize::Output::corner_turned_ci4;
-  // Always on the host, so that they do not depend on the device.
+  // Gains are always measured on the host, so that they do not depend on the device.
   const auto live = source->live_stream();
   const auto gains = std::make_shared<Gains>(
       [&, samples = source->block_samples()](const std::stop_token& stopped) {

@@ -36,7 +36,7 @@ struct ChannelizeConfig {
   formats::ReaderOptions reader;
   std::size_t memory_bytes = core::half_of_memory();
   std::string history;
-  /// Told what the input is before it is read.
+  /// Called with the input's description before it is read.
   std::function<void(const core::VoltageDescription&)> opened;
   RunWatch watch;
 };
@@ -47,9 +47,9 @@ struct ChannelizeSummary : VoltageRunSummary {
   std::uint64_t invalid_spectra = 0;  ///< times x inputs, written as zero
 };
 
-/// Beside the output, OUTPUT.json records the history, the kernels, all counters, the channels'
-/// frequencies and the requantisation gains. Throws core::Error; nothing stays under the final name unless this returns. The files must
-/// follow each other without gaps: an output of one start time cannot hold them.
+/// Beside the output, OUTPUT.json records the history, the kernels, all counters, the channels' frequencies and the
+/// requantisation gains. Throws core::Error; the final name exists only when this returns. The files must follow each
+/// other without gaps: an output with one start time cannot represent gaps.
 ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
                                       std::shared_ptr<const device::Device> device,
                                       const ProgressCallback& progress = {},

@@ -42,7 +42,7 @@ FilterConfig filter_of(const CorrelateConfig& config) {
   return filter;
 }
 
-// Builds the graph of one run, and says afterwards what it did.
+// Builds the graph of one run, and summarises the run afterwards.
 class Correlation {
  public:
   Correlation(const CorrelateConfig& config, const DeviceList& devices,
@@ -58,20 +58,20 @@ class Correlation {
   const CorrelateConfig& config_;
   const DeviceList& devices_;
   ProgressReporter reporter_;
-  std::shared_ptr<const device::Device> host_;  // for what is the host's to do
+  std::shared_ptr<const device::Device> host_;  // for the host's nodes
   engine::Graph graph_;
   engine::NodeId voltages_ = 0;
-  // The graph's, or its run's.
+  // Owned by the graph or its run.
   VoltageSourceNode* source_ = nullptr;
   VoltageNodes nodes_;
   std::vector<const XEngineNode*> x_engines_;
-  const engine::Node* reduction_ = nullptr;  // null: there is nothing to do
+  const engine::Node* reduction_ = nullptr;  // null: no reduction
   VisibilitySinkNode* report_ = nullptr;
 
   bool filtered_ = true;
   std::size_t inputs_ = 0, channels_ = 0;
-  ChannelRange kept_;  // that are correlated
-  SharedGains gains_;  // null: nothing is rounded
+  ChannelRange kept_;  // the correlated channels
+  SharedGains gains_;  // null: no rounding
 };
 
 Correlation::Correlation(const CorrelateConfig& config, const DeviceList& devices,
@@ -143,7 +143,7 @@ void Correlation::add_engines() {
 }
 
 void Correlation::add_outputs(const CorrelatorOutputs& correlated) {
-  // The page first: it can be taken back when the file cannot be written, and then is.
+  // The page first: it is removed again when the file cannot be written.
   if (!config_.report_path.empty()) {
     auto page = std::make_unique<VisibilitySinkNode>(
         VisibilitySinkConfig{config_.report_path, config_.overwrite, true, {}, nodes_});
@@ -183,7 +183,7 @@ CorrelateSummary Correlation::run(const std::stop_token& stop) {
                      {"means"});
   engine::Run& run = *watched;
   check_memory(run);
-  if (gains_ && !config_.piped) (void)gains_->values(stop);  // before anything else takes memory
+  if (gains_ && !config_.piped) (void)gains_->values(stop);  // before other memory is allocated
   try {
     watched.go(stop);
   } catch (...) {

@@ -23,32 +23,32 @@
 
 namespace tautline::pipeline {
 
-/// What samples are rounded to between the filter bank and the correlator.
+/// The samples' type between the filter bank and the correlator.
 enum class Requantise { off, bits4, bits8 };
 core::FieldText<Requantise> requantise_names();
-/// The corner-turned output of the filter bank that is rounded so.
+/// The filter bank's corner-turned output in that type.
 stages::channelize::Output output_of(Requantise requantise);
 
 struct CorrelateConfig {
   std::vector<std::string> inputs;  ///< voltage files, consecutive or receivers
-  std::shared_ptr<formats::ForwardBytes> piped =
-      {};                                     ///< what comes by the one that is a pipe; none: files
+  /// The bytes of the input that is a pipe; none: files.
+  std::shared_ptr<formats::ForwardBytes> piped = {};
   std::string output;                         ///< .uvh5 or .ms
   formats::MakeVisibilityWriter writer = {};  ///< instead of the file; none: the file
   std::string report_path;                    ///< a self-contained HTML page; empty: none
   bool overwrite = false;
   FilterConfig filter;
   double integration_s = 1.0;  ///< rounded to whole spectra
-  Reduction reduction;  ///< of what is written; the page shows the range of channels as it is
+  Reduction reduction;         ///< of the output; the page shows the range of channels unreduced
   Requantise requantise = Requantise::bits8;
-  std::string gains;          ///< before rounding, chosen: read_gains(); empty: measured
-  double settle_s = 0;        ///< gains change once more after so long
-  bool follow_gains = false;  ///< and go on to
-  bool keep_edge = false;     ///< the channels that hold both ends of a band are not flagged
+  std::string gains;          ///< chosen gains before rounding: read_gains(); empty: measured
+  double settle_s = 0;        ///< gains are measured anew once, after so long
+  bool follow_gains = false;  ///< and again after each further `settle_s`
+  bool keep_edge = false;     ///< channels that contain both ends of a band are not flagged
   std::string array_path;     ///< array.toml; empty: positions unknown
   std::string delays_path;    ///< delays.toml: track by delaying the voltages
-  /// NAME=RA_DEG,DEC_DEG: rotate the fringes to that place after correlation. NAME alone: do so
-  /// by the table in delays_path, which has that name, instead of delaying the voltages.
+  /// NAME=RA_DEG,DEC_DEG: rotate the fringes to that place after correlation. NAME alone: rotate the fringes by the
+  /// table of that name in delays_path, instead of delaying the voltages.
   std::string phase_centre;
   formats::EarthOrientation earth;      ///< for tracking and uvw
   double start_s = 0, duration_s = -1;  ///< part of the input; negative: all
@@ -56,26 +56,26 @@ struct CorrelateConfig {
   formats::ReaderOptions reader;
   std::size_t memory_bytes = core::half_of_memory();  ///< cap on what the run allocates
   std::string history;                                ///< version and command line, for the output
-  /// Told what the input is before it is read.
+  /// Called with the input's description before it is read.
   std::function<void(const core::VoltageDescription&)> opened;
   RunWatch watch;
 };
 const core::Fields<CorrelateConfig>& fields(const CorrelateConfig&);
 
-/// What one of a run's devices was sent.
+/// The bytes sent to one of a run's devices.
 struct DeviceShare {
   std::string device;
   std::uint64_t sent_bytes = 0;  ///< of samples and their masks; 0 on the host
 };
 
-/// `channels`, and what is said of integrations: as written.
+/// `channels` and the integrations are those of the output.
 struct CorrelateSummary : VoltageRunSummary {
   std::uint64_t integrations = 0, spectra_per_integration = 0;
   double integration_s = 0;
   std::uint64_t gap_samples = 0;  ///< between files
-  /// Means of finite samples that no float holds: flagged.
+  /// Means of finite samples that overflow a float: flagged.
   std::uint64_t overflowed = 0;
-  /// Channels of the stream that hold both ends of a band, and are flagged or left out of averages.
+  /// Channels of the stream that contain both ends of a band; they are flagged or left out of averages.
   std::vector<std::size_t> edge_channels;
   std::size_t memory_bytes = 0;
   std::vector<DeviceShare> devices;
@@ -83,12 +83,12 @@ struct CorrelateSummary : VoltageRunSummary {
   bool damaged() const { return damage.any() || not_finite > 0 || overflowed > 0; }
 };
 
-/// What to tell the user of visibilities that overflowed.
+/// The message about visibilities that overflowed.
 std::string overflow_message(std::uint64_t overflowed);
 
-/// Several devices (GPUs of one host) share the channels: each is sent all samples, of voltages runs the whole filter
-/// bank, and correlates its share. The results are the same bits. Throws core::Error; nothing stays
-/// under the final name unless this returns. Stopping throws Error(io, "interrupted").
+/// Several devices (GPUs of one host) share the channels: each gets all samples, runs the whole filter bank over
+/// voltages, and correlates its share. The results are the same bits. Throws core::Error; the final name exists only
+/// when this returns. Stopping throws Error(io, "interrupted").
 CorrelateSummary correlate_voltages(
     const CorrelateConfig& config,
     const std::vector<std::shared_ptr<const device::Device>>& devices,

@@ -10,26 +10,25 @@
 
 namespace tautline::pipeline {
 
-/// A delay of n samples makes output(t + n) = input(t). Samples are counted from the segment's
-/// start; what lies before it is invalid. Not thread-safe.
+/// A delay of n samples makes output(t + n) = input(t). Samples are counted from the segment's start; earlier ones are
+/// invalid. Not thread-safe.
 class DelayLine {
  public:
-  /// Samples lie in the memory of `device`. `history_samples`: how far before the newest block they
-  /// are kept.
+  /// Samples are in the memory of `device`. `history_samples`: how many samples before the newest block are kept.
   DelayLine(const device::Device& device, std::size_t inputs, std::size_t sample_bytes,
             std::size_t history_samples, std::size_t max_block_samples);
 
   /// Forgets everything: the next sample is number 0.
   void clear();
 
-  /// Makes room for a block; it is then written to rows() (input i at i * row_stride_bytes()) with
-  /// its validity in mask(), and becomes part of the line by append().
+  /// Makes space for a block; the caller writes it to rows() (input i at i * row_stride_bytes()) with its validity in
+  /// mask(), and append() adds it to the line.
   void* rows(device::Queue& queue);
   std::size_t row_stride_bytes() const { return row_samples_ * sample_bytes_; }
   core::ValidityMask& mask() { return block_validity_; }
   void append(std::size_t samples);
 
-  /// One behind the newest sample.
+  /// One after the newest sample.
   std::int64_t end() const { return end_; }
 
   /// out[i][k] = input i at sample first + k - delay[i], for k < count, with validity. Samples
@@ -51,8 +50,9 @@ class DelayLine {
                   std::byte* out, std::uint64_t* valid) const;
 
   std::size_t inputs_, sample_bytes_, history_, row_samples_;
-  bool parallel_;                   // the device's memory is the host's, whose threads copy it
-  device::Buffer samples_, other_;  // [input][history + block], and where the history moves to
+  bool parallel_;  // the device's memory is the host's, and host threads copy it
+  // [input][history + block], and the buffer that the history moves to.
+  device::Buffer samples_, other_;
   core::ValidityMask validity_, block_validity_;
   std::vector<std::uint64_t> moved_;
   std::size_t held_ = 0;  // samples in each row

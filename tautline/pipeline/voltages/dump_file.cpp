@@ -20,7 +20,7 @@ bool is_filterbank(const std::string& path) {
   return path.ends_with(".fil");
 }
 
-// Sums of several IFs take as much as they are delivered in.
+// Sums of several IFs have the size in which they are delivered.
 int file_bits(const FilterbankDescription& d) {
   const auto delivered = static_cast<int>(8 * formats::bytes_of(d.delivered));
   return d.delivered == formats::Delivered::u8 && d.summed_ifs.size() < 2 ? d.bits : delivered;
@@ -66,7 +66,7 @@ class FilterbankDump final : public DumpFile {
                 description_.summed_ifs.size() < 2),
         file_(options.path, header(), options.overwrite) {}
 
-  // Signed bytes were moved up to be delivered.
+  // Signed bytes were offset for delivery.
   void write(const StretchPiece& piece, std::span<const std::byte> bytes) override {
     const std::size_t each = description_.sample_bytes();
     bytes = bytes.subspan(piece.block_first * each, static_cast<std::size_t>(piece.samples) * each);
@@ -88,7 +88,7 @@ class FilterbankDump final : public DumpFile {
   std::uint64_t samples() const override { return file_.samples(); }
   const std::string& path() const override { return options_.path; }
 
-  // A full disk says so before either has its name.
+  // A full disk is reported before either file has its name.
   void finish(nlohmann::ordered_json record) override {
     const FilterbankDescription& d = description_;
     record["start_utc"] = core::to_iso(d.start);

@@ -1,4 +1,4 @@
-// One stretch in a file, voltages or a filterbank, and its record beside it.
+// One stretch as a file of voltages or a filterbank, with its record beside it.
 #pragma once
 
 #include <cstddef>
@@ -12,17 +12,18 @@
 
 namespace tautline::pipeline {
 
-/// Both files are whole when they get their names; destroyed before that, they leave nothing. Every failure is Error(io).
+/// Both files get their names when complete; an object that is destroyed before leaves no files. Every failure is
+/// Error(io).
 class DumpFile {
  public:
   virtual ~DumpFile() = default;
-  /// A piece of kind data, out of the bytes of its block.
+  /// Writes a piece of kind data, from the bytes of its block.
   virtual void write(const StretchPiece& piece, std::span<const std::byte> bytes) = 0;
-  /// Times that are missing, as zeros.
+  /// Writes missing times, as zeros.
   virtual void fill(std::uint64_t samples) = 0;
   virtual std::uint64_t samples() const = 0;
   virtual const std::string& path() const = 0;
-  /// `record` and, behind it: start_utc, samples, rate_hz, centre_hz, bandwidth_hz, padding_samples (of VDIF), invalid.
+  /// `record`, followed by: start_utc, samples, rate_hz, centre_hz, bandwidth_hz, padding_samples (of VDIF), invalid.
   virtual void finish(nlohmann::ordered_json record) = 0;
 };
 
@@ -32,9 +33,10 @@ struct DumpFileOptions {
   std::string history;
 };
 
-/// Throws Error(config) of "path" for a name whose ending says no format.
+/// Throws Error(config) of "path" where the name's ending is of no format.
 void require_dump_name(const std::string& path);
-/// Throws Error(config) of "path" for a file that is not for such data, Error(unsupported) for data that it cannot hold.
+/// Throws Error(config) of "path" where the format is for other data, Error(unsupported) for data that the format
+/// cannot represent.
 void require_dumpable(const std::string& path, const Stretches& of);
 
 /// A file that begins with this piece.

@@ -33,7 +33,7 @@ Json trigger_record(const Trigger& trigger) {
 
 }  // namespace
 
-// One stretch on its way to a file, which begins with the first sample that came.
+// One stretch on its way to a file, which begins with the first sample received.
 class DumpSinkNode::Dump {
  public:
   Dump(std::shared_ptr<const Stretch> stretch, const DumpConfig& config, const Stretches& of,
@@ -44,7 +44,7 @@ class DumpSinkNode::Dump {
 
   void data(const StretchPiece& piece, std::span<const std::byte> bytes) {
     if (!file_) begin(piece);
-    // What is missing inside the file is zeros.
+    // Samples missing inside the file are zeros.
     file_->fill(static_cast<std::uint64_t>(piece.first - first_) - file_->samples());
     file_->write(piece, bytes);
   }
@@ -53,7 +53,7 @@ class DumpSinkNode::Dump {
     missed_.push_back({piece.first, piece.samples, piece.why});
   }
 
-  /// Gives the file and its record their names. False: nothing had come.
+  /// Gives the file and its record their names. False: no samples had come.
   bool end() {
     if (!file_) return false;
     Json missed = Json::array();

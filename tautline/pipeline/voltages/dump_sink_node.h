@@ -1,4 +1,4 @@
-// Stretches that a buffer gives, each to a file and its record. docs/design/buffer.md
+// Writes each stretch of a buffer to a file and its record (docs/design/buffer.md).
 #pragma once
 
 #include <cstddef>
@@ -21,10 +21,10 @@ struct DumpConfig {
   core::LogSink log = {};
 };
 
-/// Throws Error(config) for a name whose ending says no format, and files that exist.
+/// Throws Error(config) where the name's ending is of no format, and where files exist.
 void require_dumps_can_be_written(const DumpConfig& config);
 
-/// Takes "stretches". A file that cannot be written is given up, and the run goes on.
+/// Takes "stretches". A file that cannot be written is abandoned, and the run continues.
 class DumpSinkNode final : public engine::Node {
  public:
   explicit DumpSinkNode(DumpConfig config);

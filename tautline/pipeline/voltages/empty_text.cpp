@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kNamedStretches = 3, kNamedInputs = 4;
 
-// By first sample and length.
+// Keyed by first sample and length.
 using InputsOfStretch = std::map<std::pair<std::uint64_t, std::uint64_t>, std::vector<std::size_t>>;
 
 InputsOfStretch inputs_of_stretches(const stream::EmptyVoltages& found) {

@@ -11,14 +11,14 @@
 
 namespace tautline::pipeline {
 
-/// The first `most` stretches, those of several inputs that begin and end together as one:
-/// {inputs (numbers), first_sample, samples}.
+/// The first `most` stretches; stretches of several inputs that begin and end together are one: {inputs (numbers),
+/// first_sample, samples}.
 nlohmann::ordered_json empty_stretches(const stream::EmptyVoltages& found, std::size_t most = 1000);
 /// Inputs that were empty for a while: {input, samples}.
 nlohmann::ordered_json empty_inputs(const stream::EmptyVoltages& found);
 
 /// "input 3 never changes; inputs 0, 1 for 4096 samples from 1000; all inputs for 403 samples from 20000 ...", of a
-/// stream of `samples` times; nothing where nothing was found.
+/// stream of `samples` times; empty where no stretch is empty.
 std::string empty_text(const stream::EmptyVoltages& found, std::uint64_t samples);
 
 /// "input 3", "inputs 0, 1, 2, 3 and 12 more", "all inputs" of `all`.

@@ -21,7 +21,8 @@ using core::ErrorKind;
 // Integrations are large: one is filled while one is read.
 constexpr engine::EdgeOptions kOneWaits{.depth = 1};
 
-// Of a channelized stream, that channels are made of: those of a filter bank ascend in frequency whatever the stream's do.
+// The channels of a channelized stream that the given channels are made of: those of a filter bank ascend in frequency
+// whatever the stream's order is.
 ChannelRange coarse_channels(const core::VoltageDescription& description,
                              const FilterConfig& filter, const ChannelRange& kept) {
   const std::size_t fine = channels_of(description, filter) / description.channels;
@@ -34,14 +35,14 @@ std::string part_name(const std::string& name, std::size_t part, std::size_t par
   return parts > 1 ? fmt::format("{}.{}", name, part) : name;
 }
 
-// The channels that are both.
+// The channels in both ranges.
 ChannelRange common(const ChannelRange& a, const ChannelRange& b) {
   const std::size_t first = std::max(a.first, b.first);
   const std::size_t end = std::min(a.first + a.count, b.first + b.count);
   return {first, end > first ? end - first : 0};
 }
 
-// That the X-engine of each device correlates.
+// The channels that the X-engine of each device correlates.
 std::vector<ChannelRange> shares_of(const std::vector<engine::Stream>& spectra,
                                     const Reduction& reduction) {
   std::vector<ChannelRange> shares;

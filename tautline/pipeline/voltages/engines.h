@@ -1,4 +1,4 @@
-// F-engines and X-engines of a graph, on one device or several: for every builder of graphs that correlates.
+// F-engines and X-engines of a graph, on one device or several: for every builder of a graph that correlates.
 #pragma once
 
 #include <cstddef>
@@ -20,18 +20,18 @@ using DeviceList = std::vector<std::shared_ptr<const device::Device>>;
 struct FEnginesConfig {
   DeviceList devices;
   FilterConfig filter;
-  SharedGains gains = {};  ///< null: nothing is rounded, or what is rounded is told later
+  SharedGains gains = {};  ///< null: no rounding, or the gains are set later
   Tracking tracking = {};
-  ChannelRange kept = {};  ///< of the stream's channels, that will be correlated; none: all
+  ChannelRange kept = {};  ///< channels of the stream that will be correlated; none: all
   std::shared_ptr<const device::Device> host = {};  ///< where gains that change are measured
   std::optional<Place> from = {};                   ///< FEngineNodeConfig's, of one device
   std::size_t block_spectra = 0;                    ///< FEngineNodeConfig's, of one CPU
   double integration_s = 0;                         ///< FEngineNodeConfig's
 };
 
-/// NAME, or NAME.0, NAME.1 ... of several devices, which read `voltages`. Returns an output for each device. Every device gets
-/// all blocks, since its link carries more than files are read at. Of a stream that is channelized already, each makes spectra
-/// of its share of the channels; of voltages, each runs the whole filter bank.
+/// NAME, or NAME.0, NAME.1 ... of several devices, which read `voltages`. Returns an output for each device. Every
+/// device gets all blocks, since its link is faster than files are read. For a stream that is channelized already, each
+/// device makes spectra of its share of the channels; for voltages, each runs the whole filter bank.
 std::vector<engine::Port> add_f_engines(engine::Graph& graph, const std::string& name,
                                         const engine::Port& voltages, FEnginesConfig config,
                                         const engine::EdgeOptions& edge = {});
@@ -49,13 +49,13 @@ struct XEngineNames {
   std::string sums, means, reduction;
 };
 
-/// Visibilities as they are correlated, and as they are to be written: the same unless they are reduced.
+/// Visibilities as correlated, and as written: the same unless they are reduced.
 struct CorrelatorOutputs {
   engine::NodeId means, reduced;
 };
 
-/// X-engines of the spectra that add_f_engines() gives, their means on the host, and where it is asked for these
-/// reduced. The engines' plans are made, side by side.
+/// X-engines for the spectra of add_f_engines(), their means on the host, and the reduction where one is configured.
+/// The engines' plans are made in parallel.
 CorrelatorOutputs add_x_engines(engine::Graph& graph, const XEngineNames& names,
                                 const std::vector<engine::Port>& spectra, XEnginesConfig config,
                                 const engine::EdgeOptions& edge = {});

@@ -26,7 +26,7 @@ std::size_t channels_of(const core::VoltageDescription& description, const Filte
 
 namespace {
 
-// A rate that fits the bandwidth better than this is rounded, not oversampled.
+// A rate that deviates from the bandwidth by less than this is rounded, not oversampled.
 constexpr double kRateRounding = 1e-6;
 
 void require_fitting(const core::VoltageDescription& description, const FilterConfig& config) {
@@ -118,7 +118,7 @@ FEngine::FEngine(std::shared_ptr<const device::Device> device,
     filter.coefficients = config.coefficients;
     filter.oversample_numerator = config.oversample_numerator;
     filter.oversample_denominator = config.oversample_denominator;
-    // Coarse channels of a negative bandwidth are in descending order, no more.
+    // Coarse channels of a negative bandwidth are only in descending order.
     filter.lower_sideband = !description.channelized() && description.bandwidth_hz < 0;
     filter.output = config.output;
     filter.max_samples = max_block_samples;
@@ -126,11 +126,11 @@ FEngine::FEngine(std::shared_ptr<const device::Device> device,
         of_stage("channelize", [&] { return stages::channelize::make_plan(filter, device_); });
     hop_ = filter.hop_samples();
     span_ = filter.frame_samples() * filter.taps;
-    // Enough for a whole block behind the longest history.
+    // Enough for a whole block after the longest history.
     max_spectra_ = filter_->spectra(span_ + hop_, max_block_samples);
   }
   clipped_.assign(inputs_, 0);
-  // Rows start on cache lines, and are not a power of two apart.
+  // Rows start on cache lines, and their distance is no power of two.
   row_samples_ = (max_block_samples_ + 63) / 64 * 64 + 64;
 }
 
@@ -138,7 +138,7 @@ std::size_t FEngine::sample_buffer_bytes() const {
   return filter_ ? coarse_ * inputs_ * row_samples_ * sample_bytes_ : 0;
 }
 
-// A channelized stream's samples are results already.
+// A channelized stream's samples are final already.
 std::array<std::size_t, 3> FEngine::output_extents() const {
   if (!filter_) return {channels_, inputs_, row_samples_};
   if (output_ == stages::channelize::Output::spectra_float)
@@ -248,13 +248,13 @@ void FEngine::push(device::Queue& queue, const core::RawBlock& block) {
   consumed_ = 0;
 }
 
-// Where the next block's goes: nowhere if all of it is valid, since masks of every sample take longer than a GPU's filter.
+// The mask of the next block: none if all of it is valid, since masks of every sample take longer than a GPU's filter.
 core::View<std::uint64_t, 2> FEngine::validity_of(const core::RawBlock& block) {
   all_valid_ = stages::unpack::all_valid(block);
   return all_valid_ ? core::View<std::uint64_t, 2>() : validity_.mutable_view();
 }
 
-// Returns how many samples are not finite.
+// Returns the number of samples that are not finite.
 std::uint64_t FEngine::unpack(device::Queue& queue, const core::RawBlock& block, void* rows,
                               std::size_t row_bytes, core::View<std::uint64_t, 2> valid) {
   const auto row = static_cast<std::ptrdiff_t>(row_bytes / sample_bytes_);
@@ -294,7 +294,7 @@ SpectraChunk FEngine::take_channelized(std::size_t limit) {
   return chunk;
 }
 
-// Of the block's next `count` samples.
+// The validity of the block's next `count` samples.
 core::ValidityView FEngine::copy_validity(std::size_t count, core::ValidityMask& to) const {
   for (std::size_t i = 0; i < inputs_; ++i) {
     core::copy_bits(validity_.row(i), consumed_, count, to.row(i), 0);
@@ -304,7 +304,7 @@ core::ValidityView FEngine::copy_validity(std::size_t count, core::ValidityMask&
 }
 
 SpectraChunk FEngine::take_filtered(device::Queue& queue, std::size_t limit) {
-  // Samples that complete exactly `limit` spectra, or all there are.
+  // Samples that complete exactly `limit` spectra, or all that are left.
   const std::size_t held = states_.front()->held_samples();
   const std::size_t needed = (limit - 1) * hop_ + span_;
   const std::size_t count =
@@ -318,7 +318,7 @@ SpectraChunk FEngine::take_filtered(device::Queue& queue, std::size_t limit) {
   return filter(queue, input);
 }
 
-// The banks of coarse channels one after the other, each to its place in ascending order of frequency.
+// Runs the banks of the coarse channels one after the other, each to its place in ascending order of frequency.
 SpectraChunk FEngine::filter(device::Queue& queue, stages::channelize::Input& input) {
   input.row_stride_bytes = row_samples_ * sample_bytes_;
   const auto* samples = static_cast<const std::byte*>(input.samples);

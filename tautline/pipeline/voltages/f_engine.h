@@ -23,8 +23,8 @@
 
 namespace tautline::pipeline {
 
-/// How voltages become channels. A stream that is channelized already keeps its (coarse) channels, and ignores all but
-/// `output`, unless `fine` is given: then each of them goes through a filter bank of its own.
+/// How voltages become channels. A stream that is channelized already keeps its (coarse) channels, and all fields
+/// except `output` are ignored, unless `fine` is set: then each coarse channel goes through a filter bank of its own.
 struct FilterConfig {
   std::size_t channels = 128;       ///< channels across the band
   std::size_t fine = 0;             ///< channels inside each coarse channel; 0: none
@@ -35,12 +35,12 @@ struct FilterConfig {
   std::size_t oversample_numerator = 1;
   std::size_t oversample_denominator = 1;
   stages::channelize::Output output = stages::channelize::Output::corner_turned_ci8;
-  /// Fields that the user gave, as "taps": refused when nothing would be filtered.
+  /// Fields that the user set, as "taps": refused when no filter bank is used.
   std::vector<std::string> named;
 };
 const core::Fields<FilterConfig>& fields(const FilterConfig&);
 
-/// Whether voltages go through a filter bank at all, how many channels each bank makes, and how many there are then.
+/// Whether voltages go through a filter bank, the channels of each bank, and the channels of the stream after it.
 bool is_filtered(const core::VoltageDescription& description, const FilterConfig& filter);
 std::size_t bank_channels(const core::VoltageDescription& description, const FilterConfig& filter);
 std::size_t channels_of(const core::VoltageDescription& description, const FilterConfig& filter);
@@ -58,9 +58,8 @@ struct SpectraChunk {
 /// One stream's F-engine. Not thread-safe.
 class FEngine {
  public:
-  /// `share`: of a stream that is already channelized, the coarse channels that this engine is for; none:
-  /// all. `blocks_on_device`: as stages::unpack::Config has it. Throws core::Error when the filter or the layout is
-  /// impossible.
+  /// `share`: the coarse channels of an already channelized stream that this engine is for; none: all.
+  /// `blocks_on_device`: as in stages::unpack::Config. Throws core::Error when the filter or the layout is impossible.
   FEngine(std::shared_ptr<const device::Device> device, const core::VoltageDescription& description,
           const core::RawLayout& layout, const FilterConfig& config, std::size_t max_block_samples,
           const ChannelRange& share = {}, bool blocks_on_device = false);
@@ -68,43 +67,44 @@ class FEngine {
   /// Steps per unit for requantised output, [channel][input], of all channels of the stream.
   void set_gains(const std::vector<float>& gains) { gains_ = gains; }
 
-  /// Delays every input by its model, from the next segment on: whole samples before the filter,
-  /// the rest as phases after it. `end` says how far the stream reaches. Throws Error for a stream
-  /// that is already channelized or models that do not cover it.
+  /// Delays every input by its model, from the next segment on: whole samples before the filter, the rest as phases
+  /// after it. `end`: the end of the stream. Throws Error for a stream that is already channelized or models that do
+  /// not cover the stream.
   void set_delays(std::shared_ptr<const formats::delays::Table> table, const core::Instant& end);
 
-  /// Memory of the device, output_bytes() of it, for the spectra of the next take(), or of all of the next
-  /// block where the stream is channelized already. Without it the engine has its own.
-  /// `row_spectra`: of filtered, corner-turned spectra, whose rows there are so long and get the next ones from `place` on;
-  /// 0: rows as long as what is taken.
+  /// Memory of the device, output_bytes() of it, for the spectra of the next take(), or of the whole next block where
+  /// the stream is channelized already. Without it the engine uses its own.
+  /// `row_spectra`: length of the rows there, of filtered, corner-turned spectra; the next spectra are written from
+  /// `place` on. 0: rows as long as the taken chunk.
   void set_output(void* memory, std::size_t row_spectra = 0, std::size_t place = 0) {
     output_memory_ = memory;
     output_row_ = row_spectra;
     output_place_ = place;
   }
   std::size_t output_bytes() const;
-  /// What the largest chunk has in that memory: [channel][input][time], or [input][spectrum][channel].
+  /// The axes of the largest chunk in that memory: [channel][input][time], or [input][spectrum][channel].
   std::array<std::size_t, 3> output_extents() const;
 
-  /// Allocates what the first block would, so that it need not wait.
+  /// Allocates the first block's memory ahead of time.
   void make_ready(device::Queue& queue);
 
-  /// Forgets all history: the next sample is the first of a new segment.
+  /// Clears all history: the next sample is the first of a new segment.
   void begin_segment(const core::Instant& start);
   /// Takes a block. Every spectrum of earlier blocks must have been taken.
   void push(device::Queue& queue, const core::RawBlock& block);
-  /// Forgets all history: the next spectrum begins with this sample of the block that was pushed last. Streams without
-  /// delays only.
+  /// Clears all history: the next spectrum begins with this sample of the last pushed block. Only for streams without
+  /// delays.
   void restart_at(std::size_t sample);
-  /// Up to `limit` of the next spectra; an empty chunk asks for another block. They lie in the memory of the
-  /// device: ready to be read when the queue has come so far, until that memory is written again.
+  /// Up to `limit` of the next spectra; an empty chunk asks for another block. They are in the memory of the device:
+  /// valid when the queue has reached this point, until that memory is written again.
   SpectraChunk take(device::Queue& queue, std::size_t limit);
 
   std::size_t inputs() const { return inputs_; }
-  /// Of the spectra, and which of the stream's channels they are: ascending in frequency where a filter bank made them.
+  /// Frequencies of the spectra's channels, and the channels of the stream that they are: ascending in frequency where
+  /// a filter bank made them.
   std::size_t channels() const { return channels_; }
   ChannelRange range() const { return range_; }
-  /// Samples from the start of one spectrum to that of the next, and that one spectrum spans.
+  /// Samples from the start of one spectrum to the start of the next, and the span of one spectrum.
   std::size_t hop_samples() const { return hop_; }
   std::size_t span_samples() const { return span_; }
   core::SampleFormat sample_format() const;
@@ -112,13 +112,13 @@ class FEngine {
   /// Whether spectra are the samples of a stream that is channelized already.
   bool hands_on() const { return !filter_; }
   std::string backend() const;
-  /// Memory that the engine takes once its first segment begins, beside that of its output.
+  /// Memory that the engine allocates when its first segment begins, beside that of its output.
   device::MemoryUse bytes() const;
 
-  /// Components clipped so far, by input. Waits for the queue when they are counted on a device.
+  /// Components clipped so far, by input. Waits for the queue where a device counts them.
   const std::vector<std::uint64_t>& clipped(device::Queue& queue);
   std::uint64_t not_finite() const { return not_finite_; }
-  /// Bytes of samples and their masks that went to the device.
+  /// Bytes of samples and their masks that were sent to the device.
   std::uint64_t sent_bytes() const { return sent_bytes_; }
 
  private:
@@ -148,13 +148,13 @@ class FEngine {
   std::shared_ptr<const stages::channelize::Plan> filter_;
   std::vector<std::unique_ptr<stages::channelize::State>> states_;  // [coarse channel]
 
-  // Delays: the stream's samples wait in a line, runs of spectra share one straight line of delay.
+  // Delays: samples wait in a line; runs of spectra share one linear delay.
   std::shared_ptr<const formats::delays::Table> delays_;
   std::unique_ptr<DelayLine> line_;
   std::size_t delay_history_ = 0;  // samples that the line keeps
   std::uint64_t spectra_per_run_ = 1, run_ = 0;
   RunDelays run_delays_;
-  std::int64_t next_sample_ = 0;  // the next delayed sample that the filter is given
+  std::int64_t next_sample_ = 0;  // the filter's next delayed sample
 
   device::Buffer samples_;       // [input][time] as unpacked, for the filter
   core::ValidityMask validity_;  // [input][time] of samples_, unless
@@ -163,12 +163,12 @@ class FEngine {
   std::size_t filled_ = 0, consumed_ = 0;
   void* output_memory_ = nullptr;
   std::size_t output_row_ = 0, output_place_ = 0;  // of its rows; 0: as long as the next chunk
-  device::Buffer own_output_;                      // where nobody gave any
+  device::Buffer own_output_;                      // where no output memory was given
   core::ValidityMask spectra_valid_, input_valid_;
   std::uint64_t next_spectrum_ = 0;
   std::vector<float> gains_;
   std::vector<std::uint64_t> clipped_;
-  device::Buffer clipped_on_device_;  // where a device that compiles counts
+  device::Buffer clipped_on_device_;  // of a device that counts
   std::uint64_t not_finite_ = 0, sent_bytes_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// The F-engine's delays: samples wait in a line until every input has the ones that its delay asks
-// for, and the filter starts again from its own history when a whole-sample delay changes.
+// The F-engine's delays: samples wait in a line until every input has the samples for its delay, and the filter
+// restarts from its own history when a whole-sample delay changes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,8 +17,8 @@ namespace {
 using core::Error;
 using core::ErrorKind;
 
-// Runs of spectra that share one straight line of delay: the earth turns a baseline's delay off
-// such a line by less than 1e-14 of its length over this time.
+// Length of a run of spectra with one linear delay: over this time the earth's rotation moves a baseline's delay off
+// the line by less than 1e-14 of the baseline's length.
 constexpr double kRun_s = 0.1;
 constexpr std::uint64_t kMostSpectraInRun = 1024;
 
@@ -26,7 +26,7 @@ struct Range {
   std::int64_t low = 0, high = 0;
 };
 
-// Whole-sample delays that the models reach within the stream, one more on either side.
+// Whole-sample delays that the models reach within the stream, and one more on either side.
 Range whole_sample_range(const formats::delays::Table& table, const core::Instant& start,
                          const core::Instant& end, const core::Rational& rate) {
   double low = 0, high = 0;
@@ -115,7 +115,7 @@ SpectraChunk FEngine::take_delayed(device::Queue& queue, std::size_t limit) {
     phase.slope_rad += passed * phase.slope_step_rad;
   }
   const SpectraChunk chunk = filter(queue, input);
-  // Samples without a whole spectrum among them: there may be more in the line.
+  // Samples without a complete spectrum: the line may have more.
   return chunk.spectra > 0 ? chunk : take_delayed(queue, limit);
 }
 

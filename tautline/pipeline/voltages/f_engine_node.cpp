@@ -18,7 +18,8 @@ namespace tautline::pipeline {
 namespace {
 
 constexpr std::size_t kSpectraOfLine = 64;  // and of a validity word
-// A filter bank works on 8 or 16 spectra at a time: a cut in one of few such parts would cost more than copies do.
+// A filter bank works on 8 or 16 spectra at a time: with few such parts, a split of the block would cost more than
+// copies.
 constexpr std::size_t kFewestToCut = 128;
 
 core::Rational divided(const core::Rational& rate_hz, std::size_t by) {
@@ -101,8 +102,8 @@ device::MemoryUse FEngineNode::bytes() const {
   return use;
 }
 
-// Integers are unpacked where they are computed with. Floats are looked through on the host, which also measures gains
-// that change.
+// Integers are unpacked on the device that computes with them. Floats are checked on the host, which also measures
+// gains that change.
 bool FEngineNode::takes_blocks_on_device(const core::VoltageDescription& description) const {
   return config_.device->compiles() && !description.format.is_float() && !gains_change();
 }
@@ -113,7 +114,7 @@ engine::Needs FEngineNode::needs(std::size_t, const engine::Stream& stream) cons
   return {};
 }
 
-// A block again and again, through an engine of its own.
+// Pushes one block repeatedly through an engine of its own.
 std::optional<engine::Load> FEngineNode::expected_load() const {
   const core::VoltageDescription& description = voltages_.description;
   const device::Device& device = *config_.device;
@@ -171,7 +172,7 @@ engine::Block& FEngineNode::next_output(engine::Outputs& outputs) {
 }
 
 void FEngineNode::begin_segment(std::size_t, const engine::Block& first, engine::Outputs&) {
-  // Behind a block that was dropped a segment does not begin with its first sample.
+  // After a dropped block a segment does not begin with its first sample.
   segment_start_ = core::advance(first.segment_start, static_cast<std::int64_t>(first.first),
                                  voltages_.description.rate_hz);
   engine_->begin_segment(segment_start_);
@@ -180,7 +181,8 @@ void FEngineNode::begin_segment(std::size_t, const engine::Block& first, engine:
   if (renewal_) renewal_->begin_segment(segment_start_);
 }
 
-// How many spectra may be made for the block from this one of the segment on: at an integration's edge gains may change.
+// The number of spectra that the block may get from this one of the segment on: gains may change at an integration's
+// edge.
 std::size_t FEngineNode::spectra_until_edge(std::uint64_t spectrum, engine::Outputs& outputs) {
   std::uint64_t most = engine_->max_spectra();
   if (integration_spectra_ > 0)
@@ -195,7 +197,7 @@ std::size_t FEngineNode::spectra_until_edge(std::uint64_t spectrum, engine::Outp
   return static_cast<std::size_t>(std::min(left, most));
 }
 
-// Hands on the block that was begun, for these spectra of the segment.
+// Hands on the open block with these spectra of the segment.
 void FEngineNode::give(const engine::Block& raw, std::uint64_t first, std::size_t spectra,
                        engine::Outputs& outputs) {
   output_->set_time(raw);
@@ -215,7 +217,7 @@ void FEngineNode::hand_on(std::uint64_t first, std::size_t spectra, engine::Outp
   spectra_ += spectra;
 }
 
-// Of floats: whole groups of the X-engine's, which are counted from an integration's first spectrum.
+// For floats: whole groups of the X-engine, which are counted from an integration's first spectrum.
 void FEngineNode::choose_block_spectra() {
   block_spectra_ = config_.block_spectra;
   if (block_spectra_ == 0) return;
@@ -233,7 +235,7 @@ void FEngineNode::choose_block_spectra() {
   integration_spectra_ = integration;
 }
 
-// The chunk lies behind the spectra that the block has.
+// The chunk follows the spectra already in the block.
 void FEngineNode::add_to_block(const engine::Block& raw, const SpectraChunk& chunk) {
   output_->set_time(raw);
   if (block_valid_.rows() == 0)
@@ -266,7 +268,7 @@ void FEngineNode::process(std::size_t, const engine::Block& block, engine::Outpu
   if (renewal_) renewal_->measure(outputs.queue(config_.host), UINT64_MAX);
 }
 
-// False: the block ends before the place to begin at. Segments before that are passed over.
+// False: the block ends before the start. Earlier segments are skipped.
 bool FEngineNode::reach_place(const engine::Block& block) {
   const Place& from = *config_.from;
   if (segment_start_ != from.segment_start) {
@@ -296,7 +298,7 @@ void FEngineNode::filter(const engine::Block& raw, core::RawBlock& block,
                          engine::Outputs& outputs) {
   device::Queue& queue = outputs.queue(config_.device);
   next_output(outputs);
-  // Channels that are handed on as they come have masks of their own; a filter, and floats, take what all channels lack.
+  // Unfiltered channels have masks of their own; filtered ones and floats use the intersection of all channels' masks.
   const bool by_channel =
       raw.valid.rows() > 0 && engine_->hands_on() && !block.layout.format.is_float();
   core::ValidityView channels;
@@ -321,7 +323,7 @@ void FEngineNode::filter(const engine::Block& raw, core::RawBlock& block,
       if (chunk.spectra == most || in_block_ >= block_spectra_) give_block(outputs);
       continue;
     }
-    // Spectra that are handed on may lie behind those before the place to begin at.
+    // Unfiltered spectra may follow spectra before the start.
     out.arrays[0].data = const_cast<void*>(chunk.samples.data());
     std::copy_n(chunk.samples.extents().begin(), 3, out.arrays[0].extents.begin());
     std::copy_n(chunk.samples.strides().begin(), 3, out.arrays[0].strides.begin());

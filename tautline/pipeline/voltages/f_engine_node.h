@@ -1,4 +1,4 @@
-// The F-engine as a stage: raw voltages to spectra.
+// The F-engine as a node: raw voltages to spectra.
 #pragma once
 
 #include <cstddef>
@@ -23,17 +23,18 @@ struct FEngineNodeConfig {
   SharedGains gains = {};      ///< of requantised output
   std::shared_ptr<const device::Device> host = {};  ///< where gains that change are measured
   std::shared_ptr<const formats::delays::Table> delays = {};
-  formats::PhaseCentre phase_centre = {};  ///< that the delays point at
-  /// Spectra before the one that begins here are not made. Neither delays nor oversampling.
+  formats::PhaseCentre phase_centre = {};  ///< direction of the delays
+  /// Spectra before the one that begins here are skipped. Without delays and oversampling only.
   std::optional<Place> from = {};
-  /// Spectra of a block that several blocks of voltages fill; 0: each of these makes one of its own. Filtered, on the CPU.
+  /// Spectra of a block that several blocks of voltages fill; 0: each block of voltages gives a block of spectra.
+  /// Filtered, on the CPU.
   std::size_t block_spectra = 0;
-  /// Of the X-engine that reads such blocks. It sums floats in groups, which it must copy together unless blocks begin where
-  /// groups do.
+  /// Of the X-engine that reads such blocks. It sums floats in groups, and must copy these together unless blocks begin
+  /// where groups do.
   double integration_s = 0;
 };
 
-/// "raw voltages" to "spectra", in the device's memory.
+/// Takes "raw voltages", gives "spectra" in the device's memory.
 class FEngineNode final : public engine::Node {
  public:
   explicit FEngineNode(FEngineNodeConfig config) : config_(std::move(config)) {}
@@ -43,7 +44,7 @@ class FEngineNode final : public engine::Node {
   engine::Needs needs(std::size_t input, const engine::Stream&) const override;
   std::string kernels() const override { return engine_->backend(); }
   device::MemoryUse bytes() const override;
-  /// On noise; of floats, on zeros.
+  /// A trial run, on noise; for floats, on zeros.
   std::optional<engine::Load> expected_load() const override;
   void start(engine::Outputs& outputs) override;
   void begin_segment(std::size_t input, const engine::Block& first,
@@ -54,7 +55,7 @@ class FEngineNode final : public engine::Node {
   engine::Counters counters() const override;
 
   const FEngine& f_engine() const { return *engine_; }
-  /// [input] components, of the whole run.
+  /// Clipped components by [input], of the whole run.
   const std::vector<std::uint64_t>& clipped() const { return clipped_; }
 
  private:
@@ -77,19 +78,20 @@ class FEngineNode final : public engine::Node {
   std::size_t block_bytes_ = 0, block_samples_ = 0;  // of the input
   RawVoltages voltages_;
   std::unique_ptr<FEngine> engine_;
-  std::unique_ptr<GainRenewal> renewal_;  // null: gains stay
-  engine::Block* output_ = nullptr;       // begun
-  std::size_t block_spectra_ =
-      0;  // with so many an output is full that several blocks fill; 0: one does
-  std::size_t block_row_ = 0;              // spectra that it has room for
-  std::size_t in_block_ = 0;               // spectra so far
-  std::uint64_t integration_spectra_ = 0;  // at whose ends it ends as well; 0: it does not
+  std::unique_ptr<GainRenewal> renewal_;  // null: gains do not change
+  engine::Block* output_ = nullptr;       // the open block
+  // Spectra of an output block that several blocks fill; 0: one fills it.
+  std::size_t block_spectra_ = 0;
+  std::size_t block_row_ = 0;  // its capacity in spectra
+  std::size_t in_block_ = 0;   // spectra so far
+  // A block ends also at the ends of integrations; 0: it does not.
+  std::uint64_t integration_spectra_ = 0;
   core::ValidityMask block_valid_;
   std::uint64_t samples_ = 0, spectra_ = 0;
-  std::uint64_t segment_first_ = 0;  // sample with which the segment begins
+  std::uint64_t segment_first_ = 0;  // the segment's first sample
   core::Instant segment_start_;
-  std::size_t passed_samples_ = 0;    // of the block, before the place to begin at
-  std::uint64_t passed_spectra_ = 0;  // of the segment, before that
+  std::size_t passed_samples_ = 0;    // samples of the block before the start
+  std::uint64_t passed_spectra_ = 0;  // spectra of the segment before the start
   std::uint64_t next_spectrum_ = 0;   // of the segment
   std::vector<std::uint64_t> clipped_;
 };

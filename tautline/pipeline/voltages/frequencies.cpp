@@ -6,7 +6,7 @@ namespace tautline::pipeline {
 
 std::vector<double> channel_frequencies_hz(const core::VoltageDescription& description,
                                            std::size_t channels) {
-  // Long double holds the sums exactly enough that the conversion to double is the only rounding.
+  // Long double makes the sums so exact that the conversion to double is the only rounding.
   const long double centre = description.centre_hz;
   const long double bandwidth = description.bandwidth_hz;
   const bool channelized = description.channelized();
@@ -16,7 +16,8 @@ std::vector<double> channel_frequencies_hz(const core::VoltageDescription& descr
   for (std::size_t n = 0; n < frequencies.size(); ++n) {
     const auto k = static_cast<long double>(n);
     if (channelized && fine > 1) {
-      // Everywhere 1/C of the band apart: the highest fine channel of one coarse channel is next to the lowest of another.
+      // Channels are 1/C of the band apart everywhere: the highest fine channel of one coarse channel is next to the
+      // lowest of another.
       const auto coarse = static_cast<long double>(description.channels);
       const auto below =
           (coarse - 1) * static_cast<long double>(fine) + static_cast<long double>(fine / 2 * 2);
@@ -40,7 +41,8 @@ std::vector<std::size_t> edge_channels(const core::VoltageDescription& descripti
                                        std::size_t channels) {
   const std::size_t fine = channels / description.channels;
   std::vector<std::size_t> edges;
-  // Of an odd number no channel's centre is at the edge; of one channel that came so nothing is known.
+  // With an odd number of channels no channel's centre is at the edge; for a single received channel the edge is
+  // unknown.
   if (!description.format.complex || fine < 2 || fine % 2 != 0) return edges;
   for (std::size_t lowest = 0; lowest < channels; lowest += fine) edges.push_back(lowest);
   return edges;

@@ -1,4 +1,4 @@
-// Sky frequencies of channels, from what a stream says of its band.
+// Sky frequencies of channels, from a stream's description of its band.
 #pragma once
 
 #include <cstddef>
@@ -17,17 +17,17 @@ namespace tautline::pipeline {
 std::vector<double> channel_frequencies_hz(const core::VoltageDescription& description,
                                            std::size_t channels);
 
-/// Those of `channels` whose centre is half the sampling rate below the middle of a band of complex samples: they hold
-/// the lower edge of the band and, wrapped, the upper one. Of fine channels the lowest in each coarse one. None of real
-/// samples, of an odd number of channels, and of input that is left in the channels it came in. Ascending.
+/// Those of `channels` whose centre is half the sampling rate below the middle of a band of complex samples: they
+/// contain the lower edge of the band and, aliased, the upper one. Of fine channels the lowest in each coarse one. None
+/// for real samples, an odd number of channels, and input that keeps its own channels. Ascending.
 std::vector<std::size_t> edge_channels(const core::VoltageDescription& description,
                                        std::size_t channels);
 
 /// Distance between channels, positive.
 double channel_width_hz(const core::VoltageDescription& description, std::size_t channels);
 
-/// The sky frequency that sits at zero in the baseband: the band's centre for complex samples, its
-/// lower edge for real ones, its upper edge for real ones of a lower sideband.
+/// The sky frequency at zero of the baseband: the band's centre for complex samples, its lower edge for real ones, its
+/// upper edge for real ones of a lower sideband.
 double baseband_zero_hz(const core::VoltageDescription& description);
 
 }  // namespace tautline::pipeline

@@ -35,7 +35,8 @@ void GainRenewal::start(const std::vector<float>& gains, std::uint64_t integrati
   gains_ = std::make_shared<const std::vector<float>>(gains);
   length_ = integration_spectra;
   const std::uint64_t span = engine_.span_samples() / engine_.hop_samples() + 1;
-  unbroken_ = length_ <= kGainSpectra + span;  // the next window would begin before this one's end
+  // The next window would begin before the end of this one.
+  unbroken_ = length_ <= kGainSpectra + span;
   window_length_ = unbroken_ ? length_ : kGainSpectra;
   period_ = std::max<std::uint64_t>(
       1, static_cast<std::uint64_t>(std::ceil(schedule_.settle_s * spectra_per_s_)));
@@ -55,7 +56,7 @@ void GainRenewal::take_block(device::Queue& host_queue, const core::RawBlock& bl
   if (pushed_) engine_.push(host_queue, block);
 }
 
-// False: it begins in a later block.
+// False: the window begins in a later block.
 bool GainRenewal::begin_window(device::Queue& host_queue) {
   const bool goes_on = unbroken_ && window_ > 0;
   const std::uint64_t start = window_ * length_ * engine_.hop_samples();

@@ -14,23 +14,23 @@
 
 namespace tautline::pipeline {
 
-/// The extra fact of a visibility file that says to how many bits its voltages were rounded.
+/// The extra entry of a visibility file with the number of bits of its voltages.
 inline constexpr const char* kRequantisedBits = "requantised_bits";
 
-/// Spectra over which gains are measured before they are held (all of them, if fewer).
+/// Spectra over which gains are measured before they are fixed (all of them, if fewer).
 inline constexpr std::uint64_t kGainSpectra = 1024;
-/// The rms of a component that gains bring voltages to, in steps.
+/// The target rms of a component, in steps.
 double rms_before_rounding(stages::channelize::Output output);
 
-/// Gains that somebody chose: "0.5", for all channels and inputs, or a file of numpy's, [channel][input] of floats. Throws
+/// Gains that the user chose: "0.5", for all channels and inputs, or a numpy file, [channel][input] of floats. Throws
 /// core::Error of the field `gains` for another text, numbers that are not above zero, and a file of another shape.
 std::vector<float> read_gains(const std::string& text, std::size_t channels, std::size_t inputs);
 
-/// Periods of so many spectra that are searched for inputs that are invalid at first.
+/// Periods of kGainSpectra spectra that are searched for inputs that are invalid at first.
 inline constexpr std::uint64_t kMostGainPeriods = 16;
 
-/// Sums |y|^2 of each channel and input over valid spectra, one spectrum after the other in double,
-/// so that any split of the spectra into calls gives the same bits.
+/// Sums |y|^2 of each channel and input over valid spectra, one spectrum after the other in double, so that any split
+/// of the spectra into calls gives the same bits.
 class PowerMeter {
  public:
   PowerMeter(std::size_t inputs, std::size_t channels);
@@ -42,15 +42,15 @@ class PowerMeter {
   void add(device::Queue& queue, const core::View<const std::complex<float>, 3>& spectra,
            const core::ValidityView& validity, std::size_t count);
 
-  /// Inputs that have valid spectra so far take no more of them.
+  /// Inputs that have had valid spectra ignore further ones.
   void hold();
   /// Whether every input has had a valid spectrum.
   bool every_input() const;
 
-  /// [channel][input] gains, rounded to float, that bring the rms of a component to `target`
-  /// steps; where there is no power those of `otherwise`, or 1.
+  /// [channel][input] gains, rounded to float, that bring the rms of a component to `target` steps; where there is no
+  /// power, those of `otherwise`, or 1.
   std::vector<float> gains(double target, const std::vector<float>& otherwise = {}) const;
-  /// As before the first spectrum.
+  /// Returns to the state before the first spectrum.
   void clear();
 
  private:

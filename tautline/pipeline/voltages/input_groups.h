@@ -1,4 +1,4 @@
-// Groups of neighbouring inputs that are correlated separately, where not every pair is asked for.
+// Groups of neighbouring inputs that are correlated separately, where not every pair is needed.
 #pragma once
 
 #include <algorithm>
@@ -10,20 +10,21 @@
 
 namespace tautline::pipeline {
 
-/// Groups of equally many neighbouring inputs that are correlated by themselves. Sums are then [group x channel][baseline
-/// of the group]: the triangles of each group's channels behind those of the group before it. One group: every pair.
+/// Groups of equally many neighbouring inputs, each correlated by itself. Sums are then [group x channel][baseline of
+/// the group]: the triangles of one group's channels, then those of the next group. One group: every pair.
 struct InputGroups {
   std::size_t inputs = 0, size = 0;  ///< of all groups, of one
 
   std::size_t count() const { return (inputs + size - 1) / size; }
-  /// The first input of a group. The last group overlaps the one before it, unless the size divides the inputs.
+  /// The first input of a group. The last group overlaps the preceding one, unless the size divides the number of
+  /// inputs.
   std::size_t first(std::size_t group) const { return std::min(group * size, inputs - size); }
 
-  /// Where a baseline is.
+  /// The place of a baseline.
   struct Place {
     std::size_t group = 0, baseline = 0;
   };
-  /// Of inputs i >= j that a group has both of.
+  /// The place of inputs i >= j that are both in one group.
   Place place(std::size_t i, std::size_t j) const {
     const std::size_t group = j / size, from = first(group);
     return {group, core::baseline_index(i - from, j - from)};
@@ -35,7 +36,7 @@ struct InputPair {
   std::size_t i = 0, j = 0;
 };
 
-/// Of ascending baselines.
+/// The places of ascending baselines.
 inline std::vector<InputPair> pairs_of(std::span<const std::size_t> baselines) {
   std::vector<InputPair> pairs;
   std::size_t i = 0;
@@ -46,8 +47,8 @@ inline std::vector<InputPair> pairs_of(std::span<const std::size_t> baselines) {
   return pairs;
 }
 
-/// Groups of `size` inputs, where these have all of `baselines` (ascending, of the packed lower triangle) and are
-/// several; else one group. No baselines: one group.
+/// Groups of `size` inputs, if there are several and they cover all of `baselines` (ascending, of the packed lower
+/// triangle); else one group. No baselines: one group.
 inline InputGroups choose_groups(std::size_t inputs, std::span<const std::size_t> baselines,
                                  std::size_t size) {
   const InputGroups all{inputs, inputs}, groups{inputs, size};

@@ -18,13 +18,12 @@ core::SampleView<3> channels_of(const core::SampleView<3>& all, const ChannelRan
   return all.extent(0) == range.count ? all : all.slice(0, range.first, range.count);
 }
 
-// A group is as long as fits these bytes: long ones are added to the sums in memory less often, and
-// a GPU wants much to do at a time.
+// Most bytes of a group: long groups are added to the sums in memory less often, and a GPU needs much work a call.
 constexpr std::size_t kGroup_bytes = std::size_t{16} << 20;
 constexpr std::size_t kGroupOnGpu_bytes = std::size_t{256} << 20;
 constexpr std::size_t kShortestGroup = 8, kLongestGroup = 1024, kLongestGroupOnGpu = 8192;
 
-// Of inputs from `first` on. One mask of all inputs serves all channels: its channel stride is zero.
+// The mask of inputs from `first` on. One mask for all channels has a channel stride of zero.
 stages::correlate::Validity by_channel(const core::ValidityView& valid, std::size_t inputs,
                                        std::size_t first, std::size_t count, std::size_t spectra,
                                        std::size_t channels) {
@@ -41,7 +40,7 @@ std::uint64_t spectra_of_integration(double integration_s, const core::Rational&
                                      std::size_t hop_samples) {
   const double spectrum_s = static_cast<double>(hop_samples) / rate_hz.value();
   const double spectra = integration_s * rate_hz.value() / static_cast<double>(hop_samples);
-  constexpr double kMostSpectra = 1e15;  // their number is exact in a double
+  constexpr double kMostSpectra = 1e15;  // this number of spectra is exact in a double
   if (!(spectra >= 0.5 && spectra < kMostSpectra))
     throw core::Error(core::ErrorKind::config, "integration_s",
                       fmt::format("{:.10g} s", integration_s),
@@ -51,7 +50,7 @@ std::uint64_t spectra_of_integration(double integration_s, const core::Rational&
   return static_cast<std::uint64_t>(std::llround(spectra));
 }
 
-// Depends on nothing that changes how a stream is cut.
+// Depends on nothing that the block size changes.
 std::size_t spectra_of_group(std::size_t bytes_per_spectrum, bool gpu) {
   return std::clamp(std::bit_floor((gpu ? kGroupOnGpu_bytes : kGroup_bytes) / bytes_per_spectrum),
                     kShortestGroup, gpu ? kLongestGroupOnGpu : kLongestGroup);
@@ -103,7 +102,7 @@ void Integrator::begin(const core::MutableSampleView<2>& sums,
   begins_ = true;
 }
 
-// With the group's first input, sums and counts.
+// Called with the group's first input, sums and counts.
 template <class Call>
 void Integrator::for_each_group(const Call& call) {
   const bool begins = std::exchange(begins_, false);
@@ -115,7 +114,7 @@ void Integrator::for_each_group(const Call& call) {
   }
 }
 
-// No rows of `valid`: all are.
+// No rows of `valid`: all are valid.
 void Integrator::execute(device::Queue& queue, const core::SampleView<3>& samples,
                          const core::ValidityView& valid) {
   for_each_group([&](std::size_t first, const auto& sums, const auto& counts) {
@@ -137,7 +136,7 @@ void Integrator::add(device::Queue& queue, const SpectraChunk& chunk, bool last)
   execute(queue, samples, valid);
 }
 
-// Masks by channel where they were of all channels so far.
+// Expands masks of all channels to masks by channel.
 void Integrator::divide_group_validity() {
   core::ValidityMask divided(channels_.count * inputs_, group_spectra_);
   for (std::size_t row = 0; row < divided.rows(); ++row)
@@ -149,7 +148,7 @@ core::MutableSampleView<3> Integrator::group() const {
   return {group_.data(), core::sample_type(format_), {channels_.count, inputs_, group_spectra_}};
 }
 
-// Behind those that wait. The rows of `part` are dense.
+// Appends to the waiting spectra. The rows of `part` are dense.
 void Integrator::copy_to_group(device::Queue& queue, const core::SampleView<3>& part) const {
   const auto places = group().slice(2, waiting_, part.extent(2));
   const std::size_t bytes = sample_bytes();
@@ -194,7 +193,7 @@ void Integrator::add_in_groups(device::Queue& queue, const core::SampleView<3>& 
   }
 }
 
-// The next group, or what there is of it, with group_valid_.
+// Adds the next group, or its part that has come, with group_valid_.
 void Integrator::add_floats(device::Queue& queue, const core::SampleView<3>& samples) {
   execute(queue, samples,
           std::exchange(masked_, false) ? group_valid_.view() : core::ValidityView());

@@ -17,7 +17,7 @@
 
 namespace tautline::pipeline {
 
-/// Of an integration, in whole spectra. Throws core::Error where that is none.
+/// Length of an integration, in whole spectra. Throws core::Error where it has none.
 std::uint64_t spectra_of_integration(double integration_s, const core::Rational& rate_hz,
                                      std::size_t hop_samples);
 
@@ -30,26 +30,27 @@ std::size_t spectra_of_group(std::size_t bytes_per_spectrum, bool gpu);
 /// integration's first spectrum.
 class Integrator {
  public:
-  /// `stream_channels`: of the whole stream, so that floats are summed alike whichever of them are this one's.
+  /// `stream_channels`: channels of the whole stream, so that floats are summed alike whatever share this one has.
   /// `max_spectra`: most spectra in a chunk. Inputs of floats are one group. Throws core::Error.
   Integrator(std::shared_ptr<const device::Device> device, ChannelRange channels,
              std::size_t stream_channels, const InputGroups& groups,
              const core::SampleFormat& format, std::size_t max_spectra);
 
-  /// Allocates what the first chunk would, so that it need not wait.
+  /// Allocates the first chunk's memory ahead of time.
   void make_ready(device::Queue& queue);
   /// Starts an integration, whose sums and counts, [group x channel][baseline] in the memory of the device, are
   /// overwritten.
   void begin(const core::MutableSampleView<2>& sums, const stages::correlate::Counts& counts);
   core::SampleType sum_type() const { return plan_->config().visibility_type(); }
-  /// Adds its channels of a chunk that has all of the stream's, or just them. `last`: of the integration.
+  /// Adds its channels of a chunk that has all of the stream's channels, or only its own. `last`: the integration's
+  /// last chunk.
   void add(device::Queue& queue, const SpectraChunk& chunk, bool last = false);
 
-  /// Adds what waits: the sums are whole when the queue has come so far.
+  /// Adds the waiting spectra: the sums are complete when the queue has reached this point.
   void finish(device::Queue& queue);
 
   std::string backend() const { return plan_->backend(); }
-  /// Memory that it takes from the first chunk on, beside the sums.
+  /// Memory that it allocates with the first chunk, beside the sums.
   device::MemoryUse bytes() const;
 
  private:
@@ -77,14 +78,14 @@ class Integrator {
   core::SampleFormat format_;
   std::shared_ptr<const stages::correlate::Plan> plan_;
   std::unique_ptr<stages::correlate::State> state_;
-  bool begins_ = false;              // nothing was added to the integration
-  core::MutableSampleView<2> sums_;  // of the integration that was begun
+  bool begins_ = false;              // the integration is empty
+  core::MutableSampleView<2> sums_;  // of the open integration
   stages::correlate::Counts counts_;
-  // Floats: spectra that wait for their group to be full.
+  // Floats: spectra that wait until their group is full.
   std::size_t group_spectra_ = 0, waiting_ = 0;
   device::Buffer group_;  // [channel][input][group_spectra_]
   core::ValidityMask group_valid_;
-  bool masked_ = false;  // whether group_valid_ may call any of them invalid
+  bool masked_ = false;  // whether group_valid_ may have invalid spectra
 };
 
 }  // namespace tautline::pipeline

@@ -21,7 +21,7 @@ namespace {
 // Fills a block with the next samples; 0: there are no more.
 using ReadBlock = std::function<std::size_t(core::RawBlock&, stream::Segment&)>;
 
-// A stream's blocks, whose empty stretches are invalid as they are in a VoltageSourceNode's: reads one block ahead.
+// A stream's blocks, with empty stretches invalid as in a VoltageSourceNode: reads one block ahead.
 class BlocksWithoutEmpty {
  public:
   BlocksWithoutEmpty(ReadBlock read_block, const core::VoltageDescription& description,
@@ -55,7 +55,7 @@ class BlocksWithoutEmpty {
   bool more_ = false;
 };
 
-// One measurement, of a stream whose blocks have `samples`.
+// One measurement of a stream whose blocks have `samples`.
 class GainMeasurement {
  public:
   GainMeasurement(const stream::VoltageStream& stream, std::size_t samples, FilterConfig filter,
@@ -65,16 +65,16 @@ class GainMeasurement {
         engine_(device, stream.description(), stream.layout(samples), in_floats(filter), samples),
         meter_(engine_.inputs(), engine_.channels()) {}
 
-  // Beside the stream's blocks.
+  // Memory beside the stream's blocks.
   std::size_t bytes() const {
     return engine_.bytes().host_bytes + engine_.output_bytes() +
            PowerMeter::bytes(engine_.inputs(), engine_.channels());
   }
-  // Samples (times) that the first kGainSpectra spectra are made of.
+  // Samples (times) of the first kGainSpectra spectra.
   std::size_t first_samples() const {
     return (kGainSpectra - 1) * engine_.hop_samples() + engine_.span_samples();
   }
-  // Until a stop; `most_periods` of kGainSpectra spectra are searched for inputs that are invalid at first.
+  // Measures until a stop; `most_periods` of kGainSpectra spectra are searched for inputs that are invalid at first.
   std::vector<float> measure(BlocksWithoutEmpty& blocks, std::uint64_t most_periods,
                              const std::function<void()>& check_stop) {
     std::uint64_t measured = 0;
@@ -145,7 +145,7 @@ std::vector<float> measure_gains(stream::PeekedVoltages& live, std::size_t sampl
                                  std::shared_ptr<const device::Device> device, device::Queue& queue,
                                  std::size_t memory_bytes, const std::stop_token& stop) {
   GainMeasurement measurement(live, samples, std::move(filter), device, queue);
-  // All that is looked at is kept; the blocks that are one ahead and one behind beside it.
+  // All peeked blocks are kept, and beside them the blocks one ahead and one behind.
   const std::size_t kept = measurement.first_samples() / samples + 2;
   require_memory(measurement.bytes() + (kept + 2) * live.block_bytes(samples), memory_bytes);
   const auto read = [&](core::RawBlock& block, stream::Segment& segment) {

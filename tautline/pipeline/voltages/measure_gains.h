@@ -1,4 +1,4 @@
-// The gains of a whole run: its first spectra, looked at before it begins.
+// The gains of a whole run, from its first spectra, measured before it begins.
 #pragma once
 
 #include <cstddef>
@@ -17,24 +17,25 @@ namespace tautline::pipeline {
 
 struct CorrelateConfig;
 
-/// [channel][input] gains for filter.output (corner_turned_ci8 or corner_turned_ci4) over the first
-/// kGainSpectra spectra of the files, with the filter bank kept in floats. An input that is invalid
-/// throughout those is measured over the next kGainSpectra in which it is not, kMostGainPeriods
-/// times. Runs before anything else takes memory; throws Error(memory) beyond `memory_bytes`.
+/// [channel][input] gains for filter.output (corner_turned_ci8 or corner_turned_ci4) over the first kGainSpectra
+/// spectra of the files, with the filter bank's output in floats. An input that is invalid throughout these is measured
+/// over the next kGainSpectra in which it is not, at most kMostGainPeriods times. Runs before other memory is
+/// allocated; throws Error(memory) beyond `memory_bytes`.
 std::vector<float> measure_gains(const std::vector<std::string>& files,
                                  const stream::SequenceOptions& options, FilterConfig filter,
                                  std::shared_ptr<const device::Device> device, device::Queue& queue,
                                  std::size_t memory_bytes, const std::stop_token& stop = {});
 
-/// The same of a live stream, whose blocks have `samples`, over its first kGainSpectra spectra alone: inputs that are invalid
-/// throughout those keep a gain of 1. Called when its source has started, or starts on another thread.
+/// The same for a live stream, whose blocks have `samples`, over its first kGainSpectra spectra only: inputs that are
+/// invalid throughout these keep a gain of 1. Called when its source has started, or starts on another thread.
 std::vector<float> measure_gains(stream::PeekedVoltages& live, std::size_t samples,
                                  bool keep_constant, FilterConfig filter,
                                  std::shared_ptr<const device::Device> device, device::Queue& queue,
                                  std::size_t memory_bytes, const std::stop_token& stop);
 
-/// The gains of a filter bank; null where nothing is rounded. `filter` has the output, `measure` measures the first ones.
-/// Throws Error(config) where they are chosen and nothing is rounded, or would change in a way that is not possible.
+/// The gains of a filter bank; null where nothing is rounded. `filter` has the output, `measure` measures the first
+/// gains. Throws Error(config) where gains are chosen and nothing is rounded, or where they cannot change as
+/// configured.
 SharedGains make_gains(const CorrelateConfig& config, const core::VoltageDescription& description,
                        const FilterConfig& filter, bool delayed, Gains::Measure measure);
 

@@ -34,7 +34,7 @@ constexpr auto self = [](auto& config) -> auto& {
 
 }  // namespace
 
-// What files can say of the commands' Configs.
+// The fields of the commands' Configs that pipeline files can set.
 struct VoltageFiles : CorrelateConfig {
   std::size_t block_samples = 0;  ///< 0: by bytes
   double rate = 0;                ///< times real time; 0: as fast as they are taken
@@ -148,7 +148,7 @@ const core::Fields<VisibilityFile>& fields(const VisibilityFile&) {
   return all;
 }
 
-// Visibilities to others.
+// Visibilities to other programs.
 struct VisibilityStream {
   std::string to, interface;
   std::size_t packet_bytes = 8192;
@@ -188,7 +188,7 @@ const core::Fields<SpectraFile>& fields(const SpectraFile&) {
 
 namespace {
 
-// For what is the host's to do.
+// For the host's nodes.
 std::shared_ptr<const device::Device> host_of(const NodeContext& context) {
   const auto& device = context.devices.front();
   return device->compiles() ? device::open({}) : device;
@@ -198,7 +198,7 @@ std::unique_ptr<engine::Node> make_power(const PowerConfig& config, const NodeCo
   return std::make_unique<PowerNode>(config);
 }
 
-// So that a block takes about as many bytes as is worth it, in whole multiples of kProbe where that is more.
+// The number of samples that gives a block a good size in bytes, in whole multiples of kProbe where that is more.
 std::size_t block_samples_of(const stream::VoltageStream& stream, const NodeContext& context) {
   constexpr std::size_t kProbe = 4096;
   const bool gpu = context.devices.front()->compiles();
@@ -209,10 +209,10 @@ std::size_t block_samples_of(const stream::VoltageStream& stream, const NodeCont
                               : std::max<std::size_t>(1, most / each);
 }
 
-// Of what comes live in a block, so that results do not wait for it.
+// The duration of a live block, so that results do not wait for it.
 constexpr double kLongest_s = 0.25;
 
-// A pipe is read as it comes, alone.
+// A pipe is read live, as the only input.
 std::shared_ptr<formats::ForwardBytes> pipe_of(const VoltageFiles& config,
                                                const NodeContext& context) {
   const auto pipe = std::ranges::find_if(config.inputs, formats::is_stream);
@@ -239,7 +239,7 @@ std::unique_ptr<engine::Node> make_source(const VoltageFiles& config, const Node
       pipe_of(config, context));
   std::size_t samples = block_samples_of(node->sequence(), context);
   const bool live = node->sequence().live();
-  if (pace > 0 || live)  // what comes live comes in short pieces
+  if (pace > 0 || live)  // live data come in short pieces
     samples = paced_block_samples(
         samples, node->sequence().description().rate_hz.value() * (pace > 0 ? pace : 1),
         kLongest_s);
@@ -274,7 +274,7 @@ std::unique_ptr<engine::Node> make_receivers(const Receivers& config, const Node
   return node;
 }
 
-// What does not go on to the bit in the middle of a stream.
+// Nodes whose results would change if the stream began in its middle.
 void require_resumable(const FilterBank& config, const NodeContext& context,
                        const RawVoltages& voltages, const SharedGains& gains) {
   const auto refuse = [](const char* field, const std::string& value, const char* expected,
@@ -329,7 +329,8 @@ std::vector<engine::Port> add_filter_bank(const FilterBank& config, engine::Grap
   return add_f_engines(graph, name, inputs.front(), std::move(f), edge);
 }
 
-// The sums on the devices, their means on the host, and where it is asked for, these reduced. The last one has the name.
+// The sums on the devices, their means on the host, and the reduction where one is configured. The last node has the
+// name.
 std::vector<engine::Port> add_correlator(const Correlator& config, engine::Graph& graph,
                                          const std::string& name,
                                          const std::vector<engine::Port>& inputs,
@@ -377,7 +378,7 @@ std::unique_ptr<engine::Node> make_visibility_file(const VisibilityFile& config,
     throw Error(ErrorKind::config, "each_s", "not given",
                 "several files, in a run with a checkpoint",
                 "set it: what is whole stays, and the run goes on behind it");
-  // The file at which a run was killed is there where it was killed before it could say so.
+  // The file at which a run was killed may exist although the checkpoint does not list it.
   const bool goes_on = context.checkpoint && context.checkpoint->goes_on();
   parts.require_can_be_written("path", context.overwrite || goes_on);
   return std::make_unique<VisibilitySinkNode>(

@@ -38,9 +38,10 @@ bool fills_bytes(const core::RawLayout& layout) {
          layout.antenna_stride_bits % 8 == 0 && layout.polarisation_stride_bits % 8 == 0;
 }
 
-// Samples that lie side by side in the block and in the file are copied as one: both polarisations of an antenna, say.
+// Samples that are contiguous both in the block and in the file are copied as one: both polarisations of an antenna,
+// for instance.
 struct JoinedSamples {
-  core::RawLayout layout;  // of which each "sample" has `bytes`
+  core::RawLayout layout;  // each "sample" of it has `bytes`
   std::size_t bytes = 0;
 };
 

@@ -1,4 +1,5 @@
-// Raw voltages as they lie in any block to times of [channel][antenna][polarisation], as DADA files have them (ORDER TFAP).
+// Converts raw voltages of any block layout to times of [channel][antenna][polarisation], as DADA files store them
+// (ORDER TFAP).
 #pragma once
 
 #include <cstddef>
@@ -9,11 +10,11 @@
 
 namespace tautline::pipeline {
 
-/// Of all channels and inputs.
+/// Bits of one time, of all channels and inputs.
 std::size_t bits_of_a_time(const core::RawLayout& layout);
 
-/// `count` times of a block from `first` on, bit for bit. A time fills whole bytes. The bytes are the block's own where they
-/// lie so already, else in `packed`.
+/// `count` times of a block from `first` on, bit for bit. A time fills whole bytes. The bytes are the block's own where
+/// these have this layout already, else in `packed`.
 std::span<const std::byte> pack_times(std::span<const std::byte> bytes,
                                       const core::RawLayout& layout, std::size_t first,
                                       std::size_t count, std::vector<std::byte>& packed);

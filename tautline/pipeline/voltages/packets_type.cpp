@@ -25,7 +25,7 @@ struct Packets : formats::ReaderOptions {
   std::vector<std::string> listen{"udp://127.0.0.1:7148"};
   std::string interface;
   std::string layout = "meerkat-f";
-  std::size_t antennas = 0, channels = 0, polarisations = 0;  ///< 0: those of a packet's payload
+  std::size_t antennas = 0, channels = 0, polarisations = 0;  ///< 0: as in one packet's payload
   std::uint64_t first_channel = 0;
   std::vector<std::uint64_t> antenna_numbers;
   std::optional<std::uint64_t> sub_array;
@@ -118,7 +118,7 @@ using formats::packets::AxisName;
 using formats::packets::Meaning;
 using formats::packets::PacketLayout;
 
-// A thread that the system holds up has its packets in time, as long as others are no further ahead.
+// The window leaves a thread that the system delays time to place its packets, while others are no further ahead.
 constexpr std::size_t kWindowBlocksOfThreads = 4;
 
 PacketLayout layout_of(const Packets& config) {
@@ -132,7 +132,7 @@ PacketLayout layout_of(const Packets& config) {
   return layout;
 }
 
-// Whole payloads of a block that is worth its way, short enough that results do not wait for it.
+// Whole payloads, enough for an efficient block, and few enough that results do not wait for it.
 std::size_t block_samples_for(const PacketLayout& layout, const formats::packets::BlockShape& shape,
                               const NodeContext& context) {
   constexpr double kLongest_s = 0.25;

@@ -14,7 +14,7 @@ namespace tautline::pipeline {
 
 namespace {
 
-// A spectrum is centred on the span that it was made of.
+// A spectrum is centred on its span of samples.
 core::Instant begin_of(const Spectra& spectra, const core::Instant& of_segment) {
   return core::advance_half(of_segment,
                             static_cast<std::int64_t>(spectra.span_samples) -

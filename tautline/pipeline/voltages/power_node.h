@@ -13,13 +13,14 @@
 namespace tautline::pipeline {
 
 struct PowerConfig {
-  std::uint64_t integrate = 1;  ///< spectra of a sample
+  std::uint64_t integrate = 1;  ///< spectra summed into one sample
 };
 const core::Fields<PowerConfig>& fields(const PowerConfig&);
 
-/// Takes "spectra" that were not rounded: complex floats, and the integers of voltages that came channelized. Gives
-/// "filterbank": the intensity of all antennas, floats, the last channel first. Samples begin anew with each segment;
-/// spectra that do not fill the last one of a segment are left out. A channel has its mean where no spectrum was valid.
+/// Takes "spectra" that were not rounded: complex floats, or the integers of voltages that came channelized. Gives
+/// "filterbank": the intensity of all antennas, floats, the last channel first. Samples restart with each segment;
+/// spectra that do not fill the last sample of a segment are left out. A channel has its mean where no spectrum was
+/// valid.
 class PowerNode final : public engine::Node {
  public:
   explicit PowerNode(const PowerConfig& config) : config_(config) {}

@@ -11,8 +11,8 @@
 
 namespace tautline::pipeline {
 
-/// Samples of PowerSums. Channels are written from the highest frequency down. Spectra that do not fill the last sample
-/// are left out.
+/// Writes samples of PowerSums, channels from the highest frequency down. Spectra that do not fill the last sample are
+/// left out.
 class PowerSink final : public VoltageSink {
  public:
   PowerSink(const ChannelizeConfig& config, const SinkDescription& description);

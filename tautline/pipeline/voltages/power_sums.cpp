@@ -7,7 +7,7 @@ namespace tautline::pipeline {
 
 namespace {
 
-// Later samples weigh as one of so many: a level that changes is followed.
+// The mean is exponential over about so many samples, so that it follows the level.
 constexpr std::uint64_t kSamplesOfMean = 4096;
 
 std::complex<double> value_of(const std::complex<float>& x) {
@@ -23,7 +23,7 @@ std::complex<double> value_of(const core::Complex<T>& x) {
 
 }  // namespace
 
-// Of all polarisations of the antenna whose first row this is.
+// The validity of all polarisations of the antenna whose first row this is.
 bool PowerSums::is_valid(const core::ValidityView& valid, std::size_t row,
                          std::size_t spectrum) const {
   if (valid.empty()) return true;
@@ -49,7 +49,7 @@ void PowerSums::add_power(const View& spectra, std::size_t input, std::size_t sp
   sums_[3 * channels_ + channel] -= 2 * cross.imag();
 }
 
-// In the order of the memory; the sums of each channel are in the order of time either way.
+// Sums in the order of the memory; the sums of each channel are in the order of time either way.
 template <class View>
 void PowerSums::add_spectra(const View& spectra, const core::ValidityView& valid, std::size_t first,
                             std::size_t end) {

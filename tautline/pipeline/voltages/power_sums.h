@@ -10,7 +10,7 @@
 
 namespace tautline::pipeline {
 
-/// What a channel has where no spectrum was valid; `mean`: that over its last samples.
+/// The value of a channel where no spectrum was valid; `mean`: that of its latest samples.
 enum class WithoutData { zero, mean };
 
 /// A sample is the mean over the valid spectra of all antennas among `integrate` consecutive ones (a spectrum counts
@@ -30,14 +30,14 @@ class PowerSums {
         means_(products * channels, 0),
         mean_samples_(channels, 0) {}
 
-  /// Adds spectra of a chunk (ci8, ci16, cf16, cf32) from `first` on, until the sample is complete or the chunk
-  /// ends. Returns how many. Throws Error(config) for samples of another type.
+  /// Adds spectra of a chunk (ci8, ci16, cf16, cf32) from `first` on, until the sample is complete or the chunk ends.
+  /// Returns their number. Throws Error(config) for samples of another type.
   std::size_t add(const SpectraChunk& chunk, std::size_t first);
   bool complete() const { return filled_ == integrate_; }
-  /// [product][channel], the last channel first: upwards in frequency become downwards. Returns in how many channels no
-  /// spectrum was valid.
+  /// [product][channel], the last channel first: ascending frequencies become descending. Returns the number of
+  /// channels in which no spectrum was valid.
   std::size_t take(std::span<float> sample, WithoutData without = WithoutData::zero);
-  /// Forgets spectra that do not fill a sample.
+  /// Drops spectra that do not fill a sample.
   void reset();
 
  private:
@@ -50,11 +50,11 @@ class PowerSums {
 
   std::size_t antennas_, polarisations_, channels_, products_;
   std::uint64_t integrate_, filled_ = 0;
-  std::uint64_t valid_ = 0;                   // spectra of antennas, in all channels
+  std::uint64_t valid_ = 0;                   // spectra x antennas that are valid in all channels
   std::vector<double> sums_;                  // [product][channel]
-  std::vector<std::uint64_t> channel_valid_;  // [channel] beside those in all
-  std::vector<double> means_;                 // [product][channel] of samples that were taken
-  std::vector<std::uint64_t> mean_samples_;   // [channel] kSamplesOfMean at most
+  std::vector<std::uint64_t> channel_valid_;  // [channel] beside those valid in all channels
+  std::vector<double> means_;                 // [product][channel] over the latest samples
+  std::vector<std::uint64_t> mean_samples_;   // [channel] at most kSamplesOfMean
 };
 
 }  // namespace tautline::pipeline

@@ -25,7 +25,7 @@ void RecordSinkNode::begin_segment(std::size_t, const engine::Block& first, engi
   end_file();
 }
 
-// Blocks are cut where a file is full, so that the files do not depend on them.
+// Blocks are split where a file is full, so that files do not depend on the block size.
 void RecordSinkNode::process(std::size_t, const engine::Block& block, engine::Outputs& outputs) {
   const auto& raw = block.payload_of<core::RawBlock>();
   if (outputs.rotations() != rotations_ && file_ && parts_.several()) end_file();

@@ -1,4 +1,4 @@
-// Raw voltages as they come, to DADA files.
+// Records raw voltages, unchanged, to DADA files.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct RecordConfig {
   std::string history;
 };
 
-/// Takes "raw voltages". Files that are numbered end at gaps, too; one file has none: it throws Error(format) for a gap.
+/// Takes "raw voltages". Numbered files end also at gaps; a single file throws Error(format) for a gap.
 class RecordSinkNode final : public engine::Node {
  public:
   explicit RecordSinkNode(RecordConfig config)

@@ -1,4 +1,5 @@
-// Which visibilities a correlator writes: a range of channels, averages of channels and times, autocorrelations alone.
+// The visibilities that a correlator writes: a range of channels, averages of channels and times, autocorrelations
+// alone.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +18,7 @@ struct Reduction {
   std::size_t average_time = 1;      ///< integrations that become one
   bool autos_only = false;           ///< no products of two antennas
 
-  /// Whether anything is to be done after correlation.
+  /// Whether there is work after correlation.
   bool after_correlation() const { return average_channels > 1 || average_time > 1 || autos_only; }
 };
 const core::Fields<Reduction>& fields(const Reduction&);

@@ -1,4 +1,4 @@
-// Visibilities to fewer: averages of channels and integrations, autocorrelations alone.
+// Reduces visibilities: averages of channels and integrations, autocorrelations alone.
 #pragma once
 
 #include <complex>
@@ -12,7 +12,7 @@
 
 namespace tautline::pipeline {
 
-/// Neighbouring channels of several integrations in one.
+/// Sums neighbouring channels of several integrations into one.
 ///
 /// | buffer       | axes                         | type            | written |
 /// | visibilities | [channel][baseline]          | complex<float>  | read    |
@@ -20,8 +20,8 @@ namespace tautline::pipeline {
 /// | sums         | [group of channels][kept]    | complex<double> | added   |
 /// | sum counts   | [group of channels][kept]    | int64           | added   |
 ///
-/// sum += counts x visibilities, sum count += counts: a sum over its count is the mean of all valid samples. `kept` are
-/// the baselines, of those that there are; channels that are `left_out` are not added.
+/// sum += counts x visibilities, sum count += counts: a sum over its count is the mean of all valid samples. `kept`
+/// selects baselines of the input; channels in `left_out` are not added.
 void add_to_groups(device::Queue& host_queue,
                    const core::View<const std::complex<float>, 2>& visibilities,
                    const core::View<const std::int64_t, 2>& counts,
@@ -29,10 +29,11 @@ void add_to_groups(device::Queue& host_queue,
                    const core::View<std::complex<double>, 2>& sums,
                    const core::View<std::int64_t, 2>& sum_counts);
 
-/// "visibilities" to "visibilities". Averages of integrations begin with segments and are of fewer at their ends.
+/// Takes "visibilities", gives "visibilities". Averages of integrations begin with segments, and have fewer
+/// integrations at the segments' ends.
 class ReductionNode final : public engine::Node {
  public:
-  /// `host`: whose threads work. The reduction's range of channels is not this node's.
+  /// `host`: the device whose threads work. The reduction's range of channels is not applied here.
   ReductionNode(std::shared_ptr<const device::Device> host, const Reduction& reduction)
       : host_(std::move(host)), reduction_(reduction) {}
 
@@ -49,13 +50,13 @@ class ReductionNode final : public engine::Node {
   std::shared_ptr<const device::Device> host_;
   Reduction reduction_;
   IntegrationClock clock_;
-  std::size_t channels_ = 0;           // given
-  std::vector<std::size_t> kept_;      // baselines, of those that come
-  std::vector<std::size_t> left_out_;  // channels, of those that come
+  std::size_t channels_ = 0;           // of the input
+  std::vector<std::size_t> kept_;      // baselines of the input
+  std::vector<std::size_t> left_out_;  // channels of the input
   std::vector<std::complex<double>> sums_;
-  engine::Block* output_ = nullptr;  // whose counts are those of the sums
-  std::size_t added_ = 0;            // integrations, to output_
-  GainValues gains_;                 // of the first of them
+  engine::Block* output_ = nullptr;  // its counts are those of the sums
+  std::size_t added_ = 0;            // integrations added to output_
+  GainValues gains_;                 // of the first of these
   std::uint64_t integrations_ = 0;
 };
 

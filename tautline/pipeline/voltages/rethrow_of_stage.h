@@ -5,9 +5,9 @@
 
 namespace tautline::pipeline {
 
-/// Inside a handler of what a run threw: blocks are the engine's to allocate, so its Error(memory) is thrown
-/// again with the stage whose node `failed_node` they are of ("f", "x.1", ...), as the stages' own errors
-/// name it; others as they are.
+/// Inside a handler of a run's exception: the engine allocates blocks, so its Error(memory) is thrown again with the
+/// name of the stage to which node `failed_node` belongs ("f", "x.1", ...), as the stages' own errors have it; other
+/// exceptions are thrown unchanged.
 [[noreturn]] void rethrow_of_stage(const std::string& failed_node, bool channelized);
 
 }  // namespace tautline::pipeline

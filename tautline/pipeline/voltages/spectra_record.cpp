@@ -9,7 +9,7 @@ namespace tautline::pipeline {
 
 void add_channels(nlohmann::ordered_json& record, const Spectra& spectra) {
   const core::VoltageDescription d = channelized_description(spectra);
-  // What an array cannot say: its readers take it from here.
+  // Facts that an array file has no fields for: its readers take them from here.
   record["format"] = core::to_string(d.format);
   record["rate_hz"] = {d.rate_hz.numerator, d.rate_hz.denominator};
   record["centre_hz"] = d.centre_hz;

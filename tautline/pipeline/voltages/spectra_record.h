@@ -1,4 +1,4 @@
-// The record beside a file of spectra, whose format has no room for frequencies and gains.
+// The record beside a file of spectra, whose format has no fields for frequencies and gains.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -7,8 +7,8 @@
 
 namespace tautline::pipeline {
 
-/// Adds `channel_hz` [channel] and, of rounded spectra, `requantisation_gains` [channel][input]: what voltages were
-/// multiplied by before they were rounded.
+/// Adds `channel_hz` [channel] and, for rounded spectra, `requantisation_gains` [channel][input]: the factors of the
+/// voltages before rounding.
 void add_channels(nlohmann::ordered_json& record, const Spectra& spectra);
 
 }  // namespace tautline::pipeline

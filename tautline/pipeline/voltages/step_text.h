@@ -1,4 +1,4 @@
-// Steps of level where files of voltages join, for people and for records.
+// Level steps where files of voltages join, as text and as JSON.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@ namespace tautline::pipeline {
 /// {sample, before, after, inputs: {input, db}} of each; decibels of power.
 nlohmann::ordered_json level_steps(const std::vector<stream::VoltageStep>& steps);
 
-/// "b.dada after a.dada (sample 4096): inputs 0, 1 by -0.61 to +1.49 dB; ...", of a stream of `inputs`; nothing where there
-/// are none.
+/// "b.dada after a.dada (sample 4096): inputs 0, 1 by -0.61 to +1.49 dB; ...", of a stream of `inputs`; empty without
+/// steps.
 std::string level_steps_text(const std::vector<stream::VoltageStep>& steps, std::size_t inputs);
 
 }  // namespace tautline::pipeline

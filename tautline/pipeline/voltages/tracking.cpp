@@ -13,7 +13,7 @@ namespace {
 using core::Error;
 using core::ErrorKind;
 
-// Models reach this far beyond the samples: an integration's middle may lie a filter's span later.
+// Margin of the models beyond the samples: an integration's middle may be a filter's span later.
 constexpr double kMargin_s = 60;
 
 struct NamedPlace {
@@ -34,7 +34,7 @@ NamedPlace parse_place(const std::string& text) {
           position.dec_deg <= 90)
         return {text.substr(0, equals), position};
     }
-  } catch (const Error&) {  // said below, with the whole form
+  } catch (const Error&) {  // reported below, with the expected form
   }
   throw Error(ErrorKind::config, "phase_centre", text,
               "NAME=RA,DEC in degrees, or hh:mm:ss and dd:mm:ss, RA from 0 to 360 degrees and Dec "

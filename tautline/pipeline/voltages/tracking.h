@@ -1,4 +1,4 @@
-// The direction that a correlation points at, and whether voltages are delayed or fringes rotated.
+// The direction that a correlation points at, by delayed voltages or rotated fringes.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,8 @@
 
 namespace tautline::pipeline {
 
-/// That of array.toml, or unknown positions, for voltages like these. Throws core::Error where they do not fit.
+/// The layout of array.toml, or unknown positions, for voltages of this description. Throws core::Error where they do
+/// not match.
 formats::ArrayLayout array_for(const std::string& array_path,
                                const core::VoltageDescription& description);
 
@@ -21,10 +22,9 @@ struct Tracking {
   formats::PhaseCentre centre;
 };
 
-/// delays_path: a delays.toml, or empty. phase_centre: "NAME=RA_DEG,DEC_DEG", or the name of the
-/// table in delays_path, or empty. Throws core::Error when both name different places or the table
-/// does not say where its centre is or does not cover [start, end]. A table keeps the earth
-/// orientation that it was made with.
+/// delays_path: a delays.toml, or empty. phase_centre: "NAME=RA_DEG,DEC_DEG", or the name of the table in delays_path,
+/// or empty. Throws core::Error when both name different places, and when the table lacks the position of its centre or
+/// does not cover [start, end]. A table keeps the earth orientation that it was made with.
 Tracking choose_tracking(const std::string& delays_path, const std::string& phase_centre,
                          const formats::ArrayLayout& array, const core::Instant& start,
                          const core::Instant& end, const formats::EarthOrientation& earth = {});

@@ -14,7 +14,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr double kMostTriggerSeconds = 86400;
 constexpr std::size_t kMostIdLength = 64;
-// Datagrams that are looked at in one turn: a flood of them does not hold up data.
+// Most datagrams of one call: a flood of them does not delay data.
 constexpr std::size_t kMostInOneTurn = 256;
 
 [[noreturn]] void refuse_datagram(const std::string& field, const std::string& value,
@@ -48,7 +48,7 @@ void read_time(const Json& value, Trigger& trigger) {
   else if (value.is_string()) {
     try {
       trigger.time = core::parse_utc(value.get<std::string>());
-    } catch (const core::Error&) {  // whose text would hold whatever was sent
+    } catch (const core::Error&) {  // its text would contain the datagram's bytes
       refuse_datagram("time", value.dump(), "yyyy-mm-dd-hh:mm:ss");
     }
   } else
@@ -133,7 +133,7 @@ stream::Endpoint trigger_endpoint(const TriggerListenerConfig& config) {
 
 TriggerListener::TriggerListener(const TriggerListenerConfig& config)
     : receiver_({.listen = {trigger_endpoint(config)},
-                 .packet_bytes = kMostTriggerBytes + 1,  // a longer one is seen to be
+                 .packet_bytes = kMostTriggerBytes + 1,  // so that a longer one is recognised
                  .buffer_bytes = std::size_t{64} << 10,
                  .log = config.log}),
       limit_(config.most_per_s),
@@ -155,7 +155,7 @@ void TriggerListener::poll(const std::function<void(Trigger)>& take) {
   }
 }
 
-// What is over the limit is not even parsed.
+// Datagrams beyond the limit are not even parsed.
 void TriggerListener::look_at(std::span<const std::byte> datagram,
                               const std::function<void(Trigger)>& take) {
   if (!limit_.allows(RateLimit::Clock::now())) {

@@ -16,14 +16,16 @@ namespace tautline::pipeline {
 
 inline constexpr std::size_t kMostTriggerBytes = 1000;
 
-/// Strictly: "time" (a text in UTC, or the number of a sample) is needed, "before_s", "after_s" (0 to 86400), "id" (1 to 64
-/// letters, digits, . _ -) and "dm" with "reference_hz" are not, and nothing else is known. Throws Error(format).
+/// Parses strictly: "time" (a text in UTC, or the number of a sample) is required; "before_s", "after_s" (0 to 86400),
+/// "id" (1 to 64 letters, digits, . _ -) and "dm" with "reference_hz" are optional; other keys are errors. Throws
+/// Error(format).
 Trigger parse_trigger(std::string_view datagram);
 
-/// What parse_trigger takes, of the trigger's time (to the microsecond, or a sample), stretch, name and dispersion.
+/// The text that parse_trigger takes, with the trigger's time (to the microsecond, or a sample), stretch, name and
+/// dispersion.
 std::string trigger_text(const Trigger& trigger);
 
-/// Lets `most_per_s` through in a second, and as many at once (one at least).
+/// Limits the rate to `most_per_s`, and bursts to as many (at least one).
 class RateLimit {
  public:
   using Clock = std::chrono::steady_clock;
@@ -37,21 +39,21 @@ class RateLimit {
 
 struct TriggerListenerConfig {
   std::string listen;          ///< udp://HOST:PORT
-  bool listen_beyond = false;  ///< addresses that other machines reach, too
+  bool listen_beyond = false;  ///< also addresses that other machines can reach
   double most_per_s = 10;
   core::LogSink log = {};
 };
 
-/// Throws Error(config) for an address that may not be listened at.
+/// Throws Error(config) where listening at the address is not allowed.
 stream::Endpoint trigger_endpoint(const TriggerListenerConfig& config);
 
 /// Used by one thread.
 class TriggerListener {
  public:
-  /// Throws Error(io) where the address is taken.
+  /// Throws Error(io) where the address is in use.
   explicit TriggerListener(const TriggerListenerConfig& config);
 
-  /// Gives what has come, without waiting.
+  /// Returns the triggers that have come, without waiting.
   void poll(const std::function<void(Trigger)>& take);
   std::uint64_t malformed() const { return malformed_; }
   std::uint64_t too_many() const { return too_many_; }

@@ -14,14 +14,14 @@ namespace tautline::pipeline {
 
 struct TriggerSenderConfig {
   std::string to;              ///< udp://HOST:PORT
-  std::string interface = {};  ///< of the network, to a multicast group
+  std::string interface = {};  ///< of the network, for a multicast group
 };
 const core::Fields<TriggerSenderConfig>& fields(const TriggerSenderConfig&);
 
-/// Takes any number of streams of "triggers". Each trigger is a datagram (trigger_text()), sent when its block has come.
+/// Takes any number of streams of "triggers". Each trigger is sent as a datagram (trigger_text()) when its block comes.
 class TriggerSenderNode final : public engine::Node {
  public:
-  /// Throws Error(config) for an address that cannot be sent to.
+  /// Throws Error(config) where it cannot send to the address.
   explicit TriggerSenderNode(const TriggerSenderConfig& config);
 
   std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;

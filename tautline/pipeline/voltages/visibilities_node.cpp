@@ -17,7 +17,7 @@ namespace tautline::pipeline {
 
 namespace {
 
-// Whether a float holds both parts, whatever fringe rotation comes later. False for NaN.
+// Whether a float can represent both parts, whatever fringe rotation comes later. False for NaN.
 bool is_held(std::complex<double> mean) {
   constexpr double kLargest = std::numeric_limits<float>::max();
   return std::norm(mean) < kLargest * kLargest;

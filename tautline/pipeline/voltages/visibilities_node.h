@@ -1,4 +1,4 @@
-// Sums of one or several X-engines to visibilities, their means.
+// Combines the sums of one or several X-engines to visibilities, their means.
 #pragma once
 
 #include <complex>
@@ -28,33 +28,33 @@ namespace tautline::pipeline {
 struct SumsOfChannels {
   core::SampleView<2> sums;
   core::View<const std::int64_t, 2> counts;
-  /// [channel][input] that the spectra were multiplied with: divided out; empty: none.
+  /// [channel][input] gains of the spectra, which are divided out; empty: none.
   std::span<const float> gains;
   /// The baselines of the visibilities, where sums and counts are [group x channel][baseline]; empty: all.
   std::span<const InputPair> pairs = {};
   InputGroups groups = {};
 };
 
-/// On the threads of `host_queue`. Baselines without a valid sample get a mean of zero; so does one whose mean no float
-/// holds, and its count becomes zero. Returns how many of these there are.
+/// Runs on the threads of `host_queue`. Baselines without a valid sample get a mean of zero; so does a baseline whose
+/// mean overflows a float, and its count becomes zero. Returns the number of the latter.
 std::uint64_t means_of(device::Queue& host_queue, const SumsOfChannels& from,
                        const core::View<std::complex<float>, 2>& visibilities,
                        const core::View<std::int64_t, 2>& counts);
 
 struct VisibilitiesNodeConfig {
-  std::shared_ptr<const device::Device> host;  ///< whose threads work
-  std::size_t inputs = 1;                      ///< X-engines that give sums
+  std::shared_ptr<const device::Device> host;  ///< the device whose threads work
+  std::size_t inputs = 1;                      ///< number of X-engines
   formats::ArrayLayout array = {};             ///< without antennas: positions are unknown
   formats::PhaseCentre phase_centre = {};
   formats::EarthOrientation earth = {};
   std::string history = {};
   bool keep_edge = false;  ///< edge_channels() are not flagged
-  /// Rotates the fringes by these delays; null: not.
+  /// Rotates the fringes by these delays; null: no rotation.
   std::shared_ptr<const formats::delays::Table> rotation = {};
 };
 
-/// "sums" of X-engines, which have some of the channels each, to "visibilities" of all channels that these have: one
-/// range of the stream's.
+/// Takes "sums" of X-engines, each with some of the channels, gives "visibilities" of all of these channels, which are
+/// one range of the stream's.
 class VisibilitiesNode final : public engine::Node {
  public:
   explicit VisibilitiesNode(VisibilitiesNodeConfig config) : config_(std::move(config)) {}
@@ -66,7 +66,7 @@ class VisibilitiesNode final : public engine::Node {
   void process(std::size_t input, const engine::Block& block, engine::Outputs& outputs) override;
   void process_together(std::span<const engine::Block* const> blocks,
                         engine::Outputs& outputs) override;
-  /// Of the means.
+  /// Description of the means.
   std::optional<engine::Load> expected_load() const override;
   engine::Counters counters() const override { return {{"overflowed", overflowed_}}; }
 

@@ -13,7 +13,7 @@ std::vector<engine::Stream> VisibilitySinkNode::open(std::span<const engine::Str
   return {};
 }
 
-// Those of the channels that visibilities are made of.
+// The gains of the visibilities' channels.
 std::vector<double> VisibilitySinkNode::kept_gains(const std::vector<float>& gains) const {
   const std::size_t inputs = visibilities_.description.array.inputs.size();
   const auto kept = std::span(gains).subspan(visibilities_.channels.first * inputs,
@@ -49,9 +49,9 @@ void VisibilitySinkNode::finish_file() {
   files_.push_back(path_);
 }
 
-// A file ends when the next one is needed; of live data, which may be long in coming, as soon as it is full. What the run's
-// nodes have counted is known at its end alone: the file that is open then says it, of a run that may have gone on what the
-// source has counted, which reads everything again.
+// A file ends when the next one is needed; a file of live data, which may pause, as soon as it is full. The counts of
+// the run's nodes are final only at its end: the file that is open then records them. A resumed run reads everything
+// again, so there the source's counts are whole.
 void VisibilitySinkNode::process(std::size_t, const engine::Block& block,
                                  engine::Outputs& outputs) {
   const auto& time = block.payload_of<IntegrationTime>();
@@ -77,7 +77,7 @@ void VisibilitySinkNode::process(std::size_t, const engine::Block& block,
 }
 
 void VisibilitySinkNode::publish() {
-  if (!writer_) {  // the last file is whole
+  if (!writer_) {  // the last file is complete
     published_ = true;
     return;
   }

@@ -18,10 +18,10 @@ struct VisibilitySinkConfig {
   std::string path;  ///< .uvh5 or .ms; of a page: .html
   bool overwrite = false;
   bool page = false;  ///< a report::ReportBuilder instead of a file of visibilities
-  formats::MakeVisibilityWriter writer = {};  ///< none: of a file
-  VoltageNodes nodes = {};  ///< of the same graph, before this one: their counts go into the output
+  formats::MakeVisibilityWriter writer = {};  ///< none: a file's writer
+  VoltageNodes nodes = {};  ///< of the same graph, before this one: the output records their counts
   PartLimits parts = {};    ///< of files
-  /// Of several files: is told which are whole; null: none.
+  /// For several files: is told which are complete; null: none.
   std::shared_ptr<Checkpoint> checkpoint = {};
 };
 
@@ -38,7 +38,7 @@ class VisibilitySinkNode final : public engine::Node {
   std::vector<std::string> files() const override { return files_; }
   bool rotates() const override { return parts_.several(); }
 
-  /// Whether the output lies under its name.
+  /// Whether the output has its name.
   bool published() const { return published_; }
 
  private:
@@ -50,11 +50,11 @@ class VisibilitySinkNode final : public engine::Node {
   FileParts parts_;
   core::Rational rate_hz_;          // of spectra
   bool live_ = false;               // the source
-  std::string path_;                // of the file at hand
-  std::vector<std::string> files_;  // that have their names, of several
+  std::string path_;                // of the open file
+  std::vector<std::string> files_;  // the complete ones, of several
   Visibilities visibilities_;
   GainValues gains_;                                   // of the last integration, where they change
-  std::vector<double> gain_values_;                    // the same, of the channels that are kept
+  std::vector<double> gain_values_;                    // the same, of the kept channels
   std::unique_ptr<formats::VisibilityWriter> writer_;  // null: the next integration begins a file
   bool published_ = false;
 };

@@ -38,7 +38,7 @@ core::FieldText<core::Window> window_text() {
           [](const core::Window& window) { return core::to_string(window); }};
 }
 
-// What both runs have: which part of which input, the filter bank, memory.
+// The fields that both runs share: part of the input, filter bank, memory.
 template <class C>
 core::Fields<C> voltage_run_fields() {
   core::Fields<C> list;

@@ -15,13 +15,13 @@ namespace tautline::pipeline {
 
 namespace {
 
-// Whether each F-engine has channels of its own; else all of them do the same.
+// Whether each F-engine has channels of its own; else all of them do the same work.
 bool share_channels(const VoltageNodes& nodes) {
   return nodes.f_engines.front()->f_engine().range().first !=
          nodes.f_engines.back()->f_engine().range().first;
 }
 
-// Of those whose counts add up.
+// The F-engines whose counts are added.
 std::span<const FEngineNode* const> counted(const VoltageNodes& nodes, bool shared) {
   return std::span(nodes.f_engines).first(shared ? nodes.f_engines.size() : 1);
 }
@@ -64,7 +64,7 @@ std::map<std::string, std::uint64_t> facts_of(const VoltageNodes& nodes) {
   counters["spectra"] = nodes.f_engines.front()->counters().at("spectra");
   counters["clipped"] = 0;
   for (const std::uint64_t one : clipped_by(nodes)) counters["clipped"] += one;
-  // A sample that is not finite in any channel is none on every device.
+  // A sample that is not finite in any channel is counted once on every device.
   counters["not_finite"] = nodes.f_engines.front()->counters().at("not_finite");
   if (nodes.visibilities != nullptr)
     counters["overflowed"] = nodes.visibilities->counters().at("overflowed");

@@ -16,19 +16,19 @@
 
 namespace tautline::pipeline {
 
-/// Of one source; they live as long as the graph's run.
+/// The nodes of one source; they live as long as the graph's run.
 struct VoltageNodes {
   const VoltageSourceNode* source = nullptr;
   std::vector<const FEngineNode*> f_engines;       ///< one a device
   const VisibilitiesNode* visibilities = nullptr;  ///< null: the output is not of visibilities
 };
-/// Those before an output of `graph`. Throws Error(config) where its samples come from no or several sources.
+/// The nodes before an output of `graph`. Throws Error(config) where its samples come from no source or several.
 VoltageNodes voltage_nodes(const engine::Graph& graph, const engine::Port& output);
 
 /// Counts of a source by name, without "samples".
 std::map<std::string, std::uint64_t> facts_of(const VoltageSourceNode& source);
-/// Counts by name, once the run has ended: of the source, "spectra", "clipped", "not_finite", and of
-/// visibilities "overflowed".
+/// Counts by name, once the run has ended: those of the source, "spectra", "clipped", "not_finite", and of visibilities
+/// "overflowed".
 std::map<std::string, std::uint64_t> facts_of(const VoltageNodes& nodes);
 /// Components clipped, [input].
 std::vector<std::uint64_t> clipped_by(const VoltageNodes& nodes);

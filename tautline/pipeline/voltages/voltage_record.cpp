@@ -10,7 +10,7 @@ namespace tautline::pipeline {
 
 namespace {
 
-// That are packed at once, or zeros.
+// Times that are packed at once, or zeros.
 constexpr std::size_t kPackedBytes = std::size_t{4} << 20;
 
 bool is_vdif(const std::string& path) {
@@ -109,7 +109,7 @@ void VoltageRecord::fill(std::uint64_t samples) {
   samples_ += samples;
 }
 
-// A full disk says so before either has its name.
+// A full disk is reported before either file has its name.
 void VoltageRecord::finish(nlohmann::ordered_json record) {
   record["start_utc"] = core::to_iso(description_.start);
   record["samples"] = samples_;

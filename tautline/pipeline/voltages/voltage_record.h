@@ -1,4 +1,4 @@
-// Raw voltages to a DADA or VDIF file, with a record beside it that says which samples are invalid.
+// Writes raw voltages to a DADA or VDIF file, with a record of invalid samples beside it.
 #pragma once
 
 #include <cstddef>
@@ -20,30 +20,31 @@ struct VoltageRecordOptions {
   std::string path;  ///< .dada or .vdif; the record is PATH.json
   bool overwrite = false;
   std::string history;
-  std::vector<std::pair<std::string, std::string>> header = {};  ///< more keys of DADA's
+  std::vector<std::pair<std::string, std::string>> header = {};  ///< further keys of DADA's header
 };
 
-/// Throws Error(config) of "path" for a name whose ending says no format.
+/// Throws Error(config) of "path" where the name's ending is of no format.
 void require_record_name(const std::string& path);
-/// Throws Error(unsupported) for samples that a file of that name cannot hold: a time must fill whole bytes.
+/// Throws Error(unsupported) for samples that the format cannot represent: a time must fill whole bytes.
 void require_recordable(const std::string& path, const core::VoltageDescription& description);
-/// Of all channels and inputs, for such samples.
+/// Bits of one time, of all channels and inputs.
 std::size_t time_bytes_of(const core::VoltageDescription& description);
 
-/// Both files are whole when they get their names; destroyed before that, they leave nothing. Every failure is Error(io).
+/// Both files get their names when complete; an object that is destroyed before leaves no files. Every failure is
+/// Error(io).
 class VoltageRecord {
  public:
   /// `description.start` is that of the first sample.
   VoltageRecord(VoltageRecordOptions options, const core::VoltageDescription& description);
 
-  /// Times [first, first + samples) of a block, bit for bit; `invalid` counts from the block's first time.
+  /// Writes times [first, first + samples) of a block, bit for bit; `invalid` counts from the block's first time.
   void write(std::span<const std::byte> bytes, const core::RawLayout& layout, std::size_t first,
              std::size_t samples, std::span<const core::InvalidSpan> invalid);
-  /// Times that are missing, as zeros.
+  /// Writes missing times, as zeros.
   void fill(std::uint64_t samples);
   std::uint64_t samples() const { return samples_; }
   const std::string& path() const { return options_.path; }
-  /// `record` and, behind it: start_utc, samples, rate_hz, centre_hz, bandwidth_hz, padding_samples (of VDIF), invalid.
+  /// `record`, followed by: start_utc, samples, rate_hz, centre_hz, bandwidth_hz, padding_samples (of VDIF), invalid.
   void finish(nlohmann::ordered_json record);
 
  private:
@@ -60,7 +61,7 @@ class VoltageRecord {
   };
   void note_invalid(const Invalid& span);
   std::vector<Invalid> invalid_;
-  std::uint64_t invalid_left_out_ = 0;  // spans, of a recording with more than are kept
+  std::uint64_t invalid_left_out_ = 0;  // spans beyond the most that are kept
   std::vector<std::byte> packed_;
 };
 

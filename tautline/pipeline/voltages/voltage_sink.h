@@ -15,7 +15,7 @@ namespace tautline::pipeline {
 class VoltageSink {
  public:
   virtual ~VoltageSink() = default;
-  /// Which form of spectra it takes.
+  /// The form of spectra that the sink takes.
   virtual stages::channelize::Output wants() const = 0;
   virtual void write(const SpectraChunk& chunk) = 0;
   /// Times in the output so far.
@@ -23,23 +23,23 @@ class VoltageSink {
   virtual void finish() = 0;
 };
 
-/// What the sink must know of the stream.
+/// The stream's properties that the sink needs.
 struct SinkDescription {
   core::VoltageDescription input;
   std::size_t channels = 1;
   std::size_t hop_samples = 1;
   std::size_t span_samples = 1;  ///< of one spectrum
-  std::uint64_t spectra = 0;     ///< that will come, as far as sizes tell
+  std::uint64_t spectra = 0;     ///< expected, as far as sizes tell
 };
 
-/// The channelized stream as its own description: time stamps so that a spectrum's sample is centred
-/// on the span it was made of, and a band whose channel centres are the filter bank's.
+/// The description of the channelized stream: time stamps such that a spectrum's sample is centred on its span of input
+/// samples, and a band whose channel centres are the filter bank's.
 core::VoltageDescription channelized_description(const Spectra& spectra);
 
-/// Throws Error(config) of `field` for a name whose ending says no format.
+/// Throws Error(config) of `field` where the name's ending is of no format.
 void require_voltage_sink_name(const std::string& field, const std::string& path);
 
-/// By the output's ending. Throws core::Error.
+/// The writer for the output's ending. Throws core::Error.
 std::unique_ptr<VoltageSink> make_voltage_sink(const ChannelizeConfig& config,
                                                const SinkDescription& description);
 

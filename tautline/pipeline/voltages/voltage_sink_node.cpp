@@ -44,7 +44,7 @@ void VoltageSinkNode::process(std::size_t, const engine::Block& block, engine::O
   chunk.valid = block.valid.view();
   sink_->write(chunk);
   came_ += block.samples;
-  // Of masks by channel: those that are invalid in some channels count by their part.
+  // With masks by channel, a spectrum that is invalid in some channels counts by their fraction.
   const std::size_t inputs = spectra_.voltages.inputs();
   const std::size_t parts = std::max<std::size_t>(1, block.valid.rows() / inputs);
   invalid_ += (block.valid.rows() * block.samples - block.valid.count() + parts - 1) / parts;

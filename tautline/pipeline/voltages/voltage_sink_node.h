@@ -13,7 +13,8 @@
 
 namespace tautline::pipeline {
 
-/// Takes "spectra" in the form that form_wanted() says; power also of corner-turned floats. Beside the output it writes OUTPUT.json.
+/// Takes "spectra" in the form that form_wanted() returns; for power also corner-turned floats. Writes OUTPUT.json
+/// beside the output.
 class VoltageSinkNode final : public engine::Node {
  public:
   /// `nodes`: of the same graph, before this one.

@@ -53,7 +53,7 @@ VoltageSourceNode::VoltageSourceNode(std::unique_ptr<stream::PacketVoltages> pac
   config_.options.keep_constant = true;
 }
 
-// Its threads may hold blocks of this node's output, and others may keep the stream for longer.
+// Threads of the stream may use blocks of this node's output, and others may keep the stream for longer.
 VoltageSourceNode::~VoltageSourceNode() {
   if (packets_ != nullptr) packets_->abandon();
 }
@@ -87,7 +87,7 @@ void VoltageSourceNode::start(engine::Outputs& outputs) {
   stream_->start(outputs.stop(), [&outputs](bool waits) { outputs.waits_for_others(waits); });
 }
 
-// Of a live stream that was stopped: what had come.
+// After the stop of a live stream: the samples that had come.
 void VoltageSourceNode::finish(engine::Outputs& outputs) {
   while (live_ && !ended_) produce(outputs);
   if (!config_.log) return;
@@ -100,7 +100,7 @@ void VoltageSourceNode::finish(engine::Outputs& outputs) {
                 "steps of level where files join, left as they are: " + steps);
 }
 
-// What was looked at before the run is copied to its blocks; what comes then is placed in them.
+// Peeked samples are copied to the run's blocks; later packets are placed in them.
 bool VoltageSourceNode::place_packets(engine::Outputs& outputs) {
   if (live_->hand_over() && packets_->all_read()) {
     packets_->place_in(outputs);
@@ -144,7 +144,7 @@ bool VoltageSourceNode::fill(engine::Block& block) {
                       "one unbroken stream, since the output has one start time",
                       "channelize each piece on its own");
   bytes.extents[0] = raw.bytes.size();
-  if (ends_with_last_samples(raw.layout))  // a short block keeps the room of a whole one
+  if (ends_with_last_samples(raw.layout))  // a short block keeps the capacity of a whole one
     bytes.extents[0] =
         std::min(bytes.extents[0],
                  (raw.layout.offset_bits + block.samples * raw.layout.time_stride_bits + 7) / 8);

@@ -1,4 +1,4 @@
-// Voltages as a source: their samples as they lie in files or come, a block at a time.
+// A source of voltages: raw samples from files or live, a block at a time.
 #pragma once
 
 #include <cstddef>
@@ -23,32 +23,33 @@ struct VoltageSourceConfig {
   std::vector<std::string> files;
   stream::SequenceOptions options;
   bool unbroken = false;  ///< refuses gaps between files
-  double rate = 0;        ///< times real time, as if samples came now; 0: as fast as they are taken
-  /// Told what was found to hold nothing and to step, in words, at the end; none: nobody.
+  double rate = 0;        ///< times real time, as if samples came live; 0: unpaced
+  /// Called at the end with the empty stretches and level steps found, as text; none: not called.
   core::LogSink log = {};
 };
 
-/// Gives "raw voltages", a block later than it reads them: what does not change at a block's end may be an empty stretch,
-/// and its samples invalid, by what follows. Packets say themselves what is missing, and are placed in the blocks given.
+/// Gives "raw voltages", one block after reading it: whether samples at a block's end are an empty stretch, and so
+/// invalid, depends on the next block. Packets carry their own losses, and are placed straight into the output's
+/// blocks.
 class VoltageSourceNode final : public engine::Node {
  public:
   /// Opens the files. Throws core::Error.
   explicit VoltageSourceNode(VoltageSourceConfig config);
-  /// A live stream, or one that is simulated.
+  /// A live or simulated stream.
   VoltageSourceNode(std::shared_ptr<stream::PeekedVoltages> live, bool keep_constant,
                     core::LogSink log = {});
   /// A live stream of packets.
   explicit VoltageSourceNode(std::unique_ptr<stream::PacketVoltages> packets);
-  /// What comes by a pipe, as a live stream; files where there is none.
+  /// A pipe as a live stream; files where there is none.
   VoltageSourceNode(VoltageSourceConfig config, std::shared_ptr<formats::ForwardBytes> piped);
   ~VoltageSourceNode() override;
 
   const stream::VoltageStream& sequence() const { return *stream_; }
-  /// Null: of files.
+  /// Null for files.
   const std::shared_ptr<stream::PeekedVoltages>& live_stream() const { return live_; }
   /// Samples (times) of a block, before the graph is opened.
   void set_block_samples(std::size_t samples) { block_samples_ = samples; }
-  /// Fewer, of the first block of files alone, where that changes neither layouts nor what is found.
+  /// A shorter length of the first block of files, where that changes neither layouts nor the empty stretches found.
   void set_first_block_samples(std::size_t samples);
   std::size_t block_samples() const { return block_samples_; }
 
@@ -60,11 +61,11 @@ class VoltageSourceNode final : public engine::Node {
   void finish(engine::Outputs& outputs) override;
   engine::Counters counters() const override;
   std::uint64_t samples() const { return packets_ != nullptr ? packets_->samples() : samples_; }
-  /// Nothing where constant stretches are kept.
+  /// None where constant stretches are kept.
   stream::EmptyVoltages empty() const {
     return finder_ ? finder_->found() : stream::EmptyVoltages();
   }
-  /// Where files join: looked for when the run starts, unless constant stretches are kept.
+  /// Level steps where files join: searched when the run starts, unless constant stretches are kept.
   const std::vector<stream::VoltageStep>& level_steps() const { return steps_; }
 
  private:
@@ -73,8 +74,9 @@ class VoltageSourceNode final : public engine::Node {
 
   VoltageSourceConfig config_;
   std::shared_ptr<stream::VoltageStream> stream_;
-  std::shared_ptr<stream::PeekedVoltages> live_;  // the same, of no files
-  stream::PacketVoltages* packets_ = nullptr;     // what that peeks at, of packets
+  std::shared_ptr<stream::PeekedVoltages> live_;  // the same stream, where it is no file
+  // The stream that `live_` peeks at, where it is of packets.
+  stream::PacketVoltages* packets_ = nullptr;
   bool ended_ = false;
   std::size_t block_samples_ = 0, first_block_samples_ = 0;  // 0: as the others
   std::uint64_t next_ = 0, samples_ = 0;              // of the segment, and of the stream so far

@@ -1,4 +1,4 @@
-// What the streams of a correlator say of themselves (engine::Stream::details), by kind.
+// The details of a correlator's streams (engine::Stream::details), by kind.
 //
 // | kind         | arrays                                        | payload         | details           |
 // | raw voltages | bytes [byte], as RawBlock::layout says; valid | core::RawBlock  | RawVoltages       |
@@ -11,8 +11,8 @@
 // | visibilities | visibilities [channel][baseline] cf32,        | IntegrationTime | Visibilities      |
 // |              | counts [channel][baseline] i64                |                 |                   |
 //
-// Times of all but raw voltages are spectra: a block of sums or visibilities is an integration, and its samples are the
-// spectra that went into it.
+// Times of all kinds but raw voltages are spectra: a block of sums or visibilities is an integration, and its samples
+// are the spectra in it.
 #pragma once
 
 #include <atomic>
@@ -42,8 +42,8 @@ struct GainSchedule {
   bool changes() const { return settle_s > 0 || follow; }
 };
 
-/// Gains [channel][input] of a whole run, or with which it begins: those of a live stream are measured when a node that
-/// starts asks first. Any thread.
+/// Gains [channel][input] of a whole run, or of its beginning: those of a live stream are measured at the first request
+/// of a starting node. Any thread.
 class Gains {
  public:
   using Measure = std::function<std::vector<float>(const std::stop_token& stop)>;
@@ -53,13 +53,13 @@ class Gains {
       : schedule_(schedule), measure_(std::move(measure)) {}
 
   const GainSchedule& schedule() const { return schedule_; }
-  /// Of a correlator that opens: its integrations, at whose edges gains change. Throws Error(config) where another one has
-  /// others.
+  /// Called by a correlator that opens: its integrations, at whose edges gains change. Throws Error(config) where
+  /// another correlator has other integrations.
   void set_integration(std::uint64_t spectra) const;
-  /// Spectra of an integration; 0: nothing integrates.
+  /// Spectra of an integration; 0: no correlator integrates.
   std::uint64_t integration_spectra() const { return integration_spectra_; }
 
-  /// Whoever comes while they are measured waits.
+  /// A thread that calls while the gains are measured waits.
   const std::vector<float>& values(const std::stop_token& stop = {}) const {
     std::call_once(once_, [&] {
       if (measure_) values_ = measure_(stop);
@@ -75,56 +75,56 @@ class Gains {
   mutable std::vector<float> values_;
 };
 using SharedGains = std::shared_ptr<const Gains>;
-/// Of an integration, where gains change; null: those of the run.
+/// Gains of an integration, where gains change; null: those of the run.
 using GainValues = std::shared_ptr<const std::vector<float>>;
 
 struct RawVoltages {
   static constexpr const char* kKind = "raw voltages";
   core::VoltageDescription description;
   core::RawLayout layout;           ///< of a whole block
-  core::Instant end;                ///< one behind the last sample, as far as sizes tell
-  std::vector<std::string> files;   ///< that they come from
-  stream::SequenceOptions options;  ///< that these were opened with
-  std::shared_ptr<stream::PeekedVoltages> live =
-      {};  ///< no files: the stream itself, to look at before it runs
+  core::Instant end;                ///< one after the last sample, as far as sizes tell
+  std::vector<std::string> files;   ///< the samples' files
+  stream::SequenceOptions options;  ///< options of the files
+  /// No files: the stream itself, to peek at before it runs.
+  std::shared_ptr<stream::PeekedVoltages> live = {};
 };
 
 /// Each block's array has strides of its own.
 struct Spectra {
   static constexpr const char* kKind = "spectra";
-  core::VoltageDescription voltages;  ///< that they were made of
+  core::VoltageDescription voltages;  ///< source of the spectra
   std::vector<std::string> files;
   std::size_t stream_channels = 0;  ///< of the whole stream
-  ChannelRange channels;            ///< that the blocks have
+  ChannelRange channels;            ///< channels of the blocks
   std::size_t hop_samples = 1, span_samples = 1;
   core::SampleFormat format;  ///< of their samples
-  SharedGains gains;          ///< that they were multiplied with; null: none
-  int requantised_bits = 0;   ///< of voltages that were rounded; 0: none
+  SharedGains gains;          ///< factors of the spectra; null: none
+  int requantised_bits = 0;   ///< bits of rounded voltages; 0: not rounded
   std::string device, kernels;
-  formats::PhaseCentre phase_centre;  ///< that their delays point at
-  core::Instant end;                  ///< RawVoltages'
+  formats::PhaseCentre phase_centre;  ///< direction of the delays
+  core::Instant end;                  ///< as in RawVoltages
 };
 
 struct Sums {
   static constexpr const char* kKind = "sums";
-  Spectra spectra;                        ///< its channels: those of the sums
+  Spectra spectra;                        ///< its channels are those of the sums
   std::uint64_t integration_spectra = 1;  ///< of a whole integration
   InputGroups groups;
-  std::vector<std::size_t> autos;  ///< baselines of several groups that are asked for
+  std::vector<std::size_t> autos;  ///< the needed baselines, of several groups
 };
 
 struct IntegrationTime {
   core::Instant middle;      ///< of the span of its spectra
   double integration_s = 0;  ///< spectra x hop / rate
-  GainValues gains = {};     ///< of means over several integrations: those of the first
+  GainValues gains = {};     ///< for means over several integrations: of the first
 };
 
-/// What times of integrations are made of.
+/// The quantities that determine times of integrations.
 struct IntegrationClock {
   std::size_t hop_samples = 1, span_samples = 1;  ///< of spectra
   core::Rational rate_hz;                         ///< of samples
 
-  /// Of an integration's spectra: from the first one's first sample to the last one's last.
+  /// The span of an integration's spectra: from the first one's first sample to the last one's last.
   IntegrationTime time_of(const core::Instant& segment_start, std::uint64_t first,
                           std::uint64_t spectra) const;
 };
@@ -137,7 +137,7 @@ struct Visibilities {
   static constexpr const char* kKind = "visibilities";
   formats::VisibilityDescription description;  ///< without the gains
   SharedGains gains;
-  ChannelRange channels;  ///< of the gains' that visibilities are made of
+  ChannelRange channels;  ///< channels of the gains that the visibilities are made of
   IntegrationClock clock;
 };
 

@@ -13,7 +13,7 @@ namespace tautline::pipeline {
 
 namespace {
 
-// The inputs that a correlator multiplies with each other at the least: a panel of a CPU's, a tile of a GPU's.
+// The smallest number of inputs that a correlator multiplies with each other: a panel of the CPU, a tile of the GPU.
 std::size_t least_group(const device::Device& device) {
   return device.compiles() ? 128 : 16;
 }
@@ -55,7 +55,7 @@ std::vector<engine::Stream> XEngineNode::open(std::span<const engine::Stream> in
            .details = sums_}};
 }
 
-// The baselines that are needed; none: all.
+// The needed baselines; none: all.
 std::vector<std::size_t> XEngineNode::autos() const {
   const Spectra& spectra = sums_.spectra;
   const bool exact = stages::correlate::Config{.format = spectra.format}.exact();
@@ -127,7 +127,7 @@ void XEngineNode::begin(const engine::Block& block, std::uint64_t first, engine:
 }
 
 void XEngineNode::process(std::size_t, const engine::Block& block, engine::Outputs& outputs) {
-  // Behind a block that was dropped, edges of gains may lie inside an integration, which ends there.
+  // After a dropped block, changes of gains may lie inside an integration, which ends there.
   if (output_ != nullptr && gains_ && block.payload_of<GainValues>() != gains_)
     finish_integration(outputs);
   for (std::size_t done = 0; done < block.samples;) {

@@ -1,4 +1,4 @@
-// The X-engine as a stage: spectra to the sums of whole integrations.
+// The X-engine as a node: spectra to the sums of whole integrations.
 #pragma once
 
 #include <cstddef>
@@ -18,14 +18,15 @@ namespace tautline::pipeline {
 struct XEngineNodeConfig {
   std::shared_ptr<const device::Device> device;
   double integration_s = 1.0;  ///< rounded to whole spectra
-  ChannelRange channels = {};  ///< of the stream, to correlate; none: those that come
-  /// Products of two antennas may be left out; not those of floats, whose sums in another order would be others.
+  ChannelRange channels = {};  ///< channels of the stream to correlate; none: those received
+  /// Products of two antennas may be left out; not those of floats, whose sums would then be in another order.
   bool autos_only = false;
-  formats::ArrayLayout array = {};  ///< for that; without antennas: the voltages'
+  /// Needed to leave products out; without antennas: the voltages'.
+  formats::ArrayLayout array = {};
 };
 
-/// "spectra" to "sums", in the device's memory: a block for each integration. Integrations begin with segments and are
-/// short at their ends.
+/// Takes "spectra", gives "sums" in the device's memory: a block for each integration. Integrations begin with segments
+/// and are short at their ends.
 class XEngineNode final : public engine::Node {
  public:
   explicit XEngineNode(XEngineNodeConfig config) : config_(std::move(config)) {}
@@ -35,7 +36,7 @@ class XEngineNode final : public engine::Node {
   engine::Needs needs(std::size_t input, const engine::Stream&) const override;
   std::string kernels() const override { return "correlate " + integrator_->backend(); }
   device::MemoryUse bytes() const override { return integrator_->bytes(); }
-  /// On zeros.
+  /// A trial run, on zeros.
   std::optional<engine::Load> expected_load() const override;
   void start(engine::Outputs& outputs) override;
   void process(std::size_t input, const engine::Block& block, engine::Outputs& outputs) override;
@@ -43,7 +44,7 @@ class XEngineNode final : public engine::Node {
   engine::Counters counters() const override;
 
   const Sums& sums() const { return sums_; }
-  /// Since when it could take blocks.
+  /// Time since which it can take blocks.
   const Stopwatch& since_ready() const { return since_ready_; }
 
  private:
@@ -56,10 +57,10 @@ class XEngineNode final : public engine::Node {
 
   XEngineNodeConfig config_;
   Sums sums_;
-  ChannelRange come_;  // channels of the spectra
+  ChannelRange come_;  // channels of the received spectra
   std::size_t max_spectra_ = 0;
   std::unique_ptr<Integrator> integrator_;
-  engine::Block* output_ = nullptr;  // the integration that is being summed
+  engine::Block* output_ = nullptr;  // the open integration
   GainValues gains_;                 // of its spectra; null: of the run
   core::ValidityMask part_;
   std::uint64_t integrations_ = 0;
