@@ -21,7 +21,7 @@ struct FitOptions {
   const CLI::App* command = nullptr;
   pipeline::FitConfig config;
   std::vector<std::string> inputs;
-  double kappa = pipeline::kUsualKappa;
+  double kappa = pipeline::kDefaultKappa;
   bool strict = false;
 };
 

@@ -55,7 +55,7 @@ bool wait_for_observation(const pipeline::Observation& observation, const std::s
 
 ObservationClock::ObservationClock(const std::stop_token& stop,
                                    const pipeline::Observation* observation)
-    : passed_on_(stop, Pass{source_}) {
+    : on_stop_(stop, RequestStop{source_}) {
   if (observation == nullptr || !observation->is_ended()) return;
   const SystemTime end = observation->stop
                              ? system_time(*observation->stop)

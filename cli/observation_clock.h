@@ -22,12 +22,12 @@ class ObservationClock {
   std::stop_token stop() const { return source_.get_token(); }
 
  private:
-  struct Pass {
+  struct RequestStop {
     std::stop_source& source;
     void operator()() const { source.request_stop(); }
   };
   std::stop_source source_;
-  std::stop_callback<Pass> passed_on_;
+  std::stop_callback<RequestStop> on_stop_;
   std::jthread thread_;  // none where the clock does not end it
 };
 

@@ -32,8 +32,9 @@ std::string row_of(const CLI::Option& option) {
     for (const std::string& name : *some)
       names += (names.empty() ? "`" : ", `") + std::string(dashes) + name + "`";
   const std::string value = option.get_expected_max() == 0 ? "" : option.get_type_name();
-  const std::string usual = option.get_required() ? "required" : code(option.get_default_str());
-  return fmt::format("| {} | {} | {} | {} | {} |\n", names, cell(value), usual,
+  const std::string default_text =
+      option.get_required() ? "required" : code(option.get_default_str());
+  return fmt::format("| {} | {} | {} | {} | {} |\n", names, cell(value), default_text,
                      cell(option.get_description()), field == nullptr ? "" : code(field->name));
 }
 

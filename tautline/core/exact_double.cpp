@@ -41,14 +41,14 @@ Rational simplest_ratio(double value) {
   const double fraction = std::frexp(value, &exponent);
   const auto mantissa = static_cast<Int128>(std::ldexp(fraction, kMantissaBits));
   const Int128 scale = Int128{1} << (kMantissaBits - exponent);
-  // Numbers above 1 keep the integers small; turned over, the ends change places.
-  const bool turned = value < 1;
+  // Numbers above 1 keep the integers small; inverted, the ends of the range change places.
+  const bool inverted = value < 1;
   const Ratio found =
-      turned ? simplest_between({scale, mantissa + kReach}, {scale, mantissa - kReach})
-             : simplest_between({mantissa - kReach, scale}, {mantissa + kReach, scale});
+      inverted ? simplest_between({scale, mantissa + kReach}, {scale, mantissa - kReach})
+               : simplest_between({mantissa - kReach, scale}, {mantissa + kReach, scale});
   const auto numerator = static_cast<std::int64_t>(found.numerator);
   const auto denominator = static_cast<std::int64_t>(found.denominator);
-  return turned ? make_rational(denominator, numerator) : make_rational(numerator, denominator);
+  return inverted ? make_rational(denominator, numerator) : make_rational(numerator, denominator);
 }
 
 Instant instant_of_mjd(double mjd) {

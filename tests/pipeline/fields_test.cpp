@@ -61,16 +61,16 @@ TYPED_TEST(FieldsOf, AreDescribedOnceEach) {
 
 TYPED_TEST(FieldsOf, ADefaultConfigIsAllowedAndItsTextsReadBack) {
   for (const auto& field : fields(TypeParam{}).all()) {
-    const std::string usual = core::default_text(field);
+    const std::string text = core::default_text(field);
     TypeParam config;
     try {
       field.check(config);
     } catch (const core::Error&) {
       continue;  // one that must be given
     }
-    if (usual.empty() || field.name == "bin_s") continue;  // 0: what the file says
-    EXPECT_NO_THROW(field.set(config, usual)) << field.name << ": " << usual;
-    EXPECT_EQ(field.text(config), usual) << field.name;
+    if (text.empty() || field.name == "bin_s") continue;  // 0: what the file says
+    EXPECT_NO_THROW(field.set(config, text)) << field.name << ": " << text;
+    EXPECT_EQ(field.text(config), text) << field.name;
   }
 }
 

@@ -24,7 +24,7 @@ RecordParser::Found RecordParser::look(std::span<const std::byte> bytes, bool la
   const std::size_t whole = bytes.size() / record_;
   if (whole == 0) return last && !bytes.empty() ? skip_invalid(bytes.size()) : Found{};
   if (!placed_) return find_first(bytes, last, near);
-  if (unproved_ > 0) return judge(bytes);
+  if (unproved_ > 0) return read_unproved(bytes);
   std::size_t count = 0;
   auto expected = static_cast<std::uint16_t>(next_);
   while (count < whole && counter_at(bytes.data() + count * record_) == expected)
@@ -92,14 +92,14 @@ RecordParser::Found RecordParser::find_again(std::span<const std::byte> bytes, b
   proof_ = next_ + ahead - (steps_back ? kPeriod : 0);
   if (*proof % record_ == 0 && *proof > 0 && !steps_back) {
     unproved_ = *proof / record_;
-    return judge(bytes);
+    return read_unproved(bytes);
   }
   next_ = proof_;
   return *proof > 0 ? skip_invalid(*proof) : look(bytes, last, 0);
 }
 
 // A record before the proof stands where its counter says, if the records between have room there.
-RecordParser::Found RecordParser::judge(std::span<const std::byte> bytes) {
+RecordParser::Found RecordParser::read_unproved(std::span<const std::byte> bytes) {
   const auto steps =
       static_cast<std::uint16_t>(static_cast<std::uint16_t>(proof_) - counter_at(bytes.data()));
   const std::int64_t time = proof_ - steps;

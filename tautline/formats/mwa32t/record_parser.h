@@ -51,7 +51,7 @@ class RecordParser {
  private:
   Found find_first(std::span<const std::byte> bytes, bool last, std::int64_t near);
   Found find_again(std::span<const std::byte> bytes, bool last);
-  Found judge(std::span<const std::byte> bytes);
+  Found read_unproved(std::span<const std::byte> bytes);
   Found skip_invalid(std::size_t bytes);
   Found run(std::span<const std::byte> bytes, std::size_t count);
 

@@ -270,9 +270,9 @@ core::Instant parse_epoch(std::string_view text) {
 }
 
 std::string hours_text(double ra_deg) {
-  double turned = std::fmod(ra_deg, 360);
-  if (turned < 0) turned += 360;
-  return packed(turned / 15, "");
+  double wrapped = std::fmod(ra_deg, 360);
+  if (wrapped < 0) wrapped += 360;
+  return packed(wrapped / 15, "");
 }
 
 std::string degrees_text(double dec_deg) {

@@ -7,7 +7,7 @@
 
 #include "tautline/core/error.h"
 #include "tautline/jit/timing.h"
-#include "tautline/pipeline/bench/device_team.h"
+#include "tautline/pipeline/bench/device_threads.h"
 #include "tautline/pipeline/bench/host_fed_stream.h"
 #include "tautline/pipeline/bench/stage_run.h"
 #include "tautline/pipeline/voltages/channel_range.h"
@@ -312,16 +312,16 @@ Measurement measure_kind(const Kind& kind, const Problem& problem,
   if (kind.by_channels && problem.at("channels") < devices.size())
     throw Error(ErrorKind::config, "channels", std::to_string(problem.at("channels")),
                 "one for each of the " + std::to_string(devices.size()) + " devices");
-  DeviceTeam team(devices.size());
+  DeviceThreads threads(devices.size());
   std::vector<std::unique_ptr<Fed>> streams(devices.size());
-  team.each([&](std::size_t d) {
+  threads.each([&](std::size_t d) {
     streams[d] = std::make_unique<Fed>(kind, part_of(kind, problem, d, devices.size()), devices[d]);
   });
   const double wanted = std::ceil(budget_s / std::max(streams.front()->first_s(), 1e-9));
   const auto blocks = static_cast<std::size_t>(
       std::clamp(wanted, static_cast<double>(kParts * kFewestBlocks), 1e5));
   std::vector<std::vector<double>> seconds(devices.size());
-  team.each([&](std::size_t d) { seconds[d] = streams[d]->run(blocks); });
+  threads.each([&](std::size_t d) { seconds[d] = streams[d]->run(blocks); });
   const jit::Timing timing = jit::summarise(together(seconds, kind.by_channels));
   Measurement m;
   m.seconds = timing.seconds;
@@ -329,7 +329,7 @@ Measurement measure_kind(const Kind& kind, const Problem& problem,
   fill_in(m, whole_task(streams, kind.by_channels), of_all(limits, devices.size()));
   if (problem.count("rate_hz") != 0)
     m.real_time_factor = m.bandwidth_hz / static_cast<double>(problem.at("rate_hz"));
-  team.each([&](std::size_t d) { streams[d]->check(); });
+  threads.each([&](std::size_t d) { streams[d]->check(); });
   return m;
 }
 

@@ -10,7 +10,7 @@
 #include "tautline/core/error.h"
 #include "tautline/core/stopwatch.h"
 #include "tautline/jit/timing.h"
-#include "tautline/pipeline/bench/device_team.h"
+#include "tautline/pipeline/bench/device_threads.h"
 #include "tautline/pipeline/bench/stage_run.h"
 #include "tautline/pipeline/voltages/channel_range.h"
 #include "tautline/stages/autocorrelate/case.h"
@@ -145,10 +145,10 @@ Measurement measure_host_fed_counts(const Problem& sizes, const std::vector<Devi
   if (config.sensors < parts)
     throw Error(ErrorKind::config, "sensors", std::to_string(config.sensors),
                 "one for each of the " + std::to_string(parts) + " devices");
-  DeviceTeam team(parts);
+  DeviceThreads threads(parts);
   std::vector<std::unique_ptr<FedCounts>> streams(parts);
   std::vector<double> first_s(parts), read_s(parts);
-  team.each([&](std::size_t d) {
+  threads.each([&](std::size_t d) {
     auto share = config;
     share.sensors = share_of(config.sensors, d, parts).count;
     streams[d] = std::make_unique<FedCounts>(share, sizes.at("most"), devices[d]);
@@ -158,8 +158,8 @@ Measurement measure_host_fed_counts(const Problem& sizes, const std::vector<Devi
   const auto packets =
       static_cast<std::size_t>(std::clamp(wanted, static_cast<double>(kFewestPackets), 1e5));
   std::vector<std::vector<double>> seconds(parts);
-  team.each([&](std::size_t d) { seconds[d] = streams[d]->run(packets); });
-  team.each([&](std::size_t d) { read_s[d] = streams[d]->read(); });
+  threads.each([&](std::size_t d) { seconds[d] = streams[d]->run(packets); });
+  threads.each([&](std::size_t d) { read_s[d] = streams[d]->read(); });
   // A packet is through when its last share is.
   std::vector<double> slowest(kTimedParts);
   for (const auto& of_one : seconds)

@@ -227,11 +227,11 @@ Health::Json Health::node(const NodeSnapshot& node, const Snapshot& run, double 
   for (const engine::RingSnapshot& ring : run.rings)
     if (ring.to == name) waiting += ring.waiting;
   // A stage whose blocks take long is no stall.
-  const double usual_s = profile.blocks > 1 ? (profile.busy_s - node.activity_s) /
-                                                  static_cast<double>(profile.blocks - 1)
-                                            : 0;
+  const double mean_s = profile.blocks > 1 ? (profile.busy_s - node.activity_s) /
+                                                 static_cast<double>(profile.blocks - 1)
+                                           : 0;
   const bool stalled = run.running && waiting > 0 && node.activity == Activity::working &&
-                       node.activity_s > std::max(config_.patience_s, 3 * usual_s);
+                       node.activity_s > std::max(config_.patience_s, 3 * mean_s);
   json["stalled"] = stalled;
   if (stalled)
     complain(fmt::format("{}: has been at one block for {:.1f} s, and {} wait{} for it", name,

@@ -76,7 +76,7 @@ class CurveNode final : public engine::Node {
   void give_when_due(engine::Outputs& outputs);
   std::shared_ptr<CurveSnapshot> snapshot() const;
   void add_window(const RollingCurves& rolling, CurveSnapshot& now) const;
-  StateProblem problem() const;
+  StateRecord state_record() const;
   nlohmann::ordered_json input_record() const;
   void check_resumed_input();
 
@@ -105,7 +105,7 @@ std::vector<engine::Stream> CurveNode::open(std::span<const engine::Stream> inpu
   plan_ = std::move(curves.plan);
   photons_ = inputs[0].kind == "photons";
   input_ = inputs[0].detail<CountStream>();
-  if (resume_ != nullptr) resume_->require(problem());
+  if (resume_ != nullptr) resume_->require(state_record());
   // None beside those that consumers hold: while a snapshot is being written, there is no other.
   return {{.kind = "curves",
            .arrays = {},
@@ -215,7 +215,7 @@ std::shared_ptr<CurveSnapshot> CurveNode::snapshot() const {
   now->facts = curve_facts(config_, input_.input, s, device_->name());
   if (const RollingCurves* rolling = stream_->rolling()) add_window(*rolling, *now);
   if (!config_.save_state.empty()) {
-    StateProblem saved = problem();
+    StateRecord saved = state_record();
     saved["input"] = input_record();
     now->state = state_bytes(saved, *stream_);
   }
@@ -234,15 +234,15 @@ void CurveNode::add_window(const RollingCurves& rolling, CurveSnapshot& now) con
   now.window_facts["first_sample"] = std::to_string(rolling.first_sample());
 }
 
-StateProblem CurveNode::problem() const {
-  StateProblem problem = state_problem(stream_config_, plan_->backend());
-  problem["bin_s"] = input_.bin_s;
-  problem["sensors of the input"] = input_.description.sensors;
-  problem["detectors"] = input_.description.labels;
-  problem["mask and sensors added together"] = digest_of(*input_.sensors);
-  problem["gate_s"] = nullptr;
-  if (config_.gate_s) problem["gate_s"] = {config_.gate_s->first, config_.gate_s->second};
-  return problem;
+StateRecord CurveNode::state_record() const {
+  StateRecord record = pipeline::state_record(stream_config_, plan_->backend());
+  record["bin_s"] = input_.bin_s;
+  record["sensors of the input"] = input_.description.sensors;
+  record["detectors"] = input_.description.labels;
+  record["mask and sensors added together"] = digest_of(*input_.sensors);
+  record["gate_s"] = nullptr;
+  if (config_.gate_s) record["gate_s"] = {config_.gate_s->first, config_.gate_s->second};
+  return record;
 }
 
 // Which file, and where in it this run has come to. Of live input null: what follows cannot be again.
@@ -254,7 +254,7 @@ nlohmann::ordered_json CurveNode::input_record() const {
 
 // Of the same file the next part should begin where the state's part ended.
 void CurveNode::check_resumed_input() {
-  const StateProblem before = resume_->input(), now = input_record();
+  const StateRecord before = resume_->input(), now = input_record();
   if (!before.is_object() || !now.is_object() || before["file"] != now["file"]) return;
   const auto end = before["end_sample"].get<std::uint64_t>();
   const std::uint64_t first = input_.first;

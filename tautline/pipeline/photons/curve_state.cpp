@@ -43,7 +43,7 @@ std::string words(const nlohmann::ordered_json& value) {
 
 }  // namespace
 
-StateProblem state_problem(const CurveStreamConfig& config, const std::string& backend) {
+StateRecord state_record(const CurveStreamConfig& config, const std::string& backend) {
   const stages::autocorrelate::Config& stage = config.stage;
   // The kernels last: they may be others because another field is, which is what should be named.
   return {{"version", TAUTLINE_VERSION},
@@ -62,7 +62,7 @@ StateProblem state_problem(const CurveStreamConfig& config, const std::string& b
           {"kernels", backend}};
 }
 
-std::vector<std::byte> state_bytes(const StateProblem& problem, CurveStream& stream) {
+std::vector<std::byte> state_bytes(const StateRecord& record, CurveStream& stream) {
   std::vector<std::byte> bytes;
   const auto append = [&](std::span<const std::byte> some) {
     bytes.insert(bytes.end(), some.begin(), some.end());
@@ -71,7 +71,7 @@ std::vector<std::byte> state_bytes(const StateProblem& problem, CurveStream& str
     append(std::as_bytes(std::span(text.data(), text.size())));
   };
   // File names may hold bytes that are no UTF-8.
-  const std::string line = problem.dump(-1, ' ', false, StateProblem::error_handler_t::replace);
+  const std::string line = record.dump(-1, ' ', false, StateRecord::error_handler_t::replace);
   append_text(std::string(kFirstLine) + line + "\n");
   stream.save(append);
   append_text(core::hash_name(core::hash(text_of(bytes))) + "\n");
@@ -106,27 +106,27 @@ StateFile::StateFile(const std::string& path, std::size_t most_bytes) : path_(pa
   const std::string found = core::hash_name(core::hash(text.substr(0, payload_end_))) + "\n";
   if (text.substr(payload_end_) != found)
     refuse(path, "checksum", "not that of the bytes", "a state that is whole and unchanged");
-  problem_ =
-      StateProblem::parse(text.substr(kFirstLine.size(), line - kFirstLine.size()), nullptr, false);
-  if (!problem_.is_object() || !problem_["block_samples"].is_number_unsigned())
+  record_ =
+      StateRecord::parse(text.substr(kFirstLine.size(), line - kFirstLine.size()), nullptr, false);
+  if (!record_.is_object() || !record_["block_samples"].is_number_unsigned())
     refuse(path, "second line", "no JSON object", "what run it is");
 }
 
 std::size_t StateFile::block_samples() const {
-  return problem_["block_samples"].get<std::size_t>();
+  return record_["block_samples"].get<std::size_t>();
 }
 
-StateProblem StateFile::input() const {
-  const auto saved = problem_.find("input");
-  return saved == problem_.end() ? StateProblem() : *saved;
+StateRecord StateFile::input() const {
+  const auto saved = record_.find("input");
+  return saved == record_.end() ? StateRecord() : *saved;
 }
 
-void StateFile::require(const StateProblem& problem) const {
-  for (const auto& [key, value] : problem.items()) {
-    const auto saved = problem_.find(key);
-    if (saved != problem_.end() && *saved == value) continue;
+void StateFile::require(const StateRecord& record) const {
+  for (const auto& [key, value] : record.items()) {
+    const auto saved = record_.find(key);
+    if (saved != record_.end() && *saved == value) continue;
     throw Error(ErrorKind::config, path_ + ": state of another problem: " + key,
-                saved == problem_.end() ? "missing" : words(*saved),
+                saved == record_.end() ? "missing" : words(*saved),
                 words(value) + ", as this run has",
                 "resume with the options, the device and the version that saved it");
   }

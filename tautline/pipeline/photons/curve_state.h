@@ -1,7 +1,7 @@
-// Files of a run that is to be taken up again: save_state and resume.
+// Files from which a run resumes: save_state and resume.
 //
-// A line that names the format, a line of JSON that says what run it is, the stream's bytes, and a
-// checksum of all of these. A state belongs to one version, one kind of device and one problem.
+// A line that names the format, a line of JSON with the configuration of the run, the stream's bytes, and a
+// checksum of all of these. A state belongs to one version, one kind of device and one configuration of the stream.
 #pragma once
 
 #include <cstddef>
@@ -15,14 +15,14 @@
 
 namespace tautline::pipeline {
 
-/// What must be the same for a state to be taken up, field by field.
-using StateProblem = nlohmann::ordered_json;
+/// The fields that must be equal for a run to resume from a state.
+using StateRecord = nlohmann::ordered_json;
 
 /// Everything that decides what a stream's bytes mean; the caller adds what its input means.
-StateProblem state_problem(const CurveStreamConfig& config, const std::string& backend);
+StateRecord state_record(const CurveStreamConfig& config, const std::string& backend);
 
-/// What a state's file holds.
-std::vector<std::byte> state_bytes(const StateProblem& problem, CurveStream& stream);
+/// The bytes of a state's file.
+std::vector<std::byte> state_bytes(const StateRecord& record, CurveStream& stream);
 
 /// Writes beside `path` and renames. Throws Error(io).
 void write_state(const std::string& path, bool overwrite, std::span<const std::byte> bytes);
@@ -35,10 +35,10 @@ class StateFile {
 
   /// The most samples that were pushed at a time, which some devices' states depend on.
   std::size_t block_samples() const;
-  /// What the run that saved it said of its input, beside the problem; null: nothing.
-  StateProblem input() const;
+  /// What the run that saved it said of its input, beside the stream's configuration; null: nothing.
+  StateRecord input() const;
   /// Throws Error(config) that names the first field that differs.
-  void require(const StateProblem& problem) const;
+  void require(const StateRecord& record) const;
   /// Throws Error(format) when the bytes are not such a stream's.
   void load(CurveStream& stream) const;
 
@@ -46,7 +46,7 @@ class StateFile {
   std::string path_;
   std::vector<std::byte> bytes_;
   std::size_t payload_ = 0, payload_end_ = 0;  // places in bytes_
-  StateProblem problem_;
+  StateRecord record_;
 };
 
 }  // namespace tautline::pipeline

@@ -46,9 +46,9 @@ struct FitConfig {
 const core::Fields<FitConfig>& fields(const FitConfig&);
 
 /// Length of the focus over its waist, where nobody says.
-inline constexpr double kUsualKappa = 5;
+inline constexpr double kDefaultKappa = 5;
 /// Starts models of a focus there, unless config.starts says where.
-void assume_kappa(FitConfig& config, double kappa = kUsualKappa);
+void assume_kappa(FitConfig& config, double kappa = kDefaultKappa);
 
 /// One curve's fit. Errors of parameters: fit::Solution.
 struct CurveFit {

@@ -37,7 +37,7 @@ figure::Panel candidate_picture(const std::string& title, const figure::Axis& ti
 }
 
 // Rows from the lowest frequency up; the pictures of a search have the highest first.
-std::vector<float> turned(const std::vector<float>& rows, std::size_t columns) {
+std::vector<float> from_the_lowest(const std::vector<float>& rows, std::size_t columns) {
   std::vector<float> made;
   for (std::size_t row = rows.size() / columns; row-- > 0;)
     made.insert(made.end(), rows.begin() + static_cast<std::ptrdiff_t>(row * columns),
@@ -88,9 +88,9 @@ figure::Figure candidate_figure(const core::Candidate& candidate, const Candidat
                                              search.rate_hz.value()))},
       {"detections", plot::grouped(candidate.members)}};
   made.panels.push_back(profile_panel(p, time));
-  made.panels.push_back(candidate_picture("Frequency against time, dedispersed", time,
-                                          axis("frequency", "MHz", p.low_mhz, p.high_mhz),
-                                          p.sub_bands, p.bins, turned(p.frequency_time, p.bins)));
+  made.panels.push_back(candidate_picture(
+      "Frequency against time, dedispersed", time, axis("frequency", "MHz", p.low_mhz, p.high_mhz),
+      p.sub_bands, p.bins, from_the_lowest(p.frequency_time, p.bins)));
   made.panels.push_back(dm_panel(p, time));
   made.notes.push_back("Each bin of time, frequency and DM is shown in units of its own noise.");
   return made;

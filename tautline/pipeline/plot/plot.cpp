@@ -44,8 +44,8 @@ core::Error no_figure(const std::string& path, const std::string& advice) {
 
 // Options that are of some kinds of files alone do nothing for others: given with these, they are slips.
 void require_taken(const PlotConfig& config, std::initializer_list<std::string_view> taken) {
-  const PlotConfig usual;
-  const bool part = config.start_s != usual.start_s, until = config.duration_s >= 0;
+  const PlotConfig defaults;
+  const bool part = config.start_s != defaults.start_s, until = config.duration_s >= 0;
   struct Option {
     std::string field;
     bool given;
@@ -59,8 +59,8 @@ void require_taken(const PlotConfig& config, std::initializer_list<std::string_v
         {"mask", !config.mask.empty(), "a filterbank"},
         {"flag_channels", config.flag_channels, "a filterbank"},
         {"baseline", !config.baseline.empty(), "visibilities"},
-        {"channels", config.channels != usual.channels, "voltages"},
-        {"bin_s", config.bin_s != usual.bin_s, "counts"},
+        {"channels", config.channels != defaults.channels, "voltages"},
+        {"bin_s", config.bin_s != defaults.bin_s, "counts"},
         {"dtype", config.raw.dtype.has_value(), "counts", "bin_s"},
         {"sensors", config.raw.sensors > 0, "counts", "bin_s"},
         {"header_bytes", config.raw.header_bytes > 0, "counts", "bin_s"},

@@ -34,7 +34,7 @@ class Chooser {
     collect();
   }
 
-  Choice run(std::size_t closure_antennas) {
+  BaselineChoice run(std::size_t closure_antennas) {
     close_triangles(closure_antennas);
     const auto stronger = [](const Candidate& a, const Candidate& b) {
       return a.strength > b.strength;
@@ -171,7 +171,7 @@ class Chooser {
   const formats::Integration& first_;
   std::size_t most_, places_ = kFewestPlaces;
   std::vector<Candidate> same_feed_, cross_hand_;
-  Choice choice_;
+  BaselineChoice choice_;
 };
 
 }  // namespace
@@ -201,8 +201,9 @@ double fringe_coefficient(const formats::Integration& integration, std::size_t i
   return used == 0 ? 0 : std::sqrt(std::abs(sum) / static_cast<double>(used));
 }
 
-Choice choose_baselines(const formats::ArrayLayout& array, const formats::Integration& first,
-                        std::size_t most, std::size_t closure_antennas) {
+BaselineChoice choose_baselines(const formats::ArrayLayout& array,
+                                const formats::Integration& first, std::size_t most,
+                                std::size_t closure_antennas) {
   return Chooser(array, first, most).run(closure_antennas);
 }
 

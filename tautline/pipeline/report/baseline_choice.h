@@ -20,13 +20,13 @@ struct KeptBaseline {
       reasons;  ///< "strongest", "shortest", "longest", "closure", "cross-hand", "other"
 };
 
-/// Three inputs in data order; `sides` are places in Choice::baselines of (0,1), (1,2) and (0,2).
+/// Three inputs in data order; `sides` are places in BaselineChoice::baselines of (0,1), (1,2) and (0,2).
 struct Triangle {
   std::array<std::size_t, 3> inputs{};
   std::array<std::size_t, 3> sides{};
 };
 
-struct Choice {
+struct BaselineChoice {
   std::vector<KeptBaseline> baselines;
   std::vector<Triangle> triangles;
 };
@@ -34,8 +34,9 @@ struct Choice {
 /// At most `most` baselines: those that close the triangles of `closure_antennas` antennas, then in
 /// turn the strongest, the shortest and the longest between the same feeds of two antennas, as the
 /// first integration shows them. Small arrays are kept whole. Deterministic.
-Choice choose_baselines(const formats::ArrayLayout& array, const formats::Integration& first,
-                        std::size_t most, std::size_t closure_antennas);
+BaselineChoice choose_baselines(const formats::ArrayLayout& array,
+                                const formats::Integration& first, std::size_t most,
+                                std::size_t closure_antennas);
 
 /// Root of |mean of r(c + 1) conj(r(c))| over neighbouring channels c, r = V(i, j) / sqrt(V(i, i) V(j, j)), at some
 /// `places` (1 or more) spread over the band: a fringe counts whole whatever its delay, noise averages away, and a tone

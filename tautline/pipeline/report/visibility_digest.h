@@ -71,7 +71,7 @@ class VisibilityDigest {
 
   const formats::VisibilityDescription& description() const { return description_; }
   const DigestLimits& limits() const { return limits_; }
-  const Choice& choice() const { return choice_; }
+  const BaselineChoice& choice() const { return choice_; }
   const ChannelBins& channel_bins() const { return channel_bins_; }
   const ChannelBins& spectrum_bins() const { return spectrum_bins_; }
   /// Start of the first integration; the epoch of 1970 before there is one.
@@ -115,7 +115,7 @@ class VisibilityDigest {
   formats::VisibilityDescription description_;
   DigestLimits limits_;
   ChannelBins channel_bins_, spectrum_bins_;
-  Choice choice_;
+  BaselineChoice choice_;
   double start_unix_s_ = 0, covered_s_ = 0;
   core::Instant start_middle_;  ///< of the first integration
   double start_half_s_ = 0;     ///< half of its length

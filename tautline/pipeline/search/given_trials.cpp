@@ -13,10 +13,10 @@ namespace {
 
 namespace dedisperse = stages::dedisperse;
 
-// Nothing is held back. Its memory is what a block is turned in, on its way to a device.
+// Nothing is held back. Its memory is of a transposed block, on its way to a device.
 class GivenState final : public dedisperse::State {
  public:
-  explicit GivenState(std::size_t values) : turned(values) {}
+  explicit GivenState(std::size_t values) : transposed(values) {}
   void reset() override {}
   std::size_t held_samples() const override { return 0; }
   std::vector<dedisperse::Moments> moments() const override { return {}; }
@@ -27,7 +27,7 @@ class GivenState final : public dedisperse::State {
                         std::to_string(saved.size()) + " bytes",
                         "none, of series that are dedispersed already");
   }
-  std::vector<float> turned;
+  std::vector<float> transposed;
 };
 
 class GivenPlan final : public dedisperse::Plan {
@@ -43,7 +43,7 @@ class GivenPlan final : public dedisperse::Plan {
 
   const dedisperse::Config& config() const override { return config_; }
   std::string backend() const override { return "none, dedispersed already"; }
-  const dedisperse::Choice& choice() const override { return choice_; }
+  const dedisperse::MethodChoice& choice() const override { return choice_; }
   device::MemoryUse bytes() const override {
     return {.host_bytes = block_values() * sizeof(float), .device_bytes = 0};
   }
@@ -61,11 +61,11 @@ class GivenPlan final : public dedisperse::Plan {
   dedisperse::Result execute(device::Queue& queue, dedisperse::State& state,
                              const dedisperse::Input& input,
                              const core::MutableSampleView<3>& trials) const override {
-    auto& turned = static_cast<GivenState&>(state).turned;
+    auto& transposed = static_cast<GivenState&>(state).transposed;
     const std::uint64_t not_finite =
-        turn(static_cast<const float*>(input.data), input.count, turned);
+        transpose(static_cast<const float*>(input.data), input.count, transposed);
     const auto row = static_cast<std::size_t>(trials.stride(1)) * sizeof(float);
-    queue.copy_rows(trials.data(), row, turned.data(), input.count * sizeof(float),
+    queue.copy_rows(trials.data(), row, transposed.data(), input.count * sizeof(float),
                     input.count * sizeof(float), count());
     queue.synchronise();
     return {input.count, not_finite};
@@ -76,7 +76,7 @@ class GivenPlan final : public dedisperse::Plan {
   std::size_t block_values() const { return count() * config_.max_samples; }
 
   // [time][channel] to [trial][time], in tiles that a cache holds. Returns how many samples were not finite.
-  std::uint64_t turn(const float* spectra, std::size_t times, std::vector<float>& to) const {
+  std::uint64_t transpose(const float* spectra, std::size_t times, std::vector<float>& to) const {
     constexpr std::size_t kTile = 64;
     const std::size_t channels = config_.frequencies_mhz.size();
     std::uint64_t not_finite = 0;
@@ -99,7 +99,7 @@ class GivenPlan final : public dedisperse::Plan {
   std::size_t first_trial_;
   GivenTrials given_;
   std::shared_ptr<const device::Device> device_;
-  dedisperse::Choice choice_;
+  dedisperse::MethodChoice choice_;
 };
 
 }  // namespace

@@ -135,7 +135,7 @@ double coherence(const Blocks& blocks, double samples) {
 }
 
 Blocks choose_blocks(double delay_samples, double fringe_turns_per_sample) {
-  constexpr std::size_t kShortest = 128, kUsual = 2048, kLongest = std::size_t{1} << 22;
+  constexpr std::size_t kShortest = 128, kDefault = 2048, kLongest = std::size_t{1} << 22;
   constexpr double kFringeTurns = 0.02;  // in one block: sinc keeps 0.9993 of the amplitude
   constexpr double kLeastCoherence = 0.99;
   // Fades of an eighth of the block cost an eighth more transforms.
@@ -143,7 +143,7 @@ Blocks choose_blocks(double delay_samples, double fringe_turns_per_sample) {
   const auto fringe_fits = [&](std::size_t block) {
     return fringe_turns_per_sample * static_cast<double>(block) <= kFringeTurns;
   };
-  std::size_t block = kUsual;
+  std::size_t block = kDefault;
   while (block > kShortest && !fringe_fits(block)) block /= 2;
   while (block < kLongest && coherence(sizes(block), delay_samples) < kLeastCoherence) block *= 2;
   if (!fringe_fits(block) || coherence(sizes(block), delay_samples) < kLeastCoherence)

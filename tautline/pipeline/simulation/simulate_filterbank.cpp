@@ -133,13 +133,13 @@ class FilterbankSimulation {
       : config_(config),
         scene_(with_random_pulses(config)),
         samples_(samples_of(config)),
-        maker_(std::make_shared<simulation::FilterbankMaker>(scene_, config.dm_constant,
-                                                             config.seed)) {
+        simulator_(std::make_shared<simulation::FilterbankSimulator>(scene_, config.dm_constant,
+                                                                     config.seed)) {
     refuse_outside();
   }
 
   std::unique_ptr<simulation::SimulatedFilterbank> reader(std::size_t threads) const {
-    return std::make_unique<simulation::SimulatedFilterbank>(scene_, samples_, maker_, threads);
+    return std::make_unique<simulation::SimulatedFilterbank>(scene_, samples_, simulator_, threads);
   }
   SimulateFilterbankSummary run(const ProgressCallback& progress, std::stop_token stop);
 
@@ -158,7 +158,7 @@ class FilterbankSimulation {
                   fmt::format("{} with a part in the data, 0 to {:.6g} s", what, length_s),
                   "give another time, or a longer `duration_s`");
     };
-    for (const simulation::PlacedPulse& pulse : maker_->pulses())
+    for (const simulation::PlacedPulse& pulse : simulator_->pulses())
       if (pulse.last_sample() <= 0 || pulse.first_sample() >= static_cast<double>(samples_))
         refuse("`pulses`: time", pulse.pulse().time_s, "a pulse");
     for (const auto& impulse : scene_.impulses)
@@ -184,13 +184,13 @@ class FilterbankSimulation {
   const SimulateFilterbankConfig& config_;
   formats::scene::FilterbankScene scene_;
   std::uint64_t samples_;
-  std::shared_ptr<const simulation::FilterbankMaker> maker_;
+  std::shared_ptr<const simulation::FilterbankSimulator> simulator_;
 };
 
 FilterbankSimulation::Cut FilterbankSimulation::choose_cut() const {
   // Several a thread, so that all are busy until a block ends; one block is written while the next one is made.
   constexpr std::size_t kPerThread = 4, kBlocks = 2;
-  const std::size_t stored_bytes = maker_->piece_samples() * scene_.channels *
+  const std::size_t stored_bytes = simulator_->piece_samples() * scene_.channels *
                                    (scene_.bits > 16  ? sizeof(float)
                                     : scene_.bits > 8 ? sizeof(std::uint16_t)
                                                       : 1);
@@ -198,7 +198,7 @@ FilterbankSimulation::Cut FilterbankSimulation::choose_cut() const {
   cut.threads = device::open({}, {.threads = config_.threads})->make_queue()->workers();
   cut.pieces = kPerThread * cut.threads;
   const auto bytes = [&] {
-    return cut.threads * maker_->piece_bytes() + kBlocks * cut.pieces * stored_bytes;
+    return cut.threads * simulator_->piece_bytes() + kBlocks * cut.pieces * stored_bytes;
   };
   while (bytes() > config_.memory_bytes) {
     if (cut.pieces > 1)
@@ -215,7 +215,7 @@ FilterbankSimulation::Cut FilterbankSimulation::choose_cut() const {
 
 std::string FilterbankSimulation::truth(std::uint64_t clipped) const {
   Json pulses = Json::array(), impulses = Json::array(), carriers = Json::array();
-  for (const simulation::PlacedPulse& placed : maker_->pulses()) {
+  for (const simulation::PlacedPulse& placed : simulator_->pulses()) {
     const auto& p = placed.pulse();
     pulses.push_back({{"dm", p.dm},
                       {"time_s", p.time_s},
@@ -253,13 +253,13 @@ std::string FilterbankSimulation::truth(std::uint64_t clipped) const {
                    {"samples", samples_},
                    {"start_utc", core::to_iso(scene_.start)},
                    {"start_mjd", core::modified_julian_date(scene_.start)},
-                   {"f_ref_mhz", maker_->receiver().f_ref_mhz},
+                   {"f_ref_mhz", simulator_->receiver().f_ref_mhz},
                    {"dm_constant", config_.dm_constant},
                    {"smearing", scene_.smearing},
-                   {"mean_steps", maker_->mean_steps()},
-                   {"rms_steps", maker_->rms_steps()},
+                   {"mean_steps", simulator_->mean_steps()},
+                   {"rms_steps", simulator_->rms_steps()},
                    {"bandpass", scene_.bandpass},
-                   {"summed_rms_steps", maker_->receiver().summed_rms()},
+                   {"summed_rms_steps", simulator_->receiver().summed_rms()},
                    {"clipped", clipped},
                    {"pulses", pulses},
                    {"impulses", impulses},
@@ -281,7 +281,7 @@ SimulateFilterbankSummary FilterbankSimulation::run(const ProgressCallback& prog
   FilterbankSourceConfig whole;
   whole.parts = {{{{0, samples_}, 0}, 1, 0}};
   whole.block_samples = static_cast<std::size_t>(
-      std::min<std::uint64_t>(cut.pieces * maker_->piece_samples(), samples_));
+      std::min<std::uint64_t>(cut.pieces * simulator_->piece_samples(), samples_));
   engine::Graph graph;
   const engine::NodeId from =
       graph.add("filterbank", std::make_unique<FilterbankSourceNode>(*made, std::move(whole)));
@@ -297,8 +297,8 @@ SimulateFilterbankSummary FilterbankSimulation::run(const ProgressCallback& prog
   run.go(std::move(stop));
 
   summary.channels = scene_.channels;
-  summary.pulses = maker_->pulses().size();
-  for (const simulation::PlacedPulse& pulse : maker_->pulses()) {
+  summary.pulses = simulator_->pulses().size();
+  for (const simulation::PlacedPulse& pulse : simulator_->pulses()) {
     if (!is_whole(pulse)) ++summary.pulses_cut;
   }
   summary.samples = samples_;

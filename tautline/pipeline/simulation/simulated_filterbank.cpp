@@ -21,15 +21,15 @@ std::span<const std::byte> stored(const FilterbankWorkspace& workspace, int bits
 
 SimulatedFilterbank::SimulatedFilterbank(const formats::scene::FilterbankScene& scene,
                                          std::uint64_t samples,
-                                         std::shared_ptr<const FilterbankMaker> maker,
+                                         std::shared_ptr<const FilterbankSimulator> simulator,
                                          std::size_t threads)
-    : maker_(std::move(maker)),
+    : simulator_(std::move(simulator)),
       queue_(device::open({}, {.threads = threads})->make_queue()),
       workspaces_(queue_->workers()) {
   formats::FilterbankDescription& d = description_;
   d.format = "simulated";
   d.channels = scene.channels;
-  d.channel_mhz = maker_->receiver().channel_mhz;
+  d.channel_mhz = simulator_->receiver().channel_mhz;
   d.fch1_mhz = scene.fch1_mhz;
   d.foff_mhz = scene.channels == 1 ? 0 : scene.foff_mhz;
   d.tsamp_s = scene.tsamp_s;
@@ -54,7 +54,7 @@ std::size_t SimulatedFilterbank::read(std::uint64_t first_sample, std::size_t co
   if (first_sample >= d.samples) return 0;
   count = limit_to(count, d.samples - first_sample, destination);
   if (count == 0) return 0;
-  const std::size_t piece = maker_->piece_samples(), sample_bytes = d.sample_bytes();
+  const std::size_t piece = simulator_->piece_samples(), sample_bytes = d.sample_bytes();
   const std::uint64_t end = first_sample + count, first_piece = first_sample / piece;
   const auto pieces = static_cast<std::size_t>((end - 1) / piece - first_piece + 1);
   std::atomic<std::uint64_t> clipped = 0;
@@ -63,7 +63,7 @@ std::size_t SimulatedFilterbank::read(std::uint64_t first_sample, std::size_t co
     for (std::uint64_t k = first_piece + from; k < first_piece + to; ++k) {
       const std::uint64_t begin = k * piece, wanted = std::max(begin, first_sample);
       const std::uint64_t made = std::min(begin + piece, end);
-      maker_->make(k, static_cast<std::size_t>(made - begin), workspace);
+      simulator_->make(k, static_cast<std::size_t>(made - begin), workspace);
       clipped += workspace.clipped;
       const auto samples = stored(workspace, d.bits).subspan((wanted - begin) * sample_bytes);
       std::copy(samples.begin(), samples.end(),

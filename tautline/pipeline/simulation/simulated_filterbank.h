@@ -8,16 +8,16 @@
 
 #include "tautline/device/device.h"
 #include "tautline/formats/filterbank_reader.h"
-#include "tautline/pipeline/simulation/filterbank_maker.h"
+#include "tautline/pipeline/simulation/filterbank_simulator.h"
 
 namespace tautline::pipeline::simulation {
 
-/// A read makes every piece (FilterbankMaker) that it has a part of, several at a time.
+/// A read makes every piece (FilterbankSimulator) that it has a part of, several at a time.
 class SimulatedFilterbank final : public formats::FilterbankReader {
  public:
   /// `threads`: 0: as many as the process may use.
   SimulatedFilterbank(const formats::scene::FilterbankScene& scene, std::uint64_t samples,
-                      std::shared_ptr<const FilterbankMaker> maker, std::size_t threads);
+                      std::shared_ptr<const FilterbankSimulator> simulator, std::size_t threads);
 
   /// Values beyond what the bits hold, in the pieces that were made.
   std::uint64_t clipped() const { return clipped_; }
@@ -25,7 +25,7 @@ class SimulatedFilterbank final : public formats::FilterbankReader {
                    std::span<std::byte> destination) override;
 
  private:
-  std::shared_ptr<const FilterbankMaker> maker_;
+  std::shared_ptr<const FilterbankSimulator> simulator_;
   std::unique_ptr<device::Queue> queue_;
   std::vector<FilterbankWorkspace> workspaces_;  // [worker]
   std::uint64_t clipped_ = 0;

@@ -85,26 +85,26 @@ BlockCut choose_cut(const Plan& plan, const BlockLimits& limits) {
 }
 
 SimulatedVoltages::SimulatedVoltages(std::shared_ptr<const Plan> plan, const BlockCut& cut)
-    : maker_(std::move(plan)),
+    : simulator_(std::move(plan)),
       cut_(cut),
-      description_(describe(maker_.plan())),
-      end_(core::advance(description_.start, static_cast<std::int64_t>(maker_.plan().samples),
+      description_(describe(simulator_.plan())),
+      end_(core::advance(description_.start, static_cast<std::int64_t>(simulator_.plan().samples),
                          description_.rate_hz)),
       queue_(device::open({}, {.threads = cut.threads})->make_queue()),
       workers_(queue_->workers()),
-      clipped_(maker_.plan().inputs()) {}
+      clipped_(simulator_.plan().inputs()) {}
 
 core::RawLayout SimulatedVoltages::layout(std::size_t samples) const {
   return formats::layout_of("TFAP", description_, samples);
 }
 
 std::size_t SimulatedVoltages::bytes() const {
-  return workers_.size() * Workspace::bytes(maker_.plan());
+  return workers_.size() * Workspace::bytes(simulator_.plan());
 }
 
 std::size_t SimulatedVoltages::read(std::size_t samples, core::RawBlock& block,
                                     stream::Segment& segment) {
-  const std::size_t hop = maker_.segment_samples(), hop_bytes = maker_.bytes(hop);
+  const std::size_t hop = simulator_.segment_samples(), hop_bytes = simulator_.bytes(hop);
   if (samples < hop)
     throw core::Error(core::ErrorKind::config, "samples of a block", std::to_string(samples),
                       fmt::format("{} at least, a segment of the simulation", hop));
@@ -115,12 +115,12 @@ std::size_t SimulatedVoltages::read(std::size_t samples, core::RawBlock& block,
   block.bytes.resize(segments * hop_bytes);
   const std::size_t pieces = (segments + cut_.segments - 1) / cut_.segments;
   queue_->parallel_for(pieces, 1, [&](std::size_t from, std::size_t to, std::size_t worker) {
-    if (!workers_[worker]) workers_[worker] = std::make_unique<Worker>(maker_.plan());
+    if (!workers_[worker]) workers_[worker] = std::make_unique<Worker>(simulator_.plan());
     Worker& w = *workers_[worker];
     for (std::size_t begin = from * cut_.segments; begin < std::min(to * cut_.segments, segments);
          begin += cut_.segments)
-      maker_.make(next_segment_ + begin, std::min(cut_.segments, segments - begin), w.workspace,
-                  block.bytes.data() + begin * hop_bytes, w.clipped);
+      simulator_.make(next_segment_ + begin, std::min(cut_.segments, segments - begin), w.workspace,
+                      block.bytes.data() + begin * hop_bytes, w.clipped);
   });
   for (const auto& worker : workers_)
     for (std::size_t i = 0; worker && i < clipped_.size(); ++i)
@@ -131,7 +131,7 @@ std::size_t SimulatedVoltages::read(std::size_t samples, core::RawBlock& block,
   block.first_sample = first;
   block.samples =
       static_cast<std::size_t>(std::min<std::uint64_t>(segments * hop, total_samples() - first));
-  block.bytes.resize(maker_.bytes(block.samples));
+  block.bytes.resize(simulator_.bytes(block.samples));
   block.invalid.clear();
   return block.samples;
 }

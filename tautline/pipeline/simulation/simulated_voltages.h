@@ -17,7 +17,7 @@ namespace tautline::pipeline::simulation {
 core::VoltageDescription describe(const Plan& plan);
 
 /// How blocks are made: each of `pieces`, which `threads` make side by side, of `segments`
-/// (VoltageMaker) each.
+/// (VoltageSimulator) each.
 struct BlockCut {
   std::size_t threads = 1, pieces = 1, segments = 1;
 };
@@ -30,21 +30,21 @@ struct BlockLimits {
 /// The longest blocks within the limits. Throws Error(memory) where there are none.
 BlockCut choose_cut(const Plan& plan, const BlockLimits& limits);
 
-/// Samples are [time][input], as VoltageMaker leaves them; reads are of whole segments, a block_samples() long.
+/// Samples are [time][input], as VoltageSimulator leaves them; reads are of whole segments, a block_samples() long.
 class SimulatedVoltages final : public stream::VoltageStream {
  public:
   SimulatedVoltages(std::shared_ptr<const Plan> plan, const BlockCut& cut);
 
   std::size_t block_samples() const {
-    return cut_.pieces * cut_.segments * maker_.segment_samples();
+    return cut_.pieces * cut_.segments * simulator_.segment_samples();
   }
   /// Components of each input so far.
   const std::vector<std::uint64_t>& clipped() const { return clipped_; }
 
   const core::VoltageDescription& description() const override { return description_; }
   core::RawLayout layout(std::size_t samples) const override;
-  std::size_t block_bytes(std::size_t samples) const override { return maker_.bytes(samples); }
-  std::uint64_t total_samples() const override { return maker_.plan().samples; }
+  std::size_t block_bytes(std::size_t samples) const override { return simulator_.bytes(samples); }
+  std::uint64_t total_samples() const override { return simulator_.plan().samples; }
   const core::Instant& end() const override { return end_; }
   const std::vector<std::string>& files() const override { return files_; }
   std::size_t bytes() const override;
@@ -58,7 +58,7 @@ class SimulatedVoltages final : public stream::VoltageStream {
     std::vector<std::uint64_t> clipped;
   };
 
-  VoltageMaker maker_;
+  VoltageSimulator simulator_;
   BlockCut cut_;
   core::VoltageDescription description_;
   core::Instant end_;

@@ -85,7 +85,7 @@ std::size_t Workspace::bytes(const Plan& plan) {
          plan.inputs() * plan.blocks.hop * (sample_bytes(plan) + (shares_bytes(plan) ? 1 : 0));
 }
 
-VoltageMaker::VoltageMaker(std::shared_ptr<const Plan> plan) : plan_(std::move(plan)) {
+VoltageSimulator::VoltageSimulator(std::shared_ptr<const Plan> plan) : plan_(std::move(plan)) {
   fft_ = device::cpu::make_fft(plan_->blocks.block, 1);
   const std::size_t fade = plan_->blocks.fade;
   for (std::size_t n = 0; n < fade; ++n)
@@ -93,13 +93,13 @@ VoltageMaker::VoltageMaker(std::shared_ptr<const Plan> plan) : plan_(std::move(p
         std::numbers::pi / 2 * (static_cast<double>(n) + 0.5) / static_cast<double>(fade))));
 }
 
-std::size_t VoltageMaker::bytes(std::size_t samples) const {
+std::size_t VoltageSimulator::bytes(std::size_t samples) const {
   const auto bits = static_cast<std::size_t>(plan_->sampling.bits) * plan_->components();
   return (samples * plan_->inputs() * bits + 7) / 8;
 }
 
 // The Gaussian numbers of one block of every source, for both feeds, scaled by the spectrum.
-void VoltageMaker::draw_sources(std::uint64_t block, Workspace& w) const {
+void VoltageSimulator::draw_sources(std::uint64_t block, Workspace& w) const {
   const std::size_t bins = plan_->bins;
   for (std::size_t s = 0; s < plan_->sources.size(); ++s) {
     const PlannedSource& source = plan_->sources[s];
@@ -124,7 +124,7 @@ void VoltageMaker::draw_sources(std::uint64_t block, Workspace& w) const {
   }
 }
 
-void VoltageMaker::draw_tones(std::uint64_t segment, Workspace& w) const {
+void VoltageSimulator::draw_tones(std::uint64_t segment, Workspace& w) const {
   const std::size_t hop = plan_->blocks.hop, components = plan_->components();
   std::vector<float> wave(2 * hop);
   for (std::size_t n = 0; n < plan_->scene.tones.size(); ++n) {
@@ -145,7 +145,7 @@ void VoltageMaker::draw_tones(std::uint64_t segment, Workspace& w) const {
 
 // The spectra that an antenna's inputs hear during one block (which starts a hop before the segment
 // of the same number: block 0 only fades out into segment 0).
-void VoltageMaker::hear(std::size_t antenna, std::uint64_t block, Workspace& w) const {
+void VoltageSimulator::hear(std::size_t antenna, std::uint64_t block, Workspace& w) const {
   const std::size_t bins = plan_->bins;
   const std::vector<std::size_t>& inputs = plan_->antenna_inputs[antenna];
   const double middle_samples =
@@ -174,7 +174,7 @@ void VoltageMaker::hear(std::size_t antenna, std::uint64_t block, Workspace& w) 
 // Complex samples: one lane, bin n at frequency (n - N/2) / N. Real ones: two lanes in one
 // transform, the first in the real and the second in the imaginary part, bin n at n / N and its
 // conjugate at -n / N.
-void VoltageMaker::transform(std::size_t lane, std::size_t lanes, Workspace& w) const {
+void VoltageSimulator::transform(std::size_t lane, std::size_t lanes, Workspace& w) const {
   const std::size_t block = plan_->blocks.block, bins = plan_->bins;
   auto* data = w.transform.as<std::complex<float>>();
   const float* re = w.spectra.data() + lane * 2 * bins;
@@ -198,7 +198,7 @@ void VoltageMaker::transform(std::size_t lane, std::size_t lanes, Workspace& w) 
 
 // values = the tail of the block before + this block faded in; `part` says which part of the
 // transform a real input is.
-void VoltageMaker::overlap(std::size_t input, std::size_t part, Workspace& w) const {
+void VoltageSimulator::overlap(std::size_t input, std::size_t part, Workspace& w) const {
   const std::size_t fade = plan_->blocks.fade, hop = plan_->blocks.hop;
   const auto* data = reinterpret_cast<const float*>(w.transform.as<std::complex<float>>());
   const float* tail = w.tails.data() + input * fade * plan_->components();
@@ -221,7 +221,7 @@ void VoltageMaker::overlap(std::size_t input, std::size_t part, Workspace& w) co
   }
 }
 
-void VoltageMaker::keep_tail(std::size_t input, std::size_t part, Workspace& w) const {
+void VoltageSimulator::keep_tail(std::size_t input, std::size_t part, Workspace& w) const {
   const std::size_t fade = plan_->blocks.fade;
   const auto* data =
       reinterpret_cast<const float*>(w.transform.as<std::complex<float>>()) + 2 * plan_->blocks.hop;
@@ -241,7 +241,8 @@ void VoltageMaker::keep_tail(std::size_t input, std::size_t part, Workspace& w) 
 
 // Calls receive(input, part) with the input's block in w.transform.
 template <class Receive>
-void VoltageMaker::for_each_input(std::uint64_t block, Workspace& w, const Receive& receive) const {
+void VoltageSimulator::for_each_input(std::uint64_t block, Workspace& w,
+                                      const Receive& receive) const {
   const std::size_t at_once = plan_->sampling.real ? 2 : 1;
   for (std::size_t a = 0; a < plan_->antenna_inputs.size(); ++a) {
     const std::vector<std::size_t>& inputs = plan_->antenna_inputs[a];
@@ -255,7 +256,7 @@ void VoltageMaker::for_each_input(std::uint64_t block, Workspace& w, const Recei
   }
 }
 
-void VoltageMaker::blank_missing(std::size_t input, std::uint64_t segment, Workspace& w) const {
+void VoltageSimulator::blank_missing(std::size_t input, std::uint64_t segment, Workspace& w) const {
   const std::size_t components = plan_->components();
   const auto hop = static_cast<std::int64_t>(plan_->blocks.hop);
   const std::int64_t first = static_cast<std::int64_t>(segment) * hop;
@@ -269,8 +270,8 @@ void VoltageMaker::blank_missing(std::size_t input, std::uint64_t segment, Works
 }
 
 // Noise, tones, gaps and rounding of one input's values.
-void VoltageMaker::finish(std::size_t input, std::uint64_t segment, Workspace& w,
-                          std::vector<std::uint64_t>& clipped) const {
+void VoltageSimulator::finish(std::size_t input, std::uint64_t segment, Workspace& w,
+                              std::vector<std::uint64_t>& clipped) const {
   const Sampling& sampling = plan_->sampling;
   const std::size_t count = w.values.size(), components = plan_->components();
   const double noise = plan_->noise_rms[input] / std::sqrt(static_cast<double>(components));
@@ -302,7 +303,7 @@ void VoltageMaker::finish(std::size_t input, std::uint64_t segment, Workspace& w
   }
 }
 
-void VoltageMaker::interleave(Workspace& w, std::byte* out) const {
+void VoltageSimulator::interleave(Workspace& w, std::byte* out) const {
   const std::size_t inputs = plan_->inputs(), hop = plan_->blocks.hop;
   if (!shares_bytes(*plan_)) {
     turn_samples(sample_bytes(*plan_), w.rounded.data(), out, inputs, hop);
@@ -312,8 +313,8 @@ void VoltageMaker::interleave(Workspace& w, std::byte* out) const {
   pack_nibbles(w.nibbles.data(), out, inputs * hop / 2);
 }
 
-void VoltageMaker::make(std::uint64_t first, std::size_t count, Workspace& w, std::byte* out,
-                        std::vector<std::uint64_t>& clipped) const {
+void VoltageSimulator::make(std::uint64_t first, std::size_t count, Workspace& w, std::byte* out,
+                            std::vector<std::uint64_t>& clipped) const {
   const bool sky = !plan_->sources.empty();
   if (sky) {
     draw_sources(first, w);

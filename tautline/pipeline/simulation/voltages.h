@@ -19,7 +19,7 @@ class Workspace {
   static std::size_t bytes(const Plan& plan);
 
  private:
-  friend class VoltageMaker;
+  friend class VoltageSimulator;
   // Sizes in plan.blocks' terms; a component is the real or the imaginary part of a sample.
   std::vector<float> signals;      // [source][x re, x im, y re, y im][bin]
   std::vector<float> shared;       // [re, im][bin]: the polarised part of one source
@@ -36,9 +36,9 @@ class Workspace {
 
 /// | buffer | axes                       | type                     | written     |
 /// | out    | [time][input][component]   | 4-, 8- or 16-bit integer | overwritten |
-class VoltageMaker {
+class VoltageSimulator {
  public:
-  explicit VoltageMaker(std::shared_ptr<const Plan> plan);
+  explicit VoltageSimulator(std::shared_ptr<const Plan> plan);
 
   const Plan& plan() const { return *plan_; }
   std::size_t segment_samples() const { return plan_->blocks.hop; }

@@ -28,7 +28,7 @@ std::shared_ptr<const Plan> make_gpu_plan(std::shared_ptr<const DelayPlan> plan,
 class PlanOfDelays : public Plan {
  public:
   const Config& config() const final { return plan_->config(); }
-  const Choice& choice() const final { return choice_; }
+  const MethodChoice& choice() const final { return choice_; }
   bool float_output() const final { return plan_->float_sums(); }
   std::size_t max_delay() const final { return plan_->max_delay(); }
   std::int64_t delay(std::size_t trial, std::size_t channel) const final {
@@ -40,7 +40,7 @@ class PlanOfDelays : public Plan {
   explicit PlanOfDelays(std::shared_ptr<const DelayPlan> plan) : plan_(std::move(plan)) {}
 
   std::shared_ptr<const DelayPlan> plan_;
-  Choice choice_;
+  MethodChoice choice_;
 };
 
 /// How far a stream has come, and how it is saved.

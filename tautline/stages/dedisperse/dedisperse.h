@@ -62,8 +62,8 @@ struct Config {
   std::uint32_t zero_level = 0;  ///< of an integer sample, what stands for 0: taken off the sums
 };
 
-/// What the plan chose and what that costs.
-struct Choice {
+/// The method that the plan chose, and its cost.
+struct MethodChoice {
   Method method = Method::exact;
   double adds = 0;        ///< for one time of all trials of one beam
   double plain_adds = 0;  ///< the same for Method::exact: trials x channels
@@ -115,7 +115,7 @@ class Plan {
   /// "reference", "portable", "avx2", "avx512" (which serves VNNI and AMX machines), "cuda",
   /// "opencl".
   virtual std::string backend() const = 0;
-  virtual const Choice& choice() const = 0;
+  virtual const MethodChoice& choice() const = 0;
   /// Of the plan's tables and one state.
   virtual device::MemoryUse bytes() const = 0;
   virtual std::unique_ptr<State> make_state(device::Queue& queue) const = 0;

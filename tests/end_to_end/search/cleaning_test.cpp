@@ -151,10 +151,10 @@ TEST_F(Cleaning, FlagsAreOffUnlessAskedForAndNamedInEveryOutput) {
     EXPECT_EQ(plain["empty_values"], 0);
     EXPECT_EQ(plain["zero_dm"], false);
     // A channel that never changes is no data, and needs no flags.
-    const nlohmann::json usual = run(command, {});
-    EXPECT_EQ(usual["flagged_channels"], 0);
-    EXPECT_EQ(usual["ignored_channels"], 1);
-    EXPECT_EQ(usual["constant_channels"], 1);
+    const nlohmann::json by_default = run(command, {});
+    EXPECT_EQ(by_default["flagged_channels"], 0);
+    EXPECT_EQ(by_default["ignored_channels"], 1);
+    EXPECT_EQ(by_default["constant_channels"], 1);
     EXPECT_EQ(record_["constant_channels"], nlohmann::json({7}));
     EXPECT_EQ(record_["empty_channels"].size(), 1);  // 20, which stands still between its steps
     EXPECT_EQ(record_["empty_channels"][0]["channel"], 20);

@@ -137,7 +137,7 @@ TEST(ReportDigest, ChoosesShortLongStrongAndClosing) {
   DigestLimits limits;
   VisibilityDigest digest(sky.description, limits);
   digest.add(sky.make(0.5));
-  const Choice& choice = digest.choice();
+  const BaselineChoice& choice = digest.choice();
   EXPECT_EQ(choice.baselines.size(), limits.baselines);
   EXPECT_EQ(choice.triangles.size(), 10U);
   std::set<std::pair<std::size_t, std::size_t>> seen;

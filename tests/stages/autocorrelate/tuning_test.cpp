@@ -35,10 +35,10 @@ TEST_P(Tuning, CandidatesAreCheckedAndTimed) {
 TEST_P(Tuning, DefaultsAreInTheSpace) {
   SKIP_WITHOUT_GPU(GetParam());
   const auto device = device::open(device::parse_selection(GetParam()));
-  GpuTunables usual;
-  if (!gpu::has_matrix_design(*device)) usual.design = GpuDesign::portable;
+  GpuTunables defaults;
+  if (!gpu::has_matrix_design(*device)) defaults.design = GpuDesign::portable;
   EXPECT_EQ(gpu::tunables_of(gpu::tuning_space({.sensors = 4}, *device).default_configuration()),
-            usual);
+            defaults);
 }
 
 TEST(PortableTunables, MatterWhereMatrixUnitsDoNotTakeEveryLevel) {

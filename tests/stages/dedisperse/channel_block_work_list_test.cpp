@@ -27,7 +27,7 @@
 #define ROW_WORDS static_cast<u32>(now->row_words)
 #define PACKET_WORDS static_cast<u32>(now->packet_words)
 #define LOCAL_WORDS static_cast<u32>(now->local_words)
-#define PACKETS static_cast<u32>(now->packets_held)
+#define PACKETS static_cast<u32>(now->packets)
 
 namespace {
 const tautline::stages::dedisperse::ChannelBlockWorkList* now = nullptr;  // that is run
@@ -164,7 +164,7 @@ TEST(ChannelBlockWorkList, PatternsOfEveryTrial) {
 }
 
 // So little local memory that sums lie where those of two channel blocks before did.
-TEST(ChannelBlockWorkList, MakersWaitForSumsThatAreStillRead) {
+TEST(ChannelBlockWorkList, ProducersWaitForSumsThatAreStillRead) {
   const Config config = band(200, 8, 0.5);
   const Delays delays = patterns_of_every_trial(config);
   ChannelBlockShape shape = kShape;

@@ -37,7 +37,7 @@ TEST(PlaceSums, NoneLieWhereOthersMayStillBeRead) {
   }
 }
 
-TEST(PlaceSums, MakersRunAheadAsFarAsThereIsRoom) {
+TEST(PlaceSums, ProducersRunAheadAsFarAsThereIsRoom) {
   const std::vector<std::size_t> words(20, 10);
   for (const std::size_t fit : {2, 3, 5, 8, 12}) {
     const auto places = place_sums(words, 10 * fit + 9, 8);

@@ -37,8 +37,8 @@ std::string doubt_of(const std::vector<Parameter>& parameters, const Points& poi
 
 double largest_reduced_chi_squared(int degrees_of_freedom, std::size_t segments) {
   constexpr double kDeviations = 5, kTogether = 2;
-  constexpr std::size_t kFewest = 6, kUsual = 10;
-  const auto nu = static_cast<double>((segments < kFewest ? kUsual : segments) - 1);
+  constexpr std::size_t kFewest = 6, kAssumed = 10;
+  const auto nu = static_cast<double>((segments < kFewest ? kAssumed : segments) - 1);
   const double mean = nu / (nu - 2);
   const double variance = 3 * nu * nu / ((nu - 2) * (nu - 4)) - mean * mean;
   return mean + kDeviations * std::sqrt(variance * kTogether / std::max(1, degrees_of_freedom));

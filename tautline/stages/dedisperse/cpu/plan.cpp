@@ -167,7 +167,7 @@ class CpuPlan final : public PlanOfDelays {
     return (sums_elements() + work_.scratch_elements + kOverread) * kernels_.sum_bytes;
   }
 
-  Choice describe() const {
+  MethodChoice describe() const {
     const WorkCut& cut = work_.cut;
     const std::string groups =
         cut.levels == 0 ? "" : fmt::format("groups of {}, ", std::size_t{1} << cut.levels);

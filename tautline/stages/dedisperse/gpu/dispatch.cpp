@@ -141,7 +141,7 @@ class Chooser {
     }
     if (made_.channel_blocks) made_.tile.reset();
   }
-  Choice describe() const {
+  MethodChoice describe() const {
     const auto kib = [](std::size_t bytes) { return (bytes + 1023) / 1024; };
     if (const auto& list = made_.channel_blocks)
       return plan_.choice(

@@ -16,7 +16,7 @@ namespace tautline::stages::dedisperse {
 
 struct SumKernel {
   GpuTunables tunables;  ///< those that were given, or what the defaults come to here
-  Choice choice;
+  MethodChoice choice;
   std::optional<TileWorkList> tile;  ///< of tile.kernel
   std::optional<ChannelBlockWorkList>
       channel_blocks;  ///< of channel_blocks.cuda.kernel; neither: sum.kernel

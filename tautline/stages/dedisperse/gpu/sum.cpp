@@ -67,7 +67,7 @@ void GpuSum::compile() {
     set("PACKET_WORDS", list->packet_words);
     set("LOCAL_WORDS", list->local_words);
     set("CARRIES", list->carries ? 1 : 0);
-    set("PACKETS", list->packets_held);
+    set("PACKETS", list->packet_slots);
   } else {
     set("ROW", 8 * element_bytes_);
   }

@@ -16,7 +16,7 @@ class GpuSum {
   GpuSum(std::shared_ptr<const DelayPlan> plan, std::shared_ptr<const device::Device> device,
          const GpuTunables& tunables, const GpuCost& cost);
 
-  const Choice& choice() const { return chosen_.choice; }
+  const MethodChoice& choice() const { return chosen_.choice; }
   /// Whole tiles of times are read, and as many behind the last one: windows, and the whole runs of
   /// entries that channel_blocks.cuda.kernel makes.
   std::size_t tile_times() const { return chosen_.tile_times; }

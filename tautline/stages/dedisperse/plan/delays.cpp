@@ -141,8 +141,8 @@ std::vector<std::span<const std::uint32_t>> DelayPlan::blocks(std::size_t trials
   return blocks;
 }
 
-Choice DelayPlan::choice(Method sums, double adds, const std::string& details) const {
-  Choice choice{has_subbands() ? Method::subband : sums, adds, plain_adds(), loss(), {}};
+MethodChoice DelayPlan::choice(Method sums, double adds, const std::string& details) const {
+  MethodChoice choice{has_subbands() ? Method::subband : sums, adds, plain_adds(), loss(), {}};
   choice.text =
       fmt::format("{}, {:.3f} of the plain adds, ", to_string(choice.method), adds / plain_adds());
   if (has_subbands()) choice.text += fmt::format("loss of S/N {:.2f} %, ", 100 * choice.loss);

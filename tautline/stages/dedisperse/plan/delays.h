@@ -88,7 +88,7 @@ class DelayPlan {
   }
   /// What a backend says of its sums: exact or shared ones, `adds` for one time of all trials, and
   /// `details` for people.
-  Choice choice(Method sums, double adds, const std::string& details) const;
+  MethodChoice choice(Method sums, double adds, const std::string& details) const;
 
   /// Times of the trials that `count` times of input can complete at most.
   std::size_t max_new_samples() const;

@@ -91,7 +91,7 @@ class ChannelBlockWriter {
       std::vector<std::size_t> words;
       for (std::size_t b = n; b < n + list_.channel_blocks; ++b)
         words.push_back(channel_blocks_[b].sums_words());
-      const auto places = place_sums(words, list_.local_words - sums_at_, list_.packets_held);
+      const auto places = place_sums(words, list_.local_words - sums_at_, list_.packet_slots);
       const double before = list_.cycles;
       for (std::size_t b = 0; b < list_.channel_blocks; ++b) write_packet(n + b, places[b]);
       list_.dearest = std::max(list_.dearest, list_.cycles - before);
@@ -134,16 +134,16 @@ class ChannelBlockWriter {
     if (before_sums(kFewestPackets) + most_sums > room || most_sums > kMostSumPlaces) return false;
     if (list_.channel_blocks > list_.blocks_in_sum) try_carries(room - most_sums);
     // What is left lets producer warps run ahead of consumer warps.
-    std::size_t& packets = list_.packets_held = kFewestPackets;
-    while (packets < kMostPackets && before_sums(packets + 1) + most_sums <= room) ++packets;
-    sums_at_ = before_sums(packets);
+    std::size_t& slots = list_.packet_slots = kFewestPackets;
+    while (slots < kMostPackets && before_sums(slots + 1) + most_sums <= room) ++slots;
+    sums_at_ = before_sums(slots);
     list_.local_words = std::min(room, sums_at_ + kMostPackets * most_sums);
     return true;
   }
   // Counts, of two words: of the first packets, two of either buffer of rows and of every packet.
-  std::size_t before_sums(std::size_t packets) const {
-    return core::round_up(packets * list_.packet_words + core::round_up(shape_.trials, 4) +
-                              core::round_up(2 * (5 + 2 * packets), 4) +
+  std::size_t before_sums(std::size_t slots) const {
+    return core::round_up(slots * list_.packet_words + core::round_up(shape_.trials, 4) +
+                              core::round_up(2 * (5 + 2 * slots), 4) +
                               2 * shape_.channels * list_.row_words,
                           kBanks) +
            (list_.carries ? carry_words() : 0);

@@ -37,7 +37,7 @@ struct ChannelBlockWorkList {
   bool carries = false;          ///< local memory has room for what sums have beyond 14 bits
   std::size_t window = 8;        ///< bytes of a channel that four times need: 8 or 16
   std::size_t tiles = 1;         ///< of four patterns that a producer warp has in registers
-  std::size_t packets_held = 4;  ///< that local memory has room for
+  std::size_t packet_slots = 4;  ///< packets that fit in shared memory at once
   std::size_t row_words = 0, packet_words = 0, local_words = 0;
   /// [block][channel block] of packet_words:
   ///

@@ -13,23 +13,23 @@
 namespace tautline::pipeline {
 
 /// Belongs to one thread.
-class DeviceTeam {
+class DeviceThreads {
  public:
-  using Work = std::function<void(std::size_t member)>;
+  using Work = std::function<void(std::size_t device)>;
 
-  /// Member 0 works on the thread that calls each().
-  explicit DeviceTeam(std::size_t members);
-  ~DeviceTeam();
-  DeviceTeam(const DeviceTeam&) = delete;
-  DeviceTeam& operator=(const DeviceTeam&) = delete;
+  /// Device 0 is served on the thread that calls each().
+  explicit DeviceThreads(std::size_t devices);
+  ~DeviceThreads();
+  DeviceThreads(const DeviceThreads&) = delete;
+  DeviceThreads& operator=(const DeviceThreads&) = delete;
 
-  /// Calls work(member) for every member, all at once, and waits for all of them. Then throws what
+  /// Calls work(device) for every device, all at once, and waits for all of them. Then throws what
   /// the first of those threw that failed: nobody goes on when one has failed.
   void each(const Work& work);
 
  private:
-  void attempt(const Work& work, std::size_t member);
-  void serve(std::size_t member);
+  void attempt(const Work& work, std::size_t device);
+  void serve(std::size_t device);
 
   std::mutex mutex_;
   std::condition_variable begin_, done_;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The other programs of ../measure_peers, each in a process of its own.
 
-`rivals.py NAME OPTIONS` loads what it needs and prints its version; for each line on standard input it works once and
+`python_peers.py NAME OPTIONS` loads what it needs and prints its version; for each line on standard input it works once and
 prints wall and processor seconds.
 """
 

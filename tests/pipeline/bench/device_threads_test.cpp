@@ -1,5 +1,5 @@
 // Work for several devices at once: all of it is done, and an error of one is the caller's.
-#include "tautline/pipeline/bench/device_team.h"
+#include "tautline/pipeline/bench/device_threads.h"
 
 #include <gtest/gtest.h>
 
@@ -10,42 +10,42 @@
 namespace tautline::pipeline {
 namespace {
 
-TEST(DeviceTeam, EveryMemberWorksOnceARound) {
-  for (const std::size_t members : {1u, 2u, 5u}) {
-    DeviceTeam team(members);
-    std::vector<int> rounds(members);
+TEST(DeviceThreads, EveryThreadWorksOnceARound) {
+  for (const std::size_t devices : {1u, 2u, 5u}) {
+    DeviceThreads threads(devices);
+    std::vector<int> rounds(devices);
     for (int round = 1; round <= 200; ++round) {
-      team.each([&](std::size_t member) { ++rounds[member]; });
+      threads.each([&](std::size_t device) { ++rounds[device]; });
       for (const int done : rounds) ASSERT_EQ(done, round);
     }
   }
 }
 
-TEST(DeviceTeam, MembersWorkAtTheSameTime) {
-  DeviceTeam team(3);
+TEST(DeviceThreads, ThreadsWorkAtTheSameTime) {
+  DeviceThreads threads(3);
   std::atomic<int> here{0};
-  team.each([&](std::size_t) {
+  threads.each([&](std::size_t) {
     ++here;
     while (here < 3) std::this_thread::yield();  // for ever, if one had to wait for another
   });
   EXPECT_EQ(here, 3);
 }
 
-TEST(DeviceTeam, ThrowsWhatOneThrewWhenAllHaveEnded) {
+TEST(DeviceThreads, ThrowsWhatOneThrewWhenAllHaveEnded) {
   for (const std::size_t bad : {0u, 1u, 2u}) {
-    DeviceTeam team(3);
+    DeviceThreads threads(3);
     std::atomic<int> ended{0};
     try {
-      team.each([&](std::size_t member) {
+      threads.each([&](std::size_t device) {
         ++ended;
-        if (member >= bad) throw std::runtime_error("member " + std::to_string(member));
+        if (device >= bad) throw std::runtime_error("device " + std::to_string(device));
       });
       ADD_FAILURE() << "nothing was thrown";
     } catch (const std::runtime_error& error) {
-      EXPECT_EQ(error.what(), "member " + std::to_string(bad));
+      EXPECT_EQ(error.what(), "device " + std::to_string(bad));
     }
     EXPECT_EQ(ended, 3);
-    team.each([&](std::size_t) { ++ended; });  // it can be used again
+    threads.each([&](std::size_t) { ++ended; });  // it can be used again
     EXPECT_EQ(ended, 6);
   }
 }

@@ -1,13 +1,13 @@
-#include "tautline/pipeline/bench/device_team.h"
+#include "tautline/pipeline/bench/device_threads.h"
 
 namespace tautline::pipeline {
 
-DeviceTeam::DeviceTeam(std::size_t members) : errors_(members) {
-  for (std::size_t member = 1; member < members; ++member)
-    threads_.emplace_back([this, member] { serve(member); });
+DeviceThreads::DeviceThreads(std::size_t devices) : errors_(devices) {
+  for (std::size_t device = 1; device < devices; ++device)
+    threads_.emplace_back([this, device] { serve(device); });
 }
 
-DeviceTeam::~DeviceTeam() {
+DeviceThreads::~DeviceThreads() {
   {
     const std::lock_guard lock(mutex_);
     closed_ = true;
@@ -15,16 +15,16 @@ DeviceTeam::~DeviceTeam() {
   begin_.notify_all();
 }
 
-void DeviceTeam::attempt(const Work& work, std::size_t member) {
-  errors_[member] = nullptr;
+void DeviceThreads::attempt(const Work& work, std::size_t device) {
+  errors_[device] = nullptr;
   try {
-    work(member);
+    work(device);
   } catch (...) {
-    errors_[member] = std::current_exception();
+    errors_[device] = std::current_exception();
   }
 }
 
-void DeviceTeam::each(const Work& work) {
+void DeviceThreads::each(const Work& work) {
   {
     const std::lock_guard lock(mutex_);
     work_ = &work;
@@ -41,7 +41,7 @@ void DeviceTeam::each(const Work& work) {
     if (error) std::rethrow_exception(error);
 }
 
-void DeviceTeam::serve(std::size_t member) {
+void DeviceThreads::serve(std::size_t device) {
   for (std::uint64_t seen = 0;;) {
     const Work* work = nullptr;
     {
@@ -51,7 +51,7 @@ void DeviceTeam::serve(std::size_t member) {
       seen = round_;
       work = work_;
     }
-    attempt(*work, member);
+    attempt(*work, device);
     {
       const std::lock_guard lock(mutex_);
       --busy_;

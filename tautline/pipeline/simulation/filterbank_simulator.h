@@ -18,11 +18,11 @@ struct FilterbankWorkspace {
   std::uint64_t clipped = 0;
 };
 
-class FilterbankMaker {
+class FilterbankSimulator {
  public:
   /// Places every pulse. Throws Error(config).
-  FilterbankMaker(const formats::scene::FilterbankScene& scene, double dm_constant,
-                  std::uint64_t seed);
+  FilterbankSimulator(const formats::scene::FilterbankScene& scene, double dm_constant,
+                      std::uint64_t seed);
 
   const Receiver& receiver() const { return receiver_; }
   const std::vector<PlacedPulse>& pulses() const { return pulses_; }

@@ -1,4 +1,4 @@
-#include "tautline/pipeline/simulation/filterbank_maker.h"
+#include "tautline/pipeline/simulation/filterbank_simulator.h"
 
 #include <algorithm>
 #include <cmath>
@@ -71,8 +71,8 @@ std::uint64_t round_to(const std::vector<float>& values, float most, std::vector
 
 }  // namespace
 
-FilterbankMaker::FilterbankMaker(const formats::scene::FilterbankScene& scene, double dm_constant,
-                                 std::uint64_t seed)
+FilterbankSimulator::FilterbankSimulator(const formats::scene::FilterbankScene& scene,
+                                         double dm_constant, std::uint64_t seed)
     : scene_(scene), seed_(seed) {
   const Levels levels = default_levels(scene.bits);
   mean_ = scene.mean_steps >= 0 ? scene.mean_steps : levels.mean;
@@ -95,7 +95,7 @@ FilterbankMaker::FilterbankMaker(const formats::scene::FilterbankScene& scene, d
 }
 
 // A bright pulse takes 50 ms: its amplitude follows from every channel's share.
-void FilterbankMaker::place_pulses() {
+void FilterbankSimulator::place_pulses() {
   std::vector<std::optional<PlacedPulse>> placed(scene_.pulses.size());
   core::in_pieces(placed.size(), core::spare_threads(),
                   [&](std::size_t, std::size_t first, std::size_t last) {
@@ -105,13 +105,13 @@ void FilterbankMaker::place_pulses() {
   for (auto& pulse : placed) pulses_.push_back(*std::move(pulse));
 }
 
-std::size_t FilterbankMaker::piece_bytes() const {
+std::size_t FilterbankSimulator::piece_bytes() const {
   const std::size_t stored = scene_.bits == 32 ? 0 : scene_.bits == 16 ? 2 : 1;
   return piece_samples_ * scene_.channels * (sizeof(float) + stored);
 }
 
-void FilterbankMaker::make(std::uint64_t piece, std::size_t samples,
-                           FilterbankWorkspace& workspace) const {
+void FilterbankSimulator::make(std::uint64_t piece, std::size_t samples,
+                               FilterbankWorkspace& workspace) const {
   const std::size_t channels = scene_.channels, count = samples * channels;
   std::vector<float>& values = workspace.values;
   values.assign(count, 0);
@@ -126,8 +126,8 @@ void FilterbankMaker::make(std::uint64_t piece, std::size_t samples,
   quantise(count, workspace);
 }
 
-void FilterbankMaker::add_interference(std::uint64_t first, std::size_t samples,
-                                       float* values) const {
+void FilterbankSimulator::add_interference(std::uint64_t first, std::size_t samples,
+                                           float* values) const {
   const std::size_t channels = scene_.channels;
   for (const auto& impulse : scene_.impulses) {
     const double begin = impulse.time_s / scene_.tsamp_s;
@@ -157,7 +157,7 @@ void FilterbankMaker::add_interference(std::uint64_t first, std::size_t samples,
   }
 }
 
-void FilterbankMaker::quantise(std::size_t count, FilterbankWorkspace& workspace) const {
+void FilterbankSimulator::quantise(std::size_t count, FilterbankWorkspace& workspace) const {
   workspace.clipped = 0;
   if (scene_.bits == 32 || count == 0) return;
   const auto most = static_cast<float>((1 << scene_.bits) - 1);
