@@ -18,7 +18,7 @@ namespace {
 
 void check_fields(const AutocorrelateConfig& config) {
   core::check(config);
-  // Refused now rather than after the work.
+  // Refused before the work.
   if (!config.save_state.empty()) formats::PartialPath(config.save_state, config.overwrite);
 }
 
@@ -32,7 +32,7 @@ CountGraph graph_of(const AutocorrelateConfig& config,
                     const std::shared_ptr<const device::Device>& device,
                     const std::stop_token& stop) {
   check_curve_settings(config);
-  // Before anything is waited for.
+  // Before waiting for input.
   std::unique_ptr<StateFile> state;
   if (!config.resume.empty())
     state = std::make_unique<StateFile>(config.resume, config.memory_bytes);

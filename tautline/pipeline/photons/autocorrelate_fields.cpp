@@ -48,9 +48,10 @@ core::FieldText<core::Normalization> normalization_text() {
                                       {"symmetric", Normalization::symmetric}});
 }
 
-// Nobody gives 0, which leaves it to the file.
+// 0 cannot be given: it means that the file decides.
 core::FieldText<double> bin_text() {
-  constexpr double kLongest_s = 3600;  // longer ones are microseconds without their unit
+  // Longer ones are most likely microseconds without their unit.
+  constexpr double kLongest_s = 3600;
   constexpr const char* kWords = "above 0, at most 3600 s";
   auto form = core::plain_text<double>(core::at_least(0));
   form.allowed = kWords;

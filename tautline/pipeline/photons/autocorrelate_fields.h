@@ -8,7 +8,7 @@
 namespace tautline::pipeline {
 
 core::Fields<formats::RawCounts> raw_fields();
-/// Bins, detectors, and which part of the input is taken.
+/// Bins, detectors, and the selected part of the input.
 core::Fields<AutocorrelateConfig> input_fields();
 /// Lags, normalisation and segments.
 core::Fields<AutocorrelateConfig> curve_fields();

@@ -37,7 +37,7 @@ std::uint64_t whole_ticks(const formats::PhotonDescription& d, double bin_s) {
   const std::string limit =
       (t3 ? "at least one sync period, " : "at least one tick of the clock, ") +
       seconds(d.time_unit_s);
-  // A user's 1e-7 stands for a period of 1.00004e-7 too.
+  // A user's 1e-7 may mean a period of 1.00004e-7.
   if (!(bin_s > 0) || bin_s < d.time_unit_s * 0.999)
     throw Error(
         ErrorKind::config, "bin", seconds(bin_s), limit,
@@ -122,7 +122,7 @@ bool PhotonBinner::refill() {
   return held_ > 0;
 }
 
-// The run is known to have lasted until its last tag, whichever detector had it.
+// The run lasted at least until its last tag, of whichever detector.
 void PhotonBinner::finish_stream() {
   ended_ = true;
   const formats::TagCounts& counts = reader_->counts();
@@ -209,7 +209,7 @@ std::vector<formats::DetectorCount> PhotonBinner::ignored() const {
 }
 
 PhotonSurvey PhotonBinner::survey() {
-  // What is known without reading has no microtimes, so that no gate drops any of it.
+  // Totals that are known without reading have no microtimes, so that no gate drops any photon.
   if (const auto known = reader_->known()) {
     PhotonSurvey survey{known->detectors, known->detectors};
     if (!survey.detectors.empty()) survey.ticks = survey.clock_ticks = known->last_time + 1;
@@ -246,7 +246,7 @@ std::uint64_t PhotonBinner::read_bins(std::vector<BinnedPhoton>& photons) {
   } else if (reader_->ended()) {
     until = bins_done_;
     over_ = true;
-  } else {  // a pause: what comes next lies in the last photon's bin or after it
+  } else {  // a pause: the next photon is in the last photon's bin or a later one
     until = bins_begun();
     ended_ = false;
   }
@@ -257,7 +257,7 @@ std::uint64_t PhotonBinner::read_bins(std::vector<BinnedPhoton>& photons) {
   return until;
 }
 
-// Bins that are over when the last photon that was read is: the next one may lie in the same bin.
+// Bins that are complete given the last photon read: the next photon may be in the same bin.
 std::uint64_t PhotonBinner::bins_begun() const {
   const formats::TagCounts& counts = reader_->counts();
   if (counts.photons == 0 || counts.last_time < first_tick_) return 0;

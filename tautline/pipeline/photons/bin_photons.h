@@ -20,24 +20,25 @@ struct MicrotimeGate {
 };
 
 struct BinPhotonsConfig {
-  double bin_s = 0;  ///< rounded to a whole number of the clock's ticks; the binner says what it is
+  /// Rounded to whole ticks of the clock; the binner's bin_s() is the rounded value.
+  double bin_s = 0;
   /// Detectors by channel; each becomes a sensor, in this order. Empty: every detector that has
   /// photons (the file is read twice), the sync input of T2 files left out.
   std::vector<std::uint16_t> detectors;
   std::optional<MicrotimeGate> gate;  ///< T3 only
-  double start_s = 0;                 ///< what comes before is skipped
+  double start_s = 0;                 ///< photons before it are skipped
   double duration_s = 0;              ///< 0: to the end
 };
 
 /// One photon of a selected detector; its bin is counted from start_s on.
 using BinnedPhoton = stages::autocorrelate::Tag;
 
-/// What a whole file holds.
+/// Contents of a whole file.
 struct PhotonSurvey {
   std::vector<formats::DetectorCount> detectors;  ///< all that have photons
   std::vector<formats::DetectorCount> gated;      ///< their photons that the gate keeps
-  std::uint64_t ticks = 0;        ///< of the clock, up to the last photon's and with it
-  std::uint64_t clock_ticks = 0;  ///< up to which the clock is known to have run
+  std::uint64_t ticks = 0;        ///< of the clock, up to and including the last photon's
+  std::uint64_t clock_ticks = 0;  ///< until which the clock is known to have run
 };
 
 /// Owns the reader. Memory: one block of photons, whatever the gap between them. Bin n holds the
@@ -58,35 +59,35 @@ class PhotonBinner {
   /// The bins' length: ticks_per_bin() times the clock's unit.
   double bin_s() const;
   const formats::PhotonReader& reader() const { return *reader_; }
-  /// What is wrong with the file, as far as it was read.
+  /// Damage of the file, as far as it was read.
   const formats::Damage& damage() const { return reader_->damage(); }
   std::uint64_t bins_done() const { return bins_done_; }
-  /// Photons that were read of detectors that are no sensor, but for the sync input's tags; by channel.
+  /// Photons of unselected detectors that were read, except the sync input's tags; by channel.
   std::vector<formats::DetectorCount> ignored() const;
 
-  /// Fills counts[time][sensor] (a whole number of times) and returns how many times; fewer than
-  /// fit only at the end. Throws Error(format) where a bin holds more than the type can.
+  /// Fills counts[time][sensor] (a whole number of times) and returns the number of times; fewer than fit only at the
+  /// end. Throws Error(format) where a bin's count exceeds the type's range.
   std::size_t read(std::span<std::uint8_t> counts);
   std::size_t read(std::span<std::uint16_t> counts);
 
-  /// The photons that read() would count, in order of time; 0 at the end. Photons of the last,
-  /// incomplete bin are delivered; bins_done() then says how many bins are whole. Not to be mixed
-  /// with read().
+  /// The photons that read() would count, in order of time; 0 at the end. Photons of the last, incomplete bin are
+  /// delivered; bins_done() is then the number of whole bins. Must not be mixed with read().
   std::size_t read_events(std::span<BinnedPhoton> events);
 
-  /// The photons of the bins before the value that it returns, less those given before: all of a bin together. Not to be
-  /// mixed with the others. Where the reader pauses, later calls may give more until over().
+  /// Gives the photons of all complete bins that were not given yet: all photons of a bin in one call. Returns the
+  /// first bin that is not complete. Must not be mixed with the other readers. Where the reader pauses, later calls may
+  /// give more until over().
   std::uint64_t read_bins(std::vector<BinnedPhoton>& photons);
   bool over() const { return over_; }
 
-  /// Counts bins from this one on: those before it are left out. Before the first read.
+  /// Counts bins from this one on: earlier bins are left out. Before the first read.
   void start_at(std::uint64_t bin) { first_tick_ = bin * ticks_per_bin_; }
 
  private:
   std::uint64_t bins_begun() const;
   template <class Count>
   std::size_t fill(std::span<Count> counts);
-  /// The next ones, as many as fit; fewer at the end.
+  /// The next photons, as many as fit; fewer at the end.
   std::size_t next(std::span<BinnedPhoton> events);
   bool refill();
   void finish_stream();
@@ -102,7 +103,7 @@ class PhotonBinner {
   BinnedPhoton pending_;
   bool has_pending_ = false, ended_ = false;
   std::uint64_t bins_done_ = 0, whole_bins_ = 0;
-  std::vector<BinnedPhoton> unfinished_;  // read, of the bin that may go on
+  std::vector<BinnedPhoton> unfinished_;  // read, of a bin that may be incomplete
   bool over_ = false;
 };
 

@@ -16,10 +16,10 @@ namespace {
 using core::Error;
 using core::ErrorKind;
 
-// Errors from ten segments are themselves known to a quarter, and neighbouring lags go together.
+// Errors from ten segments are themselves uncertain by a quarter, and neighbouring lags are correlated.
 constexpr double kMostSigmas = 2;
 
-/// A point that can be compared, its error NaN where it is not known.
+/// A point that can be compared, with an error of NaN where it is unknown.
 struct Point {
   double lag_s = 0, g = 0, error = 0;
 };
@@ -34,7 +34,7 @@ std::vector<Point> points_of(const core::CorrelationCurve& curve) {
   return points;
 }
 
-// Between two neighbours, by the logarithm of the lag; `at` lies within the points' lags.
+// Interpolates between two neighbours, by the logarithm of the lag; `at` lies within the points' lags.
 Point interpolated(const std::vector<Point>& points, double at) {
   const auto after = std::lower_bound(points.begin(), points.end(), at,
                                       [](const Point& p, double lag) { return p.lag_s < lag; });
@@ -44,7 +44,7 @@ Point interpolated(const std::vector<Point>& points, double at) {
   return {at, low.g + part * (high.g - low.g), low.error + part * (high.error - low.error)};
 }
 
-// Over the lags whose error is known, the second times `factor`.
+// Over the lags whose error is known, with the second curve times `factor`.
 double rms_sigmas(const std::vector<ComparedLag>& lags, double factor) {
   double sum = 0, known = 0;
   for (const ComparedLag& one : lags) {
@@ -80,7 +80,7 @@ CurveComparison compare_curves(const core::CorrelationCurve& first,
     if (theirs.empty() || point.lag_s < theirs.front().lag_s || point.lag_s > theirs.back().lag_s)
       continue;
     const Point other = interpolated(theirs, point.lag_s);
-    // Where one of them does not say, the other's error is all there is.
+    // Where one curve has no errors, the other's are used.
     double error = std::hypot(point.error, other.error);
     if (std::isnan(point.error)) error = other.error;
     if (std::isnan(other.error)) error = point.error;

@@ -30,7 +30,7 @@ using core::ErrorKind;
   throw Error(ErrorKind::config, field, "given for " + config.input, limit, "leave it out");
 }
 
-// What only a file without a header needs.
+// Options that only a file without a header needs.
 void refuse_raw_fields(const AutocorrelateConfig& config, const char* format) {
   const std::string limit = std::string("only for raw files: ") + format + " say it themselves";
   if (config.raw.sensors > 0) refuse(config, "sensors", limit);
@@ -69,8 +69,8 @@ std::unique_ptr<formats::CountReader> open_file(const AutocorrelateConfig& confi
   return formats::open_counts(config.input, raw_of(config));
 }
 
-// As many as it takes to tell a format. Counts may come once a second: only where the first one could
-// be a header's is the rest waited for.
+// Reads as many bytes as determine a format. Counts may come once a second: the reader waits for further bytes only
+// where the first one could be a header's.
 std::vector<std::byte> first_bytes(stream::LiveInput& input) {
   constexpr std::size_t kFirstBytes = 64;
   constexpr std::string_view kFirstOfHeaders = "PIM\x93";  // PTU, PT3; TIFF; NPY
@@ -88,7 +88,7 @@ double bin_of(const AutocorrelateConfig& config, const formats::CountDescription
   return bin_s;
 }
 
-// Counts do not say how long their bins are: a user who means microseconds and writes a bare number gives seconds.
+// Counts carry no bin length: a bare number that was meant in microseconds is read as seconds.
 void note_long_bins(const AutocorrelateConfig& config, const CountInput& input) {
   constexpr double kLong_s = 0.1;
   if (!config.log || input.description.bin_s > 0 || input.bin_s < kLong_s) return;
@@ -104,14 +104,14 @@ void note_long_bins(const AutocorrelateConfig& config, const CountInput& input) 
                            static_cast<double>(input.file->total_samples()) * input.bin_s / 3600)));
 }
 
-// The first sample that start_s and duration_s choose, and how many.
+// The samples that start_s and duration_s select: the first, and their number.
 std::pair<std::uint64_t, std::uint64_t> part_of(const AutocorrelateConfig& config,
                                                 std::uint64_t total, double bin_s) {
   const auto whole = [&](double seconds) {
     const double bins = std::round(seconds / bin_s);
     return bins >= static_cast<double>(total) ? total : static_cast<std::uint64_t>(bins);
   };
-  // At the very end there is nothing more: a run that goes on with a state may have come to it.
+  // A start at the very end is allowed: a resumed run may have reached it.
   if (std::round(config.start_s / bin_s) > static_cast<double>(total))
     throw Error(ErrorKind::config, "start_s", fmt::format("{:g} s", config.start_s),
                 fmt::format("less than the {:g} s of {}", static_cast<double>(total) * bin_s,
@@ -127,7 +127,7 @@ std::pair<std::uint64_t, std::uint64_t> part_of(const AutocorrelateConfig& confi
 // A photon costs about as much one by one as this many bins (docs/performance/autocorrelate.md).
 constexpr std::uint64_t kBinsForAPhoton = 100;
 
-// The file's photons where they are taken one by one, or null.
+// The file's photons where they are correlated one by one, or null.
 PhotonCounts* tags_to_take(const AutocorrelateConfig& config, formats::CountReader& reader,
                            const SensorMap& map, const device::Device& device) {
   auto* photons = dynamic_cast<PhotonCounts*>(&reader);
@@ -142,7 +142,7 @@ PhotonCounts* tags_to_take(const AutocorrelateConfig& config, formats::CountRead
   return config.tag_method == TagMethod::direct || chosen ? photons : nullptr;
 }
 
-// Which detectors of a stream have photons would be known only at its end.
+// A stream's detectors with photons would be known only at its end.
 void check_live_tags(const AutocorrelateConfig& config, const std::string& name) {
   refuse_raw_fields(config, "time tags");
   if (!(config.bin_s > 0))
@@ -193,7 +193,8 @@ void open_stream(CountInput& input, const AutocorrelateConfig& config, std::stop
   input.description = input.live_counts->description();
 }
 
-// Of a run that goes on from another or will be gone on with, every bin has its place. Time tags end with a photon.
+// For a run that resumes or will be resumed, padding is kept, so that every bin has its place. Time tags end with a
+// photon.
 void leave_out_padding(const AutocorrelateConfig& config, CountInput& input) {
   if (config.keep_constant || !config.resume.empty() || !config.save_state.empty() ||
       dynamic_cast<PhotonCounts*>(input.file.get()) != nullptr)

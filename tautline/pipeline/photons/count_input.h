@@ -18,39 +18,39 @@
 namespace tautline::pipeline {
 
 struct CountInput {
-  // One of these three.
+  // Exactly one of these three is set.
   std::unique_ptr<formats::CountReader> file = nullptr;
   std::unique_ptr<LiveCounts> live_counts = nullptr;
   std::unique_ptr<PhotonBinner> live_tags = nullptr;
-  /// The file's or the pipe's, where photons are taken one by one and not as the counts of bins; or null.
+  /// The file's or pipe's photons, where they are correlated one by one and not as counts of bins; or null.
   PhotonBinner* photons = nullptr;
 
   std::string name = {};  ///< of the file; "-": standard input
   formats::CountDescription description = {};
   double bin_s = 0;
   std::shared_ptr<const SensorMap> sensors = nullptr;
-  double start_s = 0;  ///< as it was asked for
-  /// Of the input's samples, the first that is taken, and how many; of live input at most so many.
+  double start_s = 0;  ///< as configured
+  /// First sample of the input that is read, and number of samples; for live input their largest number.
   std::uint64_t first = 0, samples = 0;
-  Padding padding = {};        ///< left out before and after these
-  bool keep_constant = false;  ///< as it was asked for
+  Padding padding = {};        ///< left out before and after these samples
+  bool keep_constant = false;  ///< as configured
 
   bool live() const { return file == nullptr; }
   const formats::Damage& damage() const;
-  /// Bytes of one time: as it is read, and with its sensors added together.
+  /// Bytes of one time: as read, and after sensors are added together.
   std::size_t row_bytes() const;
 };
 
-/// What is taken of live input without `duration_s`: more than anybody will wait for.
+/// Samples of live input without `duration_s`: more than any run.
 inline constexpr std::uint64_t kAllThatCome = std::uint64_t{1} << 62;
 
-/// Counts from an array, a raw file or time tags (binned as they are read), or through a pipe; then this
-/// waits for the first bytes, which tell the format, unless a stop is requested. Throws what the formats
-/// throw, and Error(config) on options that the input has no use for. `device`: what will work on them.
+/// Opens counts from an array, a raw file or time tags (binned as they are read), or through a pipe; for a pipe it
+/// waits for the first bytes, which determine the format, unless a stop is requested. Throws the formats' errors, and
+/// Error(config) on options that the input does not use. `device`: the device that will correlate.
 CountInput open_count_input(const AutocorrelateConfig& config, const device::Device& device,
                             std::stop_token stop);
 
-/// What live input is gathered in while others work: bytes.
+/// Buffer of live input, bytes.
 std::size_t live_buffer_bytes(const AutocorrelateConfig& config);
 
 }  // namespace tautline::pipeline

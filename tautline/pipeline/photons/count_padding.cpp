@@ -60,7 +60,7 @@ class CountLooker {
     return found;
   }
 
-  // Of the next bins, the first and the last with a count.
+  // The first and the last of the next bins with a count.
   std::pair<std::uint64_t, std::uint64_t> counting(std::uint64_t samples) {
     std::optional<std::uint64_t> first;
     std::uint64_t last = 0, done = 0;
@@ -78,7 +78,7 @@ class CountLooker {
   }
 
  private:
-  // Until `take` has had enough.
+  // Reads until `take` returns false.
   template <class Take>
   void in_blocks(std::uint64_t samples, const Take& take) {
     while (samples > 0) {

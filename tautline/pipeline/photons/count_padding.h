@@ -1,4 +1,4 @@
-// Padding at the begin and the end of a file of counts: bins in which no sensor counts.
+// Padding at the beginning and the end of a file of counts: bins in which no sensor counts.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ struct Padding {
   std::uint64_t before = 0, after = 0;
 };
 
-/// Of the `samples` bins from `first` on, as stopped_steps() has it for all sensors together, as far as they are
-/// beyond_darkness() too. `open` opens the file anew: a thousandth of it at either end is looked at, and all of it where
-/// one of these holds no count.
+/// Padding of the `samples` bins from `first` on: stopped_steps() of all sensors together that are also
+/// beyond_darkness(). `open` opens the file anew: a thousandth of it at either end is searched, and all of it where one
+/// of these has no count.
 Padding find_padding(const std::function<std::unique_ptr<formats::CountReader>()>& open,
                      std::uint64_t first, std::uint64_t samples, double bin_s);
 

@@ -15,7 +15,7 @@ namespace tautline::pipeline {
 
 namespace {
 
-// What live input waits for to fill a block before it gives what there is.
+// How long live input waits to fill a block before it gives a shorter one.
 constexpr std::chrono::milliseconds kPatience{100};
 
 class CountSource final : public CountSourceNode {
@@ -83,14 +83,14 @@ class CountSource final : public CountSourceNode {
     return !over_;
   }
 
-  // Of a live stream that was stopped: what had come by then.
+  // After the stop of a live stream: the samples received by then.
   void finish(engine::Outputs& outputs) override {
     while (!over_) produce(outputs);
     if (input_.live()) require_samples();
   }
 
  private:
-  // Where counts are not read into blocks.
+  // Where counts are not read straight into blocks.
   std::size_t rows_bytes() const {
     return !input_.live() && input_.sensors->adds() ? block_samples_ * row_bytes() : 0;
   }
@@ -136,7 +136,7 @@ class CountSource final : public CountSourceNode {
     return samples;
   }
 
-  // Of nothing there are no curves: what lies under the output's name stays.
+  // No samples, no curves: an existing output is kept.
   void require_samples() const {
     if (given_ > 0 || input_.samples == 0) return;
     const std::string name = input_.name == "-" ? "standard input" : input_.name;
@@ -156,7 +156,7 @@ class CountSource final : public CountSourceNode {
   CountInput input_;
   std::size_t most_samples_ = 0, block_samples_ = 0;
   std::stop_token stop_;
-  std::vector<std::byte> rows_;  // as they are read, before their sensors are added together
+  std::vector<std::byte> rows_;  // as read, before sensors are added together
   std::uint64_t given_ = 0;      // samples
   bool over_ = false;
 };

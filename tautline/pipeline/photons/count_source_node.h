@@ -1,4 +1,4 @@
-// The source of counts or photons, of a file or live.
+// The source of counts or photons, from a file or live.
 #pragma once
 
 #include <cstddef>
@@ -20,31 +20,31 @@ struct CountStream {
   formats::CountDescription description;  ///< of the input, before sensors were added together
   std::shared_ptr<const SensorMap> sensors;
   double bin_s = 0;
-  std::uint64_t first = 0;        ///< the input's sample that is the stream's first
+  std::uint64_t first = 0;        ///< the sample of the input that is the stream's first
   std::uint64_t rest = 0;         ///< samples from there to the end of the file; live: 0
-  std::size_t block_samples = 0;  ///< most of a block, where the stream is long enough
+  std::size_t block_samples = 0;  ///< longest block, where the stream is long enough
   std::size_t row_bytes = 0;      ///< CountInput::row_bytes()
   bool live = false;
   Padding padding;             ///< of the file, left out before and after the stream
-  bool keep_constant = false;  ///< sensors that stop are not looked for
+  bool keep_constant = false;  ///< stopped sensors are not searched
 };
 
-/// The payload of their blocks.
+/// The payload of these streams' blocks.
 struct CountPayload {
   formats::Damage damage;  ///< of the input so far
-  std::vector<formats::DetectorCount>
-      ignored;               ///< so far, of a live stream's detectors that were not asked for
+  /// Photons so far, of a live stream's unselected detectors.
+  std::vector<formats::DetectorCount> ignored;
   bool interrupted = false;  ///< a stop ended the live stream
-  /// Of kind "photons": those of the block's bins, counted from the stream's first one.
+  /// For kind "photons": the photons of the block's bins, counted from the stream's first one.
   std::vector<BinnedPhoton> photons;
 };
 
-/// Of bins of that length, which is taken to a femtosecond.
+/// The rate of bins of that length, which is rounded to a femtosecond.
 core::Rational rate_of_bins(double bin_s);
 
 class CountSourceNode : public engine::Node {
  public:
-  /// Before the run is made: other blocks.
+  /// Sets another block length, before the run is made.
   virtual void set_block_samples(std::size_t block_samples) = 0;
   /// engine::Stream::pace.
   void set_pace(double pace) { pace_ = pace; }
@@ -53,8 +53,8 @@ class CountSourceNode : public engine::Node {
   double pace_ = 0;
 };
 
-/// Blocks of at most `block_samples`; a short file takes short ones. Live ones may hold no sample at all: there are ten of them a second or more, so that
-/// whoever comes behind can look at the clock. `stop`: as it was given to open_count_input().
+/// Gives blocks of at most `block_samples`; a short file has short ones. Live blocks may be empty: at least ten come in
+/// a second, so that consumers can check the time. `stop`: as given to open_count_input().
 std::unique_ptr<CountSourceNode> make_count_source(CountInput input, std::size_t block_samples,
                                                    std::stop_token stop);
 

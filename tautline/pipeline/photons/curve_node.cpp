@@ -20,7 +20,7 @@ namespace tautline::pipeline {
 
 namespace {
 
-// Which of the file's sensors are which of the run's.
+// The sensors of the file that each sensor of the run consists of.
 std::string digest_of(const SensorMap& map) {
   std::uint64_t value = core::kHashStart;
   for (const MappedSensor& sensor : map.sensors()) {
@@ -31,7 +31,7 @@ std::string digest_of(const SensorMap& map) {
   return core::hash_name(value);
 }
 
-// Of a live run nobody could look before which detectors there are.
+// A live run could not find its detectors ahead of time.
 void add_ignored(const std::vector<formats::DetectorCount>& ignored, AutocorrelateSummary& s) {
   std::string names;
   for (const formats::DetectorCount& one : ignored) {
@@ -63,7 +63,7 @@ class CurveNode final : public engine::Node {
             plan_->bytes().device_bytes +
                 (traced_there ? CurveTrace::bytes(stream_config_.stage.sensors) : 0)};
   }
-  /// Of counts, on zeros. Photons that come one by one take as long as there are photons.
+  /// A trial run on zeros, for counts. For photons that are correlated one by one, the time depends on their number.
   std::optional<engine::Load> expected_load() const override;
   void start(engine::Outputs& outputs) override;
   void process(std::size_t input, const engine::Block& block, engine::Outputs& outputs) override;
@@ -89,13 +89,13 @@ class CurveNode final : public engine::Node {
   bool photons_ = false;
   device::Queue* queue_ = nullptr;
   std::unique_ptr<CurveStream> stream_;
-  std::uint64_t resumed_ = 0;        // samples of the state that was taken up
-  std::string resume_warning_;       // what does not follow on the state's part; empty: all well
+  std::uint64_t resumed_ = 0;        // samples of the resumed state
+  std::string resume_warning_;       // how the input does not continue the state's; empty: it does
   std::vector<BinnedPhoton> later_;  // their bins counted from the resumed run's first
-  engine::Counters counters_;        // of the end
-  CountPayload last_;                // what came with the last block, less its photons
+  engine::Counters counters_;        // final values
+  CountPayload last_;                // payload of the last block, without its photons
   Stopwatch stopwatch_;
-  double given_s_ = 0;  // when the last snapshot was given, and of how many samples
+  double given_s_ = 0;  // time of the last snapshot, and its number of samples
   std::uint64_t given_samples_ = 0;
 };
 
@@ -106,7 +106,7 @@ std::vector<engine::Stream> CurveNode::open(std::span<const engine::Stream> inpu
   photons_ = inputs[0].kind == "photons";
   input_ = inputs[0].detail<CountStream>();
   if (resume_ != nullptr) resume_->require(state_record());
-  // None beside those that consumers hold: while a snapshot is being written, there is no other.
+  // No block beyond the one that consumers use: while a snapshot is written, there is no other.
   return {{.kind = "curves",
            .arrays = {},
            .open_blocks = 0,
@@ -163,13 +163,14 @@ void CurveNode::push_photons(const engine::Block& block, std::span<const BinnedP
   stream_->push_tags(photons, resumed_ + block.first + block.samples);
 }
 
-// Every `every_s` seconds in which something came; again with the next block where the last snapshot is still in use.
+// A snapshot every `every_s` seconds in which samples came; delayed to the next block while the last snapshot is in
+// use.
 void CurveNode::give_when_due(engine::Outputs& outputs) {
   const double now_s = stopwatch_.elapsed_s();
   if (now_s - given_s_ < config_.every_s || samples_done() == given_samples_) return;
   engine::Block* block = outputs.try_begin();
   if (block == nullptr) return;
-  block->payload.reset();  // its memory is free before the next one is taken
+  block->payload.reset();  // frees its memory before the next snapshot is made
   block->payload = snapshot();
   outputs.commit();
   given_s_ = now_s;
@@ -245,14 +246,14 @@ StateRecord CurveNode::state_record() const {
   return record;
 }
 
-// Which file, and where in it this run has come to. Of live input null: what follows cannot be again.
+// The file, and the place in it that this run has reached. Null for live input, which cannot be repeated.
 nlohmann::ordered_json CurveNode::input_record() const {
   if (input_.live) return nullptr;
   return {{"file", std::filesystem::weakly_canonical(input_.input).string()},
           {"end_sample", input_.first + samples_done()}};
 }
 
-// Of the same file the next part should begin where the state's part ended.
+// The next part of the same file should begin where the state's part ended.
 void CurveNode::check_resumed_input() {
   const StateRecord before = resume_->input(), now = input_record();
   if (!before.is_object() || !now.is_object() || before["file"] != now["file"]) return;

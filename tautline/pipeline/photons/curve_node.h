@@ -1,4 +1,4 @@
-// Counts or photons to correlation curves: the whole run so far, again and again and at the end.
+// Counts or photons to correlation curves: of the whole run so far, repeatedly and at the end.
 #pragma once
 
 #include <cstddef>
@@ -13,27 +13,27 @@
 
 namespace tautline::pipeline {
 
-/// What a run has come to by one moment. The payload of streams of kind "curves", which have no arrays, is a
+/// The result of a run at one moment. The payload of streams of kind "curves", which have no arrays, is a
 /// std::shared_ptr<CurveSnapshot>.
 struct CurveSnapshot {
   core::CorrelationCurves curves;
-  std::optional<core::CorrelationCurves>
-      window;  ///< of the last config.window_s, when there have been so many
+  /// Of the last config.window_s, once the run is as long.
+  std::optional<core::CorrelationCurves> window;
   AutocorrelateSummary summary;
   std::map<std::string, std::string> facts, window_facts;  ///< curve_facts()
-  std::vector<std::byte> state;  ///< of config.save_state; empty: none is saved
+  std::vector<std::byte> state;  ///< for config.save_state; empty: none is saved
   bool last = false;
 };
 
 /// The details of these streams.
 struct CurvesDescription {
   static constexpr const char* kKind = "curves";
-  std::size_t good_curves = 0;  ///< without those that a mask excludes
+  std::size_t good_curves = 0;  ///< without masked ones
   bool only_zero_lag = false;
   bool window = false;  ///< snapshots have rolling curves
 };
 
-/// `resume`: a state to go on from, or null.
+/// `resume`: a state to resume from, or null.
 std::unique_ptr<engine::Node> make_curve_node(const AutocorrelateConfig& config,
                                               std::shared_ptr<const device::Device> device,
                                               std::unique_ptr<StateFile> resume);

@@ -1,4 +1,4 @@
-// Checks and writes a run's curves, in the format that the ending of the file's name asks for.
+// Checks and writes a run's curves, in the format of the file name's ending.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,14 @@
 
 namespace tautline::pipeline {
 
-/// Throws Error(config) unless the name ends as one that can be written, and Error(io) where a file is in the way: before
-/// anything is computed.
+/// Throws Error(config) unless the name's ending is that of an output format, and Error(io) where a file exists: before
+/// any computation.
 void check_curve_output(const std::string& path, bool overwrite);
 
-/// Where rolling curves go beside the others: "night.h5" has "night.window.h5".
+/// The file of rolling curves: "night.window.h5" beside "night.h5".
 std::string window_path(const std::string& path);
 
-/// Throws Error(config) when so many curves of good sensors do not fit the output, or lag 0 alone.
+/// Throws Error(config) when the output cannot contain that many curves of good sensors, or only lag 0.
 void check_curves_fit(const std::string& path, std::size_t curves, bool only_zero_lag);
 
 /// One curve as CSV, several as a .zip of CSVs (masked ones left out), all as HDF5.

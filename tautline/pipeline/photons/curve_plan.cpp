@@ -17,8 +17,8 @@ namespace {
 using core::Error;
 using core::ErrorKind;
 
-// Bytes read at a time: large beside a state's levels, so that those are seldom left and entered again, and small beside
-// everything else. A GPU takes counts as fast as many threads read them, which long reads keep busy.
+// Bytes read at a time: large beside a state's levels, so that these rarely leave the caches, and small beside the rest
+// of the memory. A GPU takes counts as fast as many threads read them; long reads keep these threads busy.
 std::size_t most_block_bytes(const device::Device& device) {
   return (device.compiles() ? std::size_t{64} : std::size_t{16}) << 20;
 }
@@ -48,8 +48,8 @@ CurveStreamConfig stream_config(const AutocorrelateConfig& config, const engine:
       .segments = config.segments,
       .detrend = config.detrend,
       .open_ended = counts.live || kept(config)};
-  // The state of a file's part plans for the rest of the file. What was asked for of a stream need not come: nothing is
-  // planned by it.
+  // The state of a file's part plans for the rest of the file. The duration of a stream is not planned for, since the
+  // stream may end earlier.
   if (!counts.live) stream.planned_samples = kept(config) ? counts.rest : input.total_samples;
   if (config.window_s > 0)
     stream.window = steps_of_window(
@@ -58,8 +58,8 @@ CurveStreamConfig stream_config(const AutocorrelateConfig& config, const engine:
   return stream;
 }
 
-// Blocks and the buffer of live input are shorter where there is little memory: what is advised has
-// room for whole ones.
+// Blocks and the buffer of live input are shorter where there is little memory: the size that messages advise has space
+// for whole ones.
 void require_memory(const AutocorrelateConfig& config, bool live, const device::Device& device,
                     std::size_t needed, std::size_t without_segments) {
   if (needed <= config.memory_bytes) return;

@@ -1,4 +1,4 @@
-// How a stream of counts or photons is correlated, and the memory that it takes.
+// How a stream of counts or photons is correlated, and its memory.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,10 @@
 
 namespace tautline::pipeline {
 
-/// Blocks of counts that a run has at least.
+/// Least number of a run's blocks of counts.
 inline constexpr std::size_t kCountBlocks = 3;
 
-/// Times that a source reads into a block, of as many as there are.
+/// Times that a source reads into a block, if there are as many.
 std::size_t count_block_samples(const AutocorrelateConfig& config, const CountInput& input,
                                 const device::Device& device);
 
@@ -23,12 +23,12 @@ void check_curve_settings(const AutocorrelateConfig& config);
 
 struct CurvePlan {
   CurveStreamConfig stream;
-  std::shared_ptr<const stages::autocorrelate::Plan>
-      plan;  ///< a TagPlan where photons come one by one
+  /// A TagPlan where photons are correlated one by one.
+  std::shared_ptr<const stages::autocorrelate::Plan> plan;
 };
 
-/// Of a stream of kind "counts" or "photons". `state`: what the run goes on from, or null. Throws Error(config), and
-/// Error(memory) when more than config.memory_bytes is needed.
+/// The plan for a stream of kind "counts" or "photons". `state`: the state that the run resumes from, or null. Throws
+/// Error(config), and Error(memory) when more than config.memory_bytes is needed.
 CurvePlan plan_curves(const AutocorrelateConfig& config, const engine::Stream& input,
                       const StateFile* state, const std::shared_ptr<const device::Device>& device);
 

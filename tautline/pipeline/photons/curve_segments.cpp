@@ -15,13 +15,13 @@ using stages::autocorrelate::SegmentScatter;
 // Curves of single segments are kept up to this: 1,024 sensors of 320 lags and 10 segments take 13
 // MB.
 constexpr std::size_t kMostSegmentBytes = std::size_t{64} << 20;
-// Where nobody knows how long the run will be, the first segments are so short. Reading a state of
-// a thousand sensors takes milliseconds, ten times for each doubling of the run.
+// Where the length of the run is unknown, the first segments have this length. Reading a state of a thousand sensors
+// takes milliseconds, ten times for each doubling of the run.
 constexpr std::uint64_t kFirstSegmentSamples = 1024;
 
 }  // namespace
 
-/// Segments of one length, one after the other, to their scatter.
+/// Accumulates the scatter of segments of one length.
 class SegmentAdder {
  public:
   SegmentAdder(const SegmentsConfig& config, std::size_t most)
@@ -36,7 +36,7 @@ class SegmentAdder {
     if (keeps_g_) g_.reserve(row_g_.size() * most);
   }
 
-  /// `growth` as it was measured, without the lead-in.
+  /// Adds a segment by its `growth` as read, without the lead-in.
   void add(StageSums growth, std::uint64_t segment_samples) {
     leave_out_long_lags(growth.counts(), segment_samples);
     auto sums = growth.views();
@@ -47,7 +47,7 @@ class SegmentAdder {
     keep(growth.counts(), segment_samples);
   }
 
-  /// The same of what the state gave where the segment began and where it ends, which is not stored in between.
+  /// Adds a segment by the state's sums at its beginning and end, without storing the difference.
   void add(StageSums& before, StageSums& later, std::uint64_t segment_samples) {
     if (config_.detrend) return add(growth_of(before, later), segment_samples);
     std::vector<std::int64_t> counts = later.counts();
@@ -75,18 +75,18 @@ class SegmentAdder {
  private:
   core::View<double, 2> row_g() { return {row_g_.data(), {pairs_, lags_.size()}}; }
 
-  // A lag longer than a segment joins it to others, which are then not independent, and counts as none.
+  // A lag longer than a segment links it to other segments, which are then not independent: it counts as no segment.
   void leave_out_long_lags(std::vector<std::int64_t>& counts, std::uint64_t segment_samples) const {
     for (std::size_t l = 0; l < counts.size(); ++l)
       if (stages::autocorrelate::pairs_at(config_.stage, lags_[l], segment_samples) == 0)
         counts[l] = 0;
   }
 
-  // What row_g_ has.
+  // Adds the segment's row_g_.
   void keep(const std::vector<std::int64_t>& counts, std::uint64_t segment_samples) {
     if (keeps_g_) g_.insert(g_.end(), row_g_.begin(), row_g_.end());
     counts_.insert(counts_.end(), counts.begin(), counts.end());
-    // Sums grow with the pairs: it is their mean products that are alike.
+    // Sums grow with the pairs: their mean products are comparable.
     if (config_.normalization == core::Normalization::none)
       for (std::size_t i = 0; i < row_g_.size(); ++i)
         row_g_[i] /= static_cast<double>(counts[i % counts.size()]);
@@ -99,7 +99,7 @@ class SegmentAdder {
   std::vector<stages::autocorrelate::Lag> lags_;
   bool keeps_g_;
   std::vector<std::uint64_t> no_lead_in_;  // zeros of either type
-  std::vector<double> row_g_;              // of the segment that is being added
+  std::vector<double> row_g_;              // of the segment being added
   std::uint64_t segment_samples_ = 0;
   std::vector<float> g_;
   std::vector<std::int64_t> counts_;
@@ -140,7 +140,7 @@ void CurveSegments::close(const stages::autocorrelate::Plan& plan, device::Queue
 
 SegmentCurves CurveSegments::curves(std::uint64_t samples) const {
   if (!config_.open_ended) return adder_ == nullptr ? SegmentCurves{} : adder_->curves();
-  // As long as the run keeps to the plan, it has the segments that a run of known length has.
+  // As long as the run keeps to the plan, it has the same segments as a run of known length.
   std::size_t used = kept_.size();
   if (samples <= config_.planned_samples)
     used = config_.planned_samples < config_.segments ? 0 : std::min(used, config_.segments);
@@ -149,7 +149,7 @@ SegmentCurves CurveSegments::curves(std::uint64_t samples) const {
   return adder.curves();
 }
 
-// Twice as many as were asked for are there, an even number.
+// Called when there are twice as many segments as configured, an even number.
 void CurveSegments::join_neighbours() {
   for (std::size_t k = 0; k < config_.segments; ++k) {
     StageSums joined = std::move(kept_[2 * k]);
@@ -188,8 +188,8 @@ std::size_t CurveSegments::bytes(const SegmentsConfig& config) {
   if (config.segments < 2) return 0;
   const std::size_t lags = stages::autocorrelate::lags_of(config.stage).size();
   const std::size_t values = config.stage.pair_count() * lags * sizeof(double);
-  // Read now and a segment ago, g, mean products and the scatter's four, zeros for the lead-in; the
-  // detrender's two long doubles and g.
+  // Sums read now and a segment ago, g, mean products and the scatter's four arrays, zeros for the lead-in; the
+  // detrender's two arrays of long double and its g.
   const std::size_t arrays = 4 + 4 + 6 + 1 + (config.detrend ? 5 : 0);
   const std::size_t kept = config.open_ended ? 3 * 2 * config.segments : 0;
   return values * (arrays + kept);

@@ -1,7 +1,7 @@
 // Equal parts of a run, each with its own curve: their scatter is the standard error.
 //
-// Sums and monitors only grow, by the pairs whose later window ends in the segment: a segment's are
-// what they grew by, and cost nothing but the reading.
+// Sums and monitors only grow, by the pairs whose later window ends in the segment: a segment's sums are their growth
+// over it, and cost only the reading.
 #pragma once
 
 #include <cstddef>
@@ -26,14 +26,14 @@ struct SegmentsConfig {
   core::Normalization normalization = core::Normalization::symmetric;
   std::size_t segments = 10;          ///< 0 or 1: none
   bool detrend = false;               ///< take the means segment by segment too
-  std::uint64_t planned_samples = 0;  ///< of the run; 0: not known, which needs open_ended
-  /// The run may go on beyond what is planned. What every segment grew by is kept, and when there are
-  /// twice as many as asked for, neighbours are joined and the next ones are twice as long: memory
-  /// stays the same, and the result depends on the counts alone, not on how they were split.
+  std::uint64_t planned_samples = 0;  ///< of the run; 0: unknown, which needs open_ended
+  /// The run may become longer than planned. The growth of every segment is kept; when there are twice as many segments
+  /// as configured, neighbours are joined and the next ones are twice as long: memory does not grow, and the result
+  /// depends on the counts alone, not on block sizes.
   bool open_ended = false;
 };
 
-/// What segments give. Arrays are empty where there are none.
+/// The results of segments. Arrays are empty where there are no segments.
 struct SegmentCurves {
   std::size_t segments = 0;            ///< 2 or more, or 0
   std::uint64_t segment_samples = 0;   ///< of each
@@ -55,15 +55,15 @@ class CurveSegments {
   /// Host memory, however long the run.
   static std::size_t bytes(const SegmentsConfig& config);
 
-  /// Samples at which a segment ends next; kNever when there is no other.
+  /// Sample at which the next segment ends; kNever without a further one.
   std::uint64_t next_end() const;
-  /// Ends it: `state` holds next_end() samples.
+  /// Ends the segment: `state` has next_end() samples.
   void close(const stages::autocorrelate::Plan& plan, device::Queue& queue,
              const stages::autocorrelate::State& state);
-  /// Of a run of `samples` samples by now.
+  /// The results for a run of `samples` samples.
   SegmentCurves curves(std::uint64_t samples) const;
 
-  /// Of runs that are open-ended alone. `load` throws Error(format) on what is not such a run's.
+  /// Only for open-ended runs. `load` throws Error(format) on bytes of another kind.
   void save(core::ByteWriter& writer);
   void load(core::ByteReader& reader);
 
@@ -71,12 +71,12 @@ class CurveSegments {
   void join_neighbours();
 
   SegmentsConfig config_;
-  std::uint64_t length_ = 0;  ///< of a segment in samples; 0: there are none
+  std::uint64_t length_ = 0;  ///< of a segment in samples; 0: no segments
   std::uint64_t done_ = 0;
-  /// What was read where the last segment ended, and room for the next reading.
+  /// The sums at the end of the last segment, and memory for the next reading.
   std::optional<StageSums> before_, now_;
   std::unique_ptr<SegmentAdder> adder_;  ///< of runs that are not open-ended
-  std::vector<StageSums> kept_;          ///< what every segment of an open-ended run grew by
+  std::vector<StageSums> kept_;          ///< growth over every segment of an open-ended run
 };
 
 }  // namespace tautline::pipeline

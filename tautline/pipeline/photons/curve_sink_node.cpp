@@ -24,7 +24,7 @@ void CurveSink::process(std::size_t, const engine::Block& block, engine::Outputs
   }
 }
 
-// A live run goes on when a writing failed: a disk that is full now may have room again.
+// A live run continues after a failed writing: a full disk may get free space.
 void CurveSink::write_on_the_way(const CurveSnapshot& now) {
   try {
     write(now);
@@ -48,7 +48,7 @@ std::vector<std::string> CurveSink::files() const {
   return names;
 }
 
-// What lies under the names after the first time is the run's own.
+// After the first writing, the files are the run's own.
 void CurveSink::write(const CurveSnapshot& now) {
   if (!config_.output.empty()) {
     write_curves(config_.output, now.curves, {config_.history, now.facts},

@@ -1,4 +1,4 @@
-// The sink of correlation curves: writes the run's output and its state, again and again or once.
+// The sink of correlation curves: writes the run's output and its state, repeatedly or once.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@ struct CurveSinkConfig {
   std::string output, save_state;  ///< empty: none
   bool overwrite = false;
   std::string history;
-  core::LogSink log;  ///< warnings, and news of a run that goes on
+  core::LogSink log;  ///< warnings, and messages during a run
 };
 
-/// Writes the output and the state. Each is whole at any time: it is written beside its name and renamed. Of a live run a
-/// writing that fails is said, and the next one is tried; the last one must not fail.
+/// Writes the output and the state. Each file is complete at any time: it is written beside its name and renamed. In a
+/// live run a failed writing is logged, and the next one is tried; the last one must not fail.
 class CurveSink final : public engine::Node {
  public:
   explicit CurveSink(CurveSinkConfig config) : config_(std::move(config)) {}
@@ -30,7 +30,7 @@ class CurveSink final : public engine::Node {
   void publish() override;
   std::vector<std::string> files() const override;
 
-  /// Of a run that has ended.
+  /// The summary of a run that has ended.
   CurveSnapshot& last() { return *last_; }
 
  private:

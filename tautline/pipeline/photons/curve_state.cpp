@@ -45,7 +45,7 @@ std::string words(const nlohmann::ordered_json& value) {
 
 StateRecord state_record(const CurveStreamConfig& config, const std::string& backend) {
   const stages::autocorrelate::Config& stage = config.stage;
-  // The kernels last: they may be others because another field is, which is what should be named.
+  // The kernels last: they may differ because another field differs, and that field should be named.
   return {{"version", TAUTLINE_VERSION},
           {"lags", stage.lag_scheme == LagScheme::chain ? "chain" : "standard"},
           {"bins", stage.bins},
@@ -70,7 +70,7 @@ std::vector<std::byte> state_bytes(const StateRecord& record, CurveStream& strea
   const auto append_text = [&](const std::string& text) {
     append(std::as_bytes(std::span(text.data(), text.size())));
   };
-  // File names may hold bytes that are no UTF-8.
+  // File names may contain bytes that are not UTF-8.
   const std::string line = record.dump(-1, ' ', false, StateRecord::error_handler_t::replace);
   append_text(std::string(kFirstLine) + line + "\n");
   stream.save(append);

@@ -18,7 +18,7 @@ namespace tautline::pipeline {
 /// The fields that must be equal for a run to resume from a state.
 using StateRecord = nlohmann::ordered_json;
 
-/// Everything that decides what a stream's bytes mean; the caller adds what its input means.
+/// Everything that determines the meaning of a stream's bytes; the caller adds the facts of its input.
 StateRecord state_record(const CurveStreamConfig& config, const std::string& backend);
 
 /// The bytes of a state's file.
@@ -29,17 +29,17 @@ void write_state(const std::string& path, bool overwrite, std::span<const std::b
 
 class StateFile {
  public:
-  /// Reads it. Throws Error(io); Error(format) when it is no state, of another version of the format,
-  /// cut short or changed; Error(memory) when it is larger than `most_bytes`.
+  /// Reads the file. Throws Error(io); Error(format) when it is no state, of another version of the format, cut short
+  /// or changed; Error(memory) when it is larger than `most_bytes`.
   StateFile(const std::string& path, std::size_t most_bytes);
 
-  /// The most samples that were pushed at a time, which some devices' states depend on.
+  /// Most samples of one push, on which some devices' states depend.
   std::size_t block_samples() const;
-  /// What the run that saved it said of its input, beside the stream's configuration; null: nothing.
+  /// The record of the input, beside the stream's configuration; null: none.
   StateRecord input() const;
   /// Throws Error(config) that names the first field that differs.
   void require(const StateRecord& record) const;
-  /// Throws Error(format) when the bytes are not such a stream's.
+  /// Throws Error(format) when the bytes are not of such a stream.
   void load(CurveStream& stream) const;
 
  private:

@@ -38,7 +38,7 @@ std::size_t CurveStream::bytes(const CurveStreamConfig& config,
          2 * CurveTrace::bytes(config.stage.sensors);
 }
 
-// What is left over after the last whole segment belongs to none.
+// Samples after the last whole segment belong to no segment.
 void CurveStream::push(const core::SampleView<2>& counts) {
   const std::size_t samples = counts.extent(0);
   for (std::size_t t = 0; t < samples;) {
@@ -68,7 +68,7 @@ void CurveStream::push_tags(std::span<const stages::autocorrelate::Tag> tags, st
   }
 }
 
-// Of a segment, or of a step of the window.
+// The end of the next segment, or of the next step of the window.
 std::uint64_t CurveStream::next_end() const {
   return rolling_ ? std::min(segments_.next_end(), rolling_->next_end()) : segments_.next_end();
 }
@@ -130,7 +130,7 @@ void CurveStream::finish_traces(core::CorrelationCurves& curves) const {
     middles.push_back(static_cast<double>(first) + length / 2);
     lengths.push_back(length);
   }
-  // `place` of totals, [pair][2].
+  // `place` in totals, [pair][2].
   const auto begin = [&](core::CurveSignal& signal, std::size_t place) {
     const double total = curves.totals.empty() ? curves.totals_float[place]
                                                : static_cast<double>(curves.totals[place]);

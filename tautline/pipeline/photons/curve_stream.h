@@ -23,12 +23,13 @@ namespace tautline::pipeline {
 struct CurveStreamConfig {
   stages::autocorrelate::Config stage;
   core::Normalization normalization = core::Normalization::symmetric;
-  std::uint64_t planned_samples = 0;  ///< of the run; segments and trace are cut by it
-  std::size_t segments = 10;          ///< 0 or 1: none
+  /// Of the run; determines the length of segments and trace steps.
+  std::uint64_t planned_samples = 0;
+  std::size_t segments = 10;  ///< 0 or 1: none
   bool detrend = false;
-  std::optional<WindowSteps> window = {};  ///< that rolling curves are of
-  /// The run may go on beyond what is planned (0: nobody knows), and may be saved and taken up again:
-  /// there are then as many segments as asked for, or up to twice as many.
+  std::optional<WindowSteps> window = {};  ///< of the rolling curves
+  /// The run may become longer than planned (0: unknown), and may be saved and resumed: there are then as many segments
+  /// as configured, or up to twice as many.
   bool open_ended = false;
 
   SegmentsConfig segments_config() const {
@@ -39,8 +40,8 @@ struct CurveStreamConfig {
 /// Memory does not depend on the length of the run.
 class CurveStream {
  public:
-  /// `plan`: of config.stage; a TagPlan for push_tags. `queue` outlives the stream. `counts_on`: the GPU in whose memory
-  /// counts come; null: the host's.
+  /// `plan`: of config.stage; a TagPlan for push_tags. `queue` outlives the stream. `counts_on`: the GPU whose memory
+  /// has the counts; null: the host.
   CurveStream(const CurveStreamConfig& config, device::Queue& queue,
               std::shared_ptr<const stages::autocorrelate::Plan> plan,
               const device::Device* counts_on = nullptr);
@@ -49,26 +50,26 @@ class CurveStream {
   static std::size_t bytes(const CurveStreamConfig& config,
                            const stages::autocorrelate::Plan& plan);
 
-  /// Dense [time][sensor] of the stage's type, at most max_samples times.
+  /// Pushes dense [time][sensor] counts of the stage's type, at most max_samples times.
   void push(const core::SampleView<2>& counts);
-  /// The tags of the bins from samples() to `until`, in order.
+  /// Pushes the tags of the bins from samples() to `until`, in order.
   void push_tags(std::span<const stages::autocorrelate::Tag> tags, std::uint64_t until);
   std::uint64_t samples() const { return samples_; }
 
-  /// Everything but labels, mask and seconds: those are left as they are, but for the traces,
-  /// whose times are in bins and whose rates are counts a bin. The stream may go on after it.
+  /// Fills in everything except labels, mask and seconds; traces have times in bins and rates in counts a bin. More
+  /// samples may be pushed afterwards.
   void finish(core::CorrelationCurves& curves);
-  /// The rolling curves, where there are any yet; labels, mask and seconds are left as they are.
+  /// The rolling curves, once there are any; labels, mask and seconds are not filled in.
   const RollingCurves* rolling() const {
     return rolling_ && rolling_->any() ? &*rolling_ : nullptr;
   }
-  /// After finish(): where the sensors that are `good` had stopped or never changed, in whole steps of the trace.
+  /// After finish(): where `good` sensors had stopped or never changed, in whole steps of the trace.
   std::vector<SensorStretch> empty_stretches(std::span<const std::uint8_t> good) const;
 
-  /// Of open-ended runs: everything, for `load` into a stream of the same config, device and
-  /// tunables, which then goes on as this one would have.
+  /// For open-ended runs: the whole state, for `load` into a stream of the same config, device and tunables, which then
+  /// continues as this one would.
   void save(const core::ByteWriter::Sink& sink);
-  /// Throws Error(format) when the bytes are not such a stream's.
+  /// Throws Error(format) when the bytes are not of such a stream.
   void load(std::span<const std::byte> bytes, const std::string& what);
 
  private:

@@ -22,7 +22,7 @@ std::string label_of(const formats::CountDescription& description, const MappedS
   return "sensor " + std::to_string(index);
 }
 
-// Places and names; bins become seconds.
+// Sets positions and names; converts bins to seconds.
 void name_signal(core::CurveSignal& signal, const formats::CountDescription& description,
                  const SensorMap& map, std::uint32_t sensor, double bin_s) {
   const MappedSensor& mapped = map.sensors()[sensor];
@@ -60,7 +60,7 @@ void summarise(const core::CorrelationCurves& curves, const SensorMap& map,
   s.sensors = map.sensors().size();
   for (const MappedSensor& sensor : map.sensors()) s.masked += sensor.good() ? 0 : 1;
   for (const std::int64_t count : curves.counts) s.lags_too_long += count == 0 ? 1 : 0;
-  // Each sensor once, however many pairs it is in.
+  // Counts each sensor once, however many pairs it is in.
   std::map<std::uint32_t, double> rates_hz;
   const auto note_rate = [&](std::uint32_t sensor, const core::CurveSignal& signal) {
     if (std::isfinite(signal.mean_rate_hz)) rates_hz[sensor] = signal.mean_rate_hz;
@@ -88,7 +88,7 @@ void summarise(const core::CorrelationCurves& curves, const SensorMap& map,
                          "fewer `levels` leave them out");
 }
 
-// A curve that never changes is 0 at every lag, whatever the light did.
+// A constant series gives a curve of 0 at every lag, whatever the light was.
 void warn_constant(const core::CorrelationCurves& curves, AutocorrelateSummary& s) {
   std::size_t constant = 0;
   if (curves.normalization == core::Normalization::none) return;
@@ -107,7 +107,7 @@ void warn_constant(const core::CorrelationCurves& curves, AutocorrelateSummary& 
                          " curves are of counts that never change: g is 0 at every lag");
 }
 
-// Detrended, a lag that fits the run but no segment has no g.
+// With detrending, a lag that fits in the run but in no segment has no g.
 void warn_beyond_segments(const core::CorrelationCurves& curves, AutocorrelateSummary& s) {
   std::size_t beyond = 0;
   for (std::size_t l = 0; l < curves.lags; ++l)
@@ -140,7 +140,7 @@ void add_stretches(const CountStream& input, std::vector<SensorStretch> stretche
   const std::vector<MappedSensor>& sensors = input.sensors->sensors();
   const auto label = [&](std::uint32_t s) { return label_of(input.description, sensors[s], s); };
   std::set<std::uint32_t> stopped;
-  std::uint64_t last_first = 0, last_samples = 0;  // of none yet
+  std::uint64_t last_first = 0, last_samples = 0;  // of no stretch yet
   for (const SensorStretch& one : stretches) {
     if (one.first_sample != last_first || one.samples != last_samples)
       found.stretches.push_back(

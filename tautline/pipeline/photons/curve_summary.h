@@ -12,18 +12,18 @@
 
 namespace tautline::pipeline {
 
-/// The padding that was left out before and after the input's samples [first, first + samples), and the stretches of a
-/// run whose first sample is the input's `run_first`.
+/// Reports the padding left out before and after the input's samples [first, first + samples), and the empty stretches
+/// of a run that begins with the input's sample `run_first`.
 EmptyCountsFound name_empty(const CountStream& input, std::uint64_t samples,
                             std::vector<SensorStretch> stretches, std::int64_t run_first);
 
-/// Turns bins into seconds, of the length summary.bin_s, and names the signals; then counts what is
-/// masked, undefined or too long into the summary, and adds its warnings.
+/// Converts bins to seconds, with bins of summary.bin_s, and names the signals; then counts masked, undefined and too
+/// long curves and lags in the summary, and adds its warnings.
 void describe_curves(const AutocorrelateConfig& config,
                      const formats::CountDescription& description, const SensorMap& map,
                      core::CorrelationCurves& curves, AutocorrelateSummary& summary);
 
-/// What outputs say of how the curves came about. `device`: what worked on them.
+/// The provenance of the curves, for outputs. `device`: the device that correlated.
 std::map<std::string, std::string> curve_facts(const AutocorrelateConfig& config,
                                                const std::string& input,
                                                const AutocorrelateSummary& summary,

@@ -10,12 +10,13 @@ namespace tautline::pipeline {
 namespace {
 
 constexpr std::size_t kSteps = 1000;
-// Of all sensors together, 32 MiB: large arrays have shorter traces, or none.
+// Most bytes for all sensors together, 32 MiB: large arrays have shorter traces, or none.
 constexpr std::size_t kMaxValues = std::size_t{1} << 22;
 constexpr std::size_t kFewestSteps = 10;
 
-// The most rows and sensors that are summed together: no 256 counts of u8 overflow 16 bits, nor those of u16 32. Long
-// rows are read faster: one core summed 2.4 GB/s of 128 columns of rows of 1,024 bytes, and 4.4 GB/s of whole rows.
+// The most rows and sensors that are summed together: 256 counts of u8 do not overflow 16 bits, nor counts of u16 32
+// bits. Long rows are read faster: one core summed 2.4 GB/s of 128 columns of rows of 1,024 bytes, and 4.4 GB/s of
+// whole rows.
 constexpr std::size_t kRowsTogether = 256, kColumns = 1024, kFewColumns = 64;
 
 template <class Count>
@@ -23,7 +24,7 @@ using TraceSum =
     std::conditional_t<sizeof(Count) == 1, std::uint16_t,
                        std::conditional_t<sizeof(Count) == 2, std::uint32_t, std::uint64_t>>;
 
-// Four rows at a time, so that sums are loaded and stored seldom.
+// Four rows at a time, so that sums are rarely loaded and stored.
 template <class Count>
 void sum_trace_rows(const Count* from, std::size_t pitch, std::size_t rows, std::size_t columns,
                     TraceSum<Count>* sums) {
@@ -68,7 +69,7 @@ void CurveTrace::collect(device::Queue& queue) {
   on_device_newer_ = false;
 }
 
-// How many of them come before steps must be joined.
+// The number of samples that fit before steps must be joined.
 std::size_t CurveTrace::samples_until_full(std::size_t samples, std::uint64_t first_sample) const {
   return static_cast<std::size_t>(std::min<std::uint64_t>(samples, step_ * steps_ - first_sample));
 }
@@ -89,7 +90,7 @@ void CurveTrace::add_on_device(device::Queue& queue, const core::SampleView<2>& 
   }
 }
 
-// Of sensors side by side, whole numbers are summed in any order and are exact; floats are added in order of time.
+// For contiguous sensors, whole numbers are summed in any order and are exact; floats are added in order of time.
 void CurveTrace::add(device::Queue& queue, const core::SampleView<2>& samples,
                      std::uint64_t first_sample) {
   if (step_ == 0) return;
@@ -112,11 +113,11 @@ void CurveTrace::add(device::Queue& queue, const core::SampleView<2>& samples,
       });
 }
 
-// `columns` sensors from `sensor` on.
+// Adds `columns` sensors from `sensor` on.
 template <class Count>
 void CurveTrace::add_part(const Count* rows, std::uint64_t first_sample, std::size_t samples,
                           std::size_t sensor, std::size_t columns) {
-  // Rows of few sensors: some of them side by side fill vectors.
+  // Rows of few sensors: several rows side by side fill vectors.
   const std::size_t beside = std::is_same_v<Count, float> || columns < sensors_
                                  ? 1
                                  : std::max<std::size_t>(1, 2 * kFewColumns / sensors_);

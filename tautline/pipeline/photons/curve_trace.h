@@ -1,4 +1,4 @@
-// How many counts each sensor had over time, in up to a thousand steps of equal length.
+// The counts of each sensor over time, in up to a thousand steps of equal length.
 #pragma once
 
 #include <cstddef>
@@ -12,23 +12,23 @@
 
 namespace tautline::pipeline {
 
-/// Where a run goes on beyond what was planned, neighbouring steps are joined: memory stays the same,
-/// and what is held depends on the counts alone, not on how they were split.
+/// Where a run becomes longer than planned, neighbouring steps are joined: memory does not grow, and the trace depends
+/// on the counts alone, not on block sizes.
 class CurveTrace {
  public:
-  /// `planned_samples` are what the steps are cut by; 0: not known, steps of one sample at first.
+  /// `planned_samples` determines the length of steps; 0: unknown, steps of one sample at first.
   CurveTrace(std::size_t sensors, std::uint64_t planned_samples);
-  /// The most that a trace of so many sensors takes, and as much again on the device that counts lie on.
+  /// Most memory of a trace of so many sensors; the device that has the counts takes as much again.
   static std::size_t bytes(std::size_t sensors);
   /// Counts will come in the memory of this device.
   void use_device(const device::Device& device, core::SampleType type);
 
-  /// Dense [time][sensor], the first of them `first_sample`; on the threads of `queue`, or on the device that use_device
-  /// named.
+  /// Adds dense [time][sensor] counts that begin with sample `first_sample`; on the threads of `queue`, or on the
+  /// device of use_device().
   void add(device::Queue& queue, const core::SampleView<2>& counts, std::uint64_t first_sample);
   void add_tags(std::span<const stages::autocorrelate::Tag> tags);
 
-  /// Before counts() and exchange(): brings what a device has to the host. Waits for the queue.
+  /// Before counts() and exchange(): copies the device's values to the host. Waits for the queue.
   void collect(device::Queue& queue);
   /// Samples of a step; 0: no trace, the array is too large for one.
   std::uint64_t step_samples() const { return step_; }
@@ -43,7 +43,7 @@ class CurveTrace {
     archive(values_);
     on_device_newer_ = false, on_host_newer_ = true;
   }
-  /// Whether what was loaded is of such a trace.
+  /// Whether the loaded values are of such a trace.
   bool whole() const { return step_ == 0 ? values_.empty() : values_.size() == steps_ * sensors_; }
 
  private:
@@ -63,7 +63,7 @@ class CurveTrace {
   std::uint64_t step_ = 0;
   std::vector<double> values_;  // [step][sensor]
   std::unique_ptr<stages::autocorrelate::StepSums> on_device_;
-  bool on_device_newer_ = false, on_host_newer_ = true;  // than the other's values
+  bool on_device_newer_ = false, on_host_newer_ = true;  // than the values on the other side
 };
 
 }  // namespace tautline::pipeline

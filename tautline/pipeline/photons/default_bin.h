@@ -8,13 +8,13 @@ namespace tautline::pipeline {
 
 struct DefaultBin {
   double bin_s = 0;
-  std::string reason;  ///< for people
+  std::string reason;  ///< as text for users
 };
 
-/// A tenth of the shortest diffusion time that can be resolved, rounded down to 1, 2 or 5 times a power of ten and to at
+/// A tenth of the shortest resolvable diffusion time, rounded down to 1, 2 or 5 times a power of ten and to at
 /// least one unit of the clock. That time is the longer of
-/// - the mean time between two photons of the brightest detector: particles that diffuse faster leave less than one
-///   photon each, so that their pairs of photons are few;
+/// - the mean time between two photons of the brightest detector: particles that diffuse faster give less than one
+/// photon each, so that their pairs of photons are few;
 /// - ten units of the clock (T3: sync periods), so that the curve has ten lags before it falls.
 /// Throws Error(config) where there are no photons.
 DefaultBin default_bin(const std::string& path, std::uint64_t photons, std::uint64_t clock_units,

@@ -14,14 +14,14 @@ namespace tautline::pipeline {
 
 namespace {
 
-// A sensor that stops more often blinks, for all that can be told.
+// A sensor that stops more often than this is taken to blink.
 constexpr std::size_t kMostStops = 3;
-// Of the rest of the run: so many windows tell what is ordinary, and this part of all steps for each stop. Its longest
-// stretch without a count, this many times over, is still shorter than a stop.
+// Requirements on the rest of the run: so many windows show its statistics, and it has this fraction of all steps for
+// each stop. Its longest stretch without a count, times this factor, is still shorter than a stop.
 constexpr std::size_t kFewestWindows = 8, kOrdinaryPart = 4, kLongerThanRest = 4;
-constexpr double kChance = 1e-12;  // of a false alarm in all series together
-constexpr double kMargin = 2;      // between what was measured and what may be
-// Photodiodes and photomultipliers have some tens to hundreds a second.
+constexpr double kChance = 1e-12;  // probability of a false alarm in all series together
+constexpr double kMargin = 2;      // between the measured and the allowed value
+// Dark counts: photodiodes and photomultipliers have some tens to hundreds a second.
 constexpr double kDarkCounts_hz = 10;
 
 // Maximal runs of steps without a count.
@@ -37,7 +37,7 @@ std::vector<StepRange> empty_runs(std::span<const double> counts) {
   return runs;
 }
 
-// Sums of windows of `length` steps that lie between the stops; both in order.
+// Sums of windows of `length` steps outside of the stops; both in order.
 std::vector<double> window_sums(std::span<const double> counts, std::span<const StepRange> stops,
                                 std::size_t length) {
   std::vector<double> sums;
@@ -54,8 +54,8 @@ std::vector<double> window_sums(std::span<const double> counts, std::span<const 
   return sums;
 }
 
-// How many counts that came independently of each other such a window holds: mean^2 / variance, the variance about a
-// straight line, so that light that fades is not taken for light that flickers.
+// The number of independent counts in such a window: mean^2 / variance, the variance about a straight line, so that
+// fading light does not count as flickering light.
 double independent_counts(std::span<const double> windows) {
   const auto count = static_cast<double>(windows.size());
   double sum = 0, slope = 0, squares = 0;
@@ -70,7 +70,7 @@ double independent_counts(std::span<const double> windows) {
   return mean * mean / std::max(mean, variance);
 }
 
-// Whether chance leaves no stretch as short as the shortest of `stops` empty.
+// Whether chance cannot leave a stretch as short as the shortest of `stops` empty.
 bool beyond_chance(std::span<const double> counts, std::span<const StepRange> stops,
                    double needed) {
   std::size_t shortest = counts.size(), ordinary = counts.size();
@@ -78,12 +78,13 @@ bool beyond_chance(std::span<const double> counts, std::span<const StepRange> st
     shortest = std::min(shortest, stop.steps());
     ordinary -= stop.steps();
   }
-  // A run that begins late and ends early has one beginning and one end.
+  // A run that begins late and ends early has one stop at its beginning and one at its end.
   const bool both_ends =
       stops.size() > 1 && stops.front().first == 0 && stops.back().end == counts.size();
   const std::size_t times_stopped = stops.size() - (both_ends ? 1 : 0);
   if (ordinary * kOrdinaryPart < times_stopped * counts.size()) return false;
-  double in_quietest = 0;  // counts in a stretch as long, at the rate of the quietest long window
+  // Counts of a stretch of equal length, at the rate of the quietest long window.
+  double in_quietest = 0;
   for (std::size_t length = 1; length <= shortest; length *= 2) {
     const auto windows = window_sums(counts, stops, length);
     if (windows.size() < kFewestWindows) break;
@@ -94,7 +95,7 @@ bool beyond_chance(std::span<const double> counts, std::span<const StepRange> st
   return in_quietest >= kMargin * needed;
 }
 
-// The steps that are left of a trace, in order, and runs of neighbours among some of them.
+// The remaining steps of a trace, in order, and runs of adjoining ones among some of them.
 std::vector<StepRange> neighbours(std::span<const std::size_t> left, const StepRange& some) {
   std::vector<StepRange> ranges;
   for (std::size_t k = some.first; k < some.end; ++k) {
@@ -117,7 +118,7 @@ std::string text_of(const EmptyCounts& one, double bin_s) {
                      static_cast<double>(one.first_sample) * bin_s);
 }
 
-// The first ones.
+// The names of the first sensors.
 std::string text_of_all(const EmptyCountsFound& found, double bin_s, bool left_out) {
   constexpr std::size_t kNamed = 3;
   std::string text;
@@ -139,7 +140,7 @@ std::vector<StepRange> stopped_steps(std::span<const double> counts, std::size_t
                     [](const auto& a, const auto& b) { return a.steps() > b.steps(); });
   const double tries = static_cast<double>(counts.size()) * static_cast<double>(series);
   const double needed = std::log(tries / kChance);
-  // The longest ones, as many as there may be.
+  // Keeps the longest ones, up to the largest number.
   for (std::size_t most = std::min(kMostStops, runs.size()); most > 0; --most) {
     if (most < runs.size() && kLongerThanRest * runs[most].steps() > runs[most - 1].steps())
       continue;

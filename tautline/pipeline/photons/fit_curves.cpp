@@ -25,7 +25,7 @@ using core::Error;
 using core::ErrorKind;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-// The best of the starts that the curve's shape suggests.
+// The best solution from the starts that the curve's shape suggests.
 fit::Solution best_of(const FitConfig& config, const std::vector<fit::Parameter>& parameters,
                       const fit::Points& points) {
   fit::Solution best;
@@ -45,7 +45,7 @@ void order_species(const FitConfig& config, const std::vector<fit::Parameter>& p
                    fit::Solution& solution) {
   if (config.model.shape != fit::Shape::two_species_3d) return;
   for (std::size_t k = 1; k <= 3; ++k)
-    if (parameters[k].fixed) return;  // the user told them apart
+    if (parameters[k].fixed) return;  // the user distinguished the species
   auto& values = solution.values;
   if (!(values[1] > values[2])) return;
   std::swap(values[1], values[2]);
@@ -97,7 +97,7 @@ void check(const CorrelationCurves& c, const FitConfig& config) {
                             c.lag_s.front(), c.lag_s.back()));
 }
 
-// Lengths that say nothing of the model's curves.
+// Lengths in the configuration that the model of the curves does not use.
 void check_lengths(const FitConfig& config) {
   const bool scattering = fit::is_scattering(config.model);
   const auto refuse = [&](const char* field, double value, const char* models) {
@@ -116,7 +116,7 @@ void check_lengths(const FitConfig& config) {
                 "give `pixel_um`");
 }
 
-// Nothing is fitted yet: what the file says of each curve.
+// Fits nothing yet: takes the file's facts of each curve.
 FitResult begin_result(const CorrelationCurves& curves, const FitConfig& config) {
   FitResult result;
   result.model = config.model;
@@ -147,7 +147,7 @@ FitResult begin_result(const CorrelationCurves& curves, const FitConfig& config)
   return result;
 }
 
-// The fits themselves, curve by curve or all together.
+// The fits, curve by curve or all together.
 class Fitter {
  public:
   Fitter(const CorrelationCurves& curves, const FitConfig& config, const FitResult& result)
@@ -165,8 +165,8 @@ class Fitter {
 
   void fit_each(FitResult& result, const FitProgress& progress, const std::stop_token& stop) const {
     const auto queue = device::open({}, {.threads = config_.threads})->make_queue();
-    std::atomic<std::size_t> independent = 0;  // curves whose segments say nothing
-    constexpr std::size_t kChunk = 256;        // between two looks at `stop`
+    std::atomic<std::size_t> independent = 0;  // curves whose segments give no errors
+    constexpr std::size_t kChunk = 256;        // between two checks of `stop`
     for (std::size_t first = 0; first < curves_.curves; first += kChunk) {
       if (stop.stop_requested())
         throw Error(ErrorKind::io, config_.output, "interrupted", "", "nothing was written");
@@ -184,7 +184,7 @@ class Fitter {
           independent.load(), curves_.curves));
   }
 
-  // Each curve alone first, which is where the search for all begins.
+  // Each curve is first fitted alone: the common search begins there.
   void fit_together(FitResult& result) const {
     std::vector<std::size_t> who;
     std::vector<std::vector<fit::Parameter>> starts;
@@ -195,7 +195,7 @@ class Fitter {
       fit::Points own = points_of(one, config_.lowest_lag_s);
       const fit::Solution alone = best_of(config_, parameters_, own);
       if (!alone.converged) {
-        result.fits[one.sensor].solution = alone;  // says why
+        result.fits[one.sensor].solution = alone;  // has the reason
         continue;
       }
       starts.push_back(parameters_);
@@ -216,13 +216,13 @@ class Fitter {
       finish(result.fits[who[k]], points[k], std::move(solutions[k]));
   }
 
-  // A curve that noise does not explain is not described by the model; nor are its shortest lags, perhaps.
+  // A curve beyond the noise limit is not described by the model; perhaps only its shortest lags are not.
   void judge(CurveFit& one) const {
     if (!weighted_ || !one.solution.converged || !one.solution.trouble.empty()) return;
     const fit::Points all = points_of(one, config_.lowest_lag_s);
     one.solution.trouble = misfit_of(one.solution, all);
     if (one.solution.trouble.empty()) return;
-    // Few lags fit anything, and those in the fall or behind it say little of it: at a tenth of its time g is 0.9 g0.
+    // Any model fits few lags, and lags in or after the fall determine little: at a tenth of its time g is 0.9 g0.
     constexpr double kBeforeTheFall = 10;
     for (double from = 2 * all.lag_s.front();; from *= 2) {
       const fit::Points points = points_of(one, from);
@@ -242,7 +242,7 @@ class Fitter {
     return fit::points_of(curves_, one.sensor, {lowest_lag_s, config_.highest_lag_s, weighted_});
   }
 
-  // False where segments said nothing of the errors.
+  // False where segments gave no errors.
   bool fit_one(CurveFit& one) const {
     const fit::Points points = points_of(one, config_.lowest_lag_s);
     fit::Solution solution = best_of(config_, parameters_, points);
@@ -261,7 +261,7 @@ class Fitter {
     add_physics(config_, one);
   }
 
-  // The geometric mean of positive ones.
+  // The geometric mean of positive values.
   void start_shared(std::vector<std::vector<fit::Parameter>>& starts) const {
     for (std::size_t k = 0; k < parameters_.size(); ++k) {
       if (!shared_[k] || parameters_[k].fixed) continue;
@@ -275,8 +275,8 @@ class Fitter {
     }
   }
 
-  // Of the whole curve, and of the shortest lags, whose share of the whole would hide what is wrong with them. A limit of
-  // the user's is for the whole.
+  // Tests the whole curve, and also its shortest lags, whose misfit the whole curve would hide. A limit of the user's
+  // applies to the whole curve.
   std::string misfit_of(const fit::Solution& solution, const fit::Points& points) const {
     constexpr std::size_t kFirst = 8;
     const double given = config_.highest_reduced_chi2;

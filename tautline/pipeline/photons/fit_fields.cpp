@@ -17,14 +17,14 @@ using core::text::write_number;
 using Numbers = std::map<std::string, double>;
 using Bounds = std::map<std::string, std::pair<double, double>>;
 
-// None, or as long as foci and pixels of microscopes are: no nanometres and no metres.
+// Zero, or a length of microscopes' foci and pixels: not nanometres or metres by mistake.
 core::Limit micrometres() {
   constexpr double kLeast = 0.01, kMost = 100;
   return {fmt::format("0, or {} to {} micrometres", kLeast, kMost),
           [](double value) { return value == 0 || (value >= kLeast && value <= kMost); }};
 }
 
-// "LO:HI"; either may be left out.
+// "LO:HI"; either may be omitted.
 std::pair<double, double> read_range(const std::string& text, double lowest, double highest) {
   const auto ends = core::text::split(text, ':');
   if (ends.size() != 2) core::text::refuse(text, "LO:HI");
@@ -93,7 +93,7 @@ void set_afterpulsing(FitConfig& config, const std::string& text) {
   config.detector.afterpulse_tau_s = tau_s;
 }
 
-// `name` is a parameter's name and the value that it cannot have.
+// `name`: the parameter's name with the value that it cannot have.
 [[noreturn]] void refuse_value(const std::string& field, const std::string& name, double value,
                                const std::string& limit) {
   throw core::Error(core::ErrorKind::config, field, fmt::format("{}={:g}", name, value), limit);

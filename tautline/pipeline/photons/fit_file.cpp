@@ -1,4 +1,4 @@
-// Fits of the curves in files: what is read and written around fit_curves().
+// Fits of the curves in files: the reading and writing around fit_curves().
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ using core::CorrelationCurves;
 using core::Error;
 using core::ErrorKind;
 
-// Curves that were given twice would count twice in what is shared and in medians.
+// Curves that were given twice would count twice in shared parameters and medians.
 void refuse_repeated_files(const std::vector<std::string>& paths) {
   std::error_code ignored;
   for (std::size_t k = 0; k < paths.size(); ++k)
@@ -42,7 +42,7 @@ void refuse_repeated_files(const std::vector<std::string>& paths) {
                     "each file of curves once");
 }
 
-// Pairs of curves with the same values at every lag, as a copy of a file has them.
+// Pairs of curves with equal values at every lag, as in a copied file.
 void name_repeated_curves(const CorrelationCurves& c, FitResult& result) {
   const auto g_of = [&](std::size_t k) { return std::span(c.g).subspan(k * c.lags, c.lags); };
   std::vector<std::size_t> order;
@@ -71,7 +71,7 @@ void name_repeated_curves(const CorrelationCurves& c, FitResult& result) {
         repeated, c.curves, first));
 }
 
-// Fits of the curves [first, end) of a file, by which their labels begin.
+// The fits of one file's curves, [first, end), whose labels begin with the file's name.
 void doubt_stopped(const CorrelationCurves& curves, std::size_t first, std::size_t end,
                    const std::string& file_name, const NotedStopped& stopped, FitResult& result) {
   for (CurveFit& one : result.fits) {
@@ -113,7 +113,7 @@ FitResult fit_file(const FitConfig& config, const FitProgress& progress, std::st
   const CorrelationCurves curves = paths.size() == 1
                                        ? formats::curves::read_set(config.input, &facts.front())
                                        : formats::curves::read_sets(paths, &facts);
-  // Refused before the work, not after it.
+  // Refused before the work.
   std::unique_ptr<formats::PartialFile> file;
   if (!config.output.empty())
     file = std::make_unique<formats::PartialFile>(config.output, config.overwrite);

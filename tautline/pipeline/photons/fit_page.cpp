@@ -117,7 +117,7 @@ Json columns(const FitResult& result) {
                          of_all(result, [](const CurveFit& one) { return one.d_error; })));
   all.push_back(column("g0", "G(0)", "", of_all(result, [](const CurveFit& one) { return one.g0; }),
                        of_all(result, [](const CurveFit& one) { return one.g0_error; })));
-  // Without weights it is a sum of squares, and measured by nothing.
+  // Without weights it is a sum of squares without a scale.
   const auto spread = [](const CurveFit& one) { return one.reduced_chi_squared(); };
   if (result.weighted)
     all.push_back(column("reduced_chi2", "Reduced χ²", "", of_all(result, spread), {}));
@@ -126,7 +126,7 @@ Json columns(const FitResult& result) {
   return all;
 }
 
-// Sensors whose curves travel: all, or evenly chosen.
+// Sensors whose curves are on the page: all, or evenly chosen.
 std::vector<std::int32_t> chosen(std::size_t sensors) {
   std::vector<std::int32_t> index;
   const std::size_t count = std::min(sensors, kMostCurves);
@@ -158,7 +158,7 @@ Json curves_json(const FitResult& result, const core::CorrelationCurves& c,
           {"error", base64(errors)}};
 }
 
-// The array's extent where every sensor has a place.
+// The array's extent if every sensor has a position.
 Json shape_json(const core::CorrelationCurves& c) {
   std::vector<std::int32_t> row, column;
   std::int64_t rows = 0, columns = 0;
@@ -170,13 +170,13 @@ Json shape_json(const core::CorrelationCurves& c) {
     rows = std::max(rows, signal.row + 1);
     columns = std::max(columns, signal.column + 1);
   }
-  // A map of mostly empty places is none.
+  // No map where most positions would be empty.
   if (c.first.size() < 2 || rows * columns > 100 * static_cast<std::int64_t>(c.first.size()))
     return nullptr;
   return {{"rows", rows}, {"columns", columns}, {"row", base64(row)}, {"column", base64(column)}};
 }
 
-// As fit.js knows them: masked, hot, good or not judged, doubtful.
+// The codes of fit.js: masked, hot, good or not judged, doubtful.
 std::uint8_t code_of(const CurveFit& one) {
   if (one.masked) return 1;
   if (one.hot) return 2;
@@ -233,7 +233,7 @@ std::string fit_message(const FitResult& result, const core::CorrelationCurves& 
                                                  : "of independent lags: too small"},
                  {"Weights", result.weighted ? "standard errors" : "none"},
                  {"Command", config.history}}}};
-  // Labels and paths may hold bytes that are no UTF-8.
+  // Labels and paths may contain bytes that are not UTF-8.
   return message.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -1,4 +1,4 @@
-// The HTML page of a fit: curves with their residuals, and maps of what was fitted.
+// The HTML page of a fit: curves with their residuals, and maps of the fitted parameters.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace tautline::pipeline::report {
 
-/// The page's one message. Curves of at most kMostCurves sensors travel with it, the first and the
-/// last among them; maps and the table hold all.
+/// The page's one message. It has the curves of at most kMostCurves sensors, the first and the last among them; maps
+/// and the table have all sensors.
 inline constexpr std::size_t kMostCurves = 4096;
 std::string fit_message(const FitResult& result, const core::CorrelationCurves& curves,
                         const FitConfig& config);

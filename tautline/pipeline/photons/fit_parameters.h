@@ -8,12 +8,12 @@
 
 namespace tautline::pipeline {
 
-/// The parameter of that name. Throws Error(config) about `field`, which named it, where there is none.
+/// The parameter of that name. Throws Error(config) of `field`, which has the name, where there is none.
 fit::Parameter& find_parameter(std::vector<fit::Parameter>& parameters, const std::string& name,
                                const std::string& field);
 
-/// The model's parameters with the Config's bounds, starts and values that are held. Throws
-/// Error(config) for values that a parameter cannot have.
+/// The model's parameters with the Config's bounds, starts and fixed values. Throws Error(config) for values that a
+/// parameter cannot have.
 std::vector<fit::Parameter> configured_parameters(const FitConfig& config);
 
 }  // namespace tautline::pipeline

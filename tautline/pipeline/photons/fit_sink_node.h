@@ -13,7 +13,7 @@ namespace tautline::pipeline {
 /// Takes "curves"; fits the last of them.
 class FitSink final : public engine::Node {
  public:
-  /// `config.input` is what the page calls the curves. `log` is given warnings.
+  /// `config.input` is the curves' name on the page. `log` receives warnings.
   FitSink(FitConfig config, core::LogSink log) : config_(std::move(config)), log_(std::move(log)) {}
 
   std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;

@@ -15,8 +15,8 @@ namespace tautline::pipeline {
 namespace {
 
 constexpr double kNoMedian = std::numeric_limits<double>::quiet_NaN();
-// A pixel is hot when its rate lies this many robust deviations above the median, and well above
-// what brightness varies by across a field of view.
+// A pixel is hot when its rate is this many robust deviations above the median, and above the variation of brightness
+// across a field of view.
 constexpr double kHotDeviations = 8, kHotRatio = 1.5;
 constexpr double kDeviationPerMad = 1.4826;  // of a normal distribution
 
@@ -77,8 +77,8 @@ void add_medians(FitResult& result) {
     result.medians[result.parameters[k].name] =
         over_usable([k](const CurveFit& one) { return one.solution.values[k]; });
   result.medians["g0"] = over_usable([](const CurveFit& one) { return one.g0; });
-  // D of a focus falls as the time rises. The median of an even number is a mean of two, which would then be of another
-  // curve than that of the times.
+  // D of a focus decreases with the time. The median of an even number is a mean of two, and would be of other curves
+  // than the median of times.
   const bool rising = fit::is_scattering(result.model);
   const double d = over_usable(
       [&](const CurveFit& one) { return rising ? one.d_um2_per_s : 1 / one.d_um2_per_s; });
@@ -87,7 +87,7 @@ void add_medians(FitResult& result) {
       [&](const CurveFit& one) { return result.weighted ? one.reduced_chi_squared() : kNoMedian; });
 }
 
-// Said once for all curves: the middle of what they ask for, where it helps half of those that are not described.
+// One suggestion for all curves: the median of theirs, if it helps half of the curves that are not described.
 void suggest_range(FitResult& result) {
   std::vector<double> lags;
   std::size_t doubtful = 0;

@@ -5,11 +5,11 @@
 
 namespace tautline::pipeline {
 
-/// Of curves that are fitted and judged: which sensors are hot, the status of each fit, how many there are of each, medians,
-/// and a range of lags where that would help.
+/// For fitted and tested curves: hot sensors, the status of each fit, the number of fits of each status, medians, and a
+/// suggested range of lags.
 void summarise(FitResult& result);
 
-/// The status of each fit, how many there are of each, and medians once more: after fits came into doubt.
+/// Repeats status, numbers and medians after fits became doubtful.
 void count_statuses(FitResult& result);
 
 }  // namespace tautline::pipeline

@@ -16,7 +16,7 @@ using core::CorrelationCurves;
 
 constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
 
-// As a CSV field: quoted where it must be.
+// As a CSV field: quoted where necessary.
 std::string field(const std::string& text) {
   if (text.find_first_of(",\"\n") == std::string::npos) return text;
   std::string quoted = "\"";

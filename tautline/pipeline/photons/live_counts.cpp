@@ -91,7 +91,7 @@ std::pair<std::span<const std::byte>, std::size_t> LiveCounts::read(
   return {std::span<const std::byte>(block_).first(given_), given_ / row_bytes_};
 }
 
-// Leaves the rows before the first float that is no count; the stream ends there.
+// Keeps the rows before the first float that is no count; the stream ends there.
 void LiveCounts::drop_bad_floats(std::size_t& rows) {
   const std::size_t sensors = layout_.description.sensors;
   const std::size_t good =

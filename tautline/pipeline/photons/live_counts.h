@@ -1,5 +1,4 @@
-// Counts that come through a pipe: [time][sensor] rows, as long as they come, raw or behind the header
-// of a NPY array.
+// Counts through a pipe: [time][sensor] rows of any number, raw or behind the header of a NPY array.
 #pragma once
 
 #include <chrono>
@@ -17,15 +16,15 @@
 
 namespace tautline::pipeline {
 
-/// What a stream of counts is, as its user or a header says.
+/// The description of a stream of counts, from its user or its header.
 struct LiveLayout {
   formats::CountDescription description;
   std::uint64_t header_bytes = 0;
   std::optional<std::uint64_t> stated_samples;  ///< the stream ends after so many, whatever follows
 };
 
-/// Of the NPY header that the stream begins with. Throws Error(format) on what is no array of counts,
-/// Error(config) when `dtype` is given and is another one.
+/// Reads the NPY header at the beginning of the stream. Throws Error(format) if it is not of an array of counts,
+/// Error(config) when `dtype` is given and differs.
 LiveLayout npy_layout(stream::LiveInput& input, std::optional<core::SampleType> dtype);
 
 class LiveCounts {
@@ -33,15 +32,15 @@ class LiveCounts {
   LiveCounts(std::unique_ptr<stream::LiveInput> input, LiveLayout layout);
 
   const formats::CountDescription& description() const { return layout_.description; }
-  /// Rows left out before the first one is given. Before the first read.
+  /// Rows to skip before the first delivered one. Before the first read.
   void skip(std::uint64_t samples);
-  /// Whole rows, at most `samples` of them, valid until the next call: as many as come until `wait` is
-  /// over or the stream has ended. A float that is no count ends the stream before its row.
+  /// Whole rows, at most `samples` of them, valid until the next call: those that come until `wait` is over or the
+  /// stream ends. A float that is no count ends the stream before its row.
   std::pair<std::span<const std::byte>, std::size_t> read(std::size_t samples,
                                                           std::chrono::milliseconds wait);
   bool ended() const { return ended_; }
   bool stopped() const { return input_->stopped(); }
-  /// When the stream has ended: a row that is not whole, a fault, a number that is no count.
+  /// After the end of the stream: an incomplete row, a fault, a number that is no count.
   const formats::Damage& damage() const { return damage_; }
 
  private:
@@ -54,7 +53,7 @@ class LiveCounts {
   std::size_t row_bytes_;
   std::uint64_t to_skip_;  ///< bytes
   std::vector<std::byte> block_;
-  std::size_t held_ = 0, given_ = 0;  // bytes in block_; those of rows that the last call gave
+  std::size_t held_ = 0, given_ = 0;  // bytes in block_; bytes of the rows that the last call gave
   std::uint64_t rows_ = 0;            // given or skipped so far
   bool ended_ = false;
   formats::Damage damage_;

@@ -115,7 +115,7 @@ std::unique_ptr<engine::Node> make_count_file(CountFile config, const NodeContex
   return node;
 }
 
-// Some devices' states depend on the blocks that were pushed.
+// Some devices' states depend on the length of the pushed blocks.
 void read_as_before(const StateFile& state, const engine::Graph& graph, const engine::Port& from) {
   auto* counts = dynamic_cast<CountSourceNode*>(graph.members()[from.node].node.get());
   if (counts == nullptr) return;
@@ -149,7 +149,7 @@ std::vector<engine::Port> add_autocorrelator(Autocorrelator config, engine::Grap
   std::optional<engine::NodeId> saved;
   if (!curves.save_state.empty()) {
     formats::PartialPath(curves.save_state,
-                         context.overwrite);  // refused now rather than after the work
+                         context.overwrite);  // refused before the work
     saved = graph.add(name + ".state",
                       std::make_unique<CurveSink>(CurveSinkConfig{.output = {},
                                                                   .save_state = curves.save_state,

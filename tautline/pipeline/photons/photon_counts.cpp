@@ -14,7 +14,7 @@ namespace tautline::pipeline {
 
 namespace {
 
-// A detector that never counted is more likely mistaken for another than meant.
+// A selected detector without counts is most likely a mistake for another.
 void check_detectors(const std::string& path, const std::vector<std::uint16_t>& wanted,
                      const std::vector<formats::DetectorCount>& there) {
   std::string names;
@@ -28,7 +28,7 @@ void check_detectors(const std::string& path, const std::vector<std::uint16_t>& 
                                       : "detectors with photons in " + path + ": " + names);
 }
 
-// Those with photons, the sync input of T2 files left out.
+// The detectors with photons, without the sync input of T2 files.
 std::vector<std::uint16_t> all_detectors(const PhotonSurvey& survey,
                                          const formats::PhotonDescription& description) {
   std::vector<std::uint16_t> detectors;
@@ -59,8 +59,8 @@ void check_gate(const AutocorrelateConfig& config, const PhotonSurvey& survey,
                     "`tautline plot` shows when they came");
 }
 
-// The run is taken to have lasted until its last photon. Where the clock ran on for much longer than photons were apart,
-// the light or the detectors stopped before it did.
+// The run ends with its last photon. Where the clock ran on for much longer than the time between photons, the light or
+// the detectors stopped before the clock.
 void note_silent_end(const AutocorrelateConfig& config, const PhotonSurvey& survey, double tick_s) {
   constexpr double kExpected = 30;  // photons: none by chance with probability 1e-13
   double photons = 0;
@@ -92,7 +92,7 @@ BinPhotonsConfig bins_of(const AutocorrelateConfig& config) {
   return bins;
 }
 
-// One reading tells detectors and length.
+// One reading finds detectors and length.
 PhotonCounts::PhotonCounts(const AutocorrelateConfig& config, Open open)
     : path_(config.input), open_reader_(std::move(open)), bin_config_(bins_of(config)) {
   if (!open_reader_) open_reader_ = [path = path_] { return formats::open_photons(path); };
@@ -101,7 +101,7 @@ PhotonCounts::PhotonCounts(const AutocorrelateConfig& config, Open open)
     throw core::Error(core::ErrorKind::config, "dtype", std::string(core::to_string(type)),
                       "u8 or u16 for time tags");
   std::vector<std::uint16_t>& detectors = bin_config_.detectors;
-  if (config.detectors.empty()) detectors = {0};  // until it is known which there are
+  if (config.detectors.empty()) detectors = {0};  // until the detectors are known
   const bool choose_bin = !(config.bin_s > 0);
   auto reader = open_reader_();
   const double unit_s = reader->description().time_unit_s;

@@ -1,4 +1,4 @@
-// A file of photon time tags as a reader of counts, or of the tags themselves.
+// A file of photon time tags as a reader of counts or of tags.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ BinPhotonsConfig bins_of(const AutocorrelateConfig& config);
 class PhotonCounts final : public formats::CountReader {
  public:
   using Open = std::function<std::unique_ptr<formats::PhotonReader>()>;
-  /// Reads the file once, to know how long it is. `open`: gives the reader of tags that are in no file, again and again;
-  /// config.input is then a name for messages alone.
+  /// Reads the file once, to find its length. `open`: gives the reader of tags that are in no file, each time anew;
+  /// config.input is then a name for messages only.
   explicit PhotonCounts(const AutocorrelateConfig& config, Open open = {});
 
   std::uint64_t total_samples() const override { return total_; }
@@ -29,8 +29,8 @@ class PhotonCounts final : public formats::CountReader {
   std::uint64_t total_photons() const { return photons_; }
   void seek(std::uint64_t first_sample) override;
   std::size_t read(std::span<std::byte> counts) override;
-  /// The photons themselves, their bins counted from where `seek` went; another one after each `seek`. Not to be mixed
-  /// with read().
+  /// The photons, with bins counted from the place of `seek`; a new reader after each `seek`. Must not be mixed with
+  /// read().
   PhotonBinner& binner() { return *binner_; }
   const formats::Damage& damage() const override { return binner_->damage(); }
 

@@ -14,13 +14,14 @@ WindowSteps steps_of_window(const stages::autocorrelate::Config& stage, std::uin
   if (stage.sums_type() == core::SampleType::f64)
     throw core::Error(core::ErrorKind::unsupported, "window_s", "given for counts that are floats",
                       "counts that are integers");
-  const std::uint64_t whole = std::uint64_t{1} << (stage.levels - 1);  // the longest lags' samples
+  // Samples of the longest lags' windows.
+  const std::uint64_t whole = std::uint64_t{1} << (stage.levels - 1);
   if (samples < whole)
     throw core::Error(core::ErrorKind::config, "window_s", fmt::format("{} bins", samples),
                       fmt::format("{} bins at least, one sample of the longest lags", whole),
                       "give a longer one, or fewer `levels`");
   const auto lags = stages::autocorrelate::lags_of(stage);
-  // Of several steps none is shorter than the longest lag reaches, rounded down to its samples.
+  // With several steps, each is at least as long as the longest lag, rounded down to its windows.
   const std::uint64_t reach = lags.back().samples + 2 * whole;
   const std::uint64_t steps = std::clamp<std::uint64_t>(samples / reach, 1, WindowSteps::kMost);
   return {samples / steps / whole * whole, steps};
@@ -41,7 +42,7 @@ std::size_t RollingCurves::bytes(const stages::autocorrelate::Config& stage,
                                  const stages::autocorrelate::Plan& plan) {
   const std::size_t lags = stages::autocorrelate::lag_count(stage);
   const std::size_t sums = (stage.pair_count() * (4 * lags + 2) + lags) * sizeof(std::int64_t);
-  // The run's, each step's, and two that are made of them.
+  // The run's sums, each step's, and two made of these.
   return plan.bytes().host_bytes + (static_cast<std::size_t>(steps.steps) + 3) * sums;
 }
 

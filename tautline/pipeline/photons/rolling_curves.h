@@ -1,7 +1,7 @@
-// The curves of the last part of a run, as a run over that part alone would have them, to the bit.
+// The curves of the last part of a run, equal to the bit to those of a run over that part alone.
 //
-// A second state begins anew at each step. What the sums of the whole run grew by since the end of the window's first step,
-// and the second state's sums over that step, are the window's: of a pair that begins before the window the later
+// A second state is reset at each step. The window's sums are the growth of the whole run's sums since the end of the
+// window's first step, plus the second state's sums over that step: if a pair begins before the window, its later
 // sample lies in the first step, since no lag is longer than a step.
 #pragma once
 
@@ -28,8 +28,8 @@ struct WindowSteps {
   std::uint64_t step_samples = 0, steps = 0;
   std::uint64_t samples() const { return step_samples * steps; }
 };
-/// Of about so many samples. Of a window that is not long against the longest lag one step, the whole of it. Throws
-/// Error(config) of `window_s` for one that is shorter than any curve, and Error(unsupported) for float counts, whose sums depend on
+/// A window of about so many samples. A window that is short against the longest lag is one step. Throws Error(config)
+/// of `window_s` for a window shorter than any curve, and Error(unsupported) for float counts, whose sums depend on
 /// their order.
 WindowSteps steps_of_window(const stages::autocorrelate::Config& stage, std::uint64_t samples);
 
@@ -37,19 +37,19 @@ class RollingCurves {
  public:
   RollingCurves(const stages::autocorrelate::Config& stage, const WindowSteps& steps,
                 device::Queue& queue, std::shared_ptr<const stages::autocorrelate::Plan> plan);
-  /// Host memory, a second state's included.
+  /// Host memory, including a second state's.
   static std::size_t bytes(const stages::autocorrelate::Config& stage, const WindowSteps& steps,
                            const stages::autocorrelate::Plan& plan);
 
-  /// Samples of the run at which a step ends next.
+  /// Sample of the run at which the next step ends.
   std::uint64_t next_end() const { return (closed_ + 1) * steps_.step_samples; }
-  /// What the run is given, no further than next_end().
+  /// Takes the run's input, no further than next_end().
   void push(const core::SampleView<2>& counts);
   void push_tags(std::span<const stages::autocorrelate::Tag> tags, std::uint64_t until);
-  /// Ends the step: `run` holds next_end() samples.
+  /// Ends the step: `run` has next_end() samples.
   void close(const stages::autocorrelate::State& run);
 
-  /// Whether there has been a whole window. Of the last one:
+  /// Whether there has been a whole window. The next functions are of the last one:
   bool any() const { return closed_ >= steps_.steps; }
   std::uint64_t first_sample() const { return (closed_ - steps_.steps) * steps_.step_samples; }
   /// Sums, g and mean counts a bin; no segments, traces and labels.
@@ -62,9 +62,9 @@ class RollingCurves {
   std::shared_ptr<const stages::autocorrelate::Plan> plan_;
   std::unique_ptr<stages::autocorrelate::State> step_;
   std::uint64_t closed_ = 0;  // steps
-  StageSums whole_;           // of the run, at the end of the last step
-  std::deque<StageSums>
-      step_less_run_;  // of the last steps: the step's own sums less the run's by then
+  StageSums whole_;           // the run's sums at the end of the last step
+  // Of the last steps: the step's own sums less the run's at its end.
+  std::deque<StageSums> step_less_run_;
   std::vector<stages::autocorrelate::Tag> tags_;
 };
 

@@ -25,7 +25,7 @@ using stages::autocorrelate::Pair;
 
 constexpr std::size_t kMaxPairs = std::size_t{1} << 24;
 
-// Zeros and others, white space and commas between them; # begins a comment.
+// Zeros and other numbers, separated by white space and commas; # begins a comment.
 std::vector<bool> read_text_mask(const std::string& path) {
   formats::require_text(path, "a mask: NPY, or text of a 0 or 1 for every sensor");
   std::ifstream file(path);
@@ -48,7 +48,7 @@ std::vector<bool> read_text_mask(const std::string& path) {
 
 std::vector<bool> read_mask(const std::string& path) {
   if (!path.ends_with(".npy")) return read_text_mask(path);
-  // An array of any shape, element after element, is a series of one sensor a time.
+  // The elements of an array of any shape are sensors in order.
   const auto reader = formats::open_counts(path, {.dtype = SampleType::f32});
   const std::size_t sensors = reader->description().sensors;
   std::vector<float> values(sensors * static_cast<std::size_t>(reader->total_samples()));
@@ -70,7 +70,7 @@ bool parse_offset(const std::string& text, std::int64_t& dx, std::int64_t& dy) {
   return x.ec == std::errc{} && x.ptr == begin + colon && y.ec == std::errc{} && y.ptr == end;
 }
 
-// What sensors are called, and where each of them is.
+// The names of sensors, and their places.
 class Names {
  public:
   Names(std::size_t sensors, const std::vector<std::uint16_t>& numbers) : sensors_(sensors) {
@@ -96,7 +96,7 @@ class Names {
   std::string words_;
 };
 
-// "A,B", or "AxB" and more of these between commas; empty where the text is neither.
+// "A,B", or "AxB" and more of these separated by commas; empty for another text.
 std::vector<std::pair<std::uint64_t, std::uint64_t>> parse_pairs(const std::string& text) {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> pairs;
   const bool crosses = text.find('x') != std::string::npos;

@@ -1,5 +1,5 @@
-// Which sensors and pairs of an array are correlated: its shape, its mask, sensors added together,
-// and the pairs asked for.
+// The sensors and pairs of an array that are correlated: its shape, its mask, sensors added together, and the selected
+// pairs.
 #pragma once
 
 #include <cstddef>
@@ -14,27 +14,27 @@
 namespace tautline::pipeline {
 
 struct SensorConfig {
-  std::size_t rows = 0, columns = 0;          ///< 0: what the file says, or none
+  std::size_t rows = 0, columns = 0;          ///< 0: as the file says, or none
   std::string mask_path;                      ///< NPY or text, 0 = bad; empty: all good
   std::size_t bin_rows = 1, bin_columns = 1;  ///< sensors added together
-  /// "auto"; "all": every ordered pair; "DX:DY": every sensor a with the one DX columns and DY rows
-  /// on; "A,B" or "AxB,CxD": these pairs, the earlier one first; else a text file of two sensors a line, a (earlier)
-  /// and b (later). Sensors of time tags are called by their detectors' numbers.
+  /// "auto"; "all": every ordered pair; "DX:DY": every sensor a with the sensor DX columns and DY rows further; "A,B"
+  /// or "AxB,CxD": these pairs, the earlier one first; else a text file of two sensors a line, a (earlier) and b
+  /// (later). Sensors of time tags have their detectors' numbers.
   std::string pairs = "auto";
 };
 const core::Fields<SensorConfig>& fields(const SensorConfig&);
 
-/// A sensor as it is correlated: one of the file's, or the sum of several.
+/// A correlated sensor: one of the file's, or the sum of several.
 struct MappedSensor {
   std::int64_t row = -1, column = -1;
-  std::vector<std::uint32_t> members;  ///< sensors of the file that are good; none: a bad sensor
+  std::vector<std::uint32_t> members;  ///< good sensors of the file; none: a bad sensor
   bool good() const { return !members.empty(); }
 };
 
 class SensorMap {
  public:
-  /// `sensors`, `file_rows` and `file_columns` as the file has them (0: not said). Throws
-  /// Error(config) when shape, mask, binning or pairs do not fit. `numbers`: formats::CountDescription::numbers.
+  /// `sensors`, `file_rows` and `file_columns`: of the file (0: unknown). Throws Error(config) when shape, mask,
+  /// binning or pairs do not match. `numbers`: formats::CountDescription::numbers.
   SensorMap(const SensorConfig& config, std::size_t sensors, std::size_t file_rows,
             std::size_t file_columns, const std::vector<std::uint16_t>& numbers = {});
 
@@ -43,14 +43,13 @@ class SensorMap {
   /// Empty: every sensor with itself.
   const std::vector<stages::autocorrelate::Pair>& pairs() const { return pairs_; }
   bool cross() const { return cross_; }
-  /// Pairs, or sensors with themselves, that no mask excludes.
+  /// Pairs, or sensors with themselves, that the mask does not exclude.
   std::size_t good_curves() const;
   /// Whether sensors are added together.
   bool adds() const { return adds_; }
-  /// The type that holds a sum of `type`.
+  /// The type of sums of `type`.
   core::SampleType type_of_sums(core::SampleType type) const;
-  /// [time][file sensor] to [time][sensor] of type_of_sums. Throws Error(format) when a sum does not
-  /// fit.
+  /// [time][file sensor] to [time][sensor] of type_of_sums. Throws Error(format) when a sum overflows.
   void add_sensors(const core::SampleView<2>& counts, const core::MutableSampleView<2>& sums) const;
 
  private:

@@ -20,7 +20,7 @@ class StageSums {
     resize(4 * each() + 2 * pairs_);
   }
 
-  /// What the state has by now; waits for it.
+  /// Reads the state's sums; waits for the device.
   void read(const stages::autocorrelate::Plan& plan, device::Queue& queue,
             const stages::autocorrelate::State& state) {
     plan.read(queue, state, views());
@@ -38,14 +38,14 @@ class StageSums {
   }
   std::vector<std::int64_t>& counts() { return counts_; }
 
-  /// These become what `later` has more.
+  /// Becomes the growth from these sums to `later`.
   void subtract_from(const StageSums& later) {
     change(later, [](auto& value, auto other) { value = other - value; });
   }
   void add(const StageSums& more) {
     change(more, [](auto& value, auto other) { value += other; });
   }
-  /// Takes it off the sums.
+  /// Subtracts the lead-in from the sums.
   void drop_lead_in() {
     const std::size_t rest = 3 * each() + 2 * pairs_;
     for (std::size_t i = 0; i < each(); ++i) {
@@ -57,14 +57,14 @@ class StageSums {
     floats_.shrink_to_fit();
   }
 
-  /// Hands every array to archive(vector), which writes or reads it.
+  /// Passes every array to archive(vector), which writes or reads it.
   template <class Archive>
   void exchange(Archive& archive) {
     archive(integers_);
     archive(floats_);
     archive(counts_);
   }
-  /// Whether all sizes are the same.
+  /// Whether all sizes are equal.
   bool fits(const StageSums& other) const {
     return integers_.size() == other.integers_.size() && floats_.size() == other.floats_.size() &&
            counts_.size() == other.counts_.size();
@@ -93,7 +93,7 @@ class StageSums {
 
   core::SampleType type_;
   std::size_t pairs_;
-  // One of the two: [sums, monitor_direct, monitor_delayed][pair][lag], totals[pair][2] and
+  // One of the two is used: [sums, monitor_direct, monitor_delayed][pair][lag], totals[pair][2] and
   // lead_in[pair][lag].
   std::vector<std::int64_t> integers_;
   std::vector<double> floats_;

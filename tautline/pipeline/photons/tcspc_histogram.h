@@ -1,4 +1,4 @@
-// The histogram of photons' arrival times within the laser's period (TCSPC), on which time gates are chosen.
+// The histogram of photons' arrival times within the laser's period (TCSPC), for the choice of time gates.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@ struct TcspcHistogram {
   std::vector<std::vector<std::uint64_t>> counts;  ///< [detector][microtime], all of one length
 };
 
-/// Reads the stream from its first record to its end. Throws Error(config) where tags have no microtimes, or these no
-/// unit.
+/// Reads the stream from its first record to its end. Throws Error(config) where tags have no microtimes, or these have
+/// no unit.
 TcspcHistogram tcspc_histogram(formats::PhotonReader& reader, const std::string& path);
 
-/// A line for each microtime, the time of its beginning (s) first, as `gate_s` counts it, then the counts of each
-/// detector. Comments begin with #.
+/// A line for each microtime: its lower edge (s), as `gate_s` counts it, then the counts of each detector. Comments
+/// begin with #.
 std::string tcspc_csv(const TcspcHistogram& histogram, const std::string& history);
 
 /// Throws Error(io); an existing file is refused unless `overwrite`.

@@ -8,7 +8,7 @@ namespace tautline::pipeline::fit {
 
 namespace {
 
-// Which lags of the file the points are.
+// The file's lags of the points.
 std::vector<std::size_t> places_of(const core::CorrelationCurves& c, const Points& points) {
   std::vector<std::size_t> places;
   for (std::size_t l = 0; l < c.lags && places.size() < points.lag_s.size(); ++l)
@@ -55,7 +55,7 @@ std::vector<std::vector<double>> deviations_of(const core::CorrelationCurves& c,
   const auto g_of = [&](std::size_t k, std::size_t lag) {
     return static_cast<double>(c.segment_g[(k * c.curves + curve) * c.lags + lag]);
   };
-  std::vector<std::size_t> lit;  // that have g at every lag
+  std::vector<std::size_t> lit;  // with g at every lag
   for (std::size_t k = 0; k < c.segments; ++k) {
     bool all_known = true;
     for (const std::size_t lag : places) {

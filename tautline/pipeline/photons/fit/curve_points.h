@@ -1,4 +1,4 @@
-// The points of curves that a model is fitted to, and what single segments say of them.
+// The points of curves that a model is fitted to, and the deviations of single segments.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace tautline::pipeline::fit {
 
-/// Which lags are fitted; lag 0 never is.
+/// The range of fitted lags; lag 0 never is.
 struct PointRange {
   double lowest_lag_s, highest_lag_s;
   bool weighted;  ///< by the curves' standard errors
@@ -19,15 +19,15 @@ struct PointRange {
   }
 };
 
-/// The points of one curve within the range: defined, and where there are errors, with one.
+/// The points of one curve within the range: with a defined g, and with an error where the curve has errors.
 Points points_of(const core::CorrelationCurves& c, std::size_t curve, const PointRange& range);
 
-/// The lags of the range that at least one curve has a point at; all of the range where none has.
+/// The lags of the range at which at least one curve has a point; all of the range where none has.
 std::vector<double> lags_with_points(const core::CorrelationCurves& c, const PointRange& range);
 
-/// What each segment's curve differs by from their mean, each lag weighed by the segment's share of its pairs
-/// (docs/maths/fit.md): the first segment has fewer than the others where the lag reaches before the run. Files that do
-/// not say how many have equal shares. Nothing where a segment has none.
+/// The deviation of each segment's curve from their mean, with each lag weighted by the segment's share of its pairs
+/// (docs/maths/fit.md): the first segment has fewer pairs than the others where the lag reaches before the run. Files
+/// without numbers of pairs have equal shares. Empty where a segment has no pairs.
 std::vector<std::vector<double>> deviations_of(const core::CorrelationCurves& c, std::size_t curve,
                                                const Points& points);
 

@@ -14,7 +14,7 @@ namespace tautline::pipeline::fit {
 
 namespace {
 
-// Beyond this share of time that the detector is dead, the first order is not enough.
+// Above this fraction of dead time, the first order is not accurate.
 constexpr double kMostDeadShare = 0.2;
 
 double rate_of(const core::CorrelationCurves& c, std::size_t curve, bool second) {
@@ -27,7 +27,8 @@ double rate_of(const core::CorrelationCurves& c, std::size_t curve, bool second)
   return rate;
 }
 
-// The share of the fluctuations that a detector with this dead time passes: d ln(r) / d ln(r_0) of r = r_0 / (1 + r_0 t).
+// The fraction of the fluctuations that a detector with this dead time passes: d ln(r) / d ln(r_0) of r = r_0 / (1 +
+// r_0 t).
 double passed(double rate_hz, double dead_time_s) {
   const double dead = rate_hz * dead_time_s;
   if (dead > kMostDeadShare)
@@ -49,7 +50,7 @@ double window_s(const std::vector<double>& lags, std::size_t l) {
 double delay_density(double lag_s, double window, double tau_s) {
   const double half = window / (2 * tau_s);
   if (lag_s < window) return std::exp(-lag_s / tau_s) / tau_s;
-  // (sinh(half) / half)^2, by its logarithm: where the window is long beside tau it is beyond all numbers.
+  // (sinh(half) / half)^2, by its logarithm: where the window is long beside tau it overflows.
   const double widened = half > 1e-6 ? half + std::log(-std::expm1(-2 * half) / (2 * half)) : 0;
   return std::exp(-lag_s / tau_s + 2 * widened) / tau_s;
 }
@@ -68,7 +69,7 @@ void correct_for_detector(const DetectorCorrection& detector, core::CorrelationC
     for (std::size_t l = 0; l < c.lags; ++l) {
       double term = 0;
       if (!cross && detector.afterpulsing > 0 && c.lag_s[l] > 0)
-        // Each false pulse may have one of its own: the sum over generations decays by (1 - p) / tau.
+        // Each false pulse may cause another: the sum over generations decays by (1 - p) / tau.
         term = detector.afterpulsing / (1 - detector.afterpulsing) / rate *
                delay_density(c.lag_s[l], window_s(c.lag_s, l),
                              detector.afterpulse_tau_s / (1 - detector.afterpulsing));

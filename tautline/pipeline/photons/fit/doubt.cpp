@@ -25,7 +25,7 @@ std::string doubt_of(const std::vector<Parameter>& parameters, const Points& poi
     const double time = p.name == "gamma_hz" ? 1 / value : value;
     const bool beyond = is_time(p) && (time > points.lag_s.back() * kFarBeyond ||
                                        time < points.lag_s.front() / kFarBeyond);
-    // NaN: the search has said so.
+    // NaN: reported by the search.
     const bool unknown = solution.standard_errors[k] > value;
     if (!beyond && !unknown) continue;
     if (!doubt.empty()) doubt += "; ";

@@ -17,14 +17,14 @@ namespace tautline::pipeline::fit {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-// Relative, of the sum of squares and of the parameters: far below any standard error.
+// Relative tolerances of the sum of squares and of the parameters: far below any standard error.
 constexpr double kTolerance = 1e-10;
 constexpr int kMostEvaluations = 500;
-// An angle this near to a quarter turn has left its parameter at the bound.
+// Beyond this angle, near a quarter turn, a parameter is at its bound.
 constexpr double kAtBound = 1e-3;
 
-// MINPACK has no bounds: it searches an angle, whose sine runs from the lower to the upper bound
-// (of the logarithm, for parameters that are searched so), as MINUIT and lmfit do.
+// MINPACK has no bounds: the search is over an angle, whose sine runs from the lower to the upper bound (of the
+// logarithm, for logarithmic parameters), as in MINUIT and lmfit.
 class Coordinate {
  public:
   explicit Coordinate(const Parameter& p)
@@ -50,7 +50,7 @@ class Coordinate {
   double lower_, half_;
 };
 
-// A number that is searched for: a parameter of one curve, or of all.
+// A free number of the search: a parameter of one curve, or of all.
 struct Unknown {
   std::size_t parameter, curve;
   bool shared;
@@ -115,7 +115,7 @@ void add_trouble(Solution& solution, const std::string& what) {
   solution.trouble += (solution.trouble.empty() ? "" : "; ") + what;
 }
 
-// What lmder leaves: R of the QR factorisation, packed in the upper triangle of `slopes`.
+// lmder's result: R of the QR factorisation, packed in the upper triangle of `slopes`.
 void find_errors(const Problem& problem, std::vector<double>& slopes, std::vector<int>& pivots,
                  const std::vector<double>& angles, double scale,
                  std::vector<Solution>& solutions) {
@@ -166,7 +166,7 @@ void add_unknowns(Problem& problem, const std::vector<bool>& shared) {
   problem.gradient.resize(problem.parameters->front().size());
 }
 
-// Nothing is fitted: a start is no result.
+// Clears the solution: a start is no result.
 void give_up(const Problem& problem, std::size_t points, std::vector<Solution>& solutions) {
   const std::size_t free = problem.unknowns.size();
   for (Solution& one : solutions) {
@@ -224,7 +224,7 @@ std::vector<Solution> solve_together(const Model& model,
   std::vector<int> pivots(n);
   for (std::size_t k = 0; k < n; ++k) {
     const Unknown& one = problem.unknowns[k];
-    // A start on a bound would have no slope to leave it by.
+    // At a bound the slope is zero, and the search would stay there.
     angles[k] =
         std::clamp(problem.coordinates[k].angle(starts[one.curve][one.parameter].value), -1.4, 1.4);
   }

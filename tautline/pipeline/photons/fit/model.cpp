@@ -34,8 +34,8 @@ Diffusion through_focus(double lag, double tau, double kappa) {
   return {value, -by_x * x / tau, value * along * along * x / (k2 * kappa)};
 }
 
-// Of one axis: erf(p) + (exp(-p^2) - 1) / (sqrt(pi) p), the share of a pixel's width that its
-// particles still fill after spreading by 1 / p of it; and its derivative by p.
+// Along one axis: erf(p) + (exp(-p^2) - 1) / (sqrt(pi) p), the fraction of a pixel's width that its particles still
+// fill after spreading by 1 / p of it; and its derivative by p.
 struct Share {
   double value, by_p;
 };
@@ -47,7 +47,7 @@ Share share_of(double p) {
   return {std::erf(p) + lost / (root_pi * p), -lost / (root_pi * p * p)};
 }
 
-// The square of that share over its value without spreading, p = 1 / sqrt(x + blur^2).
+// The square of that fraction over its value without spreading, p = 1 / sqrt(x + blur^2).
 Diffusion across_pixel(double lag, double tau, double blur) {
   const double x = lag / tau, spread2 = x + blur * blur;
   if (spread2 <= 0) return {1, 0, 0};
@@ -81,14 +81,14 @@ Parameter positive(const char* name, double value, double lower, double upper) {
 
 constexpr std::size_t kMostOwn = 3;
 
-// A shape of height 1, its derivatives by the shape's own parameters (those behind the first) and by kappa or blur.
+// A shape of height 1, its derivatives by the shape's own parameters (those after the first) and by kappa or blur.
 struct Decay {
   double value = 0;
   double by_own[kMostOwn] = {};
   double by_focus = 0;
 };
 
-// How many parameters of a shape stand between its height and the dark state, and whether kappa or blur stands behind.
+// The number of a shape's parameters between its height and the dark state, and whether kappa or blur follows.
 std::size_t own_parameters(Shape shape) {
   switch (shape) {
     case Shape::diffusion_3d:
@@ -122,7 +122,7 @@ Decay in_flow(double lag, double tau, double tau_v, double kappa) {
           g.by_shape * carried};
 }
 
-// D with (lag / tau)^alpha in the place of lag / tau.
+// D with (lag / tau)^alpha in place of lag / tau.
 Decay anomalous(double lag, double tau, double alpha, double kappa) {
   const double x = std::pow(lag / tau, alpha);
   const Diffusion g = through_focus(x, 1, kappa);  // by_tau at tau = 1 is -dG/dx x
@@ -173,7 +173,7 @@ Decay decay_of(Shape shape, double lag, std::span<const double> own, double focu
   return cumulants(lag, own);
 }
 
-// Where each group of parameters begins.
+// First index of each group of parameters.
 struct Places {
   explicit Places(const Model& model)
       : own(own_parameters(model.shape)),

@@ -1,5 +1,4 @@
-// The models that curves are fitted with: values, derivatives, parameters, bounds.
-// docs/maths/fit.md has the formulae.
+// The models that are fitted to curves: values, derivatives, parameters, bounds. docs/maths/fit.md has the formulae.
 #pragma once
 
 #include <span>
@@ -9,7 +8,7 @@
 
 namespace tautline::pipeline::fit {
 
-/// What decays, without dark states and detectors.
+/// The decay, without dark states and detector effects.
 enum class Shape {
   diffusion_3d,    ///< "3d": one species through a Gaussian focus
   flow_3d,         ///< "3d-flow": the same in a uniform flow across the focus
@@ -21,7 +20,7 @@ enum class Shape {
   cumulants_3      ///< "cumulants3": of sizes with a skewness, too
 };
 
-/// A shape with what may come with it: "3d+triplet+afterpulsing".
+/// A shape with optional factors and terms: "3d+triplet+afterpulsing".
 struct Model {
   Shape shape = Shape::diffusion_3d;
   bool triplet = false;       ///< a dark state: a factor
@@ -42,10 +41,10 @@ bool has_kappa(const Model& model);
 
 struct Parameter {
   std::string name;
-  double value = 0;  ///< where the fit starts, or stays when fixed
+  double value = 0;  ///< start of the fit, or the fixed value
   double lower = 0, upper = 0;
   bool fixed = false;
-  bool logarithmic = false;  ///< searched for by its logarithm: positive, of any magnitude
+  bool logarithmic = false;  ///< the search is over its logarithm: positive, of any magnitude
 };
 
 /// The parameters of a model, with bounds that hold for any measurement. Times in seconds.
@@ -75,7 +74,7 @@ std::vector<Parameter> parameters_of(const Model& model);
 double evaluate(const Model& model, std::span<const double> parameters, double lag_s,
                 std::span<double> gradient);
 
-/// G(0) without offset and afterpulsing: what the curve rises to, the dark state's share included.
+/// G(0) without offset and afterpulsing: the curve's height, including the dark state's part.
 double amplitude(const Model& model, std::span<const double> parameters);
 
 }  // namespace tautline::pipeline::fit

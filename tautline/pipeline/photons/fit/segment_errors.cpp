@@ -9,7 +9,7 @@ namespace {
 
 using Matrix = std::vector<std::vector<double>>;
 
-// A parameter that was free, of one curve or shared by all.
+// A free parameter, of one curve or shared by all.
 struct Freed {
   std::size_t parameter, curve;
   bool shared;
@@ -27,7 +27,7 @@ std::vector<Freed> freed_of(const std::vector<Parameter>& parameters,
   return all;
 }
 
-// Weighted slopes [point][free parameter] of all curves' points, each column scaled to length 1; the lengths beside them.
+// Weighted slopes [point][free parameter] of all curves' points, each column scaled to length 1, and these lengths.
 Matrix slopes_of(const Model& model, const std::vector<Solution>& solutions,
                  const std::vector<Points>& points, const std::vector<Freed>& free,
                  std::vector<double>& lengths) {

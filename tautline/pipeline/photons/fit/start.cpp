@@ -27,7 +27,7 @@ double smooth(const Points& points, std::size_t at) {
   return sum / weights;
 }
 
-// Of the curve less a part of its first height, which falls at once.
+// The curve less a fraction of its first height, which decays at once.
 Form form_of(const Points& points, double share_of_detector) {
   if (points.g.empty()) return {1, 1e-4};
   const double height = smooth(points, 0) * (1 - share_of_detector);
@@ -47,7 +47,7 @@ void set(std::vector<Parameter>& parameters, const std::string& name, double val
 using Starts = std::vector<std::vector<Parameter>>;
 using Given = std::map<std::string, double>;
 
-// Each start becomes one for each change of it.
+// Replaces each start by one start for each change of it.
 template <class Change>
 Starts several(const Starts& starts, std::initializer_list<double> values, Change change) {
   Starts all;

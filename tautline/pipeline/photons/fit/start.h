@@ -1,4 +1,4 @@
-// The starting values of a fit, read off the curve.
+// The starting values of a fit, estimated from the curve.
 #pragma once
 
 #include <map>
@@ -10,9 +10,8 @@
 
 namespace tautline::pipeline::fit {
 
-/// `parameters` with n from the height of the first lags and tau_d from where the curve has fallen
-/// to half of it; for models with a dark state or two species, several guesses of their times.
-/// What is fixed, or named in `given`, stays.
+/// `parameters` with n from the height of the first lags and tau_d from the lag of half height; for models with a dark
+/// state or two species, several guesses of their times. Fixed parameters, and those in `given`, keep their values.
 std::vector<std::vector<Parameter>> starts_of(const Model& model,
                                               const std::vector<Parameter>& parameters,
                                               const Points& points,
