@@ -76,7 +76,7 @@ void CudaKernel::enqueue(Context& context, CUstream stream, const LaunchShape& s
                                    narrow(shape.groups.z), narrow(shape.threads.x),
                                    narrow(shape.threads.y), narrow(shape.threads.z),
                                    narrow(shape.local_bytes), stream, pointers.data(), nullptr),
-      fmt::format("kernel {}, {} x {} x {} groups of {} x {} x {}, {} bytes of local memory",
+      fmt::format("kernel {}, {} x {} x {} groups of {} x {} x {}, {} bytes of shared memory",
                   label_, shape.groups.x, shape.groups.y, shape.groups.z, shape.threads.x,
                   shape.threads.y, shape.threads.z, shape.local_bytes));
 }

@@ -10,15 +10,15 @@ namespace tautline::stages::dedisperse {
 
 namespace {
 
-constexpr std::size_t kReservedLocalBytes = 1024;  // the driver's own
-constexpr int kRolesCapability = 90;               // roles take registers as they need them
+constexpr std::size_t kReservedLocalBytes = 1024;  // of the driver
+constexpr int kRolesCapability = 90;               // roles set their number of registers
 
 // Rows too far apart to stage are read best by fewer threads with more trials each.
 constexpr GpuTunables kWhereTheyLie{64, 4, 2, 8, 0};
 
-// What channel_blocks.cuda.kernel is tried with: channel blocks of 16 channels in as large a block of
-// trials as local memory has room for the patterns of, else of 8. As an H200 was measured to be
-// fastest (docs/performance/dedisperse.md).
+// Sizes that channel_blocks.cuda.kernel is tried with: channel blocks of 16 channels in as large a block of trials as
+// shared memory has space for the patterns of, else channel blocks of 8. An H200 was measured to be fastest in this
+// order (docs/performance/dedisperse.md).
 struct ChannelBlockSize {
   std::size_t channels, elements_dm;
 };
@@ -147,14 +147,14 @@ class Chooser {
       return plan_.choice(
           Method::shared, list->adds,
           fmt::format("channel blocks of {} channels with {:.1f} patterns, {} "
-                      "producer warps by the matrix units, {} KiB of local memory",
+                      "producer warps by the matrix units, {} KiB of shared memory",
                       list->channels, list->patterns, kProducerWarps, kib(4 * list->local_words)));
     if (!made_.tile)
       return plan_.choice(Method::exact, plan_.plain_adds(), "rows read from global memory");
     const TileWorkList& tile = *made_.tile;
     return plan_.choice(
         shares() ? Method::shared : Method::exact, tile.adds,
-        fmt::format("{}{} channels in {} KiB of local memory",
+        fmt::format("{}{} channels in {} KiB of shared memory",
                     shares() ? fmt::format("groups of {}, ", std::size_t{1} << tile.levels) : "",
                     tile.bundle_rows, kib(tile.local_bytes)));
   }

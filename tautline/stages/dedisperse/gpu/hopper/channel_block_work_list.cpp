@@ -11,22 +11,22 @@ namespace tautline::stages::dedisperse {
 
 namespace {
 
-// As channel_blocks.cuda.kernel has them.
+// The same constants as in channel_blocks.cuda.kernel.
 constexpr std::size_t kHead = 8, kFewestPackets = 4, kMostPackets = 8, kPacketTile = 4, kRun = 32;
 constexpr std::size_t kAligned = ChannelBlockWorkList::kAligned;
-constexpr std::size_t kTimesAtOnce = 4;   // that one window serves
+constexpr std::size_t kTimesAtOnce = 4;   // times that one window serves
 constexpr std::uint32_t kNever = 255;     // a delay of no channel
-constexpr std::size_t kBytesOfStep = 32;  // that the matrix units take of all channels
-constexpr std::size_t kMostSteps = 4;     // that a producer warp has registers for
+constexpr std::size_t kBytesOfStep = 32;  // bytes of all channels in one step of the matrix units
+constexpr std::size_t kMostSteps = 4;     // steps for which a producer warp has registers
 constexpr std::size_t kBanks = 32, kMostSumPlaces = 65536;
 
-// The least number from `value` on that leaves `rest` of the local memory's banks.
+// The smallest number from `value` on that is `rest` modulo the number of shared memory's banks.
 std::size_t with_rest(std::size_t value, std::size_t rest) {
   return value + (rest + kBanks - value % kBanks) % kBanks;
 }
 
-// A channel block for a block of trials. Delays are told from those of a channel in the middle,
-// about which patterns differ least.
+// A channel block for a block of trials. Delays are relative to those of a channel in the middle, about which patterns
+// differ least.
 struct ChannelBlock {
   ChannelBlock(const Delays& delays, std::span<const std::uint32_t> block, std::size_t from,
                std::size_t most, std::size_t span)
@@ -62,13 +62,14 @@ struct ChannelBlock {
   std::size_t tiles() const { return core::divide_up(patterns.size(), kPacketTile); }
   std::size_t sums_words() const { return patterns.size() * stride; }
 
-  std::size_t first, channels;                      // positions
-  std::int32_t low = 0;                             // delay of the middle channel
-  std::vector<std::int32_t> lows;                   // [channel] least delay after the middle one's
-  std::vector<std::vector<std::int32_t>> patterns;  // [pattern][channel] after the middle one's
-  std::vector<std::uint32_t> pattern_of, shift;     // [trial of the block]
-  std::size_t range = 0;                            // greatest, of any channel's delays
-  std::size_t entries = 0;                          // of a sum
+  std::size_t first, channels;     // positions
+  std::int32_t low = 0;            // delay of the middle channel
+  std::vector<std::int32_t> lows;  // [channel] least delay, relative to the middle channel's
+  // [pattern][channel] relative to the middle one's.
+  std::vector<std::vector<std::int32_t>> patterns;
+  std::vector<std::uint32_t> pattern_of, shift;  // [trial of the block]
+  std::size_t range = 0;                         // largest range of a channel's delays
+  std::size_t entries = 0;                       // of one sum
   std::size_t stride = 0;  // sums of two patterns are written together: half of the banks apart
 };
 
@@ -112,7 +113,7 @@ class ChannelBlockWriter {
       for (const std::int32_t low : block.lows)
         if (low + block.low < 0)
           before = std::max(before, static_cast<std::size_t>(-low - block.low));
-      // What neighbouring channel blocks need at once.
+      // Memory that neighbouring channel blocks use at the same time.
       const bool last = n % list_.channel_blocks + 1 == list_.channel_blocks;
       most_sums = std::max(most_sums,
                            block.sums_words() + (last ? 0 : channel_blocks_[n + 1].sums_words()));
@@ -133,14 +134,15 @@ class ChannelBlockWriter {
     list_.blocks_in_sum = std::max<std::size_t>(1, shape_.channels_in_sum / shape_.channels);
     if (before_sums(kFewestPackets) + most_sums > room || most_sums > kMostSumPlaces) return false;
     if (list_.channel_blocks > list_.blocks_in_sum) try_carries(room - most_sums);
-    // What is left lets producer warps run ahead of consumer warps.
+    // The remaining memory lets producer warps run ahead of consumer warps.
     std::size_t& slots = list_.packet_slots = kFewestPackets;
     while (slots < kMostPackets && before_sums(slots + 1) + most_sums <= room) ++slots;
     sums_at_ = before_sums(slots);
     list_.local_words = std::min(room, sums_at_ + kMostPackets * most_sums);
     return true;
   }
-  // Counts, of two words: of the first packets, two of either buffer of rows and of every packet.
+  // Barriers, of two words each: one for the first packets, two for each of the two buffers of rows and for every
+  // packet.
   std::size_t before_sums(std::size_t slots) const {
     return core::round_up(slots * list_.packet_words + core::round_up(shape_.trials, 4) +
                               core::round_up(2 * (5 + 2 * slots), 4) +
@@ -158,7 +160,7 @@ class ChannelBlockWriter {
     list_.carries = true;
     list_.blocks_in_sum = in_sum;
   }
-  // More where a row begins inside an aligned run of times.
+  // More words where a row begins inside an aligned run of times.
   std::size_t row_words(std::size_t entries) const {
     return core::round_up((shape_.span + entries + list_.window + kAligned + 3) / 4, 4);
   }
@@ -204,13 +206,13 @@ class ChannelBlockWriter {
   ChannelBlockWorkList list_;
 };
 
-// Places of channel blocks, one after the other.
+// Allocates places for the sums of channel blocks, one after the other.
 class Placer {
  public:
   Placer(std::span<const std::size_t> words, std::size_t ahead) : words_(words), ahead_(ahead) {}
 
   void add(std::size_t at) { places_.push_back({at, after(at)}); }
-  // Wherever the next channel block waits least, the first such place.
+  // Adds the place at which the next channel block waits least; of several the first.
   void add_best(std::initializer_list<std::size_t> all) {
     add(*std::min_element(all.begin(), all.end(),
                           [&](std::size_t a, std::size_t b) { return after(a) < after(b); }));
@@ -225,7 +227,7 @@ class Placer {
   }
 
  private:
-  // Of the next channel block: after the last one that lies where it would.
+  // SumsPlace::after of the next channel block at a place: one after the last channel block that overlaps it.
   std::size_t after(std::size_t at) const {
     const std::size_t n = places_.size(), least = n < ahead_ ? 0 : n + 1 - ahead_;
     for (std::size_t b = n; b > least; --b)
@@ -253,8 +255,7 @@ std::vector<SumsPlace> place_sums(std::span<const std::size_t> words, std::size_
     }
     ends.add(b % 2 == 0 ? 0 : last);
   }
-  // Small channel blocks in the middle may leave no room for two large ones, which either end
-  // always has.
+  // Small channel blocks in the middle may leave no space for two large ones; both ends always have it.
   return (ring.waits_for_neighbours() ? ends : ring).places();
 }
 
