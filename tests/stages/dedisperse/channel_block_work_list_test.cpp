@@ -27,7 +27,7 @@
 #define ROW_WORDS static_cast<u32>(now->row_words)
 #define PACKET_WORDS static_cast<u32>(now->packet_words)
 #define LOCAL_WORDS static_cast<u32>(now->local_words)
-#define PACKETS static_cast<u32>(now->packets)
+#define PACKETS static_cast<u32>(now->packet_slots)
 
 namespace {
 const tautline::stages::dedisperse::ChannelBlockWorkList* now = nullptr;  // that is run
