@@ -1,8 +1,8 @@
 // What receiving threads take over UDP on the loopback, beside threads that send:
 //   bench_receive [LAYOUT [ANTENNAS [SECONDS [GBIT_PER_S [THREADS [SENDERS]]]]]]
-// In turns, so long each: packets are only received, which is the floor; received and placed in blocks, as the node `packets`
-// does. Without GBIT_PER_S, or with 0, senders send as fast as they can. Without arguments: F-engines' packets of four antennas, 5 s,
-// one thread that receives and one that sends.
+// In turns, so long each: packets are only received, which is the floor; received and placed in blocks, as the node
+// `packets` does. Without GBIT_PER_S, or with 0, senders send as fast as they can. Without arguments: F-engines'
+// packets of four antennas, 5 s, one thread that receives and one that sends.
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>

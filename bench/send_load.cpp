@@ -1,11 +1,12 @@
 // Senders for measurements of live pipelines, of data that are made in memory, at a rate and for a while:
-//   bench_send_load udp LAYOUT ANTENNAS CHANNELS GBIT_PER_S SECONDS HOST:PORT...    a thread for each address, each with a part
-//       of the flows
-//   bench_send_load pool FILE LAYOUT ...    the same, where payloads lie in a file: the packet of time t and flow f has those bytes
-//       from 8 * ((t * flows + f) * 5000011 % (words - words of a payload)) on, so that what comes out can be compared with it
+//   bench_send_load udp LAYOUT ANTENNAS CHANNELS GBIT_PER_S SECONDS HOST:PORT...
+//       a thread for each address, each with a part of the flows
+//   bench_send_load pool FILE LAYOUT ...
+//       the same with payloads from a file: the packet of time t and flow f has its bytes from
+//       8 * ((t * flows + f) * 5000011 % (words - words of a payload)) on, so that the output can be compared with it
 //   bench_send_load mwa SECONDS PORT...    four connections of records of the MWA's prototype to each port, 174 MB/s
-// At the end it prints a line of JSON: what was sent, and how far behind its time the latest sender was after a quarter of the
-// time and at the end.
+// At the end it prints a line of JSON: what was sent, and how far behind its time the latest sender was after a quarter
+// of the time and at the end.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>

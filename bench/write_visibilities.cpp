@@ -1,5 +1,5 @@
-// How fast visibilities are written, beside a plain fwrite of the same bytes in the same run, with every sample valid and
-// with some lost:
+// How fast visibilities are written, beside a plain fwrite of the same bytes in the same run, with every sample valid
+// and with some lost:
 //   bench_write_visibilities [FOLDER [ANTENNAS [CHANNELS [INTEGRATIONS [uvh5|ms]]]]]
 #include <sys/resource.h>
 

@@ -38,7 +38,8 @@ std::vector<formats::NamedFile> files_read(const pipeline::FilterbankRunConfig& 
 /// The fields that both summaries have, "output" first.
 nlohmann::ordered_json summary_fields(const pipeline::FilterbankRunConfig& config,
                                       const pipeline::FilterbankRunSummary& summary);
-/// The exit status: damage_status, or that of damaged input for a run over samples that all held nothing, which it warns of.
+/// The exit status: damage_status, or that of damaged input for a run over samples that all held nothing, which it
+/// warns of.
 int filterbank_status(const pipeline::FilterbankRunSummary& summary, bool strict);
 /// "300 of 336 channels (6 flagged), zero-DM filter"
 std::string channels_text(const pipeline::FilterbankRunSummary& summary, bool zero_dm);

@@ -27,8 +27,8 @@ constexpr std::int64_t kSameSignalNs = 500'000'000;
 // So long a run may take to end in good order; plans and pulses are made without a look at the stop.
 constexpr std::int64_t kGraceNs = 700'000'000;
 
-// When the first signal and the next one that is not the same came, 0: none did; and which was the first. Written by the
-// handler, read by other threads.
+// When the first signal and the next one that is not the same came, 0: none did; and which was the first. Written by
+// the handler, read by other threads.
 std::atomic<std::int64_t> interrupted_ns = 0, again_ns = 0;
 std::atomic<int> first_signal = 0;
 std::atomic<bool> finishes_when_stopped = false, hangups_rotate = false;

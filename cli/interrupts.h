@@ -8,19 +8,20 @@
 
 namespace tautline::cli {
 
-/// From now on a signal requests a stop of `source`, and the run then removes what it has half
-/// written; one that has not ended after 0.7 s is ended at once, as below. Another signal, half a second later or more, has the
-/// thread that is returned do so and end the process at once, with interrupted_status() and, with `json`, an object on
-/// standard output; sooner it counts as the same, since `timeout`, terminals and launchers send a signal to a process and
-/// again to its group. A third one ends the process by itself. Until the thread that is returned is joined.
+/// From now on a signal requests a stop of `source`, and the run then removes what it has half written; one that has
+/// not ended after 0.7 s is ended at once, as below. Another signal, half a second later or more, has the thread that
+/// is returned do so and end the process at once, with interrupted_status() and, with `json`, an object on standard
+/// output; sooner it counts as the same, since `timeout`, terminals and launchers send a signal to a process and again
+/// to its group. A third one ends the process by itself. Until the thread that is returned is joined.
 std::jthread watch_interrupts(std::stop_source& source, bool json);
 
 /// For runs whose results are written when they are stopped, as those of live input: they take the
 /// time that this takes.
 void finish_when_stopped();
 
-/// While the object lives, a run that was stopped is asked, on the thread that watches, what holds it up: given the seconds since
-/// the signal, empty for nothing that may not go on. Else the process ends at once, as above, and says so.
+/// While the object lives, a run that was stopped is asked, on the thread that watches, what holds it up: given the
+/// seconds since the signal, empty for nothing that may not go on. Else the process ends at once, as above, and says
+/// so.
 class EndsWhereHeldUp {
  public:
   explicit EndsWhereHeldUp(std::function<std::string(double since_s)> held_up);

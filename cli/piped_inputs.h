@@ -18,12 +18,12 @@ namespace tautline::cli {
 using ComesInOrder =
     std::function<bool(std::span<const std::byte> first_bytes, const std::string& name)>;
 
-/// Copies what comes by "-" (standard input) and by named pipes among `inputs` to files, whose names take their places. The
-/// files are gone with this object. A pipe that is the only input, and of which `in_order` says so, is not copied.
+/// Copies what comes by "-" (standard input) and by named pipes among `inputs` to files, whose names take their places.
+/// The files are gone with this object. A pipe that is the only input, and of which `in_order` says so, is not copied.
 class PipedInputs {
  public:
-  /// Throws Error(config) for an output that could not be written, before a pipe is waited for, Error(io) where inputs cannot
-  /// be read or kept, and after a stop ("interrupted").
+  /// Throws Error(config) for an output that could not be written, before a pipe is waited for, Error(io) where inputs
+  /// cannot be read or kept, and after a stop ("interrupted").
   PipedInputs(const Global& global, std::vector<std::string>& inputs,
               const std::string& output = {}, bool overwrite = true, std::size_t memory_bytes = 0,
               const ComesInOrder& in_order = {});

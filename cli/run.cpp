@@ -241,7 +241,8 @@ void warn_of_open_ends(const pipeline::GraphFile& file, const engine::Run& run) 
                    node.name);
 }
 
-// Which node does not come back, as from the write to a pipe that nobody reads. A long write to a disk is no standstill.
+// Which node does not come back, as from the write to a pipe that nobody reads. A long write to a disk is no
+// standstill.
 struct Standstill {
   const engine::Run& run;
   double limit_s;

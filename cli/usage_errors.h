@@ -31,7 +31,8 @@ std::string unknown_command(const CLI::App& app);
 /// `tautline help search` as `tautline search --help`; other command lines as they are.
 std::vector<std::string> with_help_as_option(int argc, char** argv);
 
-/// What is wrong with a line that has an empty word, as a script writes one for a variable that is not set; empty: nothing.
+/// What is wrong with a line that has an empty word, as a script writes one for a variable that is not set; empty:
+/// nothing.
 std::string empty_word(int argc, char** argv);
 
 /// --json among the words of a line, which may not have been understood.

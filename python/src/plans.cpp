@@ -85,8 +85,9 @@ class Kept {
     };
     (check(arrays), ...);
   }
-  /// work(queue) with the lock, without the interpreter's: on the queue of the plan, until it is done, or on the caller's
-  /// stream, where it may go on when this returns. Streams that follow each other wait for what the one before was given.
+  /// work(queue) with the lock, without the interpreter's: on the queue of the plan, until it is done, or on the
+  /// caller's stream, where it may go on when this returns. Streams that follow each other wait for what the one before
+  /// was given.
   template <class Work>
   auto run(std::uintptr_t stream, const Work& work) {
     const UnlockedComputation unlocked;

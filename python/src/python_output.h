@@ -49,7 +49,8 @@ class PythonOutput {
   const engine::Stream& stream() const { return stream_; }
   /// Back to the stream's start.
   void start();
-  /// Blocks without a time of their own follow the beginning of a segment of `input`, if that is later than what was given.
+  /// Blocks without a time of their own follow the beginning of a segment of `input`, if that is later than what was
+  /// given.
   void begin_segment(const engine::Stream& input, const engine::Block& block);
   /// Time, arrays and validity of what Python gave for `block` of input `input`; null: for none. Throws Error(config).
   void fill(engine::Block& out, const GivenBlock& given, const engine::Block* block,

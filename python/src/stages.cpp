@@ -22,8 +22,8 @@ using core::Error;
 using core::ErrorKind;
 using core::SampleType;
 
-/// piece(first, count) of [0, total) in order, at most `size` at a time, without the interpreter's lock. Ten times a second
-/// and at the end, when the queue has done what it was given, this looks for signals (Ctrl-C raises) and calls
+/// piece(first, count) of [0, total) in order, at most `size` at a time, without the interpreter's lock. Ten times a
+/// second and at the end, when the queue has done what it was given, this looks for signals (Ctrl-C raises) and calls
 /// `progress`(done, total) of Python, or None.
 template <class Piece>
 void in_pieces(const nb::object& progress, device::Queue& queue, std::size_t total,
@@ -234,7 +234,8 @@ nb::object detect(const Array& series, const std::vector<double>& dms, double sa
 }
 
 // multipletau's ladder of [time][sensor]: lags in samples, level, pairs of samples and values, [lag], [lag], [lag],
-// [pair][lag], then of each pair the sums of the earlier series and of the products at lag 0. `normalization` none: sums.
+// [pair][lag], then of each pair the sums of the earlier series and of the products at lag 0. `normalization` none:
+// sums.
 nb::object standard_curves(const Array& samples, std::size_t m, std::size_t levels,
                            const std::string& coarsening, const std::string& normalization,
                            const std::vector<std::pair<std::uint32_t, std::uint32_t>>& pairs,

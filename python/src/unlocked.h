@@ -6,7 +6,8 @@
 namespace tautline::python {
 
 /// Releases the interpreter's lock, and takes it again. A thread that comes back when the interpreter ends (others than
-/// daemons have ended before) stays here for ever: taking the lock would end it in the middle of C++, and that the process.
+/// daemons have ended before) stays here for ever: taking the lock would end it in the middle of C++, and that the
+/// process.
 class Unlocked {
  public:
   Unlocked() : Unlocked(true) {}
@@ -16,8 +17,8 @@ class Unlocked {
 
   /// Whether another thread ends the interpreter: what can be stopped stops.
   static bool over();
-  /// From here on this thread, which may go on to call the library, ends the interpreter; waits until no thread is in the
-  /// library but those that compute. With the lock.
+  /// From here on this thread, which may go on to call the library, ends the interpreter; waits until no thread is in
+  /// the library but those that compute. With the lock.
   static void end();
 
  protected:

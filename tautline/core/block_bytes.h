@@ -10,8 +10,8 @@
 
 namespace tautline::core {
 
-/// A copy of lent memory is lent the same; of others, has its own. Lent memory may be a device's: then only its address and
-/// size are used.
+/// A copy of lent memory is lent the same; of others, has its own. Lent memory may be a device's: then only its address
+/// and size are used.
 class BlockBytes {
  public:
   BlockBytes() = default;

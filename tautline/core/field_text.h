@@ -53,8 +53,8 @@ std::int64_t read_integer(const std::string& text, std::int64_t low, std::int64_
 std::uint64_t read_unsigned(const std::string& text, std::uint64_t high);
 /// The nearest double, or an infinity; never NaN.
 double read_number(const std::string& text);
-/// The text of a field in seconds, as "20ms", "1us:5us" or "inf": numbers with a unit (ps, ns, us, ms, s, min, h) become
-/// plain numbers of seconds, decimal digits as they were; everything else stays.
+/// The text of a field in seconds, as "20ms", "1us:5us" or "inf": numbers with a unit (ps, ns, us, ms, s, min, h)
+/// become plain numbers of seconds, decimal digits as they were; everything else stays.
 std::string in_seconds(const std::string& text);
 /// With as few digits as read the same number again.
 std::string write_number(double value);

@@ -6,8 +6,8 @@
 
 namespace tautline::core {
 
-/// Values on either side of the step that fit_step is given where files join, and the least step that is no chance: noise
-/// exceeds it with probability 6e-11 (Student's t with 29 degrees of freedom; docs/design/empty.md).
+/// Values on either side of the step that fit_step is given where files join, and the least step that is no chance:
+/// noise exceeds it with probability 6e-11 (Student's t with 29 degrees of freedom; docs/design/empty.md).
 inline constexpr std::size_t kStepSide = 16, kStepBlocks = 2 * kStepSide;
 inline constexpr double kStepStandardErrors = 10;
 
@@ -18,8 +18,8 @@ struct StepFit {
   double deviation = 0;        ///< of what the fit leaves
 };
 
-/// Least squares of a mean, a slope and a step between the halves of an even number of values, 4 or more. The step's error
-/// follows from the scatter of the values about the fit.
+/// Least squares of a mean, a slope and a step between the halves of an even number of values, 4 or more. The step's
+/// error follows from the scatter of the values about the fit.
 StepFit fit_step(std::span<const double> values);
 
 }  // namespace tautline::core

@@ -27,8 +27,8 @@ struct Job {
   std::condition_variable done;
 };
 
-// Threads that start when they are first needed and wait for jobs until the process ends. In a forked child, which has none
-// of them, the caller does every piece.
+// Threads that start when they are first needed and wait for jobs until the process ends. In a forked child, which has
+// none of them, the caller does every piece.
 class ThreadPool {
  public:
   void run(std::size_t pieces, const std::function<void(std::size_t)>& work) {

@@ -133,8 +133,8 @@ struct Options {
   core::LogSink log = {};               ///< of the device and of the plans on it; none: silence
 };
 
-/// A block of memory, aligned to 64 bytes unless it is borrowed; move-only. data() of a device's memory is an address to
-/// hand to queues and kernels, not to read on the host.
+/// A block of memory, aligned to 64 bytes unless it is borrowed; move-only. data() of a device's memory is an address
+/// to hand to queues and kernels, not to read on the host.
 class Buffer {
  public:
   Buffer() = default;

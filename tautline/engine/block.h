@@ -49,8 +49,8 @@ struct Stream {
   std::shared_ptr<const device::Device> device = {};
   /// The node lends memory to each block (Block::lend) before it commits the block; the engine allocates none.
   bool lent = false;
-  /// Of a source that is not live: it gives its blocks as if their samples came now, at so many times real time; 0: as fast
-  /// as they are taken.
+  /// Of a source that is not live: it gives its blocks as if their samples came now, at so many times real time; 0: as
+  /// fast as they are taken.
   double pace = 0;
   /// Blocks that the node may have begun and not committed yet.
   std::size_t open_blocks = 1;
@@ -58,8 +58,8 @@ struct Stream {
   std::any details = {};
 
   std::size_t block_bytes() const;
-  /// The details, of type T. Throws Error(config) when there are none of that type; T::kKind, where it is, says in words
-  /// which streams have them.
+  /// The details, of type T. Throws Error(config) when there are none of that type; T::kKind, where it is, says in
+  /// words which streams have them.
   template <class T>
   const T& detail() const {
     if (const T* found = std::any_cast<T>(&details)) return *found;

@@ -18,7 +18,8 @@ struct Stopped {};
 struct PooledBlock : Block {
   std::size_t users = 0;                   ///< guarded by the pool's mutex
   std::unique_ptr<device::Event> written;  ///< where a device writes: after its work
-  /// Of a block in a device's memory: one an edge, after the reader's work. Readers of host memory release a block afterwards.
+  /// Of a block in a device's memory: one an edge, after the reader's work. Readers of host memory release a block
+  /// afterwards.
   std::vector<std::unique_ptr<device::Event>> read;
 };
 

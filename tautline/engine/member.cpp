@@ -138,8 +138,8 @@ void Member::commit(std::size_t port) {
   output.pool->release(block);
 }
 
-// Until the block's last sample would have been recorded: gaps take no time. One that is late is not waited for, and what
-// comes behind it catches up.
+// Until the block's last sample would have been recorded: gaps take no time. One that is late is not waited for, and
+// what comes behind it catches up.
 void Member::wait_for_pace(const Block& block) {
   given_samples_ += block.samples;
   constexpr double kLongest_s = 1e8;  // that a clock can add

@@ -31,8 +31,8 @@ struct Needs {
 class Outputs {
  public:
   virtual ~Outputs() = default;
-  /// A block to fill; waits for one. Its extents are the stream's largest; time, validity and payload are what they were
-  /// when the block was last used. Leaves the node by an exception when the run has failed or was interrupted.
+  /// A block to fill; waits for one. Its extents are the stream's largest; time, validity and payload are what they
+  /// were when the block was last used. Leaves the node by an exception when the run has failed or was interrupted.
   virtual Block& begin(std::size_t port = 0) = 0;
   /// The same, or null where `begin` would wait.
   virtual Block* try_begin(std::size_t port = 0) = 0;
@@ -50,8 +50,8 @@ class Outputs {
   virtual device::Queue& queue(const std::shared_ptr<const device::Device>& device) = 0;
   /// Waits for work on a device; that time is not the node's own.
   virtual void wait(const device::Event& event) = 0;
-  /// Live sources: from now on (true) they wait for others to send, until `false`: that time is not the node's own. Others
-  /// see its counters meanwhile.
+  /// Live sources: from now on (true) they wait for others to send, until `false`: that time is not the node's own.
+  /// Others see its counters meanwhile.
   virtual void waits_for_others(bool waits) = 0;
   /// Ends the waiting of live sources.
   virtual std::stop_token stop() const = 0;
@@ -88,7 +88,8 @@ class Node {
 
   /// Sources: makes at most a few blocks. False: there is no more.
   virtual bool produce(Outputs& outputs);
-  /// Sources that wait for others (sockets, pipes): a stop ends their stream, and the run finishes as if it had ended there.
+  /// Sources that wait for others (sockets, pipes): a stop ends their stream, and the run finishes as if it had ended
+  /// there.
   virtual bool live() const { return false; }
 
   /// Blocks of one input come in order of time; between inputs there is no order. A block that does not follow on from

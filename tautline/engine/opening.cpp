@@ -63,7 +63,8 @@ Member& Opening::add_member(std::string name, std::unique_ptr<Node> node, std::s
   return *opened.members.back();
 }
 
-// The member that gives the stream in that memory: one copy for all who read it there, as deep as the edge of the first.
+// The member that gives the stream in that memory: one copy for all who read it there, as deep as the edge of the
+// first.
 Member& Opening::moved(Member& from, std::size_t port, const DevicePointer& device,
                        std::size_t depth) {
   Member*& copy = copies_[{&from, port, device.get()}];

@@ -23,8 +23,8 @@ struct NodeProfile {
   std::uint64_t blocks = 0;         ///< given to it; sources: that it gave
   std::uint64_t bytes = 0;          ///< of their arrays
   std::uint64_t dropped = 0;        ///< blocks that its inputs' rings gave up
-  /// A source that gives its blocks as if their samples came now, and by how much one came too late at most: what reads them
-  /// was not fast enough.
+  /// A source that gives its blocks as if their samples came now, and by how much one came too late at most: what reads
+  /// them was not fast enough.
   bool paced = false;
   double behind_s = 0;
 };

@@ -56,8 +56,8 @@ struct PlannedNode {
 
 class Run {
  public:
-  /// Opens every node, in the order of the graph. Throws Error(config); NodeError for what nodes throw; Error(memory) when more
-  /// than options.memory_bytes are needed. Nothing has started then.
+  /// Opens every node, in the order of the graph. Throws Error(config); NodeError for what nodes throw; Error(memory)
+  /// when more than options.memory_bytes are needed. Nothing has started then.
   Run(Graph graph, RunOptions options = {});
   ~Run();
   Run(const Run&) = delete;

@@ -64,8 +64,9 @@ struct RawCounts {
 /// Throws Error(config) when dtype or sensors are missing. `name`: of the file or stream.
 CountDescription describe_raw(const RawCounts& raw, const std::string& name);
 
-/// Whether a file with a header holds counts: a TIFF stack, or a NPY array of real numbers and at most three axes that has no
-/// record of `channelize` beside it. Such an array may hold voltages, too, whose rate is then known to the caller.
+/// Whether a file with a header holds counts: a TIFF stack, or a NPY array of real numbers and at most three axes that
+/// has no record of `channelize` beside it. Such an array may hold voltages, too, whose rate is then known to the
+/// caller.
 bool recognise_counts(std::span<const std::byte> first_bytes, const std::string& path);
 
 /// Opens a NPY array or a TIFF stack, told by their first bytes, or a raw file of little-endian

@@ -7,8 +7,8 @@
 
 namespace tautline::formats {
 
-/// A file and where its name comes from ("output", "array_path"; an option of a command). One without a path is left out of
-/// account.
+/// A file and where its name comes from ("output", "array_path"; an option of a command). One without a path is left
+/// out of account.
 struct NamedFile {
   std::string option, path;
 };

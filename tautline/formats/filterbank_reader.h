@@ -106,8 +106,8 @@ struct FilterbankDescription {
   std::optional<double> refdm_constant;
   /// Of series of several trials, a channel each: their DMs, as the file has them; else empty.
   std::vector<double> trial_dms;
-  /// [trial] the longest delay in it, samples, where that is known: trials that differ by less than a pulse's width show the
-  /// same pulse. Else empty.
+  /// [trial] the longest delay in it, samples, where that is known: trials that differ by less than a pulse's width
+  /// show the same pulse. Else empty.
   std::vector<std::uint64_t> trial_delays;
   /// Of a series: the centre of the lowest channel that it was summed over, where the file says it.
   std::optional<double> series_low_mhz;
@@ -179,8 +179,8 @@ struct FilterbankOptions {
   /// Which IFs to add up, from 0; empty: what the format says makes total intensity (PSRFITS), or
   /// all (sigproc, which does not say what they are).
   std::vector<std::size_t> ifs;
-  /// Gives the reader of samples that are in no file (formats/memory); paths are then names for messages alone. None: the
-  /// files'.
+  /// Gives the reader of samples that are in no file (formats/memory); paths are then names for messages alone. None:
+  /// the files'.
   std::function<std::unique_ptr<FilterbankReader>()> source = {};
 };
 

@@ -91,7 +91,8 @@ void InputFile::read_whole(std::uint64_t offset, std::span<std::byte> bytes) con
                       std::to_string(offset + bytes.size()) + " bytes as when it was opened");
 }
 
-// By way of memory that stays in the core's cache: pread alone would fetch each line of `bytes` before it overwrites it.
+// By way of memory that stays in the core's cache: pread alone would fetch each line of `bytes` before it overwrites
+// it.
 std::size_t InputFile::read_past_caches(std::uint64_t offset, std::span<std::byte> bytes) const {
   constexpr std::size_t kNear = std::size_t{256} << 10;
   thread_local std::vector<std::byte> near;

@@ -13,8 +13,8 @@ std::string numbered_name(const std::string& path, std::size_t number);
 /// Those that are there, and what lies beside them: under their partial names, and with further endings.
 std::vector<std::string> numbered_files(const std::string& path);
 
-/// Before the work: throws Error(config) of `field` where any such file exists, unless `overwrite`, and for a folder that is not
-/// there or may not be written.
+/// Before the work: throws Error(config) of `field` where any such file exists, unless `overwrite`, and for a folder
+/// that is not there or may not be written.
 void require_numbered_can_be_written(const std::string& field, const std::string& path,
                                      bool overwrite);
 

@@ -211,8 +211,8 @@ void PartialFile::write(std::span<const std::byte> bytes) {
   begin_to_flush();
 }
 
-// Of what was appended, whole windows: the disk writes them while the run goes on, and finish() waits for less. Places of
-// write_at() may be written again and again.
+// Of what was appended, whole windows: the disk writes them while the run goes on, and finish() waits for less. Places
+// of write_at() may be written again and again.
 void PartialFile::begin_to_flush() {
   const std::uint64_t windows = (written_bytes_ - pending_.size()) / kFlushedBytes * kFlushedBytes;
   if (windows == flushed_bytes_) return;

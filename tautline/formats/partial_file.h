@@ -14,8 +14,8 @@ namespace tautline::formats {
 /// The name that `path` is written under until it is whole.
 std::string partial_name(const std::string& path);
 
-/// Removes whatever lies under the partial names that the process has now; new ones then wait for ever. For a program that
-/// is about to end while other threads still write. The list of them is the process's, as the names are.
+/// Removes whatever lies under the partial names that the process has now; new ones then wait for ever. For a program
+/// that is about to end while other threads still write. The list of them is the process's, as the names are.
 void remove_partial_files();
 /// A folder that was made for outputs, until it is forgotten: remove_partial_files() removes it, too, last and if it is
 /// empty then.
@@ -27,7 +27,8 @@ void also_remove_partial_files_of(void (*remove)());
 /// Throws Error(io) where `path` exists, unless `overwrite`.
 void refuse_existing(const std::string& path, bool overwrite);
 
-/// Before the work: throws Error(config) of `field` for an empty name, one that exists unless `overwrite`, and one in a folder that is not there or may not be written.
+/// Before the work: throws Error(config) of `field` for an empty name, one that exists unless `overwrite`, and one in a
+/// folder that is not there or may not be written.
 void require_can_be_written(const std::string& field, const std::string& path, bool overwrite);
 
 /// Waits until a file's bytes, or a folder's names, lie on the disk. Throws Error(io).

@@ -1,4 +1,5 @@
-// Invalid and missing samples of a file of voltages that cannot say so itself, from the record that was written with it.
+// Invalid and missing samples of a file of voltages that cannot say so itself, from the record that was written with
+// it.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +21,8 @@ class RecordMask {
   /// contradicts itself.
   RecordMask(const std::string& path, std::uint64_t samples, std::size_t inputs, Damage& damage);
 
-  /// Appends what is listed of a block's samples to block.invalid; returns how many samples (times x inputs) that is. Blocks
-  /// come in the order of time.
+  /// Appends what is listed of a block's samples to block.invalid; returns how many samples (times x inputs) that is.
+  /// Blocks come in the order of time.
   std::uint64_t mark(core::RawBlock& block);
 
  private:

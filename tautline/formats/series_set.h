@@ -1,4 +1,5 @@
-// Dedispersed series of one observation in a file each, as PRESTO and sigproc have them: read together, a channel for each.
+// Dedispersed series of one observation in a file each, as PRESTO and sigproc have them: read together, a channel for
+// each.
 #pragma once
 
 #include <functional>
@@ -10,8 +11,8 @@
 
 namespace tautline::formats {
 
-/// The series in a folder: its .dat files, or its .tim files where there are none. Throws Error(io) where there are none of
-/// either.
+/// The series in a folder: its .dat files, or its .tim files where there are none. Throws Error(io) where there are
+/// none of either.
 std::vector<std::string> series_in_folder(const std::string& folder);
 
 /// Whether two are trials of one observation, and no parts of a longer series: they begin together and have other DMs.

@@ -59,8 +59,8 @@ std::unique_ptr<VoltageReader> open_strided(InputFile file, core::VoltageDescrip
                                             std::vector<SampleAxis> axes, StridedShape shape,
                                             Damage damage, RecordMask mask = {});
 
-/// Of bytes that come in order, and one outer row: its times are those that come, and `at_end` is told how many bytes of
-/// samples there were.
+/// Of bytes that come in order, and one outer row: its times are those that come, and `at_end` is told how many bytes
+/// of samples there were.
 std::unique_ptr<VoltageReader> open_strided_in_order(
     InputFile file, core::VoltageDescription description, std::vector<SampleAxis> axes,
     StridedShape shape, std::function<void(std::uint64_t data_bytes, Damage&)> at_end);

@@ -103,8 +103,8 @@ void gather_rows(const VisibilityLayout& layout, const std::vector<Polarisation>
                  std::int64_t nominal_count, std::size_t first, std::size_t count,
                  VisibilityRows& rows);
 
-/// Flags of rows, [pair][channel][polarisation], of which each has `channels` from `first_channel` on, `row_channels` from
-/// one pair to the next: sets those of the flagged channels among them.
+/// Flags of rows, [pair][channel][polarisation], of which each has `channels` from `first_channel` on, `row_channels`
+/// from one pair to the next: sets those of the flagged channels among them.
 void flag_channels(const std::vector<std::size_t>& flagged, std::size_t products,
                    const RowRange& range, std::size_t row_channels, std::uint8_t* flags);
 

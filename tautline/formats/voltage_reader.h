@@ -94,8 +94,8 @@ struct ReaderOptions {
   bool receivers = false;  ///< MWA: the files are receivers of one array, not consecutive
   /// That several threads decode a read of VDIF or GUPPI in; 0: by its length.
   std::size_t decoding_pieces = 0;
-  /// Gives the reader of samples that are in no file (formats/memory), again from the first one in every call; `path` is
-  /// then a name for messages alone. None: the file's.
+  /// Gives the reader of samples that are in no file (formats/memory), again from the first one in every call; `path`
+  /// is then a name for messages alone. None: the file's.
   std::function<std::unique_ptr<VoltageReader>()> source = {};
   /// Fields that the user gave, as "rate_hz": one that the file's format does not use is refused,
   /// not ignored.

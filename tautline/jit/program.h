@@ -48,10 +48,10 @@ device::ProgramSource make_source(device::Api api, std::string_view name, std::s
                                   const Defines& defines);
 
 /// Loads what an earlier call, perhaps of another process, left in the cache folder (jit/folders.h; none usable: the
-/// device's log is warned once), or compiles, on a thread of its own: the kernels of a run on a GPU compile side by side. The
-/// program comes back at once; its kernels wait until it is loaded, and throw what the device throws, with the kernel file
-/// and its definitions named. The device must live until then (device.shared().wait_for_programs()). A program that
-/// somebody in this process still holds for this device is shared, not loaded again.
+/// device's log is warned once), or compiles, on a thread of its own: the kernels of a run on a GPU compile side by
+/// side. The program comes back at once; its kernels wait until it is loaded, and throw what the device throws, with
+/// the kernel file and its definitions named. The device must live until then (device.shared().wait_for_programs()). A
+/// program that somebody in this process still holds for this device is shared, not loaded again.
 std::shared_ptr<const device::Program> build(const device::Device& device,
                                              std::string_view kernel_file, const Defines& defines,
                                              const std::vector<std::string>& options = {});

@@ -20,8 +20,8 @@ struct PartLimits {
 };
 const core::Fields<PartLimits>& fields(const PartLimits&);
 
-/// Of an output without limits there is one file, of the name that was given; with one, files are numbered, and a wish for
-/// new files (engine::Run::rotate) is heard, too.
+/// Of an output without limits there is one file, of the name that was given; with one, files are numbered, and a wish
+/// for new files (engine::Run::rotate) is heard, too.
 class FileParts {
  public:
   FileParts(std::string path, const PartLimits& limits) : path_(std::move(path)), limits_(limits) {}
@@ -41,8 +41,8 @@ class FileParts {
   /// piece at least.
   bool over(std::uint64_t samples, const core::Rational& rate_hz, std::uint64_t bytes,
             const engine::Outputs& outputs);
-  /// True: no further piece of so much fits into the file, which ends before the next piece comes; begin() begins another one
-  /// for that.
+  /// True: no further piece of so much fits into the file, which ends before the next piece comes; begin() begins
+  /// another one for that.
   bool end_if_full(std::uint64_t samples, const core::Rational& rate_hz, std::uint64_t bytes);
 
  private:

@@ -8,8 +8,8 @@
 
 namespace tautline::pipeline {
 
-/// What a consumer will be given at an output, less the memory that it lies in: opens the nodes before it, which make their
-/// plans then. Throws what they throw.
+/// What a consumer will be given at an output, less the memory that it lies in: opens the nodes before it, which make
+/// their plans then. Throws what they throw.
 engine::Stream stream_at(const engine::Graph& graph, const engine::Port& output);
 
 struct NamedNode {

@@ -93,8 +93,8 @@ const core::Fields<Config>& fields_of() {
   return fields(any);
 }
 
-/// Fields of a Base, as they are described there, for a Config that is a Base of which less can be said in a file. "part."
-/// stands for all fields of that part, without its name before them: those of "filter." are "channels", "taps".
+/// Fields of a Base, as they are described there, for a Config that is a Base of which less can be said in a file.
+/// "part." stands for all fields of that part, without its name before them: those of "filter." are "channels", "taps".
 template <class Config, class Base>
 core::Fields<Config> some_of(const core::Fields<Base>& all, const std::vector<std::string>& names) {
   core::Fields<Config> chosen;
@@ -176,7 +176,8 @@ NodeType node_type(std::string name, std::string help, std::size_t inputs, Make 
   return composite_type<Config>(std::move(name), std::move(help), inputs, add);
 }
 
-/// A type of one node without outputs, which make(config, graph, output, context) makes: `output` is what it reads first.
+/// A type of one node without outputs, which make(config, graph, output, context) makes: `output` is what it reads
+/// first.
 template <class Config, class Make>
 NodeType sink_type(std::string name, std::string help, std::size_t inputs, Make make) {
   const auto add = [make](const Config& config, engine::Graph& graph, const std::string& node,

@@ -1,4 +1,5 @@
-// run --check: a file that cannot run is refused with status 2, the place in it and what is allowed; nothing is written.
+// run --check: a file that cannot run is refused with status 2, the place in it and what is allowed; nothing is
+// written.
 #include <gtest/gtest.h>
 
 #include <algorithm>

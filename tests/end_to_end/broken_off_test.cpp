@@ -1,4 +1,5 @@
-// Runs that cannot end: on a full disk, killed half-way, and of an input that shrinks. For each kind of input and output.
+// Runs that cannot end: on a full disk, killed half-way, and of an input that shrinks. For each kind of input and
+// output.
 #include <gtest/gtest.h>
 
 #include <chrono>

@@ -1,5 +1,5 @@
-// Runs with a checkpoint that are interrupted or killed go on, and their files are those of a run that was not, byte for
-// byte.
+// Runs with a checkpoint that are interrupted or killed go on, and their files are those of a run that was not, byte
+// for byte.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -29,8 +29,8 @@ inline std::string source_folder() {
   return elsewhere == nullptr ? TAUTLINE_SOURCE_DIR : elsewhere;
 }
 
-// Those of a row of the guide's table of schemas that begins so, from `begin` to the next semicolon; a word in code is a
-// field when it has only letters, digits and underscores.
+// Those of a row of the guide's table of schemas that begins so, from `begin` to the next semicolon; a word in code is
+// a field when it has only letters, digits and underscores.
 inline Keys documented(const std::string& row, const std::string& begin = " | `") {
   std::istringstream guide(read_file(source_folder() + "/docs/guide/command.md"));
   Keys keys;

@@ -1,5 +1,5 @@
-// The commands of guide pages that promise to run as they stand: each indented line that begins with the command's name,
-// in order, in one folder, with the TOML files that the page shows (their first line is their name).
+// The commands of guide pages that promise to run as they stand: each indented line that begins with the command's
+// name, in order, in one folder, with the TOML files that the page shows (their first line is their name).
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -35,8 +35,8 @@ inline void expect_error_object(const CommandResult& result) {
   EXPECT_FALSE(said.value("message", "").empty()) << out;
 }
 
-/// Times that runs took to end: within a second on a machine that does nothing else, which is printed. A busy one delays
-/// them, so that the best of three counts and has longer.
+/// Times that runs took to end: within a second on a machine that does nothing else, which is printed. A busy one
+/// delays them, so that the best of three counts and has longer.
 class EndsWithinASecond {
  public:
   bool wants_another() const { return runs_ < 3 && best_s_ >= 1; }

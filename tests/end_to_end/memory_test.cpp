@@ -1,6 +1,6 @@
-// Peak memory of commands does not grow with the file: sparse files of zeros, of sizes that differ by four, up to 0.4 GB;
-// up to 46 GB when TAUTLINE_FULL is set (scripts/test --full), where some are a minute and ten hours of the same input.
-// search/memory_test.cpp has those of filterbanks.
+// Peak memory of commands does not grow with the file: sparse files of zeros, of sizes that differ by four, up to 0.4
+// GB; up to 46 GB when TAUTLINE_FULL is set (scripts/test --full), where some are a minute and ten hours of the same
+// input. search/memory_test.cpp has those of filterbanks.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -98,8 +98,8 @@ TEST(DefaultMemory, TakesA256InputArray) {
   EXPECT_NE(result.out.find("\"inputs\":256"), std::string::npos) << result.out;
 }
 
-// Two of these are slower than their source, channelize than its sink too. A minute of counts of 64 sensors at 20 kHz has
-// 77 MB, of power of 64 inputs at 10 kHz as many.
+// Two of these are slower than their source, channelize than its sink too. A minute of counts of 64 sensors at 20 kHz
+// has 77 MB, of power of 64 inputs at 10 kHz as many.
 INSTANTIATE_TEST_SUITE_P(
     Commands, Memory,
     testing::Values(LongRun{"correlate",

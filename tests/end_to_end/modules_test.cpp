@@ -1,4 +1,5 @@
-// Formats of libraries that the command opens when it needs them: each is there, and where one is not, the error says which.
+// Formats of libraries that the command opens when it needs them: each is there, and where one is not, the error says
+// which.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -1,4 +1,5 @@
-// run --monitor and top: a run that is watched gives what it gives unwatched; top shows what a server says, and no more.
+// run --monitor and top: a run that is watched gives what it gives unwatched; top shows what a server says, and no
+// more.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -47,7 +48,8 @@ TEST_F(MonitorCommand, WatchingARunChangesNothingInItsResults) {
   EXPECT_EQ(read_file(scratch / "plain.npy"), read_file(scratch / "watched.npy"));
 }
 
-// Each of the commands that run for long; what they write has their command line in it, so only that it is there is compared.
+// Each of the commands that run for long; what they write has their command line in it, so only that it is there is
+// compared.
 TEST_F(MonitorCommand, EveryLongCommandCanBeWatched) {
   simulate();
   write_file(scratch / "in.dada", DadaFile{}.bytes());

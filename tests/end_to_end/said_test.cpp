@@ -1,5 +1,5 @@
-// What a user should be told and was not: numbers without units, ends before --duration, names that other commands take,
-// files given in the wrong order.
+// What a user should be told and was not: numbers without units, ends before --duration, names that other commands
+// take, files given in the wrong order.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

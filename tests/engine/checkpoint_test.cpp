@@ -1,5 +1,5 @@
-// Checkpoints: all states are of the same place of each source's stream, and a run that begins with them ends as one that
-// was never broken off.
+// Checkpoints: all states are of the same place of each source's stream, and a run that begins with them ends as one
+// that was never broken off.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -106,8 +106,8 @@ TEST(EngineCheckpoint, CompletesWhenOneOfTheSourcesHasEnded) {
   EXPECT_EQ(sorted(second.both.values), sorted(first.both.values));
 }
 
-// Several sources of random lengths, stages, and sinks with several inputs; checkpoints at random moments, of which each
-// leads to the same results.
+// Several sources of random lengths, stages, and sinks with several inputs; checkpoints at random moments, of which
+// each leads to the same results.
 TEST(EngineCheckpoint, OfRandomGraphsAtRandomMomentsResume) {
   std::mt19937 random(tests::seed());
   std::size_t completed = 0;

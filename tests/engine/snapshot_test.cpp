@@ -30,8 +30,8 @@ NodeSnapshot of(const Snapshot& all, const std::string& name) {
                        [&](const NodeSnapshot& node) { return node.profile.node == name; });
 }
 
-// A sink that stops in its third block until it is let go. Its source gives no more than two blocks that it has not begun
-// before that.
+// A sink that stops in its third block until it is let go. Its source gives no more than two blocks that it has not
+// begun before that.
 struct Stalling {
   Came came;
   std::promise<void> let_go;

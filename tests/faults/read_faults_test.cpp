@@ -1,5 +1,5 @@
-// A disk that cannot be read any more, from the first read of the input on or from a later one: the message names the file,
-// and nothing half-written is left.
+// A disk that cannot be read any more, from the first read of the input on or from a later one: the message names the
+// file, and nothing half-written is left.
 #include <gtest/gtest.h>
 
 #include <ostream>

@@ -1,5 +1,5 @@
-// Preloaded: from the N-th on, reads of a file whose path contains NAME fail (fault.h, `read NAME N`), as those of a disk
-// that cannot be read any more.
+// Preloaded: from the N-th on, reads of a file whose path contains NAME fail (fault.h, `read NAME N`), as those of a
+// disk that cannot be read any more.
 #include <dlfcn.h>
 #include <sys/types.h>
 #include <unistd.h>

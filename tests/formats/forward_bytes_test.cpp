@@ -1,4 +1,5 @@
-// Bytes that come in order: whatever the cuts of their writer, readers see one row of bytes, of which the last are kept.
+// Bytes that come in order: whatever the cuts of their writer, readers see one row of bytes, of which the last are
+// kept.
 #include "tautline/formats/forward_bytes.h"
 
 #include <gtest/gtest.h>

@@ -31,8 +31,8 @@ inline void write_all(const RandomVisibilities& v, const std::string& path,
   writer->finish();
 }
 
-/// The same integration again and again. A status for the end of a process: 0 for Error(io) with these words; else what is
-/// wrong.
+/// The same integration again and again. A status for the end of a process: 0 for Error(io) with these words; else what
+/// is wrong.
 inline int write_until_full(const std::string& path, const RandomVisibilities& v, int times,
                             const std::vector<std::string>& words) {
   try {

@@ -2,8 +2,8 @@
 //
 //   dump_visibilities FILE OUT
 //
-// OUT gets, for each integration, complex64 [channel][baseline] and then int64 counts of the same shape; the description
-// goes to standard output as JSON.
+// OUT gets, for each integration, complex64 [channel][baseline] and then int64 counts of the same shape; the
+// description goes to standard output as JSON.
 #include <cstdint>
 #include <exception>
 #include <fstream>

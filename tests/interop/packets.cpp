@@ -3,8 +3,8 @@
 //   packets receive LAYOUT SHAPE PACKETS BYTES VALID     the first block that a capture gives
 //   packets send LAYOUT SHAPE START BYTES PACKETS        every packet of one block whose first count is START
 //
-// SHAPE is samples,antennas,channels,polarisations,first channel. PACKETS holds for each packet its source and its length,
-// each a little-endian 32-bit number, and its bytes. BYTES is a block's memory; VALID one byte a sample
+// SHAPE is samples,antennas,channels,polarisations,first channel. PACKETS holds for each packet its source and its
+// length, each a little-endian 32-bit number, and its bytes. BYTES is a block's memory; VALID one byte a sample
 // [channel][input][time]. The block's strides and the counters go to standard output as JSON.
 #include <array>
 #include <cstdint>

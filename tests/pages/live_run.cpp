@@ -1,5 +1,5 @@
 // A run for a browser to watch.
-//   live_run ADDRESS:PORT FOLDER     a live source of visibilities and a sink; lines on standard input tell them what to do:
+//   live_run ADDRESS:PORT FOLDER     a live source of visibilities and a sink, controlled by lines on standard input:
 //                                    silent, loud, hold, release, lose N, fail, end
 //   live_run ADDRESS:PORT FILE.toml  a pipeline, which is served on after its end until a line comes
 // Prints the page's URL.

@@ -1,4 +1,5 @@
-// Receivers that connect, die, come back, are late, never come or send rubbish; what is given is what was sent, or invalid.
+// Receivers that connect, die, come back, are late, never come or send rubbish; what is given is what was sent, or
+// invalid.
 #include "tautline/stream/mwa_receivers.h"
 
 #include <gtest/gtest.h>

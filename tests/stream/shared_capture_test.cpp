@@ -1,5 +1,5 @@
-// The impairment grid with several threads that place packets by one capture: every packet is counted once, and what came in
-// time lies where it belongs.
+// The impairment grid with several threads that place packets by one capture: every packet is counted once, and what
+// came in time lies where it belongs.
 #include "tautline/stream/shared_capture.h"
 
 #include <algorithm>
@@ -32,7 +32,8 @@ std::vector<std::vector<std::vector<std::byte>>> deal(const stream::Capture& cap
   return dealt;
 }
 
-// In batches, and all threads together from one payload time of the clean stream to another that is less than `ahead` later.
+// In batches, and all threads together from one payload time of the clean stream to another that is less than `ahead`
+// later.
 void place_by_threads(stream::SharedCapture& shared,
                       const std::vector<std::vector<std::vector<std::byte>>>& dealt,
                       std::size_t rounds, std::uint64_t seed) {

@@ -1,5 +1,5 @@
-// The impairment grid over sockets of the loopback, received by one thread and by several: a sample of its 720 cases, all of
-// them with TAUTLINE_FULL.
+// The impairment grid over sockets of the loopback, received by one thread and by several: a sample of its 720 cases,
+// all of them with TAUTLINE_FULL.
 #include <gtest/gtest.h>
 
 #include <algorithm>

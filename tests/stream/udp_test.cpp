@@ -53,8 +53,8 @@ TEST(UdpPackets, ComeAsTheyWereSent) {
   EXPECT_EQ(receiver.counters().kernel_drops, 0U);
 }
 
-// Those that find the kernel's buffer full are counted, too, by the next one that comes: exactly where all that is sent at once
-// is joined alike, and where nothing is.
+// Those that find the kernel's buffer full are counted, too, by the next one that comes: exactly where all that is sent
+// at once is joined alike, and where nothing is.
 TEST(UdpPackets, ThatTheKernelDropsAreCounted) {
   auto random = tests::generator();
   for (const std::size_t bytes : {std::size_t{4000}, kMostUdpBytes}) {
@@ -216,7 +216,8 @@ TEST(UdpPackets, ComeWithTheNumberOfTheirAddress) {
   EXPECT_EQ(count, 60U);
 }
 
-// One address of three receivers: all that a sender sends comes to one of them, and 30 senders do not all choose the same.
+// One address of three receivers: all that a sender sends comes to one of them, and 30 senders do not all choose the
+// same.
 TEST(UdpReceivers, ShareAnAddress) {
   auto random = tests::generator();
   auto receivers = UdpReceiver::share({.listen = {kAnyUdpPort}}, 3);

@@ -5,8 +5,8 @@
 // of SVE and RVV have no size at compile time, so they cannot be kept in arrays: there the baseline
 // serves. SSSE3 and SSE4 bring nothing to these kernels over SSE2.
 //
-// TAUTLINE_LEAVE_OUT (cmake/library.cmake) leaves out one that this machine does not need, because the sanitizers take long
-// over each.
+// TAUTLINE_LEAVE_OUT (cmake/library.cmake) leaves out one that this machine does not need, because the sanitizers take
+// long over each.
 #ifndef TAUTLINE_LEFT_OUT
 #define TAUTLINE_LEFT_OUT 0
 #endif

@@ -73,8 +73,8 @@ void write(const std::string& path, std::span<const core::Candidate> candidates,
 /// too: with comments first, or tabs between numbers.
 bool recognise(const std::string& path);
 
-/// Reads any of the four; a .csv by its first line. What a format does not hold stays at its default: heimdall's and your's widths
-/// are powers of two, PRESTO's have no DM index, members and cluster. DMs are as the file has them.
+/// Reads any of the four; a .csv by its first line. What a format does not hold stays at its default: heimdall's and
+/// your's widths are powers of two, PRESTO's have no DM index, members and cluster. DMs are as the file has them.
 /// Throws Error(format) naming the line.
 std::vector<core::Candidate> read(const std::string& path);
 

@@ -15,8 +15,8 @@ namespace tautline::formats::curves {
 
 namespace {
 
-// PyCorrFit splits lines at commas and takes the first part, which it needs of no comment that may have one. A double quote
-// behind a comma would begin a part that runs on over the next lines.
+// PyCorrFit splits lines at commas and takes the first part, which it needs of no comment that may have one. A double
+// quote behind a comma would begin a part that runs on over the next lines.
 std::string comment(std::string_view text) {
   std::string made;
   for (const char c : text) made += c == '\n' || c == '\r' || c == '\t' ? ' ' : c == '"' ? '\'' : c;

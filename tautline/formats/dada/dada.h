@@ -22,8 +22,8 @@ bool recognise(std::span<const std::byte> first_bytes, const std::string& name);
 /// Whether samples of a stream that begins with these bytes are of use as they come: time is the slowest axis.
 bool comes_in_order(std::span<const std::byte> first_bytes);
 
-/// Throws Error(format) on a header that contradicts itself or the file, Error(io) otherwise. Of bytes that come in order
-/// FILE_SIZE is how many are missed where fewer come; it does not end them.
+/// Throws Error(format) on a header that contradicts itself or the file, Error(io) otherwise. Of bytes that come in
+/// order FILE_SIZE is how many are missed where fewer come; it does not end them.
 std::unique_ptr<VoltageReader> open(InputFile file);
 
 struct WriteOptions {

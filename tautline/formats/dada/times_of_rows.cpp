@@ -82,9 +82,10 @@ void transpose_tile(const Rows& rows, std::size_t first, std::size_t count, std:
   transpose_plain<kBytes>(rows, first, count, out, time_bytes);
 }
 
-// A tile is a cache line of times of as many rows as fill a line of the output: both sides' lines are touched once. Rows
-// lie far apart, and are followed for as long as the output stays in a cache, so that the processor foresees what is read:
-// one core moves 9 to 12 GB/s of 8 bytes an element, and 2.1 to 3.0 where all rows are visited for each line of times.
+// A tile is a cache line of times of as many rows as fill a line of the output: both sides' lines are touched once.
+// Rows lie far apart, and are followed for as long as the output stays in a cache, so that the processor foresees what
+// is read: one core moves 9 to 12 GB/s of 8 bytes an element, and 2.1 to 3.0 where all rows are visited for each line
+// of times.
 template <std::size_t kBytes>
 void transpose(const Rows& rows, std::size_t first, std::size_t count, std::byte* out) {
   constexpr std::size_t kTile = kLineBytes / kBytes, kCachedBytes = std::size_t{4} << 20;

@@ -30,8 +30,8 @@ struct Contents {
   double lowest_weight = 0, mean_weight = 0, highest_weight = 0;  ///< of rows that are not flagged
 };
 
-/// Memory: some thousand rows at a time. Throws Error(format) when a folder is no Measurement Set, with casacore's reason,
-/// and Error(unsupported) in a build without casacore.
+/// Memory: some thousand rows at a time. Throws Error(format) when a folder is no Measurement Set, with casacore's
+/// reason, and Error(unsupported) in a build without casacore.
 Contents contents_of(const std::string& path);
 
 }  // namespace tautline::formats::measurement_set

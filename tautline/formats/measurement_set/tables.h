@@ -72,7 +72,8 @@ class Tables {
   /// Fills rows [first, first + count): [row][channel][correlation], correlation fastest.
   void write(std::size_t first, std::size_t count, std::complex<float>* visibilities,
              float* weights, const std::uint8_t* flags);
-  /// Appends to REQUANTISATION_GAINS, which is no table of the standard: gains [channel][input] from this integration on.
+  /// Appends to REQUANTISATION_GAINS, which is no table of the standard: gains [channel][input] from this integration
+  /// on.
   void add_gains(int integration, double middle_mjd_s, const std::vector<double>& gains,
                  std::size_t inputs);
   /// Completes and closes the tables.

@@ -21,9 +21,10 @@ const std::byte* element(const void* data, std::ptrdiff_t index, std::size_t byt
   return static_cast<const std::byte*>(data) + index * static_cast<std::ptrdiff_t>(bytes);
 }
 
-// Elements of Bytes bytes whose rows are not dense, in tiles: each cache line of 16 columns is read for all rows that it
-// holds, and 16 elements of a row are written at a time. 0.6 to 1.5 ns an element of 1,024 columns with rows of time (Zen 3),
-// where whole columns took 3.6 ns: lines that are written a power of two apart drive each other out of the cache.
+// Elements of Bytes bytes whose rows are not dense, in tiles: each cache line of 16 columns is read for all rows that
+// it holds, and 16 elements of a row are written at a time. 0.6 to 1.5 ns an element of 1,024 columns with rows of time
+// (Zen 3), where whole columns took 3.6 ns: lines that are written a power of two apart drive each other out of the
+// cache.
 template <std::size_t Bytes>
 void copy_scattered_rows(const core::SampleView<2>& from, std::uint64_t first, std::size_t count,
                          std::byte* to) {

@@ -22,8 +22,8 @@ namespace tautline::formats {
 std::unique_ptr<CountReader> open_memory_counts(const core::SampleView<2>& counts,
                                                 CountDescription description);
 
-/// The inputs are description.polarisations of each antenna. Throws Error(config) on other types, and when the inputs are
-/// not whole antennas.
+/// The inputs are description.polarisations of each antenna. Throws Error(config) on other types, and when the inputs
+/// are not whole antennas.
 std::unique_ptr<VoltageReader> open_memory_voltages(const core::SampleView<3>& samples,
                                                     core::VoltageDescription description);
 

@@ -16,7 +16,8 @@ core::VoltageDescription describe_array(const core::VoltageDescription& assumed,
 /// Bytes of one receiver's samples of one time in a block.
 std::size_t slice_bytes(Mode mode);
 
-/// Puts the samples of `count` records into a block of an array, from its time `start` on, as those of receiver `index`.
+/// Puts the samples of `count` records into a block of an array, from its time `start` on, as those of receiver
+/// `index`.
 void place_records(Mode mode, const std::byte* records, std::size_t count,
                    std::span<std::byte> block, std::size_t receivers, std::size_t index,
                    std::size_t start);

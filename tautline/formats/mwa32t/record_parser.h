@@ -17,7 +17,8 @@ struct ParserCounts {
 };
 
 /// One sender's records, their counters taken as those of a clock that goes on beyond 16 bits. A counter that does not
-/// follow on is believed once kAlignedProof records prove it; until then each record before the proof is judged by its own.
+/// follow on is believed once kAlignedProof records prove it; until then each record before the proof is judged by its
+/// own.
 class RecordParser {
  public:
   explicit RecordParser(Mode mode) : mode_(mode), record_(record_bytes(mode)) {}
@@ -30,9 +31,9 @@ class RecordParser {
     std::size_t count = 0;  ///< 0 and nothing to skip: more bytes are needed
   };
 
-  /// Looks at bytes that begin where the last consumed ones ended. `last`: no more will come of this sender. `near`: a time
-  /// from which the first record's is less than half a period away. Nothing is kept of them: after it, the caller goes on
-  /// behind `skip` and as many records as it takes.
+  /// Looks at bytes that begin where the last consumed ones ended. `last`: no more will come of this sender. `near`: a
+  /// time from which the first record's is less than half a period away. Nothing is kept of them: after it, the caller
+  /// goes on behind `skip` and as many records as it takes.
   Found look(std::span<const std::byte> bytes, bool last, std::int64_t near);
   void take(std::size_t records);
 

@@ -1,5 +1,5 @@
-// The layout of a telescope's packets, as data: the place and the meaning of each field of a header, and the axes of the
-// payload. Layouts are read from TOML (docs/design/live.md); this code knows nothing of sockets.
+// The layout of a telescope's packets, as data: the place and the meaning of each field of a header, and the axes of
+// the payload. Layouts are read from TOML (docs/design/live.md); this code knows nothing of sockets.
 //
 // A payload holds `axes`, slowest first, of samples: of times, and of the channels, antennas and polarisations that
 // follow the first ones, which the header names. It comes in one packet, or in `parts` packets of equal length.

@@ -1,4 +1,5 @@
-// Heaps of SPEAD 64-48 that say themselves what they hold: arrays with names and types, as spead2 reads them without being told.
+// Heaps of SPEAD 64-48 that say themselves what they hold: arrays with names and types, as spead2 reads them without
+// being told.
 #pragma once
 
 #include <cstddef>

@@ -18,8 +18,8 @@
 
 namespace tautline::formats::photon_hdf5 {
 
-/// Throws Error(format): no photon_data (files of several spots have photon_data0, photon_data1, ...: one of them, the only
-/// one, is read), arrays of unequal length, a unit that is none.
+/// Throws Error(format): no photon_data (files of several spots have photon_data0, photon_data1, ...: one of them, the
+/// only one, is read), arrays of unequal length, a unit that is none.
 std::unique_ptr<PhotonReader> open(const std::string& path);
 
 /// Whether an HDF5 file has photons; false for any other file.

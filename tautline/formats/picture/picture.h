@@ -13,8 +13,8 @@ bool recognise(const std::string& path);
 /// For the time before a run whose end is a picture: throws what write() would where no picture can be drawn.
 void require(const std::string& path);
 
-/// Draws with a light background, 1,200 pixels wide. Throws Error(unsupported) in a build without Cairo, Error(io) with the
-/// path and the reason; an existing file is refused unless `overwrite`, and nothing half-written is left.
+/// Draws with a light background, 1,200 pixels wide. Throws Error(unsupported) in a build without Cairo, Error(io) with
+/// the path and the reason; an existing file is refused unless `overwrite`, and nothing half-written is left.
 void write(const std::string& path, const figure::Figure& figure, bool overwrite);
 
 }  // namespace tautline::formats::picture

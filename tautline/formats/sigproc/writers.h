@@ -39,7 +39,8 @@ class FilterbankWriter {
   PartialFile file_;
 };
 
-/// A time series (.tim) of floats. Holds no descriptor between writes, so that one can be had for every trial of a search.
+/// A time series (.tim) of floats. Holds no descriptor between writes, so that one can be had for every trial of a
+/// search.
 class TimeSeriesWriter {
  public:
   /// `header` as for a filterbank, with refdm; data_type, nchans, nifs and nbits are set here.

@@ -23,8 +23,8 @@ namespace tautline::formats::spc {
 /// By the name: the format has no mark.
 bool recognise(const std::string& name);
 
-/// Throws Error(format): no header record, raw data, a clock of 0. Microtimes have a unit only where a .set file of the same
-/// name says it. Gaps are counted as damage, invalid photons as unknown records.
+/// Throws Error(format): no header record, raw data, a clock of 0. Microtimes have a unit only where a .set file of the
+/// same name says it. Gaps are counted as damage, invalid photons as unknown records.
 std::unique_ptr<PhotonReader> open(const std::string& path);
 
 }  // namespace tautline::formats::spc

@@ -35,7 +35,8 @@ class DataWriter {
   };
 
   // Threads that write at the same time. File systems of Linux let one thread at a time write to a file, and the others
-  // use a core each while they wait for that: so one that waits, which begins at once when the file is free, and no more.
+  // use a core each while they wait for that: so one that waits, which begins at once when the file is free, and no
+  // more.
   static constexpr std::ptrdiff_t kWritersAtOnce = 2;
 
   std::size_t blocks() const { return (channels_ + chunk_channels_ - 1) / chunk_channels_; }

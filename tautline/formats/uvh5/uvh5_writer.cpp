@@ -40,8 +40,8 @@ std::int64_t code(const Polarisation& p) {
   return p.first == 'x' ? -7 : -8;
 }
 
-// An array of Header with an entry of one type for each row. Entries are gathered before HDF5 is called: a call costs as
-// much as thousands of them.
+// An array of Header with an entry of one type for each row. Entries are gathered before HDF5 is called: a call costs
+// as much as thousands of them.
 template <class Entry>
 class Column {
  public:

@@ -34,7 +34,8 @@ std::vector<Header> first_headers(const InputFile& file, const Header& first) {
 
 using Time = std::pair<std::uint32_t, std::uint32_t>;  // second and frame number
 
-// Whether a thread with few frames is one: a frame whose thread number is damaged stands where one of `sure` is missing.
+// Whether a thread with few frames is one: a frame whose thread number is damaged stands where one of `sure` is
+// missing.
 bool stands_beside(const std::set<Time>& times,
                    const std::map<std::uint32_t, std::set<Time>>& of_thread,
                    const std::vector<std::uint32_t>& sure) {

@@ -46,8 +46,8 @@ class GraphFile {
 
   /// What each node of the file gives, by its name.
   using NodeOutputs = std::map<std::string, std::vector<engine::Port>>;
-  /// `outputs`, where there are any, are those of the graph. Throws Error(config) for a value that is not allowed, inputs
-  /// that no node has, and circles.
+  /// `outputs`, where there are any, are those of the graph. Throws Error(config) for a value that is not allowed,
+  /// inputs that no node has, and circles.
   engine::Graph build(const NodeContext& context, NodeOutputs* outputs = nullptr) const;
 
   /// Files and folders that nodes write.

@@ -24,8 +24,8 @@ constexpr report::DigestLimits kLiveLimits{.baselines = 16,
                                            .closure_antennas = 4};
 constexpr std::size_t kMostMatrix = 256;  // rows
 
-// |V| of every pair over the geometric mean of their powers, each summed over channels; inputs beyond what a picture shows
-// share cells, which have the largest.
+// |V| of every pair over the geometric mean of their powers, each summed over channels. Where there are more inputs than
+// cells, inputs share a cell, which shows the largest value.
 class AmplitudeMatrix {
  public:
   explicit AmplitudeMatrix(const formats::ArrayLayout& array)

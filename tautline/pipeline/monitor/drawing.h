@@ -18,7 +18,8 @@ class Drawing {
   virtual bool may_skip() const { return true; }
   /// JSON messages that make the whole picture, as it is.
   virtual std::vector<std::string> all() = 0;
-  /// Those that bring a picture up to date that was made of what all() and news() gave before; none where nothing changed.
+  /// Those that bring a picture up to date that was made of what all() and news() gave before; none where nothing
+  /// changed.
   virtual std::vector<std::string> news() = 0;
 };
 

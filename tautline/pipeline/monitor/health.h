@@ -41,8 +41,8 @@ class Health {
  public:
   explicit Health(HealthConfig config) : config_(std::move(config)) {}
 
-  /// Snapshots of one run in order of time; `now_s` of a clock that never goes back. Returns the status: docs/guide/monitor.md
-  /// has its fields.
+  /// Snapshots of one run in order of time; `now_s` of a clock that never goes back. Returns the status:
+  /// docs/guide/monitor.md has its fields.
   nlohmann::ordered_json update(const engine::Snapshot& run, double now_s);
 
  private:

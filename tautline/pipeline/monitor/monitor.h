@@ -12,8 +12,8 @@ namespace tautline::pipeline::monitor {
 
 class Tapped;
 
-/// Draws the results of all nodes of the graph that have these names and an output: a sink beside the others of each, which
-/// nothing waits for.
+/// Draws the results of all nodes of the graph that have these names and an output: a sink beside the others of each,
+/// which nothing waits for.
 std::vector<std::shared_ptr<Tapped>> add_taps(engine::Graph& graph,
                                               const std::vector<std::string>& nodes);
 
@@ -31,8 +31,8 @@ struct MonitorConfig {
 
 class Monitor {
  public:
-  /// Serves from now on. `run`, of options with live_counters, outlives this. Throws Error(config) for an address that is
-  /// not allowed, Error(io) for one that is taken, Error(unsupported) in a build without Boost.
+  /// Serves from now on. `run`, of options with live_counters, outlives this. Throws Error(config) for an address that
+  /// is not allowed, Error(io) for one that is taken, Error(unsupported) in a build without Boost.
   Monitor(MonitorConfig config, const engine::Run& run);
   ~Monitor();
   Monitor(const Monitor&) = delete;

@@ -13,8 +13,8 @@
 
 namespace tautline::pipeline::plot {
 
-/// Channels for the whole range, as `search` with the same mask and flags chooses them, and those that the mask's intervals
-/// name.
+/// Channels for the whole range, as `search` with the same mask and flags chooses them, and those that the mask's
+/// intervals name.
 class CellFlags {
  public:
   /// Reads parts of the data. Throws as channels_to_leave_out().

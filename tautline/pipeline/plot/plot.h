@@ -46,14 +46,14 @@ struct PlotRun {
   void at(double fraction) const;
 };
 
-/// Told by its first bytes and its name. Throws Error(format) on a file that nothing can be drawn of, and what its reader
-/// throws. Memory: the picture's cells and a reader's block.
+/// Told by its first bytes and its name. Throws Error(format) on a file that nothing can be drawn of, and what its
+/// reader throws. Memory: the picture's cells and a reader's block.
 formats::figure::Figure plot_file(const PlotConfig& config, const PlotRun& run);
 
 /// Throws Error(config) unless a name ends in .html, .png, .svg or .pdf.
 void require_figure_name(const std::string& path);
-/// A page or a picture, by the ending of the name. Throws Error(io), and Error(unsupported) in a build without Cairo; an
-/// existing file is refused unless `overwrite`, and nothing half-written is left.
+/// A page or a picture, by the ending of the name. Throws Error(io), and Error(unsupported) in a build without Cairo;
+/// an existing file is refused unless `overwrite`, and nothing half-written is left.
 void write_figure(const std::string& path, const formats::figure::Figure& figure, bool overwrite);
 /// A JSON object: titles and axes of a figure without its data.
 std::string describe_figure(const formats::figure::Figure& figure);

@@ -66,8 +66,8 @@ CountLine counts_of(const core::RateTrace& trace, const std::string& name) {
   return line;
 }
 
-// Without the shortest lags where these stand far above all others: shot noise and afterpulses would push the rest to the
-// axis.
+// Without the shortest lags where these stand far above all others: shot noise and afterpulses would push the rest to
+// the axis.
 std::vector<double> without_shot_noise(const std::vector<figure::Line>& lines) {
   constexpr std::size_t kShortest = 3, kEnough = 20;
   std::vector<double> values, shortest;

@@ -16,8 +16,8 @@ struct CountLine {
   double first = 0, cell = 1;
 };
 
-/// Marks the ranges of x in which one of the lines stops, as stopped_steps() has it (photons/empty_counts.h), and adds a
-/// note that names the lines.
+/// Marks the ranges of x in which one of the lines stops, as stopped_steps() has it (photons/empty_counts.h), and adds
+/// a note that names the lines.
 void mark_stops(std::span<const CountLine> lines, formats::figure::Panel& panel,
                 std::vector<std::string>& notes);
 

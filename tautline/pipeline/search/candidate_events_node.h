@@ -13,9 +13,9 @@
 
 namespace tautline::pipeline {
 
-/// Takes "pulses". Each block's candidates are in the file, whole lines of it, when the block has been taken. The file has
-/// its name from the start, and stays when the run fails: what it says has been found. Of several files each has the
-/// candidates of its blocks, which may be none.
+/// Takes "pulses". Each block's candidates are in the file, whole lines of it, when the block has been taken. The file
+/// has its name from the start, and stays when the run fails: what it says has been found. Of several files each has
+/// the candidates of its blocks, which may be none.
 class CandidateEventsNode final : public engine::Node {
  public:
   CandidateEventsNode(const std::string& path, bool overwrite, const PartLimits& limits = {})

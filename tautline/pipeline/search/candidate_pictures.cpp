@@ -194,7 +194,8 @@ void scale(std::vector<float>& values, std::size_t first, std::size_t n, float m
     values[i] = sigma > 0 ? (values[i] - median) / sigma : kNothing;
 }
 
-// Of series of several trials, a channel each: the trials about the candidate's own are the rows, itself the one sub-band.
+// Of series of several trials, a channel each: the trials about the candidate's own are the rows, itself the one
+// sub-band.
 CandidatePictures with_trials(const Bins& bins, const formats::FilterbankDescription& description,
                               const core::Candidate& candidate, const PictureConfig& config,
                               CandidatePictures pictures) {

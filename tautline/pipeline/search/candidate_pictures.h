@@ -36,10 +36,10 @@ struct CandidatePictures {
   std::vector<float> frequency_time;  ///< [sub-band][bin], in sigma of each
 };
 
-/// Reads what the pictures need. A bin is a quarter of the candidate's width, and at least a
-/// sample. Each channel has its mean over the picture taken off and is divided by its standard
-/// deviation. Of series of several trials the rows are trials, and there is one sub-band. `first_grid_sample`: candidate.sample, and the mask's, that stands for the reader's
-/// sample 0. Throws Error(config) when the mask was made for other channels.
+/// Reads what the pictures need. A bin is a quarter of the candidate's width, and at least a sample. Each channel has
+/// its mean over the picture taken off and is divided by its standard deviation. Of series of several trials the rows
+/// are trials, and there is one sub-band. `first_grid_sample`: candidate.sample, and the mask's, that stands for the
+/// reader's sample 0. Throws Error(config) when the mask was made for other channels.
 CandidatePictures draw_candidate(formats::FilterbankReader& reader, const SampleRange& range,
                                  const core::Candidate& candidate, std::uint64_t first_grid_sample,
                                  const PictureConfig& config);

@@ -67,8 +67,8 @@ class Samples {
     std::fill_n(values_.begin() + static_cast<std::ptrdiff_t>(channel * times_), times_, 0.0f);
   }
 
-  /// Adds times [first, first + n) of a channel that is rolled by `delay`, as `your` rolls it: one that is delayed by all
-  /// of the chunk stays.
+  /// Adds times [first, first + n) of a channel that is rolled by `delay`, as `your` rolls it: one that is delayed by
+  /// all of the chunk stays.
   void add_rolled(std::size_t channel, std::int64_t delay, std::size_t first, std::size_t n,
                   float* to) const {
     const auto times = static_cast<std::int64_t>(times_);

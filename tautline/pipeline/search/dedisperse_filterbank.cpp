@@ -58,8 +58,8 @@ std::size_t longest_delay(const formats::FilterbankDescription& description, con
                                      description.highest_mhz(), description.tsamp_s, dm_constant));
 }
 
-// Blocks about as long as memory allows: raw blocks, rows that hold the overlap, and trials. `enough`: no longer ones are
-// wanted.
+// Blocks about as long as memory allows: raw blocks, rows that hold the overlap, and trials. `enough`: no longer ones
+// are wanted.
 std::size_t first_guess(const formats::FilterbankDescription& description, const DmPlan& plan,
                         std::size_t trial_blocks, std::size_t memory_bytes, std::uint64_t samples,
                         std::size_t enough) {

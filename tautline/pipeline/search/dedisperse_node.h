@@ -37,8 +37,8 @@ std::vector<std::uint64_t> longest_delays(const stages::dedisperse::Plan& plan);
 /// Blocks of each output: one being written by the host, and one for the plan. Those of a GPU wait for two copies, too.
 inline constexpr std::size_t kTrialBlocks = 2, kTrialBlocksOnDevice = 5;
 
-/// Takes "filterbank". Gives "trials" at one output for each plan: array "trials", [trial][time], int32 or float, in the
-/// device's memory.
+/// Takes "filterbank". Gives "trials" at one output for each plan: array "trials", [trial][time], int32 or float, in
+/// the device's memory.
 class DedisperseNode final : public engine::Node {
  public:
   /// Plans of trials that are sampled differently, of one device.

@@ -89,7 +89,8 @@ std::size_t EmptyStretches::read_ahead(std::uint64_t first, std::size_t most) {
   return reader_.read_across(range_.first + first, wanted, ahead_);
 }
 
-// Spectra behind a block, up to a stretch in which no channel changes: that ends a channel's run as it does within the block.
+// Spectra behind a block, up to a stretch in which no channel changes: that ends a channel's run as it does within the
+// block.
 std::size_t EmptyStretches::changing_ahead(std::uint64_t first) {
   const std::size_t there = read_ahead(first, ahead_.size() / sample_bytes_);
   const core::ItemSeries spectra{ahead_.data(), static_cast<std::ptrdiff_t>(sample_bytes_),

@@ -13,7 +13,8 @@
 
 namespace tautline::pipeline {
 
-/// Spectra that must have come behind a block, where nothing at its end stops: to know whether a channel does, and before all do.
+/// Spectra that must have come behind a block, where nothing at its end stops: to know whether a channel does, and
+/// before all do.
 std::size_t spectra_ahead(const formats::FilterbankDescription& description,
                           std::span<const std::size_t> left_out);
 

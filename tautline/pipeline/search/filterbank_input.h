@@ -55,9 +55,9 @@ struct FilterbankInput {
 };
 
 /// The files of a config, opened, with `each_is_beam` as a beam each. With `fill_gaps` what is missing is filled in; of
-/// one beam alone. Throws Error(config), naming the file and what differs, for beams that do not have the same channels,
-/// frequencies, sample time and sample type; they may differ in start and length. Remarks of the readers go to the
-/// device's log.
+/// one beam alone. Throws Error(config), naming the file and what differs, for beams that do not have the same
+/// channels, frequencies, sample time and sample type; they may differ in start and length. Remarks of the readers go
+/// to the device's log.
 std::shared_ptr<FilterbankInput> open_filterbanks(const FilterbankRunConfig& config,
                                                   bool each_is_beam, bool fill_gaps,
                                                   const device::Device& device);

@@ -21,16 +21,16 @@ struct FoundCandidate {
       0;  ///< data that had come behind the pulse in the lowest channel when it was given
 };
 
-/// What the blocks of one input hold. Of a search in several passes over its input, detections come pass by pass and are
-/// joined at the end only: those are refused.
+/// What the blocks of one input hold. Of a search in several passes over its input, detections come pass by pass and
+/// are joined at the end only: those are refused.
 class FoundCandidates {
  public:
   /// Throws Error(config) for a search in several passes.
   explicit FoundCandidates(const PulseStream& stream);
 
   void begin_segment(const engine::Block& first);
-  /// Pulses of several ranges of trials are joined: one that reaches to the end of its range waits until the next one has been
-  /// searched as far, as its best trial may lie there.
+  /// Pulses of several ranges of trials are joined: one that reaches to the end of its range waits until the next one
+  /// has been searched as far, as its best trial may lie there.
   std::vector<FoundCandidate> in(const engine::Block& block);
   /// What still waits, when a segment has ended.
   std::vector<FoundCandidate> rest();

@@ -26,8 +26,8 @@ struct GivenTrials {
 };
 GivenTrials given_trials(const formats::FilterbankDescription& description);
 
-/// A plan for trials [first_trial, first_trial + dms) of the input: [time][trial] floats become [trial][time]. It delays
-/// nothing: delay() is what each trial was delayed by. `config` has their DMs and the input's channels.
+/// A plan for trials [first_trial, first_trial + dms) of the input: [time][trial] floats become [trial][time]. It
+/// delays nothing: delay() is what each trial was delayed by. `config` has their DMs and the input's channels.
 std::shared_ptr<const stages::dedisperse::Plan> plan_given_trials(
     stages::dedisperse::Config config, std::size_t first_trial, const GivenTrials& given,
     std::shared_ptr<const device::Device> device);

@@ -17,8 +17,8 @@ namespace tautline::pipeline {
 /// Takes and gives "filterbank" in the host's memory. A pulse is a Gaussian of the same power in all channels that are
 /// not left out, along its dispersion, whose S/N is over the channels' noise in the last whole second (1,024 samples at
 /// least) before it: the first second of each stretch of data has none. Whole numbers are rounded up as often as the
-/// fraction says, by numbers that depend on the sample alone: the pulse has its power on average, and up to 1/4 is added to
-/// the variance of its samples. What exceeds the largest value is clipped and counted.
+/// fraction says, by numbers that depend on the sample alone: the pulse has its power on average, and up to 1/4 is
+/// added to the variance of its samples. What exceeds the largest value is clipped and counted.
 class InjectNode final : public engine::Node {
  public:
   InjectNode(const InjectionConfig& config, double dm_constant);

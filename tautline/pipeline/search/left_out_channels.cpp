@@ -23,9 +23,9 @@ void require_channels_of(const std::vector<std::size_t>& ignored, std::size_t ch
                           std::to_string(channels) + " channels");
 }
 
-// Channels with one value in 64 parts of 16 spectra each, spread over the range. Spectra that repeat the one before them
-// tell nothing, and where
-// there are fewer others than it takes to tell a constant channel from noise nothing is said.
+// Channels with one value in 64 parts of 16 spectra each, spread over the range. Spectra that repeat the one before
+// them tell nothing, and where there are fewer others than it takes to tell a constant channel from noise nothing is
+// said.
 std::vector<std::size_t> constant_channels(formats::FilterbankReader& reader,
                                            const SampleRange& range) {
   constexpr std::uint64_t kParts = 64, kSpectra = 16;

@@ -38,8 +38,8 @@ inline constexpr std::uint64_t kFirstSpectra = 16'384;
 /// Data in a block: a block waits until it is full.
 inline constexpr double kLiveBlock = 0.05;
 
-/// Gives "filterbank" of one part that goes on until the stream ends or the run is stopped, without what holds nothing: as
-/// a source of files, to which the stream is a file that is still being written.
+/// Gives "filterbank" of one part that goes on until the stream ends or the run is stopped, without what holds nothing:
+/// as a source of files, to which the stream is a file that is still being written.
 class LiveFilterbankNode final : public engine::Node {
  public:
   LiveFilterbankNode(std::unique_ptr<stream::LiveFilterbank> filterbank,

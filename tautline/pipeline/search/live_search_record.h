@@ -10,8 +10,8 @@
 
 namespace tautline::pipeline {
 
-/// JSON: trials, boxcars, latency, the stretches that were searched, what was masked, and the counters of the nodes before
-/// the list.
+/// JSON: trials, boxcars, latency, the stretches that were searched, what was masked, and the counters of the nodes
+/// before the list.
 std::string live_search_record(const SearchPlan& plan, const CandidateSinkNode& sink,
                                const std::vector<NamedNode>& nodes, const device::Device& device);
 

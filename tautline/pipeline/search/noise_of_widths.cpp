@@ -27,8 +27,8 @@ std::vector<double> sums_before(std::span<const double> values) {
 
 }  // namespace
 
-// White noise exceeds the second limit with probability 1e-6 or less: half of n normal values lie beyond (1 + 7.5 / sqrt(n))
-// 0.6745 standard deviations, n from 16 to 256.
+// White noise exceeds the second limit with probability 1e-6 or less: half of n normal values lie beyond (1 + 7.5 /
+// sqrt(n)) 0.6745 standard deviations, n from 16 to 256.
 bool WidthNoise::is_much() const {
   constexpr double kMuch = 1.5, kOfFew = 7.5;
   return excess >= std::max(kMuch, 1 + kOfFew / std::sqrt(static_cast<double>(sums)));

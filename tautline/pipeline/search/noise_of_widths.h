@@ -14,12 +14,13 @@ struct WidthNoise {
   double excess = 1;
   std::size_t sums = 0;  ///< side by side, that it was measured of
 
-  /// More than chance and a pulse or two make of it: 1.5, or 1 + 7.5 / sqrt(sums) of fewer. A S/N is too high by as much.
+  /// More than chance and a pulse or two make of it: 1.5, or 1 + 7.5 / sqrt(sums) of fewer. A S/N is too high by as
+  /// much.
   bool is_much() const;
 };
 
-/// Of a series from which a running mean over `baseline_samples` is taken first: 1.4826 MAD of the sums over
-/// (1.4826 MAD of the samples) sqrt(width), for the widths of which the series holds kLeastSums or more. `whole_numbers`: a
+/// Of a series from which a running mean over `baseline_samples` is taken first: 1.4826 MAD of the sums over (1.4826
+/// MAD of the samples) sqrt(width), for the widths of which the series holds kLeastSums or more. `whole_numbers`: a
 /// sample has steps of 1. Pulses that fill little of the series do not count. Nothing where samples do not scatter.
 std::vector<WidthNoise> noise_of_widths(std::span<const float> series, bool whole_numbers,
                                         std::size_t baseline_samples,

@@ -15,8 +15,8 @@
 
 namespace tautline::pipeline {
 
-/// What EmptyStretches reads again before a block at most, and what it waits for behind one in the first kMeanSamples, whose
-/// means are those of later samples.
+/// What EmptyStretches reads again before a block at most, and what it waits for behind one in the first kMeanSamples,
+/// whose means are those of later samples.
 inline constexpr std::uint64_t kReadBehind = 2 * kMeanSamples, kFirstAhead = 5 * kMeanSamples;
 
 class PassingFilterbank final : public formats::FilterbankReader {
@@ -29,8 +29,8 @@ class PassingFilterbank final : public formats::FilterbankReader {
 
   void shorten_blocks(std::uint64_t samples) { block_samples_ = samples; }
 
-  /// The next read is that of a block; those until the next call are around it. Once `stop` is requested what had come by
-  /// then is still given.
+  /// The next read is that of a block; those until the next call are around it. Once `stop` is requested what had come
+  /// by then is still given.
   void begin_block(const std::stop_token& stop);
   /// Waits for what has not come. Fewer at the end of the stream and where it is too far ahead of the block.
   std::size_t read(std::uint64_t first_sample, std::size_t count,

@@ -19,8 +19,8 @@ struct PipedFilterbank {
   std::shared_ptr<FilterbankInput> input;  ///< of kLiveSamples, until end_piped()
 };
 
-/// config.piped: with what holds nothing filled or left out, in blocks of `block_samples` (0: kLiveBlock). Channels that
-/// never change in its first spectra, which this waits for, are left out unless config keeps them.
+/// config.piped: with what holds nothing filled or left out, in blocks of `block_samples` (0: kLiveBlock). Channels
+/// that never change in its first spectra, which this waits for, are left out unless config keeps them.
 PipedFilterbank open_piped_filterbank(const FilterbankRunConfig& config, bool fill_gaps,
                                       std::size_t block_samples, const std::stop_token& stop);
 

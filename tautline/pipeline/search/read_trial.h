@@ -20,8 +20,8 @@ struct TrialStretch {
 };
 
 /// `samples` of the trial of `config` (one DM; its blocks and method are chosen here) about `middle`, a sample of the
-/// stretch of data `range`, fewer where that is shorter; none where it is shorter than the trial's delay. `mask` or null.
-/// On the host's processor, with its queue.
+/// stretch of data `range`, fewer where that is shorter; none where it is shorter than the trial's delay. `mask` or
+/// null. On the host's processor, with its queue.
 TrialStretch read_trial(formats::FilterbankReader& reader, const PlacedRange& data,
                         std::uint64_t middle, std::size_t samples,
                         stages::dedisperse::Config config, const formats::presto::Mask* mask,

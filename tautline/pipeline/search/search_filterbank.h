@@ -24,8 +24,8 @@
 
 namespace tautline::pipeline {
 
-/// The output is .csv, .cand or .singlepulse, with OUTPUT.json beside it, or empty: then neither is written. A dedispersed series is
-/// searched as it is, and has the DM that it says (PRESTO's is converted to dm_constant).
+/// The output is .csv, .cand or .singlepulse, with OUTPUT.json beside it, or empty: then neither is written. A
+/// dedispersed series is searched as it is, and has the DM that it says (PRESTO's is converted to dm_constant).
 struct SearchConfig : FilterbankRunConfig {
   bool beams = false;          ///< each input is a beam; the output is a .csv
   std::size_t max_beams = 0;   ///< that may have a candidate at once; 0: a quarter, 2 at least
@@ -75,15 +75,14 @@ struct SearchSummary : FilterbankRunSummary {
 /// {width_samples, excess} of noise_of_width, or null.
 nlohmann::ordered_json noise_json(const SearchSummary& summary);
 
-/// Each trial is searched to its last complete sample. A gap in the data ends a search and begins
-/// another; of a segment that is shorter than the highest DMs' delays the lower ones are searched.
-/// When the trials do not fit into memory_bytes at once, the input is read several times: with
-/// exact sums the list is the same to the bit, sub-bands may differ within their loss. Beams are
-/// searched one after the other, with the same plans and in the same memory; they may differ in
-/// start and length. What comes by a pipe is searched as it comes, in one pass: candidates are those of a file of the
-/// same bytes, if its channels that never change are those that do not in the first kFirstSpectra; a stop ends it with what
-/// had come. `announce` is given the plan before the run. Throws core::Error; no file has
-/// its final name unless this returns.
+/// Each trial is searched to its last complete sample. A gap in the data ends a search and begins another; of a segment
+/// that is shorter than the highest DMs' delays the lower ones are searched. When the trials do not fit into
+/// memory_bytes at once, the input is read several times: with exact sums the list is the same to the bit, sub-bands
+/// may differ within their loss. Beams are searched one after the other, with the same plans and in the same memory;
+/// they may differ in start and length. What comes by a pipe is searched as it comes, in one pass: candidates are those
+/// of a file of the same bytes, if its channels that never change are those that do not in the first kFirstSpectra; a
+/// stop ends it with what had come. `announce` is given the plan before the run. Throws core::Error; no file has its
+/// final name unless this returns.
 SearchSummary search_filterbank(const SearchConfig& config,
                                 std::shared_ptr<const device::Device> device,
                                 const ProgressCallback& progress = {},

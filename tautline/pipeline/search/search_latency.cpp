@@ -14,12 +14,13 @@ namespace {
 
 // Of the latency: short blocks cost overlap, long ones wait.
 constexpr double kBlockShare = 1.0 / 16;
-// Waits of stages::detect::Plan::latency_samples, in widths of the widest boxcar: for later members, and of the shortest
-// block of noise and running mean that there may be.
+// Waits of stages::detect::Plan::latency_samples, in widths of the widest boxcar: for later members, and of the
+// shortest block of noise and running mean that there may be.
 constexpr double kWidthsBehind = 3, kWidthsOfNoise = 4, kWidthsOfBaseline = 4;
 // Of the running mean that must have come behind a sample: 18 of 33 segments.
 constexpr double kBaselineAhead = 18.0 / 33;
-// Of the latency, or of their shortest delay where that is longer: what the delays of trials that are searched together span.
+// Of the latency, or of their shortest delay where that is longer: what the delays of trials that are searched together
+// span.
 constexpr double kRangeShare = 0.5;
 // The running mean that a search has when it may wait.
 constexpr double kLongBaseline = 2, kLongBaselineWidths = 16;

@@ -86,8 +86,8 @@ std::size_t choose_block(const PassRequest& request, const dedisperse::DmPlan& p
   return block;
 }
 
-// Samples of each beam's trials that are complete. Throws when the highest DM has none. Of given trials, of which none has
-// more than the highest DM's, those that a search of the filterbank would have: friends are told by them.
+// Samples of each beam's trials that are complete. Throws when the highest DM has none. Of given trials, of which none
+// has more than the highest DM's, those that a search of the filterbank would have: friends are told by them.
 std::vector<std::uint64_t> lengths_of(const PassRequest& request, const dedisperse::Plan& plan) {
   const dedisperse::Config& config = plan.config();
   if (request.given.any()) {

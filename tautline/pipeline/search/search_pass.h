@@ -47,9 +47,10 @@ struct PassRequest {
   std::size_t most_block_samples = 0;
 };
 
-/// Longer blocks are no faster. On two cores those of 65,536 samples take a third longer for 12 s of data (Apertif's band,
-/// 500 trials), most of it for clearing 0.3 GB more of memory; those of 16,384 as long. On an H200 they take 4 % longer
-/// (2,000 trials), with the zero-DM filter 10 %: what one kernel writes leaves the cache before the next reads it.
+/// Longer blocks are no faster. On two cores those of 65,536 samples take a third longer for 12 s of data (Apertif's
+/// band, 500 trials), most of it for clearing 0.3 GB more of memory; those of 16,384 as long. On an H200 they take 4 %
+/// longer (2,000 trials), with the zero-DM filter 10 %: what one kernel writes leaves the cache before the next reads
+/// it.
 inline constexpr std::size_t kMostBlock = 32768;
 
 /// Times of the input in a block at most: `blocks` of them are in the host's memory, which
@@ -94,8 +95,8 @@ class SearchPass {
   /// Error(unsupported). Spectra in the host's memory are the caller's again; where a part reads on
   /// the device, this waits until they are there.
   void push(const std::byte* spectra, std::size_t samples);
-  /// The input has ended: each trial is searched to its own last complete sample. Returns their lengths, [part][trial]; of
-  /// given trials those that they would have in a search of the filterbank, by which pulses are joined.
+  /// The input has ended: each trial is searched to its own last complete sample. Returns their lengths, [part][trial];
+  /// of given trials those that they would have in a search of the filterbank, by which pulses are joined.
   std::vector<std::vector<std::uint64_t>> finish();
   /// Begins another input of the same length, of which nothing has been found.
   void reset();

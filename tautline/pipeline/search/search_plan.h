@@ -27,8 +27,8 @@ class SearchPlan {
   const stages::dedisperse::DmPlan& trials() const { return trials_; }
   /// S/N that a pulse half-way between two trials loses at most.
   double spacing_loss() const { return spacing_loss_; }
-  /// How long after a pulse, with the longest trial's delay, its candidate comes at most: in data, blocks and masks among
-  /// them (stages::detect::Plan::latency_samples says when it takes longer).
+  /// How long after a pulse, with the longest trial's delay, its candidate comes at most: in data, blocks and masks
+  /// among them (stages::detect::Plan::latency_samples says when it takes longer).
   double latency_s() const;
   /// That was asked for; 0: none.
   double most_latency_s() const { return most_latency_s_; }

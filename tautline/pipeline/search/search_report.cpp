@@ -243,8 +243,8 @@ std::vector<std::size_t> SearchReport::channels_beside(const Beam& beam,
   return others;
 }
 
-// Where wide pulses are among the best: whether sums of their trial scatter as those of white noise do, which S/N of wide
-// pulses take for granted.
+// Where wide pulses are among the best: whether sums of their trial scatter as those of white noise do, which S/N of
+// wide pulses take for granted.
 void SearchReport::measure_noise(const std::stop_token& stop) {
   constexpr std::size_t kBest = 10, kLeastWidth = 4, kSums = 256;
   constexpr std::size_t kLeastSeries = 65536, kMostSeries = std::size_t{1} << 20;

@@ -14,8 +14,8 @@ std::string truth_name(const std::string& output, std::initializer_list<std::str
 /// only in their ending share a truth: the error names the file that the existing one is of.
 void refuse_existing(const std::string& truth_path, const std::string& output, bool overwrite);
 
-/// Throws Error(io) when the folder of `output` has less room than `bytes`; where nothing tells how much there is, and for
-/// outputs that are no files (/dev/null), it does not.
+/// Throws Error(io) when the folder of `output` has less room than `bytes`; where nothing tells how much there is, and
+/// for outputs that are no files (/dev/null), it does not.
 void require_room(const std::string& output, double bytes);
 
 }  // namespace tautline::pipeline::simulation

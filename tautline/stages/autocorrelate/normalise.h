@@ -39,8 +39,8 @@ double normalise(core::Normalization how, const LagMoments<Value>& moments, long
 void normalise(const Config& config, core::Normalization how, std::uint64_t samples,
                const Sums& sums, const core::View<double, 2>& g);
 
-/// The same of a segment whose sums, monitors and totals are what they have grown by from `before` to `later`, two reads
-/// of one state; `counts` has the pairs that came in between.
+/// The same of a segment whose sums, monitors and totals are what they have grown by from `before` to `later`, two
+/// reads of one state; `counts` has the pairs that came in between.
 void normalise_growth(const Config& config, core::Normalization how, std::uint64_t samples,
                       const Sums& before, const Sums& later, std::span<const std::int64_t> counts,
                       const core::View<double, 2>& g);

@@ -1,4 +1,5 @@
-// Sums of each sensor's counts over steps of time, in the memory of a device: what the trace of a measurement is made of.
+// Sums of each sensor's counts over steps of time, in the memory of a device: what the trace of a measurement is made
+// of.
 //
 // | counts | [time][sensor] | u8, u16, u32 or f32    | read                  |
 // | sums   | [step][sensor] | integers exact; double | added to              |

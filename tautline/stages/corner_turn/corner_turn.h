@@ -8,8 +8,8 @@
 // | samples | [channel][input][time]     | ci8, ci4 or complex<float> | steps      | overwritten |
 // | clipped | [input]                    | uint64                     | components | accumulated |
 //
-// Invalid spectra become zero and are not counted as clipped. channelize has the same arithmetic
-// fused into its last pass; this stage is for filter banks whose floats are needed first (examples/corner_turn/main.cpp).
+// Invalid spectra become zero and are not counted as clipped. channelize has the same arithmetic fused into its last
+// pass; this stage is for filter banks whose floats are needed first (examples/corner_turn/main.cpp).
 #pragma once
 
 #include <complex>

@@ -160,9 +160,9 @@ class Plan {
   /// Samples of the running mean, and of a block with one noise.
   virtual std::size_t baseline_samples() const = 0;
   virtual std::size_t noise_samples() const = 0;
-  /// Samples behind the end of a pulse at which it is known, at most: 18 segments of the running mean, a block of noise,
-  /// three of the widest boxcars and the gap of Links. In the first length of the running mean, and where something is
-  /// over the threshold all the time (other trials of a bright pulse, interference), it takes longer.
+  /// Samples behind the end of a pulse at which it is known, at most: 18 segments of the running mean, a block of
+  /// noise, three of the widest boxcars and the gap of Links. In the first length of the running mean, and where
+  /// something is over the threshold all the time (other trials of a bright pulse, interference), it takes longer.
   std::size_t latency_samples() const;
   /// The code that will run: "reference", "portable", "avx2", "avx512", "cuda" or "opencl".
   virtual std::string backend() const = 0;

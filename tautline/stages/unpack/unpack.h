@@ -73,12 +73,11 @@ class Plan {
   virtual device::MemoryUse bytes() const = 0;
   virtual std::unique_ptr<State> make_state(device::Queue& queue) const = 0;
 
-  /// Unpacks block.samples samples into the first block.samples of each row of `samples`, whose
-  /// type is unpacked_type and whose times have stride 1. `validity` rows get bits for these
-  /// samples; no view does where all_valid(block). `samples` may be in the memory of the plan's device: when the call returns the block's
-  /// bytes have been read (blocks on the device: they will be, by work on the queue), and work
-  /// enqueued later on the queue finds its samples. Throws
-  /// Error(format) if the block's layout is not the plan's or the block has too few bytes, and
+  /// Unpacks block.samples samples into the first block.samples of each row of `samples`, whose type is unpacked_type
+  /// and whose times have stride 1. `validity` rows get bits for these samples; no view does where all_valid(block).
+  /// `samples` may be in the memory of the plan's device: when the call returns the block's bytes have been read
+  /// (blocks on the device: they will be, by work on the queue), and work enqueued later on the queue finds its
+  /// samples. Throws Error(format) if the block's layout is not the plan's or the block has too few bytes, and
   /// Error(config) if the views are not for such a block.
   virtual Result execute(device::Queue& queue, State& state, const core::RawBlock& block,
                          const core::MutableSampleView<3>& samples,

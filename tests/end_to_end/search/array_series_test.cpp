@@ -104,8 +104,8 @@ TEST_F(SeveralTrials, InOneArrayGiveTheListOfTheFilterbank) {
   EXPECT_NE(read_file(scratch / "page/candidates.html").find("x.npy"), std::string::npos);
 }
 
-// Numbers of PRESTO's and sigproc's series are floats, whose noise is measured without filling steps; sigproc's do not say
-// which channels they were summed over.
+// Numbers of PRESTO's and sigproc's series are floats, whose noise is measured without filling steps; sigproc's do not
+// say which channels they were summed over.
 TEST_F(SeveralTrials, InFoldersGiveTheSamePulses) {
   std::vector<std::string> files;
   for (const auto& entry : std::filesystem::directory_iterator(scratch / "dat"))

@@ -41,8 +41,8 @@ class FilterbankDumps : public ::testing::Test {
   std::mt19937_64 random_ = generator();
 };
 
-// One pulse early, and one with a stretch that holds nothing behind it, which the source leaves out: the file has zeros there
-// as the stream had, and its record says so.
+// One pulse early, and one with a stretch that holds nothing behind it, which the source leaves out: the file has zeros
+// there as the stream had, and its record says so.
 TEST_F(FilterbankDumps, HaveTheBytesOfTheStream) {
   constexpr std::size_t kTimes = 60'000;
   const std::size_t early = 9000 + random_() % 3000, late = 40'000 + random_() % 5000;

@@ -27,8 +27,8 @@ class Recorded : public ::testing::Test {
   CommandResult run(std::vector<std::string> arguments) {
     return run_command(arguments, scratch_.path().string());
   }
-  // The array of a dedispersion: values as they stand in the file, [trial][time], also those of channels that stand still
-  // for a while in the coarser files.
+  // The array of a dedispersion: values as they stand in the file, [trial][time], also those of channels that stand
+  // still for a while in the coarser files.
   std::vector<std::int32_t> dedisperse(const std::string& input, const std::string& dms) {
     const std::string output = scratch_ / "s.npy";
     const CommandResult result = run({"dedisperse", input, "-o", output, "--overwrite", "--dms",

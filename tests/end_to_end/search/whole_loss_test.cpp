@@ -1,5 +1,5 @@
-// What a search loses of the S/N of injected pulses, against what it says: by the spacing of trials, by sub-bands and by
-// boxcars together, from the file to the list.
+// What a search loses of the S/N of injected pulses, against what it says: by the spacing of trials, by sub-bands and
+// by boxcars together, from the file to the list.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// Live runs that are given what nobody should send, and disks that are full: counted or refused with a reason, in bounded memory.
+// Live runs that are given what nobody should send, and disks that are full: counted or refused with a reason, in
+// bounded memory.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -89,8 +90,8 @@ class Telescope16 {
   std::vector<std::byte> payload_ = std::vector<std::byte>(8 * 64 * 2 * 2, std::byte{5}), packet_;
 };
 
-// Random bytes, lengths from none to the longest, well-formed packets with counters from anywhere, as fast as three senders
-// can: every one that came is counted, and memory is what it was when the stream began.
+// Random bytes, lengths from none to the longest, well-formed packets with counters from anywhere, as fast as three
+// senders can: every one that came is counted, and memory is what it was when the stream began.
 TEST_F(HostileStreams, AtLineRateAreCountedInBoundedMemory) {
   write_pipeline(
       scratch / "v.uvh5",

@@ -1,5 +1,5 @@
-// Packets from `send` over UDP to a pipeline's node `packets`: what `correlate` gives of the same voltages as files, to the
-// bit, and what is lost reaches exactly the weights that it touches.
+// Packets from `send` over UDP to a pipeline's node `packets`: what `correlate` gives of the same voltages as files, to
+// the bit, and what is lost reaches exactly the weights that it touches.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -22,8 +22,8 @@ using namespace std::chrono_literals;
 
 constexpr const char* kPacketsStart = "2026-11-23-12:16:40";
 
-// Where the kernel's buffer is small and the machine busy, packets are lost on this machine itself; they are counted, and the
-// stream is sent again.
+// Where the kernel's buffer is small and the machine busy, packets are lost on this machine itself; they are counted,
+// and the stream is sent again.
 constexpr int kPacketTries = 5;
 
 struct Telescope {
@@ -353,7 +353,8 @@ TEST_F(LivePackets, AreWrittenWhenTheRunIsInterrupted) {
   }
 }
 
-// Random bytes as fast as they go, among them packets of the right length, beside a telescope: counted, and nothing else.
+// Random bytes as fast as they go, among them packets of the right length, beside a telescope: counted, and nothing
+// else.
 TEST_F(LivePackets, AmongRandomBytesAreFound) {
   write_voltages(kFEngines);
   write_pipeline(fields_of(kFEngines) + "buffer_bytes = \"16M\"\n");

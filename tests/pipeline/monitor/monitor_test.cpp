@@ -1,4 +1,5 @@
-// A run that is watched: what the addresses give, what the taps draw, and that the results are those of a run that is not.
+// A run that is watched: what the addresses give, what the taps draw, and that the results are those of a run that is
+// not.
 #include "tautline/pipeline/monitor/monitor.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-// Models and their derivatives; fits that say whether the model describes the curve; several curves together; detectors.
+// Models and their derivatives; fits that say whether the model describes the curve; several curves together;
+// detectors.
 #include <gtest/gtest.h>
 
 #include <algorithm>

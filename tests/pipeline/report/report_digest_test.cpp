@@ -175,7 +175,8 @@ TEST(ReportDigest, ChoosesShortLongStrongAndClosing) {
   }
 }
 
-// A fringe below the noise of a channel, on a baseline that is neither short nor long, and a tone in one channel of another.
+// A fringe below the noise of a channel, on a baseline that is neither short nor long, and a tone in one channel of
+// another.
 TEST(ReportDigest, KeepsAWeakFringe) {
   const std::uint64_t seed = tests::generator()();
   SyntheticVisibilities sky(20, 512, 120, 150e6, 1.28e6, seed);

@@ -176,8 +176,8 @@ TEST(EmptyStretches, ChannelsThatStopAreReplacedByTheirMeans) {
   }
 }
 
-// Noise of a channel that repeats itself shortly before, with too few samples to hold nothing, is not longer for a block's
-// end between the two.
+// Noise of a channel that repeats itself shortly before, with too few samples to hold nothing, is not longer for a
+// block's end between the two.
 TEST(EmptyStretches, OfAllChannelsEndTheRunOfOneInEveryBlockSize) {
   auto random = tests::generator();
   StoppingReader reader(random);

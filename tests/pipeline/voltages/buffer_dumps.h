@@ -121,8 +121,8 @@ inline void check_read_back(const DumpFiles& dump, const BufferStream& stream) {
   EXPECT_EQ(reader->damage().lost_samples, inputs * samples - expected.count());
 }
 
-/// Every sample of a dump is the stream's, or zero where the record says that it is missing; all that was wanted is there
-/// or missing.
+/// Every sample of a dump is the stream's, or zero where the record says that it is missing; all that was wanted is
+/// there or missing.
 inline void check_dump(const DumpFiles& dump, const BufferStream& stream) {
   const auto first = dump.record.at("start_sample").get<std::int64_t>();
   const auto samples = dump.record.at("samples").get<std::size_t>();
@@ -155,7 +155,8 @@ inline void check_dump(const DumpFiles& dump, const BufferStream& stream) {
   check_invalid(dump, stream, first, samples, missing);
 }
 
-/// Which samples the stream has, of a file whose first sample behind `padding` is `first`; `more` invalid ones at the end.
+/// Which samples the stream has, of a file whose first sample behind `padding` is `first`; `more` invalid ones at the
+/// end.
 inline core::ValidityMask valid_in_file(const BufferStream& stream, std::uint64_t first,
                                         std::size_t padding, std::size_t samples,
                                         std::size_t more) {

@@ -96,9 +96,9 @@ class BufferRun : public ::testing::Test {
               oracle.accepted.size() + oracle.covered + oracle.refused);
   }
 
-  // Streams, rings, gaps and triggers as they come, until there are some hundred dumps; the source waits for what has been
-  // written, so that nothing is overtaken. stream_of(samples) draws a stream, and check_file(file, stream) returns the
-  // file's record.
+  // Streams, rings, gaps and triggers as they come, until there are some hundred dumps; the source waits for what has
+  // been written, so that nothing is overtaken. stream_of(samples) draws a stream, and check_file(file, stream) returns
+  // the file's record.
   template <class StreamOf, class CheckFile>
   void check_random_streams(const std::string& ending, const StreamOf& stream_of,
                             const CheckFile& check_file) {

@@ -1,4 +1,5 @@
-// A source of raw voltages, or of a filterbank, and of triggers between its blocks, in the order in which a buffer gets them.
+// A source of raw voltages, or of a filterbank, and of triggers between its blocks, in the order in which a buffer gets
+// them.
 #pragma once
 
 #include <algorithm>

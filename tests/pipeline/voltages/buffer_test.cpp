@@ -1,5 +1,5 @@
-// Stretches of a stream around triggers: to the bit what the stream had, at the ring's wrap, in its past and future, at its
-// gaps and its end, with a writer that is too slow, on a full disk and when the run is interrupted.
+// Stretches of a stream around triggers: to the bit what the stream had, at the ring's wrap, in its past and future, at
+// its gaps and its end, with a writer that is too slow, on a full disk and when the run is interrupted.
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -132,7 +132,8 @@ std::vector<std::string> devices() {
   return names;
 }
 
-// Channel c is at the frequency that frequencies.h gives it: the loop takes the coarse channel and the offset from that.
+// Channel c is at the frequency that frequencies.h gives it: the loop takes the coarse channel and the offset from
+// that.
 TEST_P(FineChannels, EqualThePlainLoopInOrderOfFrequency) {
   using stages::channelize::Output;
   for (const std::size_t fine : {std::size_t{6}, std::size_t{7}, std::size_t{16}})

@@ -179,8 +179,8 @@ TEST_P(Nodes, ASourceThatFailsHalfWayLeavesNothing) {
   }
 }
 
-// Blocks of spectra that several blocks of voltages fill: the same integrations to the bit, also where an input has lost
-// samples. Those of floats begin where the correlator's groups do.
+// Blocks of spectra that several blocks of voltages fill: the same integrations to the bit, also where an input has
+// lost samples. Those of floats begin where the correlator's groups do.
 TEST(FEngineNode, BlocksOfSpectraAreAsLongAsWanted) {
   constexpr std::size_t kSpectra = 5000, kIntegration = 2400, kGroup = 1024;
   const tests::ScratchFolder scratch;

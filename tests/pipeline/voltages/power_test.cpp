@@ -150,8 +150,8 @@ TEST_F(PowerFiles, WhatCannotBeIsRefused) {
   EXPECT_NO_THROW(PowerSink(config(Stokes::i, 1), one));
 }
 
-// Spectra [channel][input][time] with a mask for each channel, or one for all; a channel that has nothing valid has its mean
-// so far.
+// Spectra [channel][input][time] with a mask for each channel, or one for all; a channel that has nothing valid has its
+// mean so far.
 template <class Sample>
 class PowerByChannel : public ::testing::Test {};
 using SampleTypes = ::testing::Types<std::complex<float>, core::ci8, core::ci16, core::cf16>;

@@ -45,7 +45,8 @@ TEST_F(Tags, AreTheReferenceWhateverTheirRate) {
     }
 }
 
-// The largest counts whose products are added up in 32 bits, more of them in a call than 32 bits hold; and 256, at level 1.
+// The largest counts whose products are added up in 32 bits, more of them in a call than 32 bits hold; and 256, at
+// level 1.
 TEST_F(Tags, ManyOfTheLargestShortCounts) {
   for (const unsigned rarity : {1u, 6u}) {
     const Config config{.sensors = 1, .bins = 5, .levels = 3, .max_samples = 70'001};

@@ -49,8 +49,8 @@ struct Kernels {
   /// Adds samples of the layout's first level to a tile of 16 neighbours: 16 bytes of each row.
   void (*feed_planes)(const Layout& layout, std::byte* tile, std::byte* scratch,
                       const Planes& planes);
-  /// Writes `size` floats, f32 or f64, as counts, u8 or u16. Returns false where one of them is no whole number from 0 to
-  /// the largest count.
+  /// Writes `size` floats, f32 or f64, as counts, u8 or u16. Returns false where one of them is no whole number from 0
+  /// to the largest count.
   bool (*as_counts)(SampleType floats, const void* from, std::size_t size, SampleType counts,
                     void* to);
   /// Adds bytes to four tiles whose lanes hold the sensors of interleaved_sensor(), each sensor

@@ -44,8 +44,8 @@ Level level_of(const Config& config, std::size_t index, bool bytes, std::size_t 
   level.first = level.range.first_steps;
   if (!level.separate) level.first += level.range.base / level.range.window;
   level.delay = config.lag_scheme == LagScheme::chain ? config.bins + level.first : 0;
-  // Kernels of counts compute up to 3 lags beyond the last, and shifted copies reach 3 samples further; kernels of doubles
-  // compute up to 7 lags beyond.
+  // Kernels of counts compute up to 3 lags beyond the last, and shifted copies reach 3 samples further; kernels of
+  // doubles compute up to 7 lags beyond.
   level.history = core::round_up(level.first + level.range.steps + 8, lanes == 1 ? 64 : 4);
   return level;
 }

@@ -15,8 +15,8 @@ std::uint64_t measure_plain(const Value* samples, std::size_t count, std::size_t
   return most;
 }
 
-/// Adds each lane's sum to `sums`, in order of time. Where lanes are times, eight sums hide the latency of the additions;
-/// their number is that of no instruction set, so that all give the same bits.
+/// Adds each lane's sum to `sums`, in order of time. Where lanes are times, eight sums hide the latency of the
+/// additions; their number is that of no instruction set, so that all give the same bits.
 void measure_doubles(const double* samples, std::size_t count, std::size_t lanes, double* sums) {
   if (lanes == 1) {
     constexpr std::size_t kChains = 8;

@@ -22,8 +22,8 @@ void multiply_double_lags(const double* direct, const double* delayed, std::size
   }
 }
 
-/// Doubles where lanes are times: the lags are the lanes of kVectors registers, the longest first, so that each sum is in
-/// order of time. Reads up to kDoubleLanes - 1 samples beyond the longest of the `lags`.
+/// Doubles where lanes are times: the lags are the lanes of kVectors registers, the longest first, so that each sum is
+/// in order of time. Reads up to kDoubleLanes - 1 samples beyond the longest of the `lags`.
 template <std::size_t kVectors>
 void multiply_double_series(const double* direct, const double* delayed, std::size_t count,
                             std::size_t lags, double* sums) {

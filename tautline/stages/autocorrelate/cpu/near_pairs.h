@@ -23,9 +23,10 @@ inline const Window* first_after(std::span<const Window> windows, std::uint64_t 
                               [&](const Window& one) { return one.index <= index; });
 }
 
-/// Looks at each two nonzero bins that are near each other once, and adds their product to the sums of all levels of which
-/// they are a pair of windows, instead of making the windows of each level. A sum over pairs of windows is the sum over
-/// the pairs of their bins. The bin of e is never after that of d: no window of e that is multiplied ends later.
+/// Looks at each two nonzero bins that are near each other once, and adds their product to the sums of all levels of
+/// which they are a pair of windows, instead of making the windows of each level. A sum over pairs of windows is the
+/// sum over the pairs of their bins. The bin of e is never after that of d: no window of e that is multiplied ends
+/// later.
 class NearPairs {
  public:
   explicit NearPairs(const Config& config);

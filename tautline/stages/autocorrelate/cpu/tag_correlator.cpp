@@ -157,7 +157,8 @@ void TagCorrelator::keep(Level& level, std::uint64_t end) {
   }
 }
 
-// Drops windows of e that neither products nor monitors reach any more, those below `end`, once they are half of the list.
+// Drops windows of e that neither products nor monitors reach any more, those below `end`, once they are half of the
+// list.
 void TagCorrelator::forget(Level& level, std::uint64_t end) {
   std::vector<Window>& e = level.shared ? level.direct.whole : level.delayed.whole;
   std::uint64_t& low = level.oldest;

@@ -106,9 +106,9 @@ class TagCorrelator {
   std::size_t bins_;  // extra delay of a level's delayed series over the previous level's
   std::vector<Level> levels_;
   NearPairs pairs_;
-  // Levels, from the first on, whose products come from pairs_: as many as the first photons make worth while, and fewer
-  // when there are more photons. Of these levels level 0 alone has windows, as long ago as the coarsest one reaches; the
-  // others have sums and a lead-in.
+  // Levels, from the first on, whose products come from pairs_: as many as the first photons make worth while, and
+  // fewer when there are more photons. Of these levels level 0 alone has windows, as long ago as the coarsest one
+  // reaches; the others have sums and a lead-in.
   std::uint64_t near_ = 0;
   std::uint64_t now_ = 0;  // `until` of the last call whose products are in the sums
   bool refused_ = false;

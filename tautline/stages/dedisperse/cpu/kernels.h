@@ -68,9 +68,8 @@ enum class Types { u8_u16, u16_u16, u16_u32, i32_i32, f32_f32 };
 /// The best table that `set` can run: vnni and amx take avx512's.
 const Kernels& kernels_for(device::InstructionSet set, Types types);
 
-/// kCornerTurnTimes spectra to rows: `bytes` (1, 2 or 4) an element; out[c] is the row of channel
-/// c.
-/// Each row takes some cache lines side by side: of bytes of 1,024 channels, 64 or 128 times take a quarter longer on Zen 4.
+/// kCornerTurnTimes spectra to rows: `bytes` (1, 2 or 4) an element; out[c] is the row of channel c. Each row takes
+/// some cache lines side by side: of bytes of 1,024 channels, 64 or 128 times take a quarter longer on Zen 4.
 inline constexpr std::size_t kCornerTurnTimes = 256;
 using CornerTurn = void (*)(const std::byte* spectra, std::size_t stride_bytes,
                             std::size_t channels, std::byte* const* out);

@@ -17,8 +17,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace tautline::stages::detect::HWY_NAMESPACE {
 
-// Each function has its vectors first, where Highway has vectors, and then a plain loop over the elements after the last
-// complete vector.
+// Each function has its vectors first, where Highway has vectors, and then a plain loop over the elements after the
+// last complete vector.
 #if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128 || HWY_TARGET == HWY_SSE2
 #define DETECT_VECTORS 0
 #else
