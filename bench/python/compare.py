@@ -4,10 +4,10 @@ on the same cores.
 
     PYTHONPATH=build/python .venv-package/bin/python bench/python/compare.py [ROW ...] [--rounds 5] [--small]
 
-Rows: import, small_call, stages, runs, multipletau, tags, dedisperse. Each line has medians of the rounds and of the ratios
-round by round. Peers run in processes of their own, which have imported and worked once before the first round; they are
-looked for in .venv-package, .venv-interop, .venv-interop-search and .venv-peers (`python3 -m venv .venv-peers &&
-.venv-peers/bin/pip install numpy tttrlib pycorrelate`). A row whose peer is absent says so.
+Rows: import, small_call, stages, runs, multipletau, tags, dedisperse. Each line has medians of the rounds and of the
+ratios round by round. Peers run in processes of their own, which have imported and worked once before the first round;
+they are looked for in .venv-package, .venv-interop, .venv-interop-search and .venv-peers (`python3 -m venv .venv-peers
+&& .venv-peers/bin/pip install numpy tttrlib pycorrelate`). A row whose peer is absent says so.
 """
 
 import argparse

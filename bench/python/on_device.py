@@ -5,9 +5,10 @@ same problem on the same GPU, in turns; and the bytes that go between the host a
     PYTHONPATH=build/python python3 bench/python/on_device.py --tautline build/tautline [STAGE ...] [--rounds 5] [--small]
 
 For a machine without the sources: this file, the package, the command and their libraries, as `scripts/test-gpu --pack`
-puts them in a folder. It needs numpy, and cupy or torch with a CUDA device; what is absent is said. The bytes are those of
-the profiler of torch, which sees all that the process copies, of cupy's arrays too. `--device cpu` runs the same with
-numpy's arrays, to see that the script works. Status 1 when a stage failed or copied, 2 when there was nothing to measure.
+puts them in a folder. It needs numpy, and cupy or torch with a CUDA device; what is absent is said. The bytes are
+those of the profiler of torch, which sees all that the process copies, of cupy's arrays too. `--device cpu` runs the
+same with numpy's arrays, to see that the script works. Status 1 when a stage failed or copied, 2 when there was
+nothing to measure.
 """
 
 import argparse

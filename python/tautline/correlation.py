@@ -105,13 +105,13 @@ def correlate(
     ----------
     x
         Voltages: a file or several, what tautline.open gave of them, or an array [time], [input, time] or
-        [channel, input, time] (channelized already): complex64, float32, int8 or int16 (real, or with a last axis of 2, re
-        and im).  An array must not change while this runs.
+        [channel, input, time] (channelized already): complex64, float32, int8 or int16 (real, or with a last axis of
+        2, re and im).  An array must not change while this runs.
     rate_hz
         Samples a second of each input; needed for arrays.  A number, a Fraction or a text as "800000/3", taken exactly.
     centre_hz, bandwidth_hz
-        Of the band on the sky; without them the band of arrays is about 0 Hz (complex) or from 0 Hz up (real).  Negative
-        bandwidth: lower sideband.
+        Of the band on the sky; without them the band of arrays is about 0 Hz (complex) or from 0 Hz up (real).
+        Negative bandwidth: lower sideband.
     polarisations
         Inputs of each antenna, 1 or 2; input = antenna x polarisations + polarisation.
     start

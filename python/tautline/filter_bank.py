@@ -38,19 +38,19 @@ def channelize(
     Parameters
     ----------
     x
-        Voltages, [time] or [input, time]: complex64, float32 (real), int8 or int16 (real, or with a last axis of 2, re and
-        im).  complex128 and float64 are rounded to single precision.  An array of a GPU (cupy, torch) stays there, of the first
-        types, and so does the result, on its library's current stream.
+        Voltages, [time] or [input, time]: complex64, float32 (real), int8 or int16 (real, or with a last axis of 2, re
+        and im).  complex128 and float64 are rounded to single precision.  An array of a GPU (cupy, torch) stays there,
+        of the first types, and so does the result, on its library's current stream.
     channels
         Channels C, 2 to 65,536.  Complex samples make frames of C samples, real ones of 2C.
     taps
         Taps T of the filter; a spectrum spans T frames.
     window
-        Of the prototype: hann, hamming, kaiser:BETA or rect.  One tap with rect is the plain FFT, divided by the square root
-        of its length, as the squares of the coefficients add up to 1.
+        Of the prototype: hann, hamming, kaiser:BETA or rect.  One tap with rect is the plain FFT, divided by the
+        square root of its length, as the squares of the coefficients add up to 1.
     output
-        cf32; ci8: rounded to int8 with a last axis of 2 after being multiplied by `gains`; ci4: the same in uint8, 4 bits a
-        part, re in the low half.
+        cf32; ci8: rounded to int8 with a last axis of 2 after being multiplied by `gains`; ci4: the same in uint8, 4
+        bits a part, re in the low half.
     corner_turned
         Whether the axes are [channel, input, time] instead of [input, time, channel]; always so for ci8 and ci4.
     gains
@@ -71,7 +71,8 @@ def channelize(
     Returns
     -------
     complex64 [input, spectrum, channel] (without the first axis where x had no axis of inputs), channels in ascending
-    order of frequency; real input: channel k at k/C of half the sampling rate.  Empty where x is shorter than a spectrum.
+    order of frequency; real input: channel k at k/C of half the sampling rate.  Empty where x is shorter than a
+    spectrum.
 
     Raises
     ------

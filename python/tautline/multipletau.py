@@ -196,7 +196,8 @@ def _correlate(
         dense_rows(_counted(samples, levels)), m, levels, compress, "global" if normalize else "none", pairs, device
     )
     if normalize and len(series) == 1:
-        # Means that are far above zero need no look at every sample: none is larger than the root of the sum of squares.
+        # Means that are far above zero need no look at every sample: none is larger than the root of the sum of
+        # squares.
         size = times * np.sqrt(squares) + np.abs(totals)
         for sensor in np.flatnonzero(~(np.abs(totals) > _ZERO_CUTOFF * size)):
             _require_mean(a if a.ndim == 1 else a[:, sensor], "a", True)

@@ -68,8 +68,8 @@ class Node:
 
     A filter has `process`; a sink `process`, and `open` that returns None; a source `open`, which says what it gives,
     and `produce`.  A node with several outputs returns a list of streams from `open`, and from the others tuples with
-    what goes to each output.  Functions are called one at a time, from `start` on by one thread of the pipeline's.  What
-    they raise ends the run and is raised where the run was called.
+    what goes to each output.  Functions are called one at a time, from `start` on by one thread of the pipeline's.
+    What they raise ends the run and is raised where the run was called.
 
     An output that hands on the stream of an input (the stream that `open` was given, unchanged) may go to any node of
     the library: each of its blocks answers the block at hand, with its time and shapes, or is left out.  A stream of

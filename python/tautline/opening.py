@@ -65,10 +65,10 @@ class File:
     def read(self, start: SupportsIndex = 0, count: SupportsIndex | None = None) -> npt.NDArray[Any]:
         """`count` times from `start` on, or all that follow; fewer at the end.
 
-        Voltages are [input, time] (of channelized ones [channel, input, time]): complex64, int8 or int16 with a last axis of
-        2 (re, im), or real numbers; what was lost is zero.  Filterbanks are [time, channel] of uint8, uint16 or float32,
-        counts [time, sensor].  Photons are a structured array: time and microtime in units of the header's time_unit_s and
-        microtime_unit_s, and channel, the detector.
+        Voltages are [input, time] (of channelized ones [channel, input, time]): complex64, int8 or int16 with a last
+        axis of 2 (re, im), or real numbers; what was lost is zero.  Filterbanks are [time, channel] of uint8, uint16
+        or float32, counts [time, sensor].  Photons are a structured array: time and microtime in units of the header's
+        time_unit_s and microtime_unit_s, and channel, the detector.
         """
         first = whole(start, "start")
         left = max(0, self.samples - first)
@@ -124,8 +124,8 @@ def open(files: Any, **options: Any) -> File:  # noqa: A001
         A path; of filterbanks also several, which are ordered by their start.
     options
         What files of voltages do not say themselves: rate_hz, centre_hz, bandwidth_hz, polarisations, format, start,
-        threads_are.  An array (.npy) is of voltages where rate_hz is given or the .json of `channelize` lies beside it, and
-        where it has complex numbers or four axes; else it is of counts.
+        threads_are.  An array (.npy) is of voltages where rate_hz is given or the .json of `channelize` lies beside
+        it, and where it has complex numbers or four axes; else it is of counts.
 
     Returns
     -------

@@ -82,9 +82,9 @@ def autocorrelate(
     Parameters
     ----------
     counts
-        A file of counts or time tags, what tautline.open gave of it, or an array [time] or [time, sensor]: uint8, uint16,
-        uint32 or float32.  Other integers, and float64, are converted where no count is changed by that beyond float32's
-        precision.  An array must not change while this runs.
+        A file of counts or time tags, what tautline.open gave of it, or an array [time] or [time, sensor]: uint8,
+        uint16, uint32 or float32.  Other integers, and float64, are converted where no count is changed by that beyond
+        float32's precision.  An array must not change while this runs.
     tags
         Instead of counts, photons: an array of arrival times, or one for each detector, whole numbers of `tick_s`,
         ascending, from the start of the measurement on.  Of two arrays (t1, t2) the curve is that of both, a positive

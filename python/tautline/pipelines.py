@@ -72,8 +72,8 @@ class Pipeline:
         Replace existing outputs.
 
     Iterating gives the Blocks of the one output that no node takes; `blocks` those of any node. Every iteration,
-    and `run`, runs the whole pipeline: its files appear when it has come to its end. A loop that is left before that ends the
-    run, and nothing is written.
+    and `run`, runs the whole pipeline: its files appear when it has come to its end. A loop that is left before that
+    ends the run, and nothing is written.
     """
 
     def __init__(

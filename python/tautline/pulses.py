@@ -39,8 +39,8 @@ def dedisperse(
     ----------
     x
         A filterbank: a file or several, what tautline.open gave of them, or an array of two axes: uint8, int8, uint16,
-        int16 or float32 (float64 is rounded).  An array of a GPU (cupy, torch), [time, channel], stays there, and so does the
-        result, on its library's current stream.
+        int16 or float32 (float64 is rounded).  An array of a GPU (cupy, torch), [time, channel], stays there, and so
+        does the result, on its library's current stream.
     dms
         Trials in pc cm^-3: numbers, or of files also a text "LO:HI" or "LO:HI:STEP".
     frequencies
@@ -54,15 +54,15 @@ def dedisperse(
     progress
         Called now and then with the times done and those there are.
 
-    Arrays take dm_constant, reference_mhz, ignored_channels, zero_dm and downsample besides.  Fields of a run over files,
-    all optional:
+    Arrays take dm_constant, reference_mhz, ignored_channels, zero_dm and downsample besides.  Fields of a run over
+    files, all optional:
 
     {fields}
 
     Returns
     -------
-    [trial, time]: int32 sums of integers, which are exact, or float32 (float input and zero_dm).  Time t is that at which a
-    pulse passes the highest channel's centre; the series end when the largest delay has.
+    [trial, time]: int32 sums of integers, which are exact, or float32 (float input and zero_dm).  Time t is that at
+    which a pulse passes the highest channel's centre; the series end when the largest delay has.
 
     Raises
     ------
@@ -186,8 +186,8 @@ def search(
     Returns
     -------
     Candidates, a structured array, best first: dm, snr, time_s, sample, width_samples, dm_index, members, first_sample,
-    last_sample, beam, beams, injected (1: of a pulse that `inject` put in; how many were, and were recalled, is in `facts`).
-    pandas.DataFrame and astropy.table.Table take it as it is.
+    last_sample, beam, beams, injected (1: of a pulse that `inject` put in; how many were, and were recalled, is in
+    `facts`). pandas.DataFrame and astropy.table.Table take it as it is.
 
     Raises
     ------
@@ -228,8 +228,8 @@ def detect(
     Parameters
     ----------
     series
-        [trial, time] as `dedisperse` gives them, or [time] of one trial: int32 or float32 (float64 is rounded).  Samples that
-        are NaN, infinite or too large (2^30 and 1e30) are missing.
+        [trial, time] as `dedisperse` gives them, or [time] of one trial: int32 or float32 (float64 is rounded).
+        Samples that are NaN, infinite or too large (2^30 and 1e30) are missing.
     dms
         Of the trials, in pc cm^-3, for the column `dm`; without them that is NaN.  Trials are in ascending order of DM.
     sample_time_s
@@ -245,7 +245,8 @@ def detect(
     noise_s
         Length of a block with one noise; 0: 16,384 samples, or 4 x the widest boxcar.
     time_samples, dm_trials, width_octaves
-        Detections so many samples (and half a width) and trials apart, of widths within so many powers of 2, are one pulse.
+        Detections so many samples (and half a width) and trials apart, of widths within so many powers of 2, are one
+        pulse.
     device
         auto, cpu, reference, cuda:N or opencl:N.
     progress
@@ -253,8 +254,8 @@ def detect(
 
     Returns
     -------
-    Candidates, a structured array, best first, with the columns that `search` gives.  Of its `facts`: detect_backend; widths,
-    those of the boxcars in samples; samples; missing and detections, over all trials.
+    Candidates, a structured array, best first, with the columns that `search` gives.  Of its `facts`: detect_backend;
+    widths, those of the boxcars in samples; samples; missing and detections, over all trials.
 
     Raises
     ------

@@ -1,10 +1,10 @@
 """Frequencies and time stamps to the last digit, an hour into a stream at 16.368 MHz.
 
 Real, complex, already channelized and lower-sideband voltages, written here as DADA files whose OBS_OFFSET puts their
-first sample an hour and some samples after UTC_START, are correlated; what pyuvdata reads is compared with exact rational
-arithmetic rounded once. A mask of lost samples is not involved: nsamples and flags are checked to be full. Then two
-files with losses: MWA receivers of which one has a gap, and GUPPI RAW without one of its blocks; nsamples and flags are
-compared with the mask.
+first sample an hour and some samples after UTC_START, are correlated; what pyuvdata reads is compared with exact
+rational arithmetic rounded once. A mask of lost samples is not involved: nsamples and flags are checked to be full.
+Then two files with losses: MWA receivers of which one has a gap, and GUPPI RAW without one of its blocks; nsamples and
+flags are compared with the mask.
 """
 import pathlib
 import subprocess

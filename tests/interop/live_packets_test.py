@@ -1,7 +1,8 @@
 """spead2 and baseband as senders to a running pipeline: its visibilities are those of the samples that were sent.
 
-spead2 sends heaps as MeerKAT's F-engines do, over UDP on the loopback; numpy says what their visibilities are. baseband writes
-VDIF frames, which go out as datagrams; `tautline correlate` of the same frames as a file gives the same to the bit.
+spead2 sends heaps as MeerKAT's F-engines do, over UDP on the loopback; numpy says what their visibilities are.
+baseband writes VDIF frames, which go out as datagrams; `tautline correlate` of the same frames as a file gives the
+same to the bit.
 """
 import pathlib
 import re

@@ -1,9 +1,9 @@
 """A point source simulated at a known place comes back to that place.
 
-For real and complex sampling and both sidebands: simulate, correlate without delays, with delays applied to the voltages
-and with the fringes of visibilities rotated after correlation; write UVH5 (and Measurement Sets where this build has them). pyuvdata
-phases each file to the source, and every baseline's phase, averaged over time and frequency, must then be within 0.5
-degree of zero. Closure phases of a strong source are within noise of zero whatever the delays.
+For real and complex sampling and both sidebands: simulate, correlate without delays, with delays applied to the
+voltages and with the fringes of visibilities rotated after correlation; write UVH5 (and Measurement Sets where this
+build has them). pyuvdata phases each file to the source, and every baseline's phase, averaged over time and frequency,
+must then be within 0.5 degree of zero. Closure phases of a strong source are within noise of zero whatever the delays.
 """
 import itertools
 import json

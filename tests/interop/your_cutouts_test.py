@@ -27,8 +27,8 @@ def cut_out(row, kill_mask, folder):
                           tcand=row["stime"], device=-1)
     if kill_mask is not None:
         candidate.kill_mask = kill_mask
-    # Where the chunk is lengthened, `your` 0.6.7 begins it as though it were not, and the pulse is at its start. Ours has the
-    # pulse in its middle; `your` is told that chunk.
+    # Where the chunk is lengthened, `your` 0.6.7 begins it as though it were not, and the pulse is at its start. Ours
+    # has the pulse in its middle; `your` is told that chunk.
     tsamp, reach = candidate.native_tsamp, candidate.dispersion_delay() + width * candidate.native_tsamp
     first, samples = int((row["stime"] - reach) / tsamp), int(((row["stime"] + reach) - (row["stime"] - reach)) / tsamp)
     wanted = samples

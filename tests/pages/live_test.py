@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Opens the monitor's page of runs that go on in headless Chromium: it loads, draws, shows a source that stops, a sink that
-stalls and losses, and recovers after a restart. check.js finds what a reader would stumble over, at the widths of a phone, a
-laptop and a large screen, light and dark.
+stalls and losses, and recovers after a restart. check.js finds what a reader would stumble over, at the widths of a
+phone, a laptop and a large screen, light and dark.
 
     tests/pages/live_test.py --command build/tautline --live-run build/tests/pages/live_run [--screenshots DIR]
 """

@@ -196,8 +196,8 @@ def dm_time(
     x
         The filterbank, as waterfall takes it.
     pulse
-        A row of what tautline.search gave, or (dm, time_s) or (dm, time_s, width_s): pc cm^-3, and seconds from the start at
-        the highest channel.
+        A row of what tautline.search gave, or (dm, time_s) or (dm, time_s, width_s): pc cm^-3, and seconds from the
+        start at the highest channel.
     frequencies, sample_time_s
         Of an array: centre of each channel in MHz, and s.
     trials

@@ -89,18 +89,19 @@ def fringes(
 ) -> Figure:
     """Amplitude and phase of correlation coefficients against time or frequency.
 
-    The coefficient of a baseline is its visibility over the root of both inputs' powers; bars are its standard errors in
-    noise, 1 / sqrt(2 n) of each part with n independent samples behind it.
+    The coefficient of a baseline is its visibility over the root of both inputs' powers; bars are its standard errors
+    in noise, 1 / sqrt(2 n) of each part with n independent samples behind it.
 
     Parameters
     ----------
     vis
-        What tautline.correlate gave, a pyuvdata.UVData, or a file .uvh5 or .ms, which pyuvdata reads (first polarisation).
+        What tautline.correlate gave, a pyuvdata.UVData, or a file .uvh5 or .ms, which pyuvdata reads (first
+        polarisation).
     baselines
         Pairs (i, j) of inputs, of the others of antenna numbers: x_i conj(x_j).  The three strongest by default.
     against
-        time: means over the channels; frequency: means over the times.  A fringe that turns by much within either averages
-        away: choose fewer channels or times.
+        time: means over the channels; frequency: means over the times.  A fringe that turns by much within either
+        averages away: choose fewer channels or times.
     channels, times
         A slice, or what else numpy takes as an index.  All by default, less the channels that were flagged.
     figure

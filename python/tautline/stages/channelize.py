@@ -55,9 +55,9 @@ class Plan:
     def execute(self, samples: Any, out: Any = None) -> Any:
         """Takes [input, time] and gives the spectra that are complete: [input, spectrum, channel].
 
-        `out` is complex64 with room for them or more, and the result is the part of it that was written; with corner_turned
-        its axes are [channel, input, spectrum]. Its last axis, and that of the samples, is dense.  Arrays of the plan's GPU
-        (cupy, torch) stay there, and the work goes to their library's current stream.
+        `out` is complex64 with room for them or more, and the result is the part of it that was written; with
+        corner_turned its axes are [channel, input, spectrum]. Its last axis, and that of the samples, is dense.
+        Arrays of the plan's GPU (cupy, torch) stay there, and the work goes to their library's current stream.
         """
         if out is None:
             count = self._plan.spectra(samples.shape[1] if samples.ndim > 1 else 0)

@@ -20,8 +20,8 @@ class Plan:
     ----------
     channels, inputs
     dtype
-        Of the samples: ci8 (int8 with a last axis of 2) or ci4 (uint8, re in the low half), whose sums are exact, ci16 or
-        cf32.
+        Of the samples: ci8 (int8 with a last axis of 2) or ci4 (uint8, re in the low half), whose sums are exact, ci16
+        or cf32.
     max_samples
         Most times that one execute is given.
     device
@@ -46,8 +46,8 @@ class Plan:
     def execute(self, samples: Any, out: Any, counts: Any) -> None:
         """Adds the products of [channel, input, time] to `out`, [channel, baseline], and times to `counts`; after begin(), overwrites.
 
-        `out` is int64 with a last axis of 2 (re, im) for ci8 and ci4, else complex128; `counts` is int64.  Arrays of the
-        plan's GPU (cupy, torch; zeros made there) stay there, and the work goes to their library's current stream.
+        `out` is int64 with a last axis of 2 (re, im) for ci8 and ci4, else complex128; `counts` is int64.  Arrays of
+        the plan's GPU (cupy, torch; zeros made there) stay there, and the work goes to their library's current stream.
         """
         stream = devices.stream_for({"samples": samples, "out": out, "counts": counts}, self._cuda)
         self._plan.execute(samples, out, counts, stream)
