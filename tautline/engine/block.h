@@ -33,33 +33,33 @@ struct ArrayType {
     return n;
   }
   std::size_t bytes() const { return elements() * core::bytes_of(type); }
-  /// Which axis is called "time"; axes.size() for none.
+  /// The index of the axis "time"; axes.size() for none.
   std::size_t time_axis() const;
 };
 
-/// What a node gives at one of its outputs.
+/// The description of a node's output.
 struct Stream {
   std::string kind;  ///< "raw voltages", "spectra", "visibilities", "trials", "pulses", "counts"
-  std::vector<ArrayType> arrays;    ///< may be empty: blocks that have a payload alone
+  std::vector<ArrayType> arrays;    ///< may be empty: blocks with only a payload
   core::Rational rate_hz = {};      ///< of the blocks' samples (times)
   core::Instant start = {};         ///< of the stream's first sample
-  std::uint64_t total_samples = 0;  ///< to come; 0: not known
+  std::uint64_t total_samples = 0;  ///< expected; 0: unknown
   std::size_t max_samples = 0;      ///< most samples (times) of one block
-  /// Whose memory the arrays lie in; null: the host's.
+  /// The device whose memory has the arrays; null: the host.
   std::shared_ptr<const device::Device> device = {};
   /// The node lends memory to each block (Block::lend) before it commits the block; the engine allocates none.
   bool lent = false;
-  /// Of a source that is not live: it gives its blocks as if their samples came now, at so many times real time; 0: as
-  /// fast as they are taken.
+  /// For a source that is not live: it gives its blocks as if their samples came live, at so many times real time; 0:
+  /// unpaced.
   double pace = 0;
   /// Blocks that the node may have begun and not committed yet.
   std::size_t open_blocks = 1;
-  /// What only pipelines understand (frequencies, antennas, formats), shared by all blocks.
+  /// The description that pipelines, and not the engine, use (frequencies, antennas, formats), shared by all blocks.
   std::any details = {};
 
   std::size_t block_bytes() const;
-  /// The details, of type T. Throws Error(config) when there are none of that type; T::kKind, where it is, says in
-  /// words which streams have them.
+  /// The details, of type T. Throws Error(config) when there are none of that type; T::kKind, where it exists, names
+  /// the streams that have them.
   template <class T>
   const T& detail() const {
     if (const T* found = std::any_cast<T>(&details)) return *found;
@@ -79,18 +79,19 @@ struct Array {
   std::array<std::ptrdiff_t, kMaxRank> strides{};  ///< in elements
 };
 
-/// A piece of a stream, of one segment. Its memory is made before the run and used again and again.
+/// A piece of a stream, of one segment. Blocks are allocated before the run and reused.
 class Block {
  public:
-  std::uint64_t segment = 0;    ///< counts the stream's parts without gaps, from 0
+  std::uint64_t segment = 0;    ///< number of the part without gaps, from 0
   core::Instant segment_start;  ///< of the segment's first sample
   std::uint64_t first = 0;      ///< the block's first sample, counted from the segment's start
   std::size_t samples = 0;      ///< times in this block
-  core::ValidityMask valid;     ///< of the block's rows; of no rows: all valid
+  core::ValidityMask valid;     ///< of the block's rows; no rows: all valid
   std::vector<Array> arrays;    ///< as the stream describes them, with this block's extents
-  std::any payload;             ///< what is no array; the producer's, kept from one use to the next
+  /// Data that are no array; of the producer's type, kept until the block's next use.
+  std::any payload;
 
-  /// Segment, time and samples of another block.
+  /// Copies segment, time and samples of another block.
   void set_time(const Block& other) {
     segment = other.segment;
     segment_start = other.segment_start;
@@ -112,14 +113,14 @@ class Block {
   void set_extent(std::size_t array, std::size_t axis, std::size_t extent) {
     arrays.at(array).extents.at(axis) = extent;
   }
-  /// Of a lent stream: what the array is this time, and who keeps that memory until the block is free again: a window
-  /// of a file, or a block that Outputs::keep() returned.
+  /// For a lent stream: sets the array, and the owner of its memory until the block is free again: a window of a file,
+  /// or a block that Outputs::keep() returned.
   template <std::size_t Rank>
   void lend(std::size_t array, const core::SampleView<Rank>& view,
             std::shared_ptr<const void> owner) {
     lend(array, view.data(), view.extents().data(), view.strides().data(), std::move(owner));
   }
-  /// The payload, made when there is none yet.
+  /// The payload, created when there is none yet.
   template <class T>
   T& payload_of() {
     if (!payload.has_value()) payload = T{};

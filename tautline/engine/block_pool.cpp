@@ -32,7 +32,7 @@ void BlockPool::allocate() {
 
 PooledBlock* BlockPool::take(bool wait) {
   std::unique_lock lock(mutex_);
-  // In turn, so that a device has the most time to finish with a block.
+  // In turn, so that a device has as much time as possible to finish with a block.
   const auto free = [&]() -> PooledBlock* {
     for (std::size_t k = 0; k < blocks_.size(); ++k) {
       PooledBlock& block = *blocks_[(next_ + k) % blocks_.size()];
@@ -49,7 +49,7 @@ PooledBlock* BlockPool::take(bool wait) {
   if (block == nullptr) return nullptr;
   block->users = 1;
   for (std::size_t k = 0; k < block->arrays.size(); ++k) {
-    // A node may have given a part of it.
+    // The node may have lent only some of the arrays.
     if (!stream_.lent) block->arrays[k].data = block->memory_[k].data();
     for (std::size_t a = 0; a < block->arrays[k].rank; ++a)
       block->arrays[k].extents[a] = stream_.arrays[k].extents[a];

@@ -1,4 +1,5 @@
-// The blocks of one output of a node: made once, handed out, and free again when their last reader has released them.
+// The blocks of one output of a node: allocated once, handed out, and free again when their last reader has released
+// them.
 #pragma once
 
 #include <condition_variable>
@@ -14,12 +15,12 @@ namespace tautline::engine {
 /// Thrown inside lanes when the run is stopping; never leaves the engine.
 struct Stopped {};
 
-/// A block with what the engine knows of it.
+/// A block with the engine's bookkeeping.
 struct PooledBlock : Block {
   std::size_t users = 0;                   ///< guarded by the pool's mutex
-  std::unique_ptr<device::Event> written;  ///< where a device writes: after its work
-  /// Of a block in a device's memory: one an edge, after the reader's work. Readers of host memory release a block
-  /// afterwards.
+  std::unique_ptr<device::Event> written;  ///< where a device writes: signals the end of its work
+  /// For a block in a device's memory: one event for each edge, after the reader's work. Readers of host memory release
+  /// a block after their work.
   std::vector<std::unique_ptr<device::Event>> read;
 };
 
@@ -32,15 +33,15 @@ class BlockPool {
 
   void allocate();
 
-  /// A free block, its extents the largest. Where there is none: waits for one, or returns null. Throws Stopped after
+  /// A free block, with the largest extents. Where there is none: waits for one, or returns null. Throws Stopped after
   /// stop().
   PooledBlock* take(bool wait);
-  /// `more` readers beside those it has.
+  /// Adds `more` readers.
   void add_users(PooledBlock& block, std::size_t more);
   void release(PooledBlock& block);
-  /// Wakes whoever waits in take().
+  /// Wakes the threads that wait in take().
   void stop();
-  /// Of a run that is over: lets go of the memory that blocks were lent and nobody took.
+  /// After a run: releases memory that was lent to blocks and not consumed.
   void forget();
 
  private:

@@ -1,4 +1,4 @@
-// Nodes and the edges between them: what a Run runs.
+// Nodes and the edges between them: the input of a Run.
 #pragma once
 
 #include <cstddef>
@@ -10,15 +10,15 @@
 
 namespace tautline::engine {
 
-/// What happens to a block for which a ring has no room.
+/// The policy for a block when a ring is full.
 enum class Policy {
   wait,         ///< its producer waits
-  drop_oldest,  ///< the oldest block of the ring that nobody reads is given up and counted
+  drop_oldest,  ///< the oldest block in the ring that is not being read is dropped and counted
   drop_newest   ///< the block itself is given up and counted
 };
 
 struct EdgeOptions {
-  /// Blocks that wait for the consumer or are read by it. Of edges between nodes of one lane without meaning.
+  /// Blocks that wait for the consumer or are read by it. Unused for edges between nodes of one lane.
   std::size_t depth = 2;
   Policy policy = Policy::wait;
 };
@@ -40,11 +40,11 @@ struct Edge {
 
 class Graph {
  public:
-  /// Throws Error(config) when there is a node of that name.
+  /// Throws Error(config) when a node of that name exists.
   NodeId add(std::string name, std::unique_ptr<Node> node);
-  /// Several edges may leave one output, and one ends at each input. Throws Error(config) when `to` is connected.
+  /// One output may have several edges, one input only one. Throws Error(config) when `to` is connected.
   void connect(Port from, Port to, EdgeOptions options = {});
-  /// Runs a node on the thread `lane`. Otherwise sources and sinks have a lane each, and stages one for each device.
+  /// Runs a node on the thread `lane`. By default sources and sinks have a lane each, and stages one for each device.
   void set_lane(NodeId node, std::string lane);
 
   struct Member {
@@ -54,8 +54,8 @@ class Graph {
   };
   const std::vector<Member>& members() const { return members_; }
   const std::vector<Edge>& edges() const { return edges_; }
-  /// The members so that producers come before consumers. Throws Error(config) when edges go round, an input between
-  /// connected ones is not connected, or there is no source.
+  /// The members, ordered so that producers come before consumers. Throws Error(config) for a circle of edges, an
+  /// unconnected input between connected ones, and a graph without a source.
   std::vector<NodeId> order() const;
   std::size_t inputs_of(NodeId node) const;
 

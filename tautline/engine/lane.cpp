@@ -97,7 +97,7 @@ void DeviceClock::end() {
   collect(false);
 }
 
-// Work that was enqueued so long ago is done: asking for its time waits for nothing.
+// Work enqueued before this time is done: its time can be read without waiting.
 void DeviceClock::collect(bool all) {
   constexpr std::size_t kUnderWay = 64;
   while (done_.size() > (all ? 0 : kUnderWay)) {

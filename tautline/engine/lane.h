@@ -1,4 +1,4 @@
-// One thread of a run: its inbox of blocks, its queues, and the clock that says what its time went to.
+// One thread of a run: its inbox of blocks, its queues, and the clock that assigns its time to nodes.
 #pragma once
 
 #include <chrono>
@@ -19,7 +19,7 @@ namespace tautline::engine {
 
 class Member;
 
-/// How old counters that others see may be while their node works or waits for input.
+/// The largest age of published counters while their node works or waits for input.
 inline constexpr std::chrono::milliseconds kCountEvery{100};
 
 /// An edge between two lanes.
@@ -27,14 +27,14 @@ struct RingEdge {
   Member* to = nullptr;
   std::size_t input = 0;
   BlockPool* pool = nullptr;
-  std::size_t reader = 0;  ///< which of the pool's readers
+  std::size_t reader = 0;  ///< index among the pool's readers
   EdgeOptions options;
   bool written_by_device = false;
   std::size_t waiting = 0;    ///< blocks in the inbox; guarded by its mutex
-  std::uint64_t dropped = 0;  ///< the same
+  std::uint64_t dropped = 0;  ///< guarded by the inbox's mutex
 };
 
-/// What an inbox holds: a block, or one of two marks that come behind the blocks before them.
+/// An entry of an inbox: a block, or one of two marks that come after the blocks before them.
 struct Entry {
   enum class Kind { block, end, checkpoint };
   RingEdge* edge = nullptr;
@@ -44,13 +44,13 @@ struct Entry {
 
 class Inbox {
  public:
-  /// Puts an entry behind the others, by the edge's policy; releases blocks that are given up.
+  /// Appends an entry, by the edge's policy; releases dropped blocks.
   void push(const Entry& entry);
-  /// The oldest entry; waits for one. `idle`, where there is one, is called once in each wait that takes longer than
-  /// kCountEvery. Throws Stopped after stop().
+  /// The oldest entry; waits for one. `idle`, if set, is called once in each wait that takes longer than kCountEvery.
+  /// Throws Stopped after stop().
   Entry pop(const std::function<void()>& idle = {});
   void stop();
-  /// Blocks that wait on an edge to here, and those that it gave up.
+  /// Blocks that wait on an edge to this lane, and blocks that the edge dropped.
   std::pair<std::size_t, std::uint64_t> waiting_and_dropped(const RingEdge& edge) const;
 
  private:
@@ -60,23 +60,24 @@ class Inbox {
   bool stopped_ = false;
 };
 
-/// Adds the time of one thread to the profiles of its nodes. Other threads may read those with `mutex` held.
+/// Adds the time of one thread to the profiles of its nodes. Other threads may read these while they have locked
+/// `mutex`.
 class LaneClock {
  public:
   using Sum = double NodeProfile::*;
-  /// From now on time goes to `profile`; what it went to until now is returned.
+  /// From now on time is added to `profile`; returns the previous destination.
   std::pair<NodeProfile*, Sum> turn_to(NodeProfile* profile, Sum sum);
   void turn_to(std::pair<NodeProfile*, Sum> before) { turn_to(before.first, before.second); }
   /// Adds the time since the last turn to `seconds`.
   void credit(double& seconds);
 
   using Clock = std::chrono::steady_clock;
-  /// What time goes to; with the mutex held, or on the clock's own thread.
+  /// The present destination; with the mutex locked, or on the clock's own thread.
   const NodeProfile* profile() const { return profile_; }
   Sum sum() const { return sum_; }
   Clock::time_point since() const { return since_; }
 
-  mutable std::mutex mutex;  ///< of all profiles of the lane's nodes, too
+  mutable std::mutex mutex;  ///< also of all profiles of the lane's nodes
 
  private:
   Clock::time_point since_ = Clock::now();
@@ -90,16 +91,16 @@ class DeviceClock {
   using DevicePointer = std::shared_ptr<const device::Device>;
   /// `profiles`: guards them.
   explicit DeviceClock(std::mutex& profiles) : profiles_(profiles) {}
-  /// What is enqueued from now on is the work of `profile`'s node, until the end() that belongs to this.
+  /// Work enqueued from now on belongs to `profile`'s node, until the matching end().
   void begin(NodeProfile& profile, const DevicePointer& device, device::Queue& queue);
   void end();
-  /// Adds what is known by now; `all`: waits for the rest.
+  /// Adds the times known by now; `all`: waits for the rest.
   void collect(bool all);
 
  private:
   struct Span {
     NodeProfile* profile = nullptr;
-    NodeProfile* around = nullptr;  ///< whose span this one is part of
+    NodeProfile* around = nullptr;  ///< the node whose span contains this one
     DevicePointer device;
     device::Queue* queue = nullptr;
     std::unique_ptr<device::Event> from, to;
@@ -123,7 +124,7 @@ struct Lane {
   std::map<const device::Device*, std::unique_ptr<device::Queue>> queues;
 
   device::Queue& queue(const std::shared_ptr<const device::Device>& device);
-  /// Waits for the queues' work, whatever becomes of it.
+  /// Waits for the queues' work, and ignores its errors.
   void drain();
 };
 

@@ -32,7 +32,7 @@ void RunControl::save(const std::string& node, std::vector<std::byte> state, boo
   States all;
   {
     const std::lock_guard lock(mutex);
-    // A node that has saved and finishes before the others have saved is as it was at the mark.
+    // A node that has saved and finishes before the others have saved keeps the state of the mark.
     const bool waited_for = saving && !states.contains(node);
     if (has_finished) --unfinished;
     if (waited_for) --unsaved;
@@ -138,11 +138,11 @@ void Member::commit(std::size_t port) {
   output.pool->release(block);
 }
 
-// Until the block's last sample would have been recorded: gaps take no time. One that is late is not waited for, and
-// what comes behind it catches up.
+// Waits until the block's last sample would have been recorded: gaps take no time. A late block is handed on at once,
+// and later blocks catch up.
 void Member::wait_for_pace(const Block& block) {
   given_samples_ += block.samples;
-  constexpr double kLongest_s = 1e8;  // that a clock can add
+  constexpr double kLongest_s = 1e8;  // the longest time that a clock can add
   const std::chrono::duration<double> due(std::min(
       kLongest_s, static_cast<double>(given_samples_) / streams.front().rate_hz.value() / pace));
   using Clock = std::chrono::steady_clock;
@@ -159,7 +159,7 @@ void Member::wait_for_pace(const Block& block) {
 }
 
 std::shared_ptr<const Block> Member::keep(const Block& kept) {
-  // Of inputs in step, blocks that came before the last one are kept already.
+  // For inputs in step, blocks before the last one are kept already.
   if (&kept != taken_.block)
     for (const Input& in : inputs)
       for (const auto& waiting : in.waiting)
@@ -170,7 +170,7 @@ std::shared_ptr<const Block> Member::keep(const Block& kept) {
   return {block, [this, pool, block, taken = taken_](const Block*) {
             try {
               record_read(taken);
-            } catch (const core::Error&) {  // of a device that has failed: its next call says so
+            } catch (const core::Error&) {  // of a failed device: its next call reports the failure
             }
             pool->release(*block);
           }};
@@ -178,7 +178,8 @@ std::shared_ptr<const Block> Member::keep(const Block& kept) {
 
 void Member::take(std::size_t input, PooledBlock& block, RingEdge* edge, BlockPool& pool) {
   const Taken taken{&block, &pool, edge, input};
-  if (inputs[input].marked) {  // behind a checkpoint that has not come by every input yet
+  // After a checkpoint's mark that has not come through every input yet.
+  if (inputs[input].marked) {
     pool.add_users(block, 1);
     put_off_.push_back(taken);
     return;
@@ -202,7 +203,7 @@ void Member::take(std::size_t input, PooledBlock& block, RingEdge* edge, BlockPo
   if (counts_progress) control->samples_taken += block.samples;
 }
 
-// Null where it has none, or has not used it yet.
+// Null if it has none, or has not used it yet.
 device::Queue* Member::queue_of(std::size_t input) const {
   const DevicePointer& device = works_on(input);
   if (!device) return nullptr;
@@ -247,7 +248,7 @@ void Member::checkpoint(std::size_t input) {
   save_where_marked();
 }
 
-// Once the mark has come by every input that has not ended.
+// Saves once the mark has come through every input that has not ended.
 void Member::save_where_marked() {
   const auto marked = [](const Input& in) { return in.marked; };
   const auto marked_or_over = [](const Input& in) { return in.marked || in.ended; };
@@ -278,7 +279,7 @@ Block* Member::begun(std::size_t port, PooledBlock* block) {
   return block;
 }
 
-// Until a device has written the block: the queue waits, or this thread.
+// Waits until a device has written the block: on the queue, or on this thread.
 void Member::wait_for(const Taken& taken) {
   if (taken.edge == nullptr || !taken.edge->written_by_device) return;
   if (reads[taken.input]) {
@@ -288,7 +289,7 @@ void Member::wait_for(const Taken& taken) {
   }
 }
 
-// Ends a segment and begins another where the block does not follow on.
+// Ends a segment and begins another if the block does not continue the preceding one.
 void Member::follow(Node& n, std::size_t input, const Block& block) {
   Input& in = inputs[input];
   const bool follows = in.in_segment && in.segment == block.segment && in.next == block.first;

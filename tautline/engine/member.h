@@ -1,4 +1,4 @@
-// A node in its run: what feeds it blocks and takes its results further.
+// A node in its run: receives its blocks and hands on its results.
 #pragma once
 
 #include <atomic>
@@ -23,32 +23,33 @@ namespace tautline::engine {
 
 using DevicePointer = std::shared_ptr<const device::Device>;
 
-/// What members share of the run they are part of.
+/// The state that the members of a run share.
 struct RunControl {
   std::atomic<bool> stopping = false;
   std::stop_source live;  // ends live sources
-  std::mutex mutex;       // of the rest
+  std::mutex mutex;       // guards the members below
   std::exception_ptr error;
   std::string failed_node, error_text;  // of the error: its first line
   std::condition_variable lane_ended;
   bool running = false;    // every node has started, and not every lane has ended
-  bool published = false;  // every node has put its files under their names
+  bool published = false;  // every node's files have their names
   std::size_t lanes_left = 0, lanes_to_start = 0;
   std::condition_variable all_started;
-  std::chrono::steady_clock::time_point started = {};  // when the last lane had
+  std::chrono::steady_clock::time_point started = {};  // when the last lane had started
   std::atomic<std::uint64_t> samples_taken = 0, checkpoints = 0, rotations = 0;
-  bool saving = false;      // a checkpoint is under way
+  bool saving = false;      // a checkpoint is in progress
   States states;            // of the nodes that have saved for it
-  States finished;          // of the nodes that have finished, where checkpoints are wanted
+  States finished;          // of the nodes that have finished, if checkpoints are possible
   std::size_t unsaved = 0;  // nodes that the checkpoint waits for
   std::size_t unfinished = 0;
   std::function<void()> stop_all;
   std::function<void(States)> checkpointed;
-  bool counting = false;  // nodes' counters are wanted while the run goes on
+  bool counting = false;  // snapshots need the nodes' counters
 
-  /// Asks for a checkpoint; one at a time.
+  /// Requests a checkpoint; one at a time.
   void begin_checkpoint();
-  /// A node's state, at a mark or after its end. `checkpointed` is given all where it was the last.
+  /// Stores a node's state, at a mark or after its end. The last state completes the checkpoint, and `checkpointed` is
+  /// called.
   void save(const std::string& node, std::vector<std::byte> state, bool has_finished);
 
   /// Called where the exception is caught.
@@ -59,11 +60,11 @@ struct RunControl {
     }
     stop_all();
   }
-  /// With the mutex held.
+  /// With the mutex locked.
   void note_error(const std::string& node);
 };
 
-/// A node in its run: feeds it, and takes its results further.
+/// A node in its run: receives its blocks and hands on its results.
 class Member final : public Outputs {
  public:
   struct DirectEdge {
@@ -78,10 +79,11 @@ class Member final : public Outputs {
   };
   struct Input {
     bool ended = false;
-    bool marked = false;  // a checkpoint's mark has come: what follows is put off
+    bool marked = false;  // a checkpoint's mark has come: later entries are deferred
     bool in_segment = false;
-    std::uint64_t segment = 0, next = 0;               // the sample that would follow on
-    std::deque<std::shared_ptr<const Block>> waiting;  // for blocks of inputs in step with it
+    std::uint64_t segment = 0, next = 0;  // the sample that would continue the stream
+    // Until the blocks of inputs in step with it have come.
+    std::deque<std::shared_ptr<const Block>> waiting;
   };
 
   std::string name;
@@ -91,13 +93,13 @@ class Member final : public Outputs {
   std::vector<Stream> streams;  // of its outputs
   std::vector<Output> outputs;
   std::vector<Input> inputs;
-  std::vector<Needs> needs;          // of each input
-  std::vector<DevicePointer> reads;  // whose memory each input is read in; null: the host's
-  DevicePointer writes_host_with;    // copies to the host: the device that does it
+  std::vector<Needs> needs;  // of each input
+  // The device whose memory each input is read from; null: the host.
+  std::vector<DevicePointer> reads;
+  DevicePointer writes_host_with;  // for copies to the host: the device that copies
   bool in_step = false;
   bool counts_progress = false;
-  double pace =
-      0;  // of a source that gives its blocks as if their samples came now; 0: as fast as they are taken
+  double pace = 0;      // of a paced source, times real time; 0: unpaced
   NodeProfile profile;  // guarded by its lane's clock
 
   // Outputs.
@@ -156,20 +158,20 @@ class Member final : public Outputs {
     }
   }
 
-  /// A block for an input, by a ring or (null) on this thread.
+  /// Takes a block of an input, from a ring or (null) on this thread.
   void take(std::size_t input, PooledBlock& block, RingEdge* edge, BlockPool& pool);
 
-  /// No more blocks for an input.
+  /// Ends an input.
   void end(std::size_t input);
 
   void finish();
 
-  /// The mark of a checkpoint has come by an input.
+  /// Takes a checkpoint's mark of an input.
   void checkpoint(std::size_t input);
 
   void save();
 
-  /// Lets others see the node's counters; on its thread, between two calls. Does nothing where they know them.
+  /// Publishes the node's counters; on its thread, between two calls. Does nothing if they are published already.
   void count();
   /// From any thread.
   NodeSnapshot snapshot() const;
@@ -194,7 +196,7 @@ class Member final : public Outputs {
 
   void record_read(const Taken& taken);
 
-  // The device that writes blocks: in its own memory, or, where this is a copy, in the host's.
+  // The device that writes blocks: in its own memory, or, for a copying node, in the host's.
   DevicePointer writer_of(std::size_t port) const {
     return streams[port].device ? streams[port].device : writes_host_with;
   }
@@ -205,7 +207,7 @@ class Member final : public Outputs {
 
   void save_where_marked();
 
-  // Counters that others have not seen for a while.
+  // Whether the published counters are old.
   void count_if_due() {
     uncounted_ = true;
     if (lane->clock.since() - counted_at_ >= kCountEvery) count();
@@ -215,11 +217,11 @@ class Member final : public Outputs {
 
   void wait_for_pace(const Block& block);
 
-  Taken taken_;                      // what `process` was given last
-  std::vector<Taken> put_off_;       // behind a checkpoint
+  Taken taken_;                      // the entry that `process` works on
+  std::vector<Taken> put_off_;       // after a checkpoint's mark
   std::uint64_t given_samples_ = 0;  // of a source with a pace
 
-  bool uncounted_ = false;  // called since its counters were seen
+  bool uncounted_ = false;  // called since its counters were published
   // Guarded by the lane's clock.
   LaneClock::Clock::time_point counted_at_ = {}, last_block_ = {};
   Counters counters_;

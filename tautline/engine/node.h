@@ -15,19 +15,19 @@
 
 namespace tautline::engine {
 
-/// What a node needs of the blocks of one of its inputs.
+/// A node's requirements on the blocks of one of its inputs.
 struct Needs {
-  /// Whose memory it reads the arrays in; null: the host's. The engine copies blocks that lie elsewhere.
+  /// The device whose memory it reads the arrays from; null: the host. The engine copies blocks from other memory.
   std::shared_ptr<const device::Device> device = {};
-  /// Reads arrays wherever they are: a stage that looks itself, or reads no array.
+  /// Reads arrays in any memory: for a stage that checks by itself, or reads no array.
   bool anywhere = false;
-  /// Blocks that it may keep (Outputs::keep) at a time.
+  /// Most blocks that it keeps (Outputs::keep) at a time.
   std::size_t kept_blocks = 0;
-  /// Of all inputs of a node, or of none: it is given one block of each at a time (Node::process_together).
+  /// For all inputs of a node, or for none: it gets one block of each at a time (Node::process_together).
   bool in_step = false;
 };
 
-/// Where a node's results go, and what the engine does for it. Used on the thread that called the node.
+/// A node's outputs, and the engine's services for it. Used on the thread that calls the node.
 class Outputs {
  public:
   virtual ~Outputs() = default;
@@ -44,76 +44,76 @@ class Outputs {
   }
   /// Hands on the block that was begun first. A commit may call consumers, on this thread.
   virtual void commit(std::size_t port = 0) = 0;
-  /// Keeps a block that `process` was given until the handle goes.
+  /// Keeps a block that `process` was given until the handle is destroyed.
   virtual std::shared_ptr<const Block> keep(const Block& block) = 0;
   /// The queue for work on a device; one for each lane and device.
   virtual device::Queue& queue(const std::shared_ptr<const device::Device>& device) = 0;
   /// Waits for work on a device; that time is not the node's own.
   virtual void wait(const device::Event& event) = 0;
-  /// Live sources: from now on (true) they wait for others to send, until `false`: that time is not the node's own.
-  /// Others see its counters meanwhile.
+  /// For live sources: from now on (true) they wait for senders, until `false`: that time is not the node's own. Their
+  /// counters are published meanwhile.
   virtual void waits_for_others(bool waits) = 0;
   /// Ends the waiting of live sources.
   virtual std::stop_token stop() const = 0;
-  /// How often new files were asked for (Run::rotate).
+  /// Number of requests for new files (Run::rotate).
   virtual std::uint64_t rotations() const = 0;
 };
 
-/// The work of a node that keeps up with its stream.
+/// The load of a node that keeps up with its stream.
 struct Load {
-  double seconds = 0;  ///< for a second of the stream
-  std::string device;  ///< on which, by its name
+  double seconds = 0;  ///< of work for a second of the stream
+  std::string device;  ///< name of the device that works
 };
 
 using Counters = std::map<std::string, std::uint64_t>;
 
-/// One call at a time, all on one thread from `start` on. Functions that a node has no use for stay as they are here.
+/// One call at a time, all on one thread from `start` on. Functions that a node does not need keep these defaults.
 class Node {
  public:
   virtual ~Node() = default;
 
-  /// Given its inputs' streams as this node will get them, what it gives: one stream an output. All checking happens
-  /// here, before any node starts; nothing is created.
+  /// Takes the streams of its inputs as this node will read them; returns a stream for each output. All checking
+  /// happens here, before any node starts; nothing is created.
   virtual std::vector<Stream> open(std::span<const Stream> inputs) = 0;
   virtual Needs needs(std::size_t input, const Stream& stream) const;
-  /// What it computes with, as "channelize avx512"; after open().
+  /// Names of its kernels, as "channelize avx512"; after open().
   virtual std::string kernels() const;
-  /// Memory that it takes, beside the blocks of its outputs.
+  /// Memory of the node, beside the blocks of its outputs.
   virtual device::MemoryUse bytes() const;
-  /// Measured now for some milliseconds, as if the device did nothing else; none: not measured. After open(), before
+  /// Measured now for some milliseconds, as if the device had no other work; none: not measured. After open(), before
   /// start().
   virtual std::optional<Load> expected_load() const;
-  /// Allocates.
+  /// Allocates memory.
   virtual void start(Outputs& outputs);
 
   /// Sources: makes at most a few blocks. False: there is no more.
   virtual bool produce(Outputs& outputs);
-  /// Sources that wait for others (sockets, pipes): a stop ends their stream, and the run finishes as if it had ended
-  /// there.
+  /// For sources that wait for senders (sockets, pipes): a stop ends their stream, and the run finishes as if it had
+  /// ended there.
   virtual bool live() const { return false; }
 
-  /// Blocks of one input come in order of time; between inputs there is no order. A block that does not follow on from
-  /// the one before it (another segment, or blocks between them were dropped) begins a segment.
+  /// Blocks of one input come in order of time; between inputs there is no order. A block that does not continue the
+  /// preceding one (another segment, or blocks between them were dropped) begins a segment.
   virtual void begin_segment(std::size_t input, const Block& first, Outputs& outputs);
   virtual void process(std::size_t input, const Block& block, Outputs& outputs);
-  /// Of inputs in step: a block of each, all of the same time. begin_segment and end_segment name input 0.
+  /// For inputs in step: a block of each, all of the same time. begin_segment and end_segment name input 0.
   virtual void process_together(std::span<const Block* const> blocks, Outputs& outputs);
   virtual void end_segment(std::size_t input, Outputs& outputs);
-  /// After the end of every input: gives what is left, closes files under their temporary names.
+  /// After the end of every input: gives the remaining blocks, closes files under their temporary names.
   virtual void finish(Outputs& outputs);
-  /// After every node of the run has finished, on the thread that waits for the run: puts files under their names. A
-  /// node that is destroyed without it leaves nothing behind.
+  /// After every node of the run has finished, on the thread that waits for the run: gives files their final names. A
+  /// node that is destroyed without this call leaves no files.
   virtual void publish();
 
-  /// Of the work so far.
+  /// Counts of the work so far.
   virtual Counters counters() const;
-  /// Files that it has put under their names.
+  /// Files that have their final names.
   virtual std::vector<std::string> files() const { return {}; }
-  /// After publish(): what it found, for people, whole lines. Empty: nothing that counters and files do not say.
+  /// After publish(): findings as text, whole lines. Empty: none beside counters and files.
   virtual std::string findings() const { return {}; }
-  /// Whether it begins another file when that is asked for (Outputs::rotations).
+  /// Whether it begins another file on request (Outputs::rotations).
   virtual bool rotates() const { return false; }
-  /// The state between two blocks, for checkpoints, and back before the first block. Empty: there is none.
+  /// The state between two blocks, for checkpoints, and back before the first block. Empty: no state.
   virtual std::vector<std::byte> save() const;
   virtual void load(std::span<const std::byte> state);
 };

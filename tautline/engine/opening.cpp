@@ -18,7 +18,7 @@ using core::ErrorKind;
 
 constexpr std::size_t kMostOnTheirWay = 2;  // blocks that one copying node has enqueued
 
-// The host's memory is nobody's device's.
+// Null for a device that works in the host's memory.
 DevicePointer memory_of(const DevicePointer& device) {
   return device && device->compiles() ? device : nullptr;
 }
@@ -63,14 +63,14 @@ Member& Opening::add_member(std::string name, std::unique_ptr<Node> node, std::s
   return *opened.members.back();
 }
 
-// The member that gives the stream in that memory: one copy for all who read it there, as deep as the edge of the
+// The member that gives the stream in that memory: one copy for all its readers there, as deep as the edge of the
 // first.
 Member& Opening::moved(Member& from, std::size_t port, const DevicePointer& device,
                        std::size_t depth) {
   Member*& copy = copies_[{&from, port, device.get()}];
   if (copy != nullptr) return *copy;
   const Stream& stream = from.streams[port];
-  if (stream.device && device) {  // by way of the host
+  if (stream.device && device) {  // through the host
     Member& host = moved(from, port, nullptr, depth);
     return *(copy = &moved(host, 0, device, depth));
   }
@@ -139,8 +139,8 @@ void Opening::open_nodes(Graph& graph) {
   }
 }
 
-// A stage goes on its producer's lane where all its inputs come from that lane and it works on the same device: then
-// lanes that wait for each other cannot form a circle.
+// A stage joins its producer's lane where all its inputs come from that lane and it works on the same device: so no
+// circle of lanes that wait for each other can form.
 void Opening::choose_lanes() {
   std::map<std::string, Lane*> by_name;
   std::map<Lane*, const device::Device*> device_of;
@@ -185,7 +185,7 @@ void Opening::choose_lanes() {
   refuse_circles();
 }
 
-// Lanes that were set by hand could wait for each other.
+// Lanes that the caller set could wait for each other.
 void Opening::refuse_circles() const {
   std::map<Lane*, std::set<Lane*>> behind;
   for (const Joint& joint : joints_)

@@ -14,8 +14,8 @@ struct Opened {
   std::vector<PlannedNode> plan;
 };
 
-/// Opens every node, in the order of the graph; allocates nothing. Throws Error(config), and NodeError for what nodes
-/// throw.
+/// Opens every node, in the order of the graph; allocates nothing. Throws Error(config), and NodeError for the nodes'
+/// exceptions.
 Opened open(Graph graph, RunControl& control);
 
 }  // namespace tautline::engine

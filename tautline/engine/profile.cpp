@@ -13,8 +13,8 @@ namespace {
 
 using Time = double NodeProfile::*;
 
-// A thread whose device works for at least this part of the thread's time does little but wait for the device.
-// Measured: 0.99 in searches that the device bounds; 0.80 to 0.82 where the host's part of the search bounds them.
+// A thread whose device works for at least this fraction of the thread's time mostly waits for the device. Measured:
+// 0.99 in searches that the device bounds; 0.80 to 0.82 where the host's part of the search bounds them.
 constexpr double kWaitsForDevice = 0.9;
 // A thread or device that works for less of the run than this does not bound it.
 constexpr double kBounds = 0.7;
@@ -25,8 +25,8 @@ struct Busiest {
   Time time = &NodeProfile::busy_s;
 };
 
-// Of all lanes' threads and devices, which work side by side, the one that worked longest. Of a thread that waits for
-// its device inside a node, the device's time counts.
+// The thread or device that worked longest, of all lanes. For a thread that waits for its device inside a node, the
+// device's time counts.
 Busiest busiest_of(const Profile& profile) {
   struct Times {
     double thread_s = 0, device_s = 0;

@@ -14,17 +14,17 @@ struct NodeProfile {
   std::string node, lane;
   NodeKind kind = NodeKind::stage;
   double setup_s = 0;  ///< in its start()
-  double busy_s = 0;   ///< in the node's functions, less waiting and the nodes it handed blocks to
-  double device_s =
-      0;  ///< its device's, for what it enqueued there, less the nodes it handed blocks to
-  double waiting_for_input_s = 0;   ///< its lane had nothing to do, and then a block for this node
+  /// In the node's functions, without waiting and without the nodes that it hands blocks to.
+  double busy_s = 0;
+  /// Of its device, for work that the node enqueued, without the nodes that it hands blocks to.
+  double device_s = 0;
+  double waiting_for_input_s = 0;   ///< its lane was idle before a block for this node
   double waiting_for_room_s = 0;    ///< every block of an output was in use
-  double waiting_for_device_s = 0;  ///< for copies to be done
-  std::uint64_t blocks = 0;         ///< given to it; sources: that it gave
+  double waiting_for_device_s = 0;  ///< for copies to complete
+  std::uint64_t blocks = 0;         ///< received; for sources: given
   std::uint64_t bytes = 0;          ///< of their arrays
-  std::uint64_t dropped = 0;        ///< blocks that its inputs' rings gave up
-  /// A source that gives its blocks as if their samples came now, and by how much one came too late at most: what reads
-  /// them was not fast enough.
+  std::uint64_t dropped = 0;        ///< blocks that its inputs' rings dropped
+  /// For a paced source: the largest delay of a block, because its consumers were too slow.
   bool paced = false;
   double behind_s = 0;
 };
@@ -39,7 +39,7 @@ struct Profile {
 
 /// Fills in bound_by and efficiency.
 void conclude(Profile& profile);
-/// A table for people, and a last line that says what bounds the run and what would make it faster. After conclude().
+/// The profile as a table, and a last line with the node that bounds the run and advice. After conclude().
 std::string to_text(const Profile& profile);
 
 }  // namespace tautline::engine

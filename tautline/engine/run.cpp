@@ -25,7 +25,7 @@ class Run::Impl {
  public:
   Impl(Graph graph, RunOptions options);
   ~Impl() {
-    // Handles to blocks go before the blocks.
+    // Handles to blocks are destroyed before the blocks.
     std::vector<std::unique_ptr<Member>> nodes_gone;
     while (!members_.empty()) {
       members_.back()->node.reset();
@@ -55,7 +55,7 @@ class Run::Impl {
   void start_lanes(std::vector<std::jthread>& threads);
   void report_progress() const;
   void produce(Lane& lane);
-  // On the thread that calls go(); an error is that member's.
+  // On the thread that calls go(); an error is attributed to that member.
   template <class Function>
   void for_each_member(Function function) {
     for (const auto& member : members_) try {
@@ -189,7 +189,7 @@ void Run::Impl::start_lanes(std::vector<std::jthread>& threads) {
         serve(lane);
       });
   } catch (const std::system_error& refused) {
-    // Those that there are wait for the others before they take any block.
+    // The threads started so far wait for the others before they take any block.
     try {
       throw Error(
           ErrorKind::io, "threads", fmt::format("{} ({})", threads.size(), refused.what()),
@@ -208,7 +208,7 @@ void Run::Impl::report_progress() const {
     options_.progress(control_.samples_taken, members_.front()->streams.front().total_samples);
 }
 
-// No block flows before every node has started: an error there costs no reading, and times are of work alone.
+// No block is handed on before every node has started: so an error there costs no reading, and times are of work alone.
 void Run::Impl::wait_for_starts() {
   std::unique_lock lock(control_.mutex);
   if (--control_.lanes_to_start == 0) {
@@ -238,7 +238,7 @@ void Run::Impl::serve(Lane& lane) {
         },
         &NodeProfile::setup_s);
     wait_for_starts();
-    double waited_s = 0;  // nobody's
+    double waited_s = 0;  // attributed to no node
     lane.clock.credit(waited_s);
     if (lane.source != nullptr) produce(lane);
     const auto idle = [&lane] {

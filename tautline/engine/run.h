@@ -21,16 +21,16 @@ using States = std::map<std::string, std::vector<std::byte>>;
 
 struct RunOptions {
   std::size_t memory_bytes = 0;  ///< most that blocks and nodes may take on the host; 0: no limit
-  /// Called a few times a second while the run goes on, and at its end: samples (times) of the first source that have
-  /// been taken by its consumers, and how many there will be (0: not known).
+  /// Called a few times a second during the run, and at its end: samples (times) of the first source that its consumers
+  /// have taken, and their total (0: unknown).
   std::function<void(std::uint64_t samples, std::uint64_t total)> progress = {};
   double progress_every_s = 0.25;
-  /// Of all sources that are not live, instead of their streams' own; 0: those.
+  /// Pace of all sources that are not live, replacing their streams' own; 0: those are used.
   double pace = 0;
   States resume = {};  ///< loaded before the first block
-  /// Nodes' counters are wanted in snapshots: they are asked for some ten times a second.
+  /// Snapshots have the nodes' counters, which are then published some ten times a second.
   bool live_counters = false;
-  /// Given the states of a checkpoint when every node has saved its own. Called on a lane's thread.
+  /// Receives the states of a checkpoint when every node has saved its own. Called on a lane's thread.
   std::function<void(States)> checkpointed = {};
 };
 
@@ -45,7 +45,7 @@ class NodeError : public core::Error {
   std::string node_;
 };
 
-/// One node as the run has it: for `--plan`.
+/// One node of the opened run: for `--plan`.
 struct PlannedNode {
   std::string name, lane, kernels;
   std::vector<Stream> outputs;
@@ -67,28 +67,28 @@ class Run {
   device::MemoryUse bytes() const;
 
   /// Runs to the end of every source, once. Throws the first error of any node, and Error(io) "interrupted" when a stop
-  /// was asked for and there is a source that is not live.
+  /// was requested and any source is not live.
   void go(std::stop_token stop = {});
-  /// Asks for a checkpoint. From any thread, while the run goes on.
+  /// Requests a checkpoint. From any thread, during the run.
   void checkpoint();
-  /// Asks nodes that can to go on in new files. From any thread.
+  /// Requests new files of the nodes that can begin them. From any thread.
   void rotate();
-  /// Whether there are any.
+  /// Whether there are such nodes.
   bool rotates() const;
-  /// Whether all sources are live: a stop ends such a run in good order.
+  /// Whether all sources are live: a stop then ends the run regularly.
   bool live() const;
 
-  /// Whose error it was; empty: no node's.
+  /// The node whose error ended the run; empty: none.
   const std::string& failed_node() const;
   Node& node(const std::string& name) const;
-  /// Of all nodes, as "node.counter"; also "node.dropped_blocks" where blocks were dropped.
+  /// Counters of all nodes, as "node.counter"; also "node.dropped_blocks" where blocks were dropped.
   Counters counters() const;
-  /// Node::files() of those that have any, by the node's name; after go().
+  /// Node::files() of the nodes that have files, by the node's name; after go().
   std::map<std::string, std::vector<std::string>> files() const;
   /// Node::findings() of all nodes; after go().
   std::string findings() const;
   Profile profile() const;
-  /// As the run is now. From any thread, also before and after go().
+  /// The present state of the run. From any thread, also before and after go().
   Snapshot snapshot() const;
 
  private:

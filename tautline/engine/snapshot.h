@@ -11,7 +11,7 @@
 
 namespace tautline::engine {
 
-/// What a node does at that moment. A node that shares its thread waits for input while another one works.
+/// The activity of a node at that moment. A node that shares its thread waits for input while another one works.
 enum class Activity {
   starting,
   working,
@@ -23,10 +23,10 @@ enum class Activity {
 std::string to_string(Activity activity);
 
 struct NodeSnapshot {
-  NodeProfile profile;  ///< with the time of what it is doing
+  NodeProfile profile;  ///< including the time of the present activity
   bool source = false;  ///< has no inputs
   Activity activity = Activity::starting;
-  double activity_s = 0;     ///< for how long
+  double activity_s = 0;     ///< duration of the activity
   double since_block_s = 0;  ///< since its last block, or since the run began
   Counters counters;
   double counters_age_s = 0;  ///< the node may have counted more since
@@ -42,10 +42,10 @@ struct RingSnapshot {
 
 struct Snapshot {
   bool running = false;   ///< every node has started, and not every thread has ended
-  bool finished = false;  ///< every result has its name
+  bool finished = false;  ///< every result has its final name
   std::string error;      ///< of a run that has failed: the first line
   double run_s = 0;       ///< since every node had started
-  std::uint64_t samples = 0, total_samples = 0;  ///< as RunOptions::progress is told
+  std::uint64_t samples = 0, total_samples = 0;  ///< as passed to RunOptions::progress
   std::vector<NodeSnapshot> nodes;               ///< in the order of the graph
   std::vector<RingSnapshot> rings;
 };

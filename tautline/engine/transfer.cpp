@@ -10,7 +10,7 @@ const std::shared_ptr<const device::Device>& either(
   return a ? a : b;
 }
 
-// Elements of [axis, rank) that lie without holes in both.
+// Number of elements of [axis, rank) that are contiguous in both.
 bool dense(const Array& a, const Array& b, std::size_t axis) {
   std::ptrdiff_t stride = 1;
   for (std::size_t k = a.rank; k-- > axis;) {
@@ -40,7 +40,7 @@ void copy(device::Queue& queue, const Array& to, const Array& from, std::size_t 
     copy(queue, to, from, axis + 1, to_data + k * to_stride, from_data + k * from_stride);
 }
 
-// Makes one of axes that follow each other without holes in both, so that there are few rows to copy.
+// Merges adjoining axes that are contiguous in both, so that there are few rows to copy.
 void join_axes(Array& to, Array& from) {
   for (std::size_t a = from.rank; a-- > 1;) {
     const auto joined = [&](const Array& array) {
@@ -77,7 +77,7 @@ std::vector<Stream> Transfer::open(std::span<const Stream> inputs) {
   return {stream_};
 }
 
-// It reads wherever its input lies, with the queue of the device that is not the host.
+// It reads from the memory of its input, with the queue of the device that is not the host.
 Needs Transfer::needs(std::size_t, const Stream&) const {
   return {.device = from_, .kept_blocks = most_on_their_way_};
 }

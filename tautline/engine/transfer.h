@@ -11,7 +11,7 @@ namespace tautline::engine {
 
 class Transfer final : public Node {
  public:
-  /// To `device`, or null: to the host. `on_their_way`: blocks whose copies may be enqueued at a time.
+  /// Copies to `device`, or null: to the host. `on_their_way`: most copies enqueued at a time.
   Transfer(std::shared_ptr<const device::Device> device, std::size_t on_their_way)
       : to_(std::move(device)), most_on_their_way_(on_their_way) {}
 
@@ -23,7 +23,7 @@ class Transfer final : public Node {
 
  private:
   struct OnItsWay {
-    std::shared_ptr<const Block> block;  // not written again before its copy is done
+    std::shared_ptr<const Block> block;  // not reused before its copy is complete
     std::unique_ptr<device::Event> done;
   };
   void wait_for_oldest(Outputs& outputs);
