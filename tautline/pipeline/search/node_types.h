@@ -1,4 +1,4 @@
-// The nodes that pipeline files can have of this room.
+// The types of nodes of this folder that pipeline files can name.
 #pragma once
 
 #include <cstddef>

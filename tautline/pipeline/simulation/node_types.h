@@ -1,4 +1,4 @@
-// The nodes of this room that pipeline files can be made of.
+// The types of nodes of this folder that pipeline files can name.
 #pragma once
 
 #include <vector>
