@@ -17,7 +17,7 @@ namespace tautline::pipeline {
 struct PictureConfig {
   double dm_constant = 0;
   std::vector<std::size_t> ignored_channels;
-  const formats::presto::Mask* mask = nullptr;  ///< what it masks is left out; null: none
+  const formats::presto::Mask* mask = nullptr;  ///< masked samples are left out; null: no mask
   std::span<const MaskedWindow> windows = {};   ///< that IQRM masked, in order of time
   bool zero_dm = false;                         ///< subtract the mean over channels at each time
   std::size_t bins = 128;                       ///< of time

@@ -81,7 +81,7 @@ void CandidateSinkNode::end_segment(std::size_t, engine::Outputs&) {
   pieces_.erase(piece_first_);
 }
 
-// There may be millions: no list of them lies in memory longer than it is needed.
+// There may be millions: no list of them stays in memory longer than needed.
 void CandidateSinkNode::end_piece(Piece& piece) {
   std::vector<PlacedPulse> placed;
   for (std::size_t s = 0; s < piece.found.size(); ++s) {

@@ -30,7 +30,7 @@ struct CandidateFiles {
   std::size_t max_beams = 0;       ///< most_beams() of coincident_beams.h
 };
 
-/// What is written beside the list.
+/// The files beside the list.
 struct CandidateTexts {
   std::string page, record;
 };
@@ -42,7 +42,7 @@ struct SearchedData {
   std::size_t trials = 0;
 };
 
-/// Takes "pulses". Joins what the passes over a part have found, and ranks the pulses of all parts.
+/// Takes "pulses". Joins the pulses of the passes over a part, and ranks the pulses of all parts.
 class CandidateSinkNode final : public engine::Node {
  public:
   /// Makes the files under temporary names. Throws Error(config) and Error(io) when one exists or cannot be made.
@@ -59,16 +59,16 @@ class CandidateSinkNode final : public engine::Node {
   void finish(engine::Outputs& outputs) override;
   void publish() override;
 
-  /// Best first, once all are known; samples are those of the filterbank's grid.
+  /// Best first, once all are known; samples are on the filterbank's grid.
   const std::vector<core::Candidate>& candidates() const { return candidates_; }
   /// In order of beam and time.
   const std::vector<SearchedData>& data_searched() const { return data_searched_; }
   /// [beam]
   const std::vector<formats::candidates::Search>& searched() const { return searched_; }
   const PulseStream& stream() const { return stream_; }
-  /// Of pulses that were put in, once all candidates are known; of none where none were asked for.
+  /// Of injected pulses, once all candidates are known; empty without an injection.
   const InjectionsFound& injections() const { return injections_; }
-  /// To write cut-outs to when all candidates are known; null where none are wanted.
+  /// Receives cut-outs when all candidates are known; null without cut-outs.
   CutoutFolder* cutouts() const { return cutouts_.get(); }
   /// "candidates", once all are known.
   engine::Counters counters() const override { return {{"candidates", candidates_.size()}}; }
@@ -78,7 +78,7 @@ class CandidateSinkNode final : public engine::Node {
   std::string findings() const override;
 
  private:
-  // What the passes over a stretch without gaps have found.
+  // The pulses that the passes over a stretch without gaps have found.
   struct Piece {
     SearchedData data;
     std::vector<SegmentPulses> found;    // [segment of the plan]
@@ -100,7 +100,7 @@ class CandidateSinkNode final : public engine::Node {
   std::vector<formats::candidates::Search> searched_;  // [beam]
   std::vector<double> dms_;                            // [trial]
   FilterbankStream::Turn turn_;
-  std::map<std::uint64_t, Piece> pieces_;  // of the part at hand, by their first sample in it
+  std::map<std::uint64_t, Piece> pieces_;  // of the current part, by their first sample in it
   Piece* piece_ = nullptr;                 // that blocks belong to
   std::uint64_t piece_first_ = 0;          // its key
   std::vector<SearchedData> data_searched_;

@@ -153,7 +153,7 @@ void normalise(std::vector<float>& values) {
     v = deviation > 0 ? static_cast<float>(static_cast<double>(v) / deviation) : 0;
 }
 
-// What both arrays are made from.
+// The source of both arrays.
 struct Source {
   const Samples& samples;
   const FilterbankDescription& description;

@@ -76,7 +76,7 @@ std::size_t first_guess(const formats::FilterbankDescription& description, const
   return block;
 }
 
-// A run: what is read, how it is summed and where that goes.
+// A run: its input, its sums and its output.
 class Dedispersion {
  public:
   Dedispersion(const DedisperseConfig& config, std::shared_ptr<const device::Device> device,
@@ -196,7 +196,7 @@ void Dedispersion::refuse_memory(std::size_t needed) const {
       "allow for more, lower the highest DM, or try fewer DMs at once");
 }
 
-// What the run is expected to take, for people too.
+// The expected duration of the run, also as text.
 std::string Dedispersion::expect() {
   summary_.bytes = bytes_of(plans_);
   double seconds = 0;

@@ -74,7 +74,7 @@ class DedisperseNode final : public engine::Node {
   std::vector<Output> outputs_;
   std::shared_ptr<const device::Device> device_;
   std::vector<stages::dedisperse::Moments> moments_;
-  std::uint64_t samples_ = 0, came_ = 0;  // of the input: expected, and what came
+  std::uint64_t samples_ = 0, came_ = 0;  // of the input: expected, and received
   double rate_hz_ = 0;
   std::uint64_t not_finite_ = 0;
 };

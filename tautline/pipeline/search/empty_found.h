@@ -8,17 +8,17 @@
 
 namespace tautline::pipeline {
 
-/// Times of a beam that hold nothing; `sample` counts as in the beam's file, gaps among them.
+/// Empty times of a beam; `sample` counts as in the beam's file, gaps among them.
 struct EmptyTimes {
   std::size_t beam = 0;
   std::uint64_t first_sample = 0, samples = 0;
 };
 
-/// What was found in the first pass over each part.
+/// The empty stretches found in the first pass over each part.
 struct EmptyFound {
   std::uint64_t samples = 0, stretches = 0;  ///< times without data
   std::uint64_t values = 0;                  ///< times x channels of channels that stopped
-  std::vector<std::uint64_t> channels;       ///< [channel] those of each, all beams together
+  std::vector<std::uint64_t> channels;       ///< [channel] of each channel, all beams together
   std::vector<EmptyTimes> list;              ///< the first kListed stretches
   static constexpr std::size_t kListed = 100'000;
 };

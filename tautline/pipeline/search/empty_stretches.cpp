@@ -24,7 +24,7 @@ void compare_rows(const std::byte* a, const std::byte* b, std::vector<std::uint8
     equal[c] = static_cast<std::uint8_t>(x[c] == y[c] ? 1 : 0);
 }
 
-// Equal samples of one channel from which on it holds nothing.
+// Equal samples of one channel in a row from which on it is empty.
 std::size_t repeats_of_channel(const formats::FilterbankDescription& description) {
   return std::max(
       kLeastRepeats,
@@ -32,7 +32,8 @@ std::size_t repeats_of_channel(const formats::FilterbankDescription& description
                                                      static_cast<double>(description.channels)));
 }
 
-// Equal spectra from which on a stretch holds nothing. Trials of series are sums of the same channels: as good as one.
+// Equal spectra in a row from which on a stretch is empty. Trials of series are sums of the same channels: they count
+// as one.
 std::size_t repeats_of_spectra(const formats::FilterbankDescription& description,
                                std::size_t left_out) {
   const std::size_t counting = description.time_series ? 1 : description.channels - left_out;

@@ -33,12 +33,12 @@ class EmptyStretches {
   /// Replaces what single channels repeat in a piece of a block by means of these channels. `ahead`: the samples behind
   /// the piece belong to it; false before a stretch. Returns how many values.
   std::uint64_t mask_channels(std::span<std::byte> piece, std::uint64_t first, bool ahead);
-  /// One spectrum to take a stretch's place: means of the channels before it, or behind it near the range's start.
+  /// One spectrum that replaces a stretch: means of the channels before it, or after it near the range's start.
   const std::vector<std::byte>& means_around(const SampleRange& stretch);
 
   /// Times that each channel had replaced so far.
   const std::vector<std::uint64_t>& masked() const { return masked_; }
-  /// Equal spectra from which on a stretch holds nothing.
+  /// Equal spectra in a row from which on a stretch is empty.
   std::size_t least_repeats() const { return spectra_repeats_; }
 
  private:
@@ -52,13 +52,13 @@ class EmptyStretches {
   formats::FilterbankReader& reader_;
   SampleRange range_;
   std::size_t channels_, value_bytes_, sample_bytes_;
-  // Equal spectra, and equal samples of one channel, from which on a stretch holds nothing.
+  // Equal spectra in a row, and equal samples of one channel, from which on a stretch is empty.
   std::size_t spectra_repeats_ = 1, channel_repeats_ = 1;
   bool each_channel_ = true;                           // is looked at by itself
-  std::vector<std::byte> ahead_;                       // spectra behind a block
+  std::vector<std::byte> ahead_;                       // spectra after a block
   std::vector<std::byte> line_;                        // means
   std::optional<std::uint64_t> line_first_;            // of the samples that they were taken over
-  std::vector<std::uint8_t> left_out_, open_, equal_;  // [channel]; open: the run goes on
+  std::vector<std::uint8_t> left_out_, open_, equal_;  // [channel]; open: the run continues
   std::vector<std::uint64_t> masked_;                  // [channel]
   std::vector<std::byte> values_;                      // [channel] that replace an open run
   std::vector<std::size_t> known_;                     // [channel] end of the run seen last

@@ -35,7 +35,7 @@ struct Beam {
 
 /// Files that were opened, and how they are read.
 struct FilterbankInput {
-  FilterbankRunConfig config;  ///< as they were asked for
+  FilterbankRunConfig config;  ///< as configured
   bool each_is_beam = false;
   bool live =
       false;  ///< comes by a pipe, once; ranges are those of kLiveSamples until it has ended
@@ -45,12 +45,12 @@ struct FilterbankInput {
   std::size_t block_samples =
       0;  ///< of a source, where it was asked for; 0: as whoever reads first likes
   Stopwatch opened;
-  mutable std::mutex drawing;  ///< of who reads again when the run has read all
+  mutable std::mutex drawing;  ///< used by threads that read again after the run has read all
 
   const formats::FilterbankDescription& description() const { return beams.front().description(); }
   /// Of all beams.
   std::uint64_t samples() const;
-  /// Those of a beam that a list of candidates names.
+  /// The files of a beam that a list of candidates names.
   std::size_t files_of_beam() const { return each_is_beam ? 1 : config.inputs.size(); }
 };
 

@@ -12,7 +12,7 @@
 
 namespace tautline::pipeline {
 
-/// Logs what a reader has to say of its files, as warnings.
+/// Logs a reader's messages about its files, as warnings.
 void log_remarks(const formats::FilterbankReader& reader, const device::Device& device);
 
 /// Sums over time of each channel, added to `total` (empty: nothing yet).

@@ -30,7 +30,7 @@ void require_trials(const DmChoice& choice) {
 }
 
 void refuse_delay(double dm, double delay_s, double data_s) {
-  // Two digits below what would be delayed by all of the data.
+  // Two digits below the DM whose delay is as long as the data.
   const double allowed = dm * data_s / delay_s;
   const double digit = std::pow(10, std::floor(std::log10(std::max(allowed, 1e-6))) - 2);
   throw core::Error(core::ErrorKind::config, "dms.range",

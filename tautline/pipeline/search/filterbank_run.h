@@ -28,7 +28,7 @@ namespace tautline::pipeline {
 struct DmChoice {
   std::vector<double> list;  ///< when given, the rest is not used
   double low = 0;
-  std::optional<double> high;  ///< nothing: nobody said which
+  std::optional<double> high;  ///< none: not given
   double step = 0;             ///< linear; 0: by tolerance or by loss
   double tolerance = 0;        ///< more than 1: Levin's steps; 0: by loss
   double pulse_width_s = 0;    ///< of the narrowest pulse; 0: one sample, or 40 us for tolerances
@@ -80,7 +80,7 @@ struct FilterbankRunSummary {
   std::uint64_t gap_samples = 0;  ///< times of the input that are missing
   std::uint64_t masked = 0;       ///< samples (times x channels) replaced because a mask said so
   std::size_t constant_channels = 0;   ///< left out
-  EmptyFound empty;                    ///< stretches that hold nothing
+  EmptyFound empty;                    ///< empty stretches
   IqrmFound iqrm;                      ///< masked for a while
   std::vector<LevelStep> level_steps;  ///< where files join
   std::uint64_t not_finite = 0;
@@ -92,7 +92,7 @@ struct FilterbankRunSummary {
   double spacing_loss = 0;  ///< of S/N, half-way between two trials, beside that
   std::string backend;
   std::vector<std::string> methods;  ///< of each segment, for people
-  Bandpass bandpass;                 ///< empty unless asked for
+  Bandpass bandpass;                 ///< empty unless configured
   std::vector<std::string> paths;
   formats::Damage damage;
   engine::Profile profile;
@@ -101,7 +101,7 @@ struct FilterbankRunSummary {
 /// Whether a pipe that begins with these bytes can be read as it comes.
 bool filterbank_comes_in_order(std::span<const std::byte> first_bytes, const std::string& name);
 
-/// Throws Error(config) naming dms.range when nobody said which trials.
+/// Throws Error(config) naming dms.range when no trials are given.
 void require_trials(const DmChoice& choice);
 
 /// Throws Error(config): the highest trial's delay is as long as the data or longer. Says which DM
@@ -113,7 +113,7 @@ void require_trials(const DmChoice& choice);
 void require_samples(const std::vector<std::shared_ptr<const stages::dedisperse::Plan>>& plans,
                      std::uint64_t samples, double rate_hz);
 
-/// What of the S/N the spacing of trials and sub-bands may each cost.
+/// The S/N that the spacing of trials and sub-bands may each cost.
 struct LossShares {
   double spacing = 0;   ///< 0: the trials are given
   double subbands = 0;  ///< dedisperse::Config::max_loss
@@ -132,11 +132,11 @@ void require_delays(const DmChoice& choice, const stages::dedisperse::Band& band
 /// Least and greatest step from one trial to the next; zeros for one trial.
 std::pair<double, double> dm_steps(const std::vector<double>& dms);
 
-/// How many trials, their steps, and what a pulse between them loses, for people.
+/// The number of trials, their steps, and the loss of a pulse between them, as text.
 std::string describe_trials(const DmChoice& choice, const stages::dedisperse::DmPlan& trials,
                             const stages::dedisperse::Band& band, double spacing_loss);
 
-/// The stage's Config for what a reader delivers less the channels left out, without trials.
+/// The stage's Config for a reader's samples without the channels left out, without trials.
 stages::dedisperse::Config stage_config(const FilterbankRunConfig& config,
                                         const formats::FilterbankDescription& description,
                                         const std::vector<std::size_t>& left_out);
@@ -144,7 +144,7 @@ stages::dedisperse::Config stage_config(const FilterbankRunConfig& config,
 /// "4M", as `memory_bytes` is given: whole mebibytes that hold this many bytes.
 std::string enough_bytes(std::size_t bytes);
 
-/// Whether spectra are to lie in the memory of the plan's device: floats are cleaned by the host.
+/// Whether spectra are copied to the memory of the plan's device: floats are cleaned by the host.
 bool reads_on_device(const stages::dedisperse::Plan& plan);
 
 }  // namespace tautline::pipeline

@@ -81,7 +81,7 @@ bool FilterbankSourceNode::produce(engine::Outputs& outputs) {
   return segment_ < segments_;
 }
 
-// Means of channels are those before, so that each pass begins with none.
+// Means of channels are those of earlier samples, so each pass begins with none.
 void FilterbankSourceNode::begin_pass() {
   if (mask_) masking_ = std::make_unique<MaskIntervals>(*mask_, reader());
   if (empty_config_ != Empty::keep)
@@ -91,7 +91,7 @@ void FilterbankSourceNode::begin_pass() {
   skipping_ = false;
 }
 
-// Fills in what a stretch, which began before or begins with the block, takes of it. Returns how many times.
+// Fills in the times of a block that belong to a stretch that began before or begins with it. Returns their number.
 std::size_t FilterbankSourceNode::fill_stretch(std::span<std::byte> bytes, bool counting) {
   std::uint64_t end = filling_.first + filling_.count;
   if (filling_.count == 0 || end < done_) return 0;
@@ -114,7 +114,7 @@ bool FilterbankSourceNode::filled_by_reader(std::uint64_t position) const {
   });
 }
 
-// A reader of live data looks ahead so far and no farther: a stretch may go on behind what was taken for its end.
+// A reader of live data reads a limited number of spectra ahead: a stretch may continue after its assumed end.
 std::uint64_t FilterbankSourceNode::goes_on(std::span<const std::byte> bytes, bool counting) {
   std::uint64_t times = 0;
   for (; !bytes.empty() && std::ranges::equal(bytes.first(repeated_.size()), repeated_); ++times)
@@ -126,7 +126,7 @@ std::uint64_t FilterbankSourceNode::goes_on(std::span<const std::byte> bytes, bo
   return times;
 }
 
-// A block from position done_ on, which moves to what comes next. Returns how many of its times are given.
+// Gives a block from position done_ on, which advances. Returns the number of its times.
 std::uint64_t FilterbankSourceNode::treat_empty(std::span<std::byte> bytes, bool counting) {
   const std::size_t sample_bytes = stream_.description().sample_bytes();
   const std::uint64_t first = done_, samples = bytes.size() / sample_bytes;

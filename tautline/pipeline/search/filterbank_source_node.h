@@ -21,7 +21,7 @@
 
 namespace tautline::pipeline {
 
-/// What becomes of stretches that hold nothing.
+/// The treatment of empty stretches.
 enum class Empty {
   keep,  ///< they are data
   fill,  ///< means of the channels before them take their place
@@ -91,14 +91,14 @@ class FilterbankSourceNode final : public engine::Node {
   double pace_ = 0;
   std::optional<formats::presto::Mask> mask_;
   Empty empty_config_;
-  std::unique_ptr<MaskIntervals> masking_;  // of the pass at hand
+  std::unique_ptr<MaskIntervals> masking_;  // of the current pass
   std::unique_ptr<EmptyStretches> empty_;
   SampleRange filling_;                 // a stretch that reached beyond the last block
   std::vector<std::byte> filled_with_;  // one spectrum
   std::vector<std::byte> repeated_;     // that of the last stretch
   bool skipping_ = false;               // it was left out just before
   EmptyFound found_;
-  std::uint64_t segment_ = 0, segments_ = 0;  // those of all passes
+  std::uint64_t segment_ = 0, segments_ = 0;  // in all passes
   std::uint64_t done_ = 0;                    // times of the pass
   engine::Block* block_ = nullptr;            // begun
   std::uint64_t samples_ = 0, masked_ = 0;

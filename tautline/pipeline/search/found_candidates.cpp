@@ -92,7 +92,7 @@ void FoundCandidates::take(const engine::Block& block) {
   came_ = block.first - first_ + block.samples;
 }
 
-// Whether the range behind a pulse's last trial may still have a part of it.
+// Whether the range after a pulse's last trial may still contain a part of it.
 bool FoundCandidates::waits(const PlacedPulse& pulse) const {
   const auto& segments = stream_.trials.segments;
   const std::size_t next = pulse.part + 1;

@@ -1,4 +1,4 @@
-// Pulses as candidates while a search goes on: for whoever takes a stream of kind "pulses".
+// Pulses as candidates during a search: for consumers of a stream of kind "pulses".
 #pragma once
 
 #include <cstdint>
@@ -32,9 +32,9 @@ class FoundCandidates {
   /// Pulses of several ranges of trials are joined: one that reaches to the end of its range waits until the next one
   /// has been searched as far, as its best trial may lie there.
   std::vector<FoundCandidate> in(const engine::Block& block);
-  /// What still waits, when a segment has ended.
+  /// The pulses that still wait at the end of a segment.
   std::vector<FoundCandidate> rest();
-  /// What gives candidates their times, [beam].
+  /// The data from which candidates get their times, [beam].
   const std::vector<formats::candidates::Search>& searched() const { return searched_; }
 
  private:
@@ -47,7 +47,7 @@ class FoundCandidates {
   std::vector<std::uint64_t>
       searched_behind_;  // [segment of the plan]: samples that come until it has been searched
   std::vector<PlacedPulse> held_;
-  std::uint64_t came_ = 0;   // samples of the segment, with those that the source holds
+  std::uint64_t came_ = 0;   // samples of the segment, with those that the source delays
   std::vector<double> dms_;  // [trial]
   std::vector<formats::candidates::Search> searched_;
   FilterbankPart part_;           // of the segment
@@ -63,7 +63,7 @@ core::Candidate candidate_of(const stages::detect::Pulse& pulse, std::uint64_t g
                              std::size_t beam, const PulseStream& stream,
                              const std::vector<double>& dms);
 
-/// What gives the candidates of a stream their times, [beam].
+/// The data from which the candidates of a stream get their times, [beam].
 std::vector<formats::candidates::Search> searches_of(const PulseStream& stream);
 
 }  // namespace tautline::pipeline

@@ -1,4 +1,4 @@
-// A filterbank without gaps: what is missing between the segments of another reader is filled in.
+// A filterbank without gaps: missing samples between the segments of another reader are filled in.
 #pragma once
 
 #include <cstddef>

@@ -13,7 +13,7 @@
 
 namespace tautline::pipeline {
 
-/// What a description says of them; `trials` is 0 where it has no series of several trials.
+/// The trials that a description names; `trials` is 0 where it has no series of several trials.
 struct GivenTrials {
   std::size_t trials = 0;
   std::vector<std::uint64_t> delays;  ///< FilterbankDescription::trial_delays

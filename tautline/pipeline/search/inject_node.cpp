@@ -94,7 +94,7 @@ std::vector<double> InjectNode::delays_of(double dm) const {
   return delays;
 }
 
-// The noise of the sum over channels, of what a window had before pulses were added.
+// The noise of the sum over channels, of a window before pulses were added.
 void InjectNode::measure(std::span<const std::byte> spectra) {
   const formats::FilterbankDescription& description = filterbank_.description();
   if (window_.mean.empty())
@@ -145,7 +145,7 @@ void InjectNode::begin_pulse(const InjectedPulse& pulse) {
   active_.push_back(std::move(active));
 }
 
-// Those whose first sample lies before `until`. One that begins before the noise is known is left out.
+// The pulses whose first sample is before `until`. A pulse that begins before the noise is known is left out.
 void InjectNode::begin_pulses(std::uint64_t until) {
   const double rate_hz = filterbank_.description().rate_hz.value();
   for (;; ++next_) {

@@ -43,7 +43,7 @@ class InjectNode final : public engine::Node {
     double sigma = 0;            // samples
     double amplitude = 0;        // of its peak
     std::vector<double> delays;  // [channel], samples
-    double end = 0;              // behind its last sample
+    double end = 0;              // one after its last sample
   };
 
   void begin_pulses(std::uint64_t until);
@@ -65,7 +65,7 @@ class InjectNode final : public engine::Node {
   std::uint64_t position_ = 0;      // in it
   std::uint64_t next_ = 0;          // pulse
   std::vector<Active> active_;
-  ChannelMoments window_;  // of the window at hand: sums of values, and of squares
+  ChannelMoments window_;  // of the current window: sums of values, and of squares
   double noise_ = 0;       // of the sum over channels in the last window; 0: not known
   std::uint64_t clipped_ = 0;
 };

@@ -1,4 +1,4 @@
-// Pulses that are put into data on purpose, to measure what a search finds: which ones, and how they are found again.
+// Pulses that are injected into data, to measure how many of them a search finds: their choice, and their recall.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 namespace tautline::pipeline {
 
 struct InjectionConfig {
-  double every_s = 0;  ///< data for each pulse, which lies in the middle half of it; 0: none
+  double every_s = 0;  ///< data for each pulse, which is in the middle half of it; 0: none
   double low_dm = 0, high_dm = 0;
   double low_width_s = 0, high_width_s = 0;  ///< full width at half maximum
   double low_snr = 10, high_snr = 10;
@@ -24,13 +24,13 @@ struct InjectionConfig {
 InjectionConfig parse_injection(const std::string& text);
 std::string to_text(const InjectionConfig& config);
 
-/// Pulse `number` of those that the config asks for: the same whatever the data and their blocks.
+/// Pulse `number` of the configured ones: the same whatever the data and their blocks.
 InjectedPulse injected_pulse(const InjectionConfig& config, std::uint64_t number);
 
-/// What became of them in a list of candidates.
+/// The recall of injected pulses in a list of candidates.
 struct InjectionsFound {
   std::size_t injected = 0;  ///< whole pulses
-  std::size_t recalled = 0;  ///< of these, those that a candidate is of
+  std::size_t recalled = 0;  ///< injected pulses with a candidate
   double snr_ratio = 0;      ///< mean of the candidates' S/N over the pulses'; 0 without one
 };
 

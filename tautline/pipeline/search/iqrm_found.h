@@ -25,7 +25,7 @@ struct MaskedWindow {
   std::vector<std::uint32_t> channels;
 };
 
-/// What was masked in the first pass over each part.
+/// The values masked in the first pass over each part.
 struct IqrmFound {
   std::uint64_t windows = 0;            ///< that were looked at
   std::uint64_t samples = 0;            ///< times in them

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kLeastWindow = 64;
 // Of a window: shorter ends of segments have the mask of the window before.
 constexpr std::size_t kLeastShare = 4;
-// Turns of neighbouring channels begin at places that lie far apart: 2^32 over the golden ratio.
+// Turns of neighbouring channels begin far apart: 2^32 over the golden ratio.
 constexpr std::uint32_t kTurnStep = 2654435769u;
 
 std::size_t mask_window_samples(const IqrmConfig& config,

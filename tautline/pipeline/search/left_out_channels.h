@@ -12,8 +12,8 @@ namespace tautline::pipeline {
 
 struct LeftOutChannels {
   std::vector<std::size_t> all;       ///< each once, rising
-  std::vector<std::size_t> flagged;   ///< those of them that looking at the data found
-  std::vector<std::size_t> constant;  ///< those of them that never change
+  std::vector<std::size_t> flagged;   ///< channels that the flags found
+  std::vector<std::size_t> constant;  ///< channels that never change
 };
 
 /// Those that the config names, that its mask zaps, that are constant unless it keeps them and, if it asks for them,

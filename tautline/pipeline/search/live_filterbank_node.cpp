@@ -61,7 +61,7 @@ LiveFilterbankNode::LiveFilterbankNode(std::unique_ptr<stream::LiveFilterbank> f
                   std::move(source));
 }
 
-// As far as what holds nothing asks for, beside the channels that are left out.
+// As far as the search for empty stretches needs, beside the channels that are left out.
 void LiveFilterbankNode::look_ahead() {
   const EmptyStretches rule(*reader_, {0, kLiveSamples}, left_out_.all);
   held_samples_ = spectra_ahead(reader_->description(), left_out_.all);
@@ -69,7 +69,7 @@ void LiveFilterbankNode::look_ahead() {
                        1);
 }
 
-// As those of a file that ends with the first spectra.
+// As for a file that ends with the first spectra.
 void LiveFilterbankNode::find_constant(const LiveFilterbankConfig& config) {
   std::vector<std::byte> bytes(kFirstSpectra * reader_->description().sample_bytes());
   reader_->begin_block(config.stop);
@@ -106,7 +106,7 @@ bool LiveFilterbankNode::produce(engine::Outputs& outputs) {
   return more_;
 }
 
-// Of a stream that was stopped: what had come.
+// After a stop: the spectra that had come.
 void LiveFilterbankNode::finish(engine::Outputs& outputs) {
   while (more_) produce(outputs);
 }

@@ -26,13 +26,13 @@ struct LiveFilterbankConfig {
   std::vector<std::size_t> ignored_channels;
   bool leave_out_constant = false;  ///< channels that do not change in the first kFirstSpectra
   std::stop_token stop = {};        ///< of the wait for these
-  bool fill_gaps = false;           ///< what holds nothing is filled, not left out
+  bool fill_gaps = false;           ///< empty stretches are filled, not left out
   bool keep_constant = false;       ///< stretches that never change are data
   std::size_t block_samples = 0;    ///< 0: kLiveBlock
 };
 const core::Fields<LiveFilterbankConfig>& fields(const LiveFilterbankConfig&);
 
-/// In which channels are looked for that never change: what is looked ahead of the first block at most.
+/// Samples that are searched for channels that never change: most samples read ahead of the first block.
 inline constexpr std::uint64_t kFirstSpectra = 16'384;
 
 /// Data in a block: a block waits until it is full.
@@ -55,11 +55,11 @@ class LiveFilterbankNode final : public engine::Node {
   /// FilterbankSourceNode's.
   engine::Counters counters() const override { return source_->counters(); }
   const EmptyFound& empty() const { return source_->empty(); }
-  /// What it is made of.
+  /// The filterbank's source.
   const FilterbankSourceNode& source() const { return *source_; }
   const std::shared_ptr<PassingFilterbank>& reader() const { return reader_; }
   const LeftOutChannels& left_out() const { return left_out_; }
-  /// What its output says.
+  /// The description of its output.
   FilterbankStream stream() const;
 
  private:

@@ -51,7 +51,7 @@ std::vector<Pulse> join_detections(const std::vector<Pulse>& found,
   joining.before = joining.behind = {};
   std::vector<stages::detect::Detection> detections;
   std::vector<Pulse> pulses;
-  // Only of the trials searched here: those of other parts are sampled in another way.
+  // Only of the trials searched here: trials of other parts have another sampling.
   std::vector<std::uint64_t> own(lengths.size(), 0);
   for (const Pulse& pulse : found) {
     if (pulse.separate) {

@@ -122,11 +122,11 @@ std::unique_ptr<engine::Node> make_inject(const InjectStage& config, const NodeC
   return std::make_unique<InjectNode>(config.pulses, config.dm_constant);
 }
 
-// What a node reads, through masks.
+// A node's source, through masks.
 struct FilterbankReading {
   FilterbankSourceNode* source = nullptr;
   const IqrmNode* iqrm = nullptr;
-  bool alone = true;  ///< nobody else reads the source
+  bool alone = true;  ///< no other node reads the source
 };
 
 FilterbankReading reading_of(const engine::Graph& graph, const engine::Port& from) {
@@ -151,7 +151,7 @@ FilterbankReading reading_of(const engine::Graph& graph, const engine::Port& fro
   }
 }
 
-// What the files and the stage say together.
+// The Config of the files and the stage together.
 SearchConfig search_config(const SearchStage& stage, const FilterbankStream& stream,
                            const IqrmNode* iqrm, const NodeContext& context) {
   SearchConfig config = stage;
@@ -172,7 +172,7 @@ SearchConfig search_config(const SearchStage& stage, const FilterbankStream& str
   config.mask = read.mask;
   config.flag_channels = read.flag_channels;
   config.keep_constant = read.keep_constant;
-  // So that the same latency gives what it gives of live data.
+  // So that the same latency gives the same result as with live data.
   config.held_samples =
       read.keep_constant ? 0 : spectra_ahead(stream.description(), stream.left_out.front());
   config.beams = stream.input->each_is_beam;

@@ -12,7 +12,7 @@
 
 namespace tautline::pipeline {
 
-/// What is read and cleaned; the rest of the base is not described.
+/// Fields for reading and cleaning; the rest of the base is not described.
 struct FilterbankFiles : FilterbankRunConfig {
   bool beams = false;
   bool fill_gaps = false;
@@ -21,7 +21,7 @@ struct FilterbankFiles : FilterbankRunConfig {
 };
 const core::Fields<FilterbankFiles>& fields(const FilterbankFiles&);
 
-/// Of the base, what concerns the stage.
+/// The base's fields that concern the stage.
 struct DedisperseStage : FilterbankRunConfig {};
 const core::Fields<DedisperseStage>& fields(const DedisperseStage&);
 struct SearchStage : SearchConfig {};
@@ -45,7 +45,7 @@ struct CandidateEvents {
 };
 const core::Fields<CandidateEvents>& fields(const CandidateEvents&);
 
-/// Of the base, what concerns the list and the page.
+/// The base's fields that concern the list and the page.
 struct CandidateFile : SearchConfig {};
 const core::Fields<CandidateFile>& fields(const CandidateFile&);
 

@@ -18,7 +18,7 @@ double deviation_by_median(std::vector<double> values) {
   return kSigmaOfMad * *middle;
 }
 
-// [t] the sum of what comes before t.
+// [t] the sum of the values before t.
 std::vector<double> sums_before(std::span<const double> values) {
   std::vector<double> sums(values.size() + 1, 0);
   for (std::size_t t = 0; t < values.size(); ++t) sums[t + 1] = sums[t] + values[t];
@@ -43,7 +43,7 @@ std::vector<WidthNoise> noise_of_widths(std::span<const float> series, bool whol
   std::vector<double> values(count);
   for (std::size_t t = 0; t < count; ++t)
     values[t] = std::isfinite(series[t]) ? static_cast<double>(series[t]) : 0;
-  // What is common to all would cost the sums their digits.
+  // A common offset would cost the sums their digits.
   const double origin = values.front();
   for (double& x : values) x -= origin;
   const std::size_t half = std::max<std::size_t>(1, baseline_samples / 2);

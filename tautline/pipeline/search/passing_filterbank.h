@@ -24,7 +24,7 @@ class PassingFilterbank final : public formats::FilterbankReader {
   /// Ends after `most_samples` spectra.
   PassingFilterbank(std::unique_ptr<stream::LiveFilterbank> filterbank, std::uint64_t most_samples,
                     std::size_t block_samples);
-  /// Not a block alone can be read, but kReadBehind before and `ahead`, at first kFirstAhead, behind it.
+  /// Beside a block, kReadBehind spectra before it and `ahead`, at first kFirstAhead, after it can be read.
   void look_around(std::uint64_t ahead);
 
   void shorten_blocks(std::uint64_t samples) { block_samples_ = samples; }
@@ -32,13 +32,13 @@ class PassingFilterbank final : public formats::FilterbankReader {
   /// The next read is that of a block; those until the next call are around it. Once `stop` is requested what had come
   /// by then is still given.
   void begin_block(const std::stop_token& stop);
-  /// Waits for what has not come. Fewer at the end of the stream and where it is too far ahead of the block.
+  /// Waits for spectra that have not come. Fewer at the end of the stream and too far ahead of the block.
   std::size_t read(std::uint64_t first_sample, std::size_t count,
                    std::span<std::byte> destination) override;
   std::uint64_t bytes() const { return most_kept() * description_.sample_bytes(); }
 
  private:
-  // What is forgotten goes in pieces of so many.
+  // Spectra are forgotten in pieces of so many.
   std::uint64_t piece() const { return std::max(behind_, block_samples_); }
   std::uint64_t most_kept() const {
     return behind_ + piece() + block_samples_ + std::max(ahead_, first_ahead_);

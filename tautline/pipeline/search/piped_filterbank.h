@@ -11,7 +11,7 @@
 
 namespace tautline::pipeline {
 
-/// Of a pipe; longer blocks are no faster, shorter ones repeat more of what they overlap.
+/// Of a pipe; longer blocks are no faster, shorter ones repeat more of the overlap.
 inline constexpr std::size_t kPipedBlock = 8192;
 
 struct PipedFilterbank {

@@ -34,7 +34,7 @@ SearchConfig as_planned(SearchConfig config) {
   return config;
 }
 
-// What a search reads, how, and what it says of that.
+// The input of a search, its configuration, and its messages.
 struct PlannedSearch {
   PlannedSearch(const SearchConfig& config, const std::shared_ptr<const device::Device>& device,
                 const std::function<void(const std::string&)>& announce, std::stop_token stop)
@@ -74,7 +74,7 @@ struct PlannedSearch {
   SearchReport report;
 };
 
-// A node that there may be between two others: what the next one reads.
+// An optional node between two others: the input of the next one.
 engine::Port add_after(engine::Graph& graph, engine::Port from, const char* name,
                        std::unique_ptr<engine::Node> between) {
   if (!between) return from;

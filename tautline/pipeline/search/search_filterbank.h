@@ -57,7 +57,7 @@ struct SearchSummary : FilterbankRunSummary {
   std::uint64_t detections = 0;   ///< events of single trials over the threshold
   std::string detect_backend;
   std::vector<core::Candidate> candidates;  ///< best first, samples of the input
-  /// What gives them their times: one, or that of each beam.
+  /// The data from which they get their times: one, or one for each beam.
   std::vector<formats::candidates::Search> searched;
   /// Of the widest of the ten best candidates, in its trial; none where none is wide or the noise is that of widths.
   std::optional<WidthNoise> noise_of_width;

@@ -12,7 +12,8 @@ namespace tautline::pipeline {
 /// Of a live search that names none.
 inline constexpr double kLiveLatency = 1;
 
-/// What of a latency each wait has: for a block of the input to be full, for a block of noise, for the running mean.
+/// The fraction of a latency for each wait: for a block of the input to be full, for a block of noise, for the running
+/// mean.
 struct LatencyShares {
   double block_s = 0, noise_s = 0, baseline_s = 0;
 };

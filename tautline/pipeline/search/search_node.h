@@ -51,8 +51,7 @@ struct SearchNodeConfig {
   device::MemoryUse bytes = {};  ///< of plans and states
   std::string kernels = {};      ///< for people
   double dm_constant = core::kDispersionConstant;
-  std::shared_ptr<const SearchPlan> plan =
-      {};  ///< where there is one, for those who report on the search
+  std::shared_ptr<const SearchPlan> plan = {};  ///< if any, for reports about the search
 };
 
 /// Takes "filterbank", of which each segment is a pass. Gives "pulses": no arrays, a FoundPulses in each block.
@@ -81,7 +80,7 @@ class SearchNode final : public engine::Node {
   SearchNodeConfig config_;
   std::shared_ptr<const device::Device> device_;
   FilterbankStream filterbank_;
-  FilterbankStream::Turn turn_;       // the pass at hand
+  FilterbankStream::Turn turn_;       // the current pass
   std::vector<PassPlan> passes_;      // over its part
   std::unique_ptr<SearchPass> pass_;  // kept for a next pass with the same plans
   engine::Block time_;                // the time of its last block

@@ -43,7 +43,7 @@ std::vector<dedisperse::DmPlan> cut(const dedisperse::DmPlan& plan, std::size_t 
   return pieces;
 }
 
-// What detecting a segment's trials takes, whatever the blocks.
+// The memory for detecting a segment's trials, whatever the blocks.
 detect::Config detect_config(const PassRequest& request, const dedisperse::Segment& segment) {
   detect::Config config = request.detect;
   config.trials = request.dedisperse.beams * segment.dms.size();
@@ -171,7 +171,7 @@ PassPlan plan_pass(const PassRequest& request, const dedisperse::DmPlan& trials,
   return pass;
 }
 
-// What the passes, a trial each, would take with the shortest blocks.
+// The memory of the passes, of one trial each, with the shortest blocks.
 [[noreturn]] void refuse_memory(const PassRequest& request,
                                 const std::vector<dedisperse::DmPlan>& pieces,
                                 const std::shared_ptr<const device::Device>& device, bool gpu) {
@@ -246,7 +246,7 @@ std::vector<PassPlan> plan_passes(const PassRequest& given, const dedisperse::Dm
   try {
     request.most_block_samples = most_in_a_block(request, blocks);
   } catch (const core::Error&) {
-    // Not even blocks fit: on the processor, what all of it takes is known at once.
+    // Not even blocks fit: on the processor, the need of the whole is known at once.
     if (device->compiles()) throw;
     if (request.most_block_samples == 0) request.most_block_samples = kLeastBlock;
     refuse_memory(request, cut(trials, trials.trials()), device, gpu);
@@ -379,7 +379,7 @@ void SearchPass::push_to(Stream& stream, const void* spectra, std::size_t sample
   const auto result = stream.part.dedisperse->execute(queue_, *stream.dedispersing, input, block);
   if (&stream == streams_.front().get()) not_finite_ += result.not_finite;
   if (result.samples == 0) return;
-  // One beam behind the other.
+  // One beam after the other.
   const core::SampleView<2> series(block.data(), block.type(),
                                    {block.extent(0) * block.extent(1), result.samples},
                                    {block.stride(1), block.stride(2)});
@@ -405,7 +405,7 @@ std::vector<SegmentPulses> SearchPass::take(std::size_t beam) {
   return taken;
 }
 
-// The queue works in order: what it has been given has read the spectra that are there by then.
+// The queue works in order: its enqueued work has read the spectra that are there by then.
 const std::byte* SearchPass::on_device(const std::byte* spectra, std::size_t samples) {
   if (!fed_there_) return nullptr;
   if (there_.bytes() == 0)

@@ -105,7 +105,7 @@ class SearchPass {
 
   /// [segment of the plan], without what was taken.
   const std::vector<SegmentPulses>& found(std::size_t beam = 0) const { return found_[beam]; }
-  /// What was found since the last call.
+  /// The pulses found since the last call.
   std::vector<SegmentPulses> take(std::size_t beam = 0);
   std::uint64_t not_finite() const { return not_finite_; }
   std::uint64_t detections() const;

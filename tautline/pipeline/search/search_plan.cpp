@@ -32,7 +32,7 @@ std::vector<double> dms_of_series(const SearchConfig& config,
   return dms;
 }
 
-// What is left for the search.
+// The memory that is left for the search.
 std::size_t memory_beside_iqrm(const SearchConfig& config,
                                const formats::FilterbankDescription& description) {
   if (!config.iqrm) return config.memory_bytes;
@@ -62,7 +62,7 @@ SearchPlan::SearchPlan(const SearchConfig& config, formats::FilterbankDescriptio
   request_.detect.baseline_s = config.baseline_s;
   request_.detect.noise = config.noise;
   request_.detect.links = config.links;
-  // The longest part decides what can be searched at all.
+  // The longest part determines which trials can be searched at all.
   for (const FilterbankPart& part : parts_)
     request_.samples = std::max(request_.samples, part.placed.range.count);
   request_.sample_bytes = description_.sample_bytes();
@@ -116,7 +116,7 @@ double SearchPlan::latency_s() const {
   return samples * description_.tsamp_s + held_s();
 }
 
-// By what is in front of the search.
+// Memory of the nodes before the search.
 double SearchPlan::held_s() const {
   return static_cast<double>(config_.held_samples) * description_.tsamp_s +
          (config_.iqrm ? config_.iqrm_limits.every_s : 0);
@@ -152,7 +152,7 @@ PassRequest SearchPlan::request_of(std::size_t part) const {
   return request;
 }
 
-// Whether the passes over the longest part are those over this one, but for its length.
+// Whether the passes over the longest part equal those over this one, except for its length.
 bool SearchPlan::is_planned(const PassRequest& request,
                             const stages::dedisperse::DmPlan& trials) const {
   return request.dedisperse.ignored_channels == left_out_.front() &&

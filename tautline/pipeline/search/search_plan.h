@@ -30,7 +30,7 @@ class SearchPlan {
   /// How long after a pulse, with the longest trial's delay, its candidate comes at most: in data, blocks and masks
   /// among them (stages::detect::Plan::latency_samples says when it takes longer).
   double latency_s() const;
-  /// That was asked for; 0: none.
+  /// As configured; 0: none.
   double most_latency_s() const { return most_latency_s_; }
   double sample_s() const { return description_.tsamp_s; }
   /// describe_trials.
@@ -73,7 +73,7 @@ class SearchPlan {
 /// The part of its S/N that a rectangular pulse loses at most when its width is between two boxcars.
 double width_loss(std::span<const std::size_t> widths);
 
-/// What the node needs.
+/// The node's requirements.
 SearchNodeConfig node_config(std::shared_ptr<const SearchPlan> plan);
 
 }  // namespace tautline::pipeline

@@ -202,7 +202,7 @@ void SearchReport::summarise_run(const SearchRunNodes& nodes) {
   for (const Beam& beam : beams()) s.damage.add(beam.reader->damage());
 }
 
-// In order of beam and time, those too short for all trials among them.
+// In order of beam and time, including segments too short for all trials.
 std::vector<SearchedData> SearchReport::data_searched(const CandidateSinkNode& sink) const {
   std::vector<SearchedData> all = sink.data_searched();
   for (const FilterbankPart& part : plan_->parts())
@@ -232,7 +232,7 @@ std::span<const MaskedWindow> SearchReport::windows_of(const core::Candidate& ca
   return {found.begin(), found.end()};
 }
 
-// Those that its trial is not made of.
+// The channels that the trial is not made of.
 std::vector<std::size_t> SearchReport::channels_beside(const Beam& beam,
                                                        const core::Candidate& candidate) const {
   const std::size_t trials = description().trial_dms.size();
@@ -251,7 +251,7 @@ void SearchReport::measure_noise(const std::stop_token& stop) {
   constexpr std::size_t kMostValues = std::size_t{1} << 27;  // times x channels: half a second
   const auto& all = summary_.candidates;
   if (config_.noise != stages::detect::Noise::trial || all.empty()) return;
-  if (config_.iqrm) return;  // what is read again lacks its masks
+  if (config_.iqrm) return;  // samples read again lack its masks
   const auto widest = std::max_element(
       all.begin(), all.begin() + static_cast<std::ptrdiff_t>(std::min(kBest, all.size())),
       [](const auto& a, const auto& b) { return a.width_samples < b.width_samples; });
@@ -447,7 +447,7 @@ std::string SearchReport::record_text(const SearchRunNodes& nodes) const {
   return object.dump(1) + "\n";
 }
 
-// What differs between beams is said of each.
+// Differences between beams are reported for each.
 void SearchReport::add_beams(const std::vector<nlohmann::ordered_json>& segments,
                              const SearchNode& search, nlohmann::ordered_json& object) const {
   for (const char* name :

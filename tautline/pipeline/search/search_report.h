@@ -18,7 +18,7 @@
 
 namespace tautline::pipeline {
 
-/// The nodes of a graph that a report asks what they have met.
+/// The nodes of a graph whose counts a report contains.
 struct SearchRunNodes {
   const FilterbankSourceNode* source = nullptr;
   const SearchNode* search = nullptr;
@@ -29,7 +29,7 @@ struct SearchRunNodes {
 
 class SearchReport {
  public:
-  /// Throws Error(config) and Error(memory) where cut-outs are asked for that cannot be made.
+  /// Throws Error(config) and Error(memory) where the configured cut-outs cannot be made.
   SearchReport(SearchConfig config, std::shared_ptr<const FilterbankInput> input,
                std::shared_ptr<const SearchPlan> plan,
                std::shared_ptr<const device::Device> device);
@@ -39,7 +39,7 @@ class SearchReport {
   std::string plan_text() const;
   /// Of live input, whose length is known now.
   void input_ended();
-  /// When all has been searched. Pictures and cut-outs are read from the input, which nobody else reads then.
+  /// After the whole search. Pictures and cut-outs are read from the input, which no other node reads then.
   CandidateTexts describe(const SearchRunNodes& nodes, const std::stop_token& stop);
   SearchSummary& summary() { return summary_; }
 

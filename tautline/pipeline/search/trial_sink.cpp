@@ -18,7 +18,7 @@ namespace tautline::pipeline {
 
 namespace {
 
-// [dm][time]: rows lie a whole stream apart, and their lengths are known beforehand.
+// [dm][time]: rows are a whole stream apart, and their lengths are known beforehand.
 class ArraySink final : public TrialSink {
  public:
   explicit ArraySink(const TrialSinkConfig& config)
@@ -126,7 +126,7 @@ class SeriesSink final : public TrialSink {
   std::vector<std::unique_ptr<Writer>> writers_;
 };
 
-// What the header of a series says of the filterbank it was made from.
+// The facts of the filterbank in the header of a series.
 formats::FilterbankDescription of_series(const TrialSinkConfig& config,
                                          const TrialSegment& segment) {
   formats::FilterbankDescription description = config.description;

@@ -52,7 +52,7 @@ class TrialSink {
 /// Makes where series go that are not written to files.
 using MakeTrialSink = std::function<std::unique_ptr<TrialSink>(const TrialSinkConfig& config)>;
 
-/// Throws Error(config) when npy is asked to hold several segments, Error(io).
+/// Throws Error(config) for a npy of several segments, Error(io).
 std::unique_ptr<TrialSink> make_trial_sink(const TrialSinkConfig& config);
 
 /// "12.50": as many decimals as tell the trials apart, two at least.

@@ -35,7 +35,7 @@ class TrialSinkNode final : public engine::Node {
  public:
   explicit TrialSinkNode(TrialFiles files) : files_(std::move(files)) {}
 
-  /// Opens the files, so that those which exist are refused before the run.
+  /// Opens the files, so that existing ones are refused before the run.
   std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
   void begin_segment(std::size_t input, const engine::Block& first,
                      engine::Outputs& outputs) override;
