@@ -1,4 +1,4 @@
-// Samples as payloads code them, and as they lie in blocks.
+// Samples as coded in payloads, and as stored in blocks.
 #pragma once
 
 #include <cstddef>

@@ -44,7 +44,7 @@ class FrameScanner {
 
   const InputFile& file_;
   Header first_;
-  std::array<std::byte, kLengthBytes> length_bytes_{};  ///< as they lie in every header
+  std::array<std::byte, kLengthBytes> length_bytes_{};  ///< as in every header
   Damage* damage_;
   std::uint64_t offset_ = 0;
   bool ended_ = false;

@@ -1,5 +1,5 @@
 // Which kernel a GPU sums by, in groups of which shape, with which lists: channel_blocks.cuda.kernel or
-// tile.kernel from local memory, or sum.kernel where rows lie.
+// tile.kernel from shared memory, or sum.kernel from device memory.
 #pragma once
 
 #include <cstddef>
