@@ -18,12 +18,14 @@
 namespace tautline::pipeline {
 
 struct CountInput {
-  // One of these three.
+  // One of these three; none of a pipe that is only planned for.
   std::unique_ptr<formats::CountReader> file = nullptr;
   std::unique_ptr<LiveCounts> live_counts = nullptr;
   std::unique_ptr<PhotonBinner> live_tags = nullptr;
   /// The file's or the pipe's, where photons are taken one by one and not as the counts of bins; or null.
   PhotonBinner* photons = nullptr;
+  bool one_by_one = false;            ///< whether they are, also of a pipe that is only planned for
+  stream::LiveInput* pipe = nullptr;  ///< what live input is read from
 
   std::string name = {};  ///< of the file; "-": standard input
   formats::CountDescription description = {};
@@ -47,8 +49,10 @@ inline constexpr std::uint64_t kAllThatCome = std::uint64_t{1} << 62;
 /// Counts from an array, a raw file or time tags (binned as they are read), or through a pipe; then this
 /// waits for the first bytes, which tell the format, unless a stop is requested. Throws what the formats
 /// throw, and Error(config) on options that the input has no use for. `device`: what will work on them.
+/// `only_planned`: a pipe is not opened, and the input, which cannot be read, is what the options say of it; Error(config)
+/// where they do not.
 CountInput open_count_input(const AutocorrelateConfig& config, const device::Device& device,
-                            std::stop_token stop);
+                            std::stop_token stop, bool only_planned = false);
 
 /// What live input is gathered in while others work: bytes.
 std::size_t live_buffer_bytes(const AutocorrelateConfig& config);

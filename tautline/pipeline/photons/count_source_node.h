@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -54,8 +53,7 @@ class CountSourceNode : public engine::Node {
 };
 
 /// Blocks of at most `block_samples`; a short file takes short ones. Live ones may hold no sample at all: there are ten of them a second or more, so that
-/// whoever comes behind can look at the clock. `stop`: as it was given to open_count_input().
-std::unique_ptr<CountSourceNode> make_count_source(CountInput input, std::size_t block_samples,
-                                                   std::stop_token stop);
+/// whoever comes behind can look at the clock.
+std::unique_ptr<CountSourceNode> make_count_source(CountInput input, std::size_t block_samples);
 
 }  // namespace tautline::pipeline
