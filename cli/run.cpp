@@ -323,7 +323,9 @@ int run_schedule(const OneRun& whole) {
   for (std::size_t k = 0; k < schedule.size(); ++k) {
     runs.push_back(whole);
     runs.back().file.observe(schedule[k].assignments, k + 1);
-    const auto run = make_run(runs.back(), {}, nullptr);  // all are checked before the first begins
+    OneRun planned = runs.back();  // all are checked before the first begins
+    planned.context.only_planned = true;
+    const auto run = make_run(planned, {}, nullptr);
     rotates = rotates || run->rotates();
     if (schedule[k].is_ended() && !run->live())
       run_once(runs.back(), &schedule[k]);  // says why not
@@ -370,7 +372,8 @@ int run_pipeline(const Global& global, const RunOptions& options) {
               .threads = global.threads,
               .pace = options.as_live,
               .log = log_text,
-              .stop = global.stop}};
+              .stop = global.stop,
+              .only_planned = options.check || options.plan}};
   for (const std::string& assignment : options.assignments) run.file.set(assignment);
   if (!options.checkpoint.empty()) {
     run.context.checkpoint = open_checkpoint(run);

@@ -34,6 +34,7 @@ struct NodeContext {
   core::LogSink log = {};
   std::stop_token stop =
       {};  ///< sources that wait for a header while the graph is built end with it
+  bool only_planned = false;  ///< the graph will not run: nothing is waited for or taken
 };
 
 /// One node as a file describes it.

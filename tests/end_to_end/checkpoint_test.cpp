@@ -260,6 +260,9 @@ TEST_F(Checkpoints, OfRunsThatCannotGoOnAreRefused) {
   refused({"--device", "cpu", "run", scratch / "schedule.toml", "--checkpoint",
            scratch / "night.checkpoint"},
           "[[observation]]");
+  auto timed = words();
+  timed.insert(timed.end(), {"--set", "visibilities.path=" + (scratch / "night/{utc}.uvh5")});
+  refused(timed, "a name with {utc}");
 }
 
 }  // namespace

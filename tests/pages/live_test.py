@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Opens the monitor's page of runs that go on in headless Chromium: it loads, draws, shows a source that stops, a sink that
-stalls and losses, and recovers after a restart. check.js finds what a reader would stumble over, at the widths of a
-phone, a laptop and a large screen, light and dark.
+stalls and losses, those of packets within 2 s, and recovers after a restart. check.js finds what a reader would
+stumble over, at the widths of a phone, a laptop and a large screen, light and dark.
 
     tests/pages/live_test.py --command build/tautline --live-run build/tests/pages/live_run [--screenshots DIR]
 """
@@ -9,9 +9,13 @@ import argparse
 import os
 import pathlib
 import random
+import re
+import socket
+import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 import browser
@@ -140,6 +144,154 @@ def watch_live_run(watch, program, folder):
     chromium.call("Page.navigate", url="about:blank")
 
 
+LAYOUT = """about = "8 spectra of 16 channels of an antenna"
+byte_order = "big"
+header_bytes = 8
+axes = [[16, "channel"], [8, "time"]]
+sample = "ci8"
+step = 8
+rate_hz = 1000
+[fields]
+counter = { offset_bits = 0, bits = 48 }
+antenna = { offset_bits = 48, bits = 16 }
+"""
+CORRELATOR = """[packets]
+type = "packets"
+listen = "udp://127.0.0.1:0"
+layout = "boards.toml"
+antennas = 2
+channels = 16
+polarisations = 1
+rate_hz = 1000
+centre_hz = 1.4e9
+block_samples = 40
+silence_s = -1
+[f]
+type = "filter_bank"
+inputs = "packets"
+[x]
+type = "correlator"
+inputs = "f"
+integration_s = 0.2
+[visibilities]
+type = "visibility_file"
+inputs = "x"
+path = "live-{utc}.uvh5"
+"""
+PACKETS_PER_S = 125
+LOST_PACKETS = 12  # of an antenna at a time
+SHOWN_WITHIN_S = 2
+
+
+class Boards(threading.Thread):
+    """Two antennas' packets in real time, until it is closed; lose() leaves out some of the second antenna's."""
+
+    def __init__(self, port):
+        super().__init__(daemon=True)
+        self.address = ("127.0.0.1", port)
+        self.lost = self.to_lose = 0
+        self.lost_at_s = None  # when the first of the last loss should have gone
+        self.over = False
+
+    def lose(self):
+        self.lost_at_s = None
+        self.to_lose = LOST_PACKETS
+
+    def run(self):
+        payload = random.Random(1).randbytes(16 * 8 * 2)
+        begun = time.monotonic()
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as to:
+            number = 0
+            while not self.over:
+                time.sleep(max(0.0, begun + number / PACKETS_PER_S - time.monotonic()))
+                for antenna in (0, 1):
+                    if antenna == 1 and self.to_lose > 0:
+                        if self.lost_at_s is None:
+                            self.lost_at_s = time.monotonic()
+                        self.to_lose -= 1
+                        self.lost += 1
+                        continue
+                    to.sendto(struct.pack(">Q", (8 * number) << 16 | antenna) + payload, self.address)
+                number += 1
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over = True
+        self.join()
+
+
+class Command:
+    """`run` of CORRELATOR with its monitor, once it listens."""
+
+    def __init__(self, command, folder, monitor):
+        self.log = pathlib.Path(folder, "log")
+        with self.log.open("w") as log:
+            words = [command, "--device", "cpu", "run", "correlator.toml", "--monitor", monitor]
+            self.process = subprocess.Popen(words, cwd=folder, stdout=log, stderr=log)
+        self.url = self.said(r"watched at (http://\S+)")
+        self.port = int(self.said(r"listening at udp://127.0.0.1:(\d+)"))
+
+    def said(self, pattern):
+        until = time.monotonic() + PATIENCE_S
+        while (found := re.search(pattern, self.log.read_text())) is None:
+            if time.monotonic() > until or self.process.poll() is not None:
+                raise RuntimeError(f"no {pattern} in {self.log.read_text()}")
+            time.sleep(0.05)
+        return found[1]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+
+
+MISSING = "Number((document.body.innerText.match(/packets: missing now (\\d+)/) || [0, 0])[1])"
+
+
+def show_losses(watch, boards, what):
+    """The counter of the page, soon after each of three losses; the best of them, since the machine may be busy."""
+    taken_s = []
+    for _ in range(3):
+        watch.until("!document.body.innerText.includes('missing now')", f"{what}: quiet")
+        boards.lose()
+        if watch.until(f"{MISSING} > 0", what) is None:
+            return
+        taken_s.append(time.monotonic() - boards.lost_at_s)
+        if watch.until(f"{MISSING} >= {boards.lost + boards.to_lose}", f"{what}: all of it") is None:
+            return
+    print(f"{what}: shown after " + ", ".join(f"{one:.2f} s" for one in taken_s))
+    if min(taken_s) > SHOWN_WITHIN_S:
+        watch.complaints.append(f"{what}: shown after {min(taken_s):.2f} s at best, expected {SHOWN_WITHIN_S} s")
+
+
+def watch_packets(watch, command, folder):
+    pathlib.Path(folder, "boards.toml").write_text(LAYOUT)
+    pathlib.Path(folder, "correlator.toml").write_text(CORRELATOR)
+    chromium = watch.chromium
+    with Command(command, folder, "127.0.0.1:0") as run:
+        url = run.url
+        with Boards(run.port) as boards:
+            chromium.open(url)
+            watch.until(RECEIVING, "packets are received")
+            show_losses(watch, boards, "lost packets")
+        for finding in chromium.complaints():
+            watch.complaints.append(f"packets: {finding}")
+    watch.says("No word from the run for", "a command that is killed")
+    chromium.events.clear()  # from now on the browser says itself that nobody answers
+    with Command(command, folder, url.removeprefix("http://").removesuffix("/")) as run, Boards(run.port) as boards:
+        watch.until(RECEIVING + " && !document.body.innerText.includes('No word')", "the page after a command's restart")
+        show_losses(watch, boards, "lost packets after a restart")
+    for finding in chromium.complaints():
+        if "ERR_CONNECTION_REFUSED" not in finding:
+            watch.complaints.append(f"packets after a restart: {finding}")
+    chromium.call("Page.navigate", url="about:blank")
+
+
 def watch_file(watch, program, name, path, titles):
     with LiveRun(program, path) as run:
         watch.chromium.open(run.url)
@@ -187,6 +339,7 @@ def main():
         chromium.call("Page.addScriptToEvaluateOnNewDocument", source=(HERE / "record.js").read_text())
         watch = Watch(chromium, screenshots, complaints)
         watch_live_run(watch, live_run, folder)
+        watch_packets(watch, options.command.resolve(), folder)
         maker = pages_test.Maker(options.command.resolve(), pathlib.Path(folder), options.seed)
         for name, (path, titles) in pipelines(maker).items():
             os.chdir(folder)

@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 #include <set>
 
 #include "tautline/core/error.h"
+#include "tautline/core/time.h"
 #include "tautline/engine/run.h"
 #include "tautline/formats/distinct_files.h"
+#include "tautline/formats/input_stream.h"
 #include "tautline/formats/numbered_name.h"
 #include "tautline/formats/toml/toml_kind.h"
 
@@ -20,6 +23,15 @@ using core::Error;
 using core::ErrorKind;
 
 constexpr const char* kSchedule = "observation";
+
+// This second, as 20260320T140000Z.
+std::string utc_now() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  std::string text = core::to_iso({std::chrono::duration_cast<std::chrono::seconds>(now).count()});
+  text.resize(text.find('.'));
+  std::erase_if(text, [](char c) { return c == '-' || c == ':'; });
+  return text + "Z";
+}
 
 std::string place_of(const formats::TomlTable& table, const std::string& key) {
   return table.error(key, "", "").field();
@@ -65,7 +77,8 @@ std::string joined(const std::vector<std::string>& texts, const core::FieldDescr
 
 }  // namespace
 
-GraphFile::GraphFile(const formats::TomlTable& file, const std::vector<NodeType>& types) {
+GraphFile::GraphFile(const formats::TomlTable& file, const std::vector<NodeType>& types)
+    : utc_(utc_now()) {
   for (const std::string& name : file.keys()) {
     const std::string place = place_of(file, name);
     if (name == kSchedule && !file.is_table(name)) {
@@ -122,6 +135,17 @@ GraphFile::NodeTable GraphFile::read(const formats::TomlTable& table, const std:
   return node;
 }
 
+// Of a file that is written: with the time in its name.
+std::string GraphFile::named(const NodeType& type, const core::FieldDescription& field,
+                             std::string text) const {
+  if (std::find(type.writes.begin(), type.writes.end(), field.name) == type.writes.end())
+    return text;
+  constexpr std::string_view kTime = "{utc}";
+  for (std::size_t at = text.find(kTime); at != std::string::npos; at = text.find(kTime, at))
+    text.replace(at, kTime.size(), utc_);
+  return text;
+}
+
 // A field, or a table of fields whose names begin with the table's: dms.range = "0:100:1".
 void GraphFile::read_field(const formats::TomlTable& table, const std::string& key,
                            const std::string& name, NodeTable& node) {
@@ -141,7 +165,7 @@ void GraphFile::read_field(const formats::TomlTable& table, const std::string& k
   const std::vector<std::string> texts = table.any_texts(key);
   if (field->kind != core::FieldKind::list && texts.size() != 1)
     throw Error(ErrorKind::config, at, fmt::format("a list of {}", texts.size()), "one value");
-  node.values.push_back({&*field, joined(texts, &*field), at});
+  node.values.push_back({&*field, named(*node.type, *field, joined(texts, &*field)), at});
 }
 
 std::size_t GraphFile::index_of(const std::string& name, const std::string& place) const {
@@ -167,7 +191,8 @@ void GraphFile::set(const std::string& assignment) {
                 fmt::format("of a {}: {}", node.type->name,
                             names_in(fields, [](const auto& f) { return f.name; })));
   std::erase_if(node.values, [&](const Value& value) { return value.field->name == field; });
-  node.values.push_back({&*described, assignment.substr(equals + 1), "set " + name + "." + field});
+  node.values.push_back({&*described, named(*node.type, *described, assignment.substr(equals + 1)),
+                         "set " + name + "." + field});
 }
 
 core::Error GraphFile::placed(const std::string& name, const core::Error& error) const {
@@ -228,6 +253,11 @@ void GraphFile::add(const NodeTable& node, const NodeContext& context, engine::G
   if (!node.lane.empty()) graph.set_lane(graph.members().size() - 1, node.lane);
 }
 
+std::vector<std::string> GraphFile::paths_in(const Value& value) {
+  if (value.field->kind != core::FieldKind::list) return {value.text};
+  return core::file_names().read(value.text);
+}
+
 // No output is another node's output or an input.
 void GraphFile::require_distinct_files() const {
   std::vector<formats::NamedFile> reads, writes;
@@ -237,11 +267,8 @@ void GraphFile::require_distinct_files() const {
         return std::find(fields.begin(), fields.end(), value.field->name) != fields.end();
       };
       if (!names(node.type->reads) && !names(node.type->writes)) continue;
-      const std::vector<std::string> paths = value.field->kind == core::FieldKind::list
-                                                 ? core::file_names().read(value.text)
-                                                 : std::vector<std::string>{value.text};
       auto& files = names(node.type->writes) ? writes : reads;
-      for (const std::string& path : paths) files.push_back({value.place, path});
+      for (const std::string& path : paths_in(value)) files.push_back({value.place, path});
     }
   formats::require_distinct(writes, reads);
 }
@@ -256,7 +283,14 @@ void GraphFile::observe(const std::vector<std::string>& assignments, std::size_t
   }
   for (NodeTable& node : nodes_)
     for (Value& value : node.values) {
+      const auto& reads = node.type->reads;
       const auto& writes = node.type->writes;
+      const bool is_input = std::find(reads.begin(), reads.end(), value.field->name) != reads.end();
+      if (is_input && schedule_.size() > 1)
+        for (const std::string& path : paths_in(value))
+          if (formats::is_stream(path))
+            throw Error(ErrorKind::config, value.place, path, "files, in several observations",
+                        "a pipe has no beginning for each of them");
       const bool is_output =
           std::find(writes.begin(), writes.end(), value.field->name) != writes.end();
       const bool is_named = std::find(named.begin(), named.end(),

@@ -9,6 +9,8 @@
 //   inputs = "voltages"          # or a list; all outputs of that node, "NODE.K" is output K alone, from 0
 //   channels = 256              # a name with a dot, as dms.range, as it is or in a table
 //
+// {utc} in the name of a file that is written is the time when the pipeline was read, as 20260320T140000Z.
+//
 // Of every node that has inputs also: depth and policy of the rings before it, and lane, its thread's name.
 #pragma once
 
@@ -75,6 +77,8 @@ class GraphFile {
       return core::is_field(*field, name) || field->option == name;
     }
   };
+  /// Of a field that names files.
+  static std::vector<std::string> paths_in(const Value& value);
   struct NodeTable {
     std::string name, place, inputs_place, lane;
     const NodeType* type = nullptr;
@@ -82,10 +86,12 @@ class GraphFile {
     std::vector<Value> values;
     engine::EdgeOptions edge;
   };
-  static NodeTable read(const formats::TomlTable& table, const std::string& name,
-                        const std::string& place, const std::vector<NodeType>& types);
-  static void read_field(const formats::TomlTable& table, const std::string& key,
-                         const std::string& name, NodeTable& node);
+  NodeTable read(const formats::TomlTable& table, const std::string& name, const std::string& place,
+                 const std::vector<NodeType>& types);
+  void read_field(const formats::TomlTable& table, const std::string& key, const std::string& name,
+                  NodeTable& node);
+  std::string named(const NodeType& type, const core::FieldDescription& field,
+                    std::string text) const;
   std::size_t index_of(const std::string& name, const std::string& place) const;
   /// Nodes that are in the graph, with their outputs.
   using Added = std::vector<std::pair<std::string, std::vector<engine::Port>>>;
@@ -96,6 +102,7 @@ class GraphFile {
 
   std::vector<NodeTable> nodes_;
   std::vector<Observation> schedule_;
+  std::string utc_;  // when it was read
 };
 
 /// Throws Error(io) for a file that cannot be read, Error(config) for one that is no pipeline.

@@ -31,6 +31,10 @@ void GraphFile::require_resumable() const {
   if (!schedule_.empty())
     throw core::Error(core::ErrorKind::config, "checkpoint", "given for a schedule",
                       "a pipeline without [[observation]]");
+  for (const WrittenFile& file : written())
+    if (file.path.find(utc_) != std::string::npos)
+      throw core::Error(core::ErrorKind::config, "checkpoint", "given for a name with {utc}",
+                        "names that are the same in each run");
   for (const NodeTable& node : nodes_) {
     const auto same = std::count_if(nodes_.begin(), nodes_.end(), [&](const NodeTable& other) {
       return other.type == node.type;

@@ -170,12 +170,35 @@ std::unique_ptr<PhotonBinner> bin_live_tags(std::unique_ptr<stream::LiveInput> i
                                         bins_of(config));
 }
 
+// A pipe that is not opened: time tags where detectors are named, else raw counts.
+void describe_stream(CountInput& input, const AutocorrelateConfig& config) {
+  const formats::RawCounts raw = raw_of(config);
+  if (!config.detectors.empty()) {
+    check_live_tags(config, config.input);
+    input.one_by_one = true;
+    input.description = {.format = "time tags",
+                         .type = core::SampleType::u8,
+                         .sensors = config.detectors.size(),
+                         .bin_s = config.bin_s};
+    input.description.numbers = config.detectors;
+  } else if (!raw.dtype || raw.sensors == 0) {
+    throw Error(ErrorKind::config, "path", config.input,
+                "a pipe whose `dtype` and `sensors` are given, where nothing may be waited for",
+                "give them; a run takes them from the header of an array that comes");
+  } else {
+    refuse_tag_options(config);
+    input.description = formats::describe_raw(raw, config.input);
+  }
+}
+
 void open_stream(CountInput& input, const AutocorrelateConfig& config, std::stop_token stop) {
   auto bytes =
       std::make_unique<stream::LiveInput>(config.input, live_buffer_bytes(config), std::move(stop));
+  input.pipe = bytes.get();
   const auto first = first_bytes(*bytes);
   if (formats::recognise_photons(first, "")) {
     input.live_tags = bin_live_tags(std::move(bytes), config);
+    input.one_by_one = true;
     input.description = input.live_tags->description(core::SampleType::u8);
     return;
   }
@@ -213,8 +236,10 @@ std::size_t live_buffer_bytes(const AutocorrelateConfig& config) {
 }
 
 const formats::Damage& CountInput::damage() const {
+  static const formats::Damage none;
   if (live_counts != nullptr) return live_counts->damage();
-  return live_tags != nullptr ? live_tags->damage() : file->damage();
+  if (live_tags != nullptr) return live_tags->damage();
+  return file != nullptr ? file->damage() : none;
 }
 
 std::size_t CountInput::row_bytes() const {
@@ -224,12 +249,15 @@ std::size_t CountInput::row_bytes() const {
 }
 
 CountInput open_count_input(const AutocorrelateConfig& config, const device::Device& device,
-                            std::stop_token stop) {
+                            std::stop_token stop, bool only_planned) {
   CountInput input;
   input.name = config.input;
   input.start_s = config.start_s;
   if (!config.source && formats::is_stream(config.input)) {
-    open_stream(input, config, std::move(stop));
+    if (only_planned)
+      describe_stream(input, config);
+    else
+      open_stream(input, config, std::move(stop));
   } else {
     input.file = open_file(config);
     input.description = input.file->description();
@@ -249,6 +277,7 @@ CountInput open_count_input(const AutocorrelateConfig& config, const device::Dev
   leave_out_padding(config, input);
   PhotonCounts* tags = tags_to_take(config, *input.file, *input.sensors, device);
   if (input.first > 0) input.file->seek(input.first);
+  input.one_by_one = tags != nullptr;
   if (tags != nullptr) input.photons = &tags->binner();
   return input;
 }

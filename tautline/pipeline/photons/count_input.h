@@ -18,12 +18,14 @@
 namespace tautline::pipeline {
 
 struct CountInput {
-  // Exactly one of these three is set.
+  // Exactly one of these three is set; none for a pipe that is only planned.
   std::unique_ptr<formats::CountReader> file = nullptr;
   std::unique_ptr<LiveCounts> live_counts = nullptr;
   std::unique_ptr<PhotonBinner> live_tags = nullptr;
   /// The file's or pipe's photons, where they are correlated one by one and not as counts of bins; or null.
   PhotonBinner* photons = nullptr;
+  bool one_by_one = false;            ///< whether they are, also of a pipe that is only planned for
+  stream::LiveInput* pipe = nullptr;  ///< what live input is read from
 
   std::string name = {};  ///< of the file; "-": standard input
   formats::CountDescription description = {};
@@ -46,9 +48,11 @@ inline constexpr std::uint64_t kAllThatCome = std::uint64_t{1} << 62;
 
 /// Opens counts from an array, a raw file or time tags (binned as they are read), or through a pipe; for a pipe it
 /// waits for the first bytes, which determine the format, unless a stop is requested. Throws the formats' errors, and
-/// Error(config) on options that the input does not use. `device`: the device that will correlate.
+/// Error(config) on options that the input does not use. `device`: the device that will correlate. `only_planned`: a
+/// pipe is not opened, and the input, which cannot be read, has the properties that the options give; Error(config)
+/// where they are missing.
 CountInput open_count_input(const AutocorrelateConfig& config, const device::Device& device,
-                            std::stop_token stop);
+                            std::stop_token stop, bool only_planned = false);
 
 /// Buffer of live input, bytes.
 std::size_t live_buffer_bytes(const AutocorrelateConfig& config);

@@ -20,8 +20,7 @@ constexpr std::chrono::milliseconds kPatience{100};
 
 class CountSource final : public CountSourceNode {
  public:
-  CountSource(CountInput input, std::size_t block_samples, std::stop_token stop)
-      : input_(std::move(input)), stop_(std::move(stop)) {
+  CountSource(CountInput input, std::size_t block_samples) : input_(std::move(input)) {
     set_block_samples(block_samples);
   }
 
@@ -32,13 +31,13 @@ class CountSource final : public CountSourceNode {
   }
 
   std::vector<engine::Stream> open(std::span<const engine::Stream>) override {
-    engine::Stream stream{.kind = input_.photons != nullptr ? "photons" : "counts",
+    engine::Stream stream{.kind = input_.one_by_one ? "photons" : "counts",
                           .arrays = {},
                           .rate_hz = rate_of_bins(input_.bin_s),
                           .total_samples = input_.samples < kAllThatCome ? input_.samples : 0,
                           .max_samples = block_samples_,
                           .pace = pace_};
-    if (input_.photons == nullptr)
+    if (!input_.one_by_one)
       stream.arrays = {{"counts",
                         input_.sensors->type_of_sums(input_.description.type),
                         {"time", "sensor"},
@@ -78,18 +77,20 @@ class CountSource final : public CountSourceNode {
     over_ = over_ || given_ >= input_.samples;
     payload.damage = input_.damage();
     if (input_.live_tags != nullptr) payload.ignored = input_.live_tags->ignored();
-    payload.interrupted = input_.live() && stop_.stop_requested();
+    payload.interrupted = stopped();
     outputs.commit();
     return !over_;
   }
 
   // After the stop of a live stream: the samples received by then.
   void finish(engine::Outputs& outputs) override {
+    if (!over_ && input_.live()) input_.pipe->stop();
     while (!over_) produce(outputs);
     if (input_.live()) require_samples();
   }
 
  private:
+  bool stopped() const { return input_.live() && input_.pipe->stopped(); }
   // Where counts are not read straight into blocks.
   std::size_t rows_bytes() const {
     return !input_.live() && input_.sensors->adds() ? block_samples_ * row_bytes() : 0;
@@ -140,7 +141,7 @@ class CountSource final : public CountSourceNode {
   void require_samples() const {
     if (given_ > 0 || input_.samples == 0) return;
     const std::string name = input_.name == "-" ? "standard input" : input_.name;
-    if (stop_.stop_requested())
+    if (stopped())
       throw core::Error(core::ErrorKind::io, name, "interrupted", "",
                         "no samples had come; nothing was written");
     const auto& messages = input_.damage().messages;
@@ -155,7 +156,6 @@ class CountSource final : public CountSourceNode {
 
   CountInput input_;
   std::size_t most_samples_ = 0, block_samples_ = 0;
-  std::stop_token stop_;
   std::vector<std::byte> rows_;  // as read, before sensors are added together
   std::uint64_t given_ = 0;      // samples
   bool over_ = false;
@@ -169,9 +169,8 @@ core::Rational rate_of_bins(double bin_s) {
   return core::make_rational(std::llround(kParts), std::max(1LL, std::llround(bin_s * kParts)));
 }
 
-std::unique_ptr<CountSourceNode> make_count_source(CountInput input, std::size_t block_samples,
-                                                   std::stop_token stop) {
-  return std::make_unique<CountSource>(std::move(input), block_samples, std::move(stop));
+std::unique_ptr<CountSourceNode> make_count_source(CountInput input, std::size_t block_samples) {
+  return std::make_unique<CountSource>(std::move(input), block_samples);
 }
 
 }  // namespace tautline::pipeline

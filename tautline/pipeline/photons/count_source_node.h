@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -54,8 +53,7 @@ class CountSourceNode : public engine::Node {
 };
 
 /// Gives blocks of at most `block_samples`; a short file has short ones. Live blocks may be empty: at least ten come in
-/// a second, so that consumers can check the time. `stop`: as given to open_count_input().
-std::unique_ptr<CountSourceNode> make_count_source(CountInput input, std::size_t block_samples,
-                                                   std::stop_token stop);
+/// a second, so that consumers can check the time.
+std::unique_ptr<CountSourceNode> make_count_source(CountInput input, std::size_t block_samples);
 
 }  // namespace tautline::pipeline

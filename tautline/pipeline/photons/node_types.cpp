@@ -41,7 +41,7 @@ const core::Fields<CountFile>& fields(const CountFile&) {
       core::Fields<C>()
           .add({.name = "path",
                 .help = "counts (NPY, raw, TIFF stacks) or photon time tags (PTU, PT3, SPC, "
-                        "Photon-HDF5)"},
+                        "Photon-HDF5); a named pipe or - (standard input): raw, NPY, PTU, PT3"},
                path, core::plain_text<std::string>())
           .include("", &C::counts, input_fields())
           .include("", raw, raw_fields())
@@ -96,21 +96,23 @@ namespace {
 
 std::unique_ptr<engine::Node> make_count_file(CountFile config, const NodeContext& context) {
   const std::string& path = config.counts.input;
-  if (path.empty() || formats::is_stream(path))
-    throw core::Error(core::ErrorKind::config, "path", path.empty() ? "not given" : path, "a file",
-                      "autocorrelate reads standard input and named pipes");
+  if (path.empty())
+    throw core::Error(core::ErrorKind::config, "path", "not given", "a file or a pipe");
+  const double pace = pace_of(config.rate, context);
+  if (pace > 0 && formats::is_stream(path))
+    throw core::Error(core::ErrorKind::config, "path", path + ", as if live", "files",
+                      "data of a pipe come when they are sent: give no rate");
   config.counts.memory_bytes = context.memory_bytes;
   config.counts.log = context.log;
   const device::Device& device = *context.devices.front();
-  CountInput input = open_count_input(config.counts, device, {});
+  CountInput input = open_count_input(config.counts, device, context.stop, context.only_planned);
   std::size_t block_samples = config.block_samples > 0
                                   ? config.block_samples
                                   : count_block_samples(config.counts, input, device);
-  const double pace = pace_of(config.rate, context);
   constexpr double kLongest_s = 0.1;
   if (pace > 0 && config.block_samples == 0)
     block_samples = paced_block_samples(block_samples, pace / input.bin_s, kLongest_s);
-  auto node = make_count_source(std::move(input), block_samples, {});
+  auto node = make_count_source(std::move(input), block_samples);
   node->set_pace(pace);
   return node;
 }
@@ -195,8 +197,9 @@ std::unique_ptr<engine::Node> make_fit_file(const FitFile& config, const engine:
 }  // namespace
 
 std::vector<NodeType> photon_node_types() {
-  return {node_type<CountFile>("count_file", "counts of photons, or their time tags, from a file",
-                               0, make_count_file)
+  return {node_type<CountFile>("count_file",
+                               "counts of photons, or their time tags, from a file or a pipe", 0,
+                               make_count_file)
               .reading({"path", "mask_path"}),
           composite_type<Autocorrelator>(
               "autocorrelator", "counts or time tags to correlation curves", 1, add_autocorrelator)

@@ -92,6 +92,47 @@ TEST_F(SearchInjection, FindsWhatWasPutInAndLeavesTheRest) {
               1e-9);
 }
 
+// The node of a pipeline does what the option of `search` does; of data that come by a pipe, too, each line says what it
+// is of.
+TEST_F(SearchInjection, OfThePipelinesNodeIsTheCommands) {
+  const std::string pulses =
+      "every=1.5,dm=5:95,width=0.003:0.012,snr=10,seed=" + std::to_string(random_() % 1'000'000);
+  const auto run = [&](const std::string& source, const std::string& more) {
+    write_file(scratch_ / "inject.toml",
+               "[filterbank]\n" + source + "[injected]\ntype = \"inject\"\n" +
+                   "inputs = \"filterbank\"\npulses = \"" + pulses +
+                   "\"\n[search]\ntype = \"search\"\ninputs = \"injected\"\n" +
+                   "dms.range = \"0:100:1\"\nmax_width_s = 0.03\nlatency_s = 2\n[list]\n" +
+                   "type = \"candidate_file\"\ninputs = \"search\"\npath = \"" +
+                   (scratch_ / "run.csv") + "\"\n" + more);
+    const CommandResult result =
+        run_program("/bin/sh",
+                    {"-c", "exec " + command_path() + " --device cpu run --overwrite " +
+                               (scratch_ / "inject.toml") + " < " + (scratch_ / "in.fil")},
+                    scratch_.path().string());
+    EXPECT_EQ(result.status, kDone) << result.err;
+    return nlohmann::json::parse(read_file(scratch_ / "run.csv.json"));
+  };
+  search("c.csv", {"--inject", pulses, "--device", "cpu", "--latency", "2"});
+  const auto expected = nlohmann::json::parse(read_file(scratch_ / "c.csv.json"))["injection"];
+  const auto of_file =
+      run("type = \"filterbank_files\"\nfiles = \"" + (scratch_ / "in.fil") + "\"\n", "");
+  EXPECT_EQ(of_file["injection"], expected);
+  EXPECT_EQ(read_file(scratch_ / "run.csv"), read_file(scratch_ / "c.csv"));
+
+  const auto live = run("type = \"live_filterbank\"\npath = \"-\"\n",
+                        "[events]\ntype = \"candidate_events\"\ninputs = \"search\"\npath = \"" +
+                            (scratch_ / "events.jsonl") + "\"\n")["injection"];
+  EXPECT_EQ(live["pulses"], pulses);
+  EXPECT_EQ(live["injected"], expected["injected"]);
+  EXPECT_GE(live["recalled"].get<double>(), live["injected"].get<double>() - 4);
+  double marked = 0, others = 0;
+  for (const nlohmann::json& line : json_lines(read_file(scratch_ / "events.jsonl")))
+    ++(line["injected"] == true ? marked : others);
+  EXPECT_GE(marked, live["recalled"].get<double>());
+  EXPECT_GE(others, 3);  // of the six pulses that nobody put in
+}
+
 TEST_F(SearchInjection, IsRefusedWhereItCouldNotBeSaid) {
   const auto refuse = [&](const std::vector<std::string>& more, const std::string& text) {
     std::vector<std::string> words{"search", scratch_ / "in.fil", "--dms", "0:10"};

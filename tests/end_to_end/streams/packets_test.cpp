@@ -1,8 +1,10 @@
 // Packets from `send` over UDP to a pipeline's node `packets`: what `correlate` gives of the same voltages as files, to
 // the bit, and what is lost reaches exactly the weights that it touches.
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <atomic>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <thread>
@@ -324,6 +326,160 @@ TEST_F(LivePackets, ThatAreLostReachTheWeightsThatTheyTouch) {
   EXPECT_EQ(wrong, 0U);
   EXPECT_EQ(missing_autos, of(sent, "lost") * 8 * 256 * 2);
   EXPECT_LT(touched, whole.values.size());
+}
+
+// Integrations of one payload each: a baseline has none of an integration where either of its antennas lost it, else
+// all.
+TEST_F(LivePackets, ThatAreLostAreMissingInExactlyTheBaselinesOfTheirAntennas) {
+  constexpr std::int64_t kPayload = 256;
+  constexpr std::size_t kPacketChannels = 8;
+  write_voltages(kFEngines);
+  write_pipeline(fields_of(kFEngines));
+  correlate_words = {"--integration", "0.0064"};
+  const FileVisibilities whole = from_files();
+  const Outcome outcome = run_and_send({"--layout", "meerkat-f", "--rate", "1", "--impair",
+                                        "loss=0.3,seed=" + std::to_string(random() % 999)},
+                                       1, {"x.integration_s=0.0064"});
+  ASSERT_EQ(outcome.live.counts.size(), whole.counts.size());
+  ASSERT_EQ(whole.middles.size(), kFEngines.samples / 256);
+  constexpr std::size_t kInputs = 6, kBaselines = kInputs * (kInputs + 1) / 2;
+  std::uint64_t lost_packets = 0, wrong_autos = 0, wrong_crosses = 0, touched = 0, changed = 0;
+  for (std::size_t begin = 0; begin < whole.counts.size(); begin += kBaselines) {
+    const auto count = [&](std::size_t i, std::size_t j) {
+      return outcome.live.counts[begin + i * (i + 1) / 2 + j];
+    };
+    const bool first_of_packet = begin / kBaselines % kPacketChannels == 0;
+    const auto is_lost = [&](std::size_t i) { return count(i, i) == 0; };
+    for (std::size_t i = 0; i < kInputs; ++i) {
+      lost_packets += first_of_packet && i % 2 == 0 && is_lost(i) ? 1 : 0;
+      wrong_autos += is_lost(i) || count(i, i) == kPayload ? 0 : 1;
+      wrong_autos += is_lost(i) == is_lost(i ^ 1) ? 0 : 1;
+      for (std::size_t j = 0; j < i; ++j) {
+        const bool lost = is_lost(i) || is_lost(j);
+        wrong_crosses += count(i, j) == (lost ? 0 : kPayload) ? 0 : 1;
+        touched += lost ? 1 : 0;
+      }
+    }
+    for (std::size_t b = begin; b < begin + kBaselines; ++b)
+      changed += outcome.live.counts[b] == 0 || outcome.live.values[b] == whole.values[b] ? 0 : 1;
+  }
+  EXPECT_EQ(lost_packets, outcome.sent.at("lost").get<std::uint64_t>());
+  EXPECT_EQ(outcome.counters.at("missing"), outcome.sent.at("lost"));
+  EXPECT_GT(lost_packets, 50U);
+  EXPECT_GT(touched, 0U);
+  EXPECT_EQ(wrong_autos, 0U);
+  EXPECT_EQ(wrong_crosses, 0U);
+  EXPECT_EQ(changed, 0U);
+}
+
+// The threads of a process that may use one processor alone, by their names.
+std::map<std::string, int> pinned_threads(pid_t pid) {
+  std::map<std::string, int> pinned;
+  std::error_code gone;
+  for (const auto& task :
+       std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/task", gone)) {
+    cpu_set_t allowed;
+    if (sched_getaffinity(std::stoi(task.path().filename()), sizeof allowed, &allowed) != 0 ||
+        CPU_COUNT(&allowed) != 1)
+      continue;
+    std::string name = read_file(task.path() / "comm");
+    name.resize(name.find('\n'));
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+      if (CPU_ISSET(static_cast<std::size_t>(cpu), &allowed)) pinned[name] = cpu;
+  }
+  return pinned;
+}
+
+TEST_F(LivePackets, AreReceivedOnTheProcessorsThatAreNamed) {
+  cpu_set_t own;
+  ASSERT_EQ(sched_getaffinity(0, sizeof own, &own), 0);
+  int last = CPU_SETSIZE - 1;
+  while (!CPU_ISSET(static_cast<std::size_t>(last), &own)) --last;
+  if (CPU_COUNT(&own) < 2)
+    GTEST_SKIP() << "this process may use one processor alone: all threads are on it";
+  write_voltages(kFEngines);
+  write_pipeline(fields_of(kFEngines));
+  const bool two = CPU_ISSET(static_cast<std::size_t>(last - 1), &own);
+  std::cout << (two ? "" : "not of two threads: no neighbours among the processors\n");
+  for (int threads = 1; threads <= (two ? 2 : 1); ++threads) {
+    const int processor = last - threads + 1;
+    const auto to = start_run(1, {"packets.processor=" + std::to_string(processor),
+                                  "packets.threads=" + std::to_string(threads)});
+    ASSERT_EQ(to.size(), 1U);
+    std::map<std::string, int> expected{{"packets", processor}}, pinned;
+    if (threads == 2) expected = {{"receive 0", processor}, {"receive 1", processor + 1}};
+    for (int wait = 0; wait < 3000 && pinned != expected; ++wait) {
+      std::this_thread::sleep_for(10ms);
+      pinned = pinned_threads(*run_pid);
+    }
+    EXPECT_EQ(pinned, expected);
+    send(to, {"--layout", "meerkat-f", "--rate", "1"});
+    EXPECT_EQ(pinned_threads(*run_pid), expected);  // none that works beside it
+    const CommandResult result = end_run();
+    EXPECT_TRUE(result.status == kDone || result.status == kDamaged) << result.err;
+  }
+}
+
+// Started again by a loop of the shell after it was killed, a run goes on with new files; all that have their names are
+// whole.
+TEST_F(LivePackets, OfARunThatIsKilledAndStartedAgainGoToNewFiles) {
+  write_voltages({"meerkat-f", core::kCi8, 32, 3, 256 * 390, 40'000});
+  write_pipeline(fields_of(kFEngines));
+  std::filesystem::create_directory(scratch / "night");
+  int port = 0;
+  {  // of the system's choice, the same for both runs
+    const stream::UdpReceiver any({.listen = {stream::parse_endpoint("to", "udp://127.0.0.1:0")}});
+    port = any.listening().front().port;
+  }
+  const std::string to = "udp://127.0.0.1:" + std::to_string(port), pid_file = scratch / "pid";
+  const std::string loop = "while :; do " + command_path() + " --device cpu run " + pipeline +
+                           " --set packets.listen=" + to + " --set x.integration_s=0.0064" +
+                           " --set visibilities.each_s=0.0064 --set packets.silence_s=5" +
+                           " --set 'visibilities.path=" + (scratch / "night/v-{utc}.uvh5") +
+                           "' & echo $! > " + pid_file + ".new; mv " + pid_file + ".new " +
+                           pid_file + "; wait $!; status=$?; " +
+                           "[ $status = 137 ] || exit $status; sleep 1.1; done";
+  run_pid = start_program("/bin/sh", {"-c", loop}, scratch / "run");
+  const auto runs = [&] {  // their files, by the time in their names
+    std::map<std::string, std::vector<std::string>> found;
+    for (const auto& file : std::filesystem::directory_iterator(scratch / "night"))
+      if (file.path().extension() == ".uvh5")
+        found[file.path().stem().string().substr(0, 18)].push_back(file.path());
+    return found;
+  };
+  const auto wait_for = [&](const auto& condition) {
+    for (int wait = 0; wait < 3000 && !condition(); ++wait) std::this_thread::sleep_for(10ms);
+    return condition();
+  };
+  const auto sender = [&] {
+    return start_command({"send", files[0], "--layout", "meerkat-f", "--rate", "0.25", "--to", to},
+                         scratch / "send");
+  };
+  ASSERT_EQ(listens_at().size(), 1U);
+  pid_t sends = sender();
+  ASSERT_TRUE(wait_for([&] { return !runs().empty() && runs().begin()->second.size() >= 3; }))
+      << run_said();
+  const std::string first = read_file(pid_file);
+  kill(std::stoi(first), SIGKILL);
+  const auto before = runs();
+  EXPECT_TRUE(wait_for([&] { return read_file(pid_file) != first; }));
+  EXPECT_TRUE(wait_for([&] { return runs().size() == 2; })) << run_said();
+  EXPECT_EQ(finish_command(sends, scratch / "send").status, kDone);
+  const CommandResult result = end_run();
+  EXPECT_TRUE(result.status == kDone || result.status == kDamaged) << result.err;
+  const auto after = runs();
+  ASSERT_EQ(after.size(), 2U);
+  EXPECT_GE(after.rbegin()->second.size(), 3U);
+  for (const auto& [time, names] : before) {
+    ASSERT_EQ(time.size(), std::string("v-20260320T140000Z").size()) << time;
+    EXPECT_EQ(time.back(), 'Z') << time;
+    for (const std::string& name : names) EXPECT_TRUE(std::filesystem::exists(name)) << name;
+  }
+  for (const auto& [time, names] : after)
+    for (const std::string& name : names) {
+      const FileVisibilities one = visibilities_in(name);
+      EXPECT_EQ(one.values.size(), 32U * 21) << name;  // channels, baselines
+    }
 }
 
 TEST_F(LivePackets, ThatAreDamagedAreCounted) {

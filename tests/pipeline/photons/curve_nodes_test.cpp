@@ -34,7 +34,7 @@ class CurveNodes : public ::testing::Test {
     return config;
   }
   std::unique_ptr<engine::Node> source() {
-    return make_count_source(open_count_input(config(1), *device, {}), kBlock, {});
+    return make_count_source(open_count_input(config(1), *device, {}), kBlock);
   }
   std::unique_ptr<engine::Node> curves(const AutocorrelateConfig& config) {
     return make_curve_node(config, device, nullptr);
