@@ -28,15 +28,19 @@ struct FEngineNodeConfig {
   std::optional<Place> from = {};
   /// Spectra of a block that several blocks of voltages fill; 0: each of these makes one of its own. Filtered, on the CPU.
   std::size_t block_spectra = 0;
-  /// Of the X-engine that reads such blocks. It sums floats in groups, which it must copy together unless blocks begin where
-  /// groups do.
-  double integration_s = 0;
 };
 
 /// "raw voltages" to "spectra", in the device's memory.
 class FEngineNode final : public engine::Node {
  public:
   explicit FEngineNode(FEngineNodeConfig config) : config_(std::move(config)) {}
+
+  /// Before open(), of the X-engine that reads blocks of `block_spectra`: it sums floats in groups, which it must copy
+  /// together unless blocks begin where groups do. Of several the first one's counts.
+  void set_integration(double integration_s);
+  /// Before open(): what reads the spectra is as fast with those of each block of voltages, which take less memory. An
+  /// X-engine that reads them too undoes it.
+  void use_short_blocks() { short_blocks_ = integration_s_ == 0; }
 
   /// Makes the plans, which takes seconds on a GPU, unless it was called with the same input before.
   std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
@@ -81,8 +85,10 @@ class FEngineNode final : public engine::Node {
   engine::Block* output_ = nullptr;       // begun
   std::size_t block_spectra_ =
       0;  // with so many an output is full that several blocks fill; 0: one does
-  std::size_t block_row_ = 0;              // spectra that it has room for
-  std::size_t in_block_ = 0;               // spectra so far
+  std::size_t block_row_ = 0;  // spectra that it has room for
+  std::size_t in_block_ = 0;   // spectra so far
+  bool short_blocks_ = false;
+  double integration_s_ = 0;               // 0: no X-engine's
   std::uint64_t integration_spectra_ = 0;  // at whose ends it ends as well; 0: it does not
   core::ValidityMask block_valid_;
   std::uint64_t samples_ = 0, spectra_ = 0;

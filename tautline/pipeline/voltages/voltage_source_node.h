@@ -46,8 +46,13 @@ class VoltageSourceNode final : public engine::Node {
   const stream::VoltageStream& sequence() const { return *stream_; }
   /// Null: of files.
   const std::shared_ptr<stream::PeekedVoltages>& live_stream() const { return live_; }
-  /// Samples (times) of a block, before the graph is opened.
-  void set_block_samples(std::size_t samples) { block_samples_ = samples; }
+  /// Samples (times) of a block, before the graph is opened. `asked_for`: by the user.
+  void set_block_samples(std::size_t samples, bool asked_for = false) {
+    block_samples_ = samples;
+    asked_for_ = asked_for;
+  }
+  /// Whether a reader of files may choose them: nobody asked for a length, and blocks do not come as if live.
+  bool takes_other_blocks() const { return !live_ && !asked_for_ && config_.rate == 0; }
   /// Fewer, of the first block of files alone, where that changes neither layouts nor what is found.
   void set_first_block_samples(std::size_t samples);
   std::size_t block_samples() const { return block_samples_; }
@@ -75,7 +80,7 @@ class VoltageSourceNode final : public engine::Node {
   std::shared_ptr<stream::VoltageStream> stream_;
   std::shared_ptr<stream::PeekedVoltages> live_;  // the same, of no files
   stream::PacketVoltages* packets_ = nullptr;     // what that peeks at, of packets
-  bool ended_ = false;
+  bool ended_ = false, asked_for_ = false;
   std::size_t block_samples_ = 0, first_block_samples_ = 0;  // 0: as the others
   std::uint64_t next_ = 0, samples_ = 0;              // of the segment, and of the stream so far
   std::optional<stream::EmptyVoltageFinder> finder_;  // none: constant stretches are data
