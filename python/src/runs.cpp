@@ -7,6 +7,7 @@
 
 #include "array_sources.h"
 #include "bindings.h"
+#include "curves_state.h"
 #include "tautline/core/dispersion.h"
 #include "tautline/formats/curves/curves.h"
 #include "tautline/formats/visibility_writer.h"
@@ -406,6 +407,9 @@ void bind_curves(nb::module_& module) {
   using Curves = core::CorrelationCurves;
   const auto whole = [](const Curves& c) { return std::vector<std::size_t>{c.curves, c.lags}; };
   nb::class_<Curves>(module, "Curves")
+      .def("__getstate__", state_of)
+      .def("__setstate__",
+           [](Curves& curves, const nb::tuple& state) { new (&curves) Curves(curves_of(state)); })
       .def("lag_s", [](const Curves& c) { return as_array(c.lag_s); })
       .def("lag_samples", [](const Curves& c) { return as_array(c.lag_samples); })
       .def("counts", [](const Curves& c) { return as_array(c.counts); })

@@ -81,6 +81,9 @@ class Visibilities:
             # Without an array's positions pyuvdata refuses all baselines, whose uvw are zero.
             return uvdata.from_file(path, run_check=False)
 
+    def __reduce__(self) -> Any:
+        raise TypeError("Visibilities cannot be pickled: send its arrays (data, counts, times), or write() a file")
+
     def __repr__(self) -> str:
         times, channels, baselines = self.data.shape
         return f"<tautline.Visibilities: {times} times, {channels} channels, {baselines} baselines of {self.inputs} inputs>"

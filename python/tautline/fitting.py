@@ -69,6 +69,9 @@ class FitResult:
         with open(path, "x", encoding="utf-8") as file:
             file.write(self._kept.csv(history("fit")))
 
+    def __reduce__(self) -> Any:
+        raise TypeError("FitResult cannot be pickled: send its arrays (parameters, errors, status), or fit there")
+
     def __repr__(self) -> str:
         good = sum(status == "ok" for status in self.status)
         return f"<tautline.FitResult: {self.model}, {good} of {len(self.status)} curves ok>"

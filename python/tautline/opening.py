@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterator
 from typing import Any, SupportsIndex
@@ -36,13 +37,15 @@ class File:
     frequencies : float64 [channel] or None
         Centres of a filterbank's channels in MHz, in the file's order; of channelized voltages in Hz.
 
-    Several threads may read one; each call is whole.  After a fork, open the file again.
+    Several threads may read one; each call is whole.  After a fork, open the file again; one that is pickled is opened anew
+    where it is unpickled.
     """
 
-    def __init__(self, kind: str, paths: list[str], reader: Any) -> None:
+    def __init__(self, kind: str, paths: list[str], reader: Any, options: dict[str, Any] | None = None) -> None:
         self.kind = kind
         self.paths = paths
         self._reader = reader
+        self._options = options or {}
         self._process = os.getpid()
         self.header: dict[str, Any] = reader.header()
         self.shape: tuple[int, ...] = tuple(reader.shape())
@@ -111,6 +114,9 @@ class File:
         block = self.read(start, max(0, stop - start))
         return block if step == 1 else block[(slice(None),) * axis + (slice(None, None, step),)]
 
+    def __reduce__(self) -> Any:  # another process opens the file itself
+        return functools.partial(open, self.paths, **self._options), ()
+
     def __repr__(self) -> str:
         return f"<tautline.File: {self.header['format']} {self.kind}, {self.shape}, {self.paths[0]}>"
 
@@ -153,4 +159,4 @@ def open(files: Any, **options: Any) -> File:  # noqa: A001
     if kind == "counts":
         return File(kind, names, _tautline.CountFile(names[0]))
     given = {name: text(value) for name, value in options.items() if value is not None}
-    return File(kind, names, _tautline.VoltageFile(names[0], given))
+    return File(kind, names, _tautline.VoltageFile(names[0], given), given)

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -65,6 +66,54 @@ TEST_F(RunPipeline, CorrelatesAsTheCommandDoes) {
               std::string::npos)
         << result.err;
   }
+}
+
+// More voltages than one short block has: blocks of the source and of the spectra are as many as the command's.
+TEST_F(RunPipeline, CutsBlocksAsTheCommandsDo) {
+  DadaFile file;
+  file.payload_bytes = 8 * 600'000;
+  write_file(scratch / "in.dada", file.bytes());
+  const auto blocks = [&](const std::vector<std::string>& arguments) {
+    std::vector<std::string> words{"--device", "cpu", "--json"};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    words.emplace_back("--overwrite");
+    const CommandResult result = run(words);
+    EXPECT_EQ(result.status, 0) << result.err;
+    std::map<std::string, std::uint64_t> of_nodes;
+    const auto summary = nlohmann::json::parse(result.out);
+    for (const auto& node : summary.at("profile"))
+      of_nodes[node.at("node").get<std::string>()] = node.at("blocks").get<std::uint64_t>();
+    return of_nodes;
+  };
+  for (const char* bits : {"8", "off"}) {
+    auto command =
+        blocks({"correlate", scratch / "in.dada", "-o", scratch / "command.uvh5", "--channels",
+                "16", "--taps", "4", "--integration", "0.004", "--requantize", bits});
+    std::vector<std::string> words = of_example("correlate.toml", "run.uvh5");
+    words.insert(words.end(), {"--set", std::string("f.requantise=") + bits});
+    auto pipeline = blocks(words);
+    EXPECT_GE(command.at("voltages"), 4u) << "the file is too short to tell";
+    EXPECT_EQ(pipeline.at("voltages"), command.at("voltages"));
+    EXPECT_EQ(pipeline.at("x.sums"), command.at("x"));
+    expect_same(visibilities_in(scratch / "run.uvh5"), visibilities_in(scratch / "command.uvh5"));
+    words.insert(words.end(), {"--set", "voltages.block_samples=30000"});
+    pipeline = blocks(words);
+    EXPECT_EQ(pipeline.at("voltages"), 20u);  // as it was asked for
+    EXPECT_EQ(pipeline.at("x.sums"), 20u);
+    expect_same(visibilities_in(scratch / "run.uvh5"), visibilities_in(scratch / "command.uvh5"));
+  }
+  const auto command = blocks({"channelize", scratch / "in.dada", "-o", scratch / "command.npy",
+                               "--channels", "16", "--taps", "4", "--requantize", "8"});
+  write_file(scratch / "bank.toml",
+             "[voltages]\ntype = \"voltage_files\"\nfiles = [\"" + (scratch / "in.dada") +
+                 "\"]\n[f]\ntype = \"filter_bank\"\ninputs = \"voltages\"\nchannels = 16\n"
+                 "taps = 4\n[spectra]\ntype = \"spectra_file\"\ninputs = \"f\"\npath = \"" +
+                 (scratch / "run.npy") + "\"\n");
+  const auto pipeline = blocks({"run", scratch / "bank.toml"});
+  EXPECT_GE(command.at("spectra"), 4u);
+  for (const char* node : {"voltages", "spectra"})
+    EXPECT_EQ(pipeline.at(node), command.at(node)) << node;
+  EXPECT_TRUE(read_file(scratch / "run.npy") == read_file(scratch / "command.npy"));
 }
 
 TEST_F(RunPipeline, AForkGivesBothFilesWhatTheCommandsGive) {

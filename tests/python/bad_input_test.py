@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tautline as tl
+from support import Foreign, torch_tensor
 
 MHZ = np.linspace(1500, 1200, 16)
 
@@ -44,25 +45,12 @@ class OnDevice:
         raise AssertionError("memory of a device is not touched")
 
 
-class Foreign:
-    """An array of another library, which offers DLPack alone."""
-
-    def __init__(self, x: Any) -> None:
-        self._x = x
-
-    def __dlpack_device__(self) -> Any:
-        return self._x.__dlpack_device__()
-
-    def __dlpack__(self, **options: Any) -> Any:
-        return self._x.__dlpack__(**options)
-
-
 def numbers_of(result: Any) -> Any:
     return result.data if isinstance(result, tl.Visibilities) else result.g if isinstance(result, tl.Curves) else result
 
 
 @pytest.mark.parametrize("name", CALLS)
-@pytest.mark.parametrize("other", [Foreign, memoryview])
+@pytest.mark.parametrize("other", [Foreign, memoryview, torch_tensor])
 def test_arrays_of_other_libraries(name: str, other: Any, rng: np.random.Generator) -> None:
     x = rng.integers(0, 99, (4000, 16)).astype(np.uint8)
     x[2000:2004] = 250  # for search to find

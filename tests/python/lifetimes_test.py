@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import weakref
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,53 @@ def test_an_array_that_goes_while_it_is_read(rng: np.random.Generator) -> None:
     gc.collect()
     assert last.curves is not None
     assert np.array_equal(last.curves.g, tl.autocorrelate(x, bin_s=1e-6, bins=8, levels=3).g)
+
+
+def test_nodes_live_until_their_run_has_ended(rng: np.random.Generator) -> None:
+    x = rng.integers(0, 200, (20000, 3)).astype(np.uint8)
+    for left_early in (False, True):
+        p = halves(x)
+        node = weakref.ref(p._objects[0])
+        blocks = iter(p)
+        del p
+        first = next(blocks)
+        gc.collect()
+        assert node() is not None  # blocks are on their way through it
+        if left_early:
+            blocks.close()
+        rest = list(blocks)
+        assert sum(block.samples for block in (first, *rest)) == (500 if left_early else 20000)
+        del blocks
+        gc.collect()
+        assert node() is None and np.array_equal(first.arrays["counts"], x[:500])
+
+
+@pytest.mark.parametrize("make", [
+    lambda: tl.stages.dedisperse.Plan(np.linspace(1500, 1200, 64), 1e-3, np.arange(50.0), dtype="u8", max_samples=20000),
+    lambda: tl.stages.autocorrelate.Plan(64, max_samples=20000),
+])  # fmt: skip
+def test_what_a_call_was_given_goes_while_it_computes(rng: np.random.Generator, make: Any) -> None:
+    x = rng.integers(0, 200, (20000, 64)).astype(np.uint8)
+    other = make()
+    expected = [other.execute(x), other.read().sums if hasattr(other, "read") else None]
+    held: dict[str, Any] = {"plan": make(), "samples": x.copy()}
+    got: list[Any] = []
+    begun = threading.Event()
+
+    def work() -> None:
+        execute, read, samples = held["plan"].execute, getattr(held["plan"], "read", None), held.pop("samples")
+        begun.set()
+        got.append(execute(samples))
+        got.append(read().sums if read else None)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    assert begun.wait(60)
+    held.clear()
+    gc.collect()
+    thread.join()
+    for one, two in zip(got, expected, strict=True):
+        assert two is None if one is None else np.array_equal(one, two)
 
 
 def test_results_outlive_what_made_them(rng: np.random.Generator, tmp_path: pathlib.Path) -> None:

@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 import tautline as tl
+from support import Foreign, torch_tensor
+from tautline.arrays import host_array
 
 MHZ = np.linspace(1500, 1200, 32)
 
@@ -65,6 +67,43 @@ def test_dedisperse(rng: np.random.Generator, dtype: str, name: str) -> None:
     assert np.array_equal(np.concatenate(parts, axis=1), expected)
     plan.reset()
     assert np.array_equal(plan.execute(x[:700]), expected[:, : 700 - plan.max_delay])
+
+
+class Indexed(Foreign):
+    """One with a shape, of which parts can be taken, as every library's."""
+
+    @property
+    def shape(self) -> Any:
+        return self._x.shape
+
+    def __getitem__(self, index: Any) -> Any:
+        return Indexed(self._x[index])
+
+
+@pytest.mark.parametrize("other", [Indexed, torch_tensor])
+def test_arrays_of_other_libraries_are_read_and_written_in_place(rng: np.random.Generator, other: Any) -> None:
+    voltages = rng.standard_normal((2, 900)).astype(np.complex64)
+    expected = tl.channelize(voltages, 32, taps=2)
+    spectra = np.full((2, 40, 32), np.nan, np.complex64)
+    tl.stages.channelize.Plan(32, 2, taps=2).execute(other(voltages), out=other(spectra))
+    assert np.array_equal(spectra[:, : expected.shape[1]], expected) and np.isnan(spectra[:, expected.shape[1] :]).all()
+    z = rng.integers(-128, 128, (5, 4, 300, 2)).astype(np.int8)
+    sums, counts = (np.zeros_like(one) for one in tl.stages.correlate.Plan(5, 4).sums())
+    tl.stages.correlate.Plan(5, 4).execute(other(z), out=other(sums), counts=other(counts))
+    wanted, _ = tl.stages.correlate.Plan(5, 4).sums()
+    tl.stages.correlate.Plan(5, 4).execute(z, wanted, np.zeros_like(counts))
+    assert np.array_equal(sums, wanted) and (counts == 300).all() and sums.any()
+    x = rng.integers(0, 200, (500, 32)).astype(np.uint8)
+    plan = tl.stages.dedisperse.Plan(MHZ, 1e-3, [0.0], dtype="u8", max_samples=500)
+    series = np.full((1, plan.room), -1, np.int32)
+    plan.execute(other(x), out=other(series))
+    assert np.array_equal(series[0, :500], x.sum(1, dtype=np.int32))
+    correlator = tl.stages.autocorrelate.Plan(32, max_samples=500)
+    correlator.execute(other(x))
+    again = tl.stages.autocorrelate.Plan(32, max_samples=500)
+    again.execute(x)
+    assert np.array_equal(correlator.read().sums, again.read().sums)
+    assert np.shares_memory(host_array(other(voltages), "x"), voltages)
 
 
 def test_bad_outputs_are_refused_and_nothing_is_written(rng: np.random.Generator) -> None:

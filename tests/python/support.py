@@ -53,6 +53,24 @@ def write_dada(path: pathlib.Path, x: Any, rate_hz: Any) -> None:
     path.write_bytes(text.encode().ljust(4096, b"\0") + x.tobytes())
 
 
+class Foreign:
+    """An array of another library, which offers DLPack alone."""
+
+    def __init__(self, x: Any) -> None:
+        self._x = x
+
+    def __dlpack_device__(self) -> Any:
+        return self._x.__dlpack_device__()
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._x.__dlpack__(**options)
+
+
+def torch_tensor(x: Any) -> Any:
+    """A tensor of the same memory."""
+    return pytest.importorskip("torch", reason="torch is not installed here").from_numpy(x)
+
+
 class Pass(tl.Node):
     """Hands on every block, and keeps the names of its calls."""
 

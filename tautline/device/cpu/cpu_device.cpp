@@ -8,9 +8,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <memory>
 #include <utility>
 
 #include "tautline/core/error.h"
+#include "tautline/core/threads.h"
 #include "tautline/device/cpu/fft.h"
 #include "tautline/device/cpu/processor_cap.h"
 #if defined(__SANITIZE_THREAD__)
@@ -37,8 +39,14 @@ struct CpuEvent final : Event {
 // One arena per queue: workers are numbered inside it, and the caller's own arenas are untouched.
 class CpuQueue final : public Queue {
  public:
-  explicit CpuQueue(std::size_t threads) : arena_(static_cast<int>(threads)) {
-    arena_.initialize();
+  explicit CpuQueue(std::size_t threads)
+      : threads_(threads),
+        arena_(is_without_tbb() ? nullptr
+                                : std::make_unique<tbb::task_arena>(static_cast<int>(threads))) {
+    if (arena_) arena_->initialize();
+  }
+  ~CpuQueue() override {
+    if (is_without_tbb()) (void)arena_.release();  // its end takes locks
   }
 
   void synchronise() override {}
@@ -62,14 +70,21 @@ class CpuQueue final : public Queue {
 
   void parallel_for(std::size_t count, std::size_t grain, const Body& body) override {
     if (count == 0) return;
-    if (workers() == 1) {
+    if (threads_ == 1) {
       body(0, count, 0);
+      return;
+    }
+    if (is_without_tbb()) {
+      core::in_pieces(count, std::min(threads_, count / std::max<std::size_t>(1, grain)),
+                      [&](std::size_t worker, std::size_t first, std::size_t last) {
+                        body(first, last, worker);
+                      });
       return;
     }
 #if defined(__SANITIZE_THREAD__)
     plain_parallel_for(workers(), count, grain, body);
 #else
-    arena_.execute([&] {
+    arena_->execute([&] {
       tbb::parallel_for(
           tbb::blocked_range<std::size_t>(0, count, std::max<std::size_t>(1, grain)),
           [&](const tbb::blocked_range<std::size_t>& range) {
@@ -81,11 +96,12 @@ class CpuQueue final : public Queue {
   }
 
   std::size_t workers() const override {
-    return static_cast<std::size_t>(arena_.max_concurrency());
+    return threads_;
   }
 
  private:
-  tbb::task_arena arena_;
+  std::size_t threads_;
+  std::unique_ptr<tbb::task_arena> arena_;
 };
 
 // What was asked for, or all there are, and never more than there are.

@@ -1,13 +1,16 @@
 #include "tautline/device/cpu/processor_cap.h"
 
 #include <oneapi/tbb/global_control.h>
+#include <pthread.h>
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <cstdlib>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include "tautline/core/error.h"
 
@@ -16,6 +19,11 @@ namespace tautline::device::cpu {
 namespace {
 
 constexpr const char* kVariable = "TAUTLINE_CPU";
+
+std::atomic<bool> uses_tbb = false, without_tbb = false;
+[[maybe_unused]] const int looks_at_forks = pthread_atfork(nullptr, nullptr, [] {
+  if (uses_tbb) without_tbb = true;
+});
 
 std::optional<InstructionSet> parse_set(std::string_view text) {
   for (const InstructionSet set :
@@ -51,10 +59,16 @@ ProcessorCap processor_cap() {
 }
 
 std::size_t cores() {
+  const std::size_t most = processor_cap().cores;
+  if (without_tbb) return std::min<std::size_t>(std::thread::hardware_concurrency(), most);
+  uses_tbb = true;
   // More than oneTBB may use would make it print a warning.
-  const std::size_t here =
-      tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism);
-  return std::min(here, processor_cap().cores);
+  return std::min(tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism),
+                  most);
+}
+
+bool is_without_tbb() {
+  return without_tbb;
 }
 
 }  // namespace tautline::device::cpu

@@ -20,4 +20,8 @@ ProcessorCap processor_cap();
 /// The cores that this process may use, TAUTLINE_CPU's cap included.
 std::size_t cores();
 
+/// Whether oneTBB was used before this process was forked: its threads are the parent's, and one of them may have held a
+/// lock, which nobody opens here.
+bool is_without_tbb();
+
 }  // namespace tautline::device::cpu

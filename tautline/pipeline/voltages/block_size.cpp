@@ -80,4 +80,12 @@ std::size_t choose_block_samples(const stream::VoltageStream& sequence, const Fi
       std::clamp<std::uint64_t>(samples, hop, std::max<std::uint64_t>(whole, hop)));
 }
 
+ShortBlocks choose_blocks(const stream::VoltageStream& sequence, const FilterConfig& filter,
+                          std::size_t memory_bytes, bool gpu, bool delayed) {
+  const std::size_t samples = choose_block_samples(sequence, filter, memory_bytes, gpu);
+  if (gpu || delayed || sequence.live() || !is_filtered(sequence.description(), filter))
+    return {.samples = samples, .first_samples = samples, .spectra = 0};
+  return choose_short_blocks(sequence, filter, samples);
+}
+
 }  // namespace tautline::pipeline

@@ -26,4 +26,9 @@ struct ShortBlocks {
 ShortBlocks choose_short_blocks(const stream::VoltageStream& sequence, const FilterConfig& filter,
                                 std::size_t samples);
 
+/// Of a run over files: short blocks where a filter bank on a CPU takes them without delays; else blocks of
+/// choose_block_samples(), the first one like the others, with spectra of their own (`spectra` is 0).
+ShortBlocks choose_blocks(const stream::VoltageStream& sequence, const FilterConfig& filter,
+                          std::size_t memory_bytes, bool gpu, bool delayed);
+
 }  // namespace tautline::pipeline

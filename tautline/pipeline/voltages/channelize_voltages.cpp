@@ -46,11 +46,6 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
   filter.output = form_wanted(config);
   source->set_block_samples(
       choose_block_samples(sequence, filter, config.memory_bytes, device->compiles()));
-  if (!device->compiles() && !source->live_stream()) {
-    const ShortBlocks blocks = choose_short_blocks(sequence, filter, source->block_samples());
-    source->set_block_samples(blocks.samples);
-    source->set_first_block_samples(blocks.first_samples);
-  }
   const bool rounded = filter.output == stages::channelize::Output::corner_turned_ci8 ||
                        filter.output == stages::channelize::Output::corner_turned_ci4;
   // Gains are always measured on the host, so that they do not depend on the device.
@@ -67,10 +62,13 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
   const VoltageSourceNode& voltages = *source;
   engine::Graph graph;
   const engine::NodeId source_id = graph.add("voltages", std::move(source));
-  const engine::Port f_id =
-      add_f_engines(graph, "f", source_id,
-                    {.devices = {device}, .filter = filter, .gains = rounded ? gains : nullptr})
-          .front();
+  const engine::Port f_id = add_f_engines(graph, "f", source_id,
+                                          {.devices = {device},
+                                           .filter = filter,
+                                           .gains = rounded ? gains : nullptr,
+                                           .memory_bytes = config.memory_bytes})
+                                .front();
+  use_short_blocks(graph, f_id);
   const VoltageNodes nodes = voltage_nodes(graph, f_id);
   auto sink = std::make_unique<VoltageSinkNode>(config, nodes);
   const VoltageSinkNode& file = *sink;

@@ -110,17 +110,14 @@ void Correlation::add_engines() {
         return measure_gains(config_.inputs, sequence_options(config_), filter_of(config_), host_,
                              *host_->make_queue(), config_.memory_bytes, stop);
       });
-  FEnginesConfig f{devices_, filter_of(config_), gains_, tracking, kept_, host_};
-  if (filtered_ && !description.channelized() && !tracking.before_filter &&
-      !devices_.front()->compiles() && !source_->live_stream()) {
-    const ShortBlocks blocks =
-        choose_short_blocks(source_->sequence(), f.filter, source_->block_samples());
-    source_->set_block_samples(blocks.samples);
-    source_->set_first_block_samples(blocks.first_samples);
-    f.block_spectra = blocks.spectra;
-    f.integration_s = config_.integration_s;
-  }
-  const auto spectra = add_f_engines(graph_, "f", voltages_, std::move(f));
+  const auto spectra = add_f_engines(graph_, "f", voltages_,
+                                     {.devices = devices_,
+                                      .filter = filter_of(config_),
+                                      .gains = gains_,
+                                      .tracking = tracking,
+                                      .kept = kept_,
+                                      .host = host_,
+                                      .memory_bytes = config_.memory_bytes});
   const CorrelatorOutputs correlated =
       add_x_engines(graph_, {"x", "means", "reduction"}, spectra,
                     {.devices = devices_,

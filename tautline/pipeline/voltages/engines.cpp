@@ -8,7 +8,9 @@
 
 #include "tautline/core/error.h"
 #include "tautline/pipeline/graph_streams.h"
+#include "tautline/pipeline/voltages/block_size.h"
 #include "tautline/pipeline/voltages/reduction_node.h"
+#include "tautline/pipeline/voltages/voltage_source_node.h"
 #include "tautline/pipeline/voltages/x_engine_node.h"
 
 namespace tautline::pipeline {
@@ -63,11 +65,39 @@ std::vector<ChannelRange> shares_of(const std::vector<engine::Stream>& spectra,
   return shares;
 }
 
+bool is_read(const engine::Graph& graph, const engine::Port& port) {
+  return std::ranges::any_of(graph.edges(), [&](const engine::Edge& edge) {
+    return edge.from.node == port.node && edge.from.port == port.port;
+  });
+}
+
+// Returns FEngineNodeConfig's block_spectra.
+std::size_t choose_blocks_of(const engine::Graph& graph, const engine::Port& voltages,
+                             const FEnginesConfig& config) {
+  auto* source = dynamic_cast<VoltageSourceNode*>(graph.members()[voltages.node].node.get());
+  if (config.memory_bytes == 0 || source == nullptr || !source->takes_other_blocks()) return 0;
+  const bool gpu =
+      std::ranges::any_of(config.devices, [](const auto& device) { return device->compiles(); });
+  const ShortBlocks blocks = choose_blocks(source->sequence(), config.filter, config.memory_bytes,
+                                           gpu, config.tracking.before_filter);
+  if (!is_read(graph, voltages)) {
+    source->set_block_samples(blocks.samples);
+    source->set_first_block_samples(blocks.first_samples);
+  }
+  return blocks.spectra;
+}
+
 }  // namespace
+
+void use_short_blocks(const engine::Graph& graph, const engine::Port& port) {
+  auto* f = dynamic_cast<FEngineNode*>(graph.members()[port.node].node.get());
+  if (f != nullptr && !is_read(graph, port)) f->use_short_blocks();
+}
 
 std::vector<engine::Port> add_f_engines(engine::Graph& graph, const std::string& name,
                                         const engine::Port& voltages, FEnginesConfig config,
                                         const engine::EdgeOptions& edge) {
+  const std::size_t block_spectra = choose_blocks_of(graph, voltages, config);
   const engine::Stream stream = stream_at(graph, voltages);
   const auto& raw = stream.detail<RawVoltages>();
   if (config.kept.count == 0) config.kept = {0, channels_of(raw.description, config.filter)};
@@ -85,8 +115,7 @@ std::vector<engine::Port> add_f_engines(engine::Graph& graph, const std::string&
                         .gains = config.gains,
                         .host = config.host,
                         .from = config.from,
-                        .block_spectra = config.block_spectra,
-                        .integration_s = config.integration_s};
+                        .block_spectra = block_spectra};
     if (config.tracking.before_filter) {
       f.delays = config.tracking.table;
       f.phase_centre = config.tracking.centre;
@@ -108,6 +137,9 @@ CorrelatorOutputs add_x_engines(engine::Graph& graph, const XEngineNames& names,
   if (config.devices.size() < parts)
     throw Error(ErrorKind::config, "inputs", fmt::format("{} of spectra", parts),
                 fmt::format("one for each of the {} devices", config.devices.size()));
+  for (const engine::Port& port : spectra)
+    if (auto* f = dynamic_cast<FEngineNode*>(graph.members()[port.node].node.get()))
+      f->set_integration(config.integration_s);
   std::vector<std::future<engine::Stream>> opening;
   for (const engine::Port& port : spectra)
     opening.push_back(std::async(parts > 1 ? std::launch::async : std::launch::deferred,

@@ -25,16 +25,22 @@ struct FEnginesConfig {
   ChannelRange kept = {};  ///< channels of the stream that will be correlated; none: all
   std::shared_ptr<const device::Device> host = {};  ///< where gains that change are measured
   std::optional<Place> from = {};                   ///< FEngineNodeConfig's, of one device
-  std::size_t block_spectra = 0;                    ///< FEngineNodeConfig's, of one CPU
-  double integration_s = 0;                         ///< FEngineNodeConfig's
+  std::size_t memory_bytes =
+      0;  ///< for whose choice of blocks there is room; 0: they stay as they are
 };
 
 /// NAME, or NAME.0, NAME.1 ... of several devices, which read `voltages`. Returns an output for each device. Every
 /// device gets all blocks, since its link is faster than files are read. For a stream that is channelized already, each
-/// device makes spectra of its share of the channels; for voltages, each runs the whole filter bank.
+/// device makes spectra of its share of the channels; for voltages, each runs the whole filter bank. Blocks of files
+/// are as long as suits the filter bank (choose_blocks), unless other readers of the source have set their length, or
+/// the source cannot change it.
 std::vector<engine::Port> add_f_engines(engine::Graph& graph, const std::string& name,
                                         const engine::Port& voltages, FEnginesConfig config,
                                         const engine::EdgeOptions& edge = {});
+
+/// Before what reads the spectra at `port` is connected, to which blocks of any length are the same: where nothing else
+/// reads them, they are short (FEngineNode::use_short_blocks).
+void use_short_blocks(const engine::Graph& graph, const engine::Port& port);
 
 struct XEnginesConfig {
   DeviceList devices;  ///< one for each of the F-engines

@@ -217,18 +217,25 @@ void FEngineNode::hand_on(std::uint64_t first, std::size_t spectra, engine::Outp
   spectra_ += spectra;
 }
 
+void FEngineNode::set_integration(double integration_s) {
+  short_blocks_ = false;
+  if (integration_s_ == 0) integration_s_ = integration_s;
+}
+
 // For floats: whole groups of the X-engine, which are counted from an integration's first spectrum.
 void FEngineNode::choose_block_spectra() {
-  block_spectra_ = config_.block_spectra;
+  block_spectra_ = short_blocks_ ? 0 : config_.block_spectra;
+  block_row_ = 0;
+  integration_spectra_ = 0;
   if (block_spectra_ == 0) return;
   block_row_ = core::round_up(block_spectra_ + engine_->max_spectra(), kSpectraOfLine);
-  if (config_.integration_s <= 0 || !engine_->sample_format().is_float()) return;
+  if (integration_s_ <= 0 || !engine_->sample_format().is_float()) return;
   const core::VoltageDescription& description = voltages_.description;
   const std::size_t group = spectra_of_group(
       channels_of(description, config_.filter) * engine_->inputs() * sizeof(std::complex<float>),
       false);
   const std::uint64_t integration =
-      spectra_of_integration(config_.integration_s, description.rate_hz, engine_->hop_samples());
+      spectra_of_integration(integration_s_, description.rate_hz, engine_->hop_samples());
   if (group < kFewestToCut || integration < group || block_spectra_ < group) return;
   block_spectra_ -= block_spectra_ % group;
   block_row_ = block_spectra_;

@@ -29,15 +29,19 @@ struct FEngineNodeConfig {
   /// Spectra of a block that several blocks of voltages fill; 0: each block of voltages gives a block of spectra.
   /// Filtered, on the CPU.
   std::size_t block_spectra = 0;
-  /// Of the X-engine that reads such blocks. It sums floats in groups, and must copy these together unless blocks begin
-  /// where groups do.
-  double integration_s = 0;
 };
 
 /// Takes "raw voltages", gives "spectra" in the device's memory.
 class FEngineNode final : public engine::Node {
  public:
   explicit FEngineNode(FEngineNodeConfig config) : config_(std::move(config)) {}
+
+  /// Before open(), of the X-engine that reads blocks of `block_spectra`: it sums floats in groups, which it must copy
+  /// together unless blocks begin where groups do. Of several the first one's counts.
+  void set_integration(double integration_s);
+  /// Before open(): what reads the spectra is as fast with those of each block of voltages, which take less memory. An
+  /// X-engine that reads them too undoes it.
+  void use_short_blocks() { short_blocks_ = integration_s_ == 0; }
 
   /// Makes the plans, which takes seconds on a GPU, unless it was called with the same input before.
   std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
@@ -84,6 +88,8 @@ class FEngineNode final : public engine::Node {
   std::size_t block_spectra_ = 0;
   std::size_t block_row_ = 0;  // its capacity in spectra
   std::size_t in_block_ = 0;   // spectra so far
+  bool short_blocks_ = false;
+  double integration_s_ = 0;  // of the X-engine; 0: there is none
   // A block ends also at the ends of integrations; 0: it does not.
   std::uint64_t integration_spectra_ = 0;
   core::ValidityMask block_valid_;

@@ -51,7 +51,8 @@ const core::Fields<VoltageFiles>& fields(const VoltageFiles&) {
                  some_of<C>(fields_of<CorrelateConfig>(),
                             {"start_s", "duration_s", "keep_constant", "reader."}))
         .add({.name = "block_samples",
-              .help = "samples (times) in a block; 0: about 16 MiB, for a GPU 64"},
+              .help = "samples (times) in a block; 0: what suits the filter bank that reads them, "
+                      "else about 16 MiB, for a GPU 64"},
              &C::block_samples)
         .add(rate_field(), &C::rate, core::between(0, 1e6));
   }();
@@ -247,7 +248,8 @@ std::unique_ptr<engine::Node> make_source(const VoltageFiles& config, const Node
       live ? UINT64_MAX : std::max<std::uint64_t>(1, node->sequence().total_samples());
   node->set_block_samples(config.block_samples > 0
                               ? config.block_samples
-                              : static_cast<std::size_t>(std::min<std::uint64_t>(samples, total)));
+                              : static_cast<std::size_t>(std::min<std::uint64_t>(samples, total)),
+                          config.block_samples > 0);
   return node;
 }
 
@@ -302,7 +304,8 @@ std::vector<engine::Port> add_filter_bank(const FilterBank& config, engine::Grap
                                           const std::vector<engine::Port>& inputs,
                                           const engine::EdgeOptions& edge,
                                           const NodeContext& context) {
-  FEnginesConfig f{.devices = context.devices, .filter = config.filter};
+  FEnginesConfig f{
+      .devices = context.devices, .filter = config.filter, .memory_bytes = context.memory_bytes};
   f.filter.output = output_of(config.requantise);
   const engine::Stream stream = stream_at(graph, inputs.front());
   const auto& voltages = stream.detail<RawVoltages>();
@@ -434,6 +437,7 @@ std::unique_ptr<engine::Node> make_spectra_file(const SpectraFile& config,
     throw core::Error(core::ErrorKind::config, "inputs", "spectra whose gains change",
                       "spectra of gains that stay",
                       "take `settle_s` and `follow_gains` from the filter bank");
+  use_short_blocks(graph, output);
   file.inputs = stream.detail<Spectra>().files;
   file.overwrite = context.overwrite;
   file.history = context.history;

@@ -47,8 +47,13 @@ class VoltageSourceNode final : public engine::Node {
   const stream::VoltageStream& sequence() const { return *stream_; }
   /// Null for files.
   const std::shared_ptr<stream::PeekedVoltages>& live_stream() const { return live_; }
-  /// Samples (times) of a block, before the graph is opened.
-  void set_block_samples(std::size_t samples) { block_samples_ = samples; }
+  /// Samples (times) of a block, before the graph is opened. `given`: by the user.
+  void set_block_samples(std::size_t samples, bool given = false) {
+    block_samples_ = samples;
+    given_ = given;
+  }
+  /// Whether a reader of files may choose them: the user gave no length, and blocks do not come as if live.
+  bool takes_other_blocks() const { return !live_ && !given_ && config_.rate == 0; }
   /// A shorter length of the first block of files, where that changes neither layouts nor the empty stretches found.
   void set_first_block_samples(std::size_t samples);
   std::size_t block_samples() const { return block_samples_; }
@@ -77,7 +82,7 @@ class VoltageSourceNode final : public engine::Node {
   std::shared_ptr<stream::PeekedVoltages> live_;  // the same stream, where it is no file
   // The stream that `live_` peeks at, where it is of packets.
   stream::PacketVoltages* packets_ = nullptr;
-  bool ended_ = false;
+  bool ended_ = false, given_ = false;
   std::size_t block_samples_ = 0, first_block_samples_ = 0;  // 0: as the others
   std::uint64_t next_ = 0, samples_ = 0;              // of the segment, and of the stream so far
   std::optional<stream::EmptyVoltageFinder> finder_;  // none: constant stretches are data

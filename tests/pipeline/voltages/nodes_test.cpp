@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <random>
 #include <thread>
 
@@ -202,13 +203,15 @@ TEST(FEngineNode, BlocksOfSpectraAreAsLongAsWanted) {
       source->set_block_samples(kNodeBlock);
       const double integration_s = kIntegration * kNodeChannels / 1.28e6;
       FEngineNodeConfig config{.device = device};
-      config.block_spectra = block_spectra, config.integration_s = integration_s;
+      config.block_spectra = block_spectra;
       config.filter.channels = kNodeChannels, config.filter.output = output;
       if (!floats)
         config.gains =
             std::make_shared<Gains>(std::vector<float>(kNodeChannels * kNodeInputs, 0.01f));
       const engine::NodeId voltages = graph.add("voltages", std::move(source));
-      const engine::NodeId f = graph.add("f", std::make_unique<FEngineNode>(std::move(config)));
+      auto bank = std::make_unique<FEngineNode>(std::move(config));
+      bank->set_integration(integration_s);
+      const engine::NodeId f = graph.add("f", std::move(bank));
       const engine::NodeId x = graph.add(
           "x", std::make_unique<XEngineNode>(XEngineNodeConfig{device, integration_s, {}}));
       const engine::NodeId means = graph.add(
@@ -251,6 +254,60 @@ TEST(FEngineNode, BlocksOfSpectraAreAsLongAsWanted) {
       }
     }
   }
+}
+
+// Fine channels too, and readers that want the spectra of each block of voltages, unless an X-engine reads them as well.
+TEST(FEngineNode, BlocksOfFineChannelsAreAsLongAsWanted) {
+  constexpr std::size_t kCoarse = 5;
+  const tests::ScratchFolder scratch;
+  const std::string path = scratch / "in.dada";
+  tests::DadaFile file;
+  file.nchan = std::to_string(kCoarse), file.bw = "6.4";
+  file.payload_bytes = 2 * kNodeInputs * kCoarse * kNodeChannels * 1000;
+  tests::write_file(path, file.bytes());
+  const auto device = device::open({}, {.threads = 2});
+  const auto spectra = [&](std::size_t block_spectra,
+                           const std::function<void(FEngineNode&)>& set) {
+    auto source = std::make_unique<VoltageSourceNode>(VoltageSourceConfig{{path}, {}});
+    source->set_block_samples(kNodeBlock);
+    FEngineNodeConfig config{.device = device};
+    config.filter.fine = kNodeChannels;
+    config.gains =
+        std::make_shared<Gains>(std::vector<float>(kCoarse * kNodeChannels * kNodeInputs, 0.01f));
+    config.block_spectra = block_spectra;
+    auto bank = std::make_unique<FEngineNode>(std::move(config));
+    set(*bank);
+    Kept kept;
+    engine::Graph graph;
+    const engine::NodeId voltages = graph.add("voltages", std::move(source));
+    const engine::NodeId f = graph.add("f", std::move(bank));
+    graph.connect(voltages, f);
+    graph.connect(f, graph.add("sink", std::make_unique<KeepingSink>(kept, 0)));
+    engine::Run(std::move(graph)).go();
+    return kept;
+  };
+  const auto as_it_is = [](FEngineNode&) {};
+  const Kept expected = spectra(0, as_it_is);
+  ASSERT_EQ(expected.samples.size(), 16u);
+  // [channel][input][time] of one block after the other: the same bytes in another order.
+  const auto row = [](const Kept& kept, std::size_t channel, std::size_t input) {
+    std::vector<std::byte> times;
+    for (std::size_t k = 0; k < kept.blocks.size(); ++k) {
+      const std::size_t bytes = 2 * kept.samples[k];
+      const auto from = kept.blocks[k].begin() +
+                        static_cast<std::ptrdiff_t>((channel * kNodeInputs + input) * bytes);
+      times.insert(times.end(), from, from + static_cast<std::ptrdiff_t>(bytes));
+    }
+    return times;
+  };
+  const auto with_x = [](FEngineNode& bank) { bank.use_short_blocks(), bank.set_integration(1); };
+  for (const Kept& kept : {spectra(200, as_it_is), spectra(200, with_x)}) {
+    EXPECT_EQ(kept.samples.front(), 249u);  // of four blocks: 57 and 64 each
+    for (std::size_t channel = 0; channel < kCoarse * kNodeChannels; ++channel)
+      for (std::size_t input = 0; input < kNodeInputs; ++input)
+        EXPECT_EQ(row(kept, channel, input), row(expected, channel, input));
+  }
+  EXPECT_EQ(spectra(200, [](FEngineNode& bank) { bank.use_short_blocks(); }), expected);
 }
 
 // What a source gives, block by block, where the first block is to be shorter.

@@ -51,7 +51,8 @@ void store_interleaved(const InterleavedInput& input, std::size_t first, std::si
     }
     // The hardware prefetcher does not follow such large strides.
     for (std::size_t i = 0; i < kGroup && t + i + kPrefetchRows < input.count; ++i)
-      _mm_prefetch(row(t + i + kPrefetchRows), _MM_HINT_T0);
+      for (const std::size_t end_of_row : {std::size_t{0}, kSensorsTogether - 1})
+        _mm_prefetch(row(t + i + kPrefetchRows) + end_of_row, _MM_HINT_T0);
     const Interleaved interleaved = interleave_rows<kStorage>(row(t), input.row_stride);
     for (std::size_t tile = 0; tile < kTilesTogether; ++tile)
       _mm512_store_si512(blocks + tile * tile_bytes + at / kGroup * kRowBytes, interleaved.x[tile]);

@@ -135,9 +135,11 @@ class CpuPlan final : public PartsPlan {
     const auto* from =
         static_cast<const std::byte*>(samples.slice(0, first, rows).data()) + sensor * size;
     for (std::size_t t = 0; t < rows; ++t, to += row, from += stride) {
-      if (first + t + kPrefetchRows < samples.extent(0))
-        for (std::size_t line = 0; line < width; line += 64)
-          __builtin_prefetch(from + static_cast<std::ptrdiff_t>(kPrefetchRows) * stride + line);
+      if (first + t + kPrefetchRows < samples.extent(0)) {
+        const std::byte* later = from + static_cast<std::ptrdiff_t>(kPrefetchRows) * stride;
+        for (std::size_t line = 0; line < width; line += 64) __builtin_prefetch(later + line);
+        __builtin_prefetch(later + width - 1);  // numpy's arrays begin 16 bytes behind a line
+      }
       std::memcpy(to, from, width);
       if (width < row) std::memset(to + width, 0, row - width);
     }
