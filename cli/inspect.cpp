@@ -17,6 +17,7 @@
 #include "tautline/core/time.h"
 #include "tautline/formats/file_formats.h"
 #include "tautline/formats/input_file.h"
+#include "tautline/formats/input_name.h"
 #include "tautline/formats/measurement_set/contents.h"
 #include "tautline/formats/photon_reader.h"
 #include "tautline/formats/seeming_kind.h"
@@ -88,8 +89,8 @@ std::string place_text(double ra_deg, double dec_deg) {
 // As `plot --baseline` takes them: antenna and feed, "3x".
 std::vector<std::string> input_names(const formats::ArrayLayout& array) {
   std::vector<std::string> names;
-  for (const auto& input : array.inputs)
-    names.push_back(std::to_string(array.antennas[input.antenna].number) + input.feed);
+  for (std::size_t k = 0; k < array.inputs.size(); ++k)
+    names.push_back(formats::input_name(array, k));
   return names;
 }
 

@@ -29,9 +29,10 @@
       this.snrTime = new tautline.Scatter("S/N against time", {
         height: 240, xName: "time after the first sample (s)", yName: "S/N", onPick: pick });
       this.dmTime.root.classList.add("both");
+      this.gapsKey = element("span");
       at("overview").append(
         element("div.section-head", {}, element("h2", {}, "Overview"),
-                element("p", {}, "A disc is a candidate; its area and colour say its S/N. Click one to see it below.")),
+                element("p", {}, "A disc is a candidate; its area and colour say its S/N. Click one to see it below.", this.gapsKey)),
         element("div.grid", {}, this.dmTime.root, this.snrDm.root, this.snrTime.root));
 
       this.list = new tautline.CandidateList(at("list"), pick);
@@ -101,6 +102,9 @@
       const best = candidates.length ? candidates[0].snr : threshold + 1;
       const snr = [Math.floor(Math.min(threshold, best)), best * 1.06];
       const empty = this.message.empty;
+      const some = (kind) => empty.some(([, length]) => length > 0 === kind);
+      this.gapsKey.textContent = (some(true) ? " Grey: no data." : "") +
+        (some(false) ? " A grey line: files of different levels join." : "");
       this.dmTime.show(points("time_s", "dm"), time, dm, empty);
       this.snrDm.show(points("dm", "snr"), dm, snr);
       this.snrTime.show(points("time_s", "snr"), time, snr, empty);

@@ -23,6 +23,12 @@
     return `10${power < 0 ? "⁻" : ""}${digits}`;
   }
 
+  /** 1, 2, 5, 10, 20, ... */
+  function roundStep(least) {
+    const power = Math.pow(10, Math.max(0, Math.floor(Math.log10(least))));
+    return [1, 2, 5, 10].map((digit) => digit * power).find((step) => step >= least);
+  }
+
   /** An axis in the numbers that it is drawn in: logarithms where it is logarithmic. */
   class Axis {
     constructor(axis) {
@@ -36,7 +42,7 @@
     }
     ticks(low, high, most) {
       if (this.names) {
-        const step = Math.max(1, Math.ceil((high - low) / Math.max(1, most)));
+        const step = roundStep((high - low) / Math.max(1, most));
         return this.names.map((text, k) => ({ value: k + 0.5, text })).filter((_, k) => k % step === 0)
           .filter(({ value }) => value >= low && value <= high);
       }
@@ -74,12 +80,13 @@
       this.y = new Axis(panel.y);
       this.colour = new Axis(panel.colour);
       this.panel = panel;
-      this.values = ImagePanel.upwards(panel);
+      this.values = ImagePanel.downwards(panel);
     }
 
-    /** The page draws the first row at the top, a figure has it at the bottom. */
-    static upwards({ values, rows, columns }) {
+    /** The page draws the first row at the top, a figure has it at the bottom where its axis does not run downwards. */
+    static downwards({ values, rows, columns, y }) {
       const from = decode(Float32Array, values);
+      if (y.downwards) return from;
       const to = new Float32Array(from.length);
       for (let row = 0; row < rows; ++row) {
         to.set(from.subarray((rows - 1 - row) * columns, (rows - row) * columns), row * columns);
@@ -90,15 +97,15 @@
     draw() {
       const { panel, x, y, colour } = this;
       const size = (y.to - y.from) / panel.rows;
-      // Upwards are higher values: rows lie on the negative of their axis.
-      const rowEdges = Array.from({ length: panel.rows }, (_, k) =>
-        [-y.to + k * size, -y.to + (k + 1) * size]).flat();
+      // Where upwards are higher values, rows lie on the negative of their axis.
+      const sign = y.downwards ? 1 : -1, top = y.downwards ? y.from : -y.to;
+      const rowEdges = Array.from({ length: panel.rows }, (_, k) => [top + k * size, top + (k + 1) * size]).flat();
       this.image.show({
         values: this.values, rows: panel.rows, columns: panel.columns, rowEdges,
         xName: caption(x), yName: caption(y), quantity: caption(colour),
         xLow: x.from, xHigh: x.to, xTicks: (low, high, most) => x.ticks(low, high, most),
-        yTicks: (low, high, most) => y.ticks(-high, -low, most).map((tick) =>
-          ({ value: -tick.value, text: tick.text })),
+        yTicks: (low, high, most) => y.ticks(y.from, y.to, most).map((tick) =>
+          ({ value: sign * tick.value, text: tick.text })),
         map: tautline.colourMaps[panel.map], low: colour.from, high: colour.to,
         lowText: tautline.short(colour.low), highText: tautline.short(colour.high),
       });
@@ -114,7 +121,7 @@
       const at = (axis, k, count) => axis.text(axis.from + (k + 0.5) / count * (axis.to - axis.from));
       const value = this.values[cell.row * panel.columns + cell.column];
       this.readout.textContent = `${x.label} ${at(x, cell.column, panel.columns)}, ` +
-        `${y.label} ${at(y, panel.rows - 1 - cell.row, panel.rows)}: ` +
+        `${y.label} ${at(y, y.downwards ? cell.row : panel.rows - 1 - cell.row, panel.rows)}: ` +
         (isFinite(value) ? `${colour.label} ${tautline.short(value)} ${colour.unit}` : "no data");
     }
 
@@ -199,7 +206,30 @@
     redraw() { this.draw(); }
   }
 
+  /** One value for each name: names are longer than an axis has room for. */
+  class BarPanel {
+    constructor(panel) {
+      const { root, note } = tautline.card(panel.title);
+      this.root = root;
+      this.note = note;
+      this.list = element("ol.bars");
+      root.append(this.list);
+      this.take(panel);
+    }
+    take(panel) { this.panel = panel; }
+    draw() {
+      const { x, y, lines: [line] } = this.panel;
+      const values = decode(Float64Array, line.x), most = Math.max(...values);
+      this.note.textContent = caption(x);
+      this.list.replaceChildren(...y.names.map((name, k) => element("li", {},
+        element("span", {}, name), element("b", {}, `${tautline.short(values[k])} ${x.unit === "per cent" ? "%" : x.unit}`.trim()),
+        element("i", { style: `width: ${100 * values[k] / most}%` }))).reverse());
+    }
+    redraw() {}
+  }
+
   const panelOf = (panel) => panel.rows ? new ImagePanel(panel)
+    : panel.y.names ? new BarPanel(panel)
     : panel.lines.some((line) => line.strength) ? new DiscPanel(panel) : new LinePanel(panel);
 
   function check(message) {

@@ -223,7 +223,11 @@
         size += Math.hypot(this.data.re[k], this.data.im[k]);
         ++used;
       }
+      const { antennas, inputs } = store.description;
       const facts = [["Baseline", store.baselineLabel(b)]];
+      const ends = [baseline.first, baseline.second].map((input) => antennas[inputs[input].antenna]);
+      if (ends.some(({ name, number }) => name && name !== `ant${number}`))
+        facts.push(["Antennas", ends.map(({ name }) => name).join(" – ")]);
       if (store.description.positions_known) facts.push(["Length", `${tautline.short(baseline.length_m)} m`]);
       facts.push(["Mean amplitude", used ? tautline.short(size / used) : "–"]);
       const { snr, noise } = tautline.fringeSnr(store, b);

@@ -3,7 +3,7 @@
   "use strict";
 
   // The part of the map that discs use: its darkest colours vanish on a dark page.
-  const FROM = 40 / 255, TO = 215 / 255;
+  const FROM = 80 / 255, TO = 225 / 255;
 
   tautline.Scatter = class {
     /** points given to show(): [{x, y, snr, index}]; onPick(index). */

@@ -126,6 +126,11 @@ TEST_F(FirstTries, FilesOfAnotherKindAreSentToTheCommandThatReadsThem) {
   const std::string fil = filterbank();
   expect_said({"search", scratch / "x.ptu", "-o", scratch / "c.csv", "--dms", "1"}, kFailed,
               "this is photon data (PTU): autocorrelate reads it");
+  write_file(scratch / "x.pt3", "PicoHarp 300" + std::string(1000, '\0'));
+  for (const char* command : {"search", "dedisperse"})
+    expect_said({command, scratch / "x.pt3", "-o",
+                 scratch / (command[0] == 's' ? "c.csv" : "s.npy"), "--dms", "1"},
+                kFailed, "this is photon data (PT3): autocorrelate reads it");
   expect_said({"correlate", fil, "-o", scratch / "v.uvh5"}, kFailed,
               "this is a filterbank (sigproc): search and dedisperse read it");
   expect_said({"autocorrelate", fil, "-o", scratch / "g.csv", "--bin", "1e-5"}, kFailed,
@@ -135,13 +140,153 @@ TEST_F(FirstTries, FilesOfAnotherKindAreSentToTheCommandThatReadsThem) {
 }
 
 TEST_F(FirstTries, MissingFilesAreMissing) {
-  const std::string words = "nothere: cannot be opened: No such file or directory";
-  expect_said({"run", "nothere"}, kFailed, words);
-  expect_said({"correlate", "nothere", "-o", scratch / "v.uvh5"}, kFailed, words);
-  expect_said({"search", filterbank(), "-o", scratch / "c.csv", "--dm-list", "nothere"}, kFailed,
-              words);
-  expect_said({"fit", "nothere.h5", "-o", scratch / "f.csv", "--model", "3d"}, kFailed,
-              "nothere.h5: cannot be opened: No such file");
+  const std::string fil = filterbank();
+  const auto missing = [&](const std::string& name, const std::vector<std::string>& words) {
+    expect_said(words, kFailed,
+                "tautline: " + name + ": cannot be opened: No such file or directory");
+  };
+  missing("no.json", {"compare", "no.uvh5", "no.json"});
+  missing("other.csv", {"compare", "no.csv", "other.csv"});
+  missing("no.toml", {"simulate", "voltages", "--array", "no.toml", "--scene", "no.toml",
+                      "--duration", "1", "-o", scratch / "o.dada"});
+  missing("no.toml", {"simulate", "filterbank", "--scene", "no.toml", "--duration", "1", "-o",
+                      scratch / "o.fil"});
+  missing("no.toml",
+          {"delays", "--array", "no.toml", "--name", "A", "--ra-deg", "1", "--dec-deg", "1",
+           "--utc-start", "2026-03-20-14:00:00", "--duration", "1", "-o", scratch / "d.toml"});
+  missing("no.toml", {"run", "no.toml"});
+  missing("no.dada", {"send", "no.dada", "--to", "tcp://127.0.0.1:1"});
+  missing("no.csv", {"search", fil, "-o", scratch / "c.csv", "--dm-list", "no.csv"});
+  missing("no.mask", {"search", fil, "-o", scratch / "c.csv", "--dms", "1", "--mask", "no.mask"});
+  for (const std::string name : {"no", "no.vdif", "no.dada"}) {
+    missing(name, {"correlate", name, "-o", scratch / "v.uvh5"});
+    missing(name, {"channelize", name, "-o", scratch / "o.dada"});
+  }
+  for (const std::string name : {"no", "no.fil", "no.dat", "no.npy"}) {
+    missing(name, {"search", name, "-o", scratch / "c.csv", "--dms", "1"});
+    missing(name, {"dedisperse", name, "-o", scratch / "s.npy", "--dms", "1"});
+  }
+  for (const std::string name : {"no", "no.ptu", "no.npy", "no.h5"})
+    missing(name, {"autocorrelate", name, "-o", scratch / "g.csv", "--bin", "1us"});
+  for (const std::string name : {"no.h5", "no.csv", "no.zip", "no.SIN"})
+    missing(name, {"fit", name, "-o", scratch / "f.csv", "--model", "3d"});
+  for (const std::string name : {"no.uvh5", "no.ms", "no.ms/"})
+    missing(name, {"report", name, "-o", scratch / "r.html"});
+  for (const std::string name :
+       {"no", "no.uvh5", "no.ms", "no.fil", "no.h5", "no.npy", "no.csv", "no.toml"}) {
+    missing(name, {"inspect", name});
+    missing(name, {"plot", name, "-o", scratch / "p.html"});
+  }
+}
+
+// The warning is of a run that goes; what stops it before has nothing to do with antennas.
+TEST_F(FirstTries, AMissingArrayIsNoWordBesideAnotherMistake) {
+  write_file(scratch / "in.dada", DadaFile().bytes());
+  const std::string in = scratch / "in.dada", out = scratch / "v.uvh5",
+                    warning = "no --array: antenna positions";
+  const std::vector<std::string> good{"correlate", in, "-o", out, "--channels", "16"};
+  const CommandResult done = run(good);
+  ASSERT_EQ(done.status, kDone) << done.err;
+  EXPECT_NE(done.err.find(warning), std::string::npos) << done.err;
+  EXPECT_EQ(done.err.find(warning), done.err.rfind(warning)) << done.err;
+  expect_said(good, kFailed, out + ": output: it exists");
+  const auto with = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words = good;
+    words.push_back("--overwrite");
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  expect_said(with({"--channels", "1"}), kWrongUsage, "--channels:");
+  expect_said(with({"--start", "1000"}), kWrongUsage, "--start: 1000 s, expected less than");
+  expect_said(with({"--delays", "no.toml"}), kFailed, "no.toml: cannot be opened");
+  expect_said(with({"--gains", "no.npy"}), kFailed, "no.npy: cannot be opened");
+}
+
+TEST_F(FirstTries, CoordinatesMayBeSexagesimal) {
+  write_file(scratch / "array.toml",
+             "latitude_deg = 52.9\nlongitude_deg = 6.6\n[[antenna]]\nenu_m = [0, 0, 0]\n"
+             "[[antenna]]\nenu_m = [30, 10, 0]\n");
+  const auto delays = [&](const std::string& ra, const std::string& dec) {
+    return std::vector<std::string>{"delays",
+                                    "--array",
+                                    scratch / "array.toml",
+                                    "--name",
+                                    "A",
+                                    "--ra-deg",
+                                    ra,
+                                    "--dec-deg",
+                                    dec,
+                                    "--utc-start",
+                                    "2026-03-20-14:00:00",
+                                    "--duration",
+                                    "1",
+                                    "--overwrite",
+                                    "-o",
+                                    scratch / "d.toml"};
+  };
+  const auto tracked = [&](const std::string& ra, const std::string& dec) {
+    const CommandResult made = run(delays(ra, dec));
+    EXPECT_EQ(made.status, kDone) << ra << " " << dec << ": " << made.err;
+    const std::string text = read_file(scratch / "d.toml");
+    return text.substr(text.find('\n'));  // behind the command
+  };
+  EXPECT_EQ(tracked("23:23:24", "+58:48:54"), tracked("350.85", "58.815"));
+  EXPECT_EQ(tracked("09:18:05.7", "-12:05:44"), tracked("139.52375", "-12.095555555555556"));
+  EXPECT_EQ(tracked("23:23:24", "-00:30:00"), tracked("350.85", "-0.5"));
+  EXPECT_NE(tracked("23:23:24", "-00:30:00"), tracked("350.85", "0.5"));
+  for (const std::string wrong : {"25:00:00", "23:23", "23:60:24"})
+    expect_said(delays(wrong, "1"), kWrongUsage,
+                "--ra-deg: " + wrong + ", expected degrees, or hh:mm:ss[.fraction] of hours");
+  expect_said(delays("1", "-12:05"), kWrongUsage,
+              "--dec-deg: -12:05, expected degrees, or dd:mm:ss[.fraction]");
+  expect_said(delays("1", "91:00:00"), kWrongUsage, "--dec-deg: 91, expected -90 to 90");
+  write_file(scratch / "in.dada", DadaFile().bytes());
+  const auto correlate = [&](const std::string& place) {
+    return std::vector<std::string>{"correlate",
+                                    scratch / "in.dada",
+                                    "-o",
+                                    scratch / "v.uvh5",
+                                    "--overwrite",
+                                    "--channels",
+                                    "16",
+                                    "--array",
+                                    scratch / "array.toml",
+                                    "--phase-center",
+                                    place};
+  };
+  const CommandResult made = run(correlate("Hydra A=09:18:05.7,-12:05:44"));
+  ASSERT_EQ(made.status, kDone) << made.err;
+  const CommandResult inspected = run({"inspect", scratch / "v.uvh5"});
+  EXPECT_NE(inspected.out.find("points at   Hydra A, 139.523750 -12.095556 degrees (ICRS)\n"),
+            std::string::npos)
+      << inspected.out;
+  for (const std::string wrong : {"A=25:00:00,10", "A=23:23,10", "A=10", "A=10,95", "=1,2"})
+    expect_said(
+        correlate(wrong), kWrongUsage,
+        "--phase-center: " + wrong + ", expected NAME=RA,DEC in degrees, or hh:mm:ss and dd:mm:ss");
+}
+
+// Each says what is wrong with it alone: edges in the wrong order, too near each other, beyond the photons.
+TEST_F(FirstTries, GatesAreToldFromEachOther) {
+  ASSERT_EQ(run({"simulate", "photons", "--duration", "0.01", "--model",
+                 "diffusion:n=1,tau=2e-4,rate=5e4", "-o", scratch / "x.ptu"})
+                .status,
+            kDone);
+  const auto gate = [&](const std::string& given, const std::string& words) {
+    expect_said({"autocorrelate", scratch / "x.ptu", "-o", scratch / "g.csv", "--bin", "10us",
+                 "--gate", given},
+                kWrongUsage, "--gate: " + given + words);
+  };
+  for (const char* swapped : {"3e-9:1e-9", "1e-9:1e-9", "1e-9"})
+    gate(swapped, ", expected LOW:HIGH, LOW below HIGH");
+  gate("1e-07:2e-07",
+       " s, in which " + scratch / "x.ptu" + " has no photon, expected a range with some of the ");
+  expect_said({"autocorrelate", scratch / "x.ptu", "-o", scratch / "g.csv", "--bin", "10us",
+               "--gate", "1.001ns:1.002ns"},
+              kWrongUsage,
+              "--gate: 1.001e-09 s to 1.002e-09 s, which holds no microtime, expected a range that "
+              "does: they are "
+              "multiples of ");
 }
 
 TEST_F(FirstTries, MistypedOptionsAreNamedBesideTheNearest) {

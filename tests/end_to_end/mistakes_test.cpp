@@ -217,6 +217,54 @@ TEST_F(Mistakes, ThreadsOfRealSamplesAreNoBands) {
           "channelized; where --threads-are takes VDIF's threads for bands, leave it out");
 }
 
+// Two threads of each of the stations Wz and On.
+TEST_F(Mistakes, WhatThreadsOfVdifAreTakenForIsSaid) {
+  std::string bytes;
+  for (std::uint32_t frame = 0; frame < 200; ++frame)
+    for (const std::uint32_t station : {0x577au, 0x4f6eu})
+      for (const std::uint32_t thread : {0u, 1u}) {
+        formats::vdif::FrameSpec spec;
+        spec.seconds += frame / 100;
+        spec.frame = frame % 100;
+        spec.station = station;
+        spec.thread = thread;
+        std::vector<std::uint32_t> payload(50);
+        for (std::uint32_t& word : payload) word = (frame + station + payload.size()) * 2654435761u;
+        const std::vector<char> made = formats::vdif::make_frame(spec, payload);
+        bytes.append(made.begin(), made.end());
+      }
+  const std::string
+      file = scratch / "guess.vdif",
+      visibilities = scratch / "guess.uvh5",
+      guess = "4 threads of stations On to Wz are taken for polarisations; --threads-are says ";
+  write_file(file, bytes);
+  const auto inspected = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words{"inspect", file};
+    words.insert(words.end(), more.begin(), more.end());
+    const CommandResult result = run(words);
+    EXPECT_EQ(result.status, kDone) << result.err;
+    return result.out;
+  };
+  EXPECT_NE(inspected({}).find("  antennas    On, Wz\n  assumed     " + guess + "otherwise\n"),
+            std::string::npos)
+      << inspected({});
+  const std::string told = inspected({"--threads-are", "antennas"});
+  EXPECT_NE(told.find("  antennas    On.0, On.1, Wz.0, Wz.1\n"), std::string::npos) << told;
+  EXPECT_EQ(told.find("assumed"), std::string::npos) << told;
+  std::vector<std::string> words{"correlate", file,          "-o",  visibilities, "--channels",
+                                 "16",        "--centre-hz", "1e9", "--overwrite"};
+  const CommandResult guessed = run(words);
+  EXPECT_EQ(guessed.status, kDone) << guessed.err;
+  EXPECT_NE(guessed.err.find("warning: " + file + ": " + guess + "what they are\n"),
+            std::string::npos)
+      << guessed.err;
+  EXPECT_NE(guessed.out.find("antennas: On, Wz\n"), std::string::npos) << guessed.out;
+  words.insert(words.end(), {"--threads-are", "polarisations"});
+  const CommandResult said = run(words);
+  EXPECT_EQ(said.status, kDone) << said.err;
+  EXPECT_EQ(said.err.find("--threads-are"), std::string::npos) << said.err;
+}
+
 TEST_F(Mistakes, TrialsAreAskedForWithAnExample) {
   const std::string fil = filterbank(), list = scratch / "c.csv";
   refused({"search", fil, "-o", list}, kWrongUsage,

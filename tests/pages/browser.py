@@ -130,10 +130,17 @@ class Browser:
                 found.append(parameters["entry"]["text"])
         return found
 
-    def screenshot(self, path):
+    def print_layout(self, width, theme="light"):
+        """As a page is laid out for paper."""
+        self.run("dispatchEvent(new Event('beforeprint'))")
+        self.look(width, theme, "print")
+        self.settle()
+
+    def screenshot(self, path, height=None):
+        """Of the whole page, or of so many pixels from its top."""
         size = self.call("Page.getLayoutMetrics")["cssContentSize"]
-        data = self.call("Page.captureScreenshot", captureBeyondViewport=True,
-                         clip={"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1})["data"]
+        data = self.call("Page.captureScreenshot", captureBeyondViewport=True, clip={
+            "x": 0, "y": 0, "width": size["width"], "height": min(height or size["height"], size["height"]), "scale": 1})["data"]
         with open(path, "wb") as file:
             file.write(base64.b64decode(data))
 

@@ -100,7 +100,7 @@ def watch_live_run(watch, program, folder):
         watch.until(f"{SAMPLES} > {before}", "blocks go on")
         watch.until("document.querySelectorAll('#fringes .chart canvas').length >= 8 && document.querySelectorAll('#drawings canvas').length === 1",
                     "drawings")
-        watch.until("/^[1-9]\\d* of them|A0/.test(document.querySelector('#fringes .facts dd').textContent)", "the baseline's facts")
+        watch.until("/^[1-9]\\d* of them|^\\d+[xy] – /.test(document.querySelector('#fringes .facts dd').textContent)", "the baseline's facts")
         watch.judge("running")
         # Beyond the rows that a page keeps: neighbours are merged, and nothing is hidden on the way.
         chromium.run("window.hiddenTimes = 0; new MutationObserver(() => { if (document.getElementById('fringes').hidden) ++hiddenTimes; })"

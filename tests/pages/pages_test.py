@@ -8,190 +8,57 @@ import argparse
 import os
 import pathlib
 import random
-import subprocess
 import sys
 import tempfile
 
 import browser
+from makers import Maker
 
 HERE = pathlib.Path(__file__).resolve().parent
 SKIPPED = 77
 WIDTHS = (400, 1280, 2560)
 PAPER = 718  # CSS pixels of an A4 sheet between margins of 1 cm
 
-ARRAY = """name = "six"
-latitude_deg = -26.7
-longitude_deg = 116.67
-altitude_m = 377.0
-"""
-SCENE = """name = "two sources"
-start = "2026-03-20-14:00:00"
-centre_hz = 154.88e6
-bandwidth_hz = 320e3
-[[source]]
-name = "bright"
-azimuth_deg = 40.0
-elevation_deg = 75.0
-flux = 0.5
-[[tone]]
-frequency_hz = 154.93e6
-amplitude = 0.5
-[[missing]]
-start_s = 1.1
-duration_s = 0.4
-inputs = [2, 3]
-"""
-
-
-class Maker:
-    """Simulates data and writes the pages of them into a folder."""
-
-    def __init__(self, command, folder, seed):
-        self.command, self.folder, self.seed = command, folder, seed
-
-    def tautline(self, *words, status=(0,)):
-        result = subprocess.run([self.command, "--quiet", "--device", "cpu", *map(str, words)], cwd=self.folder,
-                                capture_output=True, text=True, check=False)
-        if result.returncode not in status:
-            sys.exit(f"tautline {' '.join(map(str, words))}\n{result.stdout}{result.stderr}")
-
-    def write(self, name, text):
-        (self.folder / name).write_text(text)
-
-    def fringes(self):
-        self.write("array.toml", ARRAY + "".join(
-            f'[[antenna]]\nname = "ant{k}"\nenu_m = [{97.0 * k}, {31.0 * k * k % 170}, 0.0]\nfeeds = ["x", "y"]\n' for k in range(6)))
-        self.write("scene.toml", SCENE)
-        self.tautline("simulate", "voltages", "--array", "array.toml", "--scene", "scene.toml", "--duration", 3, "--seed",
-                      self.seed, "-o", "sky.dada")
-        self.tautline("correlate", "sky.dada", "--array", "array.toml", "--channels", 64, "--integration", 0.1, "-o",
-                      "sky.uvh5", "--report", "fringes.html")
-        return "fringes.html"
-
-    def noisy_baselines(self):
-        """A source that is weak in every cell; the third antenna, farthest away, receives noise alone."""
-        self.write("three.toml", ARRAY + "".join(
-            f'[[antenna]]\nname = "ant{k}"\nenu_m = [{east}, 0.0, 0.0]\nfeeds = ["x"]\n' for k, east in enumerate((0, 100, 900))))
-        self.write("weak.toml", 'start = "2026-03-20-14:00:00"\nbandwidth_hz = 320e3\nnoise_rms = [1.0, 1.0, 30.0]\n'
-                   '[[source]]\nazimuth_deg = 40.0\nelevation_deg = 75.0\nflux = 0.04\n')
-        self.tautline("simulate", "voltages", "--array", "three.toml", "--scene", "weak.toml", "--duration", 2, "--seed",
-                      self.seed, "-o", "weak.dada")
-        self.tautline("correlate", "weak.dada", "--array", "three.toml", "--channels", 64, "--integration", 0.1, "-o",
-                      "weak.uvh5", "--report", "weak.html")
-        return "weak.html"
-
-    def one_input(self):
-        """One antenna and feed, one integration that the data cut short."""
-        self.write("lone.toml", ARRAY + '[[antenna]]\nenu_m = [0, 0, 0]\nfeeds = ["x"]\n')
-        self.write("noise.toml", 'centre_hz = 1579.480031e6\nbandwidth_hz = 80e3\n')
-        self.tautline("simulate", "voltages", "--array", "lone.toml", "--scene", "noise.toml", "--duration", 0.2, "--seed",
-                      self.seed, "-o", "lone.dada")
-        self.tautline("correlate", "lone.dada", "--array", "lone.toml", "--channels", 16, "-o", "lone.uvh5", "--report",
-                      "lone.html")
-        return "lone.html"
-
-    def parts_of_integrations(self):
-        """Three files of 0.25 s, ten seconds apart: each is the part of an integration of 1 s."""
-        self.write("pair.toml", ARRAY + "".join(
-            f'[[antenna]]\nname = "ant{k}"\nenu_m = [{100.0 * k}, 0.0, 0.0]\nfeeds = ["x"]\n' for k in range(2)))
-        parts = []
-        for k in range(3):
-            self.write("part.toml", f'start = "2026-03-20-14:00:{10 * k:02}"\ncentre_hz = 154.88e6\nbandwidth_hz = 80e3\n')
-            parts.append(f"part{k}.dada")
-            self.tautline("simulate", "voltages", "--array", "pair.toml", "--scene", "part.toml", "--duration", 0.25, "--seed",
-                          self.seed + k, "-o", parts[-1])
-        self.tautline("correlate", *parts, "--array", "pair.toml", "--channels", 16, "--integration", 1, "-o", "parts.uvh5",
-                      "--report", "parts.html")
-        return "parts.html"
-
-    def candidates(self):
-        self.tautline("simulate", "filterbank", "--nchans", 64, "--fch1", 1500, "--foff", -4, "--tsamp", 1e-3, "--duration", 20,
-                      "--random-pulses", "count=8,dm=5:290,width=0.002:0.02,snr=9:40", "--seed", self.seed, "-o", "pulses.fil")
-        self.tautline("search", "pulses.fil", "-o", "pulses.csv", "--dms", "0:300", "--plot", "pulses")
-        return "pulses/candidates.html"
-
-    def no_candidates(self):
-        self.tautline("simulate", "filterbank", "--nchans", 16, "--fch1", 1500, "--foff", -4, "--tsamp", 1e-3, "--duration", 3,
-                      "--seed", self.seed, "-o", "noise.fil")
-        self.tautline("search", "noise.fil", "-o", "noise.csv", "--dms", "0:300", "--threshold", 20, "--plot", "noise")
-        return "noise/candidates.html"
-
-    def photons(self, name, sensors, seconds):
-        if (self.folder / (name + ".h5")).exists():
-            return
-        self.tautline("simulate", "photons", "--sensors", sensors, "--duration", seconds, "--bin", 2e-5, "--model",
-                      "diffusion:n=1,tau=1e-3,rate=1e5", "--seed", self.seed, "-o", name + ".npy")
-        shape = ["--shape", "4x4"] if sensors == 16 else []
-        self.tautline("autocorrelate", name + ".npy", "-o", name + ".h5", "--bin", 2e-5, "--bins", 16, "--levels", 8, *shape)
-
-    def fit_of_one(self):
-        self.photons("one", 1, 4)
-        self.tautline("fit", "one.h5", "-o", "one.csv", "--model", "3d", "--report", "one.html", status=(0, 3))
-        return "one.html"
-
-    def fit_of_many(self):
-        self.photons("many", 16, 4)
-        self.tautline("fit", "many.h5", "-o", "many.csv", "--model", "3d", "--waist", 0.25, "--report", "many.html", status=(0, 3))
-        return "many.html"
-
-    def doubtful_fits(self):
-        """Curves that no model of the command describes well enough to be believed."""
-        self.photons("many", 16, 4)
-        self.tautline("fit", "many.h5", "-o", "few.csv", "--model", "3d", "--max-chi2", 1e-6, "--report", "few.html",
-                      status=(0, 3))
-        return "few.html"
-
-    def plotted(self, data, page):
-        self.tautline("plot", data, "-o", page)
-        return page
-
-    def figure_of_a_filterbank(self):
-        return self.plotted("pulses.fil", "filterbank.html")
-
-    def figure_of_candidates(self):
-        return self.plotted("pulses.csv", "found.html")
-
-    def figure_of_voltages(self):
-        return self.plotted("sky.dada", "voltages.html")
-
-    def figure_of_visibilities(self):
-        return self.plotted("sky.uvh5", "visibilities.html")
-
-    def figure_of_a_measurement_set(self):
-        self.tautline("correlate", "sky.dada", "--array", "array.toml", "--channels", 64, "--integration", 0.1, "-o", "sky.ms")
-        return self.plotted("sky.ms", "set.html")
-
-    def figure_of_flags(self):
-        self.tautline("plot", "pulses.fil", "--flag-channels", "-o", "flags.html")
-        return "flags.html"
-
-    def figure_of_a_fit(self):
-        self.photons("one", 1, 4)
-        self.tautline("fit", "one.h5", "-o", "drawn.csv", "--model", "3d", status=(0, 3))
-        self.tautline("plot", "one.h5", "--fit", "drawn.csv", "-o", "drawn.html")
-        return "drawn.html"
-
-    def figure_of_a_curve(self):
-        return self.plotted("one.h5", "curve.html")
-
-
-PAGES = (Maker.fringes, Maker.noisy_baselines, Maker.one_input, Maker.parts_of_integrations, Maker.candidates,
-         Maker.no_candidates, Maker.fit_of_one, Maker.fit_of_many, Maker.doubtful_fits, Maker.figure_of_a_filterbank,
+PAGES = (Maker.fringes, Maker.noisy_baselines, Maker.one_input, Maker.parts_of_integrations, Maker.warnings, Maker.candidates,
+         Maker.candidates_of_beams, Maker.candidates_of_padded_data, Maker.no_candidates, Maker.fit_of_one, Maker.fit_of_many,
+         Maker.doubtful_fits, Maker.figure_of_a_filterbank, Maker.figure_of_a_padded_filterbank, Maker.figure_of_flags,
+         Maker.figure_of_trials, Maker.figure_of_uneven_trials, Maker.figure_of_a_series, Maker.figure_of_a_sigproc_series,
          Maker.figure_of_candidates, Maker.figure_of_voltages, Maker.figure_of_visibilities, Maker.figure_of_a_measurement_set,
-         Maker.figure_of_flags, Maker.figure_of_a_fit, Maker.figure_of_a_curve)
+         Maker.figure_of_a_curve, Maker.figure_of_many_curves, Maker.figure_of_a_fit, Maker.figure_of_tags,
+         Maker.figure_of_plain_tags, Maker.figure_of_counts, Maker.figure_of_counts_that_stop, Maker.figure_of_rates,
+         Maker.figure_of_wisdom)
 
 
 # What a page must say or draw beyond what check.js asks of all.
 ERROR_BARS = "drawnOn(document.querySelector('#curves .chart canvas')).upright > 60"
 INTEGRATION = "[...document.querySelectorAll('.tile')].find((one) => one.children[0].textContent === 'Integration').children"
+FACT = "[...document.querySelectorAll('.facts-table tr')].find((one) => one.cells[0].textContent === {!r}).cells[1].textContent"
+TOP_ROW_IS_BRIGHTER = """(() => {
+  const canvas = document.querySelector('canvas[role=img]'), [frame] = drawnOn(canvas).frames;
+  const height = Math.floor(frame.bottom - frame.top);
+  const { data } = canvas.getContext('2d').getImageData((frame.left + frame.right) / 2, frame.top, 1, height);
+  const light = (y) => data[4 * y] + data[4 * y + 1] + data[4 * y + 2];
+  return light(5) > light(height - 5) + 100;
+})()"""
 EXPECTED = {
     "one_input": {INTEGRATION + "[2].textContent": "the only one, cut short of 1 s"},
     "parts_of_integrations": {INTEGRATION + "[2].textContent": "3 of them on average, cut short of 1 s",
                               f"Math.abs(parseFloat({INTEGRATION}[1].textContent) - 250) < 10": True},
-    "noisy_baselines": {"document.querySelector('#fringes .facts dd').textContent": "ant0x – ant1x"},
+    "noisy_baselines": {"document.querySelector('#fringes .facts dd').textContent": "0x – 1x"},
     "fit_of_one": {ERROR_BARS: True, "document.getElementById('maps').hidden": True},
     "fit_of_many": {ERROR_BARS: True, "document.querySelectorAll('#maps canvas').length": 6},
     "doubtful_fits": {ERROR_BARS: True, "document.querySelectorAll('#maps canvas').length": 0},
+    "candidates_of_padded_data": {
+        "/Grey: no data. A grey line: files/.test(document.querySelector('#overview p').textContent)": True,
+        FACT.format("steps of level at joins"): "1", FACT.format("samples without data"): "3000"},
+    "candidates_of_beams": {"[...document.querySelectorAll('td')].some((one) => one.textContent === '3 (many)')": True},
+    "warnings": {"document.querySelectorAll('.warning li').length >= 2": True},
+    "figure_of_a_padded_filterbank": {
+        "/^1,?500 samples/.test([...document.querySelectorAll('.tile')].at(-1).children[1].textContent)": True},
+    "figure_of_counts": {TOP_ROW_IS_BRIGHTER: True},
+    "figure_of_rates": {"document.querySelectorAll('.bars li').length": 3},
+    "figure_of_wisdom": {"document.querySelector('.bars').textContent.startsWith('autocorrelate')": True,
+                         "document.querySelector('.bars b').textContent": "1.9"},
     "no_candidates": {"[...document.querySelectorAll('main canvas')].some((one) => one.clientWidth > 0)": False},
 }
 
@@ -216,10 +83,13 @@ def look_at(chromium, path, name, screenshots, complain):
         if chromium.run(question) != answer:
             complain(f"{name}: not {answer}: {question}")
     # On paper a page is light, whatever it was on the screen: checked as laid out for it, then printed.
-    chromium.run("dispatchEvent(new Event('beforeprint'))")
-    chromium.look(PAPER, "dark", "print")
-    chromium.settle()
-    judge("printed")
+    for width in (400, 2560):
+        chromium.look(width, "dark")
+        chromium.settle()
+        chromium.print_layout(PAPER, "dark")
+        judge(f"printed from {width}")
+        if width == 400:
+            chromium.run("dispatchEvent(new Event('afterprint'))")
     if not chromium.run("(([r, g, b]) => r > 230 && g > 230 && b > 230)(getComputedStyle(document.body).backgroundColor.match(/\\d+/g))"):
         complain(f"{name}, printed: dark paper")
     chromium.run("dispatchEvent(new Event('afterprint'))")

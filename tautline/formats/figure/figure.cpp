@@ -51,7 +51,12 @@ std::vector<Tick> decades(const Axis& axis, double most) {
 
 std::vector<Tick> named(const Axis& axis, double most) {
   const double span = axis.high - axis.low;
-  const auto step = static_cast<std::size_t>(std::max(1.0, std::ceil(span / std::max(1.0, most))));
+  const double wanted = std::ceil(span / std::max(1.0, most));
+  // 1, 2, 5, 10, 20, ...
+  std::size_t step = 1;
+  for (std::size_t power = 1; static_cast<double>(step) < wanted; power *= 10)
+    for (const std::size_t digit : {2, 5, 10})
+      if (static_cast<double>(step) < wanted) step = digit * power;
   std::vector<Tick> found;
   for (std::size_t k = 0; k < axis.names.size(); k += step)
     if (static_cast<double>(k) + 0.5 >= axis.low && static_cast<double>(k) + 0.5 <= axis.high)

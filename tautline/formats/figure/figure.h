@@ -16,7 +16,8 @@ struct Axis {
   Scale scale = Scale::linear;
   double low = 0, high = 1;  ///< low < high; of a logarithmic axis both above 0
   std::vector<std::string> names =
-      {};  ///< of places: names[k] stands for [k, k + 1); empty: numbers
+      {};                  ///< of places: names[k] stands for [k, k + 1); empty: numbers
+  bool downwards = false;  ///< of a panel's y: low is at the top
 };
 
 enum class Style { line, points, dashes };

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <set>
 
 #include "tautline/core/error.h"
@@ -133,7 +134,14 @@ Contents read_contents(const std::string& path) {
 
 }  // namespace
 
+void require_there(const std::string& path) {
+  if (!std::filesystem::exists(path))
+    throw core::Error(core::ErrorKind::io, path, "cannot be opened: No such file or directory", "",
+                      "check the name");
+}
+
 Contents contents_of(const std::string& path) {
+  require_there(path);
   try {
     return read_contents(path);
   } catch (const std::exception& error) {

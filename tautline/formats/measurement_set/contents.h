@@ -34,4 +34,7 @@ struct Contents {
 /// reason, and Error(unsupported) in a build without casacore.
 Contents contents_of(const std::string& path);
 
+/// Throws Error(io) where there is nothing of that name: casacore's own words would take it for a damaged set.
+void require_there(const std::string& path);
+
 }  // namespace tautline::formats::measurement_set

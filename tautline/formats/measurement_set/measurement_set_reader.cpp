@@ -14,6 +14,7 @@
 #include "tautline/core/error.h"
 #include "tautline/core/units.h"
 #include "tautline/formats/astronomy.h"
+#include "tautline/formats/measurement_set/contents.h"
 #include "tautline/formats/measurement_set/input_tables.h"
 
 namespace tautline::formats::measurement_set {
@@ -98,6 +99,7 @@ PhaseCentre centre_of(const std::vector<InputField>& fields) {
 class MeasurementSetReader final : public VisibilityReader {
  public:
   explicit MeasurementSetReader(const std::string& path) : path_(path) {
+    require_there(path_);
     guard([&] { tables_ = std::make_unique<InputTables>(path_); });
     const InputHeader& header = tables_->header();
     products_ = products_of(path_, header);

@@ -24,8 +24,9 @@ constexpr double kKeyHeight = 25, kKeySample = 30, kKeyGap = 22;
 double most_across(double width) {
   return width / 110;
 }
-double most_upwards(double height) {
-  return height / 44;
+// Names are all wanted, as far as there is room.
+double most_upwards(const Axis& axis, double height) {
+  return height / (axis.names.empty() ? 44 : 24);
 }
 
 double part_of(const Axis& axis, double value) {
@@ -75,7 +76,8 @@ class Drawing {
 
   double x_of(double value) const { return axes_.left + part_of(panel_.x, value) * axes_.width; }
   double y_of(double value) const {
-    return axes_.bottom() - part_of(panel_.y, value) * axes_.height;
+    const double part = part_of(panel_.y, value);
+    return axes_.top + (panel_.y.downwards ? part : 1 - part) * axes_.height;
   }
 
   void data() const {
@@ -106,7 +108,7 @@ class Drawing {
   }
 
   void y_axis(double left_margin) const {
-    for (const Tick& tick : figure::ticks(panel_.y, most_upwards(axes_.height))) {
+    for (const Tick& tick : figure::ticks(panel_.y, most_upwards(panel_.y, axes_.height))) {
       const double y = y_of(tick.value);
       canvas_.line(axes_.left - kTickLength, y, axes_.left, y, 1.2, kMuted);
       canvas_.text(tick.text, kTickSize, axes_.left - kTickLength - kGap, y, {1, 0.5}, kMuted);
@@ -124,7 +126,7 @@ class Drawing {
                    colour_at(panel_.image.map, y / bar.height));
     canvas_.frame(bar);
     double width = 0;
-    for (const Tick& tick : figure::ticks(colour, most_upwards(bar.height))) {
+    for (const Tick& tick : figure::ticks(colour, most_upwards(colour, bar.height))) {
       const double y = bar.bottom() - part_of(colour, tick.value) * bar.height;
       canvas_.line(bar.right(), y, bar.right() + kTickLength, y, 1.2, kMuted);
       canvas_.text(tick.text, kTickSize, bar.right() + kTickLength + kGap, y, {0, 0.5}, kMuted);
@@ -153,7 +155,7 @@ class Drawing {
   void grid() const {
     for (const Tick& tick : figure::ticks(panel_.x, most_across(axes_.width)))
       canvas_.line(x_of(tick.value), axes_.top, x_of(tick.value), axes_.bottom(), 1, kGrid);
-    for (const Tick& tick : figure::ticks(panel_.y, most_upwards(axes_.height)))
+    for (const Tick& tick : figure::ticks(panel_.y, most_upwards(panel_.y, axes_.height)))
       canvas_.line(axes_.left, y_of(tick.value), axes_.right(), y_of(tick.value), 1, kGrid);
   }
 
@@ -165,8 +167,8 @@ class Drawing {
     unsigned char* const bytes = cairo_image_surface_get_data(cells);
     const auto stride = static_cast<std::size_t>(cairo_image_surface_get_stride(cells));
     for (std::size_t row = 0; bytes != nullptr && row < from.rows; ++row) {
-      // Row 0 lies at the bottom.
-      auto* const pixels = reinterpret_cast<std::uint32_t*>(bytes + (from.rows - 1 - row) * stride);
+      const std::size_t below_top = panel_.y.downwards ? row : from.rows - 1 - row;
+      auto* const pixels = reinterpret_cast<std::uint32_t*>(bytes + below_top * stride);
       for (std::size_t c = 0; c < from.columns; ++c)
         pixels[c] = pixel(from, from.values[row * from.columns + c]);
     }
@@ -298,21 +300,26 @@ class Drawing {
 
 }  // namespace
 
+double top_margin(const Canvas& canvas, const Panel& panel, double axes_width) {
+  const auto keys = key_of(canvas, panel, axes_width);
+  return 6 + kPanelSize + 9 +
+         (keys.empty() ? 0 : kKeyHeight * static_cast<double>(keys.back().row + 1));
+}
+
 Margins margins_of(const Canvas& canvas, const Panel& panel, double width, double height) {
   Margins margins;
   margins.left = kLabelSize + 2 * kGap + kTickLength +
-                 widest(canvas, figure::ticks(panel.y, most_upwards(height)));
+                 widest(canvas, figure::ticks(panel.y, most_upwards(panel.y, height)));
   margins.right = 16;
   if (has_image(panel))
-    margins.right = kBarGap + kBarWidth + kTickLength + 3 * kGap + kLabelSize +
-                    widest(canvas, figure::ticks(panel.image.colour, most_upwards(height)));
+    margins.right =
+        kBarGap + kBarWidth + kTickLength + 3 * kGap + kLabelSize +
+        widest(canvas, figure::ticks(panel.image.colour, most_upwards(panel.image.colour, height)));
   // The last tick's text may stand out.
   for (const Tick& tick : figure::ticks(panel.x, most_across(width)))
     if (tick.value == panel.x.high)
       margins.right = std::max(margins.right, canvas.width_of(tick.text, kTickSize) / 2 + 4);
-  margins.top = 6 + kPanelSize + 9;
-  const auto keys = key_of(canvas, panel, width - margins.left - margins.right);
-  if (!keys.empty()) margins.top += kKeyHeight * static_cast<double>(keys.back().row + 1);
+  margins.top = top_margin(canvas, panel, width - margins.left - margins.right);
   margins.bottom = kTickLength + 2 * kGap + kTickSize + kLabelSize + 10;
   return margins;
 }

@@ -95,6 +95,11 @@ Layout lay_out(const Canvas& canvas, const Figure& figure) {
     left = std::max(left, layout.panels.back().margins.left);
     right = std::max(right, layout.panels.back().margins.right);
   }
+  for (std::size_t k = 0; k < figure.panels.size(); ++k)
+    if (figure.panels[k].wide)
+      layout.panels[k].margins = {
+          left, right, top_margin(canvas, figure.panels[k], kWidth - 2 * kBorder - left - right),
+          layout.panels[k].margins.bottom};
   for (std::size_t k = 0; k < figure.panels.size();) {
     const bool pair =
         !figure.panels[k].wide && k + 1 < figure.panels.size() && !figure.panels[k + 1].wide;
@@ -108,7 +113,6 @@ Layout lay_out(const Canvas& canvas, const Figure& figure) {
     for (std::size_t p = k; p < k + row; ++p) {
       Place& place = layout.panels[p];
       const bool wide = figure.panels[p].wide;
-      if (wide) place.margins = {left, right, place.margins.top, place.margins.bottom};
       const double from = kBorder + (p > k ? half + kBetween : 0);
       const double width = wide ? kWidth - 2 * kBorder : half;
       place.axes = {from + place.margins.left, top + above,

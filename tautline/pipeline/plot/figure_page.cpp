@@ -24,6 +24,7 @@ Json axis_json(const Axis& axis) {
             {"low", axis.low},
             {"high", axis.high}};
   if (!axis.names.empty()) json["names"] = axis.names;
+  if (axis.downwards) json["downwards"] = true;
   return json;
 }
 

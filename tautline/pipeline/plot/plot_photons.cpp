@@ -175,24 +175,30 @@ CountMeans read_counts(formats::CountReader& reader, std::uint64_t first, std::u
   return m;
 }
 
+figure::Axis places(const std::string& label, const Binning& binning) {
+  figure::Axis made = axis(label, "", 0, static_cast<double>(binning.cells));
+  for (std::size_t k = 0; k < binning.cells; ++k)
+    made.names.push_back(std::to_string(k * binning.per_cell));
+  return made;
+}
+
 figure::Panel sensor_map(const formats::CountDescription& d, const CountMeans& m, double per_bin,
-                         const std::string& unit) {
+                         const figure::Axis& quantity) {
   const std::size_t rows = d.rows > 0 ? d.rows : 1, columns = d.rows > 0 ? d.columns : d.sensors;
   const Binning down = Binning::of(rows, kMostPixels), across = Binning::of(columns, kMostPixels);
   MeanGrid grid(down.cells, across.cells);
   for (std::size_t s = 0; s < d.sensors; ++s)
     grid.add(down.cell(s / columns), across.cell(s % columns),
              m.sensors[s] / static_cast<double>(m.samples) * per_bin, 1);
-  // Row 0 of a camera is at the top.
-  figure::Panel panel{"Mean of each sensor", axis("column", "", 0, static_cast<double>(columns)),
-                      axis("row, from below", "", 0, static_cast<double>(rows))};
+  figure::Panel panel{"Mean of each sensor", places("column", across), places("row", down)};
+  panel.y.downwards = true;  // as cameras and `fit` count
   panel.tall = true;
   panel.image.rows = down.cells;
   panel.image.columns = across.cells;
-  panel.image.colour = axis("counts", unit);
+  panel.image.colour = quantity;
   for (std::size_t row = 0; row < down.cells; ++row)
     for (std::size_t column = 0; column < across.cells; ++column)
-      panel.image.values.push_back(static_cast<float>(grid.mean(down.cells - 1 - row, column)));
+      panel.image.values.push_back(static_cast<float>(grid.mean(row, column)));
   figure::fit_colours(panel.image, 0.001, 0.999);
   return panel;
 }
@@ -236,7 +242,7 @@ Figure plot_counts(const PlotConfig& config, const PlotRun& run) {
                                      std::llround((window.end_s - window.first_s) / step))));
   const CountMeans m = read_counts(*reader, first, samples, run);
   const double per_bin = bin_s > 0 ? 1 / bin_s / 1e3 : 1;
-  const std::string unit = bin_s > 0 ? "kHz" : "a bin";
+  const figure::Axis quantity = bin_s > 0 ? axis("count rate", "kHz") : axis("counts", "a bin");
   double scale = 1;
   const double cell = static_cast<double>(m.time.per_cell) * step;
   const double first_s = static_cast<double>(first) * step;
@@ -244,7 +250,7 @@ Figure plot_counts(const PlotConfig& config, const PlotRun& run) {
       d.sensors > 1 ? "Count rate of all sensors" : "Count rate",
       bin_s > 0 ? time_axis(first_s, cell * static_cast<double>(m.time.cells), scale)
                 : axis("time", "bins", first_s, first_s + cell * static_cast<double>(m.time.cells)),
-      axis("count rate", unit)};
+      quantity};
   figure::Line line;
   for (std::size_t k = 0; k < m.time.cells; ++k) {
     line.x.push_back((first_s + (static_cast<double>(k) + 0.5) * cell) / scale);
@@ -266,7 +272,7 @@ Figure plot_counts(const PlotConfig& config, const PlotRun& run) {
   made.facts = {{"format", d.format}, {"sensors", grouped(d.sensors)}, {"times", grouped(total)}};
   if (bin_s > 0) made.facts.push_back({"bin", in_seconds(bin_s)});
   made.panels.push_back(std::move(panel));
-  if (d.sensors > 1) made.panels.push_back(sensor_map(d, m, per_bin, unit));
+  if (d.sensors > 1) made.panels.push_back(sensor_map(d, m, per_bin, quantity));
   return made;
 }
 

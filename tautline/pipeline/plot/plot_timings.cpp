@@ -19,7 +19,8 @@ namespace {
 
 namespace figure = formats::figure;
 
-constexpr std::size_t kFirstBytes = 4096, kMostBytes = std::size_t{64} << 20, kMostRows = 40;
+constexpr std::size_t kFirstBytes = 4096, kMostBytes = std::size_t{64} << 20,
+                      kMostRows = 25;  // a picture has room for their names
 
 enum class Timings { none, wisdom, bench };
 

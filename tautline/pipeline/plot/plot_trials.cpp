@@ -158,6 +158,7 @@ figure::Panel trial_picture(const TrialPeaks& found, const Trials& trials, const
     panel.y.low = dms.front() - step / 2;
     panel.y.high = panel.y.low + step * static_cast<double>(rows.cells * rows.per_cell);
   } else {
+    panel.y.label = "trial's DM";
     panel.y.high = static_cast<double>(rows.cells);
     for (std::size_t r = 0; r < rows.cells; ++r)
       panel.y.names.push_back(fmt::format("{:.4g}", dms[r * rows.per_cell]));

@@ -11,6 +11,7 @@
 #include "tautline/core/baseline.h"
 #include "tautline/core/error.h"
 #include "tautline/core/time.h"
+#include "tautline/formats/input_name.h"
 #include "tautline/formats/visibility_reader.h"
 #include "tautline/pipeline/plot/kinds.h"
 #include "tautline/pipeline/plot/mean_grid.h"
@@ -29,14 +30,6 @@ constexpr double kMostlyGaps =
 
 // A carrier in a few channels would leave all others black.
 constexpr double kScaleQuantile = 0.95;
-
-std::string label_of_input(const formats::ArrayLayout& array, std::size_t input) {
-  const formats::InputLabel& label = array.inputs[input];
-  const bool two_feeds = std::any_of(array.inputs.begin(), array.inputs.end(),
-                                     [&](const auto& one) { return one.feed != label.feed; });
-  return std::to_string(array.antennas[label.antenna].number) +
-         (two_feeds ? std::string(1, label.feed) : "");
-}
 
 // Mean over times and channels of the amplitude of every baseline, and of the same over the geometric mean of both
 // autocorrelations where there are any.
@@ -352,7 +345,7 @@ figure::Panel matrix_panel(const formats::ArrayLayout& array, const Matrix& matr
         grid.add(binning.cell(i), binning.cell(j), matrix.at(i, j), 1);
   figure::Axis one = axis("input", "", 0, static_cast<double>(binning.cells));
   for (std::size_t k = 0; k < inputs; k += binning.per_cell)
-    one.names.push_back(label_of_input(array, k));
+    one.names.push_back(formats::input_name(array, k));
   figure::Panel panel{"Strength of every baseline", one, one};
   panel.tall = true;
   panel.image.rows = panel.image.columns = binning.cells;
@@ -376,8 +369,8 @@ Figure plot_visibilities(const PlotConfig& config, const PlotRun& run) {
   const Baseline baseline = config.baseline.empty() ? strongest(d.array, matrix)
                                                     : baseline_named(d.array, config.baseline);
   const Fringes f = read_fringes(*reader, baseline, columns, frequencies, run);
-  const std::string name =
-      label_of_input(d.array, baseline.first) + "\u2013" + label_of_input(d.array, baseline.second);
+  const std::string name = formats::input_name(d.array, baseline.first) + "\u2013" +
+                           formats::input_name(d.array, baseline.second);
   Figure made{name_of(config.input)};
   made.facts = {{"inputs", grouped(d.array.inputs.size())},
                 {"channels", fmt::format("{} of {}", grouped(d.channel_hz.size()),

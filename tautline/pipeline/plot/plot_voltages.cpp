@@ -9,6 +9,7 @@
 #include "tautline/core/error.h"
 #include "tautline/core/time.h"
 #include "tautline/engine/run.h"
+#include "tautline/formats/input_name.h"
 #include "tautline/pipeline/graph_run.h"
 #include "tautline/pipeline/plot/kinds.h"
 #include "tautline/pipeline/plot/mean_grid.h"
@@ -180,12 +181,13 @@ figure::Panel spectra_panel(const PowerMeans& m, const std::vector<double>& cent
                             const figure::Axis& frequency, double level,
                             const core::VoltageDescription& d) {
   figure::Panel panel{"Bandpass of each input", frequency, axis("power", "dB of the mean")};
+  // As `correlate` names them where it is not told otherwise.
+  const std::size_t feeds = d.polarisations == 2 ? 2 : 1;
+  const formats::ArrayLayout array = formats::unknown_array(m.inputs / feeds, feeds);
   std::vector<double> all;
   for (std::size_t input = 0; input < std::min(m.inputs, kMostInputs); ++input) {
     figure::Line line;
-    line.name = d.polarisations > 1 ? fmt::format("antenna {} polarisation {}",
-                                                  input / d.polarisations, input % d.polarisations)
-                                    : fmt::format("input {}", input);
+    line.name = formats::input_name(array, input);
     for (std::size_t c = 0; c < m.channels; ++c) {
       const std::size_t k = input * m.channels + c;
       line.x.push_back(centres_hz[c] / 1e6);

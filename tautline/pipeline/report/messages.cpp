@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tautline/formats/astronomy.h"
+#include "tautline/formats/input_name.h"
 #include "tautline/pipeline/report/base64.h"
 
 namespace tautline::pipeline::report {
@@ -21,12 +22,6 @@ std::string text_of(const Json& json) {
 /// JSON has no infinities.
 Json number(double value) {
   return std::isfinite(value) ? Json(value) : Json(nullptr);
-}
-
-std::string input_label(const formats::ArrayLayout& array, std::size_t input) {
-  const formats::InputLabel& label = array.inputs[input];
-  const formats::Antenna& antenna = array.antennas[label.antenna];
-  return (antenna.name.empty() ? std::to_string(antenna.number) : antenna.name) + label.feed;
 }
 
 /// East and north of the middle of the antennas.
@@ -149,7 +144,7 @@ std::string description_message(const VisibilityDigest& digest) {
   for (std::size_t input = 0; input < array.inputs.size(); ++input)
     inputs.push_back({{"antenna", array.inputs[input].antenna},
                       {"feed", std::string(1, array.inputs[input].feed)},
-                      {"label", input_label(array, input)}});
+                      {"label", formats::input_name(array, input)}});
   const formats::PhaseCentre& centre = description.phase_centre;
   return text_of({{"type", "description"},
                   {"schema", "tautline.visibilities"},

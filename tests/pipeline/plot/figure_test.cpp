@@ -52,6 +52,19 @@ TEST(FigureTicks, OfLogarithmsArePowersOfTen) {
   EXPECT_EQ(within.front().text, "20");
 }
 
+TEST(FigureTicks, OfNamesAre1Or2Or5Apart) {
+  figure::Axis axis = axis_of(0, 32);
+  for (int k = 0; k < 32; ++k) axis.names.push_back(std::to_string(k));
+  for (const auto& [most, step] : {std::pair{40.0, 1.0}, {20, 2}, {10, 5}, {6, 10}, {2, 20}}) {
+    const auto ticks = figure::ticks(axis, most);
+    ASSERT_GE(ticks.size(), 2u) << most;
+    for (std::size_t t = 0; t < ticks.size(); ++t) {
+      EXPECT_EQ(ticks[t].value, static_cast<double>(t) * step + 0.5) << most;
+      EXPECT_EQ(ticks[t].text, std::to_string(static_cast<int>(static_cast<double>(t) * step)));
+    }
+  }
+}
+
 TEST(FigureTicks, OfPhasesAreQuartersOfATurn) {
   const auto ticks = figure::ticks(axis_of(-180, 180), 5);
   ASSERT_EQ(ticks.size(), 5u);

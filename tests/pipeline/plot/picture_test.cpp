@@ -106,12 +106,13 @@ TEST(Picture, ALinesPeakLiesAtItsPlaceOnBothAxes) {
   }
 }
 
-TEST(Picture, ACellOfAnImageLiesAtItsPlaceAndRowsRunUpwards) {
+void expect_cell_at_its_place(bool downwards) {
   const ScratchFolder scratch;
   auto random = generator();
   figure::Panel panel{"An image", {"time", "s"}, {"frequency", "MHz"}};
   panel.x.high = 40;
   panel.y.high = 25;
+  panel.y.downwards = downwards;
   panel.image.rows = 25;
   panel.image.columns = 40;
   panel.image.values.assign(25 * 40, 0);
@@ -133,8 +134,34 @@ TEST(Picture, ACellOfAnImageLiesAtItsPlaceAndRowsRunUpwards) {
   EXPECT_GT(width, 900);
   EXPECT_NEAR((cell.x() - axes.left) / (axes.right + 1 - axes.left),
               (static_cast<double>(column) + 0.5) / 40, 0.004);
-  EXPECT_NEAR((axes.bottom + 1 - cell.y()) / (axes.bottom + 1 - axes.top),
-              (static_cast<double>(row) + 0.5) / 25, 0.006);
+  const double from_top = (cell.y() - axes.top) / (axes.bottom + 1 - axes.top);
+  EXPECT_NEAR(downwards ? from_top : 1 - from_top, (static_cast<double>(row) + 0.5) / 25, 0.006);
+}
+
+TEST(Picture, ACellOfAnImageLiesAtItsPlaceAndRowsRunUpwardsUnlessTheAxisSaysDownwards) {
+  for (const bool downwards : {false, true}) expect_cell_at_its_place(downwards);
+}
+
+// Panels that share their margins with an image's: as narrow as that one, a key may need one row more.
+TEST(Picture, AKeyOfSeveralRowsStaysAboveTheAxes) {
+  const ScratchFolder scratch;
+  constexpr std::uint32_t kEighth = 0xB81C4D;
+  figure::Panel image{"An image", {"time", "s"}, {"frequency", "MHz"}};
+  image.image.rows = image.image.columns = 1;
+  image.image.values = {1};
+  image.image.colour.label = "power";
+  for (std::size_t length = 8; length <= 40; ++length) {
+    figure::Panel lines = line_panel({0, 1}, {1, 1});  // along the top of the frame
+    lines.y.low = 0;
+    lines.y.high = 1;
+    for (int k = 1; k < 8; ++k)
+      lines.lines.push_back({std::string(length, 'n'), figure::Style::line, {0, 1}, {NAN, NAN}});
+    formats::picture::write(scratch / "x.png", {"Keys", {}, {image, lines}}, true);
+    const Pixels pixels(scratch / "x.png");
+    const Pixels::Box last = pixels.box_of(kEighth), frame = pixels.box_of(kBlue);
+    ASSERT_GE(last.bottom, 0) << length;
+    EXPECT_LT(last.bottom + 6, frame.top) << length;
+  }
 }
 
 TEST(Picture, TextIsDrawnAndNothingTouchesTheEdge) {

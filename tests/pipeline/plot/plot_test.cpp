@@ -163,6 +163,7 @@ TEST_F(Plot, AToneOfAChannelizedArrayIsAtItsFrequency) {
     const figure::Figure made = figure_of(name);
     const figure::Panel& spectra = panel(made, "Bandpass");
     ASSERT_EQ(spectra.lines.size(), 2u);
+    EXPECT_EQ(spectra.lines[1].name, "1x");
     for (const figure::Line& line : spectra.lines) {
       ASSERT_EQ(line.x.size(), 64u);
       EXPECT_NEAR(line.x.back() - line.x.front(), 1.28 * 63 / 64, 1e-9);
@@ -190,6 +191,19 @@ TEST_F(Plot, CountsOfEveryTypeAreCounts) {
   }
 }
 
+TEST_F(Plot, ACamerasFirstRowIsAtTheTop) {
+  std::string counts(64 * 6, '\1');
+  for (std::size_t t = 0; t < 64; ++t) counts[6 * t + 1] = '\7';  // row 0, column 1
+  write_file(scratch / "x.npy", formats::npy::format_header("|u1", {64, 2, 3}) + counts);
+  drawn("x.npy");
+  const figure::Figure made = figure_of("x.npy");
+  const figure::Panel& map = panel(made, "Mean of each sensor");
+  EXPECT_TRUE(map.y.downwards);
+  EXPECT_EQ(map.y.names, (std::vector<std::string>{"0", "1"}));
+  EXPECT_EQ(map.x.names, (std::vector<std::string>{"0", "1", "2"}));
+  EXPECT_EQ(map.image.values, (std::vector<float>{1, 7, 1, 1, 1, 1}));
+}
+
 #ifdef TAUTLINE_HDF5
 TEST_F(Plot, ABaselinesAmplitudeAndPhase) {
   write_tone();
@@ -214,6 +228,7 @@ TEST_F(Plot, ABaselinesAmplitudeAndPhase) {
     strongest = std::fmax(strongest, y);
   EXPECT_LT(panel(made, "Amplitude of").image.colour.high, 0.5 * strongest)
       << "a tone in one channel does not set the scale of all others";
+  EXPECT_EQ(panel(made, "Strength").x.names, (std::vector<std::string>{"0x", "1x"}));
   const figure::Image& matrix = panel(made, "Strength").image;
   EXPECT_TRUE(std::isnan(matrix.values[0])) << "an input with itself is left out";
   EXPECT_FLOAT_EQ(matrix.values[1], matrix.values[matrix.columns]);

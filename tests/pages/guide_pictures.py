@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""Makes pictures of pages that the guide shows (docs/guide/figures), from simulated data, in headless Chromium.
+
+    tests/pages/guide_pictures.py --command build/tautline [--output docs/guide/figures] [--only fit-page.png]
+"""
+import argparse
+import pathlib
+import struct
+import sys
+import tempfile
+import zlib
+
+import browser
+from makers import Maker
+from pages_test import PAPER, SKIPPED
+
+SEED = 20260320
+# Of each picture: its page, the page's width, its colours, whether it is printed, and how much of it from the top.
+PICTURES = {
+    "fit-page.png": (Maker.fit_of_many, 1280, "light", False, 1180),
+    "phone-dark.png": (Maker.candidates, 400, "dark", False, 1000),
+    "printed-page.png": (Maker.fringes, 1280, "light", True, 1015),
+}
+STEP = 8  # of each colour: finer ones cannot be told apart and are most of a file
+
+
+def smaller(png):
+    """The same picture with fewer different colours, packed again."""
+    chunks, at = {}, 8
+    while at < len(png):
+        (length,), kind = struct.unpack(">I", png[at:at + 4]), png[at + 4:at + 8]
+        chunks[kind] = chunks.get(kind, b"") + png[at + 8:at + 8 + length]
+        at += 12 + length
+    width, height, depth, colours = struct.unpack(">IIBB", chunks[b"IHDR"][:10])
+    size = {2: 3, 6: 4}[colours]
+    assert depth == 8, depth
+    data, row_bytes = zlib.decompress(chunks[b"IDAT"]), size * width
+    rows, above = [], bytes(row_bytes)
+    for y in range(height):
+        kind, row = data[y * (row_bytes + 1)], bytearray(data[y * (row_bytes + 1) + 1:(y + 1) * (row_bytes + 1)])
+        unfilter(kind, row, above, size)
+        rows.append(bytes(row))
+        above = rows[-1]
+    coarse = bytes(min(255, (value + STEP // 2) // STEP * STEP) for value in range(256))
+    rows = [b"".join(row[k:k + 3] for k in range(0, row_bytes, size)).translate(coarse) for row in rows]
+    # Each row as it is or as its difference from the one above, whichever holds more zeros.
+    packed, above = [], bytes(3 * width)
+    for row in rows:
+        up = bytes((a - b) & 255 for a, b in zip(row, above))
+        packed.append(b"\2" + up if up.count(0) > 0.9 * len(up) else b"\0" + row)
+        above = row
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return png[:8] + b"".join(
+        struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+        for kind, body in ((b"IHDR", header), (b"IDAT", zlib.compress(b"".join(packed), 9)), (b"IEND", b"")))
+
+
+def unfilter(kind, row, above, size):
+    for k in range(len(row)):
+        left, up, corner = (row[k - size], above[k], above[k - size]) if k >= size else (0, above[k], 0)
+        if kind == 1:
+            row[k] = row[k] + left & 255
+        elif kind == 2:
+            row[k] = row[k] + up & 255
+        elif kind == 3:
+            row[k] = row[k] + (left + up) // 2 & 255
+        elif kind == 4:
+            guess = left + up - corner
+            row[k] = row[k] + min((left, up, corner), key=lambda one: abs(guess - one)) & 255
+        else:
+            return
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--command", required=True, type=pathlib.Path)
+    parser.add_argument("--output", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parents[2] / "docs/guide/figures")
+    parser.add_argument("--only", choices=PICTURES)
+    options = parser.parse_args()
+    program = browser.find()
+    if program is None:
+        print("skipped: no Chromium here (Debian's chromium; scripts/install --tests)")
+        return SKIPPED
+    with tempfile.TemporaryDirectory(prefix="tautline-pictures-") as folder, browser.Browser(program) as chromium:
+        maker = Maker(options.command.resolve(), pathlib.Path(folder), SEED)
+        for name, (make, width, theme, printed, height) in PICTURES.items():
+            if options.only not in (None, name):
+                continue
+            chromium.look(width, theme)
+            chromium.open(maker.folder / make(maker))
+            if printed:
+                chromium.print_layout(PAPER)
+            path = options.output / name
+            chromium.screenshot(path, height)
+            path.write_bytes(smaller(path.read_bytes()))
+            print(path, path.stat().st_size, "bytes")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
