@@ -31,7 +31,7 @@ set(TAUTLINE_SAMPLE_LOOPS
     "pipeline/plot/plot_(filterbank|photons|trials|visibilities|voltages)"
     "pipeline/report/visibility_digest"
     "pipeline/search/(channel_|coincident|cut_out\\.|dedisperse_node|empty_stretches|filterbank_source|gapless|inject)"
-    "pipeline/search/(iqrm|level_steps|mask_intervals|merge_pulses|noise_of_widths)"
+    "pipeline/search/(candidate_pictures|iqrm|left_out|level_steps|mask_intervals|merge_pulses|noise_of_widths)"
     "pipeline/search/(resize_channels|search_pass|trial_sink\\.)"
     "pipeline/simulation/(filterbank_maker|kernels|photon_source|pulses|random|simulated_|voltage)"
     "pipeline/voltages/(buffer_node|delay_|f_engine\\.|f_engine_delays|frequencies|gains|integrator)"
