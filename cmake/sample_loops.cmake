@@ -1,6 +1,6 @@
 # What loops over samples, trials, photons or visibilities and is compiled at the full level of optimisation: the
-# beginnings of their paths from tautline/, as regular expressions. The other files of the library decide, describe, print and call, and GCC
-# takes half as long over them at -Og.
+# beginnings of paths from tautline/, as regular expressions. The other files of the library decide, describe, print and
+# call, and GCC takes half as long over them at -Og.
 set(TAUTLINE_SAMPLE_LOOPS
     # Kernels of CPUs, references, and planning that goes through trials and delays.
     "device/cpu/"
@@ -24,7 +24,8 @@ set(TAUTLINE_SAMPLE_LOOPS
     "formats/uvh5/(data_writer|uvh5_)"
     "formats/measurement_set/measurement_set_"
     "formats/photon_hdf5/"
-    "stream/(capture|empty_voltages|mwa_receivers|packet_voltages|packetiser|udp|voltage_s|spead_visibilities|live_photons)"
+    "stream/(capture|empty_voltages|mwa_receivers|packet_voltages|packetiser|udp)"
+    "stream/(voltage_s|spead_visibilities|live_photons)"
     # Of the pipelines.
     "pipeline/photons/(bin_photons|compare_curves|count_padding|curve_se|curve_stream|curve_trace|empty_counts)"
     "pipeline/photons/(fit/(curve_points|least|model|segment)|photon_counts|rolling_curves|tcspc_histogram)"
