@@ -73,34 +73,62 @@ function(tautline_unity target files_at_once)
   endforeach()
 endfunction()
 
-# tautline_layer(NAME FOLDER [DRIVER] [BATCH n] [LINK libraries...] [ONLY regular expression] [WITHOUT regular expressions...])
-# DRIVER: only drives other layers, and holds no loop over samples of its own.
+# Adds a static library of the sources to the layers.
+function(tautline_add_layer target files_at_once)
+  add_library(${target} STATIC EXCLUDE_FROM_ALL ${ARGN})
+  target_link_libraries(${target} PRIVATE tautline_options fmt::fmt)
+  tautline_unity(${target} ${files_at_once})
+  set(tautline_layers ${tautline_layers} ${target} PARENT_SCOPE)
+endfunction()
+
+# tautline_layer(NAME FOLDER [BATCH n] [LINK libraries...] [INCLUDE folders...] [ONLY regular expression]
+#                [WITHOUT regular expressions...])
+# adds tautline_NAME and, of the files without loops over samples, tautline_NAME_drivers, which it links.
+include(${PROJECT_SOURCE_DIR}/cmake/sample_loops.cmake)
 function(tautline_layer name folder)
-  cmake_parse_arguments(PARSE_ARGV 2 layer "DRIVER" "BATCH;ONLY" "LINK;WITHOUT")
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tautline/${folder}/*.cpp)
+  cmake_parse_arguments(PARSE_ARGV 2 layer "" "BATCH;ONLY" "LINK;INCLUDE;WITHOUT")
+  file(GLOB_RECURSE drivers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tautline/${folder}/*.cpp)
   if(layer_ONLY)
-    list(FILTER sources INCLUDE REGEX "${layer_ONLY}")
+    list(FILTER drivers INCLUDE REGEX "${layer_ONLY}")
   endif()
   foreach(regex IN LISTS layer_WITHOUT)
-    list(FILTER sources EXCLUDE REGEX "${regex}")
+    list(FILTER drivers EXCLUDE REGEX "${regex}")
   endforeach()
-  add_library(tautline_${name} STATIC EXCLUDE_FROM_ALL ${sources})
-  target_link_libraries(tautline_${name} PRIVATE tautline_options fmt::fmt)
-  target_link_libraries(tautline_${name} PUBLIC ${layer_LINK})
-  if(layer_DRIVER)
-    target_compile_options(tautline_${name} PRIVATE ${TAUTLINE_DRIVER_OPTIONS})
+  set(loops)
+  foreach(regex IN LISTS TAUTLINE_SAMPLE_LOOPS)
+    set(found ${drivers})
+    list(FILTER found INCLUDE REGEX "^${PROJECT_SOURCE_DIR}/tautline/${regex}")
+    list(FILTER drivers EXCLUDE REGEX "^${PROJECT_SOURCE_DIR}/tautline/${regex}")
+    list(APPEND loops ${found})
+  endforeach()
+  set(targets tautline_${name})
+  if(loops AND drivers)
+    tautline_add_layer(tautline_${name} ${layer_BATCH} ${loops})
+    tautline_add_layer(tautline_${name}_drivers ${layer_BATCH} ${drivers})
+    target_compile_options(tautline_${name}_drivers PRIVATE ${TAUTLINE_DRIVER_OPTIONS})
+    target_link_libraries(tautline_${name}_drivers PUBLIC tautline_${name})
+    target_link_libraries(tautline_${name} PUBLIC tautline_${name}_drivers)
+    list(APPEND targets tautline_${name}_drivers)
+  else()
+    tautline_add_layer(tautline_${name} ${layer_BATCH} ${loops} ${drivers})
+    if(drivers)
+      target_compile_options(tautline_${name} PRIVATE ${TAUTLINE_DRIVER_OPTIONS})
+    endif()
   endif()
-  tautline_unity(tautline_${name} ${layer_BATCH})
-  set(tautline_layers ${tautline_layers} tautline_${name} PARENT_SCOPE)
+  target_link_libraries(tautline_${name} PUBLIC ${layer_LINK})
+  foreach(target IN LISTS targets)
+    target_include_directories(${target} SYSTEM PRIVATE ${layer_INCLUDE})
+  endforeach()
+  set(tautline_layers ${tautline_layers} PARENT_SCOPE)
 endfunction()
 
 tautline_layer(core core BATCH 12 LINK fmt::fmt)
 tautline_layer(device device BATCH 8
   LINK tautline_core TBB::tbb hwy::hwy kissfft::kissfft-float OpenCL::OpenCL Threads::Threads
-       ${CMAKE_DL_LIBS})
-target_include_directories(tautline_device SYSTEM PRIVATE ${TAUTLINE_VKFFT_INCLUDE})
+       ${CMAKE_DL_LIBS}
+  INCLUDE ${TAUTLINE_VKFFT_INCLUDE})
 tautline_layer(engine engine BATCH 10 LINK tautline_device)
-tautline_layer(jit jit DRIVER BATCH 14 LINK tautline_device nlohmann_json::nlohmann_json)
+tautline_layer(jit jit BATCH 14 LINK tautline_device nlohmann_json::nlohmann_json)
 include(${PROJECT_SOURCE_DIR}/cmake/kernels.cmake)
 
 # Instruction sets that only x86-64 has.
@@ -124,8 +152,8 @@ if(TAUTLINE_CAIRO)
 endif()
 tautline_layer(formats formats BATCH 14 WITHOUT ${heavy}
   LINK tautline_figure nlohmann_json::nlohmann_json tomlplusplus::tomlplusplus
-       ${TAUTLINE_ERFA_LIBRARY})
-target_include_directories(tautline_formats SYSTEM PRIVATE ${TAUTLINE_ERFA_INCLUDE})
+       ${TAUTLINE_ERFA_LIBRARY}
+  INCLUDE ${TAUTLINE_ERFA_INCLUDE} $<$<BOOL:${TAUTLINE_ZIP}>:${TAUTLINE_MINIZIP_INCLUDE}>)
 # Packet layouts that ship, as text.
 file(GLOB packet_presets CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tautline/formats/packets/presets/*.toml)
 set(preset_assets)
@@ -137,33 +165,24 @@ embed_assets(tautline_formats tautline/formats/packets/packet_layout.h tautline:
   NAMES preset_names ${preset_assets})
 if(TAUTLINE_ZIP)
   target_link_libraries(tautline_formats PUBLIC ${TAUTLINE_MINIZIP_LIBRARY} ZLIB::ZLIB)
-  target_include_directories(tautline_formats SYSTEM PRIVATE ${TAUTLINE_MINIZIP_INCLUDE})
 endif()
 if(TAUTLINE_TIFF)
   target_link_libraries(tautline_formats PUBLIC TIFF::TIFF)
 endif()
 
-# tautline_heavy_formats(NAME FOLDERS... LINK libraries... INCLUDE folders...): what the formats call and is
-# called by, of one library.
+# tautline_heavy_formats(NAME FOLDERS regular expression LINK libraries... INCLUDE folders...): what the formats call
+# and is called by, of one library.
 set(tautline_modules)
 function(tautline_heavy_formats name)
-  cmake_parse_arguments(PARSE_ARGV 1 heavy "" "" "FOLDERS;LINK;INCLUDE")
-  set(sources)
-  foreach(folder IN LISTS heavy_FOLDERS)
-    file(GLOB found CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tautline/formats/${folder}/*.cpp)
-    list(APPEND sources ${found})
-  endforeach()
-  add_library(tautline_formats_${name} STATIC EXCLUDE_FROM_ALL ${sources})
-  target_link_libraries(tautline_formats_${name} PRIVATE tautline_options fmt::fmt)
-  target_link_libraries(tautline_formats_${name} PUBLIC tautline_formats ${heavy_LINK})
-  target_include_directories(tautline_formats_${name} SYSTEM PRIVATE ${heavy_INCLUDE})
-  tautline_unity(tautline_formats_${name} 10)
+  cmake_parse_arguments(PARSE_ARGV 1 heavy "" "FOLDERS" "LINK;INCLUDE")
+  tautline_layer(formats_${name} formats BATCH 10 ONLY "/formats/(${heavy_FOLDERS})/"
+    LINK tautline_formats ${heavy_LINK} INCLUDE ${heavy_INCLUDE})
   target_link_libraries(tautline_formats PUBLIC tautline_formats_${name})
-  set(tautline_layers ${tautline_layers} tautline_formats_${name} PARENT_SCOPE)
+  set(tautline_layers ${tautline_layers} PARENT_SCOPE)
   set(tautline_modules ${tautline_modules} ${name} PARENT_SCOPE)
 endfunction()
 if(TAUTLINE_HDF5)
-  tautline_heavy_formats(hdf5 FOLDERS uvh5 curves_hdf5 cutout_hdf5 photon_hdf5
+  tautline_heavy_formats(hdf5 FOLDERS "uvh5|curves_hdf5|cutout_hdf5|photon_hdf5"
     LINK ${HDF5_C_LIBRARIES} INCLUDE ${HDF5_C_INCLUDE_DIRS})
 endif()
 if(TAUTLINE_CFITSIO)
@@ -193,32 +212,18 @@ endif()
 set(connections "/stream/(tcp|http_[a-z]+)\\.cpp$")
 tautline_layer(stream stream BATCH 8 WITHOUT "${connections}"
   LINK tautline_formats tautline_engine Threads::Threads)
-tautline_layer(connections stream DRIVER BATCH 8 ONLY "${connections}" LINK tautline_stream)
+tautline_layer(connections stream BATCH 8 ONLY "${connections}" LINK tautline_stream
+  INCLUDE $<$<BOOL:${TAUTLINE_BOOST}>:${TAUTLINE_BOOST_INCLUDE}>)
 target_link_libraries(tautline_stream PUBLIC tautline_connections)
-if(TAUTLINE_BOOST)
-  target_include_directories(tautline_connections SYSTEM PRIVATE ${TAUTLINE_BOOST_INCLUDE})
-endif()
-# Of the pipelines, what declares fields and nodes, puts graphs together and writes texts and tables is half of the
-# code and touches no sample.
 set(other_rooms "/pipeline/(plot|monitor)/")
-set(drivers
-    "/(bench|graph_file)/"
-    "_(fields|types|nodes|page|report|record|summary|table|text|rate)\\.cpp$"
-    "/((auto)?correlate|compare|truth)_[a-z]+\\.cpp$"
-    "/(dedisperse_filterbank|search_filterbank|search_plan|html_page|messages)\\.cpp$")
-list(JOIN drivers "|" drivers)
-tautline_layer(pipeline_drivers pipeline DRIVER BATCH 16 ONLY "${drivers}" WITHOUT ${other_rooms}
-  LINK ${tautline_stages} tautline_engine tautline_stream TBB::tbb)
-tautline_layer(pipeline pipeline BATCH 14 WITHOUT ${other_rooms} "${drivers}" LINK tautline_pipeline_drivers)
-target_link_libraries(tautline_pipeline_drivers PUBLIC tautline_pipeline)
-if(TAUTLINE_FIT)
-  target_link_libraries(tautline_pipeline PUBLIC ${TAUTLINE_CMINPACK_LIBRARY})
-  target_include_directories(tautline_pipeline SYSTEM PRIVATE ${TAUTLINE_CMINPACK_INCLUDE})
-endif()
+tautline_layer(pipeline pipeline BATCH 15 WITHOUT ${other_rooms}
+  LINK ${tautline_stages} tautline_engine tautline_stream TBB::tbb
+       $<$<BOOL:${TAUTLINE_FIT}>:${TAUTLINE_CMINPACK_LIBRARY}>
+  INCLUDE $<$<BOOL:${TAUTLINE_FIT}>:${TAUTLINE_CMINPACK_INCLUDE}>)
 include(${PROJECT_SOURCE_DIR}/web/assets.cmake)
 # The rooms that only the command needs.
 tautline_layer(plot pipeline/plot BATCH 10 LINK tautline_pipeline)
-tautline_layer(monitor pipeline/monitor DRIVER BATCH 10 LINK tautline_plot)
+tautline_layer(monitor pipeline/monitor BATCH 10 LINK tautline_plot)
 
 # What is installed: one library.
 set(objects)

@@ -24,6 +24,7 @@ foreach(name IN LISTS tautline_modules)
     ${PROJECT_SOURCE_DIR}/tautline/formats/modules/open_modules.cpp)
   set_target_properties(tautline_${name}_module PROPERTIES OUTPUT_NAME tautline_${name}
                         LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR} CXX_VISIBILITY_PRESET hidden)
+  tautline_unity(tautline_${name}_module 2)
   string(TOUPPER ${name} upper)
   target_compile_definitions(tautline_${name}_module PRIVATE TAUTLINE_${upper}_MODULE)
   target_link_libraries(tautline_${name}_module PRIVATE tautline_options tautline_formats_${name})

@@ -16,10 +16,11 @@ namespace {
 using core::fit_step;
 using core::StepFit;
 
-constexpr std::size_t kSide = core::kStepSide, kBlocks = core::kStepBlocks;
+using core::kStepBlocks;
+using core::kStepSide;
 constexpr std::size_t kMostSpectra = 256, kLeastSpectra = 16;  // of a block
 
-using Series = std::array<double, kBlocks>;  // a value of each block
+using Series = std::array<double, kStepBlocks>;  // a value of each block
 
 // The mean of the middle half; of three the middle one.
 double middle_mean(std::vector<double>& values) {
@@ -40,7 +41,7 @@ bool quantity_steps(const std::vector<Series>& channels) {
     const auto changes = [](auto from, auto to) {
       return std::any_of(from, to, [&](double x) { return x != *from; });
     };
-    const auto middle = values.begin() + kSide;
+    const auto middle = values.begin() + kStepSide;
     if (!(fit.deviation > 0) || !changes(values.begin(), middle) || !changes(middle, values.end()))
       continue;
     scaled.push_back(values);
@@ -50,7 +51,7 @@ bool quantity_steps(const std::vector<Series>& channels) {
   if (scaled.empty()) return false;
   Series together;
   std::vector<double> of_block(scaled.size());
-  for (std::size_t k = 0; k < kBlocks; ++k) {
+  for (std::size_t k = 0; k < kStepBlocks; ++k) {
     for (std::size_t c = 0; c < scaled.size(); ++c) of_block[c] = scaled[c][k];
     together[k] = middle_mean(of_block);
   }
@@ -105,8 +106,8 @@ bool level_steps_at(formats::FilterbankReader& reader, std::uint64_t join, std::
                     const std::vector<bool>& counts) {
   std::vector<Series> means(counts.size()), deviations(counts.size());
   std::vector<bool> known = counts;
-  for (std::size_t k = 0; k < kBlocks; ++k) {
-    const Levels levels = read_levels(reader, join + k * spectra - kSide * spectra, spectra);
+  for (std::size_t k = 0; k < kStepBlocks; ++k) {
+    const Levels levels = read_levels(reader, join + k * spectra - kStepSide * spectra, spectra);
     for (std::size_t c = 0; c < counts.size(); ++c) {
       means[c][k] = levels.mean[c];
       deviations[c][k] = levels.deviation[c];
@@ -141,7 +142,7 @@ std::vector<LevelStep> find_level_steps(formats::FilterbankReader& reader,
       const std::uint64_t high = std::min(range.first + range.count,
                                           k + 1 < joins.size() ? joins[k + 1].sample : UINT64_MAX);
       const auto spectra = static_cast<std::size_t>(
-          std::min<std::uint64_t>(kMostSpectra, std::min(join - low, high - join) / kSide));
+          std::min<std::uint64_t>(kMostSpectra, std::min(join - low, high - join) / kStepSide));
       if (spectra >= kLeastSpectra && level_steps_at(reader, join, spectra, counts))
         steps.push_back({grid_first + (join - range.first), joins[k].before, joins[k].after});
     }

@@ -26,6 +26,9 @@
 
 namespace tautline::pipeline {
 
+using core::Error;
+using core::ErrorKind;
+
 namespace {
 
 constexpr auto self = [](auto& config) -> auto& {
