@@ -2,12 +2,14 @@
 """Holds the tree to its design (docs/design/layers.md). Prints every breach; exit status 1 if there is one.
 
 - a layer, and a room of pipeline/, includes only what it may;
-- the command, examples, the Python module and public headers include public headers only, those that cmake/public_headers.txt lists,
-  and each of these is needed by one of them;
-- CUDA, NVRTC and OpenCL headers only in device/cuda and device/opencl, sockets only in stream/;
+- the command, examples, the Python module and public headers include public headers only, those that
+  cmake/public_headers.txt lists, and each of these is needed by one of them;
+- a library's headers only where the table below has them: CUDA, NVRTC and OpenCL in device/cuda and device/opencl,
+  sockets in stream/;
 - no printing, abort or exit under tautline/, and no option of the command in its texts;
-- every stage has a header, a reference, a case file, tunables, a maths page, tests and an entry in the table that `bench`
-  and `tune` are made from;
+- every stage has a header that tautline.h includes, a reference, a case file, tunables, a CPU backend, a maths page,
+  tests and an entry in the table that `bench` and `tune` are made from; a role has the same file name in every stage;
+- every folder of tests that is named as a layer mirrors that layer's folders;
 - every path that README and docs name exists.
 """
 import pathlib
@@ -27,7 +29,7 @@ ALLOWED = {
     "stream": {"core", "formats", "engine", "stream"},
     "pipeline": {"core", "device", "jit", "stages", "formats", "engine", "stream", "pipeline"},
 }
-# Room of pipeline/ -> the other rooms it may include. What lies in pipeline/ itself serves all of them and includes none.
+# Room of pipeline/ -> the other rooms it may include. Files of pipeline/ itself serve all rooms and include none.
 ROOMS = {
     "": set(),
     "report": set(),
@@ -42,8 +44,8 @@ ROOMS = {
 }
 # Third-party header prefix -> folders (relative to tautline/) that may include it.
 THIRD_PARTY = {
-    "oneapi/tbb": ("device", "pipeline"),
-    "tbb/": ("device", "pipeline"),
+    "oneapi/tbb": ("device",),
+    "tbb/": ("device",),
     "hwy/": ("stages", "pipeline"),
     "kissfft/": ("device/cpu",),
     "hdf5": ("formats",),
@@ -54,23 +56,33 @@ THIRD_PARTY = {
     "ft2build": ("formats/picture",),
     "minizip/": ("formats/curves",),
     "tiff": ("formats/tiff",),
+    "zlib": ("formats/curves",),
+    "erfa": ("formats",),
+    "nlohmann/": ("jit", "formats", "pipeline"),
+    "fmt/": ("",),
     "cminpack": ("pipeline",),
     "toml++": ("formats/toml",),
     "boost/": ("stream",),
     "sys/socket.h": ("stream",),
     "netinet/": ("stream",),
     "arpa/": ("stream",),
+    "netdb.h": ("stream",),
     "cuda": ("device/cuda",),
     "nvrtc": ("device/cuda",),
     "CL/": ("device/opencl",),
+    "vkFFT": ("device/opencl",),
     "CLI/": (),
     "spdlog/": (),
     "nanobind/": (),
     "Python.h": (),
 }
+# The compiler's, the C++ standard library's and POSIX's headers.
+SYSTEM = re.compile(
+    r"[a-z_]+|(?:sys/\w+|unistd|fcntl|poll|dlfcn|sched|pthread|spawn|signal|time|cpuid|[ei]mmintrin)\.h"
+)
 BANNED = re.compile(
-    r"\b(?:std::cout|std::cerr|std::clog|std::printf|std::fprintf|std::puts|printf|fprintf\s*\(\s*std|puts"
-    r"|std::abort|abort|std::exit|exit|_exit|std::terminate|std::signal|setlocale)\s*[(<]"
+    r"\b(?:cout|cerr|clog|printf|fprintf|(?:fmt|std)::print|puts|fputs|putchar|perror"
+    r"|abort|exit|_exit|quick_exit|terminate|std::signal|setlocale)\s*[(<]"
 )
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
 STAGE_TABLE = ROOT / "tautline" / "pipeline" / "bench" / "stage_table.cpp"
@@ -78,6 +90,10 @@ PUBLIC_LIST = ROOT / "cmake" / "public_headers.txt"
 PUBLIC = {f"tautline/{line}" for line in PUBLIC_LIST.read_text().splitlines() if line and not line.startswith("#")}
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 STRING = re.compile(r'"(?:\\.|[^"\\\n])*"')
+# The files of a stage, of its CPU backend, and of a stage that is tuned.
+STAGE_PARTS = ("{}.h", "{}.cpp", "reference.cpp", "case.h", "tunables.h")
+CPU_PARTS = ("cpu/plan.cpp", "cpu/dispatch.cpp", "cpu/kernels.h")
+TUNED_PARTS = ("tune.cpp", "case_run.h", "gpu/tuning.h", "gpu/tuning.cpp")
 # An option of the command in a text, and files whose texts have options of compilers and properties of styles.
 OPTION = re.compile(r"(?<![\w!-])--[a-z]")
 OTHERS_OPTIONS = ("device/cuda/cuda_compile.cpp", "jit/tuning_page.cpp")
@@ -111,9 +127,11 @@ def check_source(path):
             if not (ROOT / header).exists():
                 complain(path, f"includes {header}, which does not exist")
             continue
-        for prefix, folders in THIRD_PARTY.items():
-            if header.startswith(prefix) and not any(str(relative).startswith(f) for f in folders):
-                complain(path, f"may not include <{header}>")
+        folders = next((folders for prefix, folders in THIRD_PARTY.items() if header.startswith(prefix)), None)
+        if folders is None and not SYSTEM.fullmatch(header):
+            complain(path, f"includes <{header}>, a library that scripts/check_layers.py does not list")
+        if folders is not None and not any(str(relative).startswith(f) for f in folders):
+            complain(path, f"may not include <{header}>")
     if path.suffix != ".kernel" and str(relative) not in OTHERS_OPTIONS:
         check_texts(path, text)
     code = STRING.sub('""', COMMENT.sub("", text))
@@ -157,6 +175,7 @@ def check_public_headers():
         path = ROOT / name
         if not path.exists():
             complain(PUBLIC_LIST, f"lists {name}, which does not exist")
+            used.add(name)
             continue
         text = path.read_text(encoding="utf-8")
         check_public_only(path, text)
@@ -170,7 +189,7 @@ def check_public_headers():
 
 
 def check_user(folder, path, text):
-    """The command, examples and the Python module use public headers only; tests and benchmarks may look behind them."""
+    """The command, examples and the Python module use public headers only; tests and benchmarks may use others."""
     check_exist(path, text)
     if folder in ("cli", "examples", "python/src"):
         check_public_only(path, text)
@@ -178,14 +197,40 @@ def check_user(folder, path, text):
 
 def check_stage(folder):
     name = folder.name
-    for needed in (f"{name}.h", f"{name}.cpp", "reference.cpp", "case.h", "tunables.h"):
-        if not (folder / needed).exists():
-            complain(folder, f"a stage needs {needed}")
-    for needed in (f"docs/maths/{name}.md", f"tests/stages/{name}"):
-        if not (ROOT / needed).exists():
-            complain(folder, f"a stage needs {needed}")
+    parts = [*(part.format(name) for part in STAGE_PARTS), *CPU_PARTS]
+    if (folder / "gpu").exists():
+        parts.append("gpu/plan.cpp")
+    if (folder / "tune.h").exists():
+        parts.extend(TUNED_PARTS)
+    needed = [part for part in parts if not (folder / part).exists()]
+    needed += [part for part in (f"docs/maths/{name}.md", f"tests/stages/{name}") if not (ROOT / part).exists()]
+    if f'#include "tautline/stages/{name}/{name}.h"' not in (ROOT / "tautline/tautline.h").read_text(encoding="utf-8"):
+        needed.append("its header in tautline/tautline.h")
     if f'{{.name = "{name}",' not in STAGE_TABLE.read_text(encoding="utf-8"):
-        complain(folder, f"a stage needs an entry in {STAGE_TABLE.relative_to(ROOT)}")
+        needed.append(f"an entry in {STAGE_TABLE.relative_to(ROOT)}")
+    for part in needed:
+        complain(folder, f"a stage needs {part}")
+
+
+def check_roles(stages):
+    """Two files of stages do not differ in a plural or in the order of words alone: `backend.h`, `backends.h`."""
+    names = {}
+    for path in sorted(stages.rglob("*.*")):
+        place = path.parent.relative_to(stages).parts[1:]
+        stem = path.name.split(".")[0].replace("-inl", "")
+        first = names.setdefault((place, *sorted(word.rstrip("s") for word in stem.split("_"))), path)
+        if first.name.split(".")[0].replace("-inl", "") != stem:
+            complain(path, f"has the role of {first.relative_to(ROOT)} and another name")
+
+
+def check_mirrored():
+    """Tests of a layer lie in the folder that has the tested files' name."""
+    for layer in ALLOWED:
+        sources = (path for path in (ROOT / "tests" / layer).rglob("*") if path.suffix in (".h", ".cpp"))
+        for folder in sorted({path.parent for path in sources}):
+            mirrored = ROOT / "tautline" / folder.relative_to(ROOT / "tests")
+            if not mirrored.is_dir():
+                complain(folder, f"{mirrored.relative_to(ROOT)}, which it mirrors, does not exist")
 
 
 # Paths in backquotes or link targets that look like files or folders of this tree.
@@ -216,6 +261,8 @@ def main():
     for folder in sorted((ROOT / "tautline" / "stages").iterdir()):
         if folder.is_dir():
             check_stage(folder)
+    check_roles(ROOT / "tautline" / "stages")
+    check_mirrored()
     documents = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
     for path in documents:
         if path.exists():

@@ -34,6 +34,6 @@ tautline_on_lesser_processors(pipeline/simulation
   "*-SimulatePhotons.*:Simulated*:*/Simulated*:CompareTruthOfRuns.*")
 tautline_on_lesser_processors(pipeline/bench "*-Limit*")
 tautline_on_lesser_processors(stages/correlate "CorrelatePlan.*")
-tautline_on_lesser_processors(stages/dedisperse "Plan.*")
+tautline_on_lesser_processors(stages/dedisperse "Plan.*:*IsTheOne*")
 tautline_on_lesser_processors(stages/detect "Plan.*")
 tautline_on_lesser_processors(stages/unpack "*IsTheOne*")

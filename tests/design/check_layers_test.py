@@ -1,54 +1,232 @@
 #!/usr/bin/env python3
-"""The layer check finds the breaches it is there for, in text as it stands in no file of this tree."""
-import importlib.util
+"""The layer check finds every breach that it is there for: in a small tree with one breach after the other."""
 import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-spec = importlib.util.spec_from_file_location("check_layers", ROOT / "scripts" / "check_layers.py")
-check_layers = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(check_layers)
+LAYERS = ("core", "device", "jit", "engine", "stages/fold", "formats", "stream", "pipeline")
+STAGE = ("fold.cpp", "reference.cpp", "case.h", "tunables.h", "cpu/plan.cpp", "cpu/dispatch.cpp", "cpu/kernels.h",
+         "gpu/plan.cpp", "tune.h", "tune.cpp", "case_run.h", "gpu/tuning.h", "gpu/tuning.cpp")
+TREE = {
+    "README.md": "[layers](docs/design/layers.md), `tautline/core`",
+    "cmake/public_headers.txt": "tautline.h\nstages/fold/fold.h\n",
+    "cli/main.cpp": '#include "tautline/tautline.h"\n',
+    "docs/design/layers.md": "",
+    "docs/maths/fold.md": "",
+    "tautline/pipeline/bench/stage_table.cpp": '{.name = "fold", },\n',
+    "tautline/stages/fold/fold.h": "",
+    "tautline/tautline.h": '#include "tautline/stages/fold/fold.h"\n',
+    "tests/stages/fold/fold_test.cpp": '#include "tautline/core/own.h"\n',
+    **{f"tautline/stages/fold/{part}": "" for part in STAGE},
+    **{f"tautline/{layer}/own.h": "" for layer in LAYERS},
+}
 
 
-def found(folder, header):
-    check_layers.problems.clear()
-    check_layers.check_user(folder, ROOT / folder / "x.cpp", f'#include "{header}"\n')
-    return list(check_layers.problems)
+def including(*headers):
+    return "".join(f"#include {header if header[0] == '<' else chr(34) + header + chr(34)}\n" for header in headers)
 
 
-class CheckLayers(unittest.TestCase):
-    def test_private_headers_stay_behind_public_ones(self):
-        for header in ("tautline/device/cuda/driver.h", "tautline/stages/correlate/cpu/sums.h"):
-            for folder in ("cli", "examples", "python/src"):
-                self.assertEqual(len(found(folder, header)), 1, (folder, header))
-            for folder in ("bench", "tests"):
-                self.assertEqual(found(folder, header), [], (folder, header))
+def table_of(heading):
+    """The rows of the table of docs/design/layers.md under `heading`: first and second column."""
+    page = (ROOT / "docs/design/layers.md").read_text(encoding="utf-8")
+    lines = page[page.index(f"| {heading} |"):].split("\n\n")[0].splitlines()[2:]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
-    def test_public_headers_are_for_everyone(self):
-        for header in ("tautline/device/cuda/cuda_device.h", "tautline/stages/correlate/correlate.h"):
-            for folder in ("cli", "bench", "examples", "tests"):
-                self.assertEqual(found(folder, header), [], (folder, header))
+
+class Checked(unittest.TestCase):
+    """Runs the script in the small tree, with some files written or left out."""
+
+    def complaints(self, files=None, without=()):
+        with tempfile.TemporaryDirectory(prefix="tautline-layers-") as name:
+            tree = pathlib.Path(name)
+            for path, text in {**TREE, **(files or {})}.items():
+                if path not in without:
+                    (tree / path).parent.mkdir(parents=True, exist_ok=True)
+                    (tree / path).write_text(text)
+            (tree / "scripts").mkdir()
+            shutil.copy(ROOT / "scripts/check_layers.py", tree / "scripts")
+            done = subprocess.run([sys.executable, tree / "scripts/check_layers.py"], capture_output=True, text=True)
+        lines = done.stderr.splitlines()
+        self.assertEqual(done.returncode, 1 if lines else 0, done.stderr)
+        self.assertEqual(done.stdout, "" if lines else "layers: no breach\n")
+        return lines
+
+    def one(self, text, files=None, without=()):
+        lines = self.complaints(files, without)
+        self.assertEqual(len(lines), 1, (text, lines))
+        self.assertIn(text, lines[0])
+
+    def exactly(self, files, wrong):
+        """Complaints are about the files `wrong`, each once."""
+        self.assertEqual(sorted(line.split(":")[0] for line in self.complaints(files)), sorted(wrong))
+
+
+class Layers(Checked):
+    def test_a_tree_without_a_breach(self):
+        self.assertEqual(self.complaints(), [])
+
+    def test_each_layer_includes_the_layers_that_the_page_names(self):
+        allowed = {}
+        for name, includes in table_of("layer"):
+            layer = {"stages/X": "stages/fold", "pipeline/ROOM": "pipeline"}.get(name, name)
+            if layer in LAYERS:
+                names = includes.split(";")[0].split(".")[0]
+                allowed[layer] = set(allowed) if names == "all of the above" else set(names.split(", ")) & set(allowed)
+        self.assertEqual(sorted(allowed), sorted(LAYERS))
+        files, wrong = {}, []
+        for layer in LAYERS:
+            for target in LAYERS:
+                path = f"tautline/{layer}/to_{target.replace('/', '_')}.h"
+                files[path] = including(f"tautline/{target}/own.h")
+                if target not in allowed[layer] | {layer}:
+                    wrong.append(path)
+        self.assertGreater(len(wrong), 30)
+        self.exactly(files, wrong)
+
+    def test_each_room_includes_the_rooms_that_the_page_names(self):
+        allowed = {}
+        for names, includes in table_of("room"):
+            for name in re.findall(r"`(\w+)`", names):
+                allowed[name] = set(re.findall(r"`(\w+)`", includes))
+        files = {f"tautline/pipeline/{room}/own.h": "" for room in allowed}
+        wrong = []
+        for room in ["", *allowed]:
+            for target in allowed:
+                path = str(pathlib.Path("tautline/pipeline", room, f"to_{target}.h"))
+                files[path] = including(f"tautline/pipeline/{target}/own.h", "tautline/pipeline/own.h")
+                if target not in allowed.get(room, set()) | {room}:
+                    wrong.append(path)
+        self.assertGreater(len(wrong), 50)
+        self.exactly(files, wrong)
+        self.one("attic is no room of pipeline/",
+                 {"tautline/pipeline/attic/a.h": including("tautline/pipeline/own.h")})
+
+    def test_a_stage_includes_no_other_stage(self):
+        other = {f"tautline/stages/comb/{part.replace('fold', 'comb')}": "" for part in STAGE}
+        other |= {"tautline/stages/comb/comb.h": "", "docs/maths/comb.md": "", "tests/stages/comb/comb_test.cpp": "",
+                  "tautline/tautline.h": including("tautline/stages/fold/fold.h", "tautline/stages/comb/comb.h"),
+                  "cmake/public_headers.txt": "tautline.h\nstages/fold/fold.h\nstages/comb/comb.h\n",
+                  "tautline/pipeline/bench/stage_table.cpp": '{.name = "fold", },\n{.name = "comb", },\n'}
+        self.assertEqual(self.complaints(other), [])
+        other["tautline/stages/comb/cpu/plan.cpp"] = including("tautline/stages/fold/fold.h")
+        self.one("stage comb may not include another stage", other)
+        other["tautline/stages/comb/cpu/plan.cpp"] = ""
+        other["tautline/stages/comb/gpu/a.kernel"] = including("jit/b.kernel", "comb/gpu/c.kernel", "fold/gpu/d.kernel")
+        self.one("a kernel includes kernel files of jit and of its own stage only: fold/gpu/d.kernel", other)
+
+    def test_headers_exist(self):
+        for path in ("tautline/core/a.cpp", "cli/a.cpp", "tests/core/a.cpp", "bench/a.cpp"):
+            self.one("tautline/core/none.h, which does not exist", {path: including("tautline/core/none.h")})
+
+    def test_libraries_stay_in_their_folders(self):
+        places = {"<CL/cl.h>": ["device/opencl"], "<cuda.h>": ["device/cuda"], "<nvrtc.h>": ["device/cuda"],
+                  "<hdf5.h>": ["formats"], "<vkFFT.h>": ["device/opencl"], "<H5public.h>": ["formats"],
+                  "<casacore/ms/a.h>": ["formats/measurement_set"], "<fitsio.h>": ["formats"],
+                  "<cairo.h>": ["formats/picture"], "<ft2build.h>": ["formats/picture"],
+                  "<minizip/zip.h>": ["formats/curves"], "<zlib.h>": ["formats/curves"], "<tiffio.h>": ["formats/tiff"],
+                  "<erfa.h>": ["formats"], "<toml++/toml.h>": ["formats/toml"], "<boost/asio.hpp>": ["stream"],
+                  "<sys/socket.h>": ["stream"], "<netinet/in.h>": ["stream"], "<arpa/inet.h>": ["stream"],
+                  "<netdb.h>": ["stream"], "<kissfft/kiss_fft.h>": ["device/cpu"], "<oneapi/tbb/a.h>": ["device"],
+                  "<tbb/a.h>": ["device"],
+                  "<hwy/highway.h>": ["stages/fold", "pipeline"], "<cminpack.h>": ["pipeline"],
+                  "<nlohmann/json.hpp>": ["jit", "formats", "pipeline"], "<CLI/CLI.hpp>": [], "<spdlog/spdlog.h>": [],
+                  "<nanobind/nanobind.h>": [], "<Python.h>": []}
+        script = (ROOT / "scripts/check_layers.py").read_text(encoding="utf-8")
+        listed = re.findall(r'^    "(\S+)": \(', script[script.index("THIRD_PARTY = {"):].split("\n}\n")[0], re.M)
+        untried = {prefix for prefix in listed if not any(header[1:].startswith(prefix) for header in places)}
+        self.assertEqual(untried, {"fmt/"})
+        files, wrong = {}, []
+        folders = [*LAYERS, "device/cpu", "device/cuda", "device/opencl", "formats/measurement_set", "formats/picture",
+                   "formats/curves", "formats/tiff", "formats/toml"]
+        for number, (header, allowed) in enumerate(places.items()):
+            for folder in folders:
+                path = f"tautline/{folder}/library{number}.cpp"
+                files[path] = including(header, "<fmt/format.h>", "<vector>", "<sys/stat.h>", "<unistd.h>")
+                if not any(folder == place or folder.startswith(place + "/") for place in allowed):
+                    wrong.append(path)
+        self.exactly(files, wrong)
+        self.one("includes <unknown/library.h>", {"tautline/formats/a.cpp": including("<unknown/library.h>")})
+
+    def test_the_library_does_not_print_abort_or_exit(self):
+        breaches = ("std::cout << 1", "std::cerr << 1", "std::clog << 1", "cout << 1", "std::printf(", "printf (",
+                    "fprintf(stderr", "std::fprintf(stdout", "puts(", "std::fputs(", "perror(", "putchar(",
+                    "fmt::print(", "std::print(", "abort()", "std::abort()", "exit(1)", "std::exit(1)", "_exit(1)",
+                    "std::quick_exit(1)", "std::terminate()", "std::signal(2", "setlocale(")
+        others = ("// exit(1)", "/* abort()\n */", 'f("exit(1)")', "on_exit(1)", "std::snprintf(a", "fmt::format(a",
+                  "exits(1)")
+        files = {f"tautline/core/{number}.cpp": text for number, text in enumerate(breaches + others)}
+        self.exactly(files, list(files)[:len(breaches)])
 
     def test_texts_of_the_library_name_no_options(self):
-        for text, breaches in (('f("--memory")', 1), ('f("raise --memory");', 1), ('f("raise `memory_bytes`")', 0),
-                               ("--count; // --memory", 0), ('f("a--b <!--x-->")', 0)):
-            check_layers.problems.clear()
-            check_layers.check_texts(ROOT / "tautline" / "x.cpp", text)
-            self.assertEqual(len(check_layers.problems), breaches, text)
+        for text, breach in (('f("--memory")', True), ('f("raise --memory");', True), ("--count; // --memory", False),
+                             ('f("raise `memory_bytes`")', False), ('f("a--b <!--x-->")', False)):
+            self.exactly({"tautline/core/a.cpp": text}, ["tautline/core/a.cpp"] if breach else [])
+        self.assertEqual(self.complaints({"cli/a.cpp": 'f("--memory")'}), [])
 
-    def test_headers_that_do_not_exist(self):
-        for folder in ("cli", "tests"):
-            self.assertEqual(len(found(folder, "tautline/core/none.h")), 1)
 
-    def test_a_stage_needs_its_files_and_its_entry(self):
-        check_layers.problems.clear()
-        check_layers.check_stage(ROOT / "tautline" / "stages" / "none")
-        self.assertEqual(len(check_layers.problems), 8)
-        for needed in ("reference.cpp", "docs/maths/none.md", "tests/stages/none", "stage_table.cpp"):
-            self.assertTrue(any(needed in line for line in check_layers.problems), needed)
-        check_layers.problems.clear()
-        check_layers.check_stage(ROOT / "tautline" / "stages" / "correlate")
-        self.assertEqual(check_layers.problems, [])
+class PublicHeaders(Checked):
+    def test_private_headers_stay_behind_them(self):
+        for folder in ("cli", "examples", "python/src"):
+            self.one("may include public headers only", {f"{folder}/a.cpp": including("tautline/core/own.h")})
+        for folder in ("bench", "tests/core"):
+            self.assertEqual(self.complaints({f"{folder}/a.cpp": including("tautline/core/own.h")}), [])
+        self.one("may include public headers only", {"tautline/stages/fold/fold.h": including("tautline/core/own.h")})
+
+    def test_the_list(self):
+        listed = TREE["cmake/public_headers.txt"]
+        self.one("lists tautline/core/none.h, which does not exist",
+                 {"cmake/public_headers.txt": listed + "core/none.h\n"})
+        unused = {"cmake/public_headers.txt": listed + "# A comment.\ncore/own.h\n"}
+        self.one("lists tautline/core/own.h, which no example", unused)
+        self.assertEqual(self.complaints(unused | {"examples/a.cpp": including("tautline/core/own.h")}), [])
+
+
+class Stages(Checked):
+    def test_every_part_is_needed(self):
+        for part in STAGE:
+            if part != "tune.h":
+                self.one(f"a stage needs {part}", without=[f"tautline/stages/fold/{part}"])
+        for path in ("docs/maths/fold.md", "tests/stages/fold"):
+            self.one(f"a stage needs {path}", without=[one for one in TREE if one.startswith(path)])
+        self.one("a stage needs an entry in", {"tautline/pipeline/bench/stage_table.cpp": ""})
+        self.one("a stage needs its header in tautline/tautline.h",
+                 {"tautline/tautline.h": "",
+                  "cli/main.cpp": including("tautline/tautline.h", "tautline/stages/fold/fold.h")})
+        headers = self.complaints(without=["tautline/stages/fold/fold.h"])
+        self.assertTrue(any("a stage needs fold.h" in line for line in headers), headers)
+
+    def test_parts_of_tuned_stages_and_of_gpus_are_needed_there_only(self):
+        gpu = [f"tautline/stages/fold/{part}" for part in STAGE if part.startswith("gpu/")]
+        tuned = [f"tautline/stages/fold/{part}" for part in ("tune.h", "tune.cpp", "case_run.h")]
+        self.assertEqual(self.complaints(without=gpu + tuned), [])
+
+    def test_a_role_has_one_name(self):
+        stage = "tautline/stages/fold/"
+        for pair in (("backends.h", "backend.h"), ("cpu/base_state.h", "cpu/state_base.h"),
+                     ("gpu/row-inl.h", "gpu/rows-inl.h")):
+            self.one("has the role of", {stage + path: "" for path in pair})
+        self.assertEqual(self.complaints({stage + "cpu/sum.h": "", stage + "gpu/sums.h": ""}), [])
+
+
+class TestsAndDocuments(Checked):
+    def test_folders_of_tests_mirror_the_layers(self):
+        self.one("tests/formats/wav: tautline/formats/wav, which it mirrors, does not exist",
+                 {"tests/formats/wav/a_test.cpp": "", "tests/formats/wav/b.h": ""})
+        self.assertEqual(self.complaints({"tests/formats/a_test.cpp": "", "tests/end_to_end/wav/a_test.cpp": "",
+                                          "tests/pipeline/bench/a_test.cpp": "", "tests/core/data/a.txt": ""}), [])
+
+    def test_dead_links(self):
+        for path in ("README.md", "CONTRIBUTING.md", "docs/a.md", "docs/guide/a.md"):
+            names = ["`tautline/core/none.h`", "[a](none.md)", "`docs/none`", "`CHANGES.md`", "[a](../none/a.md#there)"]
+            lines = self.complaints({path: " ".join(names)})
+            self.assertEqual(len(lines), len(names), lines)
+            alive = "`tautline/core/own.h` `tautline/core/` [a](https://example.org/none) [b](#c)"
+            self.assertEqual(self.complaints({path: alive}), [])
 
 
 if __name__ == "__main__":

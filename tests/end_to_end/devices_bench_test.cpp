@@ -27,6 +27,14 @@ class DevicesAndBench : public ::testing::Test {
   ScratchFolder scratch;
 };
 
+class DevicesAndBenchOn : public DevicesAndBench,
+                          public ::testing::WithParamInterface<std::string> {
+ protected:
+  void SetUp() override { SKIP_WITHOUT_GPU(GetParam()); }
+};
+INSTANTIATE_TEST_SUITE_P(Devices, DevicesAndBenchOn, ::testing::ValuesIn(gpu_names_and_cpu()),
+                         [](const auto& info) { return test_name(info.param); });
+
 TEST_F(DevicesAndBench, DevicesListsEverythingHere) {
   const auto lines = json_lines({"devices"});
   std::size_t gpus = 0, chosen = 0;
@@ -62,84 +70,72 @@ TEST_F(DevicesAndBench, DevicesMeasures) {
   EXPECT_EQ(measured, 1 + (names[0] == "none" ? 0u : names.size()));  // and the CPU
 }
 
-TEST_F(DevicesAndBench, BenchGivesOneObjectForEachProblem) {
-  auto devices = gpu_names();
-  std::erase(devices, "none");
-  devices.emplace_back("cpu");
-  for (const std::string& device : devices) {
-    const auto lines =
-        json_lines({"--device", device, "bench", "correlate", "--problem",
-                    "mwa32,channels=2,samples=64", "--sweep", "inputs=4:8", "--budget", "0"});
-    ASSERT_EQ(lines.size(), 2u) << device;
-    for (const auto& line : lines) {
-      EXPECT_EQ(line["schema"], "tautline.bench");
-      EXPECT_EQ(line["version"], 1);
-      EXPECT_EQ(keys_of(line), documented_object("`tautline.bench` 1"));
-      EXPECT_EQ(keys_of(line["limits"]), documented("`limits` of these two"));
-      EXPECT_EQ(line["stage"], "correlate");
-      EXPECT_GT(line["seconds"].get<double>(), 0);
-      EXPECT_GT(line["rate"].get<double>(), 0);
-      EXPECT_GT(line["fraction_of_limit"].get<double>(), 0);
-    }
-    EXPECT_EQ(lines[1]["problem"], "bits=8,channels=2,inputs=8,samples=64");
+TEST_P(DevicesAndBenchOn, BenchGivesOneObjectForEachProblem) {
+  const std::string& device = GetParam();
+  const auto lines =
+      json_lines({"--device", device, "bench", "correlate", "--problem",
+                  "mwa32,channels=2,samples=64", "--sweep", "inputs=4:8", "--budget", "0"});
+  ASSERT_EQ(lines.size(), 2u) << device;
+  for (const auto& line : lines) {
+    EXPECT_EQ(line["schema"], "tautline.bench");
+    EXPECT_EQ(line["version"], 1);
+    EXPECT_EQ(keys_of(line), documented_object("`tautline.bench` 1"));
+    EXPECT_EQ(keys_of(line["limits"]), documented("`limits` of these two"));
+    EXPECT_EQ(line["stage"], "correlate");
+    EXPECT_GT(line["seconds"].get<double>(), 0);
+    EXPECT_GT(line["rate"].get<double>(), 0);
+    EXPECT_GT(line["fraction_of_limit"].get<double>(), 0);
   }
+  EXPECT_EQ(lines[1]["problem"], "bits=8,channels=2,inputs=8,samples=64");
 }
 
 // From the device's memory and, on GPUs, the host's.
-TEST_F(DevicesAndBench, BenchOfTheAutocorrelator) {
-  auto devices = gpu_names();
-  std::erase(devices, "none");
-  devices.emplace_back("cpu");
-  for (const std::string& device : devices) {
-    std::vector<std::string> command{"--device", device, "bench", "autocorrelate"};
-    if (device != "cpu") command.emplace_back("host_fed_autocorrelate");
-    const std::string problem = "sensors=8,samples=300,bins=4,levels=2,type=u16,scheme=chain";
-    command.insert(command.end(), {"--problem", problem, "--budget", "0"});
-    const auto lines = json_lines(command);
-    ASSERT_EQ(lines.size(), device == "cpu" ? 1u : 2u) << device;
-    for (const auto& line : lines) {
-      EXPECT_EQ(keys_of(line), documented_object("`tautline.bench` 1"));
-      EXPECT_EQ(line["unit"], "samples/s");
-      EXPECT_EQ(line["bytes"], 2 * 8 * 300);
-      EXPECT_EQ(line["problem"],
-                "bins=4,bits=16,levels=2,most=255,rate_hz=625000,samples=300,sensors=8");
-      EXPECT_GT(line["rate"].get<double>(), 0);
-      EXPECT_GT(line["fraction_of_limit"].get<double>(), 0);
-    }
-    command.erase(command.begin() + 4, command.end());
-    command.insert(command.end(), {"--problem", problem, "--budget", "0"});
-    const CommandResult table = run_command(command, scratch.path().string());
-    EXPECT_EQ(table.status, 0) << table.err;
-    EXPECT_NE(table.out.find(" G samples/s"), std::string::npos) << table.out;
-    EXPECT_NE(table.out.find("x real time"), std::string::npos) << table.out;
+TEST_P(DevicesAndBenchOn, BenchOfTheAutocorrelator) {
+  const std::string& device = GetParam();
+  std::vector<std::string> command{"--device", device, "bench", "autocorrelate"};
+  if (device != "cpu") command.emplace_back("host_fed_autocorrelate");
+  const std::string problem = "sensors=8,samples=300,bins=4,levels=2,type=u16,scheme=chain";
+  command.insert(command.end(), {"--problem", problem, "--budget", "0"});
+  const auto lines = json_lines(command);
+  ASSERT_EQ(lines.size(), device == "cpu" ? 1u : 2u) << device;
+  for (const auto& line : lines) {
+    EXPECT_EQ(keys_of(line), documented_object("`tautline.bench` 1"));
+    EXPECT_EQ(line["unit"], "samples/s");
+    EXPECT_EQ(line["bytes"], 2 * 8 * 300);
+    EXPECT_EQ(line["problem"],
+              "bins=4,bits=16,levels=2,most=255,rate_hz=625000,samples=300,sensors=8");
+    EXPECT_GT(line["rate"].get<double>(), 0);
+    EXPECT_GT(line["fraction_of_limit"].get<double>(), 0);
   }
+  command.erase(command.begin() + 4, command.end());
+  command.insert(command.end(), {"--problem", problem, "--budget", "0"});
+  const CommandResult table = run_command(command, scratch.path().string());
+  EXPECT_EQ(table.status, 0) << table.err;
+  EXPECT_NE(table.out.find(" G samples/s"), std::string::npos) << table.out;
+  EXPECT_NE(table.out.find("x real time"), std::string::npos) << table.out;
 }
 
 // The search for pulses: its last stage, and all of it for two beams.
-TEST_F(DevicesAndBench, BenchOfTheSearch) {
-  auto devices = gpu_names();
-  std::erase(devices, "none");
-  devices.emplace_back("cpu");
-  for (const std::string& device : devices) {
-    const auto detect = json_lines({"--device", device, "bench", "detect", "--problem",
-                                    "apertif,trials=3,samples=4096,width_ms=5", "--budget", "0"});
-    ASSERT_EQ(detect.size(), 1u) << device;
-    EXPECT_EQ(detect[0]["problem"], "rate_hz=20000,samples=4096,trials=3,width_ms=5");
-    EXPECT_EQ(detect[0]["bytes"], 4 * 3 * 4096);
-    const auto search = json_lines(
-        {"--device", device, "bench", "search", "--problem",
-         "apertif,channels=8,trials=3,rate_hz=1000,samples=1024,beams=2,width_ms=5,zero_dm=1",
-         "--budget", "0"});
-    ASSERT_EQ(search.size(), 1u) << device;
-    EXPECT_EQ(search[0]["bytes"], 2 * 1024 * (8 + 4 * 3 + 4 * 3));
-    for (const auto& line : {detect[0], search[0]}) {
-      EXPECT_EQ(keys_of(line), documented_object("`tautline.bench` 1"));
-      EXPECT_EQ(line["unit"], "samples/s");
-      EXPECT_GT(line["rate"].get<double>(), 0);
-      EXPECT_GT(line["real_time_factor"].get<double>(), 0);
-      EXPECT_TRUE(line["bandwidth_hz"].is_null());
-      EXPECT_GT(line["fraction_of_limit"].get<double>(), 0);
-    }
+TEST_P(DevicesAndBenchOn, BenchOfTheSearch) {
+  const std::string& device = GetParam();
+  const auto detect = json_lines({"--device", device, "bench", "detect", "--problem",
+                                  "apertif,trials=3,samples=4096,width_ms=5", "--budget", "0"});
+  ASSERT_EQ(detect.size(), 1u) << device;
+  EXPECT_EQ(detect[0]["problem"], "rate_hz=20000,samples=4096,trials=3,width_ms=5");
+  EXPECT_EQ(detect[0]["bytes"], 4 * 3 * 4096);
+  const auto search = json_lines(
+      {"--device", device, "bench", "search", "--problem",
+       "apertif,channels=8,trials=3,rate_hz=1000,samples=1024,beams=2,width_ms=5,zero_dm=1",
+       "--budget", "0"});
+  ASSERT_EQ(search.size(), 1u) << device;
+  EXPECT_EQ(search[0]["bytes"], 2 * 1024 * (8 + 4 * 3 + 4 * 3));
+  for (const auto& line : {detect[0], search[0]}) {
+    EXPECT_EQ(keys_of(line), documented_object("`tautline.bench` 1"));
+    EXPECT_EQ(line["unit"], "samples/s");
+    EXPECT_GT(line["rate"].get<double>(), 0);
+    EXPECT_GT(line["real_time_factor"].get<double>(), 0);
+    EXPECT_TRUE(line["bandwidth_hz"].is_null());
+    EXPECT_GT(line["fraction_of_limit"].get<double>(), 0);
   }
 }
 

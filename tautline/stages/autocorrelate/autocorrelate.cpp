@@ -8,7 +8,7 @@
 #include "tautline/core/error.h"
 #include "tautline/core/hash.h"
 #include "tautline/core/saved_state.h"
-#include "tautline/stages/autocorrelate/backend.h"
+#include "tautline/stages/autocorrelate/backends.h"
 #include "tautline/stages/autocorrelate/cpu/float_counts.h"
 #include "tautline/stages/autocorrelate/cpu/plan.h"
 #include "tautline/stages/autocorrelate/gpu/plan.h"

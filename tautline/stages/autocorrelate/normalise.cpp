@@ -7,7 +7,7 @@
 
 #include "tautline/core/error.h"
 #include "tautline/core/threads.h"
-#include "tautline/stages/autocorrelate/backend.h"
+#include "tautline/stages/autocorrelate/backends.h"
 #include "tautline/stages/autocorrelate/lag_scheme.h"
 
 namespace tautline::stages::autocorrelate {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "tautline/stages/autocorrelate/backend.h"
+#include "tautline/stages/autocorrelate/backends.h"
 #include "tautline/stages/autocorrelate/case_run.h"
 #include "tautline/stages/autocorrelate/gpu/plan.h"
 #include "tautline/stages/autocorrelate/gpu/tuning.h"

@@ -11,7 +11,7 @@
 #include "tautline/core/byte_archive.h"
 #include "tautline/core/error.h"
 #include "tautline/core/saved_state.h"
-#include "tautline/stages/correlate/checks.h"
+#include "tautline/stages/correlate/backends.h"
 #include "tautline/stages/correlate/cpu/dispatch.h"
 #include "tautline/stages/correlate/cpu/plan.h"
 #include "tautline/stages/correlate/gpu/tuning.h"

@@ -3,7 +3,7 @@
 //   V(i, j) += sum over t of x_i[t] conj(x_j[t]),   n(i, j) += number of t summed,
 //
 // over the t at which both inputs are valid.
-#include "tautline/stages/correlate/checks.h"
+#include "tautline/stages/correlate/backends.h"
 
 namespace tautline::stages::correlate {
 

@@ -1,8 +1,8 @@
 #include "tautline/stages/correlate/tune.h"
 
+#include "tautline/stages/correlate/backends.h"
 #include "tautline/stages/correlate/case.h"
 #include "tautline/stages/correlate/case_run.h"
-#include "tautline/stages/correlate/checks.h"
 #include "tautline/stages/correlate/gpu/plan.h"
 #include "tautline/stages/correlate/gpu/tuning.h"
 

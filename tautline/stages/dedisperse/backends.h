@@ -44,7 +44,7 @@ class PlanOfDelays : public Plan {
 };
 
 /// How far a stream has come, and how it is saved.
-class StreamState : public State {
+class BaseState : public State {
  public:
   std::size_t held_samples() const final { return held; }
   std::vector<std::byte> save() const final;
@@ -55,8 +55,8 @@ class StreamState : public State {
 
  protected:
   /// `rows` of elements of `element_bytes`; `kind`: of backends whose rows hold the same.
-  StreamState(std::shared_ptr<const DelayPlan> plan, std::string kind, std::size_t rows,
-              std::size_t element_bytes);
+  BaseState(std::shared_ptr<const DelayPlan> plan, std::string kind, std::size_t rows,
+            std::size_t element_bytes);
 
   /// [row][held + 1]: the complete times, and one that is not where phase > 0.
   virtual std::vector<std::byte> kept() const = 0;
@@ -79,13 +79,13 @@ struct Step {
   std::size_t phase;    ///< afterwards
 
   /// The stream after the call.
-  void take(StreamState& state) const {
+  void take(BaseState& state) const {
     state.held += fresh - samples;
     state.phase = phase;
   }
 };
 /// Throws Error(config) when the input or the trials' view are not the plan's.
-Step step_of(const DelayPlan& plan, const StreamState& state, const Input& input,
+Step step_of(const DelayPlan& plan, const BaseState& state, const Input& input,
              const core::MutableSampleView<3>& trials);
 
 }  // namespace tautline::stages::dedisperse

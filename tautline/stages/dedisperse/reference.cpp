@@ -38,10 +38,10 @@ double sample_at(const Config& config, const Input& input, std::size_t beam, std
 
 // Everything since the stream's first time that a later sum needs, as numbers: rows of
 // [beam][channel], the unfinished element too.
-class ReferenceState final : public StreamState {
+class ReferenceState final : public BaseState {
  public:
   explicit ReferenceState(const std::shared_ptr<const DelayPlan>& plan)
-      : StreamState(plan, "reference", plan->config().beams * plan->channels(), sizeof(double)),
+      : BaseState(plan, "reference", plan->config().beams * plan->channels(), sizeof(double)),
         rows(rows_),
         sums(plan->config().measure_channels ? rows_ : 0) {
     for (auto& row : rows) row.reserve(plan->max_delay() + plan->max_new_samples() + 1);

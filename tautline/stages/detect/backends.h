@@ -15,11 +15,11 @@
 namespace tautline::stages::detect {
 
 /// What the states of all backends have.
-class StateBase : public State {
+class BaseState : public State {
  public:
   /// `setting` is the derived state's, which may outlive its plan. `backend`: what content() depends
   /// on besides the setting.
-  StateBase(const Setting& setting, std::string backend)
+  BaseState(const Setting& setting, std::string backend)
       : over_(setting.config.trials * setting.sizes.widths.size()),
         base_(setting),
         backend_(std::move(backend)) {}
@@ -64,7 +64,7 @@ class StateBase : public State {
 /// The plan of every backend: their states differ.
 class SearchPlan final : public Plan {
  public:
-  using MakeState = std::function<std::unique_ptr<StateBase>(device::Queue& queue)>;
+  using MakeState = std::function<std::unique_ptr<BaseState>(device::Queue& queue)>;
   SearchPlan(std::shared_ptr<const Setting> setting, std::string backend, device::MemoryUse bytes,
              MakeState make_state)
       : setting_(std::move(setting)),
@@ -83,10 +83,10 @@ class SearchPlan final : public Plan {
   }
   void execute(device::Queue& queue, State& state,
                const core::SampleView<2>& series) const override {
-    static_cast<StateBase&>(state).execute(queue, series);
+    static_cast<BaseState&>(state).execute(queue, series);
   }
   void finish(device::Queue& queue, State& state) const override {
-    static_cast<StateBase&>(state).finish(queue);
+    static_cast<BaseState&>(state).finish(queue);
   }
 
  private:

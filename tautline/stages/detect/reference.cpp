@@ -234,10 +234,10 @@ void group_all(const std::vector<Detection>& detections, const Config& config,
 }
 
 template <class T>
-class ReferenceState final : public StateBase {
+class ReferenceState final : public BaseState {
  public:
   explicit ReferenceState(std::shared_ptr<const Setting> setting)
-      : StateBase(*setting, "reference"),
+      : BaseState(*setting, "reference"),
         setting_(std::move(setting)),
         kept_(setting_->config.trials),
         lengths_(setting_->config.lengths) {}
@@ -289,7 +289,7 @@ std::shared_ptr<const Plan> make_reference_plan(const Config& config) {
   // Its memory grows with the stream.
   return std::make_shared<SearchPlan>(
       setting, "reference", device::MemoryUse{},
-      [setting](device::Queue&) -> std::unique_ptr<StateBase> {
+      [setting](device::Queue&) -> std::unique_ptr<BaseState> {
         if (setting->config.type == core::SampleType::f32)
           return std::make_unique<ReferenceState<float>>(setting);
         return std::make_unique<ReferenceState<std::int32_t>>(setting);

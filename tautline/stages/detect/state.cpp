@@ -33,7 +33,7 @@ void check_series(const Config& config, const core::SampleView<2>& series, bool 
 
 }  // namespace
 
-std::vector<Pulse> StateBase::take() {
+std::vector<Pulse> BaseState::take() {
   std::sort(pulses_.begin(), pulses_.end(), [](const Pulse& a, const Pulse& b) {
     return std::tuple(a.first, a.trial, a.width, a.begin) <
            std::tuple(b.first, b.trial, b.width, b.begin);
@@ -41,17 +41,17 @@ std::vector<Pulse> StateBase::take() {
   return std::exchange(pulses_, {});
 }
 
-void StateBase::execute(device::Queue& queue, const core::SampleView<2>& series) {
+void BaseState::execute(device::Queue& queue, const core::SampleView<2>& series) {
   check_series(base_.config, series, finished_);
   counters_.samples += series.extent(1);
   if (series.extent(1) > 0) search(queue, series);
 }
 
-void StateBase::finish(device::Queue& queue) {
+void BaseState::finish(device::Queue& queue) {
   if (!std::exchange(finished_, true)) search_rest(queue);
 }
 
-void StateBase::shorten(device::Queue& queue, std::span<const std::uint64_t> lengths) {
+void BaseState::shorten(device::Queue& queue, std::span<const std::uint64_t> lengths) {
   const std::vector<std::uint64_t>& planned = base_.config.lengths;
   if (lengths.size() != planned.size())
     throw core::Error(core::ErrorKind::config, "lengths", std::to_string(lengths.size()),
@@ -64,7 +64,7 @@ void StateBase::shorten(device::Queue& queue, std::span<const std::uint64_t> len
   set_lengths(queue, lengths);
 }
 
-void StateBase::reset() {
+void BaseState::reset() {
   clear();
   std::fill(over_.begin(), over_.end(), 0);
   pulses_.clear();
@@ -73,28 +73,28 @@ void StateBase::reset() {
 }
 
 template <class Archive>
-void StateBase::exchange_all(Archive& archive) {
+void BaseState::exchange_all(Archive& archive) {
   exchange(archive);
   archive(over_, pulses_, counters_, finished_);
 }
 
-std::vector<std::byte> StateBase::save() const {
+std::vector<std::byte> BaseState::save() const {
   std::vector<std::byte> content;
   core::ByteWriter writer([&](std::span<const std::byte> some) {
     content.insert(content.end(), some.begin(), some.end());
   });
-  const_cast<StateBase&>(*this).exchange_all(writer);
+  const_cast<BaseState&>(*this).exchange_all(writer);
   return core::seal_state("detect", plan_text(), content);
 }
 
-void StateBase::load(std::span<const std::byte> bytes) {
+void BaseState::load(std::span<const std::byte> bytes) {
   core::ByteReader reader(core::open_state("detect", plan_text(), bytes), "saved state of detect");
   exchange_all(reader);
   reader.finish();
 }
 
 // The version of the content, and all that the content depends on.
-std::string StateBase::plan_text() const {
+std::string BaseState::plan_text() const {
   const Config& c = base_.config;
   const Links& l = c.links;
   std::string text =

@@ -7,23 +7,33 @@
 namespace tautline::stages::dedisperse {
 namespace {
 
-TEST(Plan, AForcedInstructionSetIsTheOneThatRuns) {
-  const Config config = small_config(16, 8, 4);
-  for (const auto& [name, backend] :
-       std::vector<std::pair<std::string, std::string>>{{"reference", "reference"},
-                                                        {"cpu:portable", "portable"},
-                                                        {"cpu:avx2", "avx2"},
-                                                        {"cpu:avx512", "avx512"},
-                                                        {"cpu:vnni", "avx512"}}) {
-    try {
-      const auto device = device::open(device::parse_selection(name));
-      EXPECT_EQ(make_plan(config, device)->backend(), backend);
-    } catch (const core::Error& error) {
-      if (error.kind() != core::ErrorKind::unsupported) throw;
-      std::cout << "skipped " << name << ": " << error.what() << std::endl;
-    }
+struct Forced {
+  std::string name, backend;
+};
+class PlanOn : public ::testing::TestWithParam<Forced> {};
+
+TEST_P(PlanOn, AForcedInstructionSetIsTheOneThatRuns) {
+  device::Selection selection;
+  try {
+    selection = device::parse_selection(GetParam().name);
+  } catch (const core::Error& error) {
+    if (error.kind() != core::ErrorKind::unsupported) throw;
+    GTEST_SKIP() << error.what();
   }
+  const auto plan = make_plan(small_config(16, 8, 4), device::open(selection));
+  EXPECT_EQ(plan->backend(), GetParam().backend);
 }
+
+INSTANTIATE_TEST_SUITE_P(
+    Host, PlanOn,
+    ::testing::Values(Forced{"reference", "reference"}, Forced{"cpu:portable", "portable"},
+                      Forced{"cpu:avx2", "avx2"}, Forced{"cpu:avx512", "avx512"},
+                      Forced{"cpu:vnni", "avx512"}, Forced{"cpu:amx", "avx512"}),
+    [](const auto& info) {
+      std::string name = info.param.name;
+      std::erase(name, ':');
+      return name;
+    });
 
 TEST(Plan, CountsDecideWhetherSumsAreShared) {
   const auto device = device::open({});

@@ -75,12 +75,24 @@ class SameDelays : public ::testing::TestWithParam<Asked> {
     EXPECT_TRUE(delays_of(plan) == delays_) << what;
     texts_.insert(plan.choice().text);
   }
+  // The plan's series are the reference's, to the bit.
+  void expect_sums(const Plan& plan, const device::Device& device) {
+    EXPECT_TRUE(run(plan, *device.make_queue(), spectra_, times_, {}).integers == sums_.integers)
+        << plan.backend() << ": " << plan.choice().text;
+  }
 
   Config config_ = problem(GetParam());
   std::shared_ptr<const Plan> reference_ =
       make_plan(config_, device::open(device::parse_selection("reference")));
   std::vector<std::int64_t> delays_ = delays_of(*reference_);
   std::set<std::string> texts_;  // ways to sum
+
+  const std::size_t times_ = reference_->max_delay() + 90;
+  std::mt19937_64 random_ = tests::generator();
+  const std::vector<std::byte> spectra_ = make_spectra(config_, times_, random_);
+  const Series sums_ = run("reference", config_, spectra_, times_);
+  const std::shared_ptr<const DelayPlan> plan_ =
+      std::make_shared<const DelayPlan>(fitted(config_, times_, {}));
 };
 
 TEST_P(SameDelays, TheReferenceSumsThem) {
@@ -119,25 +131,17 @@ TEST_P(SameDelays, OnGpusThatAreNotHere) {
 }
 
 TEST_P(SameDelays, SumsAreTheReferences) {
-  const std::size_t times = reference_->max_delay() + 90;
-  auto random = tests::generator();
-  const auto spectra = make_spectra(config_, times, random);
-  const Series expected = run("reference", config_, spectra, times);
-  const auto plan = std::make_shared<const DelayPlan>(fitted(config_, times, {}));
   const auto cpu = device::open({});
-  for (const double shared : kShared) {
-    const auto made = make_cpu_plan(plan, *cpu, {}, cpu_cost(shared));
-    EXPECT_TRUE(run(*made, *cpu->make_queue(), spectra, times, {}).integers == expected.integers)
-        << made->choice().text;
-  }
+  for (const double shared : kShared)
+    expect_sums(*make_cpu_plan(plan_, *cpu, {}, cpu_cost(shared)), *cpu);
+}
+
+TEST_P(SameDelays, SumsOnGpusAreTheReferences) {
   for (const std::string& name : tests::gpu_names()) {
-    if (name == "none") continue;
+    SKIP_WITHOUT_GPU(name);
     const auto gpu = device::open(device::parse_selection(name), {.threads = 2});
-    for (const Tunables& tunables : {gpu_tunables()[1], gpu_tunables()[2]}) {
-      const auto made = make_gpu_plan(plan, gpu, tunables);
-      EXPECT_TRUE(run(*made, *gpu->make_queue(), spectra, times, {}).integers == expected.integers)
-          << name << ": " << made->choice().text;
-    }
+    for (const Tunables& tunables : {gpu_tunables()[1], gpu_tunables()[2]})
+      expect_sums(*make_gpu_plan(plan_, gpu, tunables), *gpu);
   }
 }
 

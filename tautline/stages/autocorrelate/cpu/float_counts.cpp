@@ -4,7 +4,7 @@
 #include <atomic>
 #include <vector>
 
-#include "tautline/stages/autocorrelate/backend.h"
+#include "tautline/stages/autocorrelate/backends.h"
 #include "tautline/stages/autocorrelate/cpu/kernels.h"
 #include "tautline/stages/autocorrelate/cpu/plan.h"
 #include "tautline/stages/autocorrelate/lag_scheme.h"

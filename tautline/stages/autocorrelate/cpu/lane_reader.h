@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "tautline/stages/autocorrelate/backend.h"
+#include "tautline/stages/autocorrelate/backends.h"
 #include "tautline/stages/autocorrelate/cpu/layout.h"
 
 namespace tautline::stages::autocorrelate::cpu {

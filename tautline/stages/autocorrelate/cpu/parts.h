@@ -9,7 +9,7 @@
 
 #include "tautline/core/error.h"
 #include "tautline/device/device.h"
-#include "tautline/stages/autocorrelate/backend.h"
+#include "tautline/stages/autocorrelate/backends.h"
 
 namespace tautline::stages::autocorrelate::cpu {
 

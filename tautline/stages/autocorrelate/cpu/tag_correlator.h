@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "tautline/stages/autocorrelate/backend.h"
+#include "tautline/stages/autocorrelate/backends.h"
 #include "tautline/stages/autocorrelate/cpu/near_pairs.h"
 #include "tautline/stages/autocorrelate/lag_scheme.h"
 

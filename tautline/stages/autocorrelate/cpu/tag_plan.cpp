@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "tautline/core/error.h"
-#include "tautline/stages/autocorrelate/backend.h"
+#include "tautline/stages/autocorrelate/backends.h"
 #include "tautline/stages/autocorrelate/cpu/tag_correlator.h"
 #include "tautline/stages/autocorrelate/tags.h"
 

@@ -8,7 +8,7 @@
 
 #include "tautline/core/error.h"
 #include "tautline/core/integers.h"
-#include "tautline/stages/autocorrelate/backend.h"
+#include "tautline/stages/autocorrelate/backends.h"
 #include "tautline/stages/autocorrelate/gpu/launch.h"
 
 namespace tautline::stages::autocorrelate::gpu {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tautline/device/device.h"
-#include "tautline/stages/autocorrelate/backend.h"
+#include "tautline/stages/autocorrelate/backends.h"
 #include "tautline/stages/autocorrelate/gpu/layout.h"
 
 namespace tautline::stages::autocorrelate::gpu {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "tautline/core/error.h"
-#include "tautline/stages/correlate/checks.h"
+#include "tautline/stages/correlate/backends.h"
 #include "tautline/stages/correlate/cpu/counts.h"
 #include "tautline/stages/correlate/cpu/dispatch.h"
 #include "tautline/stages/correlate/cpu/layout.h"

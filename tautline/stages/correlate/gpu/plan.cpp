@@ -12,10 +12,10 @@
 
 #include "tautline/core/byte_archive.h"
 #include "tautline/core/error.h"
-#include "tautline/stages/correlate/checks.h"
+#include "tautline/stages/correlate/backends.h"
 #include "tautline/stages/correlate/gpu/dispatch.h"
 #include "tautline/stages/correlate/gpu/prepare.h"
-#include "tautline/stages/correlate/gpu/sums.h"
+#include "tautline/stages/correlate/gpu/sum_adder.h"
 
 namespace tautline::stages::correlate::gpu {
 

@@ -69,11 +69,11 @@ class RowsAhead {
   const std::byte *at_ = nullptr, *end_ = nullptr;
 };
 
-class CpuState final : public StreamState {
+class CpuState final : public BaseState {
  public:
   CpuState(const std::shared_ptr<const DelayPlan>& plan, std::size_t row_elements,
            std::size_t element_bytes, std::size_t worker_bytes, std::size_t workers)
-      : StreamState(plan, "cpu", plan->config().beams * plan->positions(), element_bytes),
+      : BaseState(plan, "cpu", plan->config().beams * plan->positions(), element_bytes),
         work(*plan, workers),
         rows_memory(rows_ * row_elements * element_bytes),
         rows{rows_memory.as<std::byte>(), row_elements, element_bytes} {

@@ -13,12 +13,12 @@
 
 namespace tautline::stages::dedisperse {
 
-class GpuState final : public StreamState {
+class GpuState final : public BaseState {
  public:
   GpuState(const std::shared_ptr<const DelayPlan>& plan, std::size_t element_bytes,
            const device::Device& device, std::shared_ptr<const GpuCleaner> there,
            std::size_t workers)
-      : StreamState(plan, "gpu", plan->config().beams * plan->positions(), element_bytes),
+      : BaseState(plan, "gpu", plan->config().beams * plan->positions(), element_bytes),
         work(*plan, workers),
         queue(device.make_queue()),
         done(device.make_event()),

@@ -14,10 +14,10 @@ namespace tautline::stages::detect {
 namespace {
 
 template <class T>
-class CpuState final : public StateBase {
+class CpuState final : public BaseState {
  public:
   CpuState(std::shared_ptr<const CpuSetting> setting, std::size_t workers)
-      : StateBase(*setting, "cpu"), setting_(std::move(setting)), groups_(*setting_) {
+      : BaseState(*setting, "cpu"), setting_(std::move(setting)), groups_(*setting_) {
     workspaces_.reserve(workers);
     for (std::size_t w = 0; w < workers; ++w) workspaces_.emplace_back(setting_->sizes);
     make_trials();

@@ -16,7 +16,7 @@ constexpr std::size_t kSegmentsOfGroup = 32;
 }  // namespace
 
 GpuState::GpuState(std::shared_ptr<const GpuSetting> setting, device::Queue& queue)
-    : StateBase(*setting,
+    : BaseState(*setting,
                 fmt::format("gpu {} {}", setting->config.max_samples, setting->config.in_place)),
       setting_(std::move(setting)),
       schedule_(setting_->config, setting_->sizes, setting_->rings),

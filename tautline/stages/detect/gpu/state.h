@@ -25,7 +25,7 @@ struct GpuSetting : GpuLayout {
   GpuKernels kernels;
 };
 
-class GpuState final : public StateBase {
+class GpuState final : public BaseState {
  public:
   GpuState(std::shared_ptr<const GpuSetting> setting, device::Queue& queue);
   ~GpuState() override;

@@ -35,11 +35,11 @@ void require_trials(const DelayPlan& plan, const core::MutableSampleView<3>& tri
 
 }  // namespace
 
-StreamState::StreamState(std::shared_ptr<const DelayPlan> plan, std::string kind, std::size_t rows,
-                         std::size_t element_bytes)
+BaseState::BaseState(std::shared_ptr<const DelayPlan> plan, std::string kind, std::size_t rows,
+                     std::size_t element_bytes)
     : rows_(rows), element_bytes_(element_bytes), plan_(std::move(plan)), kind_(std::move(kind)) {}
 
-std::string StreamState::text() const {
+std::string BaseState::text() const {
   const Config& c = plan_->config();
   return fmt::format("1 {} {}|{}|{}|{}|{} {} {} {} {} {} {} {} {} {} {}", kind_, element_bytes_,
                      fmt::join(c.frequencies_mhz, " "), fmt::join(c.dms, " "),
@@ -48,7 +48,7 @@ std::string StreamState::text() const {
                      c.measure_channels, c.downsample, c.max_value, c.zero_level);
 }
 
-std::vector<std::byte> StreamState::save() const {
+std::vector<std::byte> BaseState::save() const {
   std::vector<std::byte> content;
   core::ByteWriter write([&](std::span<const std::byte> bytes) {
     content.insert(content.end(), bytes.begin(), bytes.end());
@@ -60,7 +60,7 @@ std::vector<std::byte> StreamState::save() const {
   return core::seal_state(kStage, text(), content);
 }
 
-void StreamState::load(std::span<const std::byte> saved) {
+void BaseState::load(std::span<const std::byte> saved) {
   core::ByteReader read(core::open_state(kStage, text(), saved), "dedisperse saved state");
   std::size_t complete = 0, begun = 0;
   std::vector<std::byte> rows;
@@ -78,7 +78,7 @@ void StreamState::load(std::span<const std::byte> saved) {
   restore(rows, moments);
 }
 
-Step step_of(const DelayPlan& plan, const StreamState& state, const Input& input,
+Step step_of(const DelayPlan& plan, const BaseState& state, const Input& input,
              const core::MutableSampleView<3>& trials) {
   const Config& config = plan.config();
   const std::size_t times = state.phase + input.count, fresh = times / config.downsample;

@@ -1,4 +1,4 @@
-#include "tautline/stages/correlate/gpu/sums.h"
+#include "tautline/stages/correlate/gpu/sum_adder.h"
 
 #include "tautline/core/integers.h"
 #include "tautline/jit/program.h"
