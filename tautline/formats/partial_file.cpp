@@ -183,7 +183,8 @@ void require_can_be_written(const std::string& field, const std::string& path, b
   if (!name.has_filename()) name = name.parent_path();  // a slash at the end
   struct stat status {};
   if (!overwrite && ::lstat(name.c_str(), &status) == 0)
-    refuse(path + ": it exists", "a new name", "give `overwrite` or another name");
+    throw core::Error(core::ErrorKind::io, field, path + ": it exists", "a new name",
+                      "give `overwrite` or another name");
   const fs::path folder = name.has_parent_path() ? name.parent_path() : fs::path(".");
   std::error_code ignored;
   if (!fs::is_directory(folder, ignored))

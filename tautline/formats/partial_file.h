@@ -30,7 +30,8 @@ void also_remove_partial_files_of(void (*remove)());
 /// Throws Error(io) where `path` exists, unless `overwrite`.
 void refuse_existing(const std::string& path, bool overwrite);
 
-/// Before the work: throws Error(config) of `field` for an empty name, one that exists unless `overwrite`, and one in a folder that is not there or may not be written.
+/// Before the work, with `field`: throws Error(config) for an empty name and one in a folder that is not there or may
+/// not be written, and Error(io), as refuse_existing(), for one that exists unless `overwrite`.
 void require_can_be_written(const std::string& field, const std::string& path, bool overwrite);
 
 /// Waits until a file's bytes, or a folder's names, lie on the disk. Throws Error(io).
