@@ -19,9 +19,9 @@ struct SendConfig {
   std::vector<std::string> files;
   /// tcp://HOST:PORT, or udp://HOST:PORT, one for each sender that a layout tells by its address.
   std::vector<std::string> to;
-  std::string layout =
-      "mwa32t";     ///< of records over TCP, or of packets: a preset's name or a TOML file
-  double rate = 1;  ///< times real time; 0: as fast as it is taken
+  /// Of records over TCP (empty: mwa32t), or of packets: a preset's name or a TOML file.
+  std::string layout = {};
+  double rate = 1;             ///< times real time; 0: as fast as it is taken
   double rate_hz = 1'280'000;  ///< of records: samples (times) a second at rate 1
   std::string impair;          ///< parse_impairment()
   double connect_s = 10;       ///< how long somebody who listens to TCP is waited for
