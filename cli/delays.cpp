@@ -2,6 +2,7 @@
 #include "tautline/formats/delays/delays.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include "cli/command.h"
 #include "cli/field_options.h"
@@ -45,6 +46,10 @@ int run_delays(const Global& global, const DelaysOptions& options) {
   const auto table = formats::delays::track(array, options.name, {options.ra_deg, options.dec_deg},
                                             utc_option("--utc-start", options.start),
                                             options.duration_s, {.earth = options.earth});
+  const std::string below = formats::delays::below_horizon(
+      array, options.name, {options.ra_deg, options.dec_deg},
+      utc_option("--utc-start", options.start), options.duration_s, options.earth);
+  if (!below.empty()) spdlog::warn("{}", below);
   formats::PartialFile file(options.output, options.overwrite);
   file.write("# " + history_line(global) + "\n" + formats::delays::to_toml(table, array));
   file.finish();

@@ -150,7 +150,12 @@ int inspect_visibilities(const Global& global, const std::string& path) {
              d.phase_centre.tracked
                  ? ", " + place_text(d.phase_centre.ra_deg, d.phase_centre.dec_deg)
                  : "");
-  for (const auto& [key, value] : d.extra) fmt::print("  {:<11} {}\n", key, value);
+  // Numbers of channels, which "flagged_edge_channels 0" would not tell.
+  for (const auto& [key, value] : d.extra)
+    if (key == "flagged_edge_channels")
+      fmt::print("  flagged     edge channel {}\n", value);
+    else
+      fmt::print("  {:<11} {}\n", key, value);
   fmt::print("  history     {}\n", d.history);
   return kDone;
 }
@@ -286,8 +291,12 @@ int run_inspect(const Global& global, const InspectOptions& options) {
     try {
       status = inspect_file(global, path, options);
     } catch (const core::Error& error) {
-      spdlog::error("{}", option_words().message(error));
+      const std::string message = option_words().message(error);
+      spdlog::error("{}", message);
       if (error.kind() == core::ErrorKind::config) status = kWrongUsage;
+      if (global.json)
+        print_json("tautline.inspect.error", 1,
+                   {{"file", path}, {"message", message}, {"status", status}});
     }
     worst = worse_of(worst, status);
   }

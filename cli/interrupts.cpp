@@ -99,7 +99,8 @@ void end_where_held_up(std::int64_t since_ns, bool json) {
   const std::lock_guard asking(held_up_mutex);
   const std::string text = what_holds_up ? what_holds_up(1e-9 * static_cast<double>(since_ns)) : "";
   if (!text.empty())
-    end_at_once("", "interrupted; not waited for " + text + "; nothing half-written was kept", json);
+    end_at_once("", "interrupted; not waited for " + text + "; nothing half-written was kept",
+                json);
 }
 
 // Blocking the signals instead would not do: libraries start threads before main.
@@ -136,7 +137,10 @@ std::jthread watch_interrupts(std::stop_source& source, bool json) {
         const std::lock_guard rotating(rotate_mutex);
         if (rotate_files) rotate_files();
       }
-      if (again_ns != 0) end_at_once("", "interrupted twice; nothing was kept", json);
+      if (again_ns != 0) {
+        const std::lock_guard ending(ending_mutex);
+        end_at_once(ending_level, "twice " + ending_text, json);
+      }
       if (interrupted_ns != 0 && !finishes_when_stopped && now_ns() - interrupted_ns > kGraceNs) {
         const std::lock_guard ending(ending_mutex);
         end_at_once(ending_level, ending_text, json);

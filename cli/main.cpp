@@ -122,6 +122,10 @@ int run_main(int argc, char** argv) {
   cli::add_docs(app, global, action);
   cli::add_tune_worker(app, global, action);
   cli::add_options_page(app, global, action);
+  for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    command->footer(
+        command->get_footer() +
+        "\nOptions of all commands (--threads, --device, --json, ...): tautline --help");
   cli::say_options_in_help(app);
   if (const std::string empty = cli::empty_word(argc, argv); !empty.empty())
     return say_error(json, empty, cli::kWrongUsage);

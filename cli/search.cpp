@@ -2,9 +2,11 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <optional>
 
 #include "cli/field_options.h"
 #include "cli/filterbank_run.h"
+#include "cli/interrupts.h"
 #include "cli/monitor_options.h"
 #include "cli/piped_inputs.h"
 #include "cli/run_output.h"
@@ -161,6 +163,21 @@ bool search_reads_again(const pipeline::SearchConfig& config) {
          !config.picture_folder.empty() || !config.cutout_folder.empty();
 }
 
+// Events have their name from the start.
+template <class Run>
+auto run_or_say_what_was_kept(const pipeline::SearchConfig& config, const Run& run) {
+  if (config.events.empty()) return run();
+  const std::string kept =
+      "nothing was kept but the candidates in " + config.events + ", where it had some";
+  say_when_ended("interrupted; " + kept);
+  try {
+    return run();
+  } catch (const core::Error& error) {
+    if (error.value() != "interrupted") throw;
+    throw core::Error(error.kind(), error.field(), error.value(), error.limit(), kept);
+  }
+}
+
 int run_search(const Global& global, SearchOptions& options) {
   pipeline::SearchConfig& config = options.config;
   const PipedInputs piped(
@@ -182,17 +199,23 @@ int run_search(const Global& global, SearchOptions& options) {
                              {"--plot", page},
                              {"--events", config.events}},
                             files_read(config, options.run.dms));
-  if (!config.picture_folder.empty())
+  std::optional<pipeline::CandidatePictureFiles> pictures;
+  pipeline::DrawPictures draw;
+  if (!config.picture_folder.empty()) {
     pipeline::require_candidate_pictures(config.picture_folder, config.overwrite);
+    pictures.emplace(config.picture_folder, config.overwrite);
+    draw = [&](const auto& summary, const auto& stop) { pictures->draw(summary, stop); };
+  }
   options.run.dms.fill(config);
   config.history = history_line(global);
   config.watch = options.monitor.watch("search", {{"candidates", config.output}});
   ProgressLine line(global);
-  auto summary = pipeline::search_filterbank(config, open_device(global), drawn_on(line),
-                                             print_plan(global), global.stop);
-  if (!config.picture_folder.empty()) {
-    const auto drawn = pipeline::write_candidate_pictures(config.picture_folder, summary,
-                                                          config.overwrite, global.stop);
+  auto summary = run_or_say_what_was_kept(config, [&] {
+    return pipeline::search_filterbank(config, open_device(global), drawn_on(line),
+                                       print_plan(global), global.stop, draw);
+  });
+  if (pictures) {
+    const auto drawn = pictures->publish();
     summary.paths.insert(summary.paths.end(), drawn.begin(), drawn.end());
   }
   summarise_search(global, options, summary);

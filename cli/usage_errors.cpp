@@ -36,6 +36,17 @@ std::vector<std::string> options_of(const CLI::App& command) {
   return names;
 }
 
+// The command in whose help the option stands that `said` begins with, or, of a wrong one, its nearest: "--threads:
+// ...".
+std::string help_for(const CLI::App& at, const std::string& said, const std::string& nearest = {}) {
+  const std::string option = nearest.empty() ? said.substr(0, said.find_first_of(":=")) : nearest;
+  if (option.starts_with("--"))
+    for (const CLI::App* app = &at; app != nullptr; app = app->get_parent())
+      for (const CLI::Option* one : app->get_options())
+        if (one->check_lname(option.substr(2))) return full_name(*app);
+  return full_name(at);
+}
+
 // "--treshold: unknown option of tautline search, did you mean --threshold"; empty where no word of
 // the line is an unknown option. One that stands before its command is unknown there.
 std::string unknown_option(const CLI::App& app, const CLI::App& at) {
@@ -44,10 +55,13 @@ std::string unknown_option(const CLI::App& app, const CLI::App& at) {
     const std::string name = word.substr(0, word.find('='));
     const std::string nearest = nearest_name(name, options_of(at));
     if (nearest == name)
-      return fmt::format("{}: stands before the command whose option it is; write {} {} ...", name,
-                         full_name(at), name);
-    return fmt::format("{}: unknown option of {}{}", name, full_name(at),
-                       nearest.empty() ? "" : ", did you mean " + nearest);
+      return fmt::format(
+          "{}: stands before the command whose option it is; write {} {} ...; {} --help lists the "
+          "options",
+          name, full_name(at), name, full_name(at));
+    return fmt::format("{}: unknown option of {}{}; {} --help lists the options", name,
+                       full_name(at), nearest.empty() ? "" : ", did you mean " + nearest,
+                       help_for(at, name, nearest));
   }
   return {};
 }
@@ -130,14 +144,13 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
   const std::string here = full_name(at);
   // Where a command is missing, the first word is the mistake, whatever options come with it.
   if (at.get_require_subcommand_min() == 0)
-    if (const std::string unknown = unknown_option(app, at); !unknown.empty())
-      return fmt::format("{}; {} --help lists the options", unknown, here);
+    if (const std::string unknown = unknown_option(app, at); !unknown.empty()) return unknown;
   if (error.get_name() != "RequiredError" || at.get_require_subcommand_min() == 0) {
     std::string said = error.get_name() == "RequiredError" ? missing_options(at) : error.what();
     if (error.get_name() == "ArgumentMismatch") said = counted_values(said);
     if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr)
       said = unexpected_words(here, said);
-    return fmt::format("{}; {} --help lists the options", said, here);
+    return fmt::format("{}; {} --help lists the options", said, help_for(at, said));
   }
   const std::string unknown = unknown_command(app);
   if (!unknown.empty()) return unknown;

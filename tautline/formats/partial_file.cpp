@@ -1,6 +1,7 @@
 #include "tautline/formats/partial_file.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -34,6 +35,7 @@ struct PartialNames {
   std::multiset<std::string> names;
   std::vector<void (*)()> others;
   std::vector<std::string> folders;  // those above come first
+  std::set<std::string> growing;
 };
 
 PartialNames& partial_names() {
@@ -48,6 +50,31 @@ PartialNames& partial_names() {
                     error == ENOSPC || error == EDQUOT || error == EFBIG
                         ? "make room and run again; nothing was left under the final name"
                         : advice);
+}
+
+[[noreturn]] void refuse_shared(const std::string& path) {
+  throw core::Error(core::ErrorKind::io, path + ": output", "another run writes it",
+                    "a name that no other run has",
+                    "give another name, or wait until that run has ended");
+}
+
+// Whether another run has locked what lies there.
+bool is_locked(const std::string& partial) {
+  int descriptor = ::open(partial.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0)  // a folder
+    descriptor = ::open(partial.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) return false;
+  const bool locked = ::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  ::close(descriptor);
+  return locked;
+}
+
+// Whether the name still is that of the open file.
+bool names(const std::string& partial, int descriptor) {
+  struct stat of_name {
+  }, of_file{};
+  return ::stat(partial.c_str(), &of_name) == 0 && ::fstat(descriptor, &of_file) == 0 &&
+         of_name.st_dev == of_file.st_dev && of_name.st_ino == of_file.st_ino;
 }
 
 // rename() replaces files but not folders that hold something. A folder gives way only to a folder,
@@ -109,6 +136,11 @@ void remove_partial_files() {
       std::error_code ignored;
       std::filesystem::remove_all(name, ignored);
     }
+  for (const std::string& name : names.growing) {
+    struct stat status {};
+    if (::stat(name.c_str(), &status) == 0 && S_ISREG(status.st_mode) && status.st_size == 0)
+      ::unlink(name.c_str());
+  }
   for (const auto& remove : names.others) remove();
   for (auto folder = names.folders.rbegin(); folder != names.folders.rend(); ++folder)
     ::rmdir(folder->c_str());  // only what is empty
@@ -126,6 +158,16 @@ void forget_made_folder(const std::string& path) {
     folders.erase(at);
 }
 
+void note_growing_file(const std::string& path) {
+  const std::lock_guard lock(partial_names().mutex);
+  partial_names().growing.insert(path);
+}
+
+void forget_growing_file(const std::string& path) {
+  const std::lock_guard lock(partial_names().mutex);
+  partial_names().growing.erase(path);
+}
+
 void also_remove_partial_files_of(void (*remove)()) {
   const std::lock_guard lock(partial_names().mutex);
   partial_names().others.push_back(remove);
@@ -141,7 +183,8 @@ void require_can_be_written(const std::string& field, const std::string& path, b
   if (!name.has_filename()) name = name.parent_path();  // a slash at the end
   struct stat status {};
   if (!overwrite && ::lstat(name.c_str(), &status) == 0)
-    refuse(path + ": it exists", "a new name", "give `overwrite` or another name");
+    throw core::Error(core::ErrorKind::io, field, path + ": it exists", "a new name",
+                      "give `overwrite` or another name");
   const fs::path folder = name.has_parent_path() ? name.parent_path() : fs::path(".");
   std::error_code ignored;
   if (!fs::is_directory(folder, ignored))
@@ -159,6 +202,7 @@ PartialPath::PartialPath(std::string path, bool overwrite)
   if (path_.empty())
     throw core::Error(core::ErrorKind::config, "output", "no name", "the name of a file");
   refuse_existing(path_, overwrite_);
+  if (is_locked(partial_)) refuse_shared(path_);
   std::error_code error;
   std::filesystem::remove_all(partial_, error);
   if (error) fail(partial_, "removing what an earlier run left", error.value());
@@ -169,7 +213,20 @@ PartialPath::PartialPath(std::string path, bool overwrite)
 PartialPath::~PartialPath() {
   std::error_code ignored;
   if (!finished_) std::filesystem::remove_all(partial_, ignored);
+  if (locked_ >= 0) ::close(locked_);
   forget();
+}
+
+void PartialPath::refuse_taken() {
+  finished_ = true;
+  refuse_shared(path_);
+}
+
+void PartialPath::lock(int descriptor) {
+  if (descriptor < 0)
+    descriptor = locked_ = ::open(partial_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (descriptor < 0) return;
+  if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) refuse_taken();
 }
 
 void PartialPath::forget() {
@@ -179,17 +236,21 @@ void PartialPath::forget() {
 }
 
 void PartialPath::finish() {
+  if (locked_ >= 0 && !names(partial_, locked_)) refuse_taken();
   flush_to_disk(partial_);
   rename_to(partial_, path_, overwrite_);
   finished_ = true;
+  if (locked_ >= 0) ::close(std::exchange(locked_, -1));
   forget();
 }
 
 PartialFile::PartialFile(std::string path, bool overwrite) : name_(std::move(path), overwrite) {
   descriptor_ = ::open(name_.partial().c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (descriptor_ < 0 && errno == EEXIST) name_.refuse_taken();
   if (descriptor_ < 0)
     fail(name_.path(), "creating " + name_.partial(), errno,
          "write to a folder that exists and may be written");
+  name_.lock(descriptor_);
   pending_.reserve(kPendingBytes);
 }
 
@@ -284,6 +345,7 @@ void PartialFile::finish() {
   struct stat status {};
   if (::fstat(descriptor_, &status) != 0) fail(name_.path(), "asking for the size", errno);
   resize(static_cast<std::uint64_t>(status.st_size));
+  if (!names(name_.partial(), descriptor_)) name_.refuse_taken();
   close_file();
   name_.finish();
 }
@@ -309,7 +371,16 @@ void AppendFile::write(std::string_view text) {
 void AppendFile::append(std::span<const std::byte> bytes, int flags) {
   const int descriptor =
       ::open(name_.partial().c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | flags, 0666);
-  if (descriptor < 0) fail(name_.path(), "opening " + name_.partial(), errno, kCheckFolder);
+  if (descriptor < 0) {
+    if ((flags == 0 && errno == ENOENT) || errno == EEXIST) name_.refuse_taken();
+    fail(name_.path(), "opening " + name_.partial(), errno, kCheckFolder);
+  }
+  struct stat status {};
+  if (::fstat(descriptor, &status) == 0 &&
+      static_cast<std::uint64_t>(status.st_size) != written_bytes_) {
+    ::close(descriptor);
+    name_.refuse_taken();
+  }
   int code = 0;
   while (!bytes.empty() && code == 0) {
     const ssize_t done = ::write(descriptor, bytes.data(), bytes.size());

@@ -21,14 +21,17 @@ void remove_partial_files();
 /// empty then.
 void note_made_folder(const std::string& path);
 void forget_made_folder(const std::string& path);
+/// A file that has its final name from its start: remove_partial_files() removes it as long as it is empty.
+void note_growing_file(const std::string& path);
+void forget_growing_file(const std::string& path);
 /// That function of a module, which has names of its own: remove_partial_files() calls it, too.
 void also_remove_partial_files_of(void (*remove)());
 
 /// Throws Error(io) where `path` exists, unless `overwrite`.
 void refuse_existing(const std::string& path, bool overwrite);
 
-/// Before the work: throws Error(config) of `field` for an empty name, one that exists unless `overwrite`, and one in a
-/// folder that is not there or may not be written.
+/// Before the work, with `field`: throws Error(config) for an empty name and one in a folder that is not there or may
+/// not be written, and Error(io), as refuse_existing(), for one that exists unless `overwrite`.
 void require_can_be_written(const std::string& field, const std::string& path, bool overwrite);
 
 /// Waits until a file's bytes, or a folder's names, lie on the disk. Throws Error(io).
@@ -39,8 +42,8 @@ void flush_to_disk(const std::string& path);
 /// partial name. Every failure is Error(io) with the path and the system's reason.
 class PartialPath {
  public:
-  /// Refuses an existing `path` unless `overwrite`, and removes what a killed run left behind under
-  /// the partial name.
+  /// Refuses an existing `path` unless `overwrite`, and one whose partial file another run has locked; removes what a
+  /// killed run left behind under the partial name.
   PartialPath(std::string path, bool overwrite);
   ~PartialPath();
   PartialPath(const PartialPath&) = delete;
@@ -50,6 +53,12 @@ class PartialPath {
   const std::string& partial() const { return partial_; }
   /// Flushes the file to the disk and renames it. Whatever opened it must have closed it.
   void finish();
+  /// Once the file, or folder, is there under the partial name: no other run takes the name from then on. Where the
+  /// file system has no locks, nothing happens. `descriptor`: of the file, which stays the caller's; negative: opens
+  /// one.
+  void lock(int descriptor = -1);
+  /// Throws Error(io): another run has the partial name, whose file is left to it.
+  [[noreturn]] void refuse_taken();
 
  private:
   void forget();
@@ -57,6 +66,7 @@ class PartialPath {
   std::string path_, partial_;
   bool overwrite_;
   bool finished_ = false;
+  int locked_ = -1;  // a descriptor of its own
 };
 
 /// A file that is written through PartialPath: sequentially, through a buffer, or at positions.

@@ -35,8 +35,11 @@ constexpr std::array<Mark, 8> kOthers{{{"PK\x03\x04"sv, "a ZIP archive"},
                                        {"<!doctype html"sv, "an HTML page"},
                                        {"{"sv, "JSON"}}};
 
-// Texts by words within their first bytes, and which command reads such a text.
-constexpr std::array<Mark, 9> kTexts{
+// Texts by their first bytes, and which command reads such a text.
+constexpr std::array<Mark, 1> kTextsThatBegin{
+    {{"ALV-"sv, "this is a correlation curve (ALV): fit, compare and inspect read it"}}};
+// By words within the first bytes.
+constexpr std::array<Mark, 8> kTexts{
     {{"snr,time_s,sample,"sv, "these are candidates: compare and inspect read them"},
      {"sensor,label,row,column,status"sv,
       "these are results of fit, a table for programs that read CSV"},
@@ -44,7 +47,6 @@ constexpr std::array<Mark, 9> kTexts{
       "this is a histogram of microtimes, a table for programs that read CSV"},
      {"holds one correlation curve"sv,
       "this is a correlation curve: fit, compare and inspect read it"},
-     {"ALV-"sv, "this is a correlation curve (ALV): fit, compare and inspect read it"},
      {"[CorrelationFunction]"sv,
       "this is a correlation curve (Correlator.com): fit, compare and inspect read it"},
      {"[[antenna]]"sv,
@@ -110,6 +112,8 @@ const FileFormat* format_of(const std::string& path) {
 std::string commands_for_text(const std::string& path) {
   const std::string bytes = first_bytes_of(path);
   if (!is_text(bytes)) return {};
+  for (const Mark& mark : kTextsThatBegin)
+    if (bytes.starts_with(mark.bytes)) return std::string(mark.kind);
   for (const Mark& mark : kTexts)
     if (bytes.find(mark.bytes) != std::string::npos) return std::string(mark.kind);
   return {};

@@ -1,6 +1,7 @@
 #include "tautline/stream/send.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -10,6 +11,7 @@
 
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/mwa32t/counters.h"
+#include "tautline/formats/packets/packet_layout.h"
 #include "tautline/stream/impairment.h"
 #include "tautline/stream/send_packets.h"
 #include "tautline/stream/tcp.h"
@@ -27,7 +29,7 @@ constexpr std::size_t kRecordsAtOnce = 4096;
 constexpr std::size_t kHeadBytes = std::size_t{64} << 10;
 
 mwa32t::Mode mode_of(const std::string& layout) {
-  if (layout == "mwa32t") return mwa32t::Mode::two_byte;
+  if (layout.empty() || layout == "mwa32t") return mwa32t::Mode::two_byte;
   if (layout == "mwa32t-1byte") return mwa32t::Mode::one_byte;
   throw core::Error(core::ErrorKind::config, "layout", layout, "mwa32t or mwa32t-1byte over TCP",
                     "packets of other layouts go to udp://HOST:PORT");
@@ -171,11 +173,10 @@ const core::Fields<SendConfig>& fields(const SendConfig&) {
                         "udp://HOST:PORT for packets; several where packets of each antenna have "
                         "an address of their own"},
                &C::to)
-          .add(
-              {.name = "layout",
-               .help = "what is sent: mwa32t or mwa32t-1byte over TCP, any packet layout over UDP, "
-                       "a preset's name or a TOML file"},
-              &C::layout)
+          .add({.name = "layout",
+                .help = "what is sent: mwa32t (the default) or mwa32t-1byte over TCP, any packet "
+                        "layout over UDP, a preset's name or a TOML file"},
+               &C::layout)
           .add({.name = "rate", .help = "times real time; 0: as fast as it is taken"}, &C::rate,
                core::between(0, 1e6))
           .add({.name = "rate_hz",
@@ -227,6 +228,10 @@ SendSummary send_files(const SendConfig& config, const SendProgress& progress,
       throw core::Error(core::ErrorKind::config, "to", to_string(one),
                         "addresses of one transport");
   if (to.front().transport == Endpoint::Transport::udp) {
+    if (config.layout.empty())
+      throw core::Error(core::ErrorKind::config, "layout", "not given",
+                        fmt::format("for packets (udp:) one of {}, or a TOML file",
+                                    fmt::join(formats::packets::preset_names(), ", ")));
     if (config.repeat != 1)
       throw core::Error(core::ErrorKind::config, "repeat", std::to_string(config.repeat),
                         "1 over UDP", "files of MWA receivers over TCP are sent several times");

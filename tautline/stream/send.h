@@ -19,8 +19,8 @@ struct SendConfig {
   std::vector<std::string> files;
   /// tcp://HOST:PORT, or udp://HOST:PORT, one for each sender that a layout distinguishes by address.
   std::vector<std::string> to;
-  std::string layout =
-      "mwa32t";     ///< of records over TCP, or of packets: a preset's name or a TOML file
+  /// Of records over TCP (empty: mwa32t), or of packets: a preset's name or a TOML file.
+  std::string layout = {};
   double rate = 1;  ///< times real time; 0: as fast as the receiver takes it
   double rate_hz = 1'280'000;  ///< of records: samples (times) a second at rate 1
   std::string impair;          ///< parse_impairment()

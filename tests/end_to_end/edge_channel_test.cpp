@@ -56,6 +56,11 @@ TEST_F(EdgeChannel, IsWhereATonePastTheEdgeWrapsTo) {
   EXPECT_TRUE(kept["edge_channels"].empty());
   const auto summary = correlate("out.uvh5", {"--channels", "32"});
   EXPECT_EQ(summary["edge_channels"], nlohmann::json({0}));
+  for (const auto& [name, flagged] : {std::pair{"out.uvh5", true}, {"kept.uvh5", false}}) {
+    const std::string told = run_command({"inspect", scratch / name}, scratch.path().string()).out;
+    EXPECT_EQ(told.find("flagged     edge channel 0\n") != std::string::npos, flagged) << told;
+    EXPECT_EQ(told.find("flagged_edge_channels"), std::string::npos) << told;
+  }
   const auto all = formats::open_visibilities(scratch / "kept.uvh5");
   const auto flagged = formats::open_visibilities(scratch / "out.uvh5");
   EXPECT_EQ(all->description().channel_hz[0], kEdgeCentre_hz - kEdgeRate_hz / 2);

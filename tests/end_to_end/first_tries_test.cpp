@@ -363,9 +363,95 @@ TEST_F(FirstTries, ThePlanSaysStepsTrialsAndTheWorstLoss) {
     ASSERT_EQ(result.status, kDone) << result.err;
     EXPECT_NE(result.err.find(" trials, DM 0 to 100 in steps of "), std::string::npos)
         << result.err;
-    EXPECT_NE(result.err.find("of its S/N"), std::string::npos) << result.err;
-    EXPECT_NE(result.out.find("\"loss_of_snr_by_spacing\":"), std::string::npos) << result.out;
+    EXPECT_NE(result.err.find("% of the S/N of a pulse of 1 ms"), std::string::npos) << result.err;
+    // The summary is the last line.
+    const std::size_t last = result.out.rfind('\n', result.out.size() - 2);
+    const auto summary = nlohmann::json::parse(
+        result.out.substr(last == std::string::npos ? 0 : last + 1), nullptr, false);
+    ASSERT_TRUE(summary.is_object()) << result.out;
+    EXPECT_GT(summary["loss_of_snr_by_spacing"], 0);
+    EXPECT_LE(summary["loss_of_snr_by_spacing"], 0.02);
+    EXPECT_EQ(summary["loss_of_snr"], 0);
   }
+}
+
+TEST_F(FirstTries, ErrorsOfOneOfSeveralInputsAreJson) {
+  const std::string fil = filterbank();
+  write_file(scratch / "broken.fil", "no filterbank");
+  const CommandResult result =
+      run({"--json", "inspect", fil, scratch / "broken.fil", "nothere.fil"});
+  EXPECT_EQ(result.status, kFailed);
+  std::istringstream lines(result.out);
+  std::vector<nlohmann::json> said;
+  for (std::string line; std::getline(lines, line);) said.push_back(nlohmann::json::parse(line));
+  ASSERT_EQ(said.size(), 3u) << result.out;
+  EXPECT_EQ(said[0]["schema"], "tautline.inspect.filterbank");
+  const std::vector<std::string> names{fil, scratch / "broken.fil", "nothere.fil"};
+  for (std::size_t k = 1; k < said.size(); ++k) {
+    EXPECT_EQ(keys_of(said[k]), documented_object("`tautline.inspect.error` 1"));
+    EXPECT_EQ(said[k]["file"], names[k]);
+    EXPECT_EQ(said[k]["status"], kFailed);
+    const std::string message = said[k]["message"];
+    EXPECT_NE(message.find(names[k]), std::string::npos) << message;
+    EXPECT_NE(result.err.find(message), std::string::npos) << result.err;
+  }
+}
+
+TEST_F(FirstTries, TextThatSpeaksOfCurvesIsNone) {
+  write_file(scratch / "README", "Curves of ALV-7004 correlators are read.\n");
+  for (const char* command : {"inspect", "plot"}) {
+    const CommandResult result = run({command, scratch / "README"});
+    EXPECT_NE(result.status, kDone);
+    EXPECT_EQ(result.err.find("correlation curve"), std::string::npos) << result.err;
+  }
+}
+
+TEST_F(FirstTries, HelpIsNamedWhereTheOptionStands) {
+  expect_said({"--threads", "-3", "devices"}, kWrongUsage, "; tautline --help lists the options");
+  expect_said({"devices", "--thread", "3"}, kWrongUsage,
+              "did you mean --threads; tautline --help lists the options");
+  expect_said({"search", "x.fil", "--treshold", "3"}, kWrongUsage,
+              "did you mean --threshold; tautline search --help lists the options");
+  for (const char* command : {"search", "devices"}) {
+    const CommandResult help = run({command, "--help"});
+    EXPECT_NE(help.out.find("tautline --help"), std::string::npos) << help.out;
+  }
+}
+
+TEST_F(FirstTries, ExistingOutputsHaveOneStatus) {
+  const std::string fil = filterbank();
+  for (const char* name : {"c.csv", "e.jsonl", "s.npy", "v.uvh5"})
+    write_file(scratch / name, "kept");
+  write_file(scratch / "v.dada", DadaFile{}.bytes());
+  expect_said({"search", fil, "-o", scratch / "c.csv", "--dms", "1"}, kFailed, "it exists");
+  expect_said({"search", fil, "-o", scratch / "d.csv", "--dms", "1", "--events",
+               scratch / "e.jsonl", "--quiet"},
+              kFailed, "--events: " + (scratch / "e.jsonl") + ": it exists");
+  expect_said({"dedisperse", fil, "-o", scratch / "s.npy", "--dms", "1"}, kFailed, "it exists");
+  expect_said({"run", source_folder() + "/examples/pipelines/correlate.toml", "--set",
+               "voltages.files=" + (scratch / "v.dada"), "--set",
+               "visibilities.path=" + (scratch / "v.uvh5")},
+              kFailed, "it exists");
+  for (const char* name : {"c.csv", "e.jsonl", "s.npy", "v.uvh5"})
+    EXPECT_EQ(read_file(scratch / name), "kept");
+}
+
+TEST_F(FirstTries, APlaceThatNeverRisesIsNamed) {
+  write_file(scratch / "array.toml",
+             "latitude_deg = 52.9\nlongitude_deg = 6.6\n[[antenna]]\nenu_m = [0, 0, 0]\n"
+             "[[antenna]]\nenu_m = [100, 0, 0]\n");
+  const auto delays = [&](const std::string& name, const std::string& dec_deg) {
+    const CommandResult result =
+        run({"delays", "--array", scratch / "array.toml", "--name", name, "--ra-deg", "10",
+             "--dec-deg", dec_deg, "--utc-start", "2026-03-20-14:00:00", "--duration", "60", "-o",
+             scratch / (name + ".toml")});
+    EXPECT_EQ(result.status, kDone) << result.err;
+    return result.err;
+  };
+  const std::string said = delays("South", "-80");
+  EXPECT_NE(said.find("warning: South: below the horizon"), std::string::npos) << said;
+  EXPECT_NE(said.find("it never rises at the array"), std::string::npos) << said;
+  EXPECT_EQ(delays("North", "80"), "");
 }
 
 // Those that once went on for long: while pulses are made, and while a search is planned.

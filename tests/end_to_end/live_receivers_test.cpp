@@ -229,7 +229,8 @@ TEST_F(LiveReceivers, AndSendersThatCannotBeAreRefused) {
           "none: records: none, expected records of 34 bytes");
   refused({"send", file, "--to", to, "--layout", "mwa32t-1byte"}, "of the other mode");
   refused({"send", file, "--to", to, "--repeat", "2"}, "--repeat: 2, expected 1 for a file of");
-  refused({"send", file, "--to", "udp://127.0.0.1:1", "--repeat", "2"}, "expected 1 over UDP");
+  refused({"send", file, "--to", "udp://127.0.0.1:1", "--layout", "mwa32t", "--repeat", "2"},
+          "expected 1 over UDP");
   refused({"send", file, "--to", to, "--impair", "reorder=0.1"}, "TCP keeps the order");
   refused({"send", file, "--to", to, "--impair", "loss=2"}, "--impair: loss=2, expected 0 to 1");
   refused({"send", file, "--to", to, "--impair", "los=1"}, "expected loss=");
@@ -262,7 +263,9 @@ TEST_F(LiveReceivers, ThatCouldNotBeWrittenAreRefused) {
                                      "--set", "receivers.listen=tcp://127.0.0.1:0"};
       if (check) words.emplace_back("--check");
       const CommandResult result = run_command(words, scratch / "run");
-      EXPECT_EQ(result.status, kWrongUsage) << result.err;
+      EXPECT_EQ(result.status,
+                name.starts_with("old.") && !name.ends_with("new.uvh5") ? kFailed : kWrongUsage)
+          << result.err;
       EXPECT_NE(result.err.find("set visibilities.path: "), std::string::npos) << result.err;
       EXPECT_NE(result.err.find(text), std::string::npos) << result.err;
       EXPECT_EQ(result.err.find("listening"), std::string::npos) << result.err;

@@ -109,6 +109,9 @@ TEST_F(Mistakes, NumbersOfOneThingGivenForAnother) {
   many.nant = "32";
   write_file(scratch / "many.dada", many.bytes());
   refused({"send", scratch / "many.dada", "--to", "udp://127.0.0.1:9999"}, kWrongUsage,
+          "--layout: not given, expected for packets (udp:) one of ");
+  refused({"send", scratch / "many.dada", "--to", "udp://127.0.0.1:9999", "--layout", "mwa32t"},
+          kWrongUsage,
           "--to: 1 address, expected 4; by mwa32t each sender has an address of its own; --layout "
           "names another");
 }

@@ -12,6 +12,7 @@
 #include <set>
 #include <span>
 
+#include "tautline/core/error.h"
 #include "tautline/formats/output_folder.h"
 #include "tests/support/scratch.h"
 #include "tests/support/seed.h"
@@ -45,6 +46,69 @@ TEST(PartialFiles, AreGoneWhenTheProcessEndsAtOnce) {
     left.insert(entry.path().filename().string());
   EXPECT_EQ(left, (std::set<std::string>{"done.npy", "kept.npy"}));
   EXPECT_EQ(std::filesystem::file_size(scratch / "kept.npy"), 17u);
+}
+
+// A second run with the same output is refused, and what a killed one left is not in its way.
+TEST(PartialFiles, AreOfOneRunAtATime) {
+  const tests::ScratchFolder scratch;
+  const std::string path = scratch / "x.npy", folder = scratch / "x.ms";
+  std::ofstream(partial_name(path)) << "of a run that was killed";
+  const auto refused = [](const std::string& name, const auto& action) {
+    try {
+      action();
+      ADD_FAILURE() << name;
+    } catch (const core::Error& error) {
+      EXPECT_EQ(error.kind(), core::ErrorKind::io);
+      EXPECT_EQ(error.field(), name + ": output");
+      EXPECT_EQ(error.value(), "another run writes it");
+    }
+  };
+  {
+    PartialFile first(path, false);
+    first.write(std::string_view("first"));
+    for (const bool overwrite : {false, true}) refused(path, [&] { PartialFile(path, overwrite); });
+    PartialPath tables(folder, false);
+    std::filesystem::create_directory(tables.partial());
+    tables.lock();
+    refused(folder, [&] { PartialPath(folder, true); });
+    first.finish();
+    tables.finish();
+  }
+  std::ifstream written(path);
+  std::string text;
+  written >> text;
+  EXPECT_EQ(text, "first");
+  EXPECT_TRUE(std::filesystem::is_directory(folder));
+  // Without a lock, as of files that are closed between writes: the run that lost its name says so and leaves it.
+  AppendFile closed(scratch / "x.dat", false);
+  closed.write(std::string_view("one"));
+  {
+    AppendFile other(scratch / "x.dat", false);
+    other.write(std::string_view("another"));
+    refused(scratch / "x.dat", [&] { closed.write(std::string_view("two")); });
+    other.finish();
+  }
+  EXPECT_EQ(std::filesystem::file_size(scratch / "x.dat"), 7u);
+}
+
+TEST(PartialFiles, ThatGrowUnderTheirOwnNameAreKeptUnlessEmpty) {
+  const tests::ScratchFolder scratch;
+  const pid_t pid = fork();
+  if (pid == 0) {
+    for (const char* name : {"empty", "full", "forgotten"}) {
+      std::ofstream(scratch / name) << (std::string_view(name) == "full" ? "x" : "");
+      note_growing_file(scratch / name);
+    }
+    forget_growing_file(scratch / "forgotten");
+    remove_partial_files();
+    _exit(7);
+  }
+  int status = 0;
+  waitpid(pid, &status, 0);
+  ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7) << status;
+  EXPECT_FALSE(std::filesystem::exists(scratch / "empty"));
+  EXPECT_TRUE(std::filesystem::exists(scratch / "full"));
+  EXPECT_TRUE(std::filesystem::exists(scratch / "forgotten"));
 }
 
 // The folders of their outputs go with them, if nothing else lies there.

@@ -178,7 +178,14 @@ std::unique_ptr<CountReader> open_npy(InputFile file, const RawCounts& raw) {
   Damage damage;
   const std::uint64_t row_bytes = description.sensors * core::bytes_of(rows.element);
   rows.count = header.shape[0];
-  const std::uint64_t held = (file.size() - std::min(file.size(), rows.offset_bytes)) / row_bytes;
+  const std::uint64_t held_bytes = file.size() - std::min(file.size(), rows.offset_bytes);
+  const std::uint64_t held = held_bytes / row_bytes;
+  if (held >= rows.count && held_bytes > rows.count * row_bytes) {
+    damage.trailing_bytes = held_bytes - rows.count * row_bytes;
+    damage.note(path + ": bytes behind the array, byte " +
+                std::to_string(rows.offset_bytes + rows.count * row_bytes) + ": " +
+                std::to_string(damage.trailing_bytes) + ", expected none; they are left out");
+  }
   if (held < rows.count) {
     damage.lost_samples = (rows.count - held) * description.sensors;
     damage.note(path + ": cut short: " + std::to_string(held) + " times, expected " +

@@ -38,21 +38,23 @@ Header read_header(const InputFile& file) {
   return parse_header(bytes, file.path());
 }
 
-// Compares what the header promises with what the file holds.
-void refuse_more(const InputFile& file, const Header& header, std::uint64_t data_bytes) {
-  if (header.data_bytes && data_bytes > *header.data_bytes)
-    throw wrong(file.path(), "bytes of samples, key FILE_SIZE", *header.data_bytes,
-                "the " + std::to_string(data_bytes) + " bytes that follow the header of " +
-                    std::to_string(header.header_bytes) + " bytes",
-                "correct HDR_SIZE or FILE_SIZE");
-}
-
 /// What a header promises of the samples behind it.
 struct Promise {
   std::string path;
   std::optional<std::uint64_t> data_bytes;
   std::uint64_t header_bytes = 0, time_bits = 0, inputs = 0;
 };
+
+// Notes bytes behind the samples that the header promises, and returns how many there are.
+std::uint64_t note_padding(const Promise& promise, std::uint64_t file_bytes, Damage& damage) {
+  const std::uint64_t end = promise.header_bytes + promise.data_bytes.value_or(file_bytes);
+  if (file_bytes <= end) return 0;
+  damage.trailing_bytes += file_bytes - end;
+  damage.note(promise.path + ": bytes behind the samples, byte " + std::to_string(end) + ": " +
+              std::to_string(file_bytes - end) + ", expected none after the " +
+              std::to_string(*promise.data_bytes) + " of FILE_SIZE; they are left out");
+  return file_bytes - end;
+}
 
 // Notes what is missing at the end, and the part of a time that is there.
 void note_end(const Promise& promise, std::uint64_t data_bytes, Damage& damage) {
@@ -66,7 +68,7 @@ void note_end(const Promise& promise, std::uint64_t data_bytes, Damage& damage) 
   // Up to 7 bits that fill the last byte are no damage.
   const std::uint64_t rest_bytes = data_bytes * 8 % promise.time_bits / 8;
   if (rest_bytes == 0) return;
-  damage.trailing_bytes = rest_bytes;
+  damage.trailing_bytes += rest_bytes;
   damage.note(promise.path + ": cut short, byte " +
               std::to_string(promise.header_bytes + data_bytes - rest_bytes) + ": " +
               std::to_string(rest_bytes) + " bytes, expected whole samples of " +
@@ -120,12 +122,13 @@ std::unique_ptr<VoltageReader> open(InputFile file) {
         std::move(file), std::move(header.description), std::move(header.axes), shape,
         [promise](std::uint64_t bytes, Damage& damage) { note_end(promise, bytes, damage); });
   }
-  const std::uint64_t data_bytes = file.size() - header.header_bytes;
-  refuse_more(file, header, data_bytes);
   Damage damage;
+  const std::uint64_t data_bytes =
+      file.size() - header.header_bytes - note_padding(promise, file.size(), damage);
   note_end(promise, data_bytes, damage);
   shape.times = data_bytes * 8 / time_bits;
-  if (shape.outer_rows > 1 && (damage.any() || data_bytes * 8 % time_bits != 0))
+  if (shape.outer_rows > 1 &&
+      (data_bytes < header.data_bytes.value_or(0) || data_bytes * 8 % time_bits != 0))
     throw wrong(path, "bytes of samples", data_bytes,
                 "a whole number of times of " + std::to_string(time_bits) +
                     " bits, as time is not the slowest axis (ORDER)",

@@ -97,4 +97,27 @@ Table track(const ArrayLayout& array, const std::string& phase_centre, const Pos
   return table;
 }
 
+std::string below_horizon(const ArrayLayout& array, const std::string& name,
+                          const Position& position, const core::Instant& start, double duration_s,
+                          const EarthOrientation& earth) {
+  constexpr std::int64_t kDay_s = 86'400, kStep_s = 60;
+  if (!array.positions_known) return {};
+  const Site site = site_of(array);
+  const auto seconds = static_cast<std::int64_t>(std::clamp<double>(duration_s, 0, kDay_s));
+  const auto elevation_deg = [&](std::int64_t after_s) {
+    const core::Instant time = core::advance(start, after_s, {1, 1});
+    const Vector3 w = apparent_place(position.ra_deg, position.dec_deg, time, site, earth).axes.w;
+    return std::asin(std::clamp(ecef_to_enu(w, site)[2], -1.0, 1.0)) / core::kRadPerDeg;
+  };
+  double highest_deg = elevation_deg(seconds);
+  for (std::int64_t s = 0; s < seconds && highest_deg < 0; s += kStep_s)
+    highest_deg = std::max(highest_deg, elevation_deg(s));
+  if (highest_deg >= 0) return {};
+  const double upper_transit_deg =
+      90 - std::abs(site.latitude_rad / core::kRadPerDeg - position.dec_deg);
+  return fmt::format(
+      "{}: below the horizon all the time, at an elevation of {:.1f} degrees at most{}", name,
+      highest_deg, upper_transit_deg < 0 ? "; it never rises at the array" : "");
+}
+
 }  // namespace tautline::formats::delays

@@ -27,4 +27,10 @@ struct TrackOptions {
 Table track(const ArrayLayout& array, const std::string& phase_centre, const Position& position,
             const core::Instant& start, double duration_s, const TrackOptions& options = {});
 
+/// For a warning: "NAME: below the horizon ...", where a place does not rise in [start, start + duration_s], or no
+/// day at all at the array; else empty. Without refraction.
+std::string below_horizon(const ArrayLayout& array, const std::string& name,
+                          const Position& position, const core::Instant& start, double duration_s,
+                          const EarthOrientation& earth = {});
+
 }  // namespace tautline::formats::delays

@@ -133,6 +133,7 @@ class MeasurementSetWriter final : public VisibilityWriter {
     require_room("creating", 0);
     guard("creating", [&] {
       tables_.emplace(name_.partial(), setup_of(description_, layout_, polarisations_));
+      name_.lock();
     });
   }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "tautline/core/error.h"
 #include "tautline/core/time.h"
 #include "tautline/formats/figure/figure.h"
 #include "tautline/formats/output_folder.h"
@@ -104,19 +105,41 @@ void require_candidate_pictures(const std::string& folder, bool overwrite) {
   formats::refuse_existing(first, overwrite);
 }
 
-std::vector<std::string> write_candidate_pictures(const std::string& folder,
-                                                  const SearchSummary& summary, bool overwrite,
-                                                  const std::stop_token& stop) {
-  const formats::OutputFolder made("picture_folder", folder);
-  std::vector<std::string> paths;
-  for (std::size_t k = 0; k < summary.pictures.size(); ++k) {
+struct CandidatePictureFiles::Folders {
+  formats::OutputFolder folder;
+  formats::PartialPath drawn;  // a folder, which never gets its name
+};
+
+CandidatePictureFiles::CandidatePictureFiles(const std::string& folder, bool overwrite)
+    : folders_(new Folders{{"picture_folder", folder},
+                           {(std::filesystem::path(folder) / "pictures").string(), true}}),
+      overwrite_(overwrite) {}
+
+CandidatePictureFiles::~CandidatePictureFiles() = default;
+
+void CandidatePictureFiles::draw(const SearchSummary& summary, const std::stop_token& stop) {
+  const std::string drawn = folders_->drawn.partial();
+  const formats::OutputFolder made("picture_folder", drawn);
+  for (; pictures_ < summary.pictures.size(); ++pictures_) {
     require_running(stop);
-    const core::Candidate& candidate = summary.candidates[k];
-    paths.push_back(picture_path(folder, k + 1));
-    formats::picture::write(
-        paths.back(),
-        candidate_figure(candidate, summary.pictures[k], summary.search_of(candidate), k + 1),
-        overwrite);
+    const core::Candidate& candidate = summary.candidates[pictures_];
+    formats::picture::write(picture_path(drawn, pictures_ + 1),
+                            candidate_figure(candidate, summary.pictures[pictures_],
+                                             summary.search_of(candidate), pictures_ + 1),
+                            true);
+  }
+}
+
+std::vector<std::string> CandidatePictureFiles::publish() {
+  std::vector<std::string> paths;
+  for (std::size_t rank = 1; rank <= pictures_; ++rank) {
+    paths.push_back(picture_path(folders_->folder.path(), rank));
+    formats::refuse_existing(paths.back(), overwrite_);
+    std::error_code error;
+    std::filesystem::rename(picture_path(folders_->drawn.partial(), rank), paths.back(), error);
+    if (error)
+      throw core::Error(core::ErrorKind::io, paths.back() + ": renaming the finished picture",
+                        error.message(), "");
   }
   return paths;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -15,9 +16,22 @@ namespace tautline::pipeline {
 void require_candidate_pictures(const std::string& folder, bool overwrite);
 
 /// FOLDER/candidate_0001.png ..., best first: profile, frequency against time and DM against time of each of
-/// `summary.pictures`. Makes the folder. Returns the paths.
-std::vector<std::string> write_candidate_pictures(const std::string& folder,
-                                                  const SearchSummary& summary, bool overwrite,
-                                                  const std::stop_token& stop);
+/// `summary.pictures`. They get their names together; destroyed before that, nothing of them is left.
+class CandidatePictureFiles {
+ public:
+  /// Makes the folder.
+  CandidatePictureFiles(const std::string& folder, bool overwrite);
+  ~CandidatePictureFiles();
+
+  void draw(const SearchSummary& summary, const std::stop_token& stop);
+  /// Returns the paths.
+  std::vector<std::string> publish();
+
+ private:
+  struct Folders;
+  std::unique_ptr<Folders> folders_;
+  bool overwrite_;
+  std::size_t pictures_ = 0;
+};
 
 }  // namespace tautline::pipeline

@@ -2,10 +2,12 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "tautline/core/error.h"
 #include "tautline/formats/candidates/candidates.h"
+#include "tautline/formats/partial_file.h"
 
 namespace tautline::pipeline {
 
@@ -40,10 +42,20 @@ std::string line_of(const FoundCandidate& found, const formats::candidates::Sear
 
 }  // namespace
 
+CandidateEventsNode::~CandidateEventsNode() {
+  for (const std::string& file : files_) {
+    std::error_code ignored;
+    formats::forget_growing_file(file);
+    if (!whole_ && std::filesystem::is_regular_file(file, ignored) &&
+        std::filesystem::file_size(file, ignored) == 0)
+      std::filesystem::remove(file, ignored);
+  }
+}
+
 std::vector<engine::Stream> CandidateEventsNode::open(std::span<const engine::Stream> inputs) {
   found_ = std::make_unique<FoundCandidates>(inputs.front().detail<PulseStream>());
   rate_hz_ = inputs.front().rate_hz;
-  parts_.require_can_be_written("path", overwrite_);
+  parts_.require_can_be_written(field_, overwrite_);
   return {};
 }
 
@@ -59,6 +71,7 @@ void CandidateEventsNode::begin_file() {
   if (!file_)
     throw core::Error(core::ErrorKind::io, files_.back() + ": cannot be written",
                       std::strerror(errno), "", "check the folder and the disk");
+  formats::note_growing_file(files_.back());
 }
 
 void CandidateEventsNode::begin_segment(std::size_t, const engine::Block& first, engine::Outputs&) {

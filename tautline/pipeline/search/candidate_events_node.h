@@ -5,6 +5,7 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tautline/engine/node.h"
@@ -13,13 +14,16 @@
 
 namespace tautline::pipeline {
 
-/// Takes "pulses". Each block's candidates are in the file, whole lines of it, when the block has been taken. The file
-/// has its name from the start, and stays when the run fails: what it says has been found. Of several files each has
-/// the candidates of its blocks, which may be none.
+/// Takes "pulses". Each block's candidates are in the file, whole lines of it, when the block has been taken. The
+/// file has its name from the start, and stays when the run fails, unless it is empty: what it says has been found.
+/// Of several files each has the candidates of its blocks, which may be none.
 class CandidateEventsNode final : public engine::Node {
  public:
-  CandidateEventsNode(const std::string& path, bool overwrite, const PartLimits& limits = {})
-      : parts_(path, limits), overwrite_(overwrite) {}
+  /// `field`: what errors call the path.
+  CandidateEventsNode(const std::string& path, bool overwrite, const PartLimits& limits = {},
+                      std::string field = "path")
+      : parts_(path, limits), field_(std::move(field)), overwrite_(overwrite) {}
+  ~CandidateEventsNode() override;
 
   std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
   void start(engine::Outputs& outputs) override;
@@ -27,6 +31,7 @@ class CandidateEventsNode final : public engine::Node {
                      engine::Outputs& outputs) override;
   void process(std::size_t input, const engine::Block& block, engine::Outputs& outputs) override;
   void end_segment(std::size_t input, engine::Outputs& outputs) override;
+  void publish() override { whole_ = true; }
   /// "candidates"; "written_bytes".
   engine::Counters counters() const override;
   std::vector<std::string> files() const override { return files_; }
@@ -38,7 +43,8 @@ class CandidateEventsNode final : public engine::Node {
              engine::Outputs& outputs);
 
   FileParts parts_;
-  bool overwrite_;
+  std::string field_;
+  bool overwrite_, whole_ = false;
   core::Rational rate_hz_;          // of blocks' samples
   std::vector<std::string> files_;  // the last one is open
   std::unique_ptr<FoundCandidates> found_;

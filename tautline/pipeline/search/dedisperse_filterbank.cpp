@@ -21,7 +21,6 @@
 #include "tautline/pipeline/search/iqrm_node.h"
 #include "tautline/pipeline/search/piped_filterbank.h"
 #include "tautline/pipeline/search/trial_sink_node.h"
-#include "tautline/stages/dedisperse/plan/spacing.h"
 
 namespace tautline::pipeline {
 
@@ -117,8 +116,7 @@ class Dedispersion {
   std::shared_ptr<FilterbankInput> input_;
   formats::FilterbankDescription description_;  // of the range
   double rate_hz_ = 0;
-  DmPlan trials_;
-  std::string trials_text_;
+  ChosenTrials chosen_;
   std::vector<std::shared_ptr<const Plan>> plans_;  // [segment]
   std::vector<std::uint64_t> written_;              // [segment]
   DedisperseSummary summary_;
@@ -148,21 +146,21 @@ void Dedispersion::plan() {
   const stages::dedisperse::Band band{description_.channel_mhz, description_.tsamp_s,
                                       config_.dm_constant};
   require_delays(config_.dms, band, static_cast<double>(range().count) / rate_hz_);
-  trials_ = make_dm_plan(config_.dms, share_loss(config_, config_.dms).spacing, band);
-  summary_.spacing_loss =
-      stages::dedisperse::spacing_loss(band, trials_.dms(), config_.dms.pulse_width_s);
-  trials_text_ = describe_trials(config_.dms, trials_, band, summary_.spacing_loss);
+  chosen_ = choose_trials(config_, config_.dms, band);
+  chosen_.allow_loss(stage);
+  summary_.spacing_loss = chosen_.spacing_loss;
   // The overlap is moved now and then, the less often the longer the blocks.
   const std::size_t enough =
       live_ ? kPipedBlock
-      : device_->compiles() || trials_.trials() > kFewTrials
+      : device_->compiles() || chosen_.plan.trials() > kFewTrials
           ? kMostTrialBlock
           : std::max(kNearBlockBytes / description_.sample_bytes(),
-                     longest_delay(description_, trials_, config_.dm_constant));
-  stage.max_samples = first_guess(description_, trials_, 1 + more_trial_blocks(*device_),
+                     longest_delay(description_, chosen_.plan, config_.dm_constant));
+  stage.max_samples = first_guess(description_, chosen_.plan, 1 + more_trial_blocks(*device_),
                                   config_.memory_bytes, range().count, enough);
   plans_ = plans_within_memory(std::move(stage));
   require_samples(plans_, range().count, rate_hz_);
+  for (const auto& made : plans_) summary_.loss = std::max(summary_.loss, made->choice().loss);
   summary_.block_samples = plans_.front()->config().max_samples;
   if (live_) piped_.source->shorten_blocks(summary_.block_samples);
 }
@@ -170,7 +168,7 @@ void Dedispersion::plan() {
 std::vector<std::shared_ptr<const Plan>> Dedispersion::plans_within_memory(
     stages::dedisperse::Config stage) const {
   for (;;) {
-    auto plans = make_plans(stage, trials_, device_, 0);
+    auto plans = make_plans(stage, chosen_.plan, device_, 0);
     if (bytes_of(plans) <= config_.memory_bytes) return plans;
     if (stage.max_samples <= kLeastTrialBlock) refuse_memory(bytes_of(plans));
     stage.max_samples = std::max(kLeastTrialBlock, stage.max_samples / 2);
@@ -192,7 +190,7 @@ std::size_t Dedispersion::bytes_of(const std::vector<std::shared_ptr<const Plan>
 void Dedispersion::refuse_memory(std::size_t needed) const {
   throw core::Error(
       core::ErrorKind::memory, "memory_bytes", core::byte_size().write(config_.memory_bytes),
-      "at least " + enough_bytes(needed) + " for " + core::counted(trials_.trials(), "trial"),
+      "at least " + enough_bytes(needed) + " for " + core::counted(chosen_.plan.trials(), "trial"),
       "allow for more, lower the highest DM, or try fewer DMs at once");
 }
 
@@ -204,7 +202,8 @@ std::string Dedispersion::expect() {
   summary_.expected_s = seconds * static_cast<double>(range().count);
   const std::string masking =
       config_.iqrm ? iqrm_text(config_.iqrm_limits, description_) + "\n" : "";
-  return trials_text_ + "\n" + masking + stages::dedisperse::describe(plans_) + "\nexpected: " +
+  return describe_trials(chosen_.plan) + "\n" + describe_loss(chosen_, summary_.loss) + "\n" +
+         masking + stages::dedisperse::describe(plans_) + "\nexpected: " +
          describe_expected("dedispersion", seconds * rate_hz_,
                            live_ ? 1 : static_cast<double>(range().count) / rate_hz_);
 }
@@ -268,7 +267,7 @@ void Dedispersion::sum_all(const std::string& expected,
 
 void Dedispersion::summarise_run() {
   DedisperseSummary& s = summary_;
-  s.trials = trials_.trials();
+  s.trials = chosen_.plan.trials();
   s.channels = description_.channels;
   s.ignored_channels = beam().left_out.all.size();
   s.flagged_channels = beam().left_out.flagged.size();
@@ -279,18 +278,15 @@ void Dedispersion::summarise_run() {
   s.written = written_.front();
   s.f_ref_mhz = description_.highest_mhz();
   s.backend = plans_.front()->backend();
-  for (const auto& made : plans_) {
-    s.methods.push_back(made->choice().text);
-    s.loss = std::max(s.loss, made->choice().loss);
-  }
+  for (const auto& made : plans_) s.methods.push_back(made->choice().text);
   s.damage = beam().reader->damage();
 }
 
 std::string Dedispersion::record() const {
-  const auto& segments = trials_.segments;
+  const auto& segments = chosen_.plan.segments;
   nlohmann::ordered_json object = filterbank_record("tautline.dedisperse.record", config_, summary_,
                                                     description_, beam().left_out, *device_);
-  object["dms"] = trials_.dms();
+  object["dms"] = chosen_.plan.dms();
   object["tsamp_s"] = description_.tsamp_s * static_cast<double>(segments[0].downsample);
   for (std::size_t k = 0; k < segments.size(); ++k)
     object["segments"].push_back({{"first_trial", segments[k].first_trial},

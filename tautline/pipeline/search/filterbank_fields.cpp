@@ -106,15 +106,16 @@ void add_dedispersion_fields(core::Fields<C>& to) {
             .help = "of dispersion (presto: 1/2.41e-4)",
             .form = "NUMBER|presto"},
            &C::dm_constant, dm_constant_text())
-      .add(
-          {.name = "method",
-           .help = "exact, shared (exact sums, fewer adds), subband (loses its half of `max_loss`, "
-                   "1 % if not given) or auto: exact or shared; with `max_loss` subband where "
-                   "it saves a fifth"},
-          &C::method, stages::dedisperse::method_text())
+      .add({.name = "method",
+            .help =
+                "exact, shared (exact sums, fewer adds), subband (loses what the spacing leaves of "
+                "`max_loss`; 1 % if not given) or auto: exact or shared; with `max_loss` subband "
+                "where it saves a fifth"},
+           &C::method, stages::dedisperse::method_text())
       .add({.name = "max_loss",
-            .help = "of S/N that trial spacing (LO:HI) and sub-bands may cost together; of given "
-                    "trials, sub-bands alone; not given or 0: 2 % by spacing, auto sums exactly",
+            .help =
+                "most S/N that the narrowest pulse (one sample, or `dms.pulse_width_s`) loses by "
+                "trial spacing and sub-bands together; 0: 2 % for LO:HI, and auto sums exactly",
             .in_option = {"%", 100, "0 to 50"}},
            &C::max_loss, core::between(0, 0.5))
       .add({.name = "zero_dm",

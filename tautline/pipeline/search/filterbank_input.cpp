@@ -25,8 +25,8 @@ Beam open_beam(std::vector<std::string> files, const FilterbankRunConfig& config
   return beam;
 }
 
-// Trials have no channels any more.
-void refuse_cleaning(const FilterbankRunConfig& config) {
+// Series have no channels any more. A mask's intervals still tell the times of one series.
+void refuse_cleaning(const FilterbankRunConfig& config, bool several) {
   const auto refuse = [&](bool given, const char* field) {
     if (given)
       throw core::Error(core::ErrorKind::config, field, "given for " + config.inputs.front(),
@@ -34,10 +34,12 @@ void refuse_cleaning(const FilterbankRunConfig& config) {
                         "leave it out");
   };
   refuse(!config.ignored_channels.empty(), "ignored_channels");
-  refuse(!config.mask.empty(), "mask");
+  refuse(several && !config.mask.empty(), "mask");
   refuse(config.flag_channels, "flag_channels");
   refuse(config.zero_dm, "zero_dm");
   refuse(config.bandpass, "bandpass");
+  refuse(config.method != stages::dedisperse::Method::automatic, "method");
+  refuse(config.max_loss > 0, "max_loss");
 }
 
 // Beams share plans: band, sample time and sample type are alike.
@@ -98,10 +100,9 @@ std::shared_ptr<FilterbankInput> open_filterbanks(const FilterbankRunConfig& con
   }
   for (const Beam& beam : beams) log_remarks(*beam.reader, device);
   for (Beam& beam : beams) {
-    if (!beam.description().trial_dms.empty()) {
-      refuse_cleaning(config);
-      continue;
-    }
+    const bool several = !beam.description().trial_dms.empty();
+    if (beam.description().time_series) refuse_cleaning(config, several);
+    if (several) continue;
     beam.left_out = channels_to_leave_out(*beam.reader, beam.range, config);
     if (!config.keep_constant)
       beam.level_steps = find_level_steps(*beam.reader, beam.data_segments, beam.left_out.all);

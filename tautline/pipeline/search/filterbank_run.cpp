@@ -63,14 +63,7 @@ std::string enough_bytes(std::size_t bytes) {
   return std::to_string((bytes >> 20) + 1) + "M";
 }
 
-LossShares share_loss(const FilterbankRunConfig& config, const DmChoice& choice) {
-  if (!choice.by_loss()) return {0, config.max_loss};
-  using stages::dedisperse::Method;
-  const double both = config.max_loss > 0 ? config.max_loss : kDefaultLoss;
-  const bool subbands = config.method == Method::subband ||
-                        (config.method == Method::automatic && config.max_loss > 0);
-  return subbands ? LossShares{both / 2, both / 2} : LossShares{both, 0};
-}
+namespace {
 
 stages::dedisperse::DmPlan make_dm_plan(const DmChoice& choice, double spacing_loss,
                                         const stages::dedisperse::Band& band) {
@@ -87,6 +80,30 @@ stages::dedisperse::DmPlan make_dm_plan(const DmChoice& choice, double spacing_l
   return dedisperse::segment(band, dms, pulse_of_tolerances(choice), choice.downsample_tolerance);
 }
 
+}  // namespace
+
+ChosenTrials choose_trials(const FilterbankRunConfig& config, const DmChoice& choice,
+                           const stages::dedisperse::Band& band) {
+  using stages::dedisperse::Method;
+  const bool by_loss = choice.by_loss();
+  const double whole = config.max_loss > 0 ? config.max_loss : by_loss ? kDefaultLoss : 0;
+  const bool subbands = config.method == Method::subband ||
+                        (config.method == Method::automatic && config.max_loss > 0);
+  ChosenTrials chosen;
+  chosen.plan = make_dm_plan(choice, subbands ? whole / 2 : whole, band);
+  chosen.pulse_width_s = choice.pulse_width_s > 0 ? choice.pulse_width_s : band.sample_time_s;
+  chosen.spacing_loss =
+      stages::dedisperse::spacing_loss(band, chosen.plan.dms(), chosen.pulse_width_s);
+  if (!by_loss && whole > 0 && chosen.spacing_loss >= whole)
+    throw core::Error(
+        core::ErrorKind::config, "max_loss", fmt::format("{:.4g} %", 100 * whole),
+        fmt::format("more than the {:.2g} % that the spacing of the given trials loses",
+                    100 * chosen.spacing_loss),
+        "allow for more, or give `dms.range` LO:HI, whose steps keep `max_loss`");
+  if (subbands && whole > 0) chosen.subband_loss = 1 - (1 - whole) / (1 - chosen.spacing_loss);
+  return chosen;
+}
+
 std::pair<double, double> dm_steps(const std::vector<double>& dms) {
   if (dms.size() < 2) return {};
   double least = dms[1] - dms[0], most = least;
@@ -97,19 +114,21 @@ std::pair<double, double> dm_steps(const std::vector<double>& dms) {
   return {least, most};
 }
 
-std::string describe_trials(const DmChoice& choice, const stages::dedisperse::DmPlan& trials,
-                            const stages::dedisperse::Band& band, double spacing_loss) {
+std::string describe_trials(const stages::dedisperse::DmPlan& trials) {
   const std::vector<double> dms = trials.dms();
   if (dms.size() < 2) return fmt::format("1 trial, DM {:.10g}", dms.empty() ? 0 : dms.front());
   const auto [least, most] = dm_steps(dms);
-  const double pulse_s = choice.pulse_width_s > 0 ? choice.pulse_width_s : band.sample_time_s;
+  return fmt::format("{} trials, DM {:.10g} to {:.10g} in steps of {:.4g}{}", dms.size(),
+                     dms.front(), dms.back(), least,
+                     most > 1.001 * least ? fmt::format(" to {:.4g}", most) : "");
+}
+
+std::string describe_loss(const ChosenTrials& trials, double subband_loss) {
   return fmt::format(
-      "{} trials, DM {:.10g} to {:.10g} in steps of {:.4g}{}: a pulse of {:.6g} ms half-way "
-      "between "
-      "two loses at most {:.2g} % of its S/N",
-      dms.size(), dms.front(), dms.back(), least,
-      most > 1.001 * least ? fmt::format(" to {:.4g}", most) : "", 1000 * pulse_s,
-      100 * spacing_loss);
+      "loss: at most {:.2g} % of the S/N of a pulse of {:.6g} ms, and less of a wider one: {:.2g} "
+      "% by the spacing of trials, {:.2g} % by sub-bands",
+      100 * (1 - (1 - trials.spacing_loss) * (1 - subband_loss)), 1000 * trials.pulse_width_s,
+      100 * trials.spacing_loss, 100 * subband_loss);
 }
 
 stages::dedisperse::Config stage_config(const FilterbankRunConfig& config,
@@ -126,7 +145,6 @@ stages::dedisperse::Config stage_config(const FilterbankRunConfig& config,
   }
   stage.dm_constant = config.dm_constant;
   stage.method = config.method;
-  stage.max_loss = share_loss(config, config.dms).subbands;
   stage.zero_dm = config.zero_dm;
   stage.measure_channels = config.bandpass;
   stage.ignored_channels = left_out;

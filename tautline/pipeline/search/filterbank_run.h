@@ -50,7 +50,8 @@ struct FilterbankRunConfig {
   DmChoice dms;
   double dm_constant = core::kDispersionConstant;
   stages::dedisperse::Method method = stages::dedisperse::Method::automatic;
-  double max_loss = 0;  ///< of S/N that spacing (by loss) and sub-bands may cost; 0: none given
+  double max_loss =
+      0;  ///< of S/N that trial spacing and sub-bands may cost together; 0: none given
   std::vector<std::size_t> ignored_channels;  ///< in the file's order, from 0
   std::string mask;                           ///< rfifind's; empty: none
   bool zero_dm = false;
@@ -113,18 +114,23 @@ void require_trials(const DmChoice& choice);
 void require_samples(const std::vector<std::shared_ptr<const stages::dedisperse::Plan>>& plans,
                      std::uint64_t samples, double rate_hz);
 
-/// The S/N that the spacing of trials and sub-bands may each cost.
-struct LossShares {
-  double spacing = 0;   ///< 0: the trials are given
-  double subbands = 0;  ///< dedisperse::Config::max_loss
-};
-/// max_loss, or 2 % where none is given, is for both together: all of it for the spacing where sums
-/// are exact, half each where sub-bands may run. Of given trials it is for sub-bands alone.
-LossShares share_loss(const FilterbankRunConfig& config, const DmChoice& choice);
+/// The trials of a band, and the S/N that the narrowest pulse may lose in them.
+struct ChosenTrials {
+  stages::dedisperse::DmPlan plan;
+  double pulse_width_s = 0;  ///< of the narrowest pulse: `dms.pulse_width_s`, or one sample
+  double spacing_loss = 0;   ///< half-way between two trials
+  double subband_loss = 0;   ///< allowed to sub-bands, as dedisperse::Config has it
 
-/// The trials for a band. Throws Error(config).
-stages::dedisperse::DmPlan make_dm_plan(const DmChoice& choice, double spacing_loss,
-                                        const stages::dedisperse::Band& band);
+  void allow_loss(stages::dedisperse::Config& stage) const {
+    stage.subband_loss = subband_loss;
+    stage.pulse_width_s = pulse_width_s;
+  }
+};
+/// max_loss is for the spacing of trials and for sub-bands together. Trials by loss take half of it (2 % where none is
+/// given), or all where sums are exact; sub-bands get what the spacing leaves. Throws Error(config), also where given
+/// trials lose max_loss by their spacing alone.
+ChosenTrials choose_trials(const FilterbankRunConfig& config, const DmChoice& choice,
+                           const stages::dedisperse::Band& band);
 
 /// Throws Error(config): no trial may be delayed as long as the data, and says which DM may.
 void require_delays(const DmChoice& choice, const stages::dedisperse::Band& band, double data_s);
@@ -132,9 +138,11 @@ void require_delays(const DmChoice& choice, const stages::dedisperse::Band& band
 /// Least and greatest step from one trial to the next; zeros for one trial.
 std::pair<double, double> dm_steps(const std::vector<double>& dms);
 
-/// The number of trials, their steps, and the loss of a pulse between them, as text.
-std::string describe_trials(const DmChoice& choice, const stages::dedisperse::DmPlan& trials,
-                            const stages::dedisperse::Band& band, double spacing_loss);
+/// The number of trials and their steps, as text.
+std::string describe_trials(const stages::dedisperse::DmPlan& trials);
+/// "loss: at most 2 % of the S/N of a pulse of 1 ms, ...", as text: the loss that max_loss limits. `subband_loss`: as
+/// planned.
+std::string describe_loss(const ChosenTrials& trials, double subband_loss);
 
 /// The stage's Config for a reader's samples without the channels left out, without trials.
 stages::dedisperse::Config stage_config(const FilterbankRunConfig& config,

@@ -101,9 +101,10 @@ std::vector<engine::Port> add_dedispersion(const DedisperseStage& config, engine
   require_whole(stream, "inputs");
   auto stage = stage_config(config, band, stream.left_out.front());
   stage.max_samples = input.max_samples;
-  const auto trials = make_dm_plan(config.dms, share_loss(config, config.dms).spacing,
-                                   {band.channel_mhz, band.tsamp_s, config.dm_constant});
-  const Plans plans = stages::dedisperse::make_plans(stage, trials, device, 0);
+  const ChosenTrials trials =
+      choose_trials(config, config.dms, {band.channel_mhz, band.tsamp_s, config.dm_constant});
+  trials.allow_loss(stage);
+  const Plans plans = stages::dedisperse::make_plans(stage, trials.plan, device, 0);
   require_samples(plans, stream.parts.front().placed.range.count, band.rate_hz.value());
   const engine::NodeId node = graph.add(name, std::make_unique<DedisperseNode>(plans, device));
   graph.connect(inputs.front(), node, edge);

@@ -101,7 +101,7 @@ SearchSummary search_filterbank(const SearchConfig& config,
                                 std::shared_ptr<const device::Device> device,
                                 const ProgressCallback& progress,
                                 const std::function<void(const std::string&)>& announce,
-                                std::stop_token stop) {
+                                std::stop_token stop, const DrawPictures& draw) {
   core::check(config);
   // Other endings, and files that exist, are refused before anything is read.
   if (config.beams && !config.output.empty())
@@ -124,7 +124,9 @@ SearchSummary search_filterbank(const SearchConfig& config,
       end_piped(*planned.input, read_by->counters()["samples"]);
       planned.report.input_ended();
     }
-    return planned.report.describe(nodes, stopped);
+    CandidateTexts texts = planned.report.describe(nodes, stopped);
+    if (draw) draw(planned.report.summary(), stopped);
+    return texts;
   };
   engine::Graph graph;
   const auto filterbank = live ? graph.add("filterbank", std::move(planned.live))
@@ -135,8 +137,9 @@ SearchSummary search_filterbank(const SearchConfig& config,
   graph.connect(from, pulses);
   graph.connect(pulses, graph.add("candidates", std::move(sink)));
   if (!config.events.empty())
-    graph.connect(pulses, graph.add("events", std::make_unique<CandidateEventsNode>(
-                                                  config.events, config.overwrite)));
+    graph.connect(
+        pulses, graph.add("events", std::make_unique<CandidateEventsNode>(
+                                        config.events, config.overwrite, PartLimits{}, "events")));
   // Each pass over the input is a part of the way.
   ProgressReporter reporter(progress);
   engine::RunOptions options;

@@ -10,7 +10,6 @@
 #include "tautline/core/error.h"
 #include "tautline/pipeline/search/iqrm_node.h"
 #include "tautline/pipeline/search/search_latency.h"
-#include "tautline/stages/dedisperse/plan/spacing.h"
 
 namespace tautline::pipeline {
 
@@ -57,6 +56,7 @@ SearchPlan::SearchPlan(const SearchConfig& config, formats::FilterbankDescriptio
       device_(std::move(device)) {
   choose_trials(config);
   request_.dedisperse = stage_config(config, description_, left_out_.front());
+  chosen_.allow_loss(request_.dedisperse);
   request_.detect.threshold = config.threshold;
   request_.detect.max_width_s = config.max_width_s;
   request_.detect.baseline_s = config.baseline_s;
@@ -71,7 +71,7 @@ SearchPlan::SearchPlan(const SearchConfig& config, formats::FilterbankDescriptio
   request_.most_block_samples = most_block_samples;
   if (device_->compiles()) request_.device_bytes = device_->free_bytes();
   keep_latency();
-  passes_ = plan_passes(request_, trials_, device_);
+  passes_ = plan_passes(request_, chosen_.plan, device_);
   if (most_latency_s_ > 0 && latency_s() > most_latency_s_)
     throw core::Error(core::ErrorKind::config, "latency_s",
                       core::text::write_number(most_latency_s_) + " s",
@@ -89,7 +89,8 @@ void SearchPlan::keep_latency() {
                                                      : 0;
   if (most_latency_s_ == 0) return;
   std::size_t coarsest = 1;
-  for (const auto& segment : trials_.segments) coarsest = std::max(coarsest, segment.downsample);
+  for (const auto& segment : chosen_.plan.segments)
+    coarsest = std::max(coarsest, segment.downsample);
   const LatencyShares shares = share_latency(
       most_latency_s_, held_s(), static_cast<double>(block_samples_) * description_.tsamp_s,
       description_.tsamp_s * static_cast<double>(coarsest), config_);
@@ -101,9 +102,9 @@ void SearchPlan::keep_latency() {
   request_.most_block_samples = block_samples_;
   // Series that are dedispersed already wait for nothing.
   if (!request_.given.any())
-    trials_ = split_by_delay(trials_,
-                             {description_.channel_mhz, description_.tsamp_s, config_.dm_constant},
-                             most_latency_s_);
+    chosen_.plan = split_by_delay(
+        chosen_.plan, {description_.channel_mhz, description_.tsamp_s, config_.dm_constant},
+        most_latency_s_);
 }
 
 double SearchPlan::latency_s() const {
@@ -138,11 +139,10 @@ void SearchPlan::choose_trials(const SearchConfig& config) {
   std::uint64_t longest = 0;
   for (const FilterbankPart& part : parts_) longest = std::max(longest, part.placed.range.count);
   require_delays(choice_, band, static_cast<double>(longest) / description_.rate_hz.value());
-  trials_ = make_dm_plan(choice_, share_loss(config, choice_).spacing, band);
-  spacing_loss_ = stages::dedisperse::spacing_loss(band, trials_.dms(), choice_.pulse_width_s);
-  trials_text_ = describe_trials(choice_, trials_, band, spacing_loss_);
+  chosen_ = pipeline::choose_trials(config, choice_, band);
+  trials_text_ = describe_trials(chosen_.plan);
   if (description_.trial_dms.size() > 1)
-    trials_text_ = core::counted(trials_.trials(), "trial") + ", as they were dedispersed";
+    trials_text_ = core::counted(chosen_.plan.trials(), "trial") + ", as they were dedispersed";
 }
 
 PassRequest SearchPlan::request_of(std::size_t part) const {
@@ -156,12 +156,12 @@ PassRequest SearchPlan::request_of(std::size_t part) const {
 bool SearchPlan::is_planned(const PassRequest& request,
                             const stages::dedisperse::DmPlan& trials) const {
   return request.dedisperse.ignored_channels == left_out_.front() &&
-         trials.trials() == trials_.trials();
+         trials.trials() == chosen_.plan.trials();
 }
 
 std::vector<PassPlan> SearchPlan::passes_of(std::size_t part) const {
   const PassRequest request = request_of(part);
-  const stages::dedisperse::DmPlan trials = trials_that_fit(request, trials_);
+  const stages::dedisperse::DmPlan trials = trials_that_fit(request, chosen_.plan);
   if (is_planned(request, trials))
     return request.samples == request_.samples ? passes_ : plan_again(request, passes_, device_);
   if (trials.trials() == 0) return {};
@@ -172,7 +172,7 @@ std::vector<FilterbankPart> SearchPlan::parts() const {
   std::vector<FilterbankPart> parts = parts_;
   for (std::size_t k = 0; k < parts.size(); ++k) {
     const PassRequest request = request_of(k);
-    const bool planned = is_planned(request, trials_that_fit(request, trials_));
+    const bool planned = is_planned(request, trials_that_fit(request, chosen_.plan));
     parts[k].passes = planned ? passes_.size() : passes_of(k).size();
   }
   return parts;

@@ -24,9 +24,9 @@ class SearchPlan {
              std::shared_ptr<const device::Device> device, std::size_t most_block_samples = 0);
 
   const SearchConfig& config() const { return config_; }
-  const stages::dedisperse::DmPlan& trials() const { return trials_; }
-  /// S/N that a pulse half-way between two trials loses at most.
-  double spacing_loss() const { return spacing_loss_; }
+  const stages::dedisperse::DmPlan& trials() const { return chosen_.plan; }
+  /// With what the trials may lose.
+  const ChosenTrials& chosen() const { return chosen_; }
   /// How long after a pulse, with the longest trial's delay, its candidate comes at most: in data, blocks and masks
   /// among them (stages::detect::Plan::latency_samples says when it takes longer).
   double latency_s() const;
@@ -61,8 +61,7 @@ class SearchPlan {
   std::vector<std::vector<std::size_t>> left_out_;  // [beam]
   std::shared_ptr<const device::Device> device_;
   DmChoice choice_;
-  stages::dedisperse::DmPlan trials_;
-  double spacing_loss_ = 0;
+  ChosenTrials chosen_;
   std::string trials_text_;
   double most_latency_s_ = 0;
   std::size_t block_samples_ = 0;  // of a source that has its own; else of the latency

@@ -67,7 +67,7 @@ void SearchReport::summarise_plan() {
   }
   const auto& passes = plan_->passes();
   s.trials = plan_->trials().trials();
-  s.spacing_loss = plan_->spacing_loss();
+  s.spacing_loss = plan_->chosen().spacing_loss;
   s.channels = description().time_series ? 1 : description().channels;
   s.passes = passes.size();
   s.f_ref_mhz = description().highest_mhz();
@@ -141,11 +141,10 @@ std::string SearchReport::plan_text() const {
                                  : fmt::format("all of the data ({:.6f} s)", measured_s)) +
            ", threshold " + std::to_string(config_.threshold).substr(0, 4) + "\n";
   if (description().trial_dms.empty())
-    lines += fmt::format(
-        "loss: at most {:.2g} % of a pulse's S/N: {:.2g} % by the spacing of trials, {:.2g} % by "
-        "that of boxcars, {:.2g} % by sub-bands\n",
-        100 * summary_.whole_loss, 100 * summary_.spacing_loss, 100 * summary_.width_loss,
-        100 * summary_.loss);
+    lines +=
+        describe_loss(plan_->chosen(), summary_.loss) +
+        fmt::format("; of any width at most {:.2g} %, with {:.2g} % by the spacing of boxcars\n",
+                    100 * summary_.whole_loss, 100 * summary_.width_loss);
   else
     lines += fmt::format(
         "loss: at most {:.2g} % of a pulse's S/N by the spacing of boxcars, beside what "

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "tautline/core/error.h"
+#include "tautline/formats/delays/track.h"
 #include "tautline/pipeline/device_memory.h"
 #include "tautline/pipeline/graph_run.h"
 #include "tautline/pipeline/graph_streams.h"
@@ -100,6 +101,13 @@ void Correlation::add_engines() {
   const Tracking tracking =
       choose_tracking(config_.delays_path, config_.phase_centre, layout, description.start,
                       source_->sequence().end(), config_.earth);
+  if (tracking.centre.tracked)
+    if (const std::string below = formats::delays::below_horizon(
+            layout, tracking.centre.name, {tracking.centre.ra_deg, tracking.centre.dec_deg},
+            description.start, core::seconds_between(description.start, source_->sequence().end()),
+            config_.earth);
+        !below.empty())
+      host_->shared().log(core::LogLevel::warning, below);
   gains_ = make_gains(
       config_, description, filter_of(config_), tracking.before_filter,
       [this, live = source_->live_stream(),

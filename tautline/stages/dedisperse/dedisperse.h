@@ -30,10 +30,10 @@
 namespace tautline::stages::dedisperse {
 
 enum class Method {
-  automatic,  ///< exact or shared, whichever is cheaper; subband only within a max_loss asked for
+  automatic,  ///< exact or shared, whichever is cheaper; subband only within the subband_loss asked for
   exact,      ///< every channel added for every trial
-  shared,     ///< partial sums that several trials have in common added once: the same result
-  subband     ///< trials share the delays inside sub-bands: S/N lost up to max_loss, or 1 %
+  shared,  ///< partial sums that several trials have in common added once: the same result
+  subband  ///< trials share the delays inside sub-bands: S/N lost up to subband_loss, or 1 %
 };
 
 std::string to_string(Method method);
@@ -53,8 +53,8 @@ struct Config {
   bool measure_channels = false;              ///< keep State::moments()
   std::size_t downsample = 1;                 ///< n: neighbouring times added before dedispersion
   Method method = Method::automatic;
-  double max_loss = 0;       ///< of S/N that sub-bands may cost, 0 to 0.5; 0: none asked for
-  double pulse_width_s = 0;  ///< narrowest pulse that max_loss holds for; 0: any, of no width
+  double subband_loss = 0;   ///< of S/N that sub-bands may cost, 0 to 0.5; 0: none asked for
+  double pulse_width_s = 0;  ///< narrowest pulse that subband_loss holds for; 0: any, of no width
                              ///< before dispersion
   /// Largest value of an integer sample, 0: what `bits` can hold. A smaller one (4-bit samples in
   /// bytes) lets 16-bit sums take more channels.

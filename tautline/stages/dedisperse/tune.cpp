@@ -12,7 +12,7 @@ jit::Tunable make_tunable(const Config& config, std::shared_ptr<const device::De
   // Sub-bands change the sums, which could not be compared: what is tuned are exact and shared
   // ones, whichever of them a plan without a loss comes to.
   Config exact = config;
-  exact.max_loss = 0;
+  exact.subband_loss = 0;
   if (exact.method == Method::subband) exact.method = Method::automatic;
   const auto problem = std::make_shared<const DelayPlan>(exact);
   const Method runs = method_that_runs(*problem, *device);

@@ -1,8 +1,10 @@
 // What dedisperse and search refuse since the answer would be a wrong one.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 
+#include "tests/end_to_end/interrupted.h"
 #include "tests/end_to_end/search/search_files.h"
 #include "tests/support/scratch.h"
 
@@ -71,6 +73,27 @@ TEST_F(Refusals, TrialsForASeriesThatIsDedispersedAlready) {
   expect_refused({"search", fil, "-o", scratch_ / "c.csv"}, 2, {"--dms", "not given"});
 }
 
+// It has one channel: a mean over channels is the series itself, and no other option finds channels to work on.
+TEST_F(Refusals, OptionsForChannelsOfASeries) {
+  const std::string fil = filterbank();
+  for (const std::string name : {"x.dat", "x.tim"}) {
+    const std::string series = scratch_ / name;
+    ASSERT_EQ(run({"dedisperse", fil, "-o", series, "--dms", "40"}).status, 0);
+    for (const std::vector<std::string>& option : {std::vector<std::string>{"--zero-dm"},
+                                                   {"--flag-channels"},
+                                                   {"--bandpass"},
+                                                   {"--ignorechan", "0"},
+                                                   {"--method", "subband"},
+                                                   {"--max-loss", "5"}}) {
+      std::vector<std::string> search{"search", series, "-o", scratch_ / "c.csv"};
+      search.insert(search.end(), option.begin(), option.end());
+      expect_refused(
+          search, kWrongUsage,
+          {option.front() + ": given for " + series, "have no channels", "leave it out"});
+    }
+  }
+}
+
 TEST_F(Refusals, SeriesOfAnImpossibleDm) {
   const std::string series = scratch_ / "x.dat", inf = scratch_ / "x.inf";
   ASSERT_EQ(run({"dedisperse", filterbank(), "-o", series, "--dms", "40"}).status, 0);
@@ -109,6 +132,41 @@ TEST_F(Refusals, SeriesOfSeveralDmsThatDoNotBeginTogether) {
                     late, "-o", scratch_ / "c.csv"},
                    1, {"late." + format, "start", "trials of one observation"});
   }
+}
+
+// Neither the list nor the pictures, which are drawn before the list has its name, nor an empty file of events.
+TEST_F(Refusals, NothingIsLeftOfInterruptedSearches) {
+  const std::string fil = filterbank(), folder = scratch_ / "pictures",
+                    events = scratch_ / "e.jsonl";
+  const auto interrupted = [&](const std::vector<std::string>& words, const std::string& begun,
+                               int signal) {
+    const pid_t pid = start_command(words, scratch_.path().string());
+    for (int wait = 0; wait < 60'000 && !std::filesystem::exists(begun); ++wait)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_TRUE(std::filesystem::exists(begun)) << begun;
+    double took_s = 0;
+    const CommandResult result = interrupt(pid, signal, scratch_.path().string(), took_s);
+    EXPECT_EQ(result.status, 128 + signal) << result.err;
+    EXPECT_NE(result.err.find("interrupted; nothing was kept"), std::string::npos) << result.err;
+    EXPECT_LT(took_s, EndsWithinASecond::kMost_s);
+    std::vector<std::string> left;
+    for (const auto& entry : std::filesystem::directory_iterator(scratch_.path()))
+      left.push_back(entry.path().filename().string());
+    std::sort(left.begin(), left.end());
+    return left;
+  };
+  const std::vector<std::string> inputs{"err", "in.fil", "out"};
+  for (const int signal : {SIGINT, SIGTERM})
+    EXPECT_EQ(interrupted({"search", fil, "-o", scratch_ / "c.csv", "--dms", "0:100:1",
+                           "--threshold", "3", "--pictures", folder, "--max-plots", "1000"},
+                          folder + "/pictures.partial", signal),
+              inputs);
+  // Of zeros, which take no room.
+  std::filesystem::resize_file(fil, std::uintmax_t{1} << 36);
+  EXPECT_EQ(interrupted({"search", fil, "-o", scratch_ / "c.csv", "--dms", "0:100:1",
+                         "--keep-constant", "--threshold", "100", "--events", events},
+                        events, SIGINT),
+            inputs);
 }
 
 // A folder that a refused run made is gone again, one that was there stays.

@@ -71,6 +71,10 @@ class WholeLoss : public ::testing::Test {
     words.insert(words.end(), more.begin(), more.end());
     return json_lines(run(words).out);
   }
+  struct Told {
+    double spacing = 0, sub_bands = 0;
+  };
+  Told measure(std::vector<std::string> options);
   static std::vector<std::string> lossy() {
     return {"--dms", "0:150", "--max-loss", "6", "--method", "subband"};
   }
@@ -110,6 +114,66 @@ class WholeLoss : public ::testing::Test {
   std::mt19937_64 random_ = generator();
 };
 
+// Pulses of one sample half-way between two trials, beside exact sums of trials that lie much closer.
+WholeLoss::Told WholeLoss::measure(std::vector<std::string> options) {
+  options.insert(options.begin(), {"--dms", "0:150"});
+  std::vector<std::string> planned = options;
+  planned.emplace_back("--plan");
+  const nlohmann::json plan = search(planned).front();
+  const double spacing = plan["loss_of_snr_by_spacing"], sub_bands = plan["loss_of_snr"];
+  simulate({});
+  search(options);
+  const std::vector<double> dms = nlohmann::json::parse(read_file(scratch_ / "c.csv.json"))["dms"];
+  const std::vector<InjectedPulse> narrow = between_trials(dms, 1e-3, 1e-3);
+  simulate(narrow);
+  const auto found = search(options), fine = search({"--dms", "0:150:0.05", "--method", "exact"});
+  std::vector<double> lost;
+  for (const InjectedPulse& pulse : narrow)
+    lost.push_back(1 - snr_at(pulse, found) / snr_at(pulse, fine));
+  const double told = 1 - (1 - spacing) * (1 - sub_bands);
+  std::cout << dms.size() << " trials, told " << 100 * spacing << " % by spacing, "
+            << 100 * sub_bands << " % by sub-bands: ";
+  expect_within("narrow pulses", lost, told);
+  return {spacing, sub_bands};
+}
+
+// What --max-loss promises, with the default and where sub-bands run.
+TEST_F(WholeLoss, OfTheNarrowestPulseIsAtMostMaxLoss) {
+  simulate({});
+  const Told by_default = measure({});
+  EXPECT_LE(by_default.spacing, 0.02);
+  EXPECT_EQ(by_default.sub_bands, 0);
+  for (const double max_loss : {0.06, 0.105}) {
+    const Told lossy =
+        measure({"--max-loss", std::to_string(100 * max_loss), "--method", "subband"});
+    EXPECT_GT(lossy.sub_bands, 0);
+    EXPECT_LE(1 - (1 - lossy.spacing) * (1 - lossy.sub_bands), max_loss + 1e-9);
+  }
+}
+
+// Given trials: what their spacing leaves of --max-loss goes to sub-bands, and none that it does not keep is promised.
+TEST_F(WholeLoss, OfGivenTrialsIncludesTheirSpacing) {
+  simulate({});
+  const auto plan = [&](const std::string& step, const std::string& max_loss) {
+    return run_command({"--json", "search", fil_, "--plan", "--dms", "0:150:" + step, "--method",
+                        "subband", "--max-loss", max_loss},
+                       scratch_.path().string());
+  };
+  const CommandResult coarse = plan("25", "6");
+  EXPECT_EQ(coarse.status, kWrongUsage);
+  EXPECT_NE(coarse.err.find("--max-loss: 6 %, expected more than the "), std::string::npos)
+      << coarse.err;
+  for (const std::string max_loss : {"6", "10.5"}) {
+    const CommandResult fine = plan("0.5", max_loss);
+    ASSERT_EQ(fine.status, kDone) << fine.err;
+    const nlohmann::json said = json_lines(fine.out).front();
+    const double spacing = said["loss_of_snr_by_spacing"], sub_bands = said["loss_of_snr"];
+    EXPECT_GT(spacing, 0);
+    EXPECT_GT(sub_bands, 0);
+    EXPECT_LE(1 - (1 - spacing) * (1 - sub_bands), std::stod(max_loss) / 100 + 1e-9);
+  }
+}
+
 TEST_F(WholeLoss, IsWithinWhatTheSearchSays) {
   simulate({});
   std::vector<std::string> planned = lossy();
@@ -119,7 +183,7 @@ TEST_F(WholeLoss, IsWithinWhatTheSearchSays) {
   const std::vector<double> dms = nlohmann::json::parse(read_file(scratch_ / "c.csv.json"))["dms"];
   const double sub_bands = plan["loss_of_snr"], spacing = plan["loss_of_snr_by_spacing"];
   EXPECT_GT(sub_bands, 0) << plan["methods"];
-  EXPECT_LE(sub_bands + spacing, 0.06 + 1e-9);
+  EXPECT_LE(1 - (1 - sub_bands) * (1 - spacing), 0.06 + 1e-9);
   ASSERT_GT(dms.size(), 20u);
 
   // The narrowest, which trials and sub-bands cost most, beside exact sums at their own DM.

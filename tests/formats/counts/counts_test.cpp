@@ -129,6 +129,21 @@ TEST(Counts, RawFilesNeedTypeAndSensors) {
   EXPECT_EQ(reader->damage().messages.size(), 1u);
 }
 
+TEST(Counts, BytesBehindAnArrayAreCounted) {
+  const tests::ScratchFolder scratch;
+  const auto path = write_npy(scratch, "|u1", {10, 4}, std::vector<std::uint8_t>(40, 3));
+  const auto array_bytes = std::filesystem::file_size(path);
+  for (const std::size_t more : {1u, 4u, 9u}) {
+    std::filesystem::resize_file(path, array_bytes + more);
+    const auto reader = open_counts(path, {});
+    EXPECT_EQ(reader->total_samples(), 10u);
+    EXPECT_EQ(read_all<std::uint8_t>(*reader), std::vector<std::uint8_t>(40, 3));
+    EXPECT_EQ(reader->damage().trailing_bytes, more);
+    ASSERT_EQ(reader->damage().messages.size(), 1u);
+    EXPECT_NE(reader->damage().messages[0].find("bytes behind the array"), std::string::npos);
+  }
+}
+
 TEST(Counts, ArraysCutShort) {
   const tests::ScratchFolder scratch;
   const auto path = write_npy(scratch, "|u1", {10, 4}, std::vector<std::uint8_t>(40, 3));

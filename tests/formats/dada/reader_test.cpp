@@ -225,6 +225,22 @@ TEST(DadaReader, TruncatedFilesDeliverWhatIsWhole) {
   EXPECT_TRUE(nothing->damage().any());
 }
 
+TEST(DadaReader, BytesBehindTheSamplesAreCounted) {
+  const Folder folder;
+  const auto data = random_data(800 + 37);
+  for (const char* order : {"TFAP", "ATFP"}) {
+    const auto keys = with(with(plain_keys(), "ORDER", order), "FILE_SIZE", "800");
+    const auto reader = open_keys(folder, keys, data);
+    EXPECT_EQ(reader->total_samples(), 100u);
+    EXPECT_EQ(tests::read_all(*reader, 16).samples(), 100u);
+    EXPECT_EQ(reader->damage().trailing_bytes, 37u);
+    EXPECT_EQ(reader->damage().lost_samples, 0u);
+    ASSERT_EQ(reader->damage().messages.size(), 1u);
+    EXPECT_NE(reader->damage().messages[0].find("byte 4896: 37, expected none"), std::string::npos)
+        << reader->damage().messages[0];
+  }
+}
+
 TEST(DadaReader, AFileThatShrinksWhileItIsReadEndsInInvalidSamples) {
   const Folder folder;
   const auto reader = open_keys(folder, plain_keys(), random_data(8 * 50));
@@ -310,7 +326,6 @@ TEST(DadaReader, LyingHeadersAreRefusedByName) {
                               {"ORDER", "tfap"},
                               {"ENCODING", "GRAY"},
                               {"ENCODING", "IEEE_FLOAT"},
-                              {"FILE_SIZE", "10"},
                               {"FILE_SIZE", "-1"},
                               {"EXACT_RATE_HZ", "1/3"},
                               {"EXACT_RATE_HZ", "0/0"},

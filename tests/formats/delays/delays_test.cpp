@@ -201,6 +201,31 @@ TEST(Track, AlignsTheAntennas) {
   }
 }
 
+// The pole that is not seen from the array, one that is, and a place that sets.
+TEST(Track, SaysWhatStaysBelowTheHorizon) {
+  ArrayLayout array = array_of_two();
+  const Site site = site_of(array);
+  const double latitude_deg = site.latitude_rad / core::kRadPerDeg;
+  ASSERT_GT(std::abs(latitude_deg), 5);
+  const core::Instant start = core::parse_utc("2024-03-20T12:00:00");
+  const double hidden_deg = latitude_deg > 0 ? -89 : 89;
+  const std::string never = below_horizon(array, "Polaris", {40, hidden_deg}, start, 10);
+  EXPECT_TRUE(never.starts_with("Polaris: below the horizon")) << never;
+  EXPECT_NE(never.find("never rises"), std::string::npos) << never;
+  EXPECT_EQ(below_horizon(array, "P", {40, -hidden_deg}, start, 10), "");
+  // The celestial equator: up half a day, wherever the array is.
+  int up = 0, down = 0;
+  for (double ra_deg = 5; ra_deg < 360; ra_deg += 10) {
+    const std::string said = below_horizon(array, "E", {ra_deg, 0}, start, 60);
+    (said.empty() ? up : down) += 1;
+    EXPECT_EQ(said.find("never rises"), std::string::npos) << said;
+    EXPECT_EQ(below_horizon(array, "E", {ra_deg, 0}, start, 86'400), "") << ra_deg;
+  }
+  EXPECT_NEAR(up, down, 2);
+  array.positions_known = false;
+  EXPECT_EQ(below_horizon(array, "P", {40, hidden_deg}, start, 10), "");
+}
+
 TEST(Track, RefusesBadRequests) {
   const core::Instant start = core::parse_utc("2024-03-20T12:00:00");
   ArrayLayout array = array_of_two();

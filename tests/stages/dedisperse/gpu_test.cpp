@@ -206,7 +206,7 @@ TEST_P(Gpu, SubbandsAreThoseOfTheCpu) {
   config.sample_time_s = 128e-6;
   config.dms = even_dms(1, 100);
   config.pulse_width_s = 2e-3;
-  config.max_loss = 0.03;
+  config.subband_loss = 0.03;
   config.method = Method::subband;
   const std::size_t times = 6000;
   auto random = tests::generator();

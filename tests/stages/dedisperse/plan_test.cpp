@@ -61,10 +61,10 @@ TEST(Plan, SubbandsRunWhereALossWasAskedFor) {
   for (const std::string device : {"cpu", "reference"}) {
     const auto on = device::open(device::parse_selection(device));
     config.method = Method::automatic;
-    config.max_loss = 0;
+    config.subband_loss = 0;
     EXPECT_NE(make_plan(config, on)->choice().method, Method::subband) << device;
     EXPECT_EQ(make_plan(config, on)->choice().loss, 0) << device;
-    config.max_loss = 0.1;
+    config.subband_loss = 0.1;
     EXPECT_EQ(make_plan(config, on)->choice().method, Method::subband) << device;
     for (const Method method : {Method::exact, Method::shared}) {
       config.method = method;
@@ -72,7 +72,7 @@ TEST(Plan, SubbandsRunWhereALossWasAskedFor) {
     }
     // 1 % where Method::subband is not told.
     config.method = Method::subband;
-    config.max_loss = 0;
+    config.subband_loss = 0;
     const double loss = make_plan(config, on)->choice().loss;
     EXPECT_GT(loss, 0) << device;
     EXPECT_LE(loss, 0.01) << device;
@@ -113,7 +113,7 @@ TEST(Plan, RefusalsNameTheField) {
   EXPECT_EQ(field_of([](C c) { c.max_samples = 0; }), "dedisperse max_samples");
   EXPECT_EQ(field_of([](C c) { c.downsample = 0; }), "dedisperse downsample");
   EXPECT_EQ(field_of([](C c) { c.bits = 16, c.downsample = 2; }), "dedisperse downsample");
-  EXPECT_EQ(field_of([](C c) { c.max_loss = 0.9; }), "dedisperse max_loss");
+  EXPECT_EQ(field_of([](C c) { c.subband_loss = 0.9; }), "dedisperse subband_loss");
   for (const double width : {-1.0, 1e300, std::nan("")})
     EXPECT_EQ(field_of([&](C c) { c.pulse_width_s = width; }), "dedisperse pulse_width_s");
   EXPECT_EQ(field_of([](C c) { c.ignored_channels = {8}; }), "dedisperse ignored_channels");

@@ -16,7 +16,7 @@ namespace {
 
 struct Asked {
   Method method;
-  double max_loss;
+  double subband_loss;
   bool subbands;  // run
 };
 constexpr Asked kAsked[] = {{Method::exact, 0, false},     {Method::shared, 0, false},
@@ -28,7 +28,7 @@ Config problem(const Asked& asked) {
   Config config = small_config(96, 8, 40);
   config.pulse_width_s = 1e-2;
   config.method = asked.method;
-  config.max_loss = asked.max_loss;
+  config.subband_loss = asked.subband_loss;
   return config;
 }
 
@@ -146,7 +146,8 @@ TEST_P(SameDelays, SumsOnGpusAreTheReferences) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Methods, SameDelays, ::testing::ValuesIn(kAsked), [](const auto& info) {
-  return to_string(info.param.method) + std::to_string(static_cast<int>(100 * info.param.max_loss));
+  return to_string(info.param.method) +
+         std::to_string(static_cast<int>(100 * info.param.subband_loss));
 });
 
 }  // namespace

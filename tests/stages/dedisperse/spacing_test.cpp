@@ -75,7 +75,7 @@ Lost inject_at_random(const Band& band, Config config, const std::vector<double>
         kPulses * kSpacing);
     Config exact = config;
     exact.method = Method::exact;
-    exact.max_loss = 0;
+    exact.subband_loss = 0;
     const auto measure = [&] {
       const Injection injected = inject(config, dm, times, random);
       const double own = found(exact, {dm}, dm, injected, times);
@@ -130,7 +130,7 @@ TEST(Spacing, StepsAndSubbandsTogetherLoseNoMoreThanAllowed) {
   Config config = with_band(band);
   config.pulse_width_s = band.sample_time_s;
   config.method = Method::subband;
-  config.max_loss = kLoss / 2;
+  config.subband_loss = kLoss / 2;
   const Lost lost = inject_at_random(band, config, dms, 30, kLoss);
   std::cout << dms.size() << " trials, lost " << lost.mean << " on average, " << lost.most
             << " at most\n";

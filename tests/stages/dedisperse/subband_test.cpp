@@ -19,7 +19,7 @@ Config survey(std::size_t trials, double step) {
   config.frequencies_mhz = falling_band(1500, 1.25, 256);
   config.sample_time_s = 128e-6;
   config.dms = even_dms(step, trials);
-  config.max_loss = 0.01;
+  config.subband_loss = 0.01;
   return config;
 }
 
@@ -39,11 +39,11 @@ std::size_t changed_delays(const Plan& plan) {
 
 // Sub-bands ran: the plan says so, their delays are not the exact ones, and a loss is told, within
 // what is allowed.
-void expect_subbands(const Plan& plan, double max_loss) {
+void expect_subbands(const Plan& plan, double subband_loss) {
   EXPECT_EQ(plan.choice().method, Method::subband);
   EXPECT_GT(changed_delays(plan), 0u);
   EXPECT_GT(plan.choice().loss, 0);
-  EXPECT_LE(plan.choice().loss, max_loss);
+  EXPECT_LE(plan.choice().loss, subband_loss);
 }
 
 TEST(Subband, SumsAlongTheDelaysThatThePlanTells) {
@@ -56,7 +56,7 @@ TEST(Subband, SumsAlongTheDelaysThatThePlanTells) {
   for (const std::string& name : host_devices()) {
     const auto cpu = device::open(device::parse_selection(name));
     const auto plan = make_plan(fitted(config, times, {}), cpu);
-    expect_subbands(*plan, config.max_loss);
+    expect_subbands(*plan, config.subband_loss);
     ASSERT_LT(plan->choice().adds, plan->choice().plain_adds / 2);
     const auto queue = cpu->make_queue();
     const Series got = run(*plan, *queue, spectra, times, {});
@@ -95,13 +95,13 @@ void lose_no_more_than_stated(const Config& of, const std::vector<double>& pulse
                               const std::vector<double>& losses) {
   const std::size_t step = stated_step();
   for (const double pulse_samples : pulses)
-    for (const double max_loss : losses) {
+    for (const double subband_loss : losses) {
       Config config = of;
       config.method = Method::subband;
-      config.max_loss = max_loss;
+      config.subband_loss = subband_loss;
       config.pulse_width_s = pulse_samples * config.sample_time_s;
       const auto plan = make_plan(config, device::open({}));
-      expect_subbands(*plan, max_loss);
+      expect_subbands(*plan, subband_loss);
       double worst = 0;
       for (std::size_t i = 0; i + 1 < config.dms.size(); i += step)
         for (const double between : kBetween) {
@@ -130,8 +130,8 @@ void lose_no_more_than_stated(const Config& of, const std::vector<double>& pulse
           worst = std::max(worst, 1 - subband / exact);
         }
       // Twice nothing would also pass the limit: some loss there must be where sums are shared.
-      EXPECT_GT(worst, max_loss / 20) << pulse_samples;
-      EXPECT_LE(worst, max_loss) << pulse_samples;
+      EXPECT_GT(worst, subband_loss / 20) << pulse_samples;
+      EXPECT_LE(worst, subband_loss) << pulse_samples;
     }
 }
 
@@ -159,7 +159,7 @@ TEST(Subband, PulsesOfFineStepsLoseNoMoreThanStated) {
 TEST(Subband, DelaysBetweenSamplesStayThere) {
   Config config;
   config.sample_time_s = 1e-3;
-  config.max_loss = 0.1;
+  config.subband_loss = 0.1;
   config.method = Method::subband;
   for (std::size_t c = 0; c < 17; ++c)
     config.frequencies_mhz.push_back(1500 - 10 * static_cast<double>(c));
@@ -190,7 +190,7 @@ Worst inject_across(Config config, const std::string& device_name, const Tunable
   config.max_samples = 1;
   config.max_samples = plan(Method::exact)->max_delay() + kPulses * kSpacing;
   const auto exact = plan(Method::exact), subband = plan(Method::subband);
-  expect_subbands(*subband, config.max_loss);
+  expect_subbands(*subband, config.subband_loss);
   auto random = tests::generator();
   Worst worst;
   for (std::size_t i = 0; i + 1 < config.dms.size(); i += step)
@@ -211,24 +211,24 @@ std::size_t injected_step() {
   return std::getenv("TAUTLINE_SMALL") != nullptr ? 199 : 57;
 }
 
-void expect_within(const Worst& worst, double max_loss, double pulse_samples) {
-  std::cout << "pulses of " << pulse_samples << " samples, " << max_loss << " allowed: lost "
+void expect_within(const Worst& worst, double subband_loss, double pulse_samples) {
+  std::cout << "pulses of " << pulse_samples << " samples, " << subband_loss << " allowed: lost "
             << worst.on_trials << " on trials, " << worst.between << " between them\n";
-  EXPECT_LE(worst.on_trials, max_loss);
-  EXPECT_LE(worst.between, max_loss);
+  EXPECT_LE(worst.on_trials, subband_loss);
+  EXPECT_LE(worst.between, subband_loss);
   // What loses nothing shares nothing.
-  EXPECT_GT(worst.on_trials, max_loss / 50);
+  EXPECT_GT(worst.on_trials, subband_loss / 50);
 }
 
 TEST(Subband, InjectedPulsesLoseNoMoreThanStated) {
   for (const double pulse_samples : {0.0, 4.0})
-    for (const double max_loss : {0.01, 0.05}) {
-      if (std::getenv("TAUTLINE_SMALL") != nullptr && (pulse_samples == 0 || max_loss > 0.01))
+    for (const double subband_loss : {0.01, 0.05}) {
+      if (std::getenv("TAUTLINE_SMALL") != nullptr && (pulse_samples == 0 || subband_loss > 0.01))
         continue;
       Config config = survey(400, 2);
-      config.max_loss = max_loss;
+      config.subband_loss = subband_loss;
       config.pulse_width_s = pulse_samples * config.sample_time_s;
-      expect_within(inject_across(config, "cpu", {}, injected_step()), max_loss, pulse_samples);
+      expect_within(inject_across(config, "cpu", {}, injected_step()), subband_loss, pulse_samples);
     }
 }
 
@@ -238,11 +238,11 @@ TEST_P(InjectedOnGpu, PulsesLoseNoMoreThanStated) {
   SKIP_WITHOUT_GPU(GetParam());
   Config config = survey(60, 6);
   config.frequencies_mhz = falling_band(1500, 4, 64);
-  config.max_loss = 0.05;
+  config.subband_loss = 0.05;
   config.pulse_width_s = 4 * config.sample_time_s;
   Tunables tunables;
   tunables.gpu = {16, 2, 1, 4, 32};
-  expect_within(inject_across(config, GetParam(), tunables, 29), config.max_loss, 4);
+  expect_within(inject_across(config, GetParam(), tunables, 29), config.subband_loss, 4);
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, InjectedOnGpu, ::testing::ValuesIn(tests::gpu_names()),
@@ -250,7 +250,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, InjectedOnGpu, ::testing::ValuesIn(tests::gpu_
 
 TEST(Subband, NoLossAllowedIsExact) {
   Config config = survey(50, 2);
-  config.max_loss = 0;
+  config.subband_loss = 0;
   const auto plan = make_plan(config, device::open({}));
   EXPECT_NE(plan->choice().method, Method::subband);
   EXPECT_EQ(plan->choice().loss, 0);

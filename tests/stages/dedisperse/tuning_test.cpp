@@ -105,7 +105,7 @@ TEST_F(TunedPlans, AWinnerServesTheMethodThatItWasFoundFor) {
       << text(problem(Method::shared)) << "; by default " << default_text(problem(Method::shared));
   // Sub-channel blocks have the same sizes, other delays and another default.
   Config subband = problem(Method::subband);
-  subband.max_loss = 0.05;
+  subband.subband_loss = 0.05;
   ASSERT_EQ(text(subband).find("subband"), 0u);
   expect_default(subband);
   expect_default(problem(Method::exact));
@@ -113,7 +113,7 @@ TEST_F(TunedPlans, AWinnerServesTheMethodThatItWasFoundFor) {
   Config automatic = problem(Method::automatic);
   ASSERT_EQ(variant(automatic), "8 bits shared");
   EXPECT_EQ(text(automatic), text(problem(Method::shared)));
-  automatic.max_loss = 0.3;
+  automatic.subband_loss = 0.3;
   automatic.pulse_width_s = 0.05;
   ASSERT_EQ(default_text(automatic).find("subband"), 0u) << default_text(automatic);
   expect_default(automatic);

@@ -54,7 +54,7 @@ void require_config(const Config& c) {
   require_range("beams", c.beams, 4096);
   require_range("max_samples", c.max_samples, 1 << 30);
   require_range("downsample", c.downsample, 4096);
-  require(c.max_loss >= 0 && c.max_loss <= 0.5, "max_loss", c.max_loss, "0 to 0.5");
+  require(c.subband_loss >= 0 && c.subband_loss <= 0.5, "subband_loss", c.subband_loss, "0 to 0.5");
   require(c.pulse_width_s >= 0 && c.pulse_width_s <= 1e6, "pulse_width_s", c.pulse_width_s,
           "0 to 1000000");
   for (const std::size_t k : c.ignored_channels)
@@ -125,9 +125,9 @@ std::shared_ptr<const DelayPlan> DelayPlan::without_zero_dm() const {
 double DelayPlan::allowed_loss() const {
   switch (config_.method) {
     case Method::automatic:
-      return config_.max_loss;
+      return config_.subband_loss;
     case Method::subband:
-      return config_.max_loss > 0 ? config_.max_loss : kLossOfSubbands;
+      return config_.subband_loss > 0 ? config_.subband_loss : kLossOfSubbands;
     default:
       return 0;
   }
