@@ -71,31 +71,67 @@ TEST(SearchCommand, FindsWhatWasSimulatedInEveryFormat) {
   }
 }
 
-class SearchOnDevice : public ::testing::TestWithParam<std::string> {};
+// Where a search runs: a device, and the most that the processor may be.
+struct Place {
+  std::string device, cap;
+};
+class SearchOn : public ::testing::TestWithParam<Place> {};
 
-// The same bytes from a device, OpenCL's or CUDA's, as from the processor.
-TEST_P(SearchOnDevice, GivesTheListOfTheProcessor) {
-  SKIP_WITHOUT_GPU(GetParam());
-  if (compiles_slowly(GetParam()))
-    GTEST_SKIP() << "compiling for a CPU's OpenCL takes minutes: set TAUTLINE_FULL";
-  const ScratchFolder folder;
-  const std::string fil = simulate(folder);
-  const auto list = [&](const std::string& device) {
-    const std::string output = folder / "d.csv";
-    const CommandResult found =
-        run_command({"--device", device, "search", fil, "-o", output, "--dms", "0:120:1",
-                     "--method", "exact", "--threshold", "5.5", "--overwrite"},
-                    folder.path().string());
-    EXPECT_EQ(found.status, 0) << found.err;
-    return read_file(output);
-  };
-  const std::string expected = list("cpu");
-  EXPECT_GE(lines_of(expected).size(), 3u);
-  EXPECT_EQ(list(GetParam()), expected);
+std::vector<Place> places() {
+  std::vector<Place> all;
+  for (const char* cap : {"portable:1", "portable", "avx2", "avx512", "vnni", "amx"})
+    all.push_back({"cpu", cap});
+  for (const std::string& gpu : gpu_names()) all.push_back({gpu, ""});
+  return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, SearchOnDevice, ::testing::ValuesIn(gpu_names()),
-                         [](const auto& info) { return test_name(info.param); });
+// The instruction set whose code a search runs under a cap: that of AVX-512 above it, too.
+std::string code_under(const std::string& cap) {
+  const std::string set = cap.substr(0, cap.find(':'));
+  return set == "vnni" || set == "amx" ? "avx512" : set;
+}
+
+// The default search, and one of many weak candidates, give the same bytes on every device and processor.
+TEST_P(SearchOn, GivesTheListOfTheReference) {
+  const auto& [device, cap] = GetParam();
+  SKIP_WITHOUT_GPU(device);
+  if (cap.empty()) {
+    if (compiles_slowly(device))
+      GTEST_SKIP() << "compiling for a CPU's OpenCL takes minutes: set TAUTLINE_FULL";
+  } else {
+    try {
+      device::parse_selection("cpu:" + cap.substr(0, cap.find(':')));
+    } catch (const core::Error& error) {
+      GTEST_SKIP() << error.what();
+    }
+  }
+  const ScratchFolder folder;
+  const std::string fil = simulate(folder), output = folder / "c.csv";
+  for (const char* threshold : {"", "4"}) {
+    const auto list = [&](const std::string& on, const std::string& code,
+                          const Variables& variables) {
+      std::vector<std::string> words{"--device", on,     "--json", "search", fil,
+                                     "-o",       output, "--dms",  "0:120",  "--overwrite"};
+      if (*threshold != 0) words.insert(words.end(), {"--threshold", threshold});
+      const CommandResult found = run_command(words, folder.path().string(), variables);
+      EXPECT_EQ(found.status, 0) << found.err;
+      const auto summary = json_lines(found.out).back();
+      for (const char* kernels : {"kernels", "search_kernels"})
+        EXPECT_EQ(summary[kernels].get<std::string>().substr(0, code.size()), code) << kernels;
+      return read_file(output);
+    };
+    const std::string expected = list("reference", "reference", {});
+    EXPECT_GE(lines_of(expected).size(), *threshold == 0 ? 3u : 10u);
+    if (cap.empty())
+      EXPECT_EQ(list(device, device.substr(0, device.find(':')), {}), expected);
+    else
+      EXPECT_EQ(list(device, code_under(cap), {{"TAUTLINE_CPU", cap}}), expected);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, SearchOn, ::testing::ValuesIn(places()), [](const auto& info) {
+  return test_name(info.param.device + (info.param.cap.empty() ? "" : "_" + info.param.cap));
+});
 
 TEST(SearchCommand, JsonLinesHoldEveryCandidate) {
   const ScratchFolder folder;
