@@ -20,7 +20,7 @@ ELSEWHERE = {
     "guide/interferometry.md": "tests/end_to_end/guide_test.cpp",
     "guide/pulses.md": "tests/end_to_end/guide_test.cpp",
     "guide/photons.md": "tests/end_to_end/guide_test.cpp",
-    "guide/live.md": "tests/end_to_end/live_receivers_test.cpp",
+    "guide/live.md": "tests/end_to_end/guide_test.cpp",
 }
 COMPARED = "tests/pipeline/photons/compare_curves_test.cpp"
 NOT_RUN = {
