@@ -158,7 +158,7 @@ TEST_F(Refusals, NothingIsLeftOfInterruptedSearches) {
   const std::vector<std::string> inputs{"err", "in.fil", "out"};
   for (const int signal : {SIGINT, SIGTERM})
     EXPECT_EQ(interrupted({"search", fil, "-o", scratch_ / "c.csv", "--dms", "0:100:1",
-                           "--threshold", "3", "--pictures", folder, "--max-plots", "1000"},
+                           "--threshold", "3", "--pictures", folder, "--most-plots", "1000"},
                           folder + "/pictures.partial", signal),
               inputs);
   // Of zeros, which take no room.

@@ -104,7 +104,7 @@ class WholeLoss : public ::testing::Test {
   static void expect_within(const std::string& name, const std::vector<double>& lost, double told) {
     const Losses of = losses_of(lost);
     std::cout << lost.size() << " " << name << ": lost " << of.mean << " +- " << of.error
-              << ", told at most " << told << "\n";
+              << ", told at most " << told << std::endl;
     EXPECT_LE(of.mean - 3 * of.error, told) << name;
     EXPECT_GE(of.mean + 3 * of.error, 0) << name << ": more is found than there is";
   }
@@ -132,7 +132,7 @@ WholeLoss::Told WholeLoss::measure(std::vector<std::string> options) {
     lost.push_back(1 - snr_at(pulse, found) / snr_at(pulse, fine));
   const double told = 1 - (1 - spacing) * (1 - sub_bands);
   std::cout << dms.size() << " trials, told " << 100 * spacing << " % by spacing, "
-            << 100 * sub_bands << " % by sub-bands: ";
+            << 100 * sub_bands << " % by sub-bands: " << std::flush;
   expect_within("narrow pulses", lost, told);
   return {spacing, sub_bands};
 }
