@@ -73,7 +73,7 @@ class Layers(Checked):
     def test_each_layer_includes_the_layers_that_the_page_names(self):
         allowed = {}
         for name, includes in table_of("layer"):
-            layer = {"stages/X": "stages/fold", "pipeline/ROOM": "pipeline"}.get(name, name)
+            layer = {"stages/X": "stages/fold", "pipeline/FOLDER": "pipeline"}.get(name, name)
             if layer in LAYERS:
                 names = includes.split(";")[0].split(".")[0]
                 allowed[layer] = set(allowed) if names == "all of the above" else set(names.split(", ")) & set(allowed)

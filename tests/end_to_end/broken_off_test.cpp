@@ -111,10 +111,13 @@ TEST_P(BrokenOff, AFullDiskLeavesNothing) {
       << read_file(scratch / "err");
 }
 
-// To write; autocorrelate, which writes at its end, to read the samples.
+// To write; autocorrelate, which writes at its end, and search, which claims the name of its list before it opens its
+// input, to read the samples.
 bool BrokenOff::has_begun(pid_t pid) const {
-  if (!input().ends_with(".u8"))
-    return std::filesystem::exists(scratch / (std::string(GetParam().file) + ".partial"));
+  if (!input().ends_with(".u8") &&
+      !std::filesystem::exists(scratch / (std::string(GetParam().file) + ".partial")))
+    return false;
+  if (input().ends_with(".dada")) return true;
   constexpr std::uintmax_t kMoreThanLibraries = 32 << 20;
   std::ifstream counts("/proc/" + std::to_string(pid) + "/io");
   std::string name;

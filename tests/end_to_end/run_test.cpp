@@ -286,7 +286,8 @@ TEST_F(RunAutocorrelation, SaysWhatItCountedAndWhereItIsWrong) {
   for (const Wrong& wrong : std::vector<Wrong>{
            {{"curves.levels=0"}, "set curves.levels: 0, expected 1 to 40"},
            {{"curves.lag_scheme=log"}, "set curves.lag_scheme: log, expected chain or standard"},
-           {{"counts.path=-"}, "set counts.path: -, expected a file"},
+           {{"counts.path=-"},
+            "set counts.path: -, expected a pipe whose dtype and sensors are given"},
            {{"counts.detectors=1"}, "set counts.detectors"},
            {{"counts.gain=1"}, "expected of a count_file: path, bin_s"},
            {{"file.path=x.txt"},

@@ -134,18 +134,20 @@ TEST_F(SearchInjection, OfThePipelinesNodeIsTheCommands) {
 }
 
 TEST_F(SearchInjection, IsRefusedWhereItCouldNotBeSaid) {
-  const auto refuse = [&](const std::vector<std::string>& more, const std::string& text) {
+  const auto refuse = [&](const std::vector<std::string>& more, const std::string& text,
+                          int status = kWrongUsage) {
     std::vector<std::string> words{"search", scratch_ / "in.fil", "--dms", "0:10"};
     words.insert(words.end(), more.begin(), more.end());
     const CommandResult result = run_command(words, scratch_.path().string());
-    EXPECT_EQ(result.status, kWrongUsage) << result.err;
+    EXPECT_EQ(result.status, status) << result.err;
     EXPECT_NE(result.err.find(text), std::string::npos) << result.err;
   };
   refuse({"-o", scratch_ / "c.cand", "--inject", "every=2,width=0.01"}, "a .csv");
   refuse({"-o", scratch_ / "c.csv", "--inject", "every=2"}, "width");
   refuse({"-o", scratch_ / "c.csv", "--inject", "every=0.5,width=0.01"}, "every");
   write_file(scratch_ / "c.injected.truth.json", "mine");
-  refuse({"-o", scratch_ / "c.csv", "--inject", "every=2,width=0.01"}, "c.injected.truth.json");
+  refuse({"-o", scratch_ / "c.csv", "--inject", "every=2,width=0.01"}, "c.injected.truth.json",
+         kFailed);
   EXPECT_EQ(read_file(scratch_ / "c.injected.truth.json"), "mine");
 }
 
