@@ -8,8 +8,9 @@
 // and sum n of C is row g (0 and 1) or g + 8, column 2 c + n % 2.
 #pragma once
 
+#include <pthread.h>
+
 #include <array>
-#include <barrier>
 #include <condition_variable>
 #include <cstdint>
 #include <cstring>
@@ -27,6 +28,21 @@ typedef std::int64_t i64;
 typedef std::uint64_t u64;
 
 namespace tautline::tests::on_host {
+
+/// A barrier that is used again and again; three times as fast as std::barrier of GCC 12.
+class Meeting {
+ public:
+  explicit Meeting(std::size_t threads) {
+    pthread_barrier_init(&barrier_, nullptr, static_cast<unsigned>(threads));
+  }
+  ~Meeting() { pthread_barrier_destroy(&barrier_); }
+  Meeting(const Meeting&) = delete;
+  Meeting& operator=(const Meeting&) = delete;
+  void arrive_and_wait() { pthread_barrier_wait(&barrier_); }
+
+ private:
+  pthread_barrier_t barrier_;
+};
 
 /// As mbarrier has it: of its phases only whether they are odd can be asked.
 class Count {
@@ -58,15 +74,15 @@ class Count {
 };
 
 struct Warp {
-  std::barrier<> meeting{32};
+  Meeting meeting{32};
   std::array<std::array<u32, 6>, 32> words{};  // of A and B, [lane]
 };
 struct Group {
   explicit Group(std::size_t warps, std::size_t local_words)
-      : meeting(static_cast<std::ptrdiff_t>(32 * warps)), local(local_words, 0xdeadbeef) {
+      : meeting(32 * warps), local(local_words, 0xdeadbeef) {
     for (std::size_t n = 0; n < warps; ++n) warp.push_back(std::make_unique<Warp>());
   }
-  std::barrier<> meeting;
+  Meeting meeting;
   std::vector<u32> local;
   std::vector<std::unique_ptr<Warp>> warp;
   std::array<Count, 32> counts;
