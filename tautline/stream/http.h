@@ -40,6 +40,8 @@ struct HttpServerConfig {
   /// Most bytes of unsent messages of one WebSocket, beside the first message.
   std::size_t most_waiting_bytes = std::size_t{8} << 20;
   std::chrono::milliseconds request_patience{10000}, answer_patience{30000};
+  /// The destructor waits so long for clients to take the messages that wait for them.
+  std::chrono::milliseconds end_patience{200};
 };
 
 /// Counts since the server started.

@@ -124,6 +124,7 @@ class WebSocket : public std::enable_shared_from_this<WebSocket> {
     if (!writing_) write();
   }
 
+  bool all_sent() const { return waiting_.empty(); }
   void close() {
     error_code ignored;
     beast::get_lowest_layer(socket_).socket().close(ignored);
@@ -309,6 +310,11 @@ void serve(const SharedPointer& shared, tcp::socket socket) {
 
 void send_to_all(const Shared& shared, const SharedText& message) {
   for (WebSocket* socket : shared.sockets) socket->send(message);
+}
+
+bool all_sent(const Shared& shared) {
+  return std::ranges::all_of(shared.sockets,
+                             [](const WebSocket* socket) { return socket->all_sent(); });
 }
 
 void close_all(const Shared& shared) {

@@ -56,6 +56,8 @@ using SharedPointer = std::shared_ptr<Shared>;
 void serve(const SharedPointer& shared, boost::asio::ip::tcp::socket socket);
 /// Sends to every WebSocket.
 void send_to_all(const Shared& shared, const SharedText& message);
+/// Whether no message waits for a WebSocket.
+bool all_sent(const Shared& shared);
 void close_all(const Shared& shared);
 
 }  // namespace tautline::stream::http_server

@@ -73,8 +73,7 @@ class HttpServer::Impl {
       error_code ignored;
       acceptor_.close(ignored);
       pause_.cancel();
-      http_server::close_all(*shared_);
-      io_.stop();
+      end(std::chrono::steady_clock::now() + shared_->config.end_patience);
     });
   }
 
@@ -87,6 +86,16 @@ class HttpServer::Impl {
   http_server::SharedPointer shared_;
 
  private:
+  // When all messages have gone, or the time has passed: the last one tells that the run has ended.
+  void end(std::chrono::steady_clock::time_point latest) {
+    if (!http_server::all_sent(*shared_) && std::chrono::steady_clock::now() < latest) {
+      pause_.expires_after(std::chrono::milliseconds(5));
+      pause_.async_wait([this, latest](const error_code&) { end(latest); });
+      return;
+    }
+    http_server::close_all(*shared_);
+    io_.stop();
+  }
   void accept() {
     acceptor_.async_accept([this](const error_code& error, tcp::socket socket) {
       if (error == asio::error::operation_aborted) return;

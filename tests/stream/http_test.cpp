@@ -370,6 +370,25 @@ TEST(Http, AGreetingIsGivenWholeHoweverLarge) {
   EXPECT_EQ(server.counts().late_messages, 0u);
 }
 
+TEST(Http, MessagesAreSentBeforeItEndsToThoseWhoRead) {
+  HttpServerConfig config = hello();
+  config.most_waiting_bytes = 20000000;
+  for (const bool reads : {true, false}) {
+    config.end_patience = std::chrono::milliseconds(reads ? 20000 : 50);
+    auto server = std::make_unique<HttpServer>(config);
+    Client browser(*server, 4096);
+    browser.say(request_of(*server, "GET", "/live", kUpgrade));
+    EXPECT_TRUE(comes_true([&] { return server->counts().sockets == 1; }));
+    for (int k = 0; k < 100; ++k) server->send(shared(std::string(100000, '.')));
+    server->send(shared("the last word"));
+    std::thread ends([&] { server.reset(); });
+    if (!reads) ends.join();
+    const std::string heard = browser.hear("the last word");
+    EXPECT_EQ(heard.find("the last word") != std::string::npos, reads);
+    if (reads) ends.join();
+  }
+}
+
 TEST(Http, EndsWhileClientsAreThere) {
   std::vector<std::unique_ptr<Client>> clients;
   {
