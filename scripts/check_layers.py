@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Holds the tree to its design (docs/design/layers.md). Prints every breach; exit status 1 if there is one.
 
-- a layer, and a room of pipeline/, includes only what it may;
+- a layer, and a folder of pipeline/, includes only what it may;
 - the command, examples, the Python module and public headers include public headers only, those that
   cmake/public_headers.txt lists, and each of these is needed by one of them;
 - a library's headers only where the table below has them: CUDA, NVRTC and OpenCL in device/cuda and device/opencl,
@@ -29,8 +29,8 @@ ALLOWED = {
     "stream": {"core", "formats", "engine", "stream"},
     "pipeline": {"core", "device", "jit", "stages", "formats", "engine", "stream", "pipeline"},
 }
-# Room of pipeline/ -> the other rooms it may include. Files of pipeline/ itself serve all rooms and include none.
-ROOMS = {
+# Folder of pipeline/ -> the other folders it may include. Files of pipeline/ itself serve all folders and include none.
+FOLDERS = {
     "": set(),
     "report": set(),
     "voltages": {"report"},
@@ -123,7 +123,7 @@ def check_source(path):
             if layer == "stages" and target[1] == "stages" and target[2] != relative.parts[1]:
                 complain(path, f"stage {relative.parts[1]} may not include another stage: {header}")
             if layer == "pipeline" and target[1] == "pipeline":
-                check_room(path, room_of(relative.parts), room_of(target[1:]), header)
+                check_folder(path, folder_of(relative.parts), folder_of(target[1:]), header)
             if not (ROOT / header).exists():
                 complain(path, f"includes {header}, which does not exist")
             continue
@@ -139,15 +139,15 @@ def check_source(path):
         complain(path, f"the library never prints, aborts or exits: {match.group(0)}")
 
 
-def room_of(parts):
+def folder_of(parts):
     return parts[1] if len(parts) > 2 else ""
 
 
-def check_room(path, room, target, header):
-    if room not in ROOMS:
-        complain(path, f"{room} is no room of pipeline/")
-    elif target not in ROOMS[room] | {room, ""}:
-        complain(path, f"room {room or 'pipeline/'} may not include {header}")
+def check_folder(path, folder, target, header):
+    if folder not in FOLDERS:
+        complain(path, f"{folder} is no folder of pipeline/")
+    elif target not in FOLDERS[folder] | {folder, ""}:
+        complain(path, f"folder {folder or 'pipeline/'} may not include {header}")
 
 
 def check_texts(path, text):

@@ -1,5 +1,5 @@
-// Everything public in one include. Programs that use one stage include its header alone:
-// tautline/stages/correlate/correlate.h.
+// The stages, the readers and writers, the commands as calls, and the devices in one include. Programs that use one
+// stage include its header alone: tautline/stages/correlate/correlate.h.
 #pragma once
 
 #include "tautline/core/error.h"

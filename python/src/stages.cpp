@@ -233,7 +233,7 @@ nb::object detect(const Array& series, const std::vector<double>& dms, double sa
   return nb::make_tuple(columns_of(found), said);
 }
 
-// multipletau's ladder of [time][sensor]: lags in samples, level, pairs of samples and values, [lag], [lag], [lag],
+// multipletau's lag scheme of [time][sensor]: lags in samples, level, pairs of samples and values, [lag], [lag], [lag],
 // [pair][lag], then of each pair the sums of the earlier series and of the products at lag 0. `normalization` none:
 // sums.
 nb::object standard_curves(const Array& samples, std::size_t m, std::size_t levels,

@@ -88,22 +88,22 @@ class Layers(Checked):
         self.assertGreater(len(wrong), 30)
         self.exactly(files, wrong)
 
-    def test_each_room_includes_the_rooms_that_the_page_names(self):
+    def test_each_folder_includes_the_folders_that_the_page_names(self):
         allowed = {}
-        for names, includes in table_of("room"):
+        for names, includes in table_of("folder"):
             for name in re.findall(r"`(\w+)`", names):
                 allowed[name] = set(re.findall(r"`(\w+)`", includes))
-        files = {f"tautline/pipeline/{room}/own.h": "" for room in allowed}
+        files = {f"tautline/pipeline/{folder}/own.h": "" for folder in allowed}
         wrong = []
-        for room in ["", *allowed]:
+        for folder in ["", *allowed]:
             for target in allowed:
-                path = str(pathlib.Path("tautline/pipeline", room, f"to_{target}.h"))
+                path = str(pathlib.Path("tautline/pipeline", folder, f"to_{target}.h"))
                 files[path] = including(f"tautline/pipeline/{target}/own.h", "tautline/pipeline/own.h")
-                if target not in allowed.get(room, set()) | {room}:
+                if target not in allowed.get(folder, set()) | {folder}:
                     wrong.append(path)
         self.assertGreater(len(wrong), 50)
         self.exactly(files, wrong)
-        self.one("attic is no room of pipeline/",
+        self.one("attic is no folder of pipeline/",
                  {"tautline/pipeline/attic/a.h": including("tautline/pipeline/own.h")})
 
     def test_a_stage_includes_no_other_stage(self):

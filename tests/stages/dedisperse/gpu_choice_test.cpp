@@ -69,7 +69,7 @@ TEST(GpuChoice, TilesOfFewChannels) {
   }
 }
 
-// Few tiles leave most of a card without work, which rows read where they lie do not.
+// Few tiles leave most of a card without work, which kernels that read rows from global memory do not.
 TEST(GpuChoice, FewTrialsFarApartTakeWhatFillsTheCard) {
   for (const std::size_t trials : {16u, 32u, 64u})
     EXPECT_EQ(kernel_on(lofar_trials(trials)), "sum") << trials;

@@ -14,7 +14,7 @@ constexpr std::size_t kReservedLocalBytes = 1024;  // of the driver
 constexpr int kRolesCapability = 90;               // roles set their number of registers
 
 // Rows too far apart to stage are read best by fewer threads with more trials each.
-constexpr GpuTunables kWhereTheyLie{64, 4, 2, 8, 0};
+constexpr GpuTunables kFromGlobalMemory{64, 4, 2, 8, 0};
 
 // Sizes that channel_blocks.cuda.kernel is tried with: channel blocks of 16 channels in as large a block of trials as
 // shared memory has space for the patterns of, else channel blocks of 8. An H200 was measured to be fastest in this
@@ -36,7 +36,7 @@ class Chooser {
       made_.tunables.elements_time = 8;
     choose_tiles();
     if (by_default && (!made_.tile || tile_cycles(0) > cycles_where_they_lie())) {
-      made_.tunables = kWhereTheyLie;
+      made_.tunables = kFromGlobalMemory;
       choose_tiles();
     }
     if (by_default) try_channel_blocks();
@@ -101,7 +101,7 @@ class Chooser {
                    made_.tile->dearest + rows, made_.tile_times);
   }
   double cycles_where_they_lie() const {
-    constexpr std::size_t kBlock = kWhereTheyLie.items_dm * kWhereTheyLie.elements_dm;
+    constexpr std::size_t kBlock = kFromGlobalMemory.items_dm * kFromGlobalMemory.elements_dm;
     const auto positions = static_cast<double>(plan_.positions());
     const double adds = positions * blocks(kBlock) * static_cast<double>(kBlock);
     return of_call(adds / cost_.adds_per_cycle, positions * cost_.wait_for_position, 1);
