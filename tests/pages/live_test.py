@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Opens the monitor's page of runs that go on in headless Chromium: it loads, draws, shows a source that stops, a sink that
-stalls and losses, those of packets within 2 s, and recovers after a restart. check.js finds what a reader would
-stumble over, at the widths of a phone, a laptop and a large screen, light and dark.
+"""Opens the monitor's page of runs that go on in headless Chromium: it loads, draws, shows a source that stops, a sink
+that stalls and losses, each within 2 s, and recovers after a restart. check.js finds what a reader would stumble over,
+at the widths of a phone, a laptop and a large screen, light and dark.
 
     tests/pages/live_test.py --command build/tautline --live-run build/tests/pages/live_run [--screenshots DIR]
 """
@@ -24,6 +24,7 @@ import pages_test
 HERE = pathlib.Path(__file__).resolve().parent
 WIDTHS = (400, 1280, 2560)
 PATIENCE_S = 60
+SHOWN_WITHIN_S = 2
 
 
 class LiveRun:
@@ -69,6 +70,21 @@ class Watch:
         if taken_s is not None:
             print(f"{what}: shown after {taken_s:.2f} s")
 
+    def says_soon(self, cause, undo, text, what):
+        """The page says a text within SHOWN_WITHIN_S of its cause: the best of three, for machines that are busy."""
+        for attempt in range(3):
+            if attempt:
+                undo()
+                self.until(f"!document.body.innerText.includes({text!r})", f"the end of {what}")
+            cause()
+            taken_s = self.until(f"document.body.innerText.includes({text!r})", what)
+            if taken_s is None:
+                return
+            print(f"{what}: shown after {taken_s:.2f} s")
+            if taken_s <= SHOWN_WITHIN_S:
+                return
+        self.complaints.append(f"{what}: not shown within {SHOWN_WITHIN_S} s, three times")
+
     def judge(self, name):
         check = (HERE / "check.js").read_text()
         for width in WIDTHS:
@@ -108,14 +124,14 @@ def watch_live_run(watch, program, folder):
         watch.until("/([2-9]|\\d\\d) integrations/.test(document.querySelector('#fringes .facts').innerText)", "a merge of rows")
         if chromium.run("hiddenTimes"):
             watch.complaints.append("the fringes were hidden while rows were merged")
-        run.tell("silent")
-        watch.says("nothing received for", "a source that is silent")
+        watch.says_soon(lambda: run.tell("silent"), lambda: run.tell("loud"), "nothing received for",
+                        "a source that is silent")
         watch.until("!" + RECEIVING, "no longer receiving")
         watch.judge("silent")
         run.tell("loud")
         watch.until(RECEIVING, "receiving again")
-        run.tell("hold")
-        watch.says("has been at one block for", "a sink that stalls")
+        watch.says_soon(lambda: run.tell("hold"), lambda: run.tell("release"), "has been at one block for",
+                        "a sink that stalls")
         run.tell("release")
         watch.until("!document.body.innerText.includes('has been at one block for')", "the sink goes on")
         run.tell("lose 12345")
@@ -180,7 +196,6 @@ path = "live-{utc}.uvh5"
 """
 PACKETS_PER_S = 125
 LOST_PACKETS = 12  # of an antenna at a time
-SHOWN_WITHIN_S = 2
 
 
 class Boards(threading.Thread):
