@@ -26,7 +26,7 @@ if(TAUTLINE_LEAVE_OUT)
   target_compile_definitions(tautline_options INTERFACE TAUTLINE_LEFT_OUT=HWY_${TAUTLINE_LEAVE_OUT}
     TAUTLINE_LEFT_OUT_SET=$<IF:$<STREQUAL:${TAUTLINE_LEAVE_OUT},AVX2>,avx2,avx512>)
 endif()
-# What only drives the library, the command and the tests, need not be fast, and GCC takes half as
+# What has no loop over samples, in the library, the command and the tests, need not be fast, and GCC takes half as
 # long over it; a sixth less for -Og than for -O1.
 set(TAUTLINE_DRIVER_OPTIONS $<$<CONFIG:Release>:-Og>)
 if(TAUTLINE_SANITIZE)
@@ -84,7 +84,9 @@ endfunction()
 # tautline_layer(NAME FOLDER [BATCH n] [LINK libraries...] [INCLUDE folders...] [ONLY regular expression]
 #                [WITHOUT regular expressions...])
 # adds tautline_NAME and, of the files without loops over samples, tautline_NAME_drivers, which it links.
-include(${PROJECT_SOURCE_DIR}/cmake/sample_loops.cmake)
+set(sample_loops_list ${PROJECT_SOURCE_DIR}/cmake/sample_loops.txt)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${sample_loops_list})
+file(STRINGS ${sample_loops_list} TAUTLINE_SAMPLE_LOOPS REGEX "^[^#]")
 function(tautline_layer name folder)
   cmake_parse_arguments(PARSE_ARGV 2 layer "" "BATCH;ONLY" "LINK;INCLUDE;WITHOUT")
   file(GLOB_RECURSE drivers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tautline/${folder}/*.cpp)
@@ -94,13 +96,19 @@ function(tautline_layer name folder)
   foreach(regex IN LISTS layer_WITHOUT)
     list(FILTER drivers EXCLUDE REGEX "${regex}")
   endforeach()
-  set(loops)
-  foreach(regex IN LISTS TAUTLINE_SAMPLE_LOOPS)
-    set(found ${drivers})
-    list(FILTER found INCLUDE REGEX "^${PROJECT_SOURCE_DIR}/tautline/${regex}")
-    list(FILTER drivers EXCLUDE REGEX "^${PROJECT_SOURCE_DIR}/tautline/${regex}")
-    list(APPEND loops ${found})
+  set(loops ${drivers})
+  list(FILTER loops INCLUDE REGEX "/tautline/(device|stages/[a-z_]+)/(cpu/|reference)")
+  list(REMOVE_ITEM drivers ${loops})
+  foreach(source IN LISTS drivers)
+    foreach(entry IN LISTS TAUTLINE_SAMPLE_LOOPS)
+      string(FIND ${source} "${PROJECT_SOURCE_DIR}/tautline/${entry}" place)
+      if(place EQUAL 0)
+        list(APPEND loops ${source})
+        break()
+      endif()
+    endforeach()
   endforeach()
+  list(REMOVE_ITEM drivers ${loops})
   set(targets tautline_${name})
   if(loops AND drivers)
     tautline_add_layer(tautline_${name} ${layer_BATCH} ${loops})
@@ -215,13 +223,13 @@ tautline_layer(stream stream BATCH 8 WITHOUT "${connections}"
 tautline_layer(connections stream BATCH 8 ONLY "${connections}" LINK tautline_stream
   INCLUDE $<$<BOOL:${TAUTLINE_BOOST}>:${TAUTLINE_BOOST_INCLUDE}>)
 target_link_libraries(tautline_stream PUBLIC tautline_connections)
-set(other_rooms "/pipeline/(plot|monitor)/")
-tautline_layer(pipeline pipeline BATCH 15 WITHOUT ${other_rooms}
+set(command_alone "/pipeline/(plot|monitor)/")
+tautline_layer(pipeline pipeline BATCH 15 WITHOUT ${command_alone}
   LINK ${tautline_stages} tautline_engine tautline_stream TBB::tbb
        $<$<BOOL:${TAUTLINE_FIT}>:${TAUTLINE_CMINPACK_LIBRARY}>
   INCLUDE $<$<BOOL:${TAUTLINE_FIT}>:${TAUTLINE_CMINPACK_INCLUDE}>)
 include(${PROJECT_SOURCE_DIR}/web/assets.cmake)
-# The rooms that only the command needs.
+# The folders that only the command needs.
 tautline_layer(plot pipeline/plot BATCH 10 LINK tautline_pipeline)
 tautline_layer(monitor pipeline/monitor BATCH 10 LINK tautline_plot)
 

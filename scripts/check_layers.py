@@ -10,7 +10,7 @@
 - every stage has a header that tautline.h includes, a reference, a case file, tunables, a CPU backend, a maths page,
   tests and an entry in the table that `bench` and `tune` are made from; a role has the same file name in every stage;
 - every folder of tests that is named as a layer mirrors that layer's folders;
-- every path that README and docs name exists.
+- every path that README, docs and cmake/sample_loops.txt name exists.
 """
 import pathlib
 import re
@@ -89,6 +89,7 @@ STAGE_TABLE = ROOT / "tautline" / "pipeline" / "bench" / "stage_table.cpp"
 PUBLIC_LIST = ROOT / "cmake" / "public_headers.txt"
 PUBLIC = {f"tautline/{line}" for line in PUBLIC_LIST.read_text().splitlines() if line and not line.startswith("#")}
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
+LOOPS_LIST = ROOT / "cmake" / "sample_loops.txt"
 STRING = re.compile(r'"(?:\\.|[^"\\\n])*"')
 # The files of a stage, of its CPU backend, and of a stage that is tuned.
 STAGE_PARTS = ("{}.h", "{}.cpp", "reference.cpp", "case.h", "tunables.h")
@@ -258,6 +259,9 @@ def main():
             if path.suffix in (".h", ".cpp"):
                 check_user(folder, path, path.read_text(encoding="utf-8"))
     check_public_headers()
+    for name in LOOPS_LIST.read_text().splitlines():
+        if not name.startswith("#") and not (ROOT / "tautline" / name).exists():
+            complain(LOOPS_LIST, f"lists tautline/{name}, which does not exist")
     for folder in sorted((ROOT / "tautline" / "stages").iterdir()):
         if folder.is_dir():
             check_stage(folder)

@@ -15,6 +15,7 @@ STAGE = ("fold.cpp", "reference.cpp", "case.h", "tunables.h", "cpu/plan.cpp", "c
 TREE = {
     "README.md": "[layers](docs/design/layers.md), `tautline/core`",
     "cmake/public_headers.txt": "tautline.h\nstages/fold/fold.h\n",
+    "cmake/sample_loops.txt": "# A comment.\nstages/fold/\ncore/own.h\n",
     "cli/main.cpp": '#include "tautline/tautline.h"\n',
     "docs/design/layers.md": "",
     "docs/maths/fold.md": "",
@@ -184,6 +185,13 @@ class PublicHeaders(Checked):
         unused = {"cmake/public_headers.txt": listed + "# A comment.\ncore/own.h\n"}
         self.one("lists tautline/core/own.h, which no example", unused)
         self.assertEqual(self.complaints(unused | {"examples/a.cpp": including("tautline/core/own.h")}), [])
+
+
+class SampleLoops(Checked):
+    def test_the_list(self):
+        for name in ("stages/none/", "stages/fold/none.cpp"):
+            self.one(f"sample_loops.txt: lists tautline/{name}, which does not exist",
+                     {"cmake/sample_loops.txt": f"{name}\n"})
 
 
 class Stages(Checked):
