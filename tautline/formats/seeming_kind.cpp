@@ -36,8 +36,8 @@ constexpr std::array<Mark, 8> kOthers{{{"PK\x03\x04"sv, "a ZIP archive"},
                                        {"{"sv, "JSON"}}};
 
 // Texts by their first bytes, and which command reads such a text.
-constexpr std::array<Mark, 1> kTextsThatBegin{
-    {{"ALV-"sv, "this is a correlation curve (ALV): fit, compare and inspect read it"}}};
+constexpr Mark kAlv{"ALV-"sv,
+                    "this is a correlation curve (ALV): fit, compare and inspect read it"};
 // By words within the first bytes.
 constexpr std::array<Mark, 8> kTexts{
     {{"snr,time_s,sample,"sv, "these are candidates: compare and inspect read them"},
@@ -112,8 +112,7 @@ const FileFormat* format_of(const std::string& path) {
 std::string commands_for_text(const std::string& path) {
   const std::string bytes = first_bytes_of(path);
   if (!is_text(bytes)) return {};
-  for (const Mark& mark : kTextsThatBegin)
-    if (bytes.starts_with(mark.bytes)) return std::string(mark.kind);
+  if (bytes.starts_with(kAlv.bytes)) return std::string(kAlv.kind);
   for (const Mark& mark : kTexts)
     if (bytes.find(mark.bytes) != std::string::npos) return std::string(mark.kind);
   return {};

@@ -19,7 +19,6 @@ constexpr std::size_t kProbe_samples = 1024;
 // A correlator with few spectra a call mostly pads; this many are worth some memory.
 constexpr std::size_t kFewestSpectra = 8;
 constexpr std::size_t kWholeSpectra = 64;
-constexpr double kLongestLive_s = 0.25;
 constexpr std::size_t kFewestSamples = 2048;  // of short blocks
 
 // Bytes of one time in the larger of the two forms before the filter.
@@ -86,6 +85,16 @@ ShortBlocks choose_blocks(const stream::VoltageStream& sequence, const FilterCon
   if (gpu || delayed || sequence.live() || !is_filtered(sequence.description(), filter))
     return {.samples = samples, .first_samples = samples, .spectra = 0};
   return choose_short_blocks(sequence, filter, samples);
+}
+
+std::size_t source_block_samples(const stream::VoltageStream& stream, std::size_t memory_bytes,
+                                 bool gpu) {
+  constexpr std::size_t kProbe = 4096;
+  const std::size_t most =
+      std::min(memory_bytes / 16, gpu ? kLargestFormOnGpu_bytes : kLargestForm_bytes);
+  const std::size_t each = std::max<std::size_t>(1, stream.block_bytes(kProbe) / kProbe);
+  return most / each > kProbe ? most / each / kProbe * kProbe
+                              : std::max<std::size_t>(1, most / each);
 }
 
 }  // namespace tautline::pipeline

@@ -10,17 +10,18 @@
 #include "tautline/pipeline/checkpoint.h"
 #include "tautline/pipeline/graph_streams.h"
 #include "tautline/pipeline/pace.h"
+#include "tautline/pipeline/voltages/block_size.h"
 #include "tautline/pipeline/voltages/buffer_type.h"
 #include "tautline/pipeline/voltages/channelize_voltages.h"
 #include "tautline/pipeline/voltages/engines.h"
 #include "tautline/pipeline/voltages/measure_gains.h"
 #include "tautline/pipeline/voltages/packets_type.h"
 #include "tautline/pipeline/voltages/power_node.h"
+#include "tautline/pipeline/voltages/receivers_type.h"
 #include "tautline/pipeline/voltages/record_sink_node.h"
 #include "tautline/pipeline/voltages/trigger_sender_node.h"
 #include "tautline/pipeline/voltages/visibility_sink_node.h"
 #include "tautline/pipeline/voltages/voltage_sink_node.h"
-#include "tautline/stream/mwa_receivers.h"
 #include "tautline/stream/piped_input.h"
 #include "tautline/stream/spead_visibilities.h"
 
@@ -59,60 +60,6 @@ const core::Fields<VoltageFiles>& fields(const VoltageFiles&) {
              &C::block_samples)
         .add(rate_field(), &C::rate, core::between(0, 1e6));
   }();
-  return all;
-}
-
-enum class ReceiverLayout { mwa32t, mwa32t_1byte };
-
-// Connections from telescopes.
-struct Receivers : formats::ReaderOptions {
-  std::vector<std::string> listen{"tcp://127.0.0.1:9032"};
-  ReceiverLayout layout = ReceiverLayout::mwa32t;
-  std::size_t connections = 4;
-  double wait_s = 5, late_s = 1, duration_s = -1;
-  bool keep_constant = false;
-  std::size_t block_samples = 0;  ///< 0: by bytes
-};
-const core::Fields<Receivers>& fields(const Receivers&) {
-  using C = Receivers;
-  static const auto all =
-      core::Fields<C>()
-          .add({.name = "listen",
-                .help = "address to listen at, tcp://HOST:PORT, for all connections, which are "
-                        "numbered as they come, or one for each; port 0: one that is free"},
-               &C::listen)
-          .add({.name = "layout", .help = "what the connections carry"}, &C::layout,
-               core::choice<ReceiverLayout>({{"mwa32t", ReceiverLayout::mwa32t},
-                                             {"mwa32t-1byte", ReceiverLayout::mwa32t_1byte}}))
-          .add({.name = "connections", .help = "receivers that make the array"}, &C::connections,
-               core::between(1, 1024))
-          .add({.name = "wait_s",
-                .unit = "s",
-                .help = "how long the others are waited for when the first receiver has come, and "
-                        "all of them when the last has gone"},
-               &C::wait_s, core::between(0, 86'400))
-          .add({.name = "late_s",
-                .unit = "s",
-                .help = "how long a receiver is waited for that is connected and silent while "
-                        "others go on"},
-               &C::late_s, core::between(0, 86'400))
-          .add({.name = "duration_s",
-                .unit = "s",
-                .help = "ends after this much data; negative: when the receivers end"},
-               &C::duration_s, core::between(-1, 1e9))
-          .add_text(
-              {.name = "source", .help = "name of what is observed, for headers"},
-              [](const C& c) { return c.assumed.source; },
-              [](C& c, const std::string& text) { c.assumed.source = text; })
-          .add({.name = "keep_constant",
-                .help = "take stretches in which an input never changes for data"},
-               &C::keep_constant)
-          .add({.name = "block_samples",
-                .help = "samples (times) in a block; 0: about 16 MiB, for a GPU 64"},
-               &C::block_samples)
-          .include("", self,
-                   some_of<C>(fields_of<formats::ReaderOptions>(),
-                              {"rate_hz", "centre_hz", "bandwidth_hz", "utc_start"}));
   return all;
 }
 
@@ -202,20 +149,6 @@ std::unique_ptr<engine::Node> make_power(const PowerConfig& config, const NodeCo
   return std::make_unique<PowerNode>(config);
 }
 
-// The number of samples that gives a block a good size in bytes, in whole multiples of kProbe where that is more.
-std::size_t block_samples_of(const stream::VoltageStream& stream, const NodeContext& context) {
-  constexpr std::size_t kProbe = 4096;
-  const bool gpu = context.devices.front()->compiles();
-  const std::size_t most =
-      std::min(context.memory_bytes / 16, (gpu ? std::size_t{64} : std::size_t{16}) << 20);
-  const std::size_t each = std::max<std::size_t>(1, stream.block_bytes(kProbe) / kProbe);
-  return most / each > kProbe ? most / each / kProbe * kProbe
-                              : std::max<std::size_t>(1, most / each);
-}
-
-// The duration of a live block, so that results do not wait for it.
-constexpr double kLongest_s = 0.25;
-
 // A pipe is read live, as the only input.
 std::shared_ptr<formats::ForwardBytes> pipe_of(const VoltageFiles& config,
                                                const NodeContext& context) {
@@ -241,41 +174,19 @@ std::unique_ptr<engine::Node> make_source(const VoltageFiles& config, const Node
                           .rate = pace,
                           .log = context.log},
       pipe_of(config, context));
-  std::size_t samples = block_samples_of(node->sequence(), context);
+  std::size_t samples = source_block_samples(node->sequence(), context.memory_bytes,
+                                             context.devices.front()->compiles());
   const bool live = node->sequence().live();
   if (pace > 0 || live)  // live data come in short pieces
     samples = paced_block_samples(
         samples, node->sequence().description().rate_hz.value() * (pace > 0 ? pace : 1),
-        kLongest_s);
+        kLongestLive_s);
   const auto total =
       live ? UINT64_MAX : std::max<std::uint64_t>(1, node->sequence().total_samples());
   node->set_block_samples(config.block_samples > 0
                               ? config.block_samples
                               : static_cast<std::size_t>(std::min<std::uint64_t>(samples, total)),
                           config.block_samples > 0);
-  return node;
-}
-
-std::unique_ptr<engine::Node> make_receivers(const Receivers& config, const NodeContext& context) {
-  using formats::mwa32t::Mode;
-  stream::MwaReceiversConfig receivers{
-      .listen = {},
-      .receivers = config.connections,
-      .mode = config.layout == ReceiverLayout::mwa32t ? Mode::two_byte : Mode::one_byte,
-      .assumed = config.assumed,
-      .wait_s = config.wait_s,
-      .late_s = config.late_s,
-      .duration_s = config.duration_s,
-      .log = context.log};
-  for (const std::string& address : config.listen)
-    receivers.listen.push_back(stream::parse_endpoint("listen", address));
-  auto live = std::make_shared<stream::PeekedVoltages>(
-      std::make_unique<stream::MwaReceivers>(std::move(receivers)));
-  const std::size_t samples = paced_block_samples(block_samples_of(*live, context),
-                                                  live->description().rate_hz.value(), kLongest_s);
-  auto node =
-      std::make_unique<VoltageSourceNode>(std::move(live), config.keep_constant, context.log);
-  node->set_block_samples(config.block_samples > 0 ? config.block_samples : samples);
   return node;
 }
 
@@ -455,8 +366,7 @@ std::vector<NodeType> voltage_node_types() {
                               make_source)
           .reading({"files"})
           .resuming(),
-      node_type<Receivers>("receivers", "antenna voltages live, from receivers that connect", 0,
-                           make_receivers),
+      receivers_node_type(),
       packets_node_type(),
       composite_type<FilterBank>("filter_bank",
                                  "voltages to spectra; spectra that come from files are handed on; "

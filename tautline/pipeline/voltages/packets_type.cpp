@@ -9,6 +9,7 @@
 
 #include "tautline/core/error.h"
 #include "tautline/formats/voltage_reader.h"
+#include "tautline/pipeline/voltages/block_size.h"
 #include "tautline/pipeline/voltages/voltage_source_node.h"
 
 namespace tautline::pipeline {
@@ -135,7 +136,6 @@ PacketLayout layout_of(const Packets& config) {
 // Whole payloads, enough for an efficient block, and few enough that results do not wait for it.
 std::size_t block_samples_for(const PacketLayout& layout, const formats::packets::BlockShape& shape,
                               const NodeContext& context) {
-  constexpr double kLongestBlock_s = 0.25;
   constexpr std::size_t kBlocksOfMemory = 32;
   const formats::packets::Placement one(layout, shape);
   const bool gpu = context.devices.front()->compiles();
@@ -143,7 +143,7 @@ std::size_t block_samples_for(const PacketLayout& layout, const formats::packets
                                     (gpu ? std::size_t{64} : std::size_t{16}) << 20);
   double payloads = static_cast<double>(most) / static_cast<double>(one.block_bytes());
   const double payload_s = static_cast<double>(layout.samples()) / layout.rate_hz.value();
-  if (layout.rate_hz.numerator != 0) payloads = std::min(payloads, kLongestBlock_s / payload_s);
+  if (layout.rate_hz.numerator != 0) payloads = std::min(payloads, kLongestLive_s / payload_s);
   return std::max<std::size_t>(1, static_cast<std::size_t>(payloads)) * layout.samples();
 }
 

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/seed.h"
+
 namespace tautline::tests {
 
 using Keys = std::vector<std::pair<std::string, std::string>>;
@@ -55,6 +57,14 @@ inline std::vector<char> dada_bytes(const Keys& keys, const std::vector<char>& d
   std::vector<char> bytes(text.begin(), text.end());
   bytes.insert(bytes.end(), data.begin(), data.end());
   return bytes;
+}
+
+/// Bytes of samples.
+inline std::vector<char> random_data(std::size_t bytes) {
+  auto random = generator();
+  std::vector<char> data(bytes);
+  for (char& c : data) c = static_cast<char>(random());
+  return data;
 }
 
 }  // namespace tautline::tests

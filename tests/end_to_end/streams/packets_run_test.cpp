@@ -1,0 +1,128 @@
+// Runs that take packets over UDP: their threads, and runs that are killed and started again.
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <thread>
+
+#include "tests/end_to_end/streams/live_packets.h"
+
+namespace tautline::tests {
+namespace {
+
+using namespace std::chrono_literals;
+
+// The threads of a process that may use one processor alone, by their names.
+std::map<std::string, int> pinned_threads(pid_t pid) {
+  std::map<std::string, int> pinned;
+  std::error_code gone;
+  for (const auto& task :
+       std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/task", gone)) {
+    cpu_set_t allowed;
+    if (sched_getaffinity(std::stoi(task.path().filename()), sizeof allowed, &allowed) != 0 ||
+        CPU_COUNT(&allowed) != 1)
+      continue;
+    std::string name = read_file(task.path() / "comm");
+    name.resize(name.find('\n'));
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+      if (CPU_ISSET(static_cast<std::size_t>(cpu), &allowed)) pinned[name] = cpu;
+  }
+  return pinned;
+}
+
+TEST_F(LivePackets, AreReceivedOnTheProcessorsThatAreNamed) {
+  cpu_set_t own;
+  ASSERT_EQ(sched_getaffinity(0, sizeof own, &own), 0);
+  int last = CPU_SETSIZE - 1;
+  while (!CPU_ISSET(static_cast<std::size_t>(last), &own)) --last;
+  if (CPU_COUNT(&own) < 2)
+    GTEST_SKIP() << "this process may use one processor alone: all threads are on it";
+  write_voltages(kFEngines);
+  write_pipeline(fields_of(kFEngines));
+  const bool two = CPU_ISSET(static_cast<std::size_t>(last - 1), &own);
+  std::cout << (two ? "" : "not of two threads: no neighbours among the processors\n");
+  for (int threads = 1; threads <= (two ? 2 : 1); ++threads) {
+    const int processor = last - threads + 1;
+    const auto to = start_run(1, {"packets.processor=" + std::to_string(processor),
+                                  "packets.threads=" + std::to_string(threads)});
+    ASSERT_EQ(to.size(), 1U);
+    std::map<std::string, int> expected{{"packets", processor}}, pinned;
+    if (threads == 2) expected = {{"receive 0", processor}, {"receive 1", processor + 1}};
+    for (int wait = 0; wait < 3000 && pinned != expected; ++wait) {
+      std::this_thread::sleep_for(10ms);
+      pinned = pinned_threads(*run_pid);
+    }
+    EXPECT_EQ(pinned, expected);
+    send(to, {"--layout", "meerkat-f", "--rate", "1"});
+    EXPECT_EQ(pinned_threads(*run_pid), expected);  // none that works beside it
+    const CommandResult result = end_run();
+    EXPECT_TRUE(result.status == kDone || result.status == kDamaged) << result.err;
+  }
+}
+
+// Started again by a loop of the shell after it was killed, a run goes on with new files; all that have their names are
+// whole.
+TEST_F(LivePackets, OfARunThatIsKilledAndStartedAgainGoToNewFiles) {
+  write_voltages({"meerkat-f", core::kCi8, 32, 3, 256 * 390, 40'000});
+  write_pipeline(fields_of(kFEngines));
+  std::filesystem::create_directory(scratch / "night");
+  int port = 0;
+  {  // of the system's choice, the same for both runs
+    const stream::UdpReceiver any({.listen = {stream::parse_endpoint("to", "udp://127.0.0.1:0")}});
+    port = any.listening().front().port;
+  }
+  const std::string to = "udp://127.0.0.1:" + std::to_string(port), pid_file = scratch / "pid";
+  const std::string loop = "while :; do " + command_path() + " --device cpu run " + pipeline +
+                           " --set packets.listen=" + to + " --set x.integration_s=0.0064" +
+                           " --set visibilities.each_s=0.0064 --set packets.silence_s=5" +
+                           " --set 'visibilities.path=" + (scratch / "night/v-{utc}.uvh5") +
+                           "' & echo $! > " + pid_file + ".new; mv " + pid_file + ".new " +
+                           pid_file + "; wait $!; status=$?; " +
+                           "[ $status = 137 ] || exit $status; sleep 1.1; done";
+  run_pid = start_program("/bin/sh", {"-c", loop}, scratch / "run");
+  const auto runs = [&] {  // their files, by the time in their names
+    std::map<std::string, std::vector<std::string>> found;
+    for (const auto& file : std::filesystem::directory_iterator(scratch / "night"))
+      if (file.path().extension() == ".uvh5")
+        found[file.path().stem().string().substr(0, 18)].push_back(file.path());
+    return found;
+  };
+  const auto wait_for = [&](const auto& condition) {
+    for (int wait = 0; wait < 3000 && !condition(); ++wait) std::this_thread::sleep_for(10ms);
+    return condition();
+  };
+  const auto sender = [&] {
+    return start_command({"send", files[0], "--layout", "meerkat-f", "--rate", "0.25", "--to", to},
+                         scratch / "send");
+  };
+  ASSERT_EQ(listens_at().size(), 1U);
+  pid_t sends = sender();
+  ASSERT_TRUE(wait_for([&] { return !runs().empty() && runs().begin()->second.size() >= 3; }))
+      << run_said();
+  const std::string first = read_file(pid_file);
+  kill(std::stoi(first), SIGKILL);
+  const auto before = runs();
+  EXPECT_TRUE(wait_for([&] { return read_file(pid_file) != first; }));
+  EXPECT_TRUE(wait_for([&] { return runs().size() == 2; })) << run_said();
+  EXPECT_EQ(finish_command(sends, scratch / "send").status, kDone);
+  const CommandResult result = end_run();
+  EXPECT_TRUE(result.status == kDone || result.status == kDamaged) << result.err;
+  const auto after = runs();
+  ASSERT_EQ(after.size(), 2U);
+  EXPECT_GE(after.rbegin()->second.size(), 3U);
+  for (const auto& [time, names] : before) {
+    ASSERT_EQ(time.size(), std::string("v-20260320T140000Z").size()) << time;
+    EXPECT_EQ(time.back(), 'Z') << time;
+    for (const std::string& name : names) EXPECT_TRUE(std::filesystem::exists(name)) << name;
+  }
+  for (const auto& [time, names] : after)
+    for (const std::string& name : names) {
+      const FileVisibilities one = visibilities_in(name);
+      EXPECT_EQ(one.values.size(), 32U * 21) << name;  // channels, baselines
+    }
+}
+
+}  // namespace
+}  // namespace tautline::tests

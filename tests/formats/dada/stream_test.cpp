@@ -1,0 +1,103 @@
+// Reading DADA from streams, which come in pieces and have no size.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tautline/core/error.h"
+#include "tautline/formats/dada/dada.h"
+#include "tests/formats/cut_feed.h"
+#include "tests/formats/dada/dada_files.h"
+#include "tests/formats/voltage_check.h"
+
+namespace tautline::formats::dada {
+namespace {
+
+using tests::dada_bytes;
+using tests::Folder;
+using tests::plain_keys;
+using tests::random_data;
+using tests::with;
+
+// Of a stream that ends anywhere, header and samples cut wherever its writer pleases.
+TEST(DadaStream, GivesWhatFilesGive) {
+  const Folder folder;
+  auto random = tests::generator();
+  const std::string path = folder / "x.dada";
+  std::size_t read = 0, refused = 0;
+  for (int trial = 0; trial < 300; ++trial) {
+    tests::Keys keys = with(plain_keys(), "HDR_SIZE", "1024");
+    if (trial % 3 == 1) keys = with(keys, "NBIT", "4");
+    const auto data = random_data(random() % 40'000);
+    if (trial % 2)
+      keys = with(keys, "FILE_SIZE", std::to_string(data.size() + random() % 3 * 1000));
+    auto bytes = dada_bytes(keys, data, 1024);
+    if (trial % 5 == 0) bytes.resize(random() % bytes.size());
+    tests::write_bytes(path, bytes);
+    const std::size_t block = 1 + random() % 2000, skip = random() % 3 * 500;
+    std::string refusal;
+    std::unique_ptr<VoltageReader> file, stream;
+    try {
+      file = open(InputFile(path));
+    } catch (const core::Error& error) {
+      refusal = error.what();
+    }
+    try {
+      stream = open(InputFile(tests::in_order(path, bytes, random)));
+      EXPECT_EQ(refusal, "");
+    } catch (const core::Error& error) {
+      EXPECT_EQ(refusal, error.what());
+    }
+    if (!file || !stream) {
+      ++refused;
+      continue;
+    }
+    if (skip < file->total_samples()) {
+      file->seek(skip);
+      stream->seek(skip);
+    }
+    core::RawBlock a, b;
+    for (;;) {
+      const std::size_t got = file->read(block, a);
+      ASSERT_EQ(stream->read(block, b), got);
+      if (got == 0) break;
+      ++read;
+      EXPECT_EQ(a.first_sample, b.first_sample);
+      const auto used = static_cast<std::ptrdiff_t>(got * a.layout.time_stride_bits / 8);
+      ASSERT_TRUE(std::equal(a.bytes.begin(), a.bytes.begin() + used, b.bytes.begin()));
+      EXPECT_TRUE(b.invalid.empty());
+    }
+    EXPECT_EQ(stream->damage().lost_samples, file->damage().lost_samples);
+    EXPECT_EQ(stream->damage().trailing_bytes, file->damage().trailing_bytes);
+    EXPECT_EQ(stream->damage().messages, file->damage().messages);
+  }
+  EXPECT_GT(read, 100u);
+  EXPECT_GT(refused, 0u);
+}
+
+// A header's FILE_SIZE does not end a stream: instruments send on.
+TEST(DadaStream, GoesOnBeyondTheSizeOfAFile) {
+  auto random = tests::generator();
+  const auto bytes = dada_bytes(with(plain_keys(), "FILE_SIZE", "800"), random_data(8000));
+  const auto reader = open(InputFile(tests::in_order("pipe", bytes, random)));
+  core::RawBlock block;
+  EXPECT_EQ(reader->read(2000, block), 1000u);
+  EXPECT_FALSE(reader->damage().any());
+}
+
+TEST(DadaStream, WhoseTimeIsNotSlowestHasToBeAFile) {
+  auto random = tests::generator();
+  const auto bytes = dada_bytes(with(plain_keys(), "ORDER", "ATFP"), random_data(8000));
+  EXPECT_FALSE(comes_in_order(std::as_bytes(std::span(bytes))));
+  const auto plain = dada_bytes(plain_keys(), {});
+  EXPECT_TRUE(comes_in_order(std::as_bytes(std::span(plain))));
+  try {
+    open(InputFile(tests::in_order("pipe", bytes, random)));
+    FAIL();
+  } catch (const core::Error& error) {
+    EXPECT_EQ(error.kind(), core::ErrorKind::unsupported);
+    EXPECT_NE(std::string(error.what()).find("write the stream to a file"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace tautline::formats::dada
