@@ -9,6 +9,7 @@
 #include "cli/interrupts.h"
 #include "cli/limits.h"
 #include "tautline/core/error.h"
+#include "tautline/pipeline/bench/measure_problem.h"
 #include "tautline/pipeline/bench/measure_stage.h"
 
 namespace tautline::cli {

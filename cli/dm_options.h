@@ -5,7 +5,7 @@
 #include <string>
 
 #include "cli/field_options.h"
-#include "tautline/pipeline/search/filterbank_run.h"
+#include "tautline/pipeline/search/filterbank_run_config.h"
 
 namespace tautline::cli {
 

@@ -11,8 +11,7 @@
 #include "cli/field_options.h"
 #include "tautline/formats/distinct_files.h"
 #include "tautline/formats/voltage_reader.h"
-#include "tautline/pipeline/voltages/correlate_voltages.h"
-#include "tautline/pipeline/voltages/f_engine.h"
+#include "tautline/pipeline/voltages/filter_config.h"
 
 namespace tautline::cli {
 

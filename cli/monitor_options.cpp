@@ -3,6 +3,7 @@
 #include "cli/command.h"
 #include "tautline/core/error.h"
 #include "tautline/pipeline/monitor/monitor.h"
+#include "tautline/pipeline/monitor/taps.h"
 
 namespace tautline::cli {
 

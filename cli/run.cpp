@@ -21,6 +21,7 @@
 #include "tautline/pipeline/graph_file/expected_rate.h"
 #include "tautline/pipeline/graph_file/graph_file.h"
 #include "tautline/pipeline/monitor/monitor.h"
+#include "tautline/pipeline/monitor/taps.h"
 
 namespace tautline::cli {
 

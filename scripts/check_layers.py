@@ -2,6 +2,7 @@
 """Holds the tree to its design (docs/design/layers.md). Prints every breach; exit status 1 if there is one.
 
 - a layer, and a folder of pipeline/, includes only what it may;
+- in engine, stream and pipeline no file includes its caller, and a Config has a header of its own, or its node's;
 - the command, examples, the Python module and public headers include public headers only, those that
   cmake/public_headers.txt lists, and each of these is needed by one of them;
 - a library's headers only where the table below has them: CUDA, NVRTC and OpenCL in device/cuda and device/opencl,
@@ -85,6 +86,7 @@ BANNED = re.compile(
     r"|abort|exit|_exit|quick_exit|terminate|std::signal|setlocale)\s*[(<]"
 )
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.M)
+CONFIG_FIELDS = re.compile(r"\bFields<(\w*Config)>& fields\(")
 STAGE_TABLE = ROOT / "tautline" / "pipeline" / "bench" / "stage_table.cpp"
 PUBLIC_LIST = ROOT / "cmake" / "public_headers.txt"
 PUBLIC = {f"tautline/{line}" for line in PUBLIC_LIST.read_text().splitlines() if line and not line.startswith("#")}
@@ -135,6 +137,10 @@ def check_source(path):
             complain(path, f"may not include <{header}>")
     if path.suffix != ".kernel" and str(relative) not in OTHERS_OPTIONS:
         check_texts(path, text)
+    own_header = path.stem.endswith(("_config", "_node"))
+    for config in CONFIG_FIELDS.findall(text) if layer in ("stream", "pipeline") and path.suffix == ".h" else ():
+        if not own_header:
+            complain(path, f"{config} needs a *_config.h of its own, without what runs it")
     code = STRING.sub('""', COMMENT.sub("", text))
     for match in BANNED.finditer(code):
         complain(path, f"the library never prints, aborts or exits: {match.group(0)}")
@@ -194,6 +200,26 @@ def check_user(folder, path, text):
     check_exist(path, text)
     if folder in ("cli", "examples", "python/src"):
         check_public_only(path, text)
+
+
+def check_callers():
+    """Files with their headers do not include each other in a circle: what a caller and a callee share has a header."""
+    includes = {}
+    for layer in ("engine", "stream", "pipeline"):
+        for path in (ROOT / "tautline" / layer).rglob("*"):
+            if path.suffix in (".h", ".cpp"):
+                unit = str(path.relative_to(ROOT).with_suffix(""))
+                headers = {header.removesuffix(".h") for _, header in INCLUDE.findall(path.read_text(encoding="utf-8"))}
+                includes.setdefault(unit, set()).update(headers - {unit})
+    count = 0
+    while len(includes) != count:  # leaves out what includes nothing that is left, or is not included
+        count = len(includes)
+        included = set().union(*includes.values())
+        includes = {
+            unit: left for unit, headers in includes.items() if unit in included and (left := headers & set(includes))
+        }
+    for unit in sorted(includes):
+        complain(ROOT / unit, f"is in a circle of includes with {', '.join(sorted(includes[unit]))}")
 
 
 def check_stage(folder):
@@ -259,6 +285,7 @@ def main():
             if path.suffix in (".h", ".cpp"):
                 check_user(folder, path, path.read_text(encoding="utf-8"))
     check_public_headers()
+    check_callers()
     for name in LOOPS_LIST.read_text().splitlines():
         if not name.startswith("#") and not (ROOT / "tautline" / name).exists():
             complain(LOOPS_LIST, f"lists tautline/{name}, which does not exist")

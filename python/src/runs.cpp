@@ -12,7 +12,7 @@
 #include "tautline/formats/curves/curves.h"
 #include "tautline/formats/visibility_writer.h"
 #include "tautline/pipeline/photons/autocorrelate_counts.h"
-#include "tautline/pipeline/photons/fit_curves.h"
+#include "tautline/pipeline/photons/fit_config.h"
 #include "tautline/pipeline/photons/photon_counts.h"
 #include "tautline/pipeline/search/dedisperse_filterbank.h"
 #include "tautline/pipeline/search/search_filterbank.h"

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "tautline/engine/lane.h"
-#include "tautline/engine/run.h"
+#include "tautline/engine/run_options.h"
 #include "tautline/engine/snapshot.h"
 
 namespace tautline::engine {

@@ -4,7 +4,9 @@
 #include <memory>
 #include <vector>
 
+#include "tautline/engine/graph.h"
 #include "tautline/engine/member.h"
+#include "tautline/engine/planned_node.h"
 
 namespace tautline::engine {
 

@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <map>
 
-#include "tautline/engine/snapshot.h"
-
 namespace tautline::engine {
 
 namespace {
@@ -74,24 +72,6 @@ const char* advice(const NodeProfile& bound, bool on_device, double efficiency) 
 }
 
 }  // namespace
-
-std::string to_string(Activity activity) {
-  switch (activity) {
-    case Activity::starting:
-      return "starting";
-    case Activity::working:
-      return "working";
-    case Activity::waiting_for_input:
-      return "waiting for input";
-    case Activity::waiting_for_room:
-      return "waiting for room";
-    case Activity::waiting_for_device:
-      return "waiting for device";
-    case Activity::finished:
-      break;
-  }
-  return "finished";
-}
 
 void conclude(Profile& profile) {
   const Busiest most = busiest_of(profile);

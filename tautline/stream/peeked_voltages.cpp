@@ -32,7 +32,11 @@ std::size_t PeekedVoltages::peek(std::size_t samples, core::RawBlock& block, Seg
     if (!started_now_.wait(lock, stop, [this] { return started_; })) return 0;
   }
   const std::size_t got = stream_->read(samples, block, segment);
-  if (got > 0) kept_.push_back({block, segment});
+  if (got > 0) {
+    Kept& kept = kept_.emplace_back(block, segment);
+    kept.block.bytes = {};  // the block's may be lent
+    kept.block.bytes.assign(block.bytes.begin(), block.bytes.end());
+  }
   return got;
 }
 

@@ -2,52 +2,11 @@
 // connection each, of one clock; voltages of any format over UDP, in packets of any layout.
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <optional>
 #include <stop_token>
-#include <string>
-#include <vector>
 
-#include "tautline/core/fields.h"
-#include "tautline/formats/voltage_reader.h"
+#include "tautline/stream/send_config.h"
 
 namespace tautline::stream {
-
-struct SendConfig {
-  /// Over TCP each file is a connection, in this order; over UDP the files are one stream, as `correlate` takes them.
-  std::vector<std::string> files;
-  /// tcp://HOST:PORT, or udp://HOST:PORT, one for each sender that a layout distinguishes by address.
-  std::vector<std::string> to;
-  /// Of records over TCP (empty: mwa32t), or of packets: a preset's name or a TOML file.
-  std::string layout = {};
-  double rate = 1;  ///< times real time; 0: as fast as the receiver takes it
-  double rate_hz = 1'280'000;  ///< of records: samples (times) a second at rate 1
-  std::string impair;          ///< parse_impairment()
-  double connect_s = 10;       ///< how long to wait for a TCP listener
-  std::uint64_t repeat = 1;    ///< of records: how often the files are sent, as one stream
-  // Of packets:
-  /// None: as the layout counts from the files' start, or 0.
-  std::optional<std::uint64_t> first_count;
-  std::string interface;
-  double start_s = 0, duration_s = -1;  ///< of the files
-  formats::ReaderOptions reader = {};
-};
-const core::Fields<SendConfig>& fields(const SendConfig&);
-
-struct SendSummary {
-  std::uint64_t records = 0, bytes = 0;  ///< records or packets sent, with duplicates
-  /// Records or packets that were impaired on purpose.
-  std::uint64_t lost = 0, duplicated = 0, corrupted = 0, reordered = 0;
-  std::uint64_t left_out = 0;          ///< packets not sent, as their samples are invalid
-  std::uint64_t clipped = 0;           ///< components that did not fit the packets' bits
-  std::uint64_t trailing_samples = 0;  ///< times that fill no packet
-  double stream_s = 0, elapsed_s = 0;
-  double behind_s = 0;  ///< largest delay of a piece behind its time
-};
-
-/// Called with the fraction done, now and then.
-using SendProgress = std::function<void(double done)>;
 
 /// Over TCP connects all, then sends. Throws core::Error; after a stop Error(io), "interrupted".
 SendSummary send_files(const SendConfig& config, const SendProgress& progress = {},

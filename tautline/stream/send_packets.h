@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tautline/stream/endpoint.h"
-#include "tautline/stream/send.h"
+#include "tautline/stream/send_config.h"
 
 namespace tautline::stream {
 

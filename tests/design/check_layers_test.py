@@ -120,6 +120,23 @@ class Layers(Checked):
         other["tautline/stages/comb/gpu/a.kernel"] = including("jit/b.kernel", "comb/gpu/c.kernel", "fold/gpu/d.kernel")
         self.one("a kernel includes kernel files of jit and of its own stage only: fold/gpu/d.kernel", other)
 
+    def test_nothing_includes_its_caller(self):
+        for layer, breach in (("engine", True), ("stream", True), ("pipeline/voltages", True), ("core", False)):
+            run, gains, sums = (f"tautline/{layer}/{name}" for name in ("run", "gains", "sums"))
+            files = {f"{run}.h": "", f"{run}.cpp": including(f"{run}.h", f"{gains}.h"), f"{gains}.h": "",
+                     f"{gains}.cpp": including(f"{gains}.h", f"{sums}.h"), f"{sums}.h": ""}
+            self.assertEqual(self.complaints(files), [])
+            for header in (f"{gains}.cpp", f"{sums}.h"):  # a pair, and a circle of three
+                wrong = [run, gains] if header.endswith("cpp") else [run, gains, sums]
+                self.exactly(files | {header: files[header] + including(f"{run}.h")}, wrong if breach else [])
+
+    def test_configs_have_headers_of_their_own(self):
+        text = "const core::Fields<RunConfig>& fields(const RunConfig&);\n"
+        for name, breach in (("run", True), ("run_config", False), ("run_node", False)):
+            path = f"tautline/stream/{name}.h"
+            self.exactly({path: text, "tautline/core/run.h": text}, [path] if breach else [])
+        self.assertEqual(self.complaints({"tautline/stream/run.cpp": text}), [])
+
     def test_headers_exist(self):
         for path in ("tautline/core/a.cpp", "cli/a.cpp", "tests/core/a.cpp", "bench/a.cpp"):
             self.one("tautline/core/none.h, which does not exist", {path: including("tautline/core/none.h")})

@@ -139,11 +139,10 @@ TEST_F(Channelize, RefusesToWriteNothing) {
 
 TEST_F(Channelize, MeasuringGainsStaysWithinTheMemory) {
   const auto device = device::open({}, {.threads = 1});
-  const auto queue = device->make_queue();
   pipeline::FilterConfig filter;
   filter.channels = kChannels;
   const auto gains = [&](std::size_t memory_bytes) {
-    return pipeline::measure_gains({scratch / "in.dada"}, {}, filter, device, *queue, memory_bytes);
+    return pipeline::measure_gains({scratch / "in.dada"}, {}, filter, device, memory_bytes);
   };
   EXPECT_EQ(gains(std::size_t{10} << 20).size(), kChannels * kInputs);
   std::size_t needed_kib = 2;  // at least, and then what the error says

@@ -4,9 +4,14 @@
 
 #include <atomic>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 
+#include "tautline/formats/input_file.h"
 #include "tests/engine/nodes.h"
 #include "tests/support/rewriting_device.h"
+#include "tests/support/scratch.h"
+#include "tests/support/seed.h"
 
 namespace tautline::engine {
 namespace {
@@ -52,6 +57,62 @@ TEST(EngineFaults, AReaderThatFailsHalfWayEndsEveryConsumer) {
       EXPECT_FALSE(came->finished || came->published);
       EXPECT_LE(came->values.size(), 350u);
     }
+  }
+}
+
+// Reads the numbers of a file, a block at a time.
+class ReadingFile final : public Counting {
+ public:
+  ReadingFile(const std::string& path, std::uint64_t total, std::size_t block)
+      : Counting(total, block), file_(path) {}
+  bool produce(Outputs& outputs) override {
+    if (next_ == total_) return false;
+    Block& block = outputs.begin();
+    block.first = next_;
+    block.samples = static_cast<std::size_t>(std::min<std::uint64_t>(block_, total_ - next_));
+    block.set_extent(0, 0, block.samples);
+    const auto values = block.view<1>().as<std::int32_t>();
+    file_.read_whole(next_ * sizeof(std::int32_t),
+                     {static_cast<std::byte*>(block.arrays[0].data), values.size() * 4});
+    next_ += block.samples;
+    outputs.commit();
+    return true;
+  }
+
+ private:
+  formats::InputFile file_;
+};
+
+// A file that becomes shorter while it is read, before or behind the place that is read now.
+TEST(EngineFaults, AFileThatShrinksEndsTheRun) {
+  constexpr std::size_t kNumbers = 400'000, kBlock = 10'000;
+  const tests::ScratchFolder scratch;
+  const std::string path = scratch / "numbers";
+  auto random = tests::generator();
+  for (int round = 0; round < 20; ++round) {
+    const std::vector<std::int32_t> numbers = counted(kNumbers);
+    std::ofstream(path, std::ios::binary)
+        .write(reinterpret_cast<const char*>(numbers.data()), kNumbers * 4);
+    const std::size_t blocks_before = random() % 30;
+    const std::size_t bytes_left = random() % (kNumbers * 3);
+    Came came;
+    Graph graph;
+    const NodeId reader =
+        graph.add("reader", std::make_unique<ReadingFile>(path, kNumbers, kBlock));
+    auto sink = std::make_unique<Collecting>(came);
+    sink->pause = [&] {
+      if (came.values.size() == (blocks_before + 1) * kBlock)
+        std::filesystem::resize_file(path, bytes_left);
+    };
+    graph.connect(reader, graph.add("sink", std::move(sink)));
+    engine::Run run(std::move(graph));
+    const std::string error = end_of(run);
+    SCOPED_TRACE("after block " + std::to_string(blocks_before) + " to " +
+                 std::to_string(bytes_left) + " bytes");
+    EXPECT_NE(error.find("numbers: ended while it was read"), std::string::npos) << error;
+    EXPECT_EQ(run.failed_node(), "reader");
+    EXPECT_FALSE(came.finished || came.published);
+    EXPECT_LT(came.values.size(), kNumbers);
   }
 }
 

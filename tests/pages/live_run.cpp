@@ -14,6 +14,7 @@
 #include "tautline/device/device.h"
 #include "tautline/pipeline/monitor/health.h"
 #include "tautline/pipeline/monitor/monitor.h"
+#include "tautline/pipeline/monitor/taps.h"
 #include "tests/pipeline/monitor/live_visibilities.h"
 
 namespace {

@@ -5,14 +5,14 @@
 #include <functional>
 #include <set>
 
-#include "tautline/pipeline/photons/autocorrelate_counts.h"
-#include "tautline/pipeline/photons/fit_curves.h"
-#include "tautline/pipeline/search/dedisperse_filterbank.h"
+#include "tautline/pipeline/photons/autocorrelate_config.h"
+#include "tautline/pipeline/photons/fit_config.h"
+#include "tautline/pipeline/search/dedisperse_config.h"
 #include "tautline/pipeline/search/search_filterbank.h"
-#include "tautline/pipeline/simulation/simulate_filterbank.h"
-#include "tautline/pipeline/simulation/simulate_photons.h"
-#include "tautline/pipeline/simulation/simulate_voltages.h"
-#include "tautline/pipeline/voltages/channelize_voltages.h"
+#include "tautline/pipeline/simulation/simulate_filterbank_config.h"
+#include "tautline/pipeline/simulation/simulate_photons_config.h"
+#include "tautline/pipeline/simulation/simulate_voltages_config.h"
+#include "tautline/pipeline/voltages/channelize_config.h"
 #include "tautline/pipeline/voltages/correlate_voltages.h"
 
 namespace tautline::tests::described_fields {

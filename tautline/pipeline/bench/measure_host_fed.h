@@ -25,7 +25,9 @@
 #include <string>
 #include <vector>
 
-#include "tautline/pipeline/bench/measure_stage.h"
+#include "tautline/pipeline/bench/measure_limits.h"
+#include "tautline/pipeline/bench/measurement.h"
+#include "tautline/pipeline/bench/problem.h"
 
 namespace tautline::pipeline {
 

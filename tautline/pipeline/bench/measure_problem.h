@@ -2,26 +2,13 @@
 #pragma once
 
 #include <cstddef>
-#include <map>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
-#include "tautline/core/sample_format.h"
+#include "tautline/pipeline/bench/problem.h"
 
 namespace tautline::pipeline {
-
-/// Sizes by name; those not named have the stage's defaults.
-using Problem = std::map<std::string, std::size_t>;
-
-/// A named problem of the source documents or of an instrument.
-struct NamedProblem {
-  std::string name;
-  Problem sizes;
-  std::string description;
-};
 
 /// Those of a stage, from its entry in stage_table.h. Throws Error(config) for an unknown stage.
 const std::vector<NamedProblem>& named_problems(const std::string& stage);
@@ -34,20 +21,6 @@ std::vector<std::string> problem_names(const std::string& stage);
 /// `format=cf16` to write bits=16,half=1; a stage's entry may have words of its own. Throws
 /// Error(config) on an unknown stage or name and on anything that is no size.
 Problem parse_problem(const std::string& stage, const std::string& text);
-
-/// A whole number at the start of `text`, taken off it; none where there is none.
-std::optional<std::size_t> take_number(std::string_view& text);
-
-/// "channels=1024,taps=16": every size, in order of name.
-std::string describe(const Problem& problem);
-
-/// `defaults` with the sizes that `asked` names in their place. Throws Error(config) when it names
-/// one that `defaults` has not.
-Problem complete(const std::string& stage, Problem defaults, const Problem& asked);
-
-/// The format that a problem's size `bits` stands for: 4, 8 and 16 are integers, 32 is float, and
-/// 16 with `half` too. Throws Error(config).
-core::SampleFormat complex_format(const std::string& stage, std::size_t bits, std::size_t half = 0);
 
 /// A size and the values that it takes one after the other.
 struct Sweep {

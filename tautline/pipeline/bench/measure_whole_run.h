@@ -5,7 +5,9 @@
 #include <memory>
 #include <vector>
 
-#include "tautline/pipeline/bench/measure_stage.h"
+#include "tautline/pipeline/bench/measure_limits.h"
+#include "tautline/pipeline/bench/measurement.h"
+#include "tautline/pipeline/bench/problem.h"
 
 namespace tautline::pipeline {
 

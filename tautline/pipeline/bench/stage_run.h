@@ -10,7 +10,9 @@
 
 #include "tautline/jit/case_run.h"
 #include "tautline/jit/tunable.h"
-#include "tautline/pipeline/bench/measure_stage.h"
+#include "tautline/pipeline/bench/measure_limits.h"
+#include "tautline/pipeline/bench/measurement.h"
+#include "tautline/pipeline/bench/problem.h"
 #include "tautline/stages/autocorrelate/autocorrelate.h"
 #include "tautline/stages/channelize/channelize.h"
 #include "tautline/stages/dedisperse/dedisperse.h"

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "tautline/jit/tunable.h"
-#include "tautline/pipeline/bench/measure_stage.h"
+#include "tautline/pipeline/bench/measure_limits.h"
+#include "tautline/pipeline/bench/measurement.h"
+#include "tautline/pipeline/bench/problem.h"
 #include "tautline/pipeline/bench/stage_run.h"
 
 namespace tautline::pipeline {

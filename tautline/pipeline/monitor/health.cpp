@@ -13,7 +13,7 @@
 
 #include "tautline/formats/numbered_name.h"
 #include "tautline/formats/partial_file.h"
-#include "tautline/pipeline/monitor/monitor.h"
+#include "tautline/pipeline/monitor/taps.h"
 
 namespace tautline::pipeline::monitor {
 

@@ -7,18 +7,9 @@
 
 #include "tautline/engine/run.h"
 #include "tautline/pipeline/graph_file/graph_file.h"
+#include "tautline/pipeline/monitor/taps.h"
 
 namespace tautline::pipeline::monitor {
-
-class Tapped;
-
-/// Draws the results of all nodes of the graph that have these names and an output: a sink beside the others of each,
-/// which nothing waits for.
-std::vector<std::shared_ptr<Tapped>> add_taps(engine::Graph& graph,
-                                              const std::vector<std::string>& nodes);
-
-/// Whether a node's name, or that of its counter, is one of these sinks', which are no part of the user's pipeline.
-bool is_tap(const std::string& node);
 
 struct MonitorConfig {
   std::string address = "127.0.0.1:0";  ///< with the port; 0: one that the system chooses

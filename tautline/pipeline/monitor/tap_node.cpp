@@ -5,7 +5,7 @@
 #include <chrono>
 #include <exception>
 
-#include "tautline/pipeline/monitor/monitor.h"
+#include "tautline/pipeline/monitor/taps.h"
 
 namespace tautline::pipeline::monitor {
 

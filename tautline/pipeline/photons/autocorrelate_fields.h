@@ -3,7 +3,7 @@
 
 #include "tautline/core/fields.h"
 #include "tautline/formats/count_reader.h"
-#include "tautline/pipeline/photons/autocorrelate_counts.h"
+#include "tautline/pipeline/photons/autocorrelate_config.h"
 
 namespace tautline::pipeline {
 

@@ -9,7 +9,7 @@
 
 #include "tautline/device/device.h"
 #include "tautline/formats/count_reader.h"
-#include "tautline/pipeline/photons/autocorrelate_counts.h"
+#include "tautline/pipeline/photons/autocorrelate_config.h"
 #include "tautline/pipeline/photons/count_padding.h"
 #include "tautline/pipeline/photons/live_counts.h"
 #include "tautline/pipeline/photons/photon_counts.h"

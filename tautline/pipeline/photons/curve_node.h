@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "tautline/engine/node.h"
-#include "tautline/pipeline/photons/autocorrelate_counts.h"
+#include "tautline/pipeline/photons/autocorrelate_config.h"
+#include "tautline/pipeline/photons/autocorrelate_summary.h"
 #include "tautline/pipeline/photons/curve_state.h"
 
 namespace tautline::pipeline {

@@ -6,7 +6,8 @@
 
 #include "tautline/core/correlation_curve.h"
 #include "tautline/formats/count_reader.h"
-#include "tautline/pipeline/photons/autocorrelate_counts.h"
+#include "tautline/pipeline/photons/autocorrelate_config.h"
+#include "tautline/pipeline/photons/autocorrelate_summary.h"
 #include "tautline/pipeline/photons/count_source_node.h"
 #include "tautline/pipeline/photons/sensor_map.h"
 

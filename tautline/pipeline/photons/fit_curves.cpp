@@ -337,8 +337,4 @@ FitResult fit_curves(const CorrelationCurves& given, const FitConfig& config,
   return result;
 }
 
-void assume_kappa(FitConfig& config, double kappa) {
-  if (fit::has_kappa(config.model)) config.starts.emplace("kappa", kappa);
-}
-
 }  // namespace tautline::pipeline

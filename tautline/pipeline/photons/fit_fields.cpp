@@ -6,7 +6,7 @@
 #include <limits>
 #include <tuple>
 
-#include "tautline/pipeline/photons/fit_curves.h"
+#include "tautline/pipeline/photons/fit_config.h"
 #include "tautline/pipeline/photons/fit_parameters.h"
 
 namespace tautline::pipeline {
@@ -228,6 +228,10 @@ const core::Fields<FitConfig>& fields(const FitConfig&) {
                 .in_option = {.help = "all lags weigh the same, whatever their standard errors"}},
                &C::weighted);
   return all;
+}
+
+void assume_kappa(FitConfig& config, double kappa) {
+  if (fit::has_kappa(config.model)) config.starts.emplace("kappa", kappa);
 }
 
 }  // namespace tautline::pipeline

@@ -4,7 +4,8 @@
 #include <string>
 
 #include "tautline/core/correlation_curve.h"
-#include "tautline/pipeline/photons/fit_curves.h"
+#include "tautline/pipeline/photons/fit_config.h"
+#include "tautline/pipeline/photons/fit_result.h"
 
 namespace tautline::pipeline::report {
 

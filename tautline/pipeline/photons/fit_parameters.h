@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "tautline/pipeline/photons/fit_curves.h"
+#include "tautline/pipeline/photons/fit_config.h"
 
 namespace tautline::pipeline {
 

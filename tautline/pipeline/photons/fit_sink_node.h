@@ -6,7 +6,8 @@
 #include "tautline/engine/node.h"
 #include "tautline/formats/partial_file.h"
 #include "tautline/pipeline/photons/curve_node.h"
-#include "tautline/pipeline/photons/fit_curves.h"
+#include "tautline/pipeline/photons/fit_config.h"
+#include "tautline/pipeline/photons/fit_result.h"
 
 namespace tautline::pipeline {
 

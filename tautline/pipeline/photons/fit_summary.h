@@ -1,7 +1,7 @@
 // The summary over all fits of a run: statuses, hot sensors, medians.
 #pragma once
 
-#include "tautline/pipeline/photons/fit_curves.h"
+#include "tautline/pipeline/photons/fit_result.h"
 
 namespace tautline::pipeline {
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "tautline/formats/count_reader.h"
-#include "tautline/pipeline/photons/autocorrelate_counts.h"
+#include "tautline/pipeline/photons/autocorrelate_config.h"
 #include "tautline/pipeline/photons/bin_photons.h"
 
 namespace tautline::pipeline {

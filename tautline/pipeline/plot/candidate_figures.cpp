@@ -13,6 +13,7 @@
 #include "tautline/formats/partial_file.h"
 #include "tautline/formats/picture/picture.h"
 #include "tautline/pipeline/plot/texts.h"
+#include "tautline/pipeline/progress.h"
 #include "tautline/pipeline/search/candidate_pictures.h"
 
 namespace tautline::pipeline {

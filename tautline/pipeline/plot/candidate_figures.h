@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tautline/pipeline/search/search_filterbank.h"
+#include "tautline/pipeline/search/search_summary.h"
 
 namespace tautline::pipeline {
 

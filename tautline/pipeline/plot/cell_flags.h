@@ -8,7 +8,7 @@
 
 #include "tautline/formats/filterbank_reader.h"
 #include "tautline/formats/presto/mask.h"
-#include "tautline/pipeline/plot/plot.h"
+#include "tautline/pipeline/plot/plot_config.h"
 #include "tautline/pipeline/search/sample_range.h"
 
 namespace tautline::pipeline::plot {

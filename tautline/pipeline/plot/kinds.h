@@ -1,7 +1,9 @@
 // A function for each kind of file that makes its figure.
 #pragma once
 
-#include "tautline/pipeline/plot/plot.h"
+#include "tautline/formats/figure/figure.h"
+#include "tautline/pipeline/plot/plot_config.h"
+#include "tautline/pipeline/plot/plot_run.h"
 
 namespace tautline::pipeline::plot {
 

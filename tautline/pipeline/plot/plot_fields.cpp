@@ -1,5 +1,5 @@
 #include "tautline/pipeline/photons/autocorrelate_fields.h"
-#include "tautline/pipeline/plot/plot.h"
+#include "tautline/pipeline/plot/plot_config.h"
 #include "tautline/pipeline/range_fields.h"
 
 namespace tautline::pipeline {

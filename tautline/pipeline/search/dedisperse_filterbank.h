@@ -10,16 +10,10 @@
 
 #include "tautline/device/device.h"
 #include "tautline/pipeline/progress.h"
+#include "tautline/pipeline/search/dedisperse_config.h"
 #include "tautline/pipeline/search/filterbank_run.h"
-#include "tautline/pipeline/search/trial_sink.h"
 
 namespace tautline::pipeline {
-
-struct DedisperseConfig : FilterbankRunConfig {
-  SeriesFormat format = SeriesFormat::npy;
-  MakeTrialSink sink = {};  ///< instead of the output's files and their record; none: the files
-};
-const core::Fields<DedisperseConfig>& fields(const DedisperseConfig&);
 
 /// Its `samples` count gaps too, which are filled in.
 struct DedisperseSummary : FilterbankRunSummary {

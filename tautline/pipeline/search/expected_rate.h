@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tautline/device/device.h"
-#include "tautline/pipeline/search/search_pass.h"
+#include "tautline/pipeline/search/search_part.h"
 
 namespace tautline::pipeline {
 

@@ -5,11 +5,11 @@
 
 #include "tautline/pipeline/pace.h"
 #include "tautline/pipeline/range_fields.h"
-#include "tautline/pipeline/search/dedisperse_filterbank.h"
-#include "tautline/pipeline/search/filterbank_run.h"
+#include "tautline/pipeline/search/dedisperse_config.h"
+#include "tautline/pipeline/search/filterbank_run_config.h"
 #include "tautline/pipeline/search/live_filterbank_node.h"
 #include "tautline/pipeline/search/node_types.h"
-#include "tautline/pipeline/search/search_filterbank.h"
+#include "tautline/pipeline/search/search_config.h"
 #include "tautline/stages/dedisperse/fields.h"
 #include "tautline/stages/detect/fields.h"
 

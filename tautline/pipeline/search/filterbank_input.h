@@ -11,7 +11,7 @@
 #include "tautline/device/device.h"
 #include "tautline/formats/filterbank_reader.h"
 #include "tautline/pipeline/progress.h"
-#include "tautline/pipeline/search/filterbank_run.h"
+#include "tautline/pipeline/search/filterbank_run_config.h"
 #include "tautline/pipeline/search/filterbank_source_node.h"
 #include "tautline/pipeline/search/left_out_channels.h"
 #include "tautline/pipeline/search/level_steps.h"

@@ -1,4 +1,4 @@
-// The Config of time-dependent channel masks (IQRM), and the record of the masked channels.
+// The record of the channels that time-dependent masks (IQRM) masked.
 #pragma once
 
 #include <cstddef>
@@ -6,17 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <vector>
 
-#include "tautline/core/fields.h"
-#include "tautline/pipeline/search/iqrm.h"
-
 namespace tautline::pipeline {
-
-struct IqrmConfig {
-  double threshold = kIqrmThreshold;  ///< IqrmLimits's
-  std::size_t radius = 0;             ///< IqrmLimits's
-  double every_s = 1;                 ///< length of a window, which has one mask
-};
-const core::Fields<IqrmConfig>& fields(const IqrmConfig&);
 
 /// Channels that have one mask for a while. Samples count as in the beam's file, gaps among them.
 struct MaskedWindow {

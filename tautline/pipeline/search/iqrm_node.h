@@ -10,6 +10,7 @@
 
 #include "tautline/engine/node.h"
 #include "tautline/pipeline/filterbank_stream.h"
+#include "tautline/pipeline/search/iqrm_config.h"
 #include "tautline/pipeline/search/iqrm_found.h"
 
 namespace tautline::pipeline {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "tautline/formats/filterbank_reader.h"
-#include "tautline/pipeline/search/filterbank_run.h"
+#include "tautline/pipeline/search/filterbank_run_config.h"
 #include "tautline/pipeline/search/sample_range.h"
 
 namespace tautline::pipeline {

@@ -7,8 +7,8 @@
 
 #include "tautline/pipeline/file_parts.h"
 #include "tautline/pipeline/node_type.h"
-#include "tautline/pipeline/search/dedisperse_filterbank.h"
-#include "tautline/pipeline/search/search_filterbank.h"
+#include "tautline/pipeline/search/dedisperse_config.h"
+#include "tautline/pipeline/search/search_config.h"
 
 namespace tautline::pipeline {
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string>
 
-#include "tautline/pipeline/search/search_filterbank.h"
+#include "tautline/pipeline/search/search_config.h"
 #include "tautline/stages/dedisperse/plan/trials.h"
 
 namespace tautline::pipeline {

@@ -12,20 +12,12 @@
 #include "tautline/pipeline/search/filterbank_source_node.h"
 #include "tautline/pipeline/search/given_trials.h"
 #include "tautline/pipeline/search/merge_pulses.h"
+#include "tautline/pipeline/search/search_part.h"
 #include "tautline/stages/dedisperse/dedisperse.h"
 #include "tautline/stages/dedisperse/plan/trials.h"
 #include "tautline/stages/detect/detect.h"
 
 namespace tautline::pipeline {
-
-/// Trials that are sampled alike: both stages' plans.
-struct SearchPart {
-  std::shared_ptr<const stages::dedisperse::Plan> dedisperse;
-  std::shared_ptr<const stages::detect::Plan> detect;
-  std::size_t first_trial = 0;  ///< over all passes
-  std::size_t segment = 0;      ///< of the plan: which trials are sampled alike
-  bool given = false;           ///< all trials end with the input, whatever their lengths say
-};
 
 struct PassPlan {
   std::vector<SearchPart> parts;

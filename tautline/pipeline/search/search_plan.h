@@ -8,8 +8,9 @@
 #include <vector>
 
 #include "tautline/device/device.h"
+#include "tautline/pipeline/search/filterbank_run.h"
 #include "tautline/pipeline/search/filterbank_source_node.h"
-#include "tautline/pipeline/search/search_filterbank.h"
+#include "tautline/pipeline/search/search_config.h"
 #include "tautline/pipeline/search/search_node.h"
 #include "tautline/pipeline/search/search_pass.h"
 

@@ -13,8 +13,8 @@
 #include "tautline/pipeline/search/filterbank_input.h"
 #include "tautline/pipeline/search/inject_node.h"
 #include "tautline/pipeline/search/iqrm_node.h"
-#include "tautline/pipeline/search/search_filterbank.h"
 #include "tautline/pipeline/search/search_plan.h"
+#include "tautline/pipeline/search/search_summary.h"
 
 namespace tautline::pipeline {
 

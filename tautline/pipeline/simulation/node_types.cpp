@@ -8,7 +8,7 @@
 #include "tautline/core/requantise.h"
 #include "tautline/pipeline/search/filterbank_input.h"
 #include "tautline/pipeline/simulation/simulate_filterbank.h"
-#include "tautline/pipeline/simulation/simulate_voltages.h"
+#include "tautline/pipeline/simulation/simulate_voltages_config.h"
 #include "tautline/pipeline/simulation/simulated_voltages.h"
 #include "tautline/pipeline/voltages/voltage_source_node.h"
 

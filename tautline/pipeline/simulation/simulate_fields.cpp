@@ -1,9 +1,9 @@
 // The fields of the simulators.
 #include <algorithm>
 
-#include "tautline/pipeline/simulation/simulate_filterbank.h"
-#include "tautline/pipeline/simulation/simulate_photons.h"
-#include "tautline/pipeline/simulation/simulate_voltages.h"
+#include "tautline/pipeline/simulation/simulate_filterbank_config.h"
+#include "tautline/pipeline/simulation/simulate_photons_config.h"
+#include "tautline/pipeline/simulation/simulate_voltages_config.h"
 
 namespace tautline::pipeline {
 

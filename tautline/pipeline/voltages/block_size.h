@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "tautline/pipeline/voltages/f_engine.h"
+#include "tautline/pipeline/voltages/filter_config.h"
 #include "tautline/stream/voltage_stream.h"
 
 namespace tautline::pipeline {

@@ -5,6 +5,7 @@
 #include "tautline/pipeline/graph_run.h"
 #include "tautline/pipeline/voltages/block_size.h"
 #include "tautline/pipeline/voltages/engines.h"
+#include "tautline/pipeline/voltages/make_voltage_sink.h"
 #include "tautline/pipeline/voltages/measure_gains.h"
 #include "tautline/pipeline/voltages/rethrow_of_stage.h"
 #include "tautline/pipeline/voltages/voltage_sink_node.h"
@@ -55,9 +56,8 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
         const auto host = device->compiles() ? device::open({}) : device;
         if (live)
           return measure_gains(*live, samples, config.keep_constant, filter, host,
-                               *host->make_queue(), config.memory_bytes, stopped);
-        return measure_gains(config.inputs, options, filter, host, *host->make_queue(),
-                             config.memory_bytes, stopped);
+                               config.memory_bytes, stopped);
+        return measure_gains(config.inputs, options, filter, host, config.memory_bytes, stopped);
       });
   const VoltageSourceNode& voltages = *source;
   engine::Graph graph;

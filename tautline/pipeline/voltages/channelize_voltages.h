@@ -1,46 +1,16 @@
 // Voltage files through the filter bank alone: to channelized voltages or detected power.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <stop_token>
-#include <string>
-#include <vector>
 
 #include "tautline/device/device.h"
-#include "tautline/formats/voltage_reader.h"
-#include "tautline/pipeline/run_watch.h"
-#include "tautline/pipeline/voltages/correlate_voltages.h"
-#include "tautline/pipeline/voltages/f_engine.h"
+#include "tautline/pipeline/progress.h"
+#include "tautline/pipeline/voltages/channelize_config.h"
 #include "tautline/pipeline/voltages/voltage_run.h"
 
 namespace tautline::pipeline {
-
-/// Polarisation products of detected power. X and Y are an antenna's first and second input:
-///   I = |X|^2 + |Y|^2,  Q = |X|^2 - |Y|^2,  U = 2 Re(X conj(Y)),  V = -2 Im(X conj(Y))
-enum class Stokes { i, iquv };
-
-struct ChannelizeConfig {
-  std::vector<std::string> inputs;
-  std::shared_ptr<formats::ForwardBytes> piped = {};  ///< as CorrelateConfig's
-  std::string output;                                 ///< .dada or .npy: voltages; .fil: power
-  bool overwrite = false;
-  FilterConfig filter;
-  Requantise requantise = Requantise::off;  ///< of voltages
-  std::uint64_t integrate = 1;              ///< spectra summed into one power sample
-  Stokes stokes = Stokes::i;  ///< power of all antennas is summed (an incoherent beam)
-  double start_s = 0, duration_s = -1;
-  bool keep_constant = false;  ///< stretches that never change are data
-  formats::ReaderOptions reader;
-  std::size_t memory_bytes = core::half_of_memory();
-  std::string history;
-  /// Called with the input's description before it is read.
-  std::function<void(const core::VoltageDescription&)> opened;
-  RunWatch watch;
-};
-const core::Fields<ChannelizeConfig>& fields(const ChannelizeConfig&);
 
 struct ChannelizeSummary : VoltageRunSummary {
   std::uint64_t written = 0;          ///< times in the output

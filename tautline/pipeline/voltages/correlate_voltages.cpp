@@ -108,16 +108,16 @@ void Correlation::add_engines() {
             config_.earth);
         !below.empty())
       host_->shared().log(core::LogLevel::warning, below);
-  gains_ = make_gains(
-      config_, description, filter_of(config_), tracking.before_filter,
-      [this, live = source_->live_stream(),
-       samples = source_->block_samples()](const std::stop_token& stop) {
-        if (live)
-          return measure_gains(*live, samples, config_.keep_constant, filter_of(config_), host_,
-                               *host_->make_queue(), config_.memory_bytes, stop);
-        return measure_gains(config_.inputs, sequence_options(config_), filter_of(config_), host_,
-                             *host_->make_queue(), config_.memory_bytes, stop);
-      });
+  gains_ =
+      make_gains(config_, description, filter_of(config_), tracking.before_filter,
+                 [this, live = source_->live_stream(),
+                  samples = source_->block_samples()](const std::stop_token& stop) {
+                   if (live)
+                     return measure_gains(*live, samples, config_.keep_constant, filter_of(config_),
+                                          host_, config_.memory_bytes, stop);
+                   return measure_gains(config_.inputs, sequence_options(config_),
+                                        filter_of(config_), host_, config_.memory_bytes, stop);
+                 });
   const auto spectra = add_f_engines(graph_, "f", voltages_,
                                      {.devices = devices_,
                                       .filter = filter_of(config_),
@@ -240,12 +240,6 @@ CorrelateSummary Correlation::summary(const engine::Run& run) const {
 }
 
 }  // namespace
-
-stages::channelize::Output output_of(Requantise requantise) {
-  using stages::channelize::Output;
-  if (requantise == Requantise::bits8) return Output::corner_turned_ci8;
-  return requantise == Requantise::bits4 ? Output::corner_turned_ci4 : Output::corner_turned_float;
-}
 
 CorrelateSummary correlate_voltages(
     const CorrelateConfig& config,

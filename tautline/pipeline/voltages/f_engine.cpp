@@ -10,20 +10,6 @@
 
 namespace tautline::pipeline {
 
-bool is_filtered(const core::VoltageDescription& description, const FilterConfig& filter) {
-  return !description.channelized() || filter.fine > 0;
-}
-
-std::size_t bank_channels(const core::VoltageDescription& description, const FilterConfig& filter) {
-  return description.channelized() ? filter.fine : filter.channels;
-}
-
-std::size_t channels_of(const core::VoltageDescription& description, const FilterConfig& filter) {
-  return is_filtered(description, filter)
-             ? description.channels * bank_channels(description, filter)
-             : description.channels;
-}
-
 namespace {
 
 // A rate that deviates from the bandwidth by less than this is rounded, not oversampled.

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tautline/device/device.h"
-#include "tautline/pipeline/voltages/f_engine.h"
+#include "tautline/pipeline/voltages/filter_config.h"
 #include "tautline/pipeline/voltages/voltage_streams.h"
 #include "tautline/stream/peeked_voltages.h"
 #include "tautline/stream/voltage_sequence.h"
@@ -22,15 +22,15 @@ struct CorrelateConfig;
 /// over the next kGainSpectra in which it is not, at most kMostGainPeriods times. Runs before other memory is
 /// allocated; throws Error(memory) beyond `memory_bytes`.
 std::vector<float> measure_gains(const std::vector<std::string>& files,
-                                 const stream::SequenceOptions& options, FilterConfig filter,
-                                 std::shared_ptr<const device::Device> device, device::Queue& queue,
+                                 const stream::SequenceOptions& options, const FilterConfig& filter,
+                                 std::shared_ptr<const device::Device> device,
                                  std::size_t memory_bytes, const std::stop_token& stop = {});
 
 /// The same for a live stream, whose blocks have `samples`, over its first kGainSpectra spectra only: inputs that are
 /// invalid throughout these keep a gain of 1. Called when its source has started, or starts on another thread.
 std::vector<float> measure_gains(stream::PeekedVoltages& live, std::size_t samples,
-                                 bool keep_constant, FilterConfig filter,
-                                 std::shared_ptr<const device::Device> device, device::Queue& queue,
+                                 bool keep_constant, const FilterConfig& filter,
+                                 std::shared_ptr<const device::Device> device,
                                  std::size_t memory_bytes, const std::stop_token& stop);
 
 /// The gains of a filter bank; null where nothing is rounded. `filter` has the output, `measure` measures the first

@@ -12,8 +12,10 @@
 #include "tautline/pipeline/pace.h"
 #include "tautline/pipeline/voltages/block_size.h"
 #include "tautline/pipeline/voltages/buffer_type.h"
-#include "tautline/pipeline/voltages/channelize_voltages.h"
+#include "tautline/pipeline/voltages/channelize_config.h"
+#include "tautline/pipeline/voltages/correlate_config.h"
 #include "tautline/pipeline/voltages/engines.h"
+#include "tautline/pipeline/voltages/make_voltage_sink.h"
 #include "tautline/pipeline/voltages/measure_gains.h"
 #include "tautline/pipeline/voltages/packets_type.h"
 #include "tautline/pipeline/voltages/power_node.h"
@@ -230,13 +232,11 @@ std::vector<engine::Port> add_filter_bank(const FilterBank& config, engine::Grap
   f.gains = make_gains(config, description, f.filter, f.tracking.before_filter,
                        [voltages, samples = stream.max_samples, filter = f.filter, host = f.host,
                         memory_bytes = context.memory_bytes](const std::stop_token& stop) {
-                         const auto queue = host->make_queue();
-                         return voltages.live
-                                    ? measure_gains(*voltages.live, samples,
-                                                    voltages.options.keep_constant, filter, host,
-                                                    *queue, memory_bytes, stop)
-                                    : measure_gains(voltages.files, voltages.options, filter, host,
-                                                    *queue, memory_bytes, stop);
+                         return voltages.live ? measure_gains(*voltages.live, samples,
+                                                              voltages.options.keep_constant,
+                                                              filter, host, memory_bytes, stop)
+                                              : measure_gains(voltages.files, voltages.options,
+                                                              filter, host, memory_bytes, stop);
                        });
   if (context.checkpoint) {
     require_resumable(config, context, voltages, f.gains);

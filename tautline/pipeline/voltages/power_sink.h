@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tautline/formats/sigproc/writers.h"
+#include "tautline/pipeline/voltages/channelize_config.h"
 #include "tautline/pipeline/voltages/power_sums.h"
 #include "tautline/pipeline/voltages/voltage_sink.h"
 

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tautline/pipeline/voltages/frequencies.h"
-#include "tautline/pipeline/voltages/voltage_sink.h"
+#include "tautline/pipeline/voltages/make_voltage_sink.h"
 
 namespace tautline::pipeline {
 

@@ -1,8 +1,8 @@
 // The fields of the runs over voltages.
 #include "tautline/pipeline/range_fields.h"
-#include "tautline/pipeline/voltages/channelize_voltages.h"
-#include "tautline/pipeline/voltages/correlate_voltages.h"
-#include "tautline/pipeline/voltages/f_engine.h"
+#include "tautline/pipeline/voltages/channelize_config.h"
+#include "tautline/pipeline/voltages/correlate_config.h"
+#include "tautline/pipeline/voltages/filter_config.h"
 
 namespace tautline::pipeline {
 

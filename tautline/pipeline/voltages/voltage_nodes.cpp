@@ -6,10 +6,10 @@
 
 #include "tautline/core/error.h"
 #include "tautline/pipeline/graph_streams.h"
-#include "tautline/pipeline/voltages/correlate_voltages.h"
 #include "tautline/pipeline/voltages/empty_text.h"
 #include "tautline/pipeline/voltages/spectra_record.h"
 #include "tautline/pipeline/voltages/step_text.h"
+#include "tautline/pipeline/voltages/voltage_run.h"
 
 namespace tautline::pipeline {
 

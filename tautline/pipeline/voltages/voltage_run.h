@@ -1,4 +1,4 @@
-// The summary that all runs over antenna voltages share.
+// The summary and a message that runs over antenna voltages share.
 #pragma once
 
 #include <cstddef>
@@ -26,5 +26,8 @@ struct VoltageRunSummary {
   std::string backend;
   engine::Profile profile;
 };
+
+/// The message about visibilities that overflowed.
+std::string overflow_message(std::uint64_t overflowed);
 
 }  // namespace tautline::pipeline

@@ -1,14 +1,11 @@
-// Writers of channelized voltages: DADA or NPY voltages, or detected power.
+// A writer of channelized voltages.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 
 #include "tautline/core/voltage.h"
-#include "tautline/pipeline/voltages/channelize_voltages.h"
 #include "tautline/pipeline/voltages/f_engine.h"
-#include "tautline/pipeline/voltages/voltage_streams.h"
 
 namespace tautline::pipeline {
 
@@ -31,19 +28,5 @@ struct SinkDescription {
   std::size_t span_samples = 1;  ///< of one spectrum
   std::uint64_t spectra = 0;     ///< expected, as far as sizes tell
 };
-
-/// The description of the channelized stream: time stamps such that a spectrum's sample is centred on its span of input
-/// samples, and a band whose channel centres are the filter bank's.
-core::VoltageDescription channelized_description(const Spectra& spectra);
-
-/// Throws Error(config) of `field` where the name's ending is of no format.
-void require_voltage_sink_name(const std::string& field, const std::string& path);
-
-/// The writer for the output's ending. Throws core::Error.
-std::unique_ptr<VoltageSink> make_voltage_sink(const ChannelizeConfig& config,
-                                               const SinkDescription& description);
-
-/// The form that an output of this name takes, known before the filter is planned.
-stages::channelize::Output form_wanted(const ChannelizeConfig& config);
 
 }  // namespace tautline::pipeline

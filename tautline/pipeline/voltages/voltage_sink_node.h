@@ -7,6 +7,7 @@
 
 #include "tautline/engine/node.h"
 #include "tautline/formats/partial_file.h"
+#include "tautline/pipeline/voltages/channelize_config.h"
 #include "tautline/pipeline/voltages/voltage_nodes.h"
 #include "tautline/pipeline/voltages/voltage_sink.h"
 #include "tautline/pipeline/voltages/voltage_streams.h"

@@ -12,6 +12,7 @@
 
 #include "tautline/core/dispersion.h"
 #include "tautline/core/error.h"
+#include "tautline/pipeline/bench/measure_problem.h"
 #include "tautline/pipeline/bench/stage_run.h"
 #include "tautline/pipeline/bench/stage_table.h"
 

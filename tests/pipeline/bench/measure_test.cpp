@@ -12,6 +12,7 @@
 #include "tautline/device/cuda/nvml.h"
 #include "tautline/jit/program.h"
 #include "tautline/pipeline/bench/host_fed_stream.h"
+#include "tautline/pipeline/bench/measure_problem.h"
 #include "tautline/pipeline/bench/measure_stage.h"
 #include "tautline/pipeline/bench/stage_table.h"
 #include "tautline/pipeline/bench/tune_stage.h"

@@ -10,6 +10,7 @@
 #include "tautline/core/error.h"
 #include "tautline/pipeline/monitor/drawing.h"
 #include "tautline/pipeline/monitor/tap_node.h"
+#include "tautline/pipeline/monitor/taps.h"
 #include "tautline/stream/http.h"
 #include "tests/pipeline/monitor/live_visibilities.h"
 

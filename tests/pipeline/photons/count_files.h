@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tautline/formats/npy/npy.h"
-#include "tautline/pipeline/photons/autocorrelate_counts.h"
+#include "tautline/pipeline/photons/autocorrelate_config.h"
 #include "tests/support/scratch.h"
 #include "tests/support/seed.h"
 

@@ -1,4 +1,4 @@
-#include "tautline/pipeline/voltages/voltage_sink.h"
+#include "tautline/pipeline/voltages/make_voltage_sink.h"
 
 #include <numeric>
 
