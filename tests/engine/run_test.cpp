@@ -438,6 +438,27 @@ TEST(EngineGraph, RefusesWhatCannotRun) {
                          g.set_lane(c, "x");
                        }),
                        "in a circle"));
+  EXPECT_TRUE(contains(message([&](Graph& g) { g.connect(g.add("a", adding()), 1); }),
+                       "nodes of this graph"));
+  EXPECT_TRUE(contains(message([&](Graph& g) {
+                         const NodeId source = g.add("source", std::make_unique<Counting>(1));
+                         g.connect(source, g.add("a", adding()), {.depth = 0});
+                       }),
+                       "1 or more"));
+  EXPECT_TRUE(contains(message([&](Graph& g) {
+                         for (const char* name : {"a", "b"})
+                           g.set_lane(g.add(name, std::make_unique<Counting>(1)), "x");
+                       }),
+                       "one source a lane"));
+  EXPECT_TRUE(contains(message([&](Graph& g) {
+                         const NodeId source = g.add("source", std::make_unique<Counting>(1));
+                         const NodeId other = g.add("other", std::make_unique<Counting>(1));
+                         const NodeId a = g.add("a", adding());
+                         g.connect(source, a);
+                         g.set_lane(a, "x");
+                         g.set_lane(other, "x");
+                       }),
+                       "beside its source"));
   EXPECT_TRUE(contains(message([](Graph&) {}), "a source at least"));
 }
 
