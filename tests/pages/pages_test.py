@@ -23,7 +23,7 @@ PAGES = (Maker.fringes, Maker.noisy_baselines, Maker.one_input, Maker.parts_of_i
          Maker.candidates_of_beams, Maker.candidates_of_padded_data, Maker.no_candidates, Maker.fit_of_one, Maker.fit_of_many,
          Maker.doubtful_fits, Maker.figure_of_a_filterbank, Maker.figure_of_a_padded_filterbank, Maker.figure_of_flags,
          Maker.figure_of_trials, Maker.figure_of_uneven_trials, Maker.figure_of_a_series, Maker.figure_of_a_sigproc_series,
-         Maker.figure_of_candidates, Maker.figure_of_voltages, Maker.figure_of_visibilities, Maker.figure_of_a_measurement_set,
+         Maker.figure_of_candidates, Maker.figure_of_events, Maker.figure_of_a_cutout, Maker.figure_of_microtimes, Maker.figure_of_voltages, Maker.figure_of_visibilities, Maker.figure_of_a_measurement_set,
          Maker.figure_of_a_curve, Maker.figure_of_many_curves, Maker.figure_of_a_fit, Maker.figure_of_tags,
          Maker.figure_of_plain_tags, Maker.figure_of_counts, Maker.figure_of_counts_that_stop, Maker.figure_of_rates,
          Maker.figure_of_wisdom)
