@@ -40,7 +40,7 @@ std::vector<float> rows_of(const CutoutFile& cutout) {
 }
 
 figure::Panel profile_panel(const CutoutFile& cutout, const figure::Axis& time) {
-  figure::Panel panel{"Dedispersed profile", time, axis("mean over channels", kUnit)};
+  figure::Panel panel{"Dedispersed profile, mean over channels", time, axis("mean", kUnit)};
   figure::Line line;
   const double column = (time.high - time.low) / static_cast<double>(cutout.times);
   for (std::size_t k = 0; k < cutout.times; ++k) {
