@@ -42,7 +42,6 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
     throw Error(ErrorKind::unsupported, config.inputs.front(),
                 std::to_string(description.channels) + " channels already",
                 "voltages that are not channelized", "give `fine` channels inside each of them");
-  if (config.opened) config.opened(description);
   filter.output = form_wanted(config);
   source->set_block_samples(
       choose_block_samples(sequence, filter, config.memory_bytes, device->compiles()));
@@ -79,6 +78,7 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
   check_memory(run.bytes().host_bytes, config.memory_bytes);
   const StageMemory stages[] = {{"unpack and channelize", run.bytes().device_bytes}};
   require_device_memory(*device, stages, description.inputs(), channels_of(description, filter));
+  if (config.opened) config.opened(description);
   if (rounded && !live) (void)gains->values(stop);
   try {
     watched.go(stop);

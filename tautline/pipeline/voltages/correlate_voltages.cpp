@@ -182,12 +182,12 @@ void Correlation::check_memory(const engine::Run& run) const {
 
 CorrelateSummary Correlation::run(const std::stop_token& stop) {
   const core::VoltageDescription& description = source_->sequence().description();
-  if (config_.opened) config_.opened(description);
   add_engines();
   WatchedRun watched(std::move(graph_), run_options(reporter_, description.rate_hz), config_.watch,
                      {"means"});
   engine::Run& run = *watched;
   check_memory(run);
+  if (config_.opened) config_.opened(description);
   if (gains_ && !config_.piped) (void)gains_->values(stop);  // before other memory is allocated
   try {
     watched.go(stop);
