@@ -82,17 +82,7 @@ def look_at(chromium, path, name, screenshots, complain):
     for question, answer in EXPECTED.get(name, {}).items():
         if chromium.run(question) != answer:
             complain(f"{name}: not {answer}: {question}")
-    # On paper a page is light, whatever it was on the screen: checked as laid out for it, then printed.
-    for width in (400, 2560):
-        chromium.look(width, "dark")
-        chromium.settle()
-        chromium.print_layout(PAPER, "dark")
-        judge(f"printed from {width}")
-        if width == 400:
-            chromium.run("dispatchEvent(new Event('afterprint'))")
-    if not chromium.run("(([r, g, b]) => r > 230 && g > 230 && b > 230)(getComputedStyle(document.body).backgroundColor.match(/\\d+/g))"):
-        complain(f"{name}, printed: dark paper")
-    chromium.run("dispatchEvent(new Event('afterprint'))")
+    look_at_paper(chromium, name, judge, complain)
     chromium.look(1280, "dark", "")
     chromium.settle()
     sheet = chromium.pdf()
@@ -100,6 +90,18 @@ def look_at(chromium, path, name, screenshots, complain):
         complain(f"{name}: printing gives no PDF")
     if screenshots:
         (screenshots / f"{name}.pdf").write_bytes(sheet)
+
+
+def look_at_paper(chromium, name, judge, complain):
+    """On paper a page is light, whatever it was on the screen: judged as laid out for it."""
+    for width in (400, 2560):
+        chromium.look(width, "dark")
+        chromium.settle()
+        chromium.print_layout(PAPER, "dark")
+        judge(f"printed from {width}")
+        if not chromium.run("(([r, g, b]) => r > 230 && g > 230 && b > 230)(getComputedStyle(document.body).backgroundColor.match(/\\d+/g))"):
+            complain(f"{name}, printed from {width}: dark paper")
+        chromium.run("dispatchEvent(new Event('afterprint'))")
 
 
 # What check.js must say of faulty.html, each once at least: a check that finds nothing there finds nothing anywhere.
