@@ -315,7 +315,7 @@ void add_inspect(CLI::App& app, const Global& global, Action& action) {
           "input", options->files,
           fmt::format(
               "voltages ({}), visibilities ({}), filterbanks ({}), dedispersed series ({}), "
-              "masks, candidates, photon time tags ({}), counts ({}), "
+              "masks, candidates, cut-outs, photon time tags ({}), counts ({}), "
               "correlation curves "
               "({}), array.toml, scenes, delays, truths and records (.json)",
               of(&FileFormat::voltages), of(&FileFormat::visibilities), of(&FileFormat::filterbank),

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <string>
 #include <string_view>
 
@@ -156,10 +157,38 @@ int inspect_curves(const Global& global, const std::string& path) {
   return kDone;
 }
 
+int inspect_tcspc(const Global& global, const std::string& path) {
+  const pipeline::TcspcHistogram histogram = pipeline::read_tcspc(path);
+  nlohmann::ordered_json detectors = nlohmann::ordered_json::array();
+  std::string lines;
+  for (std::size_t k = 0; k < histogram.detectors.size(); ++k) {
+    const auto& counts = histogram.counts[k];
+    const std::uint64_t photons = std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+    const auto peak = std::max_element(counts.begin(), counts.end()) - counts.begin();
+    const double peak_s = static_cast<double>(peak) * histogram.unit_s;
+    detectors.push_back(
+        {{"detector", histogram.detectors[k]}, {"photons", photons}, {"peak_s", peak_s}});
+    lines += fmt::format("  detector    {}: {} photons, most at {:.4g} ns\n",
+                         histogram.detectors[k], photons, peak_s * 1e9);
+  }
+  const std::size_t bins = histogram.counts.front().size();
+  if (global.json)
+    print_json("tautline.inspect.tcspc", 1,
+               {{"file", path},
+                {"bins", bins},
+                {"bin_s", histogram.unit_s},
+                {"detectors", std::move(detectors)}});
+  else
+    fmt::print("{}: photons by microtime\n  bins        {} of {:.4g} ps\n{}", path, bins,
+               histogram.unit_s * 1e12, lines);
+  return kDone;
+}
+
 }  // namespace
 
 std::optional<int> inspect_photons(const Global& global, const std::string& path, bool strict,
                                    const TcspcOutput& tcspc) {
+  if (tcspc.path.empty() && pipeline::holds_tcspc(path)) return inspect_tcspc(global, path);
   if (tcspc.path.empty() && formats::curves::holds_curves(path))
     return inspect_curves(global, path);
   constexpr std::size_t kFirstBytes = 64;

@@ -10,9 +10,11 @@
 #include "tautline/core/dispersion.h"
 #include "tautline/core/time.h"
 #include "tautline/formats/candidates/candidates.h"
+#include "tautline/formats/cutout_hdf5/cutout_hdf5.h"
 #include "tautline/formats/filterbank_reader.h"
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/presto/mask.h"
+#include "tautline/formats/seeming_kind.h"
 
 namespace tautline::cli {
 
@@ -163,18 +165,55 @@ int inspect_candidates(const Global& global, const std::string& path) {
   return kDone;
 }
 
+int inspect_cutout(const Global& global, const std::string& path) {
+  const formats::cutout_hdf5::CutoutFile c = formats::cutout_hdf5::read(path);
+  if (global.json) {
+    print_json("tautline.inspect.cutout", 1,
+               {{"file", path},
+                {"id", c.id},
+                {"source", c.source},
+                {"cut_out_of", c.file},
+                {"snr", c.snr},
+                {"dm", c.dm},
+                {"time_s", c.time_s},
+                {"width_samples", c.width_samples},
+                {"tsamp_s", c.tsamp_s},
+                {"fch1_mhz", c.fch1_mhz},
+                {"foff_mhz", c.foff_mhz},
+                {"channels", c.channels},
+                {"frequency_time", {c.times, c.rows}},
+                {"dm_time", {c.dms, c.dm_times}}});
+    return kDone;
+  }
+  fmt::print("{}: the cut-out of a candidate\n", path);
+  fmt::print("  candidate   S/N {:.2f} at {:.6f} s, DM {:.6g}, {} wide\n", c.snr, c.time_s, c.dm,
+             core::counted(c.width_samples, "sample"));
+  fmt::print("  cut out of  {}  source {}\n", c.file, c.source);
+  fmt::print("  band        {} from {:.6f} MHz in steps of {:.6g} MHz, {:.6g} s a sample\n",
+             core::counted(c.channels, "channel"), c.fch1_mhz, c.foff_mhz, c.tsamp_s);
+  fmt::print("  arrays      {} times x {} rows of channels, {} DMs x {} times\n", c.times, c.rows,
+             c.dms, c.dm_times);
+  return kDone;
+}
+
+bool is_cutout(const std::string& path) {
+  return formats::seeming_kind(path) == "HDF5" && formats::cutout_hdf5::holds_cutout(path);
+}
+
 }  // namespace
 
 bool is_search_file(const std::string& path) {
   if (path.ends_with(".npy"))
     return false;  // series among them are inspected as the arrays that they are
-  if (path.ends_with(".mask") || formats::candidates::recognise(path)) return true;
+  if (path.ends_with(".mask") || formats::candidates::recognise(path) || is_cutout(path))
+    return true;
   return formats::recognise_filterbank(formats::InputFile(path).head(kFirstBytes), path);
 }
 
 int inspect_search(const Global& global, const std::string& path, bool strict) {
   if (path.ends_with(".mask")) return inspect_mask(global, path);
   if (formats::candidates::recognise(path)) return inspect_candidates(global, path);
+  if (is_cutout(path)) return inspect_cutout(global, path);
   return inspect_filterbank(global, path, strict);
 }
 

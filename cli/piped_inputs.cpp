@@ -112,6 +112,9 @@ void PipedInputs::copy(const Global& global, std::string& input, formats::Forwar
     if (got < piece.size()) break;
   }
   if (!file.flush()) throw cannot_keep(path);
+  if (done == 0)
+    throw core::Error(core::ErrorKind::io, bytes.name(), "nothing came", "data",
+                      "did the command before the pipe fail?");
   spdlog::info("{}: {} bytes, kept in {} meanwhile", bytes.name(), done, path);
   input = path;
 }

@@ -53,10 +53,11 @@ void add_plot(CLI::App& app, const Global& global, Action& action) {
   auto options = std::make_shared<PlotOptions>();
   pipeline::PlotConfig& config = options->config;
   command
-      ->add_option("file", config.input,
-                   "voltages, a filterbank, dedispersed series, visibilities, correlation curves, "
-                   "time tags, counts, "
-                   "candidates, wisdom or lines of bench --json")
+      ->add_option(
+          "file", config.input,
+          "voltages, a filterbank, dedispersed series, visibilities, correlation curves, "
+          "time tags, counts, "
+          "candidates, cut-outs, a histogram of inspect --tcspc, wisdom or lines of bench --json")
       ->required();
   command->add_option("-o,--output", options->output,
                       "X.html, X.png, X.svg or X.pdf; default: FILE.html");

@@ -14,6 +14,7 @@ void summarise(const Global& global, const std::string& schema, const std::strin
   constexpr std::size_t kNamed = 20;  // stretches
   const formats::Damage& damage = s.damage;
   const std::string empty = pipeline::empty_text(s.empty, s.samples);
+  const std::string constant = pipeline::constant_text(s.constant_channels, s.inputs);
   const std::string steps = pipeline::level_steps_text(s.level_steps, s.inputs);
   nlohmann::ordered_json object{{"output", output},
                                 {"inputs", s.inputs},
@@ -27,6 +28,7 @@ void summarise(const Global& global, const std::string& schema, const std::strin
                  {"empty_stretches", pipeline::empty_stretches(s.empty, kNamed)},
                  {"empty_inputs", pipeline::empty_inputs(s.empty)},
                  {"level_steps", pipeline::level_steps(s.level_steps)},
+                 {"constant_channels", pipeline::constant_channels(s.constant_channels)},
                  {"clipped", s.clipped},
                  {"not_finite", s.not_finite}});
   object.update(own.fields_of_kernels);
@@ -36,7 +38,7 @@ void summarise(const Global& global, const std::string& schema, const std::strin
       global, schema, object,
       fmt::format(
           "{}: {}, {}, {}\n{}\n  kernels: {}\n"
-          "  samples: {} lost, {} dropped, {}{} empty, {} not finite; {} clipped, {}\n{}{}{}",
+          "  samples: {} lost, {} dropped, {}{} empty, {} not finite; {} clipped, {}\n{}{}{}{}",
           output, own.made, core::counted(s.inputs, "input"), core::counted(s.channels, "channel"),
           speed_line(s.stream_s, s.elapsed_s), s.backend, damage.lost_samples,
           damage.dropped_samples, own.in_gaps.empty() ? "" : own.in_gaps + ", ", s.empty.samples,
@@ -45,6 +47,7 @@ void summarise(const Global& global, const std::string& schema, const std::strin
               ? ""
               : fmt::format("  antennas: {}\n", fmt::join(s.antenna_names, ", ")),
           empty.empty() ? "" : "  empty, taken for lost: " + empty + "\n",
+          constant.empty() ? "" : "  never change: " + constant + "\n",
           steps.empty() ? "" : "  steps of level, left as they are: " + steps + "\n"),
       &s.profile);
 }

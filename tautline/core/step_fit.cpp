@@ -6,7 +6,7 @@
 
 namespace tautline::core {
 
-StepFit fit_step(std::span<const double> values) {
+StepFit fit_step(std::span<const double> values, std::span<const double> times) {
   const std::size_t count = values.size();
   using Series = std::vector<double>;
   const auto project = [count](std::span<const double> x, const Series& on) {
@@ -14,14 +14,16 @@ StepFit fit_step(std::span<const double> values) {
     for (std::size_t k = 0; k < count; ++k) dot += x[k] * on[k], square += on[k] * on[k];
     return std::pair(dot / square, square);
   };
-  const auto take = [count](Series& from, double times, const Series& what) {
-    for (std::size_t k = 0; k < count; ++k) from[k] -= times * what[k];
+  const auto take = [count](Series& from, double factor, const Series& what) {
+    for (std::size_t k = 0; k < count; ++k) from[k] -= factor * what[k];
   };
   Series one(count, 1), time(count), step(count);
   for (std::size_t k = 0; k < count; ++k) {
-    time[k] = static_cast<double>(k) - 0.5 * static_cast<double>(count - 1);
+    time[k] = times.empty() ? static_cast<double>(k) - 0.5 * static_cast<double>(count - 1)
+                            : times[k] - times.front();
     step[k] = k < count / 2 ? -0.5 : 0.5;
   }
+  if (!times.empty()) take(time, project(time, one).first, one);
   take(step, project(step, time).first, time);
   Series left(values.begin(), values.end());
   StepFit fit;

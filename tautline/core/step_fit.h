@@ -19,7 +19,8 @@ struct StepFit {
 };
 
 /// Least squares of a mean, a slope and a step between the halves of an even number of values, 4 or more. The step's
-/// error follows from the scatter of the values about the fit.
-StepFit fit_step(std::span<const double> values);
+/// error follows from the scatter of the values about the fit. `times` of the values, ascending, for the slope; empty:
+/// they are equally spaced.
+StepFit fit_step(std::span<const double> values, std::span<const double> times = {});
 
 }  // namespace tautline::core

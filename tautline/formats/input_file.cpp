@@ -29,8 +29,12 @@ constexpr std::size_t kPiece = std::size_t{512} << 10;
         "the commands correlate, channelize, dedisperse, search and autocorrelate read "
         "from -");
   if (code == ENOENT && path.find("://") != std::string::npos)
-    throw core::Error(core::ErrorKind::io, path, "a network address", "the name of a file",
-                      "record the stream first; autocorrelate - reads live counts from a pipe");
+    throw core::Error(
+        core::ErrorKind::io, path, "a network address", "the name of a file",
+        path.starts_with("udp:")
+            ? "tautline run takes packets live, by its node packets"
+            : "tautline run takes MWA receivers live, by its node receivers; other "
+              "streams come by a pipe, with - for the input");
   throw system_error(
       path, "cannot be opened", code,
       code == ENOENT || code == ENOTDIR ? "check the name" : "check the permissions");

@@ -39,12 +39,12 @@ constexpr std::array<Mark, 8> kOthers{{{"PK\x03\x04"sv, "a ZIP archive"},
 constexpr Mark kAlv{"ALV-"sv,
                     "this is a correlation curve (ALV): fit, compare and inspect read it"};
 // By words within the first bytes.
-constexpr std::array<Mark, 8> kTexts{
-    {{"snr,time_s,sample,"sv, "these are candidates: compare and inspect read them"},
+constexpr std::array<Mark, 9> kTexts{
+    {{"snr,time_s,sample,"sv, "these are candidates: compare, plot and inspect read them"},
+     {"\"tautline.candidate\""sv, "these are candidates: compare, plot and inspect read them"},
      {"sensor,label,row,column,status"sv,
       "these are results of fit, a table for programs that read CSV"},
-     {"time_s,detector_"sv,
-      "this is a histogram of microtimes, a table for programs that read CSV"},
+     {"time_s,detector_"sv, "this is a histogram of microtimes: plot and inspect read it"},
      {"holds one correlation curve"sv,
       "this is a correlation curve: fit, compare and inspect read it"},
      {"[CorrelationFunction]"sv,

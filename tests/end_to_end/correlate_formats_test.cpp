@@ -270,6 +270,36 @@ TEST_F(CorrelateFormats, VdifGivesTheBitsOfTheSameVoltagesInNpy) {
   EXPECT_EQ(a.channel_hz, b.channel_hz);
 }
 
+// What is guessed and what nobody knows are warnings of a run that begins.
+TEST_F(CorrelateFormats, WarningsComeAfterErrorsThatHaveNothingToDoWithThem) {
+  write_file(scratch / "x.vdif", VdifFile{}.bytes(random_bytes(2 * 40 * VdifFile::kSamples * 2)));
+  write_file(scratch / "there.uvh5", "mine");
+  write_file(scratch / "there.npy", "mine");
+  const std::vector<std::vector<std::string>> mistaken{
+      {"correlate", "-o", scratch / "v.uvh5", "--array", scratch / "none.toml"},
+      {"correlate", "-o", scratch / "v.uvh5", "--integration", "1e-9"},
+      {"correlate", "-o", scratch / "v.uvh5", "--memory", "1"},
+      {"correlate", "-o", scratch / "there.uvh5"},
+      {"channelize", "-o", scratch / "there.npy"},
+      {"channelize", "-o", scratch / "v.npy", "--memory", "1"}};
+  const auto with_input = [&](std::vector<std::string> words) {
+    words.insert(words.end(), {scratch / "x.vdif", "--rate-hz", "1280000", "--channels", "16"});
+    return run_command(words, scratch.path().string());
+  };
+  for (const auto& words : mistaken) {
+    const CommandResult result = with_input(words);
+    EXPECT_TRUE(result.status == kFailed || result.status == kWrongUsage) << result.err;
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  }
+  for (const auto& words : {std::vector<std::string>{"correlate", "-o", scratch / "v.uvh5"},
+                            {"channelize", "-o", scratch / "v.npy"}}) {
+    const CommandResult result = with_input(words);
+    EXPECT_EQ(result.status, kDone) << result.err;
+    for (const char* warning : {"does not say the sky frequency", "--threads-are says"})
+      EXPECT_NE(result.err.find(warning), std::string::npos) << result.err;
+  }
+}
+
 // Headers whose stations and threads were changed make no antennas: their frames are lost, the others are the same.
 TEST_F(CorrelateFormats, VdifWithChangedThreadsIsTheFramesThatAreWhole) {
   constexpr std::size_t kFrames = 40, kTimes = kFrames * VdifFile::kSamples;

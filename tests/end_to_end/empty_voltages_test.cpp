@@ -88,6 +88,52 @@ class EmptyVoltageFiles : public ::testing::Test {
   CommandResult result;
 };
 
+// Channelized: [channel][input][time]; channel 3 of input 1 and channel 5 of both have one value.
+TEST_F(EmptyVoltageFiles, AChannelThatNeverChangesIsFlagged) {
+  constexpr std::size_t kChannels = 8, kInputs = 2, kTimes = 4000;
+  std::string samples = voltages.substr(0, kChannels * kInputs * kTimes * 2);
+  const auto hold = [&](std::size_t channel, std::size_t input, char value) {
+    const std::size_t first = (channel * kInputs + input) * kTimes * 2;
+    std::fill_n(samples.begin() + static_cast<std::ptrdiff_t>(first), kTimes * 2, value);
+  };
+  const auto constant = [](std::size_t channel, std::size_t i, std::size_t j) {
+    return channel == 5 || (channel == 3 && (i == 1 || j == 1));
+  };
+  hold(3, 1, 7);
+  hold(5, 0, 0);
+  hold(5, 1, -9);
+  write_file(scratch / "c.npy",
+             formats::npy::format_header("|i1", {kChannels, kInputs, kTimes, 2}) + samples);
+  const auto correlate = [&](const std::string& output, std::vector<std::string> more) {
+    std::vector<std::string> words{
+        "--json",    "correlate", scratch / "c.npy", "-o",  scratch / output, "--format", "ci8",
+        "--rate-hz", "1000",      "--centre-hz",     "1e9", "--integration",  "1"};
+    words.insert(words.end(), more.begin(), more.end());
+    result = run_command(words, scratch.path().string());
+    EXPECT_EQ(result.status, kDone) << result.err;
+    return nlohmann::json::parse(result.out);
+  };
+  const auto kept = correlate("kept.uvh5", {"--keep-constant"});
+  EXPECT_EQ(kept["constant_channels"], nlohmann::json::array());
+  EXPECT_EQ(result.err.find("never change"), std::string::npos) << result.err;
+  const auto summary = correlate("v.uvh5", {});
+  EXPECT_EQ(summary["constant_channels"], nlohmann::json({{{"channel", 3}, {"inputs", {1}}},
+                                                          {{"channel", 5}, {"inputs", {0, 1}}}}));
+  EXPECT_NE(result.err.find("channel 3 of input 1; channel 5 of all inputs"), std::string::npos)
+      << result.err;
+  const StoppedVisibilities all(scratch / "kept.uvh5"), found(scratch / "v.uvh5");
+  ASSERT_EQ(found.counts.size(), all.counts.size());
+  ASSERT_EQ(found.channels, kChannels);
+  for (std::size_t k = 0; k < found.counts.size(); ++k) {
+    const std::size_t channel = k / found.baselines % kChannels, baseline = k % found.baselines;
+    const std::size_t i = baseline > 0 ? 1 : 0, j = baseline == 2 ? 1 : 0;
+    const bool none = constant(channel, i, j);
+    EXPECT_GT(all.counts[k], 0);
+    EXPECT_EQ(found.counts[k], none ? 0 : all.counts[k]) << channel << " " << baseline;
+    EXPECT_EQ(found.values[k], none ? std::complex<float>() : all.values[k]) << channel;
+  }
+}
+
 TEST_F(EmptyVoltageFiles, AnAntennaThatStopsLowersNoOtherWeights) {
   auto random = generator();
   const std::size_t first = random() % 200'000, samples = 2'000 + random() % 90'000;

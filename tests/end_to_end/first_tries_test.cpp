@@ -65,8 +65,27 @@ TEST_F(FirstTries, TheEnvironmentIsNamedWhereItNamesTheDevice) {
 TEST_F(FirstTries, StreamsAndAddressesAreNoMissingFiles) {
   expect_said({"inspect", "-"}, kFailed,
               "-: standard input, expected the name of a file; the commands correlate");
-  expect_said({"correlate", "tcp://localhost:99", "-o", scratch / "v.uvh5"}, kFailed,
-              "tcp://localhost:99: a network address");
+  expect_said(
+      {"correlate", "tcp://localhost:99", "-o", scratch / "v.uvh5"}, kFailed,
+      "tcp://localhost:99: a network address, expected the name of a file; tautline run takes "
+      "MWA receivers live, by its node receivers");
+  expect_said({"channelize", "udp://localhost:99", "-o", scratch / "v.npy"}, kFailed,
+              "tautline run takes packets live, by its node packets");
+}
+
+TEST_F(FirstTries, AnEmptyPipeIsNoFileOfAnUnknownKind) {
+  for (const char* command : {"correlate", "channelize", "dedisperse", "search"}) {
+    const std::string output = scratch / (command[0] == 's'   ? "c.csv"
+                                          : command[0] == 'd' ? "s.npy"
+                                          : command[1] == 'o' ? "v.uvh5"
+                                                              : "v.npy");
+    std::vector<std::string> words{command, "-", "-o", output};
+    if (command[0] == 's' || command[0] == 'd') words.insert(words.end(), {"--dms", "1"});
+    // Standard input of these commands is empty.
+    expect_said(words, kFailed,
+                "standard input: nothing came, expected data; did the command before "
+                "the pipe fail?");
+  }
 }
 
 TEST_F(FirstTries, FilesOfAnotherKindAreSentToTheCommandThatReadsThem) {

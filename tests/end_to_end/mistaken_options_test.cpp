@@ -150,7 +150,7 @@ TEST_F(Mistakes, InterferenceOutsideOfTheData) {
 TEST_F(Mistakes, AFolderIsNoFigure) {
   refused({"plot", scratch.path().string(), "-o", "p.html"}, kFailed,
           "kind of file: a folder, expected voltages, filterbanks, series, visibilities, curves, "
-          "photons, candidates or timings; give a file in it");
+          "photons, candidates, cut-outs or timings; give a file in it");
 }
 
 TEST_F(Mistakes, PlacesAndTimesThatNoDelaysTrack) {

@@ -94,7 +94,7 @@ TEST_F(Mistakes, TablesAreSentToWhoeverReadsThem) {
   ASSERT_EQ(run({"search", fil, "-o", scratch / "c.csv", "--dms", "1"}).status, kDone);
   const std::string out = scratch / "o.csv";
   refused({"fit", scratch / "c.csv", "-o", out, "--model", "3d"}, kFailed,
-          "these are candidates: compare and inspect read them");
+          "these are candidates: compare, plot and inspect read them");
   refused({"fit", scratch / "y.npy", "-o", out, "--model", "3d"}, kFailed, "autocorrelate reads");
   refused({"inspect", scratch / "f.csv"}, kFailed, "these are results of fit");
   refused({"autocorrelate", g, "-o", scratch / "h.csv", "--bin", "1us"}, kFailed,

@@ -57,13 +57,27 @@ def check_tables(checks, path, h5, sensor, cross):
     except ImportError:
         print("pandas is not in the environment: its reader is left out")
     else:
-        frame = pandas.read_csv(path, comment="#", sep="\t", header=None)
+        frame = pandas.read_csv(path, comment="#", sep="\t", names=["lag_s", "g", "fit", "residual", "error"])
         checks.that(frame.shape == table.shape and np.array_equal(frame.to_numpy(dtype=float), table),
                     f"pandas reads a table of shape {frame.shape}")
     trace = np.loadtxt(path.with_suffix(".trace.txt"), comments="#")
     checks.that(trace.ndim == 2 and trace.shape[1] == (3 if cross else 2) and len(trace) > 1,
                 f"a trace of shape {trace.shape}")
     checks.that(np.all(np.diff(trace[:, 0]) > 0) and np.all(trace[:, 1:] >= 0), "a trace that is none")
+
+
+# Why the names of columns are a comment.
+def check_heading(checks, path, folder):
+    checks.where = "a heading that is no comment"
+    rows = [line for line in path.read_text().splitlines() if not line.startswith("#")]
+    for separator in ("\t", ","):
+        named = folder / "named.csv"
+        named.write_text("\n".join([separator.join(["lag_s", "g", "fit", "residual", "error"])] + rows) + "\n")
+        try:
+            readfiles.open_any(str(named))
+        except ValueError:
+            continue
+        checks.that(False, f"PyCorrFit reads it, with {separator!r} between columns: curves could have one for pandas")
 
 
 # Without counts G is undefined: PyCorrFit opens such a curve as one without points, and the others beside it.
@@ -146,6 +160,7 @@ def main():
         with h5py.File(folder / "one.h5") as h5:
             check_curve(checks, "one.csv", readfiles.open_any(str(folder / "one.csv")), 0, h5, 0, False)
             check_tables(checks, folder / "one.csv", h5, 0, False)
+        check_heading(checks, folder / "one.csv", folder)
         for archive, cross, count in (("x", False, 3), ("cc", True, 2)):
             opened = readfiles.open_any(str(folder / f"{archive}.zip"))
             checks.where = archive

@@ -1,5 +1,6 @@
 """The cut-outs of `search --cutouts`: for every candidate `your` makes its own of the same file, as your_candmaker.py does,
 and both have the same arrays and attributes."""
+import json
 import pathlib
 import subprocess
 
@@ -114,6 +115,9 @@ class CutoutTest:
                     self.checks.that([x.label for x in a[array].dims] == [x.label for x in b[array].dims], f"{array}: labels")
                     self.checks.near(a[array][:], b[array][:], tolerance, array)
                 compare_attributes(self.checks, dict(a.attrs), dict(b.attrs), position)
+                both = [json.loads(self.tautline("--json", "inspect", one).stdout) for one in (mine, path)]
+                self.checks.that(all(both[0][key] == both[1][key] for key in both[0] if key != "file"),
+                                 f"inspect reads {both[0]} and {both[1]}")
                 arrays.append((a["data_freq_time"][:], a["data_dm_time"][:]))
         return rows, arrays
 

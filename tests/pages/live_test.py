@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Opens the monitor's page of runs that go on in headless Chromium: it loads, draws, shows a source that stops, a sink
 that stalls and losses, each within 2 s, and recovers after a restart. check.js finds what a reader would stumble over,
-at the widths of a phone, a laptop and a large screen, light and dark.
+at the widths of a phone, a laptop and a large screen, light and dark, and as printed.
 
     tests/pages/live_test.py --command build/tautline --live-run build/tests/pages/live_run [--screenshots DIR]
 """
@@ -22,7 +22,6 @@ import browser
 import pages_test
 
 HERE = pathlib.Path(__file__).resolve().parent
-WIDTHS = (400, 1280, 2560)
 PATIENCE_S = 60
 SHOWN_WITHIN_S = 2
 
@@ -87,15 +86,20 @@ class Watch:
 
     def judge(self, name):
         check = (HERE / "check.js").read_text()
-        for width in WIDTHS:
+
+        def judge_view(view):
+            for finding in self.chromium.complaints() + self.chromium.run(check):
+                self.complaints.append(f"{name}, {view}: {finding}")
+            self.chromium.events.clear()
+            if self.screenshots:
+                self.chromium.screenshot(self.screenshots / f"{name}-{view.replace(' ', '-')}.png")
+
+        for width in pages_test.WIDTHS:
             for theme in ("light", "dark"):
                 self.chromium.look(width, theme)
                 self.chromium.settle()
-                for finding in self.chromium.complaints() + self.chromium.run(check):
-                    self.complaints.append(f"{name}, {width} {theme}: {finding}")
-                self.chromium.events.clear()
-                if self.screenshots:
-                    self.chromium.screenshot(self.screenshots / f"{name}-{width}-{theme}.png")
+                judge_view(f"{width} {theme}")
+        pages_test.look_at_paper(self.chromium, name, judge_view, self.complaints.append)
         self.chromium.look(1280)
         self.chromium.settle()
 

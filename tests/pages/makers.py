@@ -177,6 +177,23 @@ class Maker:
         self.candidates()
         return self.plotted("pulses.csv", "found.html")
 
+    def figure_of_events(self):
+        self.pulses()
+        self.tautline("search", "pulses.fil", "-o", "again.csv", "--dms", "0:300", "--events", "events.jsonl", "--cutouts", "cut",
+                      "--max-cutouts", 1)
+        return self.plotted("events.jsonl", "events.html")
+
+    def figure_of_a_cutout(self):
+        if not (self.folder / "cut").exists():
+            self.figure_of_events()
+        cutout, = (self.folder / "cut").iterdir()
+        return self.plotted(f"cut/{cutout.name}", "cutout.html")
+
+    def figure_of_microtimes(self):
+        self.tags()
+        self.tautline("inspect", "tags.ptu", "--tcspc", "microtimes.csv")
+        return self.plotted("microtimes.csv", "microtimes.html")
+
     def figure_of_voltages(self):
         self.sky()
         return self.plotted("sky.dada", "voltages.html")
@@ -232,10 +249,15 @@ class Maker:
         self.candidates_of_padded_data()
         return self.plotted("first.fil", "padded.html")
 
-    def figure_of_tags(self):
+    def tags(self):
         """Two detectors; T3, with the time within the laser's period."""
+        if (self.folder / "tags.ptu").exists():
+            return
         self.tautline("simulate", "photons", "--sensors", 2, "--duration", 2, "--tags", "t3", "--lifetime", 3e-9, "--model",
                       "diffusion:n=1,tau=1e-3,rate=2e4", "--seed", self.seed, "-o", "tags.ptu")
+
+    def figure_of_tags(self):
+        self.tags()
         return self.plotted("tags.ptu", "tags.html")
 
     def figure_of_plain_tags(self):

@@ -23,7 +23,7 @@ PAGES = (Maker.fringes, Maker.noisy_baselines, Maker.one_input, Maker.parts_of_i
          Maker.candidates_of_beams, Maker.candidates_of_padded_data, Maker.no_candidates, Maker.fit_of_one, Maker.fit_of_many,
          Maker.doubtful_fits, Maker.figure_of_a_filterbank, Maker.figure_of_a_padded_filterbank, Maker.figure_of_flags,
          Maker.figure_of_trials, Maker.figure_of_uneven_trials, Maker.figure_of_a_series, Maker.figure_of_a_sigproc_series,
-         Maker.figure_of_candidates, Maker.figure_of_voltages, Maker.figure_of_visibilities, Maker.figure_of_a_measurement_set,
+         Maker.figure_of_candidates, Maker.figure_of_events, Maker.figure_of_a_cutout, Maker.figure_of_microtimes, Maker.figure_of_voltages, Maker.figure_of_visibilities, Maker.figure_of_a_measurement_set,
          Maker.figure_of_a_curve, Maker.figure_of_many_curves, Maker.figure_of_a_fit, Maker.figure_of_tags,
          Maker.figure_of_plain_tags, Maker.figure_of_counts, Maker.figure_of_counts_that_stop, Maker.figure_of_rates,
          Maker.figure_of_wisdom)
@@ -82,17 +82,7 @@ def look_at(chromium, path, name, screenshots, complain):
     for question, answer in EXPECTED.get(name, {}).items():
         if chromium.run(question) != answer:
             complain(f"{name}: not {answer}: {question}")
-    # On paper a page is light, whatever it was on the screen: checked as laid out for it, then printed.
-    for width in (400, 2560):
-        chromium.look(width, "dark")
-        chromium.settle()
-        chromium.print_layout(PAPER, "dark")
-        judge(f"printed from {width}")
-        if width == 400:
-            chromium.run("dispatchEvent(new Event('afterprint'))")
-    if not chromium.run("(([r, g, b]) => r > 230 && g > 230 && b > 230)(getComputedStyle(document.body).backgroundColor.match(/\\d+/g))"):
-        complain(f"{name}, printed: dark paper")
-    chromium.run("dispatchEvent(new Event('afterprint'))")
+    look_at_paper(chromium, name, judge, complain)
     chromium.look(1280, "dark", "")
     chromium.settle()
     sheet = chromium.pdf()
@@ -100,6 +90,18 @@ def look_at(chromium, path, name, screenshots, complain):
         complain(f"{name}: printing gives no PDF")
     if screenshots:
         (screenshots / f"{name}.pdf").write_bytes(sheet)
+
+
+def look_at_paper(chromium, name, judge, complain):
+    """On paper a page is light, whatever it was on the screen: judged as laid out for it."""
+    for width in (400, 2560):
+        chromium.look(width, "dark")
+        chromium.settle()
+        chromium.print_layout(PAPER, "dark")
+        judge(f"printed from {width}")
+        if not chromium.run("(([r, g, b]) => r > 230 && g > 230 && b > 230)(getComputedStyle(document.body).backgroundColor.match(/\\d+/g))"):
+            complain(f"{name}, printed from {width}: dark paper")
+        chromium.run("dispatchEvent(new Event('afterprint'))")
 
 
 # What check.js must say of faulty.html, each once at least: a check that finds nothing there finds nothing anywhere.

@@ -69,11 +69,11 @@ std::string your_id(const YourCandidate& candidate, double tstart_mjd);
 void write(const std::string& path, std::span<const core::Candidate> candidates,
            const Search& search, bool overwrite);
 
-/// Whether a file of this name, and of these first bytes, is such a list. Correlation curves are .csv
-/// too: with comments first, or tabs between numbers.
+/// Whether a file of this name, and of these first bytes, is such a list, or lines of JSON as `search --events` and
+/// `search --json` give them. Correlation curves are .csv too: with comments first, or tabs between numbers.
 bool recognise(const std::string& path);
 
-/// Reads any of the four; a .csv by its first line. What a format does not hold stays at its default: heimdall's and
+/// Reads any of these; a .csv by its first line, JSON by its first byte. What a format does not hold stays at its default: heimdall's and
 /// your's widths are powers of two, PRESTO's have no DM index, members and cluster. DMs are as the file has them.
 /// Throws Error(format) naming the line.
 std::vector<core::Candidate> read(const std::string& path);

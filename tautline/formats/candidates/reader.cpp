@@ -3,7 +3,12 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <string_view>
+#include <system_error>
+#include <type_traits>
 
 #include "tautline/formats/candidates/candidates.h"
 #include "tautline/formats/input_file.h"
@@ -117,6 +122,40 @@ Candidate from_your(const Row& row) {
   return c;
 }
 
+constexpr std::string_view kSchema = "tautline.candidate";
+
+// A line of JSON; nothing for one of another schema, as `search --json` ends with.
+std::optional<Candidate> from_json(const std::string& path, std::size_t number,
+                                   std::string_view text) {
+  const auto wrong = [&](const std::string& found, const std::string& expected) {
+    return format_error(path, fmt::format("line {}", number), found, expected);
+  };
+  const nlohmann::json line = nlohmann::json::parse(text, nullptr, false);
+  if (!line.is_object()) throw wrong("no whole JSON object", "a candidate as JSON");
+  const auto schema = line.find("schema");
+  if (schema == line.end() || *schema != std::string(kSchema)) return std::nullopt;
+  const auto get = [&](const char* name, auto& to) {
+    const auto found = line.find(name);
+    constexpr bool kWhole = std::is_integral_v<std::remove_reference_t<decltype(to)>>;
+    if (found == line.end() || !(kWhole ? found->is_number_unsigned() : found->is_number()))
+      throw wrong(fmt::format("{} {}", name, found == line.end() ? "missing" : found->dump()),
+                  kWhole ? "a whole number, 0 or more" : "a number");
+    found->get_to(to);
+  };
+  Candidate c;
+  get("snr", c.snr);
+  get("time_s", c.time_s);
+  get("sample", c.sample);
+  get("width_samples", c.width_samples);
+  get("dm", c.dm);
+  get("dm_index", c.dm_index);
+  get("members", c.members);
+  get("first_sample", c.first_sample);
+  get("last_sample", c.last_sample);
+  get("beam", c.beam);
+  return c;
+}
+
 Candidate read_row(Format format, const Row& row) {
   switch (format) {
     case Format::csv:
@@ -131,22 +170,37 @@ Candidate read_row(Format format, const Row& row) {
   return {};
 }
 
+// The last line may be one that is still being written: without its end it is left out.
+std::vector<Candidate> read_json_lines(const std::string& path, std::string_view rest) {
+  std::vector<Candidate> candidates;
+  std::size_t number = 0;
+  for (std::size_t end; (end = rest.find('\n')) != std::string_view::npos;) {
+    if (const auto one = from_json(path, ++number, rest.substr(0, end))) candidates.push_back(*one);
+    rest = rest.substr(end + 1);
+  }
+  return candidates;
+}
+
 }  // namespace
 
 bool recognise(const std::string& path) {
   if (path.ends_with(".cand") || path.ends_with(".singlepulse")) return true;
-  if (!path.ends_with(".csv")) return false;
+  std::error_code ignored;
+  if (!path.ends_with(".csv") && !std::filesystem::is_regular_file(path, ignored)) return false;
   constexpr std::size_t kFirstLine = 4096;
   const std::vector<std::byte> head = InputFile(path).head(kFirstLine);
   const std::string_view text(reinterpret_cast<const char*>(head.data()), head.size());
   const std::string_view line = text.substr(0, text.find('\n'));
-  return !line.starts_with("#") && line.find('\t') == std::string_view::npos;
+  if (line.starts_with('{')) return line.find(kSchema) != std::string_view::npos;
+  return path.ends_with(".csv") && !line.starts_with("#") &&
+         line.find('\t') == std::string_view::npos;
 }
 
 std::vector<Candidate> read(const std::string& path) {
-  Format format = format_of(path);
   const std::vector<std::byte> bytes = InputFile(path).head(kMaxFileBytes);
   std::string_view rest(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (rest.starts_with('{') || path.ends_with(".jsonl")) return read_json_lines(path, rest);
+  Format format = format_of(path);
   std::vector<Candidate> candidates;
   for (std::size_t number = 1; !rest.empty(); ++number) {
     const std::size_t end = rest.find('\n');

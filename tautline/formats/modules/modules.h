@@ -28,6 +28,8 @@ struct Hdf5Module {
   decltype(&photon_hdf5::open) open_photons;
   decltype(&photon_hdf5::holds_photons) holds_photons;
   decltype(&cutout_hdf5::write) write_cutout;
+  decltype(&cutout_hdf5::holds_cutout) holds_cutout;
+  decltype(&cutout_hdf5::read) read_cutout;
 };
 struct CasacoreModule {
   const char* version;

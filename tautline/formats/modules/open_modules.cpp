@@ -77,6 +77,14 @@ void cutout_hdf5::write(const std::string& name, const std::string& path, const 
                         const FilterbankDescription& description) {
   hdf5_module(path).write_cutout(name, path, cutout, description);
 }
+
+bool cutout_hdf5::holds_cutout(const std::string& path) {
+  return hdf5_module(path).holds_cutout(path);
+}
+
+cutout_hdf5::CutoutFile cutout_hdf5::read(const std::string& path) {
+  return hdf5_module(path).read_cutout(path);
+}
 #endif
 
 #if defined(TAUTLINE_CASACORE) && !defined(TAUTLINE_CASACORE_MODULE)

@@ -219,4 +219,36 @@ void InputFile::rows(const std::string& dataset, hid_t type, hsize_t first, hsiz
          "whole data", "the file may be cut short");
 }
 
+double InputFile::attribute(const std::string& name) const {
+  if (H5Aexists(file_.get(), name.c_str()) <= 0) fail(name, "missing", "an attribute of the file");
+  const Handle opened(H5Aopen(file_.get(), name.c_str(), H5P_DEFAULT), H5Aclose);
+  const Handle space(H5Aget_space(opened.get()), H5Sclose);
+  double value = 0;
+  if (H5Sget_simple_extent_npoints(space.get()) != 1 ||
+      H5Aread(opened.get(), H5T_NATIVE_DOUBLE, &value) < 0)
+    fail(name, "unreadable", "an attribute that is one number");
+  return value;
+}
+
+std::string InputFile::text_attribute(const std::string& name) const {
+  if (H5Aexists(file_.get(), name.c_str()) <= 0) return {};
+  const Handle opened(H5Aopen(file_.get(), name.c_str(), H5P_DEFAULT), H5Aclose);
+  const Handle type(H5Aget_type(opened.get()), H5Tclose),
+      space(H5Aget_space(opened.get()), H5Sclose);
+  if (H5Tget_class(type.get()) != H5T_STRING || H5Sget_simple_extent_npoints(space.get()) != 1)
+    return {};
+  if (H5Tis_variable_str(type.get()) > 0) {
+    char* text = nullptr;
+    if (H5Aread(opened.get(), type.get(), &text) < 0 || text == nullptr) return {};
+    std::string found = text;
+    H5Dvlen_reclaim(type.get(), space.get(), H5P_DEFAULT, &text);
+    return found;
+  }
+  const std::size_t length = H5Tget_size(type.get());
+  if (length == 0 || length > kMostTextBytes) return {};
+  std::vector<char> bytes(length);
+  if (H5Aread(opened.get(), type.get(), bytes.data()) < 0) return {};
+  return trimmed(bytes.data(), length);
+}
+
 }  // namespace tautline::formats::hdf5

@@ -44,6 +44,10 @@ class InputFile {
   void rows(const std::string& dataset, hid_t type, hsize_t first, hsize_t count, hsize_t step,
             void* values) const;
 
+  /// Of the file itself: a number, and a text, which is empty where there is none.
+  double attribute(const std::string& name) const;
+  std::string text_attribute(const std::string& name) const;
+
   /// Throws Error(format) about a dataset.
   [[noreturn]] void fail(const std::string& dataset, const std::string& found,
                          const std::string& expected, const std::string& advice = {}) const;

@@ -27,4 +27,9 @@ std::string tcspc_csv(const TcspcHistogram& histogram, const std::string& histor
 void write_tcspc(const std::string& path, const TcspcHistogram& histogram,
                  const std::string& history, bool overwrite);
 
+/// Whether a file is such a table, by its heading.
+bool holds_tcspc(const std::string& path);
+/// Throws Error(format) that names the line.
+TcspcHistogram read_tcspc(const std::string& path);
+
 }  // namespace tautline::pipeline

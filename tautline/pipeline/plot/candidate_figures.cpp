@@ -12,6 +12,7 @@
 #include "tautline/formats/output_folder.h"
 #include "tautline/formats/partial_file.h"
 #include "tautline/formats/picture/picture.h"
+#include "tautline/pipeline/plot/figures.h"
 #include "tautline/pipeline/plot/texts.h"
 #include "tautline/pipeline/progress.h"
 #include "tautline/pipeline/search/candidate_pictures.h"
@@ -23,19 +24,10 @@ namespace {
 namespace figure = formats::figure;
 using plot::axis;
 
+constexpr const char* kColour = "S/N of a bin";
+
 std::string picture_path(const std::string& folder, std::size_t rank) {
   return (std::filesystem::path(folder) / fmt::format("candidate_{:04}.png", rank)).string();
-}
-
-figure::Panel candidate_picture(const std::string& title, const figure::Axis& time, figure::Axis y,
-                                std::size_t rows, std::size_t columns, std::vector<float> values) {
-  figure::Panel panel{title, time, std::move(y)};
-  panel.image.rows = rows;
-  panel.image.columns = columns;
-  panel.image.values = std::move(values);
-  panel.image.colour = axis("S/N of a bin", "");
-  figure::fit_colours(panel.image, 0.02, 0.9995);
-  return panel;
 }
 
 // Rows from the lowest frequency up; the pictures of a search have the highest first.
@@ -56,9 +48,9 @@ figure::Panel dm_panel(const CandidatePictures& p, const figure::Axis& time) {
   const double low = p.low_dm + step * (static_cast<double>(first) - 0.5);
   std::vector<float> rows(p.dm_time.begin() + static_cast<std::ptrdiff_t>(first * p.bins),
                           p.dm_time.end());
-  return candidate_picture("DM against time", time,
-                           axis("DM", "pc cm\u207b\u00b3", low, p.high_dm + step / 2),
-                           p.dm_rows - first, p.bins, std::move(rows));
+  return plot::pulse_image("DM against time", time,
+                           axis("DM", "pc cm\u207b\u00b3", low, p.high_dm + step / 2), p.bins,
+                           std::move(rows), axis(kColour, ""));
 }
 
 figure::Panel profile_panel(const CandidatePictures& p, const figure::Axis& time) {
@@ -90,9 +82,9 @@ figure::Figure candidate_figure(const core::Candidate& candidate, const Candidat
                                              search.rate_hz.value()))},
       {"detections", plot::grouped(candidate.members)}};
   made.panels.push_back(profile_panel(p, time));
-  made.panels.push_back(candidate_picture(
+  made.panels.push_back(plot::pulse_image(
       "Frequency against time, dedispersed", time, axis("frequency", "MHz", p.low_mhz, p.high_mhz),
-      p.sub_bands, p.bins, from_the_lowest(p.frequency_time, p.bins)));
+      p.bins, from_the_lowest(p.frequency_time, p.bins), axis(kColour, "")));
   made.panels.push_back(dm_panel(p, time));
   made.notes.push_back("Each bin of time, frequency and DM is shown in units of its own noise.");
   return made;

@@ -14,6 +14,11 @@ namespace tautline::pipeline::plot {
 formats::figure::Panel pulse_panel(const std::string& title, const std::vector<double>& time_s,
                                    const std::vector<double>& dm, const std::vector<double>& snr);
 
+/// What surrounds a candidate: cells [row][column] whose row 0 lies at y.low; `colour` is what they are.
+formats::figure::Panel pulse_image(const std::string& title, const formats::figure::Axis& x,
+                                   formats::figure::Axis y, std::size_t columns,
+                                   std::vector<float> values, formats::figure::Axis colour);
+
 /// G against lag of the first few of `count` curves, and their count rates.
 formats::figure::Figure figure_of_curves(const std::string& title,
                                          const std::vector<core::CorrelationCurve>& curves,

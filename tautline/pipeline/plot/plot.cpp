@@ -10,10 +10,12 @@
 #include "tautline/core/error.h"
 #include "tautline/formats/candidates/candidates.h"
 #include "tautline/formats/curves/curves.h"
+#include "tautline/formats/cutout_hdf5/cutout_hdf5.h"
 #include "tautline/formats/file_formats.h"
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/picture/picture.h"
 #include "tautline/formats/seeming_kind.h"
+#include "tautline/pipeline/photons/tcspc_histogram.h"
 #include "tautline/pipeline/plot/figure_page.h"
 #include "tautline/pipeline/plot/fit_table_reader.h"
 #include "tautline/pipeline/plot/kinds.h"
@@ -37,8 +39,8 @@ bool is_folder(const std::string& path) {
 core::Error no_figure(const std::string& path, const std::string& advice) {
   return formats::other_kind(
       path,
-      "voltages, filterbanks, series, visibilities, curves, photons, candidates "
-      "or timings",
+      "voltages, filterbanks, series, visibilities, curves, photons, candidates, "
+      "cut-outs or timings",
       advice);
 }
 
@@ -102,6 +104,10 @@ Figure figure_of(const PlotConfig& config, const PlotRun& run) {
     require_taken(config, {});
     return plot::plot_timings(config);
   }
+  if (holds_tcspc(path)) {
+    require_taken(config, {});
+    return plot::plot_tcspc(config);
+  }
   if (formats::candidates::recognise(path)) {
     require_taken(config, {});
     return plot::plot_candidates(config);
@@ -110,6 +116,10 @@ Figure figure_of(const PlotConfig& config, const PlotRun& run) {
   if (!trials && formats::recognise_filterbank(head, path)) {
     require_taken(config, {"range", "mask", "flag_channels"});
     return plot::plot_filterbank(config, run);
+  }
+  if (formats::seeming_kind(path) == "HDF5" && formats::cutout_hdf5::holds_cutout(path)) {
+    require_taken(config, {});
+    return plot::plot_cutout(config);
   }
   if (formats::curves::holds_curves(path)) {
     require_taken(config, {"fit"});

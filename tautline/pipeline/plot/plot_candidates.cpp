@@ -43,6 +43,17 @@ figure::Panel pulse_panel(const std::string& title, const std::vector<double>& t
   return panel;
 }
 
+figure::Panel pulse_image(const std::string& title, const figure::Axis& x, figure::Axis y,
+                          std::size_t columns, std::vector<float> values, figure::Axis colour) {
+  figure::Panel panel{title, x, std::move(y)};
+  panel.image.rows = values.size() / columns;
+  panel.image.columns = columns;
+  panel.image.values = std::move(values);
+  panel.image.colour = std::move(colour);
+  figure::fit_colours(panel.image, 0.02, 0.9995);
+  return panel;
+}
+
 Figure plot_candidates(const PlotConfig& config) {
   const std::vector<core::Candidate> candidates = formats::candidates::read(config.input);
   if (candidates.empty())

@@ -92,8 +92,7 @@ figure::Panel rate_panel(formats::PhotonReader& reader, const Window& window, co
 }
 
 // Microtimes in bins of several, where there are more of them than a picture has room for.
-figure::Panel tcspc_panel(formats::PhotonReader& reader, const std::string& path) {
-  const TcspcHistogram histogram = tcspc_histogram(reader, path);
+figure::Panel tcspc_panel(const TcspcHistogram& histogram) {
   const std::size_t microtimes = histogram.counts.empty() ? 0 : histogram.counts.front().size();
   const Binning bins = Binning::of(microtimes, kTraceCells);
   const double bin_s = static_cast<double>(bins.per_cell) * histogram.unit_s;
@@ -220,9 +219,28 @@ Figure plot_tags(const PlotConfig& config, const PlotRun& run) {
   // One behind the last photon, which counts too.
   made.panels.push_back(
       rate_panel(*reader, window_of(config, length_s + d.time_unit_s), run, made.notes));
-  if (d.microtime_unit_s > 0) made.panels.push_back(tcspc_panel(*reader, config.input));
+  if (d.microtime_unit_s > 0)
+    made.panels.push_back(tcspc_panel(tcspc_histogram(*reader, config.input)));
   for (const std::string& damage : reader->damage().messages)
     made.notes.push_back("Damaged: " + damage);
+  return made;
+}
+
+Figure plot_tcspc(const PlotConfig& config) {
+  const TcspcHistogram histogram = read_tcspc(config.input);
+  std::uint64_t photons = 0;
+  for (const auto& counts : histogram.counts)
+    for (const std::uint64_t one : counts) photons += one;
+  Figure made{name_of(config.input)};
+  made.facts = {{"photons", grouped(photons)},
+                {"detectors", grouped(histogram.detectors.size())},
+                {"bins", fmt::format("{} of {}", grouped(histogram.counts.front().size()),
+                                     in_seconds(histogram.unit_s))}};
+  made.panels.push_back(tcspc_panel(histogram));
+  made.panels.back().tall = true;
+  if (histogram.detectors.size() > kMostDetectors)
+    made.notes.push_back(fmt::format("The first {} of {} detectors.", kMostDetectors,
+                                     grouped(histogram.detectors.size())));
   return made;
 }
 

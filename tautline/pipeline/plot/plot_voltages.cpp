@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -35,6 +36,8 @@ struct PowerMeans {
   Binning time, frequency;
   MeanGrid picture{1, 1};          // [row][column]
   std::vector<double> sum, count;  // [input][channel]
+  MeanGrid trace{1, 1};            // [one of the first inputs][column]
+  std::vector<bool> seen;          // [input][column]: whether there was a valid spectrum
   std::size_t inputs = 0, channels = 0;
 };
 
@@ -62,6 +65,8 @@ class PowerNode final : public engine::Node {
     m.picture = MeanGrid(m.frequency.cells, m.time.cells);
     m.sum.assign(m.inputs * m.channels, 0);
     m.count.assign(m.inputs * m.channels, 0);
+    m.trace = MeanGrid(std::min(m.inputs, kMostInputs), m.time.cells);
+    m.seen.assign(m.inputs * m.time.cells, false);
     return {};
   }
 
@@ -94,13 +99,18 @@ class PowerNode final : public engine::Node {
         if (!valid.empty() && (valid(input, t / 64) >> (t % 64) & 1) == 0) continue;
         const std::size_t column = m.time.cell(first + t);
         if (column >= m.time.cells) continue;
+        m.seen[input * m.time.cells + column] = true;
+        double sum = 0, count = 0;
         for (std::size_t c = 0; c < m.channels; ++c) {
           const double p = power(spectra(input, t, c));
           if (!std::isfinite(p)) continue;
+          sum += p;
+          count += 1;
           m.sum[input * m.channels + c] += p;
           m.count[input * m.channels + c] += 1;
           m.picture.add(m.frequency.cell(c), column, p, 1);
         }
+        if (input < m.trace.rows()) m.trace.add(input, column, sum, count);
       }
   }
 
@@ -177,13 +187,68 @@ figure::Axis frequency_axis(const std::vector<double>& centres_hz, double width_
               (low + width_hz * static_cast<double>(rows.cells * rows.per_cell)) / 1e6);
 }
 
+// As `correlate` names them where it is not told otherwise.
+formats::ArrayLayout array_of(const core::VoltageDescription& d) {
+  const std::size_t feeds = d.polarisations == 2 ? 2 : 1;
+  return formats::unknown_array(d.inputs() / feeds, feeds);
+}
+
+// Marks the ranges of time in which one of the inputs has no data, and says which inputs these are.
+void mark_missing(const PowerMeans& m, const formats::ArrayLayout& array, figure::Panel& panel,
+                  std::vector<std::string>& notes) {
+  const std::size_t cells = m.time.cells;
+  std::vector<bool> missing(cells + 1, false);
+  std::vector<std::string> names;
+  std::size_t inputs = 0;
+  for (std::size_t input = 0; input < m.inputs; ++input) {
+    bool stops = false;
+    for (std::size_t cell = 0; cell < cells; ++cell)
+      if (!m.seen[input * cells + cell]) missing[cell] = stops = true;
+    if (!stops) continue;
+    if (++inputs <= kMostInputs) names.push_back(formats::input_name(array, input));
+  }
+  const double step = (panel.x.high - panel.x.low) / static_cast<double>(cells);
+  for (std::size_t cell = 0, first = 0; cell <= cells; ++cell) {
+    if (missing[cell]) continue;
+    if (first < cell)
+      panel.empty.emplace_back(panel.x.low + static_cast<double>(first) * step,
+                               panel.x.low + static_cast<double>(cell) * step);
+    first = cell + 1;
+  }
+  if (inputs == 0) return;
+  const std::string which =
+      inputs == m.inputs && inputs > 1 ? "all inputs" : fmt::format("{}", fmt::join(names, ", "));
+  notes.push_back(
+      fmt::format("Grey: no data of {}{}.", which,
+                  inputs > names.size() && inputs < m.inputs
+                      ? fmt::format(" and {} more", core::counted(inputs - names.size(), "input"))
+                      : ""));
+}
+
+figure::Panel power_panel(const PowerMeans& m, const figure::Axis& time, double level,
+                          const formats::ArrayLayout& array, std::vector<std::string>& notes) {
+  figure::Panel panel{"Power of each input", time, axis("power", "dB of the mean")};
+  const double step = (time.high - time.low) / static_cast<double>(m.time.cells);
+  std::vector<double> all;
+  for (std::size_t input = 0; input < m.trace.rows(); ++input) {
+    figure::Line line;
+    line.name = formats::input_name(array, input);
+    for (std::size_t cell = 0; cell < m.time.cells; ++cell) {
+      line.x.push_back(time.low + (static_cast<double>(cell) + 0.5) * step);
+      line.y.push_back(decibels(m.trace.mean(input, cell), level));
+    }
+    all.insert(all.end(), line.y.begin(), line.y.end());
+    panel.lines.push_back(std::move(line));
+  }
+  figure::fit_axis(panel.y, all);
+  mark_missing(m, array, panel, notes);
+  return panel;
+}
+
 figure::Panel spectra_panel(const PowerMeans& m, const std::vector<double>& centres_hz,
                             const figure::Axis& frequency, double level,
-                            const core::VoltageDescription& d) {
+                            const formats::ArrayLayout& array) {
   figure::Panel panel{"Bandpass of each input", frequency, axis("power", "dB of the mean")};
-  // As `correlate` names them where it is not told otherwise.
-  const std::size_t feeds = d.polarisations == 2 ? 2 : 1;
-  const formats::ArrayLayout array = formats::unknown_array(m.inputs / feeds, feeds);
   std::vector<double> all;
   for (std::size_t input = 0; input < std::min(m.inputs, kMostInputs); ++input) {
     figure::Line line;
@@ -239,10 +304,11 @@ Figure plot_voltages(const PlotConfig& config, const PlotRun& run) {
       {"centre", in_hertz(d.centre_hz)},
       {"start", core::to_iso(d.start) + " UTC"}};
   made.panels.push_back(std::move(picture));
-  made.panels.push_back(spectra_panel(m, centres, frequency, level, d));
+  const formats::ArrayLayout array = array_of(d);
+  made.panels.push_back(power_panel(m, time, level, array, made.notes));
+  made.panels.push_back(spectra_panel(m, centres, frequency, level, array));
   if (m.inputs > kMostInputs)
-    made.notes.push_back(
-        fmt::format("Spectra of the first {} of {} inputs.", kMostInputs, m.inputs));
+    made.notes.push_back(fmt::format("Lines of the first {} of {} inputs.", kMostInputs, m.inputs));
   const std::string note = averaged_note(m.time.per_cell, m.frequency.per_cell);
   if (!note.empty()) made.notes.push_back(note);
   return made;

@@ -5,9 +5,11 @@
 #include <cmath>
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <utility>
 
 #include "tautline/core/step_fit.h"
+#include "tautline/pipeline/search/empty_stretches.h"
 
 namespace tautline::pipeline {
 
@@ -19,6 +21,8 @@ using core::StepFit;
 using core::kStepBlocks;
 using core::kStepSide;
 constexpr std::size_t kMostSpectra = 256, kLeastSpectra = 16;  // of a block
+// Spectra and bytes that are searched for empty stretches on either side of a join near which there are some, at most.
+constexpr std::uint64_t kMostSearched = 65'536, kMostSearchedBytes = std::uint64_t{256} << 20;
 
 using Series = std::array<double, kStepBlocks>;  // a value of each block
 
@@ -33,11 +37,11 @@ double middle_mean(std::vector<double>& values) {
 
 // Whether one quantity of the channels steps: together, which few standard deviations of a channel show, or half of
 // them each for itself, in whatever direction.
-bool quantity_steps(const std::vector<Series>& channels) {
+bool quantity_steps(const std::vector<Series>& channels, std::span<const double> times) {
   std::vector<Series> scaled;
   std::vector<double> steps;
   for (const Series& values : channels) {
-    const StepFit fit = fit_step(values);
+    const StepFit fit = fit_step(values, times);
     const auto changes = [](auto from, auto to) {
       return std::any_of(from, to, [&](double x) { return x != *from; });
     };
@@ -57,7 +61,7 @@ bool quantity_steps(const std::vector<Series>& channels) {
   }
   const auto half = steps.begin() + static_cast<std::ptrdiff_t>((steps.size() - 1) / 2);
   std::nth_element(steps.begin(), half, steps.end());
-  return std::abs(fit_step(together).standard_errors) > core::kStepStandardErrors ||
+  return std::abs(fit_step(together, times).standard_errors) > core::kStepStandardErrors ||
          *half > core::kStepStandardErrors;
 }
 
@@ -93,21 +97,98 @@ Levels levels_of(const Sample* samples, std::size_t spectra, std::size_t channel
   return levels;
 }
 
-Levels read_levels(formats::FilterbankReader& reader, std::uint64_t first, std::size_t spectra) {
+// Spectra on either side of a join, in order of time, without empty stretches.
+struct Surroundings {
+  std::vector<SampleRange> before, after;
+  std::uint64_t join = 0;  // or the end of an empty stretch that has the join inside
+  bool padded = false;
+};
+
+std::uint64_t length_of(const std::vector<SampleRange>& pieces) {
+  std::uint64_t length = 0;
+  for (const SampleRange& piece : pieces) length += piece.count;
+  return length;
+}
+
+// What [low, high) holds, cut at the join and at empty stretches.
+Surroundings look_around(formats::FilterbankReader& reader, std::uint64_t low, std::uint64_t join,
+                         std::uint64_t high, const std::vector<std::size_t>& left_out) {
+  constexpr std::size_t kBlockBytes = std::size_t{4} << 20;
+  const std::size_t sample_bytes = reader.description().sample_bytes();
+  std::vector<std::byte> bytes(std::max<std::size_t>(1, kBlockBytes / sample_bytes) * sample_bytes);
+  EmptyStretches empty(reader, {low, high - low}, left_out);
+  Surroundings found{{}, {}, join, false};
+  const auto add = [&](std::uint64_t first, std::uint64_t end) {
+    if (first < std::min(end, join)) found.before.push_back({first, std::min(end, join) - first});
+    if (std::max(first, join) < end)
+      found.after.push_back({std::max(first, join), end - std::max(first, join)});
+  };
+  for (std::uint64_t done = low; done < high;) {
+    const auto wanted =
+        static_cast<std::size_t>(std::min<std::uint64_t>(high - done, bytes.size() / sample_bytes));
+    const std::size_t got = reader.read_across(done, wanted, bytes);
+    if (got == 0) break;
+    const auto stretch = empty.find({bytes.data(), got * sample_bytes}, done - low, 0);
+    const std::uint64_t first = stretch ? low + stretch->first : done + got;
+    add(done, first);
+    done = stretch ? first + stretch->count : first;
+    if (!stretch) continue;
+    found.padded = true;
+    if (first < join && join < done) found.join = done;
+  }
+  return found;
+}
+
+// Most joins have no empty stretch near them; beyond one there may be data to compare.
+Surroundings look_around(formats::FilterbankReader& reader, std::uint64_t low, std::uint64_t join,
+                         std::uint64_t high, std::size_t spectra,
+                         const std::vector<std::size_t>& left_out) {
+  const auto within = [&](std::uint64_t reach) {
+    return look_around(reader, std::max(low, join - std::min(join, reach)), join,
+                       std::min(high, join + reach), left_out);
+  };
+  const std::uint64_t near = kStepSide * spectra;
+  const Surroundings found = within(near);
+  if (!found.padded) return found;
+  const std::uint64_t bytes = reader.description().sample_bytes();
+  return within(std::max(near, std::min(kMostSearched, kMostSearchedBytes / bytes)));
+}
+
+// Of `spectra` of the pieces' spectra, from the one with the number `skip` on; adds their mean time.
+Levels read_levels(formats::FilterbankReader& reader, const std::vector<SampleRange>& pieces,
+                   std::uint64_t skip, std::size_t spectra, double& time) {
   const formats::FilterbankDescription& description = reader.description();
-  std::vector<std::byte> bytes(spectra * description.sample_bytes());
-  const std::size_t got = reader.read_across(first, spectra, bytes);
+  const std::size_t sample_bytes = description.sample_bytes();
+  std::vector<std::byte> bytes(spectra * sample_bytes);
+  std::size_t got = 0;
+  for (const SampleRange& piece : pieces) {
+    const std::uint64_t from = std::min(skip, piece.count);
+    skip -= from;
+    const auto wanted =
+        static_cast<std::size_t>(std::min<std::uint64_t>(spectra - got, piece.count - from));
+    if (wanted == 0) continue;
+    const std::size_t read = reader.read_across(piece.first + from, wanted,
+                                                std::span(bytes).subspan(got * sample_bytes));
+    time += (static_cast<double>(piece.first + from) + 0.5 * static_cast<double>(read)) *
+            static_cast<double>(read) / static_cast<double>(spectra);
+    got += read;
+  }
   return formats::with_samples(description.delivered, bytes.data(), [&](const auto* samples) {
     return levels_of(samples, got, description.channels);
   });
 }
 
-bool level_steps_at(formats::FilterbankReader& reader, std::uint64_t join, std::size_t spectra,
-                    const std::vector<bool>& counts) {
+bool level_steps_at(formats::FilterbankReader& reader, const Surroundings& around,
+                    std::size_t spectra, const std::vector<bool>& counts) {
   std::vector<Series> means(counts.size()), deviations(counts.size());
   std::vector<bool> known = counts;
+  Series times{};
+  const std::uint64_t skipped = length_of(around.before) - kStepSide * spectra;
   for (std::size_t k = 0; k < kStepBlocks; ++k) {
-    const Levels levels = read_levels(reader, join + k * spectra - kStepSide * spectra, spectra);
+    const bool before = k < kStepSide;
+    const Levels levels =
+        before ? read_levels(reader, around.before, skipped + k * spectra, spectra, times[k])
+               : read_levels(reader, around.after, (k - kStepSide) * spectra, spectra, times[k]);
     for (std::size_t c = 0; c < counts.size(); ++c) {
       means[c][k] = levels.mean[c];
       deviations[c][k] = levels.deviation[c];
@@ -122,7 +203,8 @@ bool level_steps_at(formats::FilterbankReader& reader, std::uint64_t join, std::
   };
   keep_known(means);
   keep_known(deviations);
-  return quantity_steps(means) || quantity_steps(deviations);
+  const std::span<const double> spacing = around.padded ? times : std::span<const double>{};
+  return quantity_steps(means, spacing) || quantity_steps(deviations, spacing);
 }
 
 }  // namespace
@@ -141,10 +223,17 @@ std::vector<LevelStep> find_level_steps(formats::FilterbankReader& reader,
       const std::uint64_t low = std::max(range.first, k > 0 ? joins[k - 1].sample : 0);
       const std::uint64_t high = std::min(range.first + range.count,
                                           k + 1 < joins.size() ? joins[k + 1].sample : UINT64_MAX);
-      const auto spectra = static_cast<std::size_t>(
-          std::min<std::uint64_t>(kMostSpectra, std::min(join - low, high - join) / kStepSide));
-      if (spectra >= kLeastSpectra && level_steps_at(reader, join, spectra, counts))
-        steps.push_back({grid_first + (join - range.first), joins[k].before, joins[k].after});
+      const auto spectra_of = [](std::uint64_t before, std::uint64_t after) {
+        return static_cast<std::size_t>(
+            std::min<std::uint64_t>(kMostSpectra, std::min(before, after) / kStepSide));
+      };
+      const std::size_t most = spectra_of(join - low, high - join);
+      if (most < kLeastSpectra) continue;
+      const Surroundings around = look_around(reader, low, join, high, most, left_out);
+      const std::size_t spectra = spectra_of(length_of(around.before), length_of(around.after));
+      if (spectra >= kLeastSpectra && level_steps_at(reader, around, spectra, counts))
+        steps.push_back(
+            {grid_first + (around.join - range.first), joins[k].before, joins[k].after});
     }
   return steps;
 }

@@ -12,8 +12,8 @@
 namespace tautline::pipeline {
 
 /// The joins inside the data segments at which the level steps. Reads 4,096 spectra on either side of each join, or as
-/// many as there are up to the next join or gap; of fewer than 256 nothing is said. `left_out`: channels that do not
-/// count.
+/// many as there are up to the next join or gap; of fewer than 256 nothing is said. Empty stretches near a join are
+/// passed over; of one that has the join inside, the step is at its end. `left_out`: channels that do not count.
 std::vector<LevelStep> find_level_steps(formats::FilterbankReader& reader,
                                         const std::vector<PlacedRange>& segments,
                                         const std::vector<std::size_t>& left_out);

@@ -35,7 +35,7 @@ struct ChannelizeConfig {
   formats::ReaderOptions reader;
   std::size_t memory_bytes = core::half_of_memory();
   std::string history;
-  /// Called with the input's description before it is read.
+  /// Called with the input's description when the run begins: no check can fail any more.
   std::function<void(const core::VoltageDescription&)> opened;
   RunWatch watch;
 };

@@ -1,6 +1,7 @@
 #include "tautline/pipeline/voltages/channelize_voltages.h"
 
 #include "tautline/core/error.h"
+#include "tautline/formats/partial_file.h"
 #include "tautline/pipeline/device_memory.h"
 #include "tautline/pipeline/graph_run.h"
 #include "tautline/pipeline/voltages/block_size.h"
@@ -43,7 +44,6 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
     throw Error(ErrorKind::unsupported, config.inputs.front(),
                 std::to_string(description.channels) + " channels already",
                 "voltages that are not channelized", "give `fine` channels inside each of them");
-  if (config.opened) config.opened(description);
   filter.output = form_wanted(config);
   source->set_block_samples(
       choose_block_samples(sequence, filter, config.memory_bytes, device->compiles()));
@@ -79,6 +79,8 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
   check_memory(run.bytes().host_bytes, config.memory_bytes);
   const StageMemory stages[] = {{"unpack and channelize", run.bytes().device_bytes}};
   require_device_memory(*device, stages, description.inputs(), channels_of(description, filter));
+  formats::refuse_existing(config.output, config.overwrite);
+  if (config.opened) config.opened(description);
   if (rounded && !live) (void)gains->values(stop);
   try {
     watched.go(stop);
@@ -97,6 +99,7 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
   s.damage = voltages.sequence().damage();
   s.empty = voltages.empty();
   s.level_steps = voltages.level_steps();
+  s.constant_channels = voltages.constant_channels();
   s.antenna_names = description.antenna_names;
   s.backend = f.backend();
   s.written = file.counters().at("written");

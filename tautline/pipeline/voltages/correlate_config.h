@@ -46,7 +46,7 @@ struct CorrelateConfig {
   formats::ReaderOptions reader;
   std::size_t memory_bytes = core::half_of_memory();  ///< cap on what the run allocates
   std::string history;                                ///< version and command line, for the output
-  /// Called with the input's description before it is read.
+  /// Called with the input's description when the run begins: no check can fail any more.
   std::function<void(const core::VoltageDescription&)> opened;
   RunWatch watch;
 };

@@ -7,10 +7,12 @@
 
 #include "tautline/core/error.h"
 #include "tautline/formats/delays/track.h"
+#include "tautline/formats/partial_file.h"
 #include "tautline/pipeline/device_memory.h"
 #include "tautline/pipeline/graph_run.h"
 #include "tautline/pipeline/graph_streams.h"
 #include "tautline/pipeline/voltages/block_size.h"
+#include "tautline/pipeline/voltages/empty_text.h"
 #include "tautline/pipeline/voltages/engines.h"
 #include "tautline/pipeline/voltages/frequencies.h"
 #include "tautline/pipeline/voltages/measure_gains.h"
@@ -182,12 +184,19 @@ void Correlation::check_memory(const engine::Run& run) const {
 
 CorrelateSummary Correlation::run(const std::stop_token& stop) {
   const core::VoltageDescription& description = source_->sequence().description();
-  if (config_.opened) config_.opened(description);
   add_engines();
   WatchedRun watched(std::move(graph_), run_options(reporter_, description.rate_hz), config_.watch,
                      {"means"});
   engine::Run& run = *watched;
   check_memory(run);
+  formats::refuse_existing(config_.output, config_.overwrite);
+  if (!config_.report_path.empty())
+    formats::refuse_existing(config_.report_path, config_.overwrite);
+  if (config_.opened) config_.opened(description);
+  if (const std::string constant = constant_text(source_->constant_channels(), inputs_);
+      !constant.empty())
+    host_->shared().log(core::LogLevel::warning,
+                        "never change, flagged (`keep_constant` keeps them): " + constant);
   if (gains_ && !config_.piped) (void)gains_->values(stop);  // before other memory is allocated
   try {
     watched.go(stop);
@@ -229,6 +238,7 @@ CorrelateSummary Correlation::summary(const engine::Run& run) const {
   s.damage = source_->sequence().damage();
   s.empty = source_->empty();
   s.level_steps = source_->level_steps();
+  s.constant_channels = source_->constant_channels();
   if (!config_.keep_edge)
     for (const std::size_t edge : edge_channels(voltages, channels_))
       if (edge >= kept_.first && edge < kept_.first + kept_.count) s.edge_channels.push_back(edge);

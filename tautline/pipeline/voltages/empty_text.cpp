@@ -23,7 +23,33 @@ InputsOfStretch inputs_of_stretches(const stream::EmptyVoltages& found) {
   return inputs;
 }
 
+std::map<std::size_t, std::vector<std::size_t>> inputs_of_channels(
+    const std::vector<stream::ConstantChannel>& constant) {
+  std::map<std::size_t, std::vector<std::size_t>> inputs;
+  for (const stream::ConstantChannel& one : constant) inputs[one.channel].push_back(one.input);
+  return inputs;
+}
+
 }  // namespace
+
+std::string constant_text(const std::vector<stream::ConstantChannel>& constant,
+                          std::size_t inputs) {
+  std::string text;
+  std::size_t named = 0;
+  for (const auto& [channel, of] : inputs_of_channels(constant)) {
+    if (named == kNamedStretches) return text + " ...";
+    text += named++ > 0 ? "; " : "";
+    text += fmt::format("channel {} of {}", channel, name_inputs(of, inputs));
+  }
+  return text;
+}
+
+nlohmann::ordered_json constant_channels(const std::vector<stream::ConstantChannel>& constant) {
+  auto list = nlohmann::ordered_json::array();
+  for (const auto& [channel, of] : inputs_of_channels(constant))
+    list.push_back({{"channel", channel}, {"inputs", of}});
+  return list;
+}
 
 std::string name_inputs(const std::vector<std::size_t>& inputs, std::size_t all) {
   if (all > 1 && inputs.size() == all) return "all inputs";

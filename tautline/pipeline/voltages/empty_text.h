@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tautline/stream/constant_channel.h"
 #include "tautline/stream/empty_voltages.h"
 
 namespace tautline::pipeline {
@@ -20,6 +21,11 @@ nlohmann::ordered_json empty_inputs(const stream::EmptyVoltages& found);
 /// "input 3 never changes; inputs 0, 1 for 4096 samples from 1000; all inputs for 403 samples from 20000 ...", of a
 /// stream of `samples` times; empty where no stretch is empty.
 std::string empty_text(const stream::EmptyVoltages& found, std::uint64_t samples);
+
+/// "channel 5 of all inputs; channel 7 of inputs 0, 1 ..." of `inputs`; empty for none.
+std::string constant_text(const std::vector<stream::ConstantChannel>& constant, std::size_t inputs);
+/// {channel, inputs} of each.
+nlohmann::ordered_json constant_channels(const std::vector<stream::ConstantChannel>& constant);
 
 /// "input 3", "inputs 0, 1, 2, 3 and 12 more", "all inputs" of `all`.
 std::string name_inputs(const std::vector<std::size_t>& inputs, std::size_t all);

@@ -80,7 +80,8 @@ std::vector<engine::Stream> FEngineNode::open(std::span<const engine::Stream> in
                   .device = config_.device->name(),
                   .kernels = engine_->backend(),
                   .phase_centre = config_.phase_centre,
-                  .end = voltages_.end};
+                  .end = voltages_.end,
+                  .constant_channels = voltages_.constant_channels};
   using Axes = std::vector<std::string>;
   return {{.kind = "spectra",
            .arrays = {{"spectra",

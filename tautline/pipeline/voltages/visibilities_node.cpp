@@ -63,6 +63,25 @@ std::uint64_t means_of_channel(const SumsOfChannels& from, const core::View<cons
   return too_large;
 }
 
+// A constant channel of an input says nothing: its baselines get no count.
+void leave_out(const stream::ConstantChannel& constant, std::span<const InputPair> pairs,
+               const core::View<std::complex<float>, 2>& visibilities,
+               const core::View<std::int64_t, 2>& counts) {
+  const auto clear = [&](std::size_t baseline) {
+    visibilities.row(constant.channel)[baseline] = {};
+    counts.row(constant.channel)[baseline] = 0;
+  };
+  for (std::size_t k = 0; k < pairs.size(); ++k)
+    if (pairs[k].i == constant.input || pairs[k].j == constant.input) clear(k);
+  if (!pairs.empty()) return;
+  for (std::size_t j = 0; j <= constant.input; ++j) clear(core::baseline_index(constant.input, j));
+  for (std::size_t i = constant.input + 1;; ++i) {
+    const std::size_t baseline = core::baseline_index(i, constant.input);
+    if (baseline >= counts.extent(1)) return;
+    clear(baseline);
+  }
+}
+
 ChannelRange joined(const std::vector<ChannelRange>& parts) {
   std::size_t first = parts.front().first, end = 0;
   for (const ChannelRange& part : parts) {
@@ -104,6 +123,11 @@ std::vector<engine::Stream> VisibilitiesNode::open(std::span<const engine::Strea
   integrations_per_s_ = inputs[0].rate_hz.value() / static_cast<double>(sums.integration_spectra);
   Visibilities details{describe(inputs), gains_, all_channels_, clock_of(spectra)};
   channel_hz_ = details.description.channel_hz;
+  const std::size_t fine = stream_channels_ / spectra.voltages.channels;
+  for (const stream::ConstantChannel& one : spectra.constant_channels)
+    for (std::size_t c = one.channel * fine; c < (one.channel + 1) * fine; ++c)
+      if (c >= all_channels_.first && c - all_channels_.first < all_channels_.count)
+        constant_.push_back({c - all_channels_.first, one.input});
   const std::vector<std::string> axes{"channel", "baseline"};
   const std::vector<std::size_t> extents{
       channel_hz_.size(),
@@ -211,6 +235,7 @@ void VisibilitiesNode::process_together(std::span<const engine::Block* const> bl
                             counts.slice(0, first, range.count));
   }
   if (config_.rotation) rotate(queue, time.middle, visibilities);
+  for (const stream::ConstantChannel& one : constant_) leave_out(one, pairs_, visibilities, counts);
   out.payload = time;
   outputs.commit();
 }

@@ -85,6 +85,7 @@ class VisibilitiesNode final : public engine::Node {
   InputGroups groups_;
   std::vector<InputPair> pairs_;  // none: all
   SharedGains gains_;
+  std::vector<stream::ConstantChannel> constant_;  // by the channel of the output
   std::uint64_t overflowed_ = 0;
 };
 

@@ -91,6 +91,9 @@ void finish_page(const VoltageNodes& nodes, report::ReportBuilder& page) {
   if (!empty.empty()) page.add_warning("samples that never change, taken for lost: " + empty);
   const std::string steps = level_steps_text(nodes.source->level_steps(),
                                              nodes.source->sequence().description().inputs());
+  const std::string constant = constant_text(nodes.source->constant_channels(),
+                                             nodes.source->sequence().description().inputs());
+  if (!constant.empty()) page.add_warning("never change, flagged: " + constant);
   if (!steps.empty()) page.add_warning("steps of level where files join: " + steps);
   if (facts.at("overflowed") > 0) page.add_warning(overflow_message(facts.at("overflowed")));
 }

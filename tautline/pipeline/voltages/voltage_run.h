@@ -8,6 +8,7 @@
 
 #include "tautline/engine/profile.h"
 #include "tautline/formats/voltage_reader.h"
+#include "tautline/stream/constant_channel.h"
 #include "tautline/stream/empty_voltages.h"
 #include "tautline/stream/voltage_step.h"
 
@@ -23,6 +24,7 @@ struct VoltageRunSummary {
   formats::Damage damage;
   stream::EmptyVoltages empty;
   std::vector<stream::VoltageStep> level_steps;  ///< where files join
+  std::vector<stream::ConstantChannel> constant_channels;
   std::string backend;
   engine::Profile profile;
 };

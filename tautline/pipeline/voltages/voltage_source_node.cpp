@@ -66,6 +66,8 @@ void VoltageSourceNode::set_first_block_samples(std::size_t samples) {
 
 std::vector<engine::Stream> VoltageSourceNode::open(std::span<const engine::Stream>) {
   const core::VoltageDescription& description = stream_->description();
+  if (!live_ && !config_.options.keep_constant && description.channelized())
+    constant_ = stream::find_constant_channels(config_.files, config_.options.reader);
   return {{.kind = "raw voltages",
            .arrays =
                {{"bytes", core::SampleType::u8, {"byte"}, {stream_->block_bytes(block_samples_)}}},
@@ -78,7 +80,7 @@ std::vector<engine::Stream> VoltageSourceNode::open(std::span<const engine::Stre
                           : finder_           ? std::size_t{2}
                                               : std::size_t{1},
            .details = RawVoltages{description, stream_->layout(block_samples_), stream_->end(),
-                                  stream_->files(), config_.options, live_}}};
+                                  stream_->files(), config_.options, live_, constant_}}};
 }
 
 void VoltageSourceNode::start(engine::Outputs& outputs) {
@@ -94,6 +96,8 @@ void VoltageSourceNode::finish(engine::Outputs& outputs) {
   const std::string empty = empty_text(this->empty(), samples_);
   if (!empty.empty())
     config_.log(core::LogLevel::warning, "samples that never change, taken for lost: " + empty);
+  const std::string constant = constant_text(constant_, stream_->description().inputs());
+  if (!constant.empty()) config_.log(core::LogLevel::warning, "never change: " + constant);
   const std::string steps = level_steps_text(steps_, stream_->description().inputs());
   if (!steps.empty())
     config_.log(core::LogLevel::warning,

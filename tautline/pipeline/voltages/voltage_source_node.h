@@ -10,6 +10,7 @@
 
 #include "tautline/core/log.h"
 #include "tautline/engine/node.h"
+#include "tautline/stream/constant_channels.h"
 #include "tautline/stream/empty_voltages.h"
 #include "tautline/stream/packet_voltages.h"
 #include "tautline/stream/peeked_voltages.h"
@@ -72,6 +73,8 @@ class VoltageSourceNode final : public engine::Node {
   }
   /// Level steps where files join: searched when the run starts, unless constant stretches are kept.
   const std::vector<stream::VoltageStep>& level_steps() const { return steps_; }
+  /// Searched in files when the graph is opened, unless constant stretches are kept.
+  const std::vector<stream::ConstantChannel>& constant_channels() const { return constant_; }
 
  private:
   bool fill(engine::Block& block);
@@ -87,6 +90,7 @@ class VoltageSourceNode final : public engine::Node {
   std::uint64_t next_ = 0, samples_ = 0;              // of the segment, and of the stream so far
   std::optional<stream::EmptyVoltageFinder> finder_;  // none: constant stretches are data
   std::vector<stream::VoltageStep> steps_;
+  std::vector<stream::ConstantChannel> constant_;
   engine::Block* held_ = nullptr;  // read, not yet handed on
 };
 

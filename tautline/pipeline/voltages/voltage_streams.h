@@ -30,6 +30,7 @@
 #include "tautline/formats/visibility_writer.h"
 #include "tautline/pipeline/voltages/channel_range.h"
 #include "tautline/pipeline/voltages/input_groups.h"
+#include "tautline/stream/constant_channel.h"
 #include "tautline/stream/peeked_voltages.h"
 #include "tautline/stream/voltage_sequence.h"
 
@@ -87,6 +88,7 @@ struct RawVoltages {
   stream::SequenceOptions options;  ///< options of the files
   /// No files: the stream itself, to peek at before it runs.
   std::shared_ptr<stream::PeekedVoltages> live = {};
+  std::vector<stream::ConstantChannel> constant_channels = {};  ///< of the samples
 };
 
 /// Each block's array has strides of its own.
@@ -101,8 +103,9 @@ struct Spectra {
   SharedGains gains;          ///< factors of the spectra; null: none
   int requantised_bits = 0;   ///< bits of rounded voltages; 0: not rounded
   std::string device, kernels;
-  formats::PhaseCentre phase_centre;  ///< direction of the delays
-  core::Instant end;                  ///< as in RawVoltages
+  formats::PhaseCentre phase_centre;                            ///< direction of the delays
+  core::Instant end;                                            ///< as in RawVoltages
+  std::vector<stream::ConstantChannel> constant_channels = {};  ///< as in RawVoltages
 };
 
 struct Sums {

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "tautline/core/error.h"
 #include "tests/formats/voltage_check.h"
@@ -169,11 +170,47 @@ TEST(Candidates, EmptyListsAndBadLines) {
   EXPECT_NE(error_of("x.singlepulse", "# DM\n1 2 3 -4 5\n").find("Sample"), std::string::npos);
 }
 
+std::string json_lines(const std::vector<Candidate>& list) {
+  std::string lines;
+  for (const Candidate& c : list)
+    lines += nlohmann::json{{"schema", "tautline.candidate"},
+                            {"snr", c.snr},
+                            {"time_s", c.time_s},
+                            {"sample", c.sample},
+                            {"width_samples", c.width_samples},
+                            {"dm", c.dm},
+                            {"dm_index", c.dm_index},
+                            {"members", c.members},
+                            {"first_sample", c.first_sample},
+                            {"last_sample", c.last_sample},
+                            {"beam", c.beam}}
+                 .dump() +
+             "\n";
+  return lines;
+}
+
+TEST(Candidates, LinesOfJsonHoldEverything) {
+  const Folder folder;
+  const auto list = random_candidates(50);
+  const std::string lines = json_lines(list), other = "{\"schema\": \"tautline.search\"}\n";
+  // Of another schema, and not written to its end.
+  const std::string text = lines + other + lines.substr(0, 80);
+  tests::write_bytes(folder / "e.jsonl", {text.begin(), text.end()});
+  EXPECT_TRUE(recognise(folder / "e.jsonl"));
+  EXPECT_EQ(read(folder / "e.jsonl"), list);
+  tests::write_bytes(folder / "other.jsonl", {other.begin(), other.end()});
+  EXPECT_FALSE(recognise(folder / "other.jsonl"));
+}
+
 TEST(Candidates, RandomMutationsNeverBreakTheReader) {
   const Folder folder;
   auto random = tests::generator();
-  for (const char* name : {"f.csv", "f.cand", "f.singlepulse"}) {
-    write(folder / name, random_candidates(10), search(), false);
+  for (const char* name : {"f.csv", "f.cand", "f.singlepulse", "f.jsonl"}) {
+    const std::string lines = json_lines(random_candidates(10));
+    if (std::string(name) == "f.jsonl")
+      tests::write_bytes(folder / name, {lines.begin(), lines.end()});
+    else
+      write(folder / name, random_candidates(10), search(), false);
     const auto good = tests::read_bytes(folder / name);
     for (int trial = 0; trial < 300; ++trial) {
       tests::write_bytes(folder / name, tests::mutate(good, random));

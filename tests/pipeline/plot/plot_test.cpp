@@ -151,6 +151,49 @@ TEST_F(Plot, AToneOfVoltagesIsAtItsFrequency) {
   for (const float value : picture.image.values) ASSERT_TRUE(std::isfinite(value));
 }
 
+// An antenna that stops for a while is marked, and one that never changes throughout; nothing is where all goes on.
+TEST_F(Plot, InputsThatStop) {
+  write_tone();
+  EXPECT_TRUE(panel(figure_of("tone.dada"), "Power of each").empty.empty());
+  const std::string whole = read_file(scratch / "tone.dada");
+  constexpr std::size_t kTimes = 200000, kBytes = 4;  // of both antennas' complex samples
+  const std::size_t first = 60000 + generator()() % 20000, last = 120000;
+  const auto stopped = [&](std::size_t antenna, std::size_t from, std::size_t to) {
+    std::string bytes = whole;
+    const std::size_t header = bytes.size() - kTimes * kBytes;
+    for (std::size_t t = from; t < to; ++t)
+      bytes.replace(header + t * kBytes + 2 * antenna, 2, 2, '\0');
+    write_file(scratch / "stops.dada", bytes);
+    return figure_of("stops.dada");
+  };
+  const figure::Figure part = stopped(1, first, last);
+  const figure::Panel& power = panel(part, "Power of each");
+  ASSERT_EQ(power.lines.size(), 2u);
+  EXPECT_EQ(power.lines[1].name, "1x");
+  ASSERT_EQ(power.empty.size(), 1u);
+  const double cell = (power.x.high - power.x.low) / static_cast<double>(power.lines[1].x.size());
+  const auto place = [&](std::size_t t) { return static_cast<double>(t) / 1.28e6 * 1e3; };
+  ASSERT_EQ(power.x.unit, "ms");
+  // Spectra of 512 channels and four taps need samples of the stretch.
+  const double spectrum = place(512);
+  EXPECT_NEAR(power.empty[0].first, place(first), 4 * spectrum + cell);
+  EXPECT_NEAR(power.empty[0].second, place(last), 4 * spectrum + cell);
+  for (std::size_t k = 0; k < power.lines[1].x.size(); ++k) {
+    const double x = power.lines[1].x[k];
+    EXPECT_EQ(std::isnan(power.lines[1].y[k]),
+              x > power.empty[0].first && x < power.empty[0].second);
+    EXPECT_TRUE(std::isfinite(power.lines[0].y[k]));
+  }
+  EXPECT_EQ(part.notes.at(0), "Grey: no data of 1x.");
+  const figure::Figure never = stopped(0, 0, kTimes);
+  const auto& all = panel(never, "Power of each").empty;
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].first, panel(never, "Power of each").x.low);
+  EXPECT_EQ(all[0].second, panel(never, "Power of each").x.high);
+  EXPECT_EQ(never.notes.at(0), "Grey: no data of 0x.");
+  drawn("stops.dada");
+}
+
 // Counts are arrays, too: the record, the type and the axes tell.
 TEST_F(Plot, AToneOfAChannelizedArrayIsAtItsFrequency) {
   write_tone();

@@ -154,6 +154,36 @@ TEST(LevelSteps, PulsesBadChannelsAndShortFilesHaveNone) {
   EXPECT_EQ(steps_of(broken), Samples{kTimes});
 }
 
+// Padding before, behind and around the join, near it, and longer than what is looked at without any. A level that
+// drifts goes on behind it.
+TEST(LevelSteps, NearPaddingAreThoseOfTheDataAroundIt) {
+  auto random = tests::generator();
+  constexpr std::uint64_t kTimes = 12000;
+  const std::vector<SampleRange> paddings{
+      {kTimes - 1000, 1000}, {kTimes, 1000},         {kTimes - 300, 900}, {kTimes - 2500, 2000},
+      {kTimes + 700, 20},    {kTimes - 10000, 9990}, {kTimes + 5000, 100}};
+  for (const SampleRange& padding : paddings) {
+    const std::uint64_t end = padding.first + padding.count;
+    const auto data = [&](double step, double slope) {
+      return [=](std::uint64_t t, std::size_t, double noise) {
+        if (t >= padding.first && t < end) return -50.0;
+        return noise + slope * static_cast<double>(t) + (t >= kTimes ? step : 0);
+      };
+    };
+    const bool around = padding.first < kTimes && end > kTimes;
+    JoinedFiles steps(64, 2, kTimes, 8, random, data(2, 0));
+    EXPECT_EQ(steps_of(steps), Samples{around ? end : kTimes})
+        << padding.count << " from " << padding.first;
+    JoinedFiles drifts(64, 2, kTimes, 32, random, data(0, 2e-4));
+    EXPECT_EQ(steps_of(drifts), Samples{}) << padding.count << " from " << padding.first;
+  }
+  // Too little data between the join and the file's end.
+  JoinedFiles little(64, 2, kTimes, 8, random, [](std::uint64_t t, std::size_t, double noise) {
+    return t >= kTimes + 250 ? -50 : noise + (t >= kTimes ? 2 : 0);
+  });
+  EXPECT_EQ(steps_of(little), Samples{});
+}
+
 TEST(LevelSteps, CutTheirSegment) {
   std::vector<PlacedRange> segments{{{10, 100}, 10}, {{110, 50}, 200}};
   split_at_steps({{40, "a", "b"}, {60, "b", "c"}, {220, "d", "e"}}, segments);
