@@ -245,7 +245,7 @@ nb::object standard_curves(const Array& samples, std::size_t m, std::size_t leve
   config.lag_scheme = stage::LagScheme::standard;
   config.bins = m;
   config.levels = levels;
-  core::set(config, "coarsening", coarsening);
+  core::set(config, "coarsening", coarsening == "average" ? "sum" : coarsening);  // of multipletau
   config.type = view.type();
   for (const auto& [a, b] : pairs) config.pairs.push_back({a, b});
   const auto lags = stage::lags_of(config);
