@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "cli/common_options.h"
 #include "cli/field_options.h"
 #include "cli/interrupts.h"
 #include "cli/monitor_options.h"
@@ -131,28 +132,20 @@ int run_autocorrelate(const Global& global, AutocorrelateOptions& options) {
   return run_status(summary, options);
 }
 
-void add_input(CLI::App& command, AutocorrelateOptions& options) {
-  pipeline::AutocorrelateConfig& config = options.config;
-  command
-      .add_option("input", config.input,
-                  "counts [time][sensor] (NPY or raw), TIFF stacks, or photon time tags (PTU, PT3, "
-                  "SPC, Photon-HDF5); "
-                  "- or a named pipe: live")
-      ->required();
-  command.add_option("-o,--output", config.output, "G.csv, G.zip or G.h5")->required();
-  add_fields(command, config, {"start_s", "duration_s", "keep_constant"});
-  command.add_flag("--overwrite", config.overwrite, "replace an existing output");
-  command.add_flag("--strict", options.strict, "damaged input is a failure (status 1, not 3)");
-  add_field(command, config, "memory_bytes");
-}
-
 }  // namespace
 
 void add_autocorrelate(CLI::App& app, const Global& global, Action& action) {
   auto* command = app.add_subcommand("autocorrelate", "counts of photons to correlation curves");
   auto options = std::make_shared<AutocorrelateOptions>();
   pipeline::AutocorrelateConfig& config = options->config;
-  add_input(*command, *options);
+  add_input(*command, config.input,
+            "counts [time][sensor] (NPY or raw), TIFF stacks, or photon time tags (PTU, PT3, SPC, "
+            "Photon-HDF5); - or a named pipe: live");
+  add_required_output(*command, config.output, "G.csv, G.zip or G.h5");
+  add_fields(*command, config, {"start_s", "duration_s", "keep_constant"});
+  add_overwrite(*command, config.overwrite);
+  add_strict(*command, options->strict);
+  add_field(*command, config, "memory_bytes");
   add_fields(*command, config, {"every_s", "window_s", "save_state", "resume"}, "Runs that go on");
   add_fields(*command, config, {"raw.dtype", "raw.sensors", "raw.header_bytes"}, "Raw files");
   add_fields(*command, config, {"detectors", "tag_method", "gate_s"}, "Time tags");

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cli/command.h"
+#include "cli/common_options.h"
 #include "cli/field_options.h"
 #include "cli/interrupts.h"
 #include "cli/limits.h"
@@ -199,8 +200,7 @@ void add_bench(CLI::App& app, const Global& global, Action& action) {
                           "host_fed (data in the host's memory), run (whole runs from files in "
                           "TMPDIR); default: the "
                           "stages");
-  command->add_option("--problem", options->problems, "may be repeated: " + problem_help())
-      ->allow_extra_args(false);
+  add_problem(*command, options->problems, problem_help());
   command->add_option("--sweep", options->sweep,
                       "one size at many values: inputs=16:2048 doubles, inputs=64:1024:64 steps, "
                       "taps=4/8/16 lists");

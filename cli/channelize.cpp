@@ -1,5 +1,6 @@
 // tautline channelize: the filter bank alone.
 
+#include "cli/common_options.h"
 #include "cli/filter_options.h"
 #include "cli/monitor_options.h"
 #include "cli/piped_inputs.h"
@@ -66,7 +67,7 @@ void add_channelize(CLI::App& app, const Global& global, Action& action) {
   auto options = std::make_shared<ChannelizeOptions>();
   pipeline::ChannelizeConfig& config = options->config;
   options->input.add_to(*command, config);
-  command->add_option("-o,--output", config.output, "OUT.dada, OUT.npy or OUT.fil")->required();
+  add_required_output(*command, config.output, "OUT.dada, OUT.npy or OUT.fil");
   options->filter.add_to(*command, config);
   add_fields(*command, config, {"requantise", "integrate", "stokes"});
   options->monitor.add_to(*command);

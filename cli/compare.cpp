@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "cli/command.h"
+#include "cli/common_options.h"
 #include "cli/field_options.h"
 #include "tautline/formats/candidates/candidates.h"
 #include "tautline/formats/curves/curves.h"
@@ -194,16 +195,14 @@ void add_compare(CLI::App& app, const Global& global, Action& action) {
   auto options = std::make_shared<CompareOptions>();
   options->command = command;
   using formats::FileFormat;
-  command
-      ->add_option("visibilities", options->visibilities,
-                   formats::endings_of(formats::formats_with(&FileFormat::visibilities), "V") +
-                       "; candidates of a search: C.csv, C.cand, C.singlepulse or C.your.csv; or a "
-                       "correlation curve: " +
-                       formats::endings_of(formats::formats_with(&FileFormat::read_curves)))
-      ->required();
-  command
-      ->add_option("truth", options->truth, "X.truth.json, as simulate wrote it; or another curve")
-      ->required();
+  add_input(*command, options->visibilities,
+            formats::endings_of(formats::formats_with(&FileFormat::visibilities), "V") +
+                "; candidates of a search: C.csv, C.cand, C.singlepulse or C.your.csv; or a "
+                "correlation curve: " +
+                formats::endings_of(formats::formats_with(&FileFormat::read_curves)),
+            "visibilities");
+  add_input(*command, options->truth, "X.truth.json, as simulate wrote it; or another curve",
+            "truth");
   add_own(*command, options->rows, {.name = "rows", .help = "lines of each table"});
   add_own(*command, options->curve,
           {.name = "curve", .help = "which of the first file's curves, from 0"});

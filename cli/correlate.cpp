@@ -6,6 +6,7 @@
 #include <mutex>
 #include <span>
 
+#include "cli/common_options.h"
 #include "cli/filter_options.h"
 #include "cli/monitor_options.h"
 #include "cli/output_names.h"
@@ -130,17 +131,15 @@ void add_correlate(CLI::App& app, const Global& global, Action& action) {
   auto options = std::make_shared<CorrelateOptions>();
   pipeline::CorrelateConfig& config = options->config;
   options->input.add_to(*command, config);
-  command
-      ->add_option(
-          "-o,--output", config.output,
-          formats::endings_of(formats::formats_with(&formats::FileFormat::write_visibilities), "V"))
-      ->required();
+  add_required_output(
+      *command, config.output,
+      formats::endings_of(formats::formats_with(&formats::FileFormat::write_visibilities), "V"));
   options->filter.add_to(*command, config);
   add_fields(*command, config,
              {"integration_s", "channel_range", "average_channels", "average_time", "autos_only",
               "keep_edge", "array_path"});
-  command->add_option("--report", config.report_path,
-                      "an HTML page with fringes, spectra and data quality");
+  add_report_output(*command, config.report_path,
+                    "an HTML page with fringes, spectra and data quality");
   add_fields(*command, config, {"delays_path", "phase_centre"});
   add_fields(*command, config, {"earth.ut1_minus_utc_s", "earth.pole"}, kEarthGroup);
   add_fields(*command, config, {"requantise", "gains", "settle_s", "follow_gains"});

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "cli/common_options.h"
 #include "cli/filterbank_run.h"
 #include "cli/monitor_options.h"
 #include "cli/output_names.h"
@@ -104,11 +105,9 @@ int run_dedisperse(const Global& global, DedisperseOptions& options) {
 void add_dedisperse(CLI::App& app, const Global& global, Action& action) {
   auto* command = app.add_subcommand("dedisperse", "filterbanks to dedispersed time series");
   auto options = std::make_shared<DedisperseOptions>();
-  command->add_option("input", options->config.inputs, filterbanks_help())->required();
-  command
-      ->add_option("-o,--output", options->config.output,
-                   "OUT.npy, a folder, or OUT.dat or OUT.tim for one trial")
-      ->required();
+  add_input(*command, options->config.inputs, filterbanks_help());
+  add_required_output(*command, options->config.output,
+                      "OUT.npy, a folder, or OUT.dat or OUT.tim for one trial");
   note_field(
       *add_own(*command, options->format,
                {.name = "format", .help = "of a folder's files: dat (PRESTO) or tim (sigproc)"},

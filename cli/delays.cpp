@@ -5,6 +5,7 @@
 #include <spdlog/spdlog.h>
 
 #include "cli/command.h"
+#include "cli/common_options.h"
 #include "cli/field_options.h"
 #include "cli/output_names.h"
 #include "tautline/core/angle.h"
@@ -78,9 +79,9 @@ void add_delays(CLI::App& app, const Global& global, Action& action) {
           {.name = "duration_s", .unit = "s", .help = "how long to track"})
       ->required()
       ->default_str("");
-  command->add_option("-o,--output", options->output, "D.toml")->required();
+  add_required_output(*command, options->output, "D.toml");
   add_fields(*command, options->earth, {"ut1_minus_utc_s", "pole"}, kEarthGroup);
-  command->add_flag("--overwrite", options->overwrite, "replace an existing output");
+  add_overwrite(*command, options->overwrite);
   command->footer(
       "Example: tautline delays --array array.toml --name HydA --ra-deg 09:18:05.7 --dec-deg "
       "-12:05:44 "

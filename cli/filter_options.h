@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/common_options.h"
 #include "cli/field_options.h"
 #include "tautline/formats/distinct_files.h"
 #include "tautline/formats/voltage_reader.h"
@@ -48,10 +49,10 @@ struct InputOptions {
   template <class Config>
   void add_to(CLI::App& to, Config& config) {
     command = &to;
-    to.add_option("input", config.inputs, voltages_help())->required();
+    add_input(to, config.inputs, voltages_help());
     add_fields(to, config, {"start_s", "duration_s", "keep_constant"});
-    to.add_flag("--strict", strict, "damaged input is a failure (status 1, not 3)");
-    to.add_flag("--overwrite", config.overwrite, "replace an existing output");
+    add_strict(to, strict);
+    add_overwrite(to, config.overwrite);
     add_field(to, config, "memory_bytes");
     add_reader_options(to, config, "reader.");
   }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cli/command.h"
+#include "cli/common_options.h"
 #include "cli/dm_options.h"
 #include "tautline/formats/distinct_files.h"
 #include "tautline/pipeline/search/filterbank_run.h"
@@ -20,8 +21,8 @@ struct FilterbankRunOptions {
   template <class Config>
   void add_input(CLI::App& to, Config& config) {
     add_fields(to, config, {"reader.ifs", "start_s", "duration_s", "memory_bytes"});
-    to.add_flag("--strict", strict, "damaged input is a failure (status 1, not 3)");
-    to.add_flag("--overwrite", config.overwrite, "replace existing outputs");
+    add_strict(to, strict);
+    add_overwrite(to, config.overwrite);
   }
 };
 

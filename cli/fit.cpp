@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "cli/command.h"
+#include "cli/common_options.h"
 #include "cli/field_options.h"
 #include "cli/output_names.h"
 #include "tautline/core/counted.h"
@@ -156,12 +157,11 @@ void add_fit(CLI::App& app, const Global& global, Action& action) {
   auto options = std::make_shared<FitOptions>();
   options->command = command;
   pipeline::FitConfig& config = options->config;
-  command
-      ->add_option("curves", options->inputs,
-                   "G.h5, G.zip or G.csv of autocorrelate; .csv, .SIN, .ASC of others; more than "
-                   "one: as one set")
-      ->required();
-  command->add_option("-o,--output", config.output, "F.csv: one line for each curve")->required();
+  add_input(*command, options->inputs,
+            "G.h5, G.zip or G.csv of autocorrelate; .csv, .SIN, .ASC of others; more than one: as "
+            "one set",
+            "curves");
+  add_required_output(*command, config.output, "F.csv: one line for each curve");
   add_required_field(*command, config, "model");
   add_own(*command, options->kappa,
           {.name = "kappa", .help = "length of the focus over its waist, held unless freed"},
@@ -170,9 +170,9 @@ void add_fit(CLI::App& app, const Global& global, Action& action) {
              {"waist_um", "pixel_um", "q_per_um", "range_s", "fixed", "freed", "starts", "bounds",
               "shared", "weighted", "highest_reduced_chi2"});
   add_fields(*command, config, {"dead_time_s", "afterpulsing"}, "Detectors");
-  command->add_option("--report", config.report, "F.html: curves, residuals and maps");
-  command->add_flag("--overwrite", config.overwrite, "replace existing files");
-  command->add_flag("--strict", options->strict, "exit status 1 instead of 3 when no fit is ok");
+  add_report_output(*command, config.report, "F.html: curves, residuals and maps");
+  add_overwrite(*command, config.overwrite);
+  add_strict(*command, options->strict, "a run without a good fit");
   command->footer(
       "Example: tautline fit G.h5 -o fit.csv --model 3d+triplet --waist 0.25 --report fit.html");
   when_chosen(*command, global, action, options, run_fit);

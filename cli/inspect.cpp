@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "cli/command.h"
+#include "cli/common_options.h"
 #include "cli/field_options.h"
 #include "cli/inspect_array.h"
 #include "cli/inspect_search.h"
@@ -310,23 +311,20 @@ void add_inspect(CLI::App& app, const Global& global, Action& action) {
   auto options = std::make_shared<InspectOptions>();
   const auto of = [](auto opener) { return formats::names_of(formats::formats_with(opener)); };
   using formats::FileFormat;
-  command
-      ->add_option(
-          "input", options->files,
-          fmt::format(
-              "voltages ({}), visibilities ({}), filterbanks ({}), dedispersed series ({}), "
-              "masks, candidates, cut-outs, photon time tags ({}), counts ({}), "
-              "correlation curves "
-              "({}), array.toml, scenes, delays, truths and records (.json)",
-              of(&FileFormat::voltages), of(&FileFormat::visibilities), of(&FileFormat::filterbank),
-              of(&FileFormat::series), of(&FileFormat::photons), of(&FileFormat::counts),
-              of(&FileFormat::read_curves)))
-      ->required();
-  command->add_flag("--strict", options->strict, "damaged input is a failure (status 1, not 3)");
+  add_input(
+      *command, options->files,
+      fmt::format("voltages ({}), visibilities ({}), filterbanks ({}), dedispersed series ({}), "
+                  "masks, candidates, cut-outs, photon time tags ({}), counts ({}), "
+                  "correlation curves "
+                  "({}), array.toml, scenes, delays, truths and records (.json)",
+                  of(&FileFormat::voltages), of(&FileFormat::visibilities),
+                  of(&FileFormat::filterbank), of(&FileFormat::series), of(&FileFormat::photons),
+                  of(&FileFormat::counts), of(&FileFormat::read_curves)));
+  add_strict(*command, options->strict);
   command->add_option(
       "--tcspc", options->tcspc.path,
       "H.csv: photons by microtime and detector, to choose time gates on (T3, SPC)");
-  command->add_flag("--overwrite", options->tcspc.overwrite, "replace an existing H.csv");
+  add_overwrite(*command, options->tcspc.overwrite);
   add_reader_options(*command, options->reader, "");
   command->footer(
       "Examples: tautline inspect night.dada\n"

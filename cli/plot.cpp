@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "cli/command.h"
+#include "cli/common_options.h"
 #include "cli/field_options.h"
 #include "tautline/formats/distinct_files.h"
 
@@ -52,16 +53,13 @@ void add_plot(CLI::App& app, const Global& global, Action& action) {
   auto* command = app.add_subcommand("plot", "a page or a picture of a file");
   auto options = std::make_shared<PlotOptions>();
   pipeline::PlotConfig& config = options->config;
-  command
-      ->add_option(
-          "file", config.input,
-          "voltages, a filterbank, dedispersed series, visibilities, correlation curves, "
-          "time tags, counts, "
-          "candidates, cut-outs, a histogram of inspect --tcspc, wisdom or lines of bench --json")
-      ->required();
-  command->add_option("-o,--output", options->output,
-                      "X.html, X.png, X.svg or X.pdf; default: FILE.html");
-  command->add_flag("--overwrite", options->overwrite, "replace an existing file");
+  add_input(*command, config.input,
+            "voltages, a filterbank, dedispersed series, visibilities, correlation curves, time "
+            "tags, counts, candidates, cut-outs, a histogram of inspect --tcspc, wisdom or lines of "
+            "bench --json",
+            "file");
+  add_output(*command, options->output, "X.html, X.png, X.svg or X.pdf; default: FILE.html");
+  add_overwrite(*command, options->overwrite);
   add_fields(
       *command, config,
       {"start_s", "duration_s", "baseline", "mask", "flag_channels", "fit", "channels", "bin_s"});

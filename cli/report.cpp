@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "cli/command.h"
+#include "cli/common_options.h"
 #include "cli/output_names.h"
 #include "tautline/formats/distinct_files.h"
 #include "tautline/pipeline/report/report_file.h"
@@ -39,9 +40,9 @@ void add_report(CLI::App& app, const Global& global, Action& action) {
   auto* command =
       app.add_subcommand("report", "an HTML page with fringes, spectra and data quality");
   auto options = std::make_shared<ReportOptions>();
-  command->add_option("visibilities", options->visibilities, "V.uvh5")->required();
-  command->add_option("-o,--output", options->output, "V.html")->required();
-  command->add_flag("--overwrite", options->overwrite, "replace an existing page");
+  add_input(*command, options->visibilities, "V.uvh5", "visibilities");
+  add_required_output(*command, options->output, "V.html");
+  add_overwrite(*command, options->overwrite);
   command->footer("Example: tautline report night.uvh5 -o night.html");
   when_chosen(*command, global, action, options, run_report);
 }

@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "cli/common_options.h"
 #include "cli/field_options.h"
 #include "cli/interrupts.h"
 #include "cli/monitor_options.h"
@@ -403,9 +404,8 @@ void add_run(CLI::App& app, const Global& global, Action& action) {
       ->add_option("--set", options->assignments, "NODE.FIELD=VALUE instead of what the file says")
       ->allow_extra_args(false);
   command->add_flag("--check", options->check, "only say whether the pipeline could run");
-  command->add_flag(
-      "--plan", options->plan,
-      "only print the nodes, their threads, memory and kernels, and the expected rate");
+  add_plan(*command, options->plan,
+           "the nodes, their threads, memory and kernels, and the expected rate");
   command->add_flag("--types", options->types, "only print the types of nodes and their fields");
   command
       ->add_option("--memory", options->memory,
@@ -428,9 +428,8 @@ void add_run(CLI::App& app, const Global& global, Action& action) {
                    "for longer"},
           core::plain_text<double>(core::between(0.1, 86'400)));
   options->monitor.add_to(*command);
-  command->add_flag("--overwrite", options->overwrite, "replace existing outputs");
-  command->add_flag("--strict", options->strict,
-                    "status 1 instead of 3 when the input was damaged");
+  add_overwrite(*command, options->overwrite);
+  add_strict(*command, options->strict);
   command->footer(
       "Example: tautline run correlate.toml --set voltages.files=night.dada --set "
       "visibilities.path=night.uvh5");

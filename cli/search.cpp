@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "cli/common_options.h"
 #include "cli/field_options.h"
 #include "cli/filterbank_run.h"
 #include "cli/interrupts.h"
@@ -229,15 +230,12 @@ int run_search(const Global& global, SearchOptions& options) {
 void add_search(CLI::App& app, const Global& global, Action& action) {
   auto* command = app.add_subcommand("search", "filterbanks to pulse candidates");
   auto options = std::make_shared<SearchOptions>();
-  command
-      ->add_option("input", options->config.inputs,
-                   filterbanks_help() + "; or dedispersed series (" +
-                       formats::names_of(formats::formats_with(&formats::FileFormat::series)) +
-                       "), one or all trials of an observation, or their folder")
-      ->required();
-  command->add_option(
-      "-o,--output", options->config.output,
-      "C.csv, C.cand (heimdall's), C.singlepulse (PRESTO's) or C.your.csv (your's)");
+  add_input(*command, options->config.inputs,
+            filterbanks_help() + "; or dedispersed series (" +
+                formats::names_of(formats::formats_with(&formats::FileFormat::series)) +
+                "), one or all trials of an observation, or their folder");
+  add_output(*command, options->config.output,
+             "C.csv, C.cand (heimdall's), C.singlepulse (PRESTO's) or C.your.csv (your's)");
   add_fields(*command, options->config, {"beams", "max_beams"});
   options->run.dms.add_to(*command, options->config);
   add_fields(*command, options->config,
@@ -249,8 +247,8 @@ void add_search(CLI::App& app, const Global& global, Action& action) {
               "most_cutouts"});
   add_own(*command, options->from_top,
           {.name = "from_top", .help = "candidates to print, the brightest first"});
-  command->add_flag("--plan", options->plan,
-                    "only print trials, boxcars, passes, losses, memory and the rate to expect");
+  add_plan(*command, options->plan,
+           "trials, boxcars, passes, losses, memory and the rate to expect");
   options->run.add_input(*command, options->config);
   options->monitor.add_to(*command);
   command->footer("Example: tautline search obs.fil -o candidates.csv --dms 0:1000 --zero-dm");

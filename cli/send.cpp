@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "cli/common_options.h"
 #include "cli/field_options.h"
 #include "cli/run_output.h"
 #include "tautline/core/counted.h"
@@ -59,11 +60,10 @@ int run_send(const Global& global, const stream::SendConfig& config) {
 void add_send(CLI::App& app, const Global& global, Action& action) {
   auto* command = app.add_subcommand("send", "files played onto the network, as telescopes would");
   auto config = std::make_shared<stream::SendConfig>();
-  command
-      ->add_option("files", config->files,
-                   "over TCP, files of MWA receivers, each a connection, in this order; over UDP, "
-                   "voltages of any format, consecutive files or `receivers`")
-      ->required();
+  add_input(*command, config->files,
+            "over TCP, files of MWA receivers, each a connection, in this order; over UDP, "
+            "voltages of any format, consecutive files or `receivers`",
+            "files");
   add_required_field(*command, *config, "to");
   add_fields(*command, *config,
              {"layout", "rate", "rate_hz", "impair", "connect_s", "repeat", "first_count",

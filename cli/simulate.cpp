@@ -1,6 +1,7 @@
 // tautline simulate: made-up observations with the truth beside them.
 #include <fmt/format.h>
 
+#include "cli/common_options.h"
 #include "cli/field_options.h"
 #include "cli/output_names.h"
 #include "cli/run_output.h"
@@ -67,10 +68,9 @@ void add_simulate(CLI::App& app, const Global& global, Action& action) {
   add_required_field(*command, config, "array_path");
   add_required_field(*command, config, "scene_path");
   add_required_field(*command, config, "duration_s");
-  command->add_option("-o,--output", config.output, "X.dada; the truth goes to X.truth.json")
-      ->required();
+  add_required_output(*command, config.output, "X.dada; the truth goes to X.truth.json");
   add_fields(*command, config, {"bits", "real", "seed", "format", "memory_bytes"});
-  command->add_flag("--overwrite", config.overwrite, "replace existing files");
+  add_overwrite(*command, config.overwrite);
   command->footer(
       "Example: tautline simulate voltages --array array.toml --scene scene.toml --duration 5 -o "
       "sky.dada");

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "cli/common_options.h"
 #include "cli/field_options.h"
 #include "cli/output_names.h"
 #include "cli/run_output.h"
@@ -124,10 +125,9 @@ void add_simulate_filterbank(CLI::App& simulate, const Global& global, Action& a
   add_field(*command, config, "dm_constant");
   add_scene_fields(*command, *options, {"name", "utc_start"});
   add_field(*command, config, "seed");
-  command->add_option("-o,--output", config.output, "X.fil; the truth goes to X.truth.json")
-      ->required();
+  add_required_output(*command, config.output, "X.fil; the truth goes to X.truth.json");
   add_field(*command, config, "memory_bytes");
-  command->add_flag("--overwrite", config.overwrite, "replace existing files");
+  add_overwrite(*command, config.overwrite);
   command->footer(
       "Example: tautline simulate filterbank --nchans 336 --fch1 1465 --foff -1 --tsamp "
       "0.00126646875 "

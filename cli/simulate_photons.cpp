@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/common_options.h"
 #include "cli/field_options.h"
 #include "cli/output_names.h"
 #include "cli/run_output.h"
@@ -73,15 +74,13 @@ void add_simulate_photons(CLI::App& simulate, const Global& global, Action& acti
   add_required_field(*command, config, "duration_s");
   add_field(*command, config, "bin_s");
   add_required_field(*command, config, "model");
-  command
-      ->add_option(
-          "-o,--output", config.output,
-          "X.npy, X.ptu (time tags), else counts without a header; the truth goes to X.truth.json")
-      ->required();
+  add_required_output(
+      *command, config.output,
+      "X.npy, X.ptu (time tags), else counts without a header; the truth goes to X.truth.json");
   add_fields(*command, config,
              {"bits", "background_hz", "afterpulsing", "hot_sensors", "hot_rate_hz", "t3",
               "sync_rate_hz", "lifetime_s", "seed", "memory_bytes"});
-  command->add_flag("--overwrite", config.overwrite, "replace existing files");
+  add_overwrite(*command, config.overwrite);
   command->footer(
       "Example: tautline simulate photons --duration 10 --bin 1e-5 --model "
       "diffusion:n=2,tau=2e-4,rate=5e4 -o x.npy");

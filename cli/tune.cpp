@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "cli/command.h"
+#include "cli/common_options.h"
 #include "cli/field_options.h"
 #include "cli/interrupts.h"
 #include "tautline/core/error.h"
@@ -333,12 +334,10 @@ void add_tune(CLI::App& app, const Global& global, Action& action) {
   for (const std::string& stage : pipeline::tunable_stages())
     stages += (stages.empty() ? "" : " or ") + stage;
   command->add_option("stage", options->stage, stages)->required();
-  command
-      ->add_option("--problem", options->problems,
-                   "what to tune for; may be repeated: a name (" + problem_names() +
-                       "), sizes as inputs=64,channels=128,samples=4096,bits=8, or both; default: "
-                       "all names")
-      ->allow_extra_args(false);
+  add_problem(*command, options->problems,
+              "a name (" + problem_names() +
+                  "), sizes as inputs=64,channels=128,samples=4096,bits=8, or both; default: all "
+                  "names");
   jit::TunerOptions& tuner = options->tuner;
   add_own(*command, tuner.strategy, {.name = "strategy", .help = "how to search"},
           core::choice<StrategyKind>({{"exhaustive", StrategyKind::exhaustive},
@@ -362,8 +361,7 @@ void add_tune(CLI::App& app, const Global& global, Action& action) {
            .unit = "s",
            .help = "how long a candidate may run before it counts as hung"},
           core::plain_text<double>(core::above(0)));
-  command->add_option("--report", options->report,
-                      "folder for the results, a JSON report and a page");
+  add_report_output(*command, options->report, "folder for the results, a JSON report and a page");
   command->add_option(
       "--fix", options->fixed,
       "tunables that keep a value, as design=1: for a look at a part; the winner is "

@@ -8,8 +8,8 @@
 - a library's headers only where the table below has them: CUDA, NVRTC and OpenCL in device/cuda and device/opencl,
   sockets in stream/;
 - no printing, abort or exit under tautline/, and no option of the command in its texts;
-- every stage has a header that tautline.h includes, a reference, a case file, tunables, a CPU backend, a maths page,
-  tests and an entry in the table that `bench` and `tune` are made from; a role has the same file name in every stage;
+- every stage has a header that tautline.h includes, descriptions of its fields, a reference, a case file and its
+  harness, tunables, a CPU backend, a maths page, tests and an entry in the table that `bench` and `tune` are made from; a role has the same file name in every stage;
 - every folder of tests that is named as a layer mirrors that layer's folders;
 - every path that README, docs and cmake/sample_loops.txt name exists.
 """
@@ -94,9 +94,9 @@ COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 LOOPS_LIST = ROOT / "cmake" / "sample_loops.txt"
 STRING = re.compile(r'"(?:\\.|[^"\\\n])*"')
 # The files of a stage, of its CPU backend, and of a stage that is tuned.
-STAGE_PARTS = ("{}.h", "{}.cpp", "reference.cpp", "case.h", "tunables.h")
+STAGE_PARTS = ("{}.h", "{}.cpp", "fields.cpp", "reference.cpp", "case.h", "case_run.h", "tunables.h")
 CPU_PARTS = ("cpu/plan.cpp", "cpu/dispatch.cpp", "cpu/kernels.h")
-TUNED_PARTS = ("tune.cpp", "case_run.h", "gpu/tuning.h", "gpu/tuning.cpp")
+TUNED_PARTS = ("tune.cpp", "gpu/tuning.h", "gpu/tuning.cpp")
 # An option of the command in a text, and files whose texts have options of compilers and properties of styles.
 OPTION = re.compile(r"(?<![\w!-])--[a-z]")
 OTHERS_OPTIONS = ("device/cuda/cuda_compile.cpp", "jit/tuning_page.cpp")

@@ -316,17 +316,10 @@ class AutocorrelatePlan
     stage::Config config;
     config.sensors = sensors;
     config.type = type_named(dtype);
-    if (lag_scheme != "chain" && lag_scheme != "standard")
-      throw Error(ErrorKind::config, "lag_scheme", lag_scheme, "chain or standard");
-    config.lag_scheme =
-        lag_scheme == "chain" ? stage::LagScheme::chain : stage::LagScheme::standard;
+    core::set(config, "lag_scheme", lag_scheme);
     config.bins = bins;
     config.levels = levels;
-    if (coarsening != "sum" && coarsening != "first" && coarsening != "second")
-      throw Error(ErrorKind::config, "coarsening", coarsening, "sum, first or second");
-    config.coarsening = coarsening == "sum"     ? stage::Coarsening::sum
-                        : coarsening == "first" ? stage::Coarsening::first
-                                                : stage::Coarsening::second;
+    core::set(config, "coarsening", coarsening);
     for (const auto& [a, b] : pairs) config.pairs.push_back({a, b});
     config.max_samples = max_samples;
     plan_ = stage::make_plan(config, kept_.device);

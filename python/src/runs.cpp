@@ -17,6 +17,11 @@
 #include "tautline/pipeline/search/dedisperse_filterbank.h"
 #include "tautline/pipeline/search/search_filterbank.h"
 #include "tautline/pipeline/voltages/correlate_voltages.h"
+#include "tautline/stages/autocorrelate/autocorrelate.h"
+#include "tautline/stages/channelize/channelize.h"
+#include "tautline/stages/correlate/correlate.h"
+#include "tautline/stages/dedisperse/dedisperse.h"
+#include "tautline/stages/detect/detect.h"
 
 namespace tautline::python {
 
@@ -365,7 +370,13 @@ nb::list fields_of(const std::string& run) {
   if (run == "dedisperse") return described<pipeline::DedisperseConfig>();
   if (run == "search") return described<pipeline::SearchConfig>();
   if (run == "fit") return described<pipeline::FitConfig>();
-  throw Error(ErrorKind::config, "run", run, "correlate, autocorrelate, dedisperse, search or fit");
+  if (run == "stages.channelize") return described<stages::channelize::Config>();
+  if (run == "stages.correlate") return described<stages::correlate::Config>();
+  if (run == "stages.dedisperse") return described<stages::dedisperse::Config>();
+  if (run == "stages.detect") return described<stages::detect::Config>();
+  if (run == "stages.autocorrelate") return described<stages::autocorrelate::Config>();
+  throw Error(ErrorKind::config, "run", run,
+              "correlate, autocorrelate, dedisperse, search, fit, or a stage as stages.correlate");
 }
 
 void bind_visibilities(nb::module_& module) {

@@ -192,9 +192,7 @@ nb::object detect(const Array& series, const std::vector<double>& dms, double sa
   config.threshold = threshold;
   config.max_width_s = max_width_s;
   config.baseline_s = baseline_s;
-  if (noise != "trial" && noise != "width")
-    throw Error(ErrorKind::config, "noise", noise, "trial or width");
-  config.noise = noise == "trial" ? stage::Noise::trial : stage::Noise::width;
+  core::set(config, "noise", noise);
   config.noise_s = noise_s;
   config.links.time_samples = time_samples;
   config.links.dm_trials = dm_trials;
@@ -247,9 +245,7 @@ nb::object standard_curves(const Array& samples, std::size_t m, std::size_t leve
   config.lag_scheme = stage::LagScheme::standard;
   config.bins = m;
   config.levels = levels;
-  config.coarsening = coarsening == "first"    ? stage::Coarsening::first
-                      : coarsening == "second" ? stage::Coarsening::second
-                                               : stage::Coarsening::sum;
+  core::set(config, "coarsening", coarsening == "average" ? "sum" : coarsening);  // of multipletau
   config.type = view.type();
   for (const auto& [a, b] : pairs) config.pairs.push_back({a, b});
   const auto lags = stage::lags_of(config);

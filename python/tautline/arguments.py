@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import operator
 import os
 from fractions import Fraction
@@ -130,18 +131,29 @@ class Fields:
         """Of docstrings: every field with its unit, default and range."""
         short = {field: name for name, field in self._names.items() if "." not in name}
         lines = []
-        for name, unit, help_text, allowed, form, default in self._all:
+        for name, *_, default in self._all:
             argument = short.get(name, name.replace(".", "__"))
-            if argument in leave_out or name in leave_out:
-                continue
-            lines.append(f"    {argument}" + (f" [{unit}]" if unit else ""))
-            facts = [help_text]
-            if form or allowed:
-                facts.append(form or allowed)
-            if default is not None:
-                facts.append(f"default {default}" if default else "default: none")
-            lines.append("        " + "; ".join(facts) + ".")
+            if argument not in leave_out and name not in leave_out:
+                lines += self._lines(argument, name, default)
         return "\n".join(lines)
+
+    def document_arguments(self, function: Callable[..., Any]) -> str:
+        """The same of the arguments of a function or class that are fields, with the defaults that they have there."""
+        lines = []
+        for argument, parameter in inspect.signature(function).parameters.items():
+            if argument in self._names:
+                required = parameter.default is parameter.empty
+                lines += self._lines(argument, self._names[argument], None if required else text(parameter.default))
+        return "\n".join(lines)
+
+    def _lines(self, argument: str, field: str, default: str | None) -> list[str]:
+        _, unit, help_text, allowed, form, _ = next(one for one in self._all if one[0] == field)
+        facts = [help_text]
+        if form or allowed:
+            facts.append(form or allowed)
+        if default is not None:
+            facts.append(f"default {default}" if default else "default: none")
+        return [f"    {argument}" + (f" [{unit}]" if unit else ""), "        " + "; ".join(facts) + "."]
 
 
 def documented(fields: Fields, leave_out: tuple[str, ...] = ()) -> Callable[[_Function], _Function]:
@@ -150,6 +162,17 @@ def documented(fields: Fields, leave_out: tuple[str, ...] = ()) -> Callable[[_Fu
     def decorate(function: _Function) -> _Function:
         if function.__doc__:
             function.__doc__ = function.__doc__.replace("{fields}", fields.document(leave_out).strip())
+        return function
+
+    return decorate
+
+
+def documented_arguments(fields: Fields) -> Callable[[_Function], _Function]:
+    """The same for a function or class with named arguments."""
+
+    def decorate(function: _Function) -> _Function:
+        if function.__doc__:
+            function.__doc__ = function.__doc__.replace("{fields}", fields.document_arguments(function).strip())
         return function
 
     return decorate

@@ -8,7 +8,18 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _tautline
-from .arguments import DISPERSION_CONSTANT, Fields, documented, file_paths, history, number, numbers, rational, whole
+from .arguments import (
+    DISPERSION_CONSTANT,
+    Fields,
+    documented,
+    documented_arguments,
+    file_paths,
+    history,
+    number,
+    numbers,
+    rational,
+    whole,
+)
 from .arrays import dense_rows, host_array, is_array, native, require_axes, require_type
 from .correlation import Progress
 from .devices import cuda_of, empty_beside, type_name
@@ -18,6 +29,7 @@ from .stages.dedisperse import Plan
 
 _DEDISPERSE = Fields("dedisperse")
 _SEARCH = Fields("search")
+_DETECT = Fields("stages.detect")
 _STAGE_FIELDS = ("dm_constant", "reference_mhz", "ignored_channels", "zero_dm", "downsample")
 
 
@@ -207,6 +219,7 @@ def search(
     return _candidates(columns, said)
 
 
+@documented_arguments(_DETECT)
 def detect(
     series: Any,
     dms: Any = None,
@@ -232,21 +245,7 @@ def detect(
         Samples that are NaN, infinite or too large (2^30 and 1e30) are missing.
     dms
         Of the trials, in pc cm^-3, for the column `dm`; without them that is NaN.  Trials are in ascending order of DM.
-    sample_time_s
-        Of the series: after downsampling.
-    threshold
-        Smallest S/N of a detection.
-    max_width_s
-        Width of the widest boxcar, one sample or more.
-    baseline_s
-        Length of the running mean, 4 x max_width_s or more; 0: 2 s, or 16 x the widest boxcar.
-    noise
-        trial: 1.4826 x the median absolute deviation of a trial's samples; width: the RMS of the sums at each width.
-    noise_s
-        Length of a block with one noise; 0: 16,384 samples, or 4 x the widest boxcar.
-    time_samples, dm_trials, width_octaves
-        Detections so many samples (and half a width) and trials apart, of widths within so many powers of 2, are one
-        pulse.
+    {fields}
     device
         auto, cpu, reference, cuda:N or opencl:N.
     progress

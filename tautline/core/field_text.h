@@ -176,6 +176,16 @@ FieldText<T> choice(std::vector<std::pair<std::string, T>> values) {
   return form;
 }
 
+/// Some of the values that to_string() has names for.
+template <class T>
+FieldText<T> choice_of(const std::vector<T>& values) {
+  std::vector<std::pair<std::string, T>> named;
+  for (const T& value : values) named.emplace_back(to_string(value), value);
+  auto form = choice(std::move(named));
+  form.write = [](const T& value) { return std::string(to_string(value)); };
+  return form;
+}
+
 /// A value that may be missing: "".
 template <class T>
 FieldText<std::optional<T>> maybe(const FieldText<T>& form) {

@@ -100,7 +100,11 @@ AnyField member_field(FieldDescription description, const MemberOf& member,
   };
   field.check_at = [member, form, name = field.name](const void* config) {
     const T& value = *static_cast<const T*>(member(const_cast<void*>(config)));
-    if (!form.allows(value)) refuse_value(name, form.write(value), form.allowed);
+    if (form.allows(value)) return;
+    if constexpr (text::is_vector<T>::value)  // the first of them that is not allowed
+      for (const auto& one : value)
+        if (!form.allows(T{one})) refuse_value(name, form.write(T{one}), form.allowed);
+    refuse_value(name, form.write(value), form.allowed);
   };
   field.set_at = [member, form, name = field.name](void* config, const std::string& text) {
     const auto read = [&] {
@@ -200,6 +204,17 @@ class Fields {
 template <class Config>
 void check(const Config& config) {
   for (const auto& field : fields(config).all()) field.check(config);
+}
+
+/// The same of a stage's plan: the error names "STAGE FIELD".
+template <class Config>
+void check(const Config& config, const std::string& stage) {
+  try {
+    check(config);
+  } catch (const Error& error) {
+    throw Error(error.kind(), stage + " " + error.field(), error.value(), error.limit(),
+                error.advice());
+  }
 }
 
 /// Throws Error(config) for an unknown name or a value that is not allowed, and says what is.

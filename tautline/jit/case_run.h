@@ -38,14 +38,25 @@ class CaseMemory {
   std::unique_ptr<device::Queue> queue_;
 };
 
+/// The state of a stage that has none.
+struct NoState {};
+
+template <class Plan>
+auto make_state_of(const Plan& plan, device::Queue& queue) {
+  if constexpr (requires { plan.make_state(queue); })
+    return plan.make_state(queue);
+  else
+    return std::make_unique<NoState>();
+}
+
 /// A stage's buffers for one problem, and calls of one plan at a time: the states of several would
 /// fill a small card. Each stage derives its own (case_run.h beside case.h).
 template <class PlanType>
 class CaseRun : public CaseMemory {
  public:
   using Plan = PlanType;
-  using State = typename decltype(std::declval<const Plan&>().make_state(
-      std::declval<device::Queue&>()))::element_type;
+  using State = typename decltype(make_state_of(std::declval<const Plan&>(),
+                                                std::declval<device::Queue&>()))::element_type;
 
   using CaseMemory::CaseMemory;
   virtual ~CaseRun() = default;
@@ -57,7 +68,7 @@ class CaseRun : public CaseMemory {
     state_.reset();
     plan_ = std::move(plan);
     if (plan_ == nullptr) return;
-    state_ = plan_->make_state(queue());
+    state_ = make_state_of(*plan_, queue());
     begin();
   }
   const Plan* plan() const { return plan_.get(); }
@@ -83,6 +94,19 @@ class CaseRun : public CaseMemory {
   std::unique_ptr<State> state_;
 };
 
+/// Of a plan's call. Run is a stage's CaseRun, with results(): a buffer of the device.
+template <class Run>
+std::vector<std::byte> results_of(Run& run, std::shared_ptr<const typename Run::Plan> plan) {
+  run.use(std::move(plan));
+  const device::Buffer& results = run.results();
+  run.queue().fill(results.data(), kPoison, results.bytes());
+  run.run_for_results();
+  std::vector<std::byte> found(results.bytes());
+  run.queue().copy(found.data(), results.data(), found.size());
+  run.queue().synchronise();
+  return found;
+}
+
 using Bytes = std::span<const std::byte>;
 
 template <class T>
@@ -93,7 +117,7 @@ std::string describe_difference_as(Bytes found, Bytes expected, double tolerance
   return describe_difference<T>(values(found), values(expected), tolerance);
 }
 
-/// What a stage is tuned with. Run is its CaseRun, with results(): a buffer of the device.
+/// What a stage is tuned with. Run is its CaseRun.
 template <class Run>
 struct TunedCase {
   using DevicePointer = std::shared_ptr<const device::Device>;
@@ -143,18 +167,6 @@ class CaseCandidate final : public Candidate {
   }
 
  private:
-  static std::vector<std::byte> results_of(Run& run,
-                                           std::shared_ptr<const typename Run::Plan> plan) {
-    run.use(std::move(plan));
-    const device::Buffer& results = run.results();
-    run.queue().fill(results.data(), kPoison, results.bytes());
-    run.run_for_results();
-    std::vector<std::byte> found(results.bytes());
-    run.queue().copy(found.data(), results.data(), found.size());
-    run.queue().synchronise();
-    return found;
-  }
-
   std::shared_ptr<Shared> shared_;
   std::shared_ptr<const typename Run::Plan> plan_;
 };

@@ -188,14 +188,30 @@ TEST(Fields, CheckNamesTheFirstFieldThatIsWrong) {
   config.filter.cutoff = std::numeric_limits<double>::quiet_NaN();
   EXPECT_EQ(error_of([&] { check(config); }).field(), "filter.cutoff");
   config.detectors = {1, 9};
-  EXPECT_EQ(std::string(error_of([&] { check(config); }).what()),
-            "detectors: 1,9, expected 0 to 7");
+  EXPECT_EQ(std::string(error_of([&] { check(config); }).what()), "detectors: 9, expected 0 to 7");
   config.integration_s = 0;
   EXPECT_EQ(std::string(error_of([&] { check(config); }).what()),
             "integration_s: 0, expected above 0");
+  EXPECT_EQ(std::string(error_of([&] { check(config, "average"); }).what()),
+            "average integration_s: 0, expected above 0");
   config = {};
   config.colour = static_cast<Colour>(9);
   EXPECT_EQ(error_of([&] { check(config); }).field(), "colour");
+}
+
+std::string to_string(Colour colour) {
+  return colour == Colour::red ? "red" : colour == Colour::green ? "green" : "another";
+}
+
+TEST(Fields, AChoiceWithNamesOfItsOwnSaysWhichValueIsWrong) {
+  const auto form = choice_of<Colour>({Colour::red});
+  EXPECT_EQ(form.allowed, "red");
+  EXPECT_EQ(form.names, std::vector<std::string>{"red"});
+  EXPECT_EQ(form.read("red"), Colour::red);
+  EXPECT_THROW(form.read("green"), Error);
+  EXPECT_TRUE(form.allows(Colour::red));
+  EXPECT_FALSE(form.allows(Colour::green));
+  EXPECT_EQ(form.write(Colour::green), "green");
 }
 
 TEST(Fields, OptionsAreNamedAfterFieldsWithoutTheUnit) {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tautline/stages/correlate/gpu/plan.h"
-#include "tautline/stages/unpack/case.h"
+#include "tautline/stages/unpack/case_run.h"
 #include "tests/stages/channelize/support.h"
 #include "tests/stages/correlate/correlate_support.h"
 #include "tests/support/gpus.h"
@@ -46,20 +46,12 @@ TEST_P(EveryKernel, Unpack) {
     const unpack::Case c{"", format, 1, 37, 1, order, 150};
     core::RawBlock block = unpack::make_block(c, random, false);
     block.invalid = {{3, 60, 10}, {core::InvalidSpan::kAllInputs, 140, 20}};
-    const core::SampleType type = unpack::unpacked_type(format);
-    const std::array<std::size_t, 3> extents{1, 37, c.samples};
-    std::vector<std::byte> expected(37 * c.samples * core::bytes_of(type)), got(expected.size());
-    core::ValidityMask valid(37, c.samples);
-    unpack::unpack(block, {expected.data(), type, extents}, valid.mutable_view(),
-                   device::parse_selection("reference"));
+    const auto reference = device::open(device::parse_selection("reference"));
+    unpack::CaseRun oracle(c.config(), block, reference), calls(c.config(), block, device);
     const auto plan = unpack::make_plan(c.config(), device);
-    const auto state = plan->make_state(*queue);
-    const device::Buffer rows = device->allocate(got.size());
-    queue->fill(rows.data(), 0xA5, rows.bytes());
-    plan->execute(*queue, *state, block, {rows.data(), type, extents}, valid.mutable_view());
-    queue->copy(got.data(), rows.data(), got.size());
-    queue->synchronise();
-    EXPECT_TRUE(got == expected) << core::to_string(format) << " " << plan->backend();
+    EXPECT_TRUE(jit::results_of(calls, plan) ==
+                jit::results_of(oracle, unpack::make_plan(c.config(), reference)))
+        << core::to_string(format) << " " << plan->backend();
   }
 }
 

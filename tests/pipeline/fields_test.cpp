@@ -1,4 +1,4 @@
-// Descriptions of the fields of every Config of the pipeline: complete, and texts that read back.
+// Descriptions of the fields of every Config of pipeline and stages: complete, and texts that read back.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,6 +14,13 @@
 #include "tautline/pipeline/simulation/simulate_voltages_config.h"
 #include "tautline/pipeline/voltages/channelize_config.h"
 #include "tautline/pipeline/voltages/correlate_voltages.h"
+#include "tautline/stages/autocorrelate/autocorrelate.h"
+#include "tautline/stages/channelize/channelize.h"
+#include "tautline/stages/corner_turn/corner_turn.h"
+#include "tautline/stages/correlate/correlate.h"
+#include "tautline/stages/dedisperse/dedisperse.h"
+#include "tautline/stages/detect/detect.h"
+#include "tautline/stages/unpack/unpack.h"
 
 namespace tautline::tests::described_fields {
 namespace {
@@ -23,12 +30,13 @@ using core::FieldKind;
 
 template <class Config>
 class FieldsOf : public ::testing::Test {};
-using Configs =
-    ::testing::Types<pipeline::CorrelateConfig, pipeline::ChannelizeConfig,
-                     pipeline::DedisperseConfig, pipeline::SearchConfig,
-                     pipeline::AutocorrelateConfig, pipeline::SimulateConfig,
-                     pipeline::SimulateFilterbankConfig, pipeline::SimulatePhotonsConfig,
-                     pipeline::FitConfig, formats::ReaderOptions, formats::EarthOrientation>;
+using Configs = ::testing::Types<
+    pipeline::CorrelateConfig, pipeline::ChannelizeConfig, pipeline::DedisperseConfig,
+    pipeline::SearchConfig, pipeline::AutocorrelateConfig, pipeline::SimulateConfig,
+    pipeline::SimulateFilterbankConfig, pipeline::SimulatePhotonsConfig, pipeline::FitConfig,
+    formats::ReaderOptions, formats::EarthOrientation, stages::unpack::Config,
+    stages::channelize::Config, stages::corner_turn::Config, stages::correlate::Config,
+    stages::dedisperse::Config, stages::detect::Config, stages::autocorrelate::Config>;
 TYPED_TEST_SUITE(FieldsOf, Configs);
 
 // A text of another value than `field` has by default, or nothing for what is no plain value.

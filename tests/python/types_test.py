@@ -74,3 +74,23 @@ def test_every_call_says_what_it_takes_and_gives() -> None:
     for call in (tl.channelize, tl.correlate, tl.dedisperse, tl.detect, tl.search, tl.autocorrelate, tl.fit, tl.open):
         for part in ("Parameters", "Returns", "Raises"):
             assert part in (call.__doc__ or ""), (call, part)
+
+
+def test_the_arguments_of_plans_are_those_of_their_stages() -> None:
+    stages = tl.stages
+    for plan, names in (
+        (stages.channelize.Plan, "inputs channels taps window cutoff lower_sideband max_samples"),
+        (stages.correlate.Plan, "inputs channels max_samples"),
+        (stages.dedisperse.Plan, "sample_time_s dms dm_constant zero_dm downsample max_samples"),
+        (stages.autocorrelate.Plan, "sensors lag_scheme bins levels coarsening max_samples"),
+        (tl.detect, "sample_time_s threshold max_width_s baseline_s noise noise_s time_samples dm_trials width_octaves"),
+    ):
+        lines = [line.strip() for line in (plan.__doc__ or "").splitlines()]
+        arguments = [line.split(" [")[0] for line in lines]
+        for name in names.split():
+            assert arguments.count(name) == 1, (plan, name)
+        assert "{fields}" not in lines
+    assert "taps of the polyphase filter; 1 to 4096; default 8." in (stages.channelize.Plan.__doc__ or "")
+    # The call's default, which is not the stage's.
+    assert "most times that one execute is given; 1 to 1099511627776; default 65536." in (stages.correlate.Plan.__doc__ or "")
+    assert "frequency channels; 1 to 1099511627776." in (stages.correlate.Plan.__doc__ or "")

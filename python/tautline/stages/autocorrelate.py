@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _tautline, devices
-from ..arguments import whole
+from ..arguments import Fields, documented_arguments, whole
 
 __all__ = ["Plan", "Sums"]
 
@@ -22,21 +22,17 @@ class Sums(NamedTuple):
     g: npt.NDArray[np.float64]  #: [pair, lag]: g2 - 1; NaN where it is undefined
 
 
+@documented_arguments(Fields("stages.autocorrelate"))
 class Plan:
     """Correlation of counts over quasi-logarithmic lags, and the history and sums of one stream.
 
     Parameters
     ----------
-    sensors
-        Of a row of counts.
+    {fields}
     dtype
         Of the counts: u8, u16, u32, f32 or, on the host, f64.
-    lag_scheme, bins, levels, coarsening
-        As tautline.autocorrelate has them.
     pairs
         (earlier, later) sensors; none: every sensor with itself.
-    max_samples
-        Most times that one execute is given.
     device
         auto, cpu, reference, cuda:N or opencl:N.
     """

@@ -8,22 +8,21 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _tautline, devices
-from ..arguments import number, whole
+from ..arguments import Fields, documented_arguments, number, whole
 
 __all__ = ["Plan"]
 
 
+@documented_arguments(Fields("stages.channelize"))
 class Plan:
     """A filter bank and the history of one stream. Several threads may call it, one after the other.
 
     Parameters
     ----------
-    channels, inputs
+    {fields}
     dtype
         Of the samples: cf32, f32, ci8, ci16 (int8 and int16 with a last axis of 2), i8 or i16.
-    max_samples
-        Most samples of an input that one execute is given.
-    taps, window, cutoff, corner_turned, lower_sideband, device
+    corner_turned, device
         As tautline.channelize has them.
     """
 

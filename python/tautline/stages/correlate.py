@@ -8,22 +8,21 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _tautline, devices
-from ..arguments import whole
+from ..arguments import Fields, documented_arguments, whole
 
 __all__ = ["Plan"]
 
 
+@documented_arguments(Fields("stages.correlate"))
 class Plan:
     """Sums of x_i conj(x_j) over time, i >= j, baseline i (i + 1) / 2 + j.
 
     Parameters
     ----------
-    channels, inputs
+    {fields}
     dtype
         Of the samples: ci8 (int8 with a last axis of 2) or ci4 (uint8, re in the low half), whose sums are exact, ci16
         or cf32.
-    max_samples
-        Most times that one execute is given.
     device
         auto, cpu, reference, cuda:N or opencl:N.
     """

@@ -7,22 +7,24 @@ from typing import Any
 import numpy as np
 
 from .. import _tautline, devices
-from ..arguments import DISPERSION_CONSTANT, number, numbers, whole
+from ..arguments import DISPERSION_CONSTANT, Fields, documented_arguments, number, numbers, whole
 
 __all__ = ["Plan"]
 
 
+@documented_arguments(Fields("stages.dedisperse"))
 class Plan:
     """Sums along the delays of trials, and the times of one stream that later ones need.
 
     Parameters
     ----------
-    frequencies, sample_time_s, dms, dm_constant, zero_dm, downsample, device
-        As tautline.dedisperse has them.
+    frequencies
+        In MHz, of each channel, in any order.
+    {fields}
     dtype
         Of the samples: u8, i8, u16, i16 or f32.
-    max_samples
-        Most times that one execute is given.
+    device
+        auto, cpu, reference, cuda:N or opencl:N.
     """
 
     def __init__(

@@ -11,7 +11,7 @@
 #include "tautline/pipeline/bench/stage_run.h"
 #include "tautline/pipeline/search/search_pass.h"
 #include "tautline/stages/dedisperse/case.h"
-#include "tautline/stages/detect/case.h"
+#include "tautline/stages/detect/case_run.h"
 
 namespace tautline::pipeline {
 
@@ -20,78 +20,7 @@ namespace {
 namespace dedisperse = stages::dedisperse;
 namespace detect = stages::detect;
 
-constexpr std::size_t kPatternSamples = std::size_t{1} << 22;
 constexpr std::uint64_t kEndless = std::uint64_t{1} << 40;
-
-detect::Config detect_config(const Problem& sizes) {
-  if (sizes.at("rate_hz") == 0)
-    throw core::Error(core::ErrorKind::config, "`problem`: rate_hz", "0", "1 or more");
-  detect::Config config;
-  config.sample_time_s = 1 / static_cast<double>(sizes.at("rate_hz"));
-  config.max_width_s = 1e-3 * static_cast<double>(sizes.at("width_ms"));
-  return config;
-}
-
-// Times that a stream has had before a block of noise can be measured.
-std::size_t samples_before(const detect::Plan& plan) {
-  return plan.baseline_samples() + 2 * plan.noise_samples() + plan.widths().back();
-}
-
-constexpr double kImpulseSamples = 20, kImpulseSnr = 500;
-constexpr float kNoiseLevel = 100000.0f, kNoiseSigma = 300.0f;
-
-// What a pulse or an impulse adds to every trial: a rectangle, wider and fainter the further its own
-// trial is away. `steps` has the differences of neighbouring samples of a trial.
-void add_smeared(float* steps, std::size_t samples, double trials_away, double time, double width,
-                 double snr) {
-  constexpr double kDelay = 20;  // samples, of a trial more: 1 pc cm^-3 at Apertif
-  const double smeared = width + kDelay * std::abs(trials_away);
-  const double level = kNoiseSigma * snr * std::sqrt(width) / smeared;
-  if (level * std::sqrt(smeared) < kNoiseSigma) return;
-  const double begin = time - kDelay * trials_away / 2 - smeared / 2;
-  const auto at = [&](double t) {
-    return static_cast<std::size_t>(std::clamp(t, 0.0, static_cast<double>(samples)));
-  };
-  steps[at(begin)] += static_cast<float>(level);
-  steps[at(begin + smeared)] -= static_cast<float>(level);
-}
-
-// Noise about a level, as dedispersed bytes have it, with pulses at random and impulses without
-// dispersion in regular succession.
-template <class T>
-device::Buffer series_of(const jit::CaseMemory& memory, const Problem& sizes) {
-  const std::size_t trials = sizes.at("trials"), samples = sizes.at("samples");
-  const std::size_t pulses = sizes.at("pulses"), between = sizes.at("impulses_every");
-  const std::size_t values = trials * samples;
-  std::mt19937_64 random(1);
-  std::normal_distribution<float> normal(kNoiseLevel, kNoiseSigma);
-  std::vector<float> noise(std::min(values, kPatternSamples));
-  std::generate(noise.begin(), noise.end(), [&] { return normal(random); });
-  const device::Buffer pattern((pulses + between == 0 ? noise.size() : values) * sizeof(T));
-  const std::size_t count = pattern.bytes() / sizeof(T);
-  std::vector<float> steps(samples + 1);
-  for (std::size_t first = 0; first < count; first += samples) {
-    const auto trial = static_cast<double>(first / samples);
-    std::fill(steps.begin(), steps.end(), 0.0f);
-    std::mt19937_64 places(2);  // the same in every trial
-    std::uniform_real_distribution<double> uniform(0, 1);
-    for (std::size_t p = 0; p < pulses; ++p) {
-      const double own = uniform(places) * static_cast<double>(trials);
-      const double time = uniform(places) * static_cast<double>(samples);
-      add_smeared(steps.data(), samples, trial - own, time, 10 + 100 * uniform(places),
-                  static_cast<double>(sizes.at("snr")));
-    }
-    for (std::size_t t = between / 2; between > 0 && t < samples; t += between)
-      add_smeared(steps.data(), samples, trial, static_cast<double>(t), kImpulseSamples,
-                  kImpulseSnr);
-    float level = 0;
-    for (std::size_t i = first; i < std::min(first + samples, count); ++i) {
-      level += steps[i - first];
-      pattern.as<T>()[i] = static_cast<T>(noise[i % noise.size()] + level);
-    }
-  }
-  return memory.repeat(pattern, values * sizeof(T));
-}
 
 PassRequest request_for(const Problem& sizes, const device::Device& device) {
   const std::size_t samples = sizes.at("samples"), bits = sizes.at("bits");
@@ -105,7 +34,7 @@ PassRequest request_for(const Problem& sizes, const device::Device& device) {
     throw core::Error(core::ErrorKind::config, "`problem` of search: bits", std::to_string(bits),
                       "1 to 16 on " + device.name(), "the host cleans floats");
   PassRequest request;
-  request.detect = detect_config(sizes);
+  request.detect = detect_case(sizes).config;
   request.dedisperse = dedisperse_config(sizes);
   request.dedisperse.dms.clear();
   request.dedisperse.zero_dm = sizes.at("zero_dm") != 0;
@@ -196,39 +125,8 @@ device::Buffer spectra_with_pulses(const Problem& sizes) {
   }
   const std::size_t between = sizes.at("impulses_every");
   for (std::size_t t = between / 2; between > 0 && t < samples; t += between)
-    add(0, static_cast<double>(t), kImpulseSamples, kImpulseSnr);
+    add(0, static_cast<double>(t), detect::kImpulseSamples, detect::kImpulseSnr);
   return block;
-}
-
-// One block in the middle of a stream.
-StageRun set_up_detect(const Problem& sizes, const DevicePointer& device) {
-  detect::Case problem{detect_config(sizes), sizes.at("samples")};
-  detect::Config& config = problem.config;
-  config.trials = sizes.at("trials");
-  config.max_samples = problem.samples;
-  const bool floats = sizes.at("float") != 0;
-  config.type = floats ? core::SampleType::f32 : core::SampleType::i32;
-  const auto plan = detect::make_plan(config, device);
-  require_on_device("detect", plan->backend(), *device);
-  const auto memory = std::make_shared<jit::CaseMemory>(device);
-  const auto series = std::make_shared<const device::Buffer>(
-      floats ? series_of<float>(*memory, sizes) : series_of<std::int32_t>(*memory, sizes));
-  const std::shared_ptr<detect::State> state = plan->make_state(memory->queue());
-  const core::SampleView<2> view(series->data(), config.type, {config.trials, problem.samples});
-  const auto run = [=, &queue = memory->queue(), keep = series] {
-    plan->execute(queue, *state, view);
-    state->take();
-  };
-  for (std::size_t n = 0; n < samples_before(*plan); n += problem.samples) run();
-  const auto samples = static_cast<double>(problem.samples);
-  return {.memory = memory,
-          .run = run,
-          .code = plan->backend() + ", " + std::to_string(plan->widths().size()) + " boxcars",
-          .operations = problem.operations(),
-          .bytes = problem.bytes(),
-          .count = static_cast<double>(config.trials) * samples,
-          .input_samples = samples,
-          .data_s = samples * config.sample_time_s};
 }
 
 StageRun set_up_search(const Problem& sizes, const DevicePointer& device) {
@@ -238,7 +136,7 @@ StageRun set_up_search(const Problem& sizes, const DevicePointer& device) {
   const PassPlan& plan = searches->plan;
   const SearchPart& part = plan.parts.front();
   require_on_device("search", part.detect->backend(), *device);
-  const std::size_t before = part.dedisperse->max_delay() + samples_before(*part.detect);
+  const std::size_t before = part.dedisperse->max_delay() + detect::samples_before(*part.detect);
   for (std::size_t n = 0; n < before; n += plan.block_samples) searches->push();
   const dedisperse::Case sums{part.dedisperse->config()};
   const detect::Case boxcars{part.detect->config(), plan.block_samples};

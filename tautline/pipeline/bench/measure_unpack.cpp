@@ -1,10 +1,9 @@
-#include <array>
 #include <random>
 #include <string>
 
 #include "tautline/core/error.h"
 #include "tautline/pipeline/bench/stage_run.h"
-#include "tautline/stages/unpack/case.h"
+#include "tautline/stages/unpack/case_run.h"
 
 namespace tautline::pipeline {
 
@@ -25,28 +24,17 @@ StageRun set_up_unpack(const Problem& p, const DevicePointer& device) {
     problem.antennas = p.at("inputs");
   }
   problem.samples = p.at("samples");
-  const std::size_t inputs = problem.antennas * problem.polarisations;
   const auto plan = unpack::make_plan(problem.config(), device);
-  const auto memory = std::make_shared<jit::CaseMemory>(device);
-  const std::shared_ptr<unpack::State> state = plan->make_state(memory->queue());
   std::mt19937_64 random(1);
-  const auto block =
-      std::make_shared<const core::RawBlock>(unpack::make_block(problem, random, false));
-  const core::SampleType type = unpack::unpacked_type(problem.format);
-  const std::array<std::size_t, 3> extents{problem.channels, inputs, problem.samples};
-  const auto samples = std::make_shared<device::Buffer>(
-      memory->zeros(problem.channels * inputs * problem.samples * core::bytes_of(type)));
-  const auto valid = std::make_shared<core::ValidityMask>(inputs, problem.samples);
-  const auto count = static_cast<double>(problem.channels * inputs * problem.samples);
-  return {.memory = memory,
-          .run =
-              [=] {
-                plan->execute(memory->queue(), *state, *block, {samples->data(), type, extents},
-                              valid->mutable_view());
-              },
+  const auto calls = std::make_shared<unpack::CaseRun>(
+      problem.config(), unpack::make_block(problem, random, false), device);
+  calls->use(plan);
+  const std::size_t inputs = problem.antennas * problem.polarisations;
+  return {.memory = calls,
+          .run = [calls] { calls->execute(); },
           .code = plan->backend(),
           .bytes = problem.bytes(),
-          .count = count,
+          .count = static_cast<double>(problem.channels * inputs * problem.samples),
           .input_samples = static_cast<double>(problem.channels * problem.samples),
           .host_bytes = static_cast<double>(problem.block_bytes())};
 }

@@ -16,6 +16,7 @@
 #include "tautline/stages/autocorrelate/autocorrelate.h"
 #include "tautline/stages/channelize/channelize.h"
 #include "tautline/stages/dedisperse/dedisperse.h"
+#include "tautline/stages/detect/case.h"
 
 namespace tautline::pipeline {
 
@@ -76,6 +77,8 @@ stages::channelize::Config channelize_config(const Problem& sizes);
 /// Channels from the highest down (top_khz, width_hz), trials from 0 in even steps (step_millidm),
 /// blocks of `samples` at rate_hz.
 stages::dedisperse::Config dedisperse_config(const Problem& sizes);
+/// Integers, in blocks of any length.
+stages::detect::Case detect_case(const Problem& sizes);
 
 /// "type=u16" (u8, u16, u32, f32) and "scheme=standard" (chain), in sizes. Empty for other words.
 Problem count_words(std::string_view word);

@@ -2,13 +2,12 @@
 #include "tautline/pipeline/photons/autocorrelate_fields.h"
 
 #include "tautline/pipeline/range_fields.h"
+#include "tautline/stages/autocorrelate/fields.h"
 
 namespace tautline::pipeline {
 
 namespace {
 
-using stages::autocorrelate::Coarsening;
-using stages::autocorrelate::LagScheme;
 using Sizes = std::pair<std::size_t&, std::size_t&>;
 
 // "32x16": rows 32, columns 16.
@@ -106,24 +105,8 @@ core::Fields<AutocorrelateConfig> input_fields() {
 
 core::Fields<AutocorrelateConfig> curve_fields() {
   using C = AutocorrelateConfig;
-  return core::Fields<C>()
-      .add(
-          {.name = "lag_scheme",
-           .help = "chain: groups of `bins` lags; standard: the lags of multipletau, `bins` even",
-           .option = "lags"},
-          &C::lag_scheme,
-          core::choice<LagScheme>({{"chain", LagScheme::chain}, {"standard", LagScheme::standard}}))
-      .add({.name = "bins", .help = "lags a group, or m of the standard lags"}, &C::bins,
-           core::between(1, 1024))
-      .add({.name = "levels", .help = "groups, each with twice the step"}, &C::levels,
-           core::between(1, 40))
-      .add({.name = "coarsening",
-            .help = "sum, first or second of two samples becomes one of the next level",
-            .option = "coarsen"},
-           &C::coarsening,
-           core::choice<Coarsening>({{"sum", Coarsening::sum},
-                                     {"first", Coarsening::first},
-                                     {"second", Coarsening::second}}))
+  core::Fields<C> list;
+  return stages::autocorrelate::add_lag_fields(list)
       .add({.name = "normalization", .help = "none: sums", .option = "normalize"},
            &C::normalization, normalization_text())
       .add({.name = "segments", .help = "equal parts whose scatter is the standard error; 1: none"},

@@ -17,8 +17,6 @@ namespace tautline::pipeline {
 
 namespace {
 
-constexpr double kPrestoConstant = 1 / 2.41e-4;
-
 // "LO:HI:STEP", "LO:HI" or one DM.
 void set_trials(DmChoice& dms, const std::string& text) {
   constexpr const char* kForms = "LO:HI:STEP, LO:HI or one DM, the step above 0";
@@ -74,20 +72,6 @@ core::FieldText<std::vector<std::size_t>> channels_text() {
       core::FieldKind::text, "", {}, read_channels, core::text::write<std::vector<std::size_t>>};
 }
 
-core::FieldText<double> dm_constant_text() {
-  auto form = core::plain_text<double>(core::above(0));
-  form.allowed = "a number above 0, or presto";
-  form.read = [](const std::string& text) {
-    if (text == "presto") return kPrestoConstant;
-    try {
-      return core::text::read_number(text);
-    } catch (const core::Error&) {
-      core::text::refuse(text, "a number above 0, or presto");
-    }
-  };
-  return form;
-}
-
 core::Limit zero_or_above_one(const char* zero) {
   return {fmt::format("0 ({}) or more than 1", zero),
           [](double value) { return value == 0 || (value > 1 && value < 1e300); }};
@@ -100,12 +84,8 @@ core::FieldText<SeriesFormat> series_format_text() {
 
 template <class C>
 void add_dedispersion_fields(core::Fields<C>& to) {
-  to.include("dms", &C::dms, fields(DmChoice{}))
-      .add({.name = "dm_constant",
-            .unit = "s MHz^2 per pc cm^-3",
-            .help = "of dispersion (presto: 1/2.41e-4)",
-            .form = "NUMBER|presto"},
-           &C::dm_constant, dm_constant_text())
+  to.include("dms", &C::dms, fields(DmChoice{}));
+  stages::dedisperse::add_dm_constant_field(to)
       .add({.name = "method",
             .help =
                 "exact, shared (exact sums, fewer adds), subband (loses what the spacing leaves of "
@@ -117,10 +97,8 @@ void add_dedispersion_fields(core::Fields<C>& to) {
                 "most S/N that the narrowest pulse (one sample, or `dms.pulse_width_s`) loses by "
                 "trial spacing and sub-bands together; 0: 2 % for LO:HI, and auto sums exactly",
             .in_option = {"%", 100, "0 to 50"}},
-           &C::max_loss, core::between(0, 0.5))
-      .add({.name = "zero_dm",
-            .help = "subtract the mean over channels at each time (float series)"},
-           &C::zero_dm);
+           &C::max_loss, core::between(0, 0.5));
+  stages::dedisperse::add_zero_dm_field(to);
 }
 
 template <class C>
@@ -204,21 +182,6 @@ void add_cutout_fields(core::Fields<C>& to) {
            &C::most_cutouts);
 }
 
-template <class C>
-void add_detection_fields(core::Fields<C>& to) {
-  to.add({.name = "threshold", .help = "smallest S/N"}, &C::threshold, core::above(0))
-      .add({.name = "max_width_s", .unit = "s", .help = "of the widest boxcar"}, &C::max_width_s,
-           core::above(0))
-      .add({.name = "baseline_s",
-            .unit = "s",
-            .help = "of the running mean; 0: 2 s, or 16 of the widest boxcars if that is longer"},
-           &C::baseline_s, core::at_least(0))
-      .add({.name = "noise",
-            .help = "trial: 1.4826 MAD of each series; width: the RMS at each width, as heimdall"},
-           &C::noise, stages::detect::noise_text())
-      .include("links", &C::links, fields(stages::detect::Links{}));
-}
-
 // Any run's, whose FilterbankRunConfig is its base.
 template <class C>
 core::Fields<C> filterbank_run_fields() {
@@ -291,7 +254,7 @@ const core::Fields<SearchConfig>& fields(const SearchConfig&) {
     auto list = filterbank_run_fields<C>();
     add_beams_field(list);
     add_max_beams_field(list);
-    add_detection_fields(list);
+    stages::detect::add_detection_fields(list);
     add_page_fields(list);
     add_cutout_fields(list);
     return list
@@ -365,7 +328,7 @@ const core::Fields<SearchStage>& fields(const SearchStage&) {
   static const auto all = [] {
     core::Fields<SearchStage> list;
     add_dedispersion_fields(list);
-    add_detection_fields(list);
+    stages::detect::add_detection_fields(list);
     list.add(
         {.name = "latency_s",
          .unit = "s",
@@ -389,21 +352,18 @@ const core::Fields<TrialFile>& fields(const TrialFile&) {
 
 const core::Fields<InjectStage>& fields(const InjectStage&) {
   using C = InjectStage;
-  static const auto all =
-      core::Fields<C>()
-          .add_text(
-              {.name = "pulses",
-               .help = "every=S,dm=LOW:HIGH,width=LOW:HIGH,snr=LOW:HIGH,seed=N: a pulse in "
-                       "each S seconds of the data",
-               .option = "inject",
-               .form = "LIST"},
-              [](const C& c) { return to_text(c.pulses); },
-              [](C& c, const std::string& text) { c.pulses = parse_injection(text); })
-          .add({.name = "dm_constant",
-                .unit = "s MHz^2 per pc cm^-3",
-                .help = "of dispersion (presto: 1/2.41e-4)",
-                .form = "NUMBER|presto"},
-               &C::dm_constant, dm_constant_text());
+  static const auto all = [] {
+    core::Fields<C> list;
+    list.add_text(
+        {.name = "pulses",
+         .help = "every=S,dm=LOW:HIGH,width=LOW:HIGH,snr=LOW:HIGH,seed=N: a pulse in "
+                 "each S seconds of the data",
+         .option = "inject",
+         .form = "LIST"},
+        [](const C& c) { return to_text(c.pulses); },
+        [](C& c, const std::string& text) { c.pulses = parse_injection(text); });
+    return stages::dedisperse::add_dm_constant_field(list);
+  }();
   return all;
 }
 

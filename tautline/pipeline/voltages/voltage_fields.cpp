@@ -3,40 +3,11 @@
 #include "tautline/pipeline/voltages/channelize_config.h"
 #include "tautline/pipeline/voltages/correlate_config.h"
 #include "tautline/pipeline/voltages/filter_config.h"
+#include "tautline/stages/channelize/fields.h"
 
 namespace tautline::pipeline {
 
 namespace {
-
-// "32/27"
-void set_oversample(FilterConfig& config, const std::string& text) {
-  const auto parts = core::text::split(text, '/');
-  std::size_t p = 0, q = 0;
-  try {
-    if (parts.size() == 2) {
-      p = core::text::read<std::size_t>(parts[0]);
-      q = core::text::read<std::size_t>(parts[1]);
-    }
-  } catch (const core::Error&) {
-    p = q = 0;
-  }
-  if (q == 0 || p < q) core::text::refuse(text, "a ratio P/Q of at least one, such as 32/27");
-  config.oversample_numerator = p;
-  config.oversample_denominator = q;
-}
-
-std::string oversample_text(const FilterConfig& config) {
-  return std::to_string(config.oversample_numerator) + "/" +
-         std::to_string(config.oversample_denominator);
-}
-
-core::FieldText<core::Window> window_text() {
-  return {core::FieldKind::text,
-          "",
-          {},
-          [](const std::string& text) { return core::parse_window(text); },
-          [](const core::Window& window) { return core::to_string(window); }};
-}
 
 // The fields that both runs share: part of the input, filter bank, memory.
 template <class C>
@@ -62,29 +33,14 @@ core::FieldText<Requantise> requantise_names() {
 
 const core::Fields<FilterConfig>& fields(const FilterConfig&) {
   using C = FilterConfig;
-  static const auto all =
-      core::Fields<C>()
-          .add({.name = "channels", .help = "channels across the band"}, &C::channels,
-               core::between(2, 65536))
-          .add({.name = "fine",
-                .help =
-                    "channels inside each channel of input that is channelized already; 0: none"},
-               &C::fine, core::between(0, 65536))
-          .add({.name = "taps", .help = "taps of the polyphase filter"}, &C::taps,
-               core::between(1, 4096))
-          .add({.name = "window",
-                .help = "window of the prototype",
-                .form = "hann|hamming|kaiser:B|rect"},
-               &C::window, window_text())
-          .add({.name = "cutoff", .help = "the prototype's cutoff in channel widths"}, &C::cutoff,
-               core::above(0))
-          .add({.name = "coefficients",
-                .help = "the prototype's coefficients instead of a window, taps x channels of them "
-                        "in sample order"},
-               &C::coefficients)
-          .add_text(
-              {.name = "oversample", .help = "oversampling ratio, such as 32/27", .form = "P/Q"},
-              oversample_text, set_oversample);
+  static const auto all = [] {
+    core::Fields<C> list;
+    stages::channelize::add_channels_field(list).add(
+        {.name = "fine",
+         .help = "channels inside each channel of input that is channelized already; 0: none"},
+        &C::fine, core::between(0, 65536));
+    return stages::channelize::add_prototype_fields(list);
+  }();
   return all;
 }
 

@@ -24,28 +24,13 @@ namespace {
                     std::move(limit), std::move(advice));
 }
 
-void check_range(const char* field, std::size_t value, std::size_t least, std::size_t most,
-                 const char* advice) {
-  if (value < least || value > most)
-    throw_config(field, std::to_string(value),
-                 std::to_string(least) + " to " + std::to_string(most), advice);
-}
-
 }  // namespace
 
 void check_config(const Config& config) {
-  constexpr std::size_t kMaxSamples = std::size_t{1} << 40;
-  check_range("sensors", config.sensors, 1, kMaxSensors, "give at least one sensor");
-  check_range("bins", config.bins, config.lag_scheme == LagScheme::chain ? 1 : 2, kMaxBins,
-              "lags are bins times powers of two: take more levels");
+  core::check(config, "autocorrelate");
   if (config.lag_scheme == LagScheme::standard && config.bins % 2 != 0)
     throw_config("bins", std::to_string(config.bins), "an even number for the standard lags",
                  "each level after the first has the upper half of its lags");
-  check_range("levels", config.levels, 1, kMaxLevels, "each level doubles the longest lag");
-  check_range("max_samples", config.max_samples, 1, kMaxSamples,
-              "give execute fewer samples at a time");
-  if (largest_count(config.type) == 0 && !config.floats())
-    throw_config("type", std::string(core::to_string(config.type)), "u8, u16, u32, f32 or f64");
   for (const Pair& pair : config.pairs)
     for (const std::uint32_t sensor : {pair.a, pair.b})
       if (sensor >= config.sensors)

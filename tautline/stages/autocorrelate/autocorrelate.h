@@ -35,6 +35,7 @@
 #include <string>
 #include <vector>
 
+#include "tautline/core/fields.h"
 #include "tautline/core/sample_view.h"
 #include "tautline/device/device.h"
 
@@ -74,6 +75,7 @@ struct Config {
   bool floats() const { return type == SampleType::f32 || type == SampleType::f64; }
   SampleType sums_type() const { return floats() ? SampleType::f64 : SampleType::i64; }
 };
+const core::Fields<Config>& fields(const Config&);
 
 inline constexpr std::size_t kMaxSensors = std::size_t{1} << 24;
 inline constexpr std::size_t kMaxBins = 1024;

@@ -15,23 +15,11 @@ namespace tautline::stages::channelize {
 
 namespace {
 
-constexpr std::size_t kMaxInputs = 4096;
 constexpr std::size_t kMaxChannels = 65536;
-constexpr std::size_t kMaxTaps = 4096;
-constexpr std::size_t kMaxSamples = std::size_t{1} << 40;
 
 [[noreturn]] void refuse_config(const char* field, const std::string& value,
                                 const std::string& limit, const std::string& advice = {}) {
   throw core::Error(core::ErrorKind::config, field, value, limit, advice);
-}
-
-void require_input_format(const core::SampleFormat& format) {
-  const bool known = format.is_float() ? format.bits == 32
-                                       : format.encoding == core::Encoding::twos_complement &&
-                                             (format.bits == 8 || format.bits == 16);
-  if (!known)
-    refuse_config("input", core::to_string(format), "ci8, ci16, cf32, i8, i16 or f32",
-                  "unpack converts every other format to one of these");
 }
 
 void require_oversampling(const Config& config) {
@@ -59,14 +47,10 @@ void require_coefficients(const Config& config) {
 }
 
 void validate(const Config& config) {
-  core::require_range("inputs", config.inputs, 1, kMaxInputs);
-  core::require_range("channels", config.channels, 2, kMaxChannels);
-  core::require_range("taps", config.taps, 1, kMaxTaps);
-  core::require_range("max_samples", config.max_samples, 1, kMaxSamples);
-  require_input_format(config.input);
-  if (!(config.cutoff > 0 && config.cutoff <= static_cast<double>(config.channels)))
+  core::check(config);
+  if (config.cutoff > static_cast<double>(config.channels))
     refuse_config("cutoff", fmt::format("{}", config.cutoff),
-                  fmt::format("more than 0 and at most {} channel widths", config.channels));
+                  fmt::format("at most {} channel widths", config.channels));
   if (!(config.window.beta >= 0 && config.window.beta <= 60))
     refuse_config("window.beta", fmt::format("{}", config.window.beta), "0 to 60");
   require_oversampling(config);

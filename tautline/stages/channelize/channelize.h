@@ -39,6 +39,7 @@
 #include <vector>
 
 #include "tautline/core/complex_int.h"
+#include "tautline/core/fields.h"
 #include "tautline/core/sample_format.h"
 #include "tautline/core/sample_view.h"
 #include "tautline/core/validity.h"
@@ -80,6 +81,7 @@ struct Config {
   /// A dense view of the output of `spectra` spectra.
   core::MutableSampleView<3> output_view(void* data, std::size_t spectra) const;
 };
+const core::Fields<Config>& fields(const Config&);
 
 /// One input's phase correction during one execute(). The caller delays the input by whole samples;
 /// the residual delay is a phase that is linear in the spectrum and in the channel:

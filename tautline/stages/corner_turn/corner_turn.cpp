@@ -10,10 +10,6 @@ namespace tautline::stages::corner_turn {
 
 namespace {
 
-constexpr std::size_t kMaxInputs = 4096;
-constexpr std::size_t kMaxChannels = 65536;
-constexpr std::size_t kMaxSpectra = std::size_t{1} << 32;
-
 void require_range(const std::string& field, std::size_t value, std::size_t low, std::size_t high) {
   if (value < low || value > high)
     throw core::Error(core::ErrorKind::config, "corner_turn " + field, std::to_string(value),
@@ -53,13 +49,7 @@ void require_views(const Config& config, const Spectra& spectra, const core::Val
 
 std::shared_ptr<const Plan> make_plan(const Config& config,
                                       std::shared_ptr<const device::Device> device) {
-  require_range("inputs", config.inputs, 1, kMaxInputs);
-  require_range("channels", config.channels, 1, kMaxChannels);
-  require_range("max_spectra", config.max_spectra, 1, kMaxSpectra);
-  using enum core::SampleType;
-  if (config.output_type != ci8 && config.output_type != ci4 && config.output_type != cf32)
-    throw core::Error(core::ErrorKind::config, "corner_turn output_type",
-                      std::string(core::to_string(config.output_type)), "ci8, ci4 or cf32");
+  core::check(config, "corner_turn");
   if (device->api() == device::Api::reference) return make_reference_plan(config);
   return make_cpu_plan(config, device->instruction_set(), Tunables{});
 }

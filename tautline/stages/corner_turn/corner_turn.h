@@ -18,6 +18,7 @@
 #include <memory>
 #include <string>
 
+#include "tautline/core/fields.h"
 #include "tautline/core/sample_view.h"
 #include "tautline/core/validity.h"
 #include "tautline/device/device.h"
@@ -31,6 +32,7 @@ struct Config {
   /// Of the samples: ci8, ci4 or cf32 (without gains).
   core::SampleType output_type = core::SampleType::ci8;
 };
+const core::Fields<Config>& fields(const Config&);
 
 using Spectra = core::View<const std::complex<float>, 3>;
 using Gains = core::View<const float, 2>;

@@ -20,9 +20,6 @@ namespace tautline::stages::correlate {
 
 namespace {
 
-// Longest execute: keeps every byte count of a view within 64 bits with room to spare.
-constexpr std::size_t kMaxSamples = std::size_t{1} << 40;
-
 [[noreturn]] void throw_config(std::string field, std::string value, std::string limit,
                                std::string advice = {}) {
   throw core::Error(core::ErrorKind::config, std::move(field), std::move(value), std::move(limit),
@@ -91,15 +88,7 @@ void check_sums(const Config& config, const core::MutableSampleView<2>& visibili
 }  // namespace
 
 void check_config(const Config& config) {
-  core::require_range("correlate channels", config.channels, 1, kMaxSamples,
-                      "give at least one channel");
-  core::require_range("correlate inputs", config.inputs, 1, kMaxInputs,
-                      "an input is one antenna and polarisation; correlate fewer at a time");
-  core::require_range("correlate max_samples", config.max_samples, 1, kMaxSamples,
-                      "give execute fewer samples at a time; it adds to what is there");
-  if (std::find(std::begin(kFormats), std::end(kFormats), config.format) == std::end(kFormats))
-    throw_config("correlate format", core::to_string(config.format), "ci4, ci8, ci16, cf16 or cf32",
-                 "convert the samples first");
+  core::check(config, kStage);
 }
 
 std::string state_plan(const Config& config, std::string_view deferred) {

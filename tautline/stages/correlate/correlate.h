@@ -28,6 +28,7 @@
 
 #include "tautline/core/baseline.h"
 #include "tautline/core/complex_int.h"
+#include "tautline/core/fields.h"
 #include "tautline/core/half.h"
 #include "tautline/core/sample_format.h"
 #include "tautline/core/sample_view.h"
@@ -58,6 +59,7 @@ struct Config {
     return exact() ? core::SampleType::ci64 : core::SampleType::cf64;
   }
 };
+const core::Fields<Config>& fields(const Config&);
 
 inline constexpr std::size_t kMaxInputs = 4096;
 

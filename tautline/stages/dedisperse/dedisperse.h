@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "tautline/core/dispersion.h"
+#include "tautline/core/fields.h"
 #include "tautline/core/sample_view.h"
 #include "tautline/device/device.h"
 
@@ -61,6 +62,7 @@ struct Config {
   std::uint32_t max_value = 0;
   std::uint32_t zero_level = 0;  ///< of an integer sample, what stands for 0: taken off the sums
 };
+const core::Fields<Config>& fields(const Config&);
 
 /// The method that the plan chose, and its cost.
 struct MethodChoice {

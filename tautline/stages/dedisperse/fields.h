@@ -1,16 +1,29 @@
-// How the fields of dedispersion are written as text.
+// The fields of dedispersion, for the stage and for the runs that dedisperse.
 #pragma once
 
-#include "tautline/core/field_text.h"
+#include "tautline/core/fields.h"
 #include "tautline/stages/dedisperse/dedisperse.h"
 
 namespace tautline::stages::dedisperse {
 
-inline core::FieldText<Method> method_text() {
-  return core::choice<Method>({{to_string(Method::automatic), Method::automatic},
-                               {to_string(Method::exact), Method::exact},
-                               {to_string(Method::shared), Method::shared},
-                               {to_string(Method::subband), Method::subband}});
+core::FieldText<Method> method_text();
+/// A number, or presto's.
+core::FieldText<double> dm_constant_text();
+
+template <class C>
+core::Fields<C>& add_dm_constant_field(core::Fields<C>& to) {
+  return to.add({.name = "dm_constant",
+                 .unit = "s MHz^2 per pc cm^-3",
+                 .help = "of dispersion (presto: 1/2.41e-4)",
+                 .form = "NUMBER|presto"},
+                &C::dm_constant, dm_constant_text());
+}
+
+template <class C>
+core::Fields<C>& add_zero_dm_field(core::Fields<C>& to) {
+  return to.add(
+      {.name = "zero_dm", .help = "subtract the mean over channels at each time (float series)"},
+      &C::zero_dm);
 }
 
 }  // namespace tautline::stages::dedisperse

@@ -22,10 +22,6 @@ constexpr double kLeastKept = 0.95;
   throw core::Error(core::ErrorKind::config, field, value, limit, advice);
 }
 
-void require_positive(const char* field, double value) {
-  if (!(value > 0) || !std::isfinite(value)) refuse(field, std::to_string(value), "more than 0");
-}
-
 std::size_t widest_samples(const Config& config) {
   // Without the factor, 64 x 1e-3 s could become 63 samples by rounding.
   return static_cast<std::size_t>(config.max_width_s / config.sample_time_s * (1 + 1e-12));
@@ -34,16 +30,10 @@ std::size_t widest_samples(const Config& config) {
 }  // namespace
 
 void check_config(const Config& config) {
-  if (config.trials < 1) refuse("trials", "0", "1 or more");
-  if (config.max_samples < 1) refuse("max_samples", "0", "1 or more");
+  core::check(config);
   if (!config.lengths.empty() && config.lengths.size() != config.trials)
     refuse("lengths", std::to_string(config.lengths.size()),
            std::to_string(config.trials) + ", one a trial, or none");
-  if (config.type != core::SampleType::i32 && config.type != core::SampleType::f32)
-    refuse("type", std::string(core::to_string(config.type)), "i32 or f32");
-  require_positive("sample_time_s", config.sample_time_s);
-  require_positive("threshold", config.threshold);
-  require_positive("max_width_s", config.max_width_s);
   if (config.threshold > 1e6)
     refuse("threshold", core::text::write_number(config.threshold), "1e6 or less");
   const double widest = config.max_width_s / config.sample_time_s * (1 + 1e-12);
@@ -58,7 +48,6 @@ void check_config(const Config& config) {
             " s) or less",
         "search downsampled series for wider pulses");
   if (config.baseline_s != 0) {
-    require_positive("baseline_s", config.baseline_s);
     if (config.baseline_s < 4 * config.max_width_s)
       refuse(
           "baseline_s", core::text::write_number(config.baseline_s),
@@ -67,16 +56,11 @@ void check_config(const Config& config) {
     if (config.baseline_s / config.sample_time_s > 1e8)
       refuse("baseline_s", core::text::write_number(config.baseline_s), "1e8 samples or fewer");
   }
-  if (config.noise_s != 0) {
-    require_positive("noise_s", config.noise_s);
-    if (config.noise_s / config.sample_time_s > 1e8)
-      refuse("noise_s", core::text::write_number(config.noise_s), "1e8 samples or fewer");
-  }
+  if (config.noise_s / config.sample_time_s > 1e8)
+    refuse("noise_s", core::text::write_number(config.noise_s), "1e8 samples or fewer");
   if (config.links.beam_trials != 0 && config.trials % config.links.beam_trials != 0)
     refuse("trials", std::to_string(config.trials),
            "a multiple of links.beam_trials, " + std::to_string(config.links.beam_trials));
-  if (config.links.width_octaves > 62)
-    refuse("links.width_octaves", std::to_string(config.links.width_octaves), "62 or less");
 }
 
 std::vector<std::size_t> boxcar_widths(std::size_t largest) {

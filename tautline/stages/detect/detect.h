@@ -25,6 +25,7 @@
 #include <string>
 #include <vector>
 
+#include "tautline/core/fields.h"
 #include "tautline/core/sample_view.h"
 #include "tautline/device/device.h"
 
@@ -83,6 +84,7 @@ struct Config {
   /// DM.)
   std::vector<std::uint64_t> lengths = {};
 };
+const core::Fields<Config>& fields(const Config&);
 
 /// Integers and floats of a larger magnitude are missing.
 inline constexpr std::int32_t kLargestInteger = (std::int32_t{1} << 30) - 1;

@@ -1,4 +1,4 @@
-// The fields of the search for pulses that its users set.
+// The fields of the search for pulses, for the stage and for the runs that search.
 #pragma once
 
 #include "tautline/core/fields.h"
@@ -6,27 +6,22 @@
 
 namespace tautline::stages::detect {
 
-inline core::FieldText<Noise> noise_text() {
-  return core::choice<Noise>({{"trial", Noise::trial}, {"width", Noise::width}});
-}
+core::FieldText<Noise> noise_text();
+const core::Fields<Links>& fields(const Links&);
 
-inline const core::Fields<Links>& fields(const Links&) {
-  static const auto all =
-      core::Fields<Links>()
-          .add({.name = "time_samples",
-                .help = "detections this many samples apart, and half a width, are one pulse",
-                .option = "link-time"},
-               &Links::time_samples)
-          .add({.name = "dm_trials",
-                .help = "detections this many trials apart are one pulse",
-                .option = "link-dm"},
-               &Links::dm_trials)
-          .add({.name = "width_octaves",
-                .help = "detections whose widths differ at most 2^N times are one pulse",
-                .option = "link-width",
-                .form = "N"},
-               &Links::width_octaves, core::between(0, 16));
-  return all;
+template <class C>
+void add_detection_fields(core::Fields<C>& to) {
+  to.add({.name = "threshold", .help = "smallest S/N"}, &C::threshold, core::above(0))
+      .add({.name = "max_width_s", .unit = "s", .help = "of the widest boxcar"}, &C::max_width_s,
+           core::above(0))
+      .add({.name = "baseline_s",
+            .unit = "s",
+            .help = "of the running mean; 0: 2 s, or 16 of the widest boxcars if that is longer"},
+           &C::baseline_s, core::at_least(0))
+      .add({.name = "noise",
+            .help = "trial: 1.4826 MAD of each series; width: the RMS at each width, as heimdall"},
+           &C::noise, noise_text())
+      .include("links", &C::links, fields(Links{}));
 }
 
 }  // namespace tautline::stages::detect

@@ -40,10 +40,10 @@ void require_format(const core::SampleFormat& format) {
 void require_config(const Config& config) {
   const core::RawLayout& layout = config.layout;
   require_format(layout.format);
+  core::check(config, "unpack");
   if (layout.channels == 0) refuse("layout.channels", 0, "1 or more");
   if (layout.antennas == 0) refuse("layout.antennas", 0, "1 or more");
   if (layout.polarisations == 0) refuse("layout.polarisations", 0, "1 or more");
-  if (config.max_samples == 0) refuse("max_samples", 0, "1 or more");
   if (config.first_channel >= layout.channels)
     refuse("first_channel", config.first_channel,
            "below the " + std::to_string(layout.channels) + " channels");

@@ -21,6 +21,7 @@
 #include <memory>
 #include <string>
 
+#include "tautline/core/fields.h"
 #include "tautline/core/sample_view.h"
 #include "tautline/core/validity.h"
 #include "tautline/core/voltage.h"
@@ -40,6 +41,7 @@ struct Config {
     return channels > 0 ? channels : layout.channels - first_channel;
   }
 };
+const core::Fields<Config>& fields(const Config&);
 
 /// The format that a raw format unpacks to: ci8, ci16, cf16, cf32, or i8, i16, f16, f32.
 core::SampleFormat unpacked_format(const core::SampleFormat& raw);

@@ -130,9 +130,8 @@ TEST_P(Backend, AStreamMayEndSoonerThanPlanned) {
   for (std::uint64_t& length : shortened.lengths) length -= sooner;
   const Rows<std::int32_t> rows = noise_rows<std::int32_t>(4, 33000, 20, 9, random);
   const auto device = device::open(device::parse_selection(GetParam()), {.threads = 2});
-  const auto plan = make_plan(fit(config, rows, 33000), device);
-  const auto queue = device->make_queue();
-  const auto state = plan->make_state(*queue);
+  CaseRun calls(device);
+  calls.use(make_plan(fit(config, rows, 33000), device));
   const auto stream = [&](bool shorten) {
     std::vector<std::int32_t> head, tail;
     for (const auto& row : rows) {
@@ -140,16 +139,11 @@ TEST_P(Backend, AStreamMayEndSoonerThanPlanned) {
       head.insert(head.end(), row.begin(), at);
       tail.insert(tail.end(), at, row.end());
     }
-    plan->execute(*queue, *state, Integers(head.data(), {4, cut}));
-    if (shorten) state->shorten(*queue, shortened.lengths);
-    plan->execute(*queue, *state, Integers(tail.data(), {4, 33000 - cut}));
-    plan->finish(*queue, *state);
-    Found found;
-    collect(*state, found.pulses);
-    found.pulses = in_order(std::move(found.pulses));
-    found.over = state->over_threshold();
-    found.counters = state->counters();
-    state->reset();
+    calls.give(Integers(head.data(), {4, cut}));
+    if (shorten) calls.state().shorten(calls.queue(), shortened.lengths);
+    calls.give(Integers(tail.data(), {4, 33000 - cut}));
+    Found found = end(calls);
+    calls.state().reset();
     return found;
   };
   const Found expected = run("reference", shortened, rows, 33000, random);
@@ -157,7 +151,7 @@ TEST_P(Backend, AStreamMayEndSoonerThanPlanned) {
   expect_same(expected, stream(true), "shortened");
   expect_same(run("reference", config, rows, 33000, random), stream(false), "planned");
   const std::vector<std::uint64_t> longer(4, 40000);
-  EXPECT_THROW(state->shorten(*queue, longer), core::Error);
+  EXPECT_THROW(calls.state().shorten(calls.queue(), longer), core::Error);
 }
 
 // Two halves of the trials in two searches: each joins the groups that cannot reach into the other

@@ -21,7 +21,7 @@ class Gpu : public ::testing::TestWithParam<std::string> {
   Found run_with(const GpuTunables& gpu, const Config& config, const Rows<T>& rows,
                  std::size_t step) {
     const auto plan = make_gpu_plan(fit(config, rows, step), device, {.gpu = gpu});
-    return run(*plan, *device, rows, random);
+    return run(plan, device, rows, random);
   }
 
   std::shared_ptr<const device::Device> device;
@@ -100,21 +100,16 @@ TEST_P(Gpu, SeriesInTheDevicesMemory) {
   const std::size_t samples = 36000, trials = 4, step = 9000;
   const auto rows = noise_rows<std::int32_t>(trials, samples, 30, 4, random);
   const Found reference = run("reference", config, rows, samples, random);
-  const auto plan = make_plan(fit(config, rows, step), device);
-  const auto queue = device->make_queue();
-  const auto state = plan->make_state(*queue);
+  CaseRun calls(device);
+  calls.use(make_plan(fit(config, rows, step), device));
   const device::Buffer memory = device->allocate(trials * step * 4);
-  std::vector<Pulse> pulses;
   for (std::size_t first = 0; first < samples; first += step) {
     for (std::size_t r = 0; r < trials; ++r)
-      queue->copy(memory.as<std::byte>() + r * step * 4, rows[r].data() + first, step * 4);
-    plan->execute(*queue, *state, Integers(memory.as<std::int32_t>(), {trials, step}));
-    queue->fill(memory.data(), 0x5A, memory.bytes());  // after execute, in the queue's order
-    collect(*state, pulses);
+      calls.queue().copy(memory.as<std::byte>() + r * step * 4, rows[r].data() + first, step * 4);
+    calls.give(Integers(memory.as<std::int32_t>(), {trials, step}));
+    calls.queue().fill(memory.data(), 0x5A, memory.bytes());  // in the queue's order
   }
-  plan->finish(*queue, *state);
-  collect(*state, pulses);
-  EXPECT_EQ(in_order(pulses), reference.pulses);
+  expect_same(reference, end(calls), "on the device");
 }
 
 // Wide boxcars, eight at a time or one by one, in tiles of which the last ends with the stream.
@@ -142,31 +137,27 @@ TEST_P(Gpu, SeriesInTheInputArea) {
             nullptr);
   config.in_place = true;
   const auto plan = make_plan(config, device);
-  const auto queue = device->make_queue();
-  auto state = plan->make_state(*queue);
+  CaseRun calls(device);
+  calls.use(plan);
   const device::Buffer elsewhere = device->allocate(trials * step * 4);
-  std::vector<Pulse> pulses;
+  Found found;
   std::size_t call = 0;
   for (std::size_t first = 0; first < samples; ++call) {
     const std::size_t n = std::min(samples - first, step - random() % 3000);
-    const InputArea there = state->input_area();
+    const InputArea there = calls.state().input_area();
     ASSERT_TRUE(device->holds(there.data));
     ASSERT_GE(there.samples, n);
     const InputArea to = call % 4 == 3 ? InputArea{elsewhere.data(), step, step} : there;
     for (std::size_t r = 0; r < trials; ++r)
-      queue->copy(static_cast<std::byte*>(to.data) + r * to.stride * 4, rows[r].data() + first,
-                  n * 4);
-    plan->execute(*queue, *state,
-                  Integers(static_cast<std::int32_t*>(to.data), {trials, n},
-                           {static_cast<std::ptrdiff_t>(to.stride), 1}));
-    collect(*state, pulses);
-    if (call % 3 == 2) save_and_load(*plan, *queue, state, random);
+      calls.queue().copy(static_cast<std::byte*>(to.data) + r * to.stride * 4,
+                         rows[r].data() + first, n * 4);
+    calls.give(Integers(static_cast<std::int32_t*>(to.data), {trials, n},
+                        {static_cast<std::ptrdiff_t>(to.stride), 1}));
+    collect(calls.state(), found.pulses);
+    if (call % 3 == 2) save_and_load(calls, plan, random);
     first += n;
   }
-  plan->finish(*queue, *state);
-  collect(*state, pulses);
-  EXPECT_EQ(in_order(pulses), reference.pulses);
-  EXPECT_EQ(state->over_threshold(), reference.over);
+  expect_same(reference, end(calls, std::move(found)), "in place");
 }
 
 // Noise and pulses in three beams, the same in two of them: each beam has the pulses of a search of
@@ -216,7 +207,7 @@ TEST_P(Gpu, AnAbandonedStreamDoesNotDisturbTheNext) {
     // The step is launched, and its peaks are not collected.
     ASSERT_EQ(state->counters().searched, 0u);
   }
-  expect_same(reference, run(*plan, *device, rows, random), "after abandoned streams");
+  expect_same(reference, run(plan, device, rows, random), "after abandoned streams");
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, Gpu, ::testing::ValuesIn(tests::gpu_names()),

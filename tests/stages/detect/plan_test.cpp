@@ -106,7 +106,6 @@ TEST(Reference, APulseIsKnownWithinTheLatencyOfItsPlan) {
   config.baseline_s = 0.4;
   config.noise_s = 1.1;
   const auto device = device::open({});
-  const auto queue = device->make_queue();
   const auto plan = make_plan(config, device);
   const std::size_t latency = plan->latency_samples();
   EXPECT_LE(latency, 18 * plan->baseline_samples() / 33 + 1100 + 3 * 50 + 8);
@@ -114,13 +113,12 @@ TEST(Reference, APulseIsKnownWithinTheLatencyOfItsPlan) {
     const std::size_t end = 3000 + random() % 2000, width = 1 + random() % 50;
     Rows<std::int32_t> rows = noise_rows<std::int32_t>(1, 9000, 40, 0, random);
     for (std::size_t t = end - width; t < end; ++t) rows[0][t] += 2000;
-    const auto state = plan->make_state(*queue);
+    CaseRun calls(device);
+    calls.use(plan);
     bool found = false;
-    for (std::size_t t = 0; t < end + latency; ++t) {
-      const core::SampleView<2> series(rows[0].data() + t, core::SampleType::i32, {1, 1});
-      plan->execute(*queue, *state, series);
-    }
-    for (const Pulse& pulse : state->take())
+    for (std::size_t t = 0; t < end + latency; ++t)
+      calls.give(Integers(rows[0].data() + t, {1, 1}));
+    for (const Pulse& pulse : calls.state().take())
       found = found || (pulse.first < end && pulse.first + pulse.width + 2 * width > end);
     EXPECT_TRUE(found) << "a pulse of " << width << " samples that ends at " << end;
   }

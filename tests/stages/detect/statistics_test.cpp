@@ -191,30 +191,29 @@ TEST(Noise, PassesALevelAsOftenAsAGaussian) {
   config.max_samples = block;
   const auto device = device::open({});
   const auto plan = make_plan(config, device);
-  const auto queue = device->make_queue();
-  const auto state = plan->make_state(*queue);
+  CaseRun calls(device);
+  calls.use(plan);
   std::vector<std::int32_t> series(trials * block);
   std::vector<std::mt19937_64> random;
   for (std::size_t t = 0; t < trials; ++t) random.push_back(tests::generator());
   for (std::size_t first = 0; first < samples; first += block) {
-    queue->parallel_for(trials, 1, [&](std::size_t from, std::size_t to, std::size_t) {
+    calls.queue().parallel_for(trials, 1, [&](std::size_t from, std::size_t to, std::size_t) {
       for (std::size_t t = from; t < to; ++t) {
         std::normal_distribution<double> normal(500, 25);
         for (std::size_t i = 0; i < block; ++i)
           series[t * block + i] = static_cast<std::int32_t>(std::lround(normal(random[t])));
       }
     });
-    plan->execute(*queue, *state,
-                  core::View<const std::int32_t, 2>(series.data(), {trials, block}));
-    state->take();
+    calls.give(Integers(series.data(), {trials, block}));
+    calls.state().take();
   }
-  plan->finish(*queue, *state);
+  calls.end_stream();
   const double expected = 0.5 * std::erfc(config.threshold / std::sqrt(2.0));
   const auto& widths = plan->widths();
   for (std::size_t k = 0; k < widths.size(); ++k) {
     double sum = 0, squares = 0;
     for (std::size_t t = 0; t < trials; ++t) {
-      const auto count = static_cast<double>(state->over_threshold()[t * widths.size() + k]);
+      const auto count = static_cast<double>(calls.state().over_threshold()[t * widths.size() + k]);
       sum += count;
       squares += count * count;
     }

@@ -10,8 +10,7 @@
 #include <tuple>
 #include <vector>
 
-#include "tautline/stages/detect/case.h"
-#include "tautline/stages/detect/detect.h"
+#include "tautline/stages/detect/case_run.h"
 #include "tests/support/seed.h"
 
 namespace tautline::stages::detect {
@@ -64,35 +63,46 @@ Config fit(Config config, const Rows<T>& rows, std::size_t step) {
   return config;
 }
 
-// Saves a state and loads it, into itself or into a new one.
-inline void save_and_load(const Plan& plan, device::Queue& queue, std::unique_ptr<State>& state,
+// Saves the state and loads it, into itself or into a new one.
+inline void save_and_load(CaseRun& calls, const std::shared_ptr<const Plan>& plan,
                           std::mt19937_64& random) {
-  const std::vector<std::byte> saved = state->save();
-  if (random() % 2)
-    state->reset();
-  else
-    state = plan.make_state(queue);
-  state->load(saved);
+  const std::vector<std::byte> saved = calls.state().save();
+  if (random() % 2) {
+    calls.state().reset();
+  } else {
+    calls.use(nullptr);
+    calls.use(plan);
+  }
+  calls.state().load(saved);
+}
+
+// Ends the stream, whose pulses so far `found` has.
+inline Found end(CaseRun& calls, Found found = {}) {
+  calls.end_stream();
+  collect(calls.state(), found.pulses);
+  found.pulses = in_order(std::move(found.pulses));
+  found.over = calls.state().over_threshold();
+  found.counters = calls.state().counters();
+  found.backend = calls.plan()->backend();
+  return found;
 }
 
 // Runs `rows` through a plan in calls of random lengths up to max_samples. With `cut` the state has had another stream
 // before, and is saved and loaded after every call.
 template <class T>
-Found run(const Plan& made, const device::Device& device, const Rows<T>& rows,
+Found run(const std::shared_ptr<const Plan>& plan,
+          const std::shared_ptr<const device::Device>& device, const Rows<T>& rows,
           std::mt19937_64& random, bool cut = false) {
-  const Plan* plan = &made;
-  const std::size_t step = plan->config().max_samples;
-  const auto queue = device.make_queue();
-  auto state = plan->make_state(*queue);
-  const std::size_t samples = rows[0].size();
+  const std::size_t step = plan->config().max_samples, samples = rows[0].size();
+  CaseRun calls(device);
+  calls.use(plan);
   Found found;
-  found.backend = plan->backend();
   if (cut) {
     std::vector<T> other(rows.size() * step);
     for (T& x : other) x = static_cast<T>(random() % 1000);
     for (int call = 0; call < 3; ++call)
-      plan->execute(*queue, *state, core::View<const T, 2>(other.data(), {rows.size(), step}));
-    state->reset();
+      calls.give(core::View<const T, 2>(other.data(), {rows.size(), step}));
+    calls.state().reset();
   }
   for (std::size_t first = 0; first < samples;) {
     const std::size_t n = std::min(samples - first, 1 + random() % step);
@@ -102,26 +112,20 @@ Found run(const Plan& made, const device::Device& device, const Rows<T>& rows,
     for (std::size_t r = 0; r < rows.size(); ++r)
       std::copy_n(rows[r].begin() + static_cast<std::ptrdiff_t>(first), n,
                   block.begin() + static_cast<std::ptrdiff_t>(r * stride));
-    plan->execute(*queue, *state,
-                  core::View<const T, 2>(block.data(), {rows.size(), n},
-                                         {static_cast<std::ptrdiff_t>(stride), 1}));
-    if (random() % 2) collect(*state, found.pulses);
-    if (cut) save_and_load(*plan, *queue, state, random);
+    calls.give(core::View<const T, 2>(block.data(), {rows.size(), n},
+                                      {static_cast<std::ptrdiff_t>(stride), 1}));
+    if (random() % 2) collect(calls.state(), found.pulses);
+    if (cut) save_and_load(calls, plan, random);
     first += n;
   }
-  plan->finish(*queue, *state);
-  collect(*state, found.pulses);
-  found.pulses = in_order(std::move(found.pulses));
-  found.over = state->over_threshold();
-  found.counters = state->counters();
-  return found;
+  return end(calls, std::move(found));
 }
 
 template <class T>
 Found run(const std::string& device, const Config& config, const Rows<T>& rows, std::size_t step,
           std::mt19937_64& random, std::size_t threads = 2, bool cut = false) {
   const auto opened = device::open(device::parse_selection(device), {.threads = threads});
-  return run(*make_plan(fit(config, rows, step), opened), *opened, rows, random, cut);
+  return run(make_plan(fit(config, rows, step), opened), opened, rows, random, cut);
 }
 
 // Noise with a drift and some pulses, which all trials have. The first pulse is so bright that no

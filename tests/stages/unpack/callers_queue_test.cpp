@@ -3,8 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tautline/stages/unpack/backends.h"
-#include "tautline/stages/unpack/case.h"
+#include "tautline/stages/unpack/case_run.h"
 #include "tests/support/gpus.h"
 #include "tests/support/seed.h"
 
@@ -23,13 +22,11 @@ TEST(CallersGpuQueue, RunsAStageInTurnWithTheCallersCommands) {
   const auto view = [&](void* data) {
     return core::MutableSampleView<3>(data, core::SampleType::ci8, {1, inputs, c.samples});
   };
-  std::vector<std::byte> expected(bytes), got(bytes), later(bytes);
-  core::ValidityMask valid(inputs, c.samples), reference_valid(inputs, c.samples);
+  std::vector<std::byte> got(bytes), later(bytes);
+  core::ValidityMask valid(inputs, c.samples);
   const auto reference = device::open(device::parse_selection("reference"));
-  const auto reference_queue = reference->make_queue();
-  const auto oracle = make_plan(c.config(), reference);
-  oracle->execute(*reference_queue, *oracle->make_state(*reference_queue), block,
-                  view(expected.data()), reference_valid.mutable_view());
+  CaseRun oracle(c.config(), block, reference);
+  const auto expected = jit::results_of(oracle, make_plan(c.config(), reference));
 
   tests::CallersQueue caller(0);
   cl_mem memory = clCreateBuffer(caller.context, CL_MEM_READ_WRITE, bytes, nullptr, nullptr);

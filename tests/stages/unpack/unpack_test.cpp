@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "tautline/core/error.h"
-#include "tautline/stages/unpack/case.h"
+#include "tautline/stages/unpack/case_run.h"
 #include "tests/support/gpus.h"
 #include "tests/support/seed.h"
 
@@ -76,29 +76,21 @@ std::shared_ptr<const device::Device> open_device(const std::string& name, std::
 Output run(const std::string& device, const Config& config, const core::RawBlock& block,
            std::size_t threads = 2, bool masked = true) {
   const auto opened = open_device(device, threads);
-  const auto plan = make_plan(config, opened);
-  const auto queue = opened->make_queue();
+  CaseRun calls(config, block, opened);
+  calls.use(make_plan(config, opened));
   Output out(config.layout, config.max_samples);
-  const auto state = plan->make_state(*queue);
   // A GPU plan writes rows in the device's memory.
   const std::size_t bytes = out.samples_bytes.size();
   const device::Buffer on_device = opened->compiles() ? opened->allocate(bytes) : device::Buffer();
   void* samples = out.samples_bytes.data();
   if (opened->compiles()) {
-    queue->copy(on_device.data(), samples, bytes);
+    calls.queue().copy(on_device.data(), samples, bytes);
     samples = on_device.data();
   }
-  core::RawBlock given = block;
-  device::Buffer raw;
-  if (config.blocks_on_device) {
-    raw = opened->allocate(block.bytes.size());
-    queue->copy(raw.data(), block.bytes.data(), raw.bytes());
-    given.bytes.lend({raw.as<std::byte>(), raw.bytes()});
-  }
-  out.result = plan->execute(*queue, *state, given, out.view(samples),
-                             masked ? out.validity : core::View<std::uint64_t, 2>());
-  if (opened->compiles()) queue->copy(out.samples_bytes.data(), samples, bytes);
-  queue->synchronise();
+  out.result =
+      calls.give(out.view(samples), masked ? out.validity : core::View<std::uint64_t, 2>());
+  if (opened->compiles()) calls.queue().copy(out.samples_bytes.data(), samples, bytes);
+  calls.queue().synchronise();
   return out;
 }
 

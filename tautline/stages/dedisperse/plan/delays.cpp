@@ -30,33 +30,17 @@ void require(bool allowed, const std::string& field, const T& value, const std::
 void require_range(const std::string& field, std::size_t value, std::size_t high) {
   require(value >= 1 && value <= high, field, value, fmt::format("1 to {}", high));
 }
-void require_number(const std::string& field, double value, bool positive = true) {
-  require(std::isfinite(value) && (positive ? value > 0 : value >= 0), field, value,
-          positive ? "a finite number above 0" : "0 or more, finite");
-}
 
 void require_config(const Config& c) {
+  core::check(c, "dedisperse");
   require_range("frequencies_mhz", c.frequencies_mhz.size(), 65536);
-  for (const double f : c.frequencies_mhz) require_number("frequencies_mhz", f);
-  require_number("sample_time_s", c.sample_time_s);
-  require_number("dm_constant", c.dm_constant);
   require_range("dms", c.dms.size(), 1 << 20);
-  for (const double dm : c.dms) require_number("dms", dm, false);
-  constexpr int kBits[] = {1, 2, 4, 8, 16, 32};
-  require(std::find(std::begin(kBits), std::end(kBits), c.bits) != std::end(kBits), "bits", c.bits,
-          "1, 2, 4, 8, 16 or 32");
   require(!c.signed_samples || c.bits == 8 || c.bits == 16, "signed_samples", true,
           "8 or 16 bits where samples are signed");
   const std::uint64_t most = (std::uint64_t{1} << c.bits) - 1;
   const std::string held = fmt::format("at most {}, what the bits hold", most);
   require(c.max_value <= most, "max_value", c.max_value, held);
   require(c.zero_level <= most, "zero_level", c.zero_level, held);
-  require_range("beams", c.beams, 4096);
-  require_range("max_samples", c.max_samples, 1 << 30);
-  require_range("downsample", c.downsample, 4096);
-  require(c.subband_loss >= 0 && c.subband_loss <= 0.5, "subband_loss", c.subband_loss, "0 to 0.5");
-  require(c.pulse_width_s >= 0 && c.pulse_width_s <= 1e6, "pulse_width_s", c.pulse_width_s,
-          "0 to 1000000");
   for (const std::size_t k : c.ignored_channels)
     require(k < c.frequencies_mhz.size(), "ignored_channels", k,
             fmt::format("below the {} channels", c.frequencies_mhz.size()));
