@@ -32,7 +32,7 @@ detect::Config detect_config(const Problem& sizes) {
   return config;
 }
 
-// Times that a stream has had before a block of noise can be measured.
+// The number of times that a stream needs before a block of noise can be measured.
 std::size_t samples_before(const detect::Plan& plan) {
   return plan.baseline_samples() + 2 * plan.noise_samples() + plan.widths().back();
 }
@@ -40,8 +40,8 @@ std::size_t samples_before(const detect::Plan& plan) {
 constexpr double kImpulseSamples = 20, kImpulseSnr = 500;
 constexpr float kNoiseLevel = 100000.0f, kNoiseSigma = 300.0f;
 
-// What a pulse or an impulse adds to every trial: a rectangle, wider and fainter the further its own
-// trial is away. `steps` has the differences of neighbouring samples of a trial.
+// The rectangle that a pulse or an impulse adds to every trial, wider and fainter the farther the
+// trial of the pulse is. `steps` has the differences of neighbouring samples of a trial.
 void add_smeared(float* steps, std::size_t samples, double trials_away, double time, double width,
                  double snr) {
   constexpr double kDelay = 20;  // samples, of a trial more: 1 pc cm^-3 at Apertif
@@ -56,8 +56,8 @@ void add_smeared(float* steps, std::size_t samples, double trials_away, double t
   steps[at(begin + smeared)] -= static_cast<float>(level);
 }
 
-// Noise about a level, as dedispersed bytes have it, with pulses at random and impulses without
-// dispersion in regular succession.
+// Noise about a level, like dedispersed bytes, with pulses at random times and impulses without
+// dispersion at regular times.
 template <class T>
 device::Buffer series_of(const jit::CaseMemory& memory, const Problem& sizes) {
   const std::size_t trials = sizes.at("trials"), samples = sizes.at("samples");
@@ -111,14 +111,14 @@ PassRequest request_for(const Problem& sizes, const device::Device& device) {
   request.dedisperse.zero_dm = sizes.at("zero_dm") != 0;
   request.samples = kEndless;
   request.sample_bytes = (sizes.at("channels") * bits + 7) / 8;
-  request.memory_bytes = std::size_t{1} << 40;  // the host's; what is not there is refused there
+  request.memory_bytes = std::size_t{1} << 40;  // of the host; allocation fails where less is free
   request.most_block_samples = samples;
   return request;
 }
 
 PassPlan only_pass(const PassRequest& request, const Problem& sizes, const DevicePointer& device) {
   dedisperse::DmPlan trials;
-  trials.segments = {{dedisperse_config(sizes).dms, 1, 0}};
+  trials.ranges = {{dedisperse_config(sizes).dms, 1, 0}};
   auto passes = plan_passes(request, trials, device);
   if (passes.size() > 1 || passes.front().block_samples != request.most_block_samples)
     throw core::Error(core::ErrorKind::memory, device->name() + ": search",
@@ -174,7 +174,7 @@ device::Buffer spectra_with_pulses(const Problem& sizes) {
   for (std::size_t k = 0; k < samples * channels; ++k)
     values[k] = static_cast<std::uint8_t>(64 + random() % 64);
   std::uniform_real_distribution<double> uniform(0, 1);
-  // Rounded up as often as its fraction says, which adds up to the level.
+  // Rounded up with the probability of the fraction, so that the mean is the level.
   const auto add = [&](double dm, double time, double width, double snr) {
     const auto length = static_cast<std::size_t>(width);
     const double level = snr * kSigma / std::sqrt(static_cast<double>(channels * length));
@@ -250,7 +250,7 @@ StageRun set_up_search(const Problem& sizes, const DevicePointer& device) {
       .run = [searches] { searches->push(); },
       .code = part.detect->backend() + ", " + part.dedisperse->choice().text,
       .operations = sums.operations() * times + calls * boxcars.operations(),
-      // Spectra in; trials out, and in again.
+      // Spectra are read; trials are written and read again.
       .bytes = sums.bytes() * times + calls * boxcars.bytes(),
       .count = static_cast<double>(sizes.at("channels")) * times,
       .input_samples = static_cast<double>(sizes.at("channels") * sizes.at("width_hz")) * data_s,

@@ -19,7 +19,7 @@ using stages::channelize::Output;
 namespace {
 
 // Fills a block with the next samples; 0: there are no more.
-using ReadBlock = std::function<std::size_t(core::RawBlock&, stream::Segment&)>;
+using ReadBlock = std::function<std::size_t(core::RawBlock&, stream::SegmentPlace&)>;
 
 // A stream's blocks, with empty stretches invalid as in a VoltageSourceNode: reads one block ahead.
 class BlocksWithoutEmpty {
@@ -40,7 +40,7 @@ class BlocksWithoutEmpty {
     return true;
   }
   const core::RawBlock& block() const { return block_; }
-  const stream::Segment& segment() const { return segment_; }
+  const stream::SegmentPlace& segment() const { return segment_; }
 
  private:
   void read(core::RawBlock* before) {
@@ -51,7 +51,7 @@ class BlocksWithoutEmpty {
   ReadBlock read_block_;
   std::optional<stream::EmptyVoltageFinder> finder_;
   core::RawBlock block_, ahead_;
-  stream::Segment segment_, segment_ahead_;
+  stream::SegmentPlace segment_, segment_ahead_;
   bool more_ = false;
 };
 
@@ -133,7 +133,7 @@ std::vector<float> measure_gains(const std::vector<std::string>& files,
           .samples;
   GainMeasurement measurement(sequence, samples, std::move(filter), device, queue);
   require_memory(measurement.bytes() + 2 * sequence.block_bytes(samples), memory_bytes);
-  const auto read = [&](core::RawBlock& block, stream::Segment& segment) {
+  const auto read = [&](core::RawBlock& block, stream::SegmentPlace& segment) {
     return sequence.read(samples, block, segment);
   };
   BlocksWithoutEmpty blocks(read, sequence.description(), options.keep_constant);
@@ -148,7 +148,7 @@ std::vector<float> measure_gains(stream::PeekedVoltages& live, std::size_t sampl
   // All peeked blocks are kept, and beside them the blocks one ahead and one behind.
   const std::size_t kept = measurement.first_samples() / samples + 2;
   require_memory(measurement.bytes() + (kept + 2) * live.block_bytes(samples), memory_bytes);
-  const auto read = [&](core::RawBlock& block, stream::Segment& segment) {
+  const auto read = [&](core::RawBlock& block, stream::SegmentPlace& segment) {
     return live.peek(samples, block, segment, stop);
   };
   BlocksWithoutEmpty blocks(read, live.description(), keep_constant);

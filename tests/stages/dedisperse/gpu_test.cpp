@@ -244,7 +244,7 @@ TEST_P(Gpu, RowsAreStagedWhereThatPays) {
   const auto device = device::open(device::parse_selection(GetParam()));
   const std::size_t local = device->properties().local_bytes;
   if (local < std::size_t{227} << 10)
-    GTEST_SKIP() << local << " bytes of local memory, 227 KiB wanted";
+    GTEST_SKIP() << local << " bytes of shared memory, 227 KiB wanted";
   const auto kernel_for = [&](const Config& config, const GpuTunables& tunables) {
     return choose_sum_kernel(DelayPlan(config), *device, tunables).file;
   };
