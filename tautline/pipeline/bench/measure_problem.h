@@ -13,7 +13,7 @@
 
 namespace tautline::pipeline {
 
-/// Sizes by name; those not named have the stage's defaults.
+/// Sizes by name; absent sizes have the stage's defaults.
 using Problem = std::map<std::string, std::size_t>;
 
 /// A named problem of the source documents or of an instrument.
@@ -23,30 +23,32 @@ struct NamedProblem {
   std::string description;
 };
 
-/// Those of a stage, from its entry in stage_table.h. Throws Error(config) for an unknown stage.
+/// The named problems of a stage, from its entry in stage_table.h. Throws Error(config) for an
+/// unknown stage.
 const std::vector<NamedProblem>& named_problems(const std::string& stage);
 
-/// Their names, for help and messages; last the form of names that hold numbers, "cCtT (c1024t8)".
+/// The names of a stage's problems, for help and messages; last the form of names that hold
+/// numbers, "cCtT (c1024t8)".
 std::vector<std::string> problem_names(const std::string& stage);
 
 /// "n256", "channels=1024,taps=16" or "n256,bits=32": a name, sizes, or a name and sizes that
-/// replace its own. `format=cf32` is another way to write bits=32 (ci4, ci8, ci16, cf32),
+/// replace those of the name. `format=cf32` is another way to write bits=32 (ci4, ci8, ci16, cf32),
 /// `format=cf16` to write bits=16,half=1; a stage's entry may have words of its own. Throws
-/// Error(config) on an unknown stage or name and on anything that is no size.
+/// Error(config) on an unknown stage or name and on any word that is not a size.
 Problem parse_problem(const std::string& stage, const std::string& text);
 
-/// A whole number at the start of `text`, taken off it; none where there is none.
+/// Removes a whole number from the start of `text` and returns it; none where there is none.
 std::optional<std::size_t> take_number(std::string_view& text);
 
 /// "channels=1024,taps=16": every size, in order of name.
 std::string describe(const Problem& problem);
 
-/// `defaults` with the sizes that `asked` names in their place. Throws Error(config) when it names
-/// one that `defaults` has not.
+/// `defaults` with the sizes of `asked` in their place. Throws Error(config) when `asked` has a
+/// size that `defaults` lacks.
 Problem complete(const std::string& stage, Problem defaults, const Problem& asked);
 
-/// The format that a problem's size `bits` stands for: 4, 8 and 16 are integers, 32 is float, and
-/// 16 with `half` too. Throws Error(config).
+/// The sample format of a problem's size `bits`: 4, 8 and 16 are integers, 32 is float, and 16 with
+/// `half` too. Throws Error(config).
 core::SampleFormat complex_format(const std::string& stage, std::size_t bits, std::size_t half = 0);
 
 /// A size and the values that it takes one after the other.

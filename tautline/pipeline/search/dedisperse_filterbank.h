@@ -23,7 +23,7 @@ const core::Fields<DedisperseConfig>& fields(const DedisperseConfig&);
 
 /// Its `samples` count gaps too, which are filled in.
 struct DedisperseSummary : FilterbankRunSummary {
-  std::uint64_t written = 0;  ///< of every trial of the first segment
+  std::uint64_t written = 0;  ///< of every trial of the first range
   std::size_t block_samples = 0;
 };
 

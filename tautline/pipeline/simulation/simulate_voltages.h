@@ -23,7 +23,7 @@ enum class SimulateFormat {
 struct SimulateConfig {
   std::string array_path;   ///< array.toml: antennas and inputs
   std::string scene_path;   ///< scene.toml: sky, tones, noise and band
-  std::string output;       ///< X.dada; or what the receivers' files begin with
+  std::string output;       ///< X.dada; or the beginning of the names of the receivers' files
   double duration_s = 1.0;  ///< seconds of voltages, rounded to a sample
   int bits = 8;             ///< of each component: 4, 8 or 16 (mwa32t: 4, or 8 for its 5)
   bool real = false;        ///< real samples at twice the bandwidth instead of complex ones
@@ -47,7 +47,7 @@ struct SimulateSummary {
   engine::Profile profile;
 };
 
-/// Where the truth goes: X.truth.json for X.dada, NAME.truth.json for NAME.
+/// The name of the truth file: X.truth.json for X.dada, NAME.truth.json for NAME.
 std::string truth_path(const std::string& output);
 
 /// Reads the array and the scene, writes the voltages and then the truth. Throws core::Error; a
