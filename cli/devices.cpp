@@ -73,9 +73,9 @@ void print_gpu(const std::string& name, const device::Device& gpu, bool chosen) 
     return static_cast<double>(bytes) / (std::size_t{1} << 30);
   };
   fmt::print("{:<14} {:<14}{}{}\n", name, "supported", chosen ? "chosen: " : "", p.product);
-  fmt::print("  {:.1f} GiB of memory ({:.1f} free), {} compute units, {} KiB of local memory{}\n",
+  fmt::print("  {:.1f} GiB of memory ({:.1f} free), {} compute units, {} KiB of {}{}\n",
              gibibytes(p.total_bytes), gibibytes(gpu.free_bytes()), p.multiprocessors,
-             p.local_bytes >> 10,
+             p.local_bytes >> 10, gpu.api() == device::Api::cuda ? "shared memory" : "local memory",
              p.compute_capability > 0 ? ", compute capability " + capability(p) : "");
   fmt::print("  driver {}, {}, compiler {}{}\n", p.driver, p.architecture, gpu.compiler(),
              p.host_cpu ? "; the host's CPU" : "");

@@ -30,7 +30,7 @@ Json or_null_inspect_search(const std::optional<double>& value) {
 
 Json segments_json(const formats::FilterbankReader& reader) {
   Json list = Json::array();
-  for (const formats::Segment& segment : reader.segments())
+  for (const formats::DataSegment& segment : reader.segments())
     list.push_back({{"first_sample", segment.first_sample},
                     {"samples", segment.samples},
                     {"grid_sample", segment.grid_sample},
@@ -99,7 +99,7 @@ void print_filterbank(const std::string& path, const formats::FilterbankReader& 
   if (d.ra_deg && d.dec_deg)
     fmt::print("  points at   {:.6f} {:+.6f} degrees (J2000)\n", *d.ra_deg, *d.dec_deg);
   fmt::print("  telescope   {}  machine {}  source {}\n", d.telescope, d.machine, d.source);
-  for (const formats::Segment& segment : reader.segments())
+  for (const formats::DataSegment& segment : reader.segments())
     if (reader.segments().size() > 1)
       fmt::print("  segment     {} samples from {}, {} UTC\n", segment.samples,
                  segment.first_sample, core::to_iso(segment.start));

@@ -251,18 +251,18 @@ struct KeptTrials {
 class KeepTrials final : public pipeline::TrialSink {
  public:
   KeepTrials(const pipeline::TrialSinkConfig& config, std::vector<KeptTrials>& kept) : kept_(kept) {
-    for (const pipeline::TrialSegment& segment : config.segments) {
+    for (const pipeline::TrialRange& range : config.ranges) {
       KeptTrials one;
-      one.dms = segment.dms;
-      one.downsample = segment.downsample;
-      one.room = segment.samples;
+      one.dms = range.dms;
+      one.downsample = range.downsample;
+      one.room = range.samples;
       one.type = config.float_samples ? core::SampleType::f32 : core::SampleType::i32;
       one.data = std::make_unique_for_overwrite<std::byte[]>(4 * one.dms.size() * one.room);
       kept_.push_back(std::move(one));
     }
   }
-  void write(std::size_t segment, const core::SampleView<2>& trials) override {
-    KeptTrials& to = kept_[segment];
+  void write(std::size_t range, const core::SampleView<2>& trials) override {
+    KeptTrials& to = kept_[range];
     const std::size_t times = trials.extent(1);
     if (times > to.room - to.written)
       throw Error(ErrorKind::format, "series", std::to_string(to.written + times) + " times",

@@ -9,7 +9,7 @@
 
 namespace tautline::core {
 
-/// What the whole part of a sexagesimal angle counts.
+/// The unit of the whole part of a sexagesimal angle.
 enum class AngleUnit { hours, degrees };
 
 /// Degrees of "187.7059", or of "12:30:49.42": hours (of 15 degrees) or degrees, minutes and seconds. A sign

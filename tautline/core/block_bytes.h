@@ -1,4 +1,4 @@
-// The bytes of a block: memory of its own, or memory that somebody else lends it.
+// The bytes of a block: memory of its own, or memory that the block's owner lends.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 
 namespace tautline::core {
 
-/// A copy of lent memory is lent the same; of others, has its own. Lent memory may be a device's: then only its address
-/// and size are used.
+/// A copy of lent memory refers to the same memory; a copy of other memory has its own. Lent memory
+/// may be a device's: then only its address and size are used.
 class BlockBytes {
  public:
   BlockBytes() = default;
@@ -28,12 +28,12 @@ class BlockBytes {
   }
   ~BlockBytes() = default;
 
-  /// From now on these are the bytes, and the room for them, until lend() is called again.
+  /// Sets the bytes, and the room for them, until lend() is called again.
   void lend(std::span<std::byte> memory) {
     room_ = memory;
     view_ = memory;
   }
-  /// In lent memory where that has room for so many, else in memory of its own.
+  /// Resizes in lent memory where it has room, else in memory of its own.
   void resize(std::size_t size) {
     if (size > room_.size() && size > own_.size()) own_.resize(size);
     view_ = (size <= room_.size() ? room_ : std::span(own_)).first(size);

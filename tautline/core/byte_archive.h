@@ -1,5 +1,5 @@
-// Values to bytes and back, in this machine's order: what saved states are made of. An `exchange` that
-// hands its fields to one of these, one after the other, serves both ways.
+// Converts values to bytes and back, in this machine's byte order, for saved states. An `exchange`
+// that gives its fields to one of these classes, one after the other, serves both ways.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace tautline::core {
 
-/// Hands bytes on as they come.
+/// Writes bytes without their number.
 class ByteWriter {
  public:
   using Sink = std::function<void(std::span<const std::byte>)>;
@@ -44,7 +44,7 @@ class ByteWriter {
   Sink sink_;
 };
 
-/// Throws Error(format) that names `what` when there are fewer bytes than are asked for.
+/// Throws Error(format) that names `what` when fewer bytes are left than requested.
 class ByteReader {
  public:
   ByteReader(std::span<const std::byte> bytes, std::string what)

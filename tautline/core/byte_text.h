@@ -1,4 +1,4 @@
-// Numbers of bytes for people to read.
+// Numbers of bytes as text for users.
 #pragma once
 
 #include <cstddef>

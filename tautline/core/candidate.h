@@ -20,8 +20,8 @@ struct Candidate {
   std::uint64_t first_sample = 0;   ///< of the cluster
   std::uint64_t last_sample = 0;    ///< of the cluster, included
   std::size_t beam = 0;
-  bool injected = false;  ///< of a pulse that was put in on purpose
-  std::size_t beams = 1;  ///< that have it at once, where several were searched together
+  bool injected = false;  ///< of a pulse that the run injected
+  std::size_t beams = 1;  ///< beams with the pulse, where several were searched together
 
   /// heimdall's filter index: round(log2(width)).
   int filter_index() const {

@@ -1,4 +1,4 @@
-// Complex integers as they lie in files and kernels: re before im, every value legal.
+// Complex integers as in files and kernels: re before im, every value legal.
 #pragma once
 
 #include <cstdint>

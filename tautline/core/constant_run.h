@@ -27,9 +27,10 @@ struct ItemSeries {
   bool equal(std::size_t a, std::size_t b) const { return std::memcmp(at(a), at(b), bytes) == 0; }
 };
 
-/// How many samples in a row, each equal to the one before it, hold nothing: noise of `bits` bits (32: floats) does it
-/// with a probability below 1e-9 in an hour of `samples_per_s` samples, of all inputs or channels together. Noise may
-/// repeat its last value with a probability of up to 0.9 for one bit, 0.8 for two, 0.7 to eight and 0.5 for more.
+/// The number of equal samples in a row that counts as empty: noise of `bits` bits (32: floats)
+/// repeats a value so often with a probability below 1e-9 in an hour of `samples_per_s` samples, of
+/// all inputs or channels together. Noise may repeat its last value with a probability of up to 0.9
+/// for one bit, 0.8 for two, 0.7 to eight and 0.5 for more.
 std::size_t repeats_of_nothing(int bits, double samples_per_s);
 
 /// The longest run around item `k` of [from, count); equal(a, b) compares two items.
@@ -41,22 +42,23 @@ ConstantRun run_around(const Equal& equal, std::size_t count, std::size_t k, std
   return run;
 }
 
-/// Items that are compared to find runs of `repeats` or more: one in so many, from item 0 on.
+/// Runs of `repeats` or more are found by comparing one item in so many, from item 0 on.
 inline std::size_t probe_step(std::size_t repeats) {
   return (repeats + 1) / 2;  // a run of `repeats` holds two neighbouring probes
 }
 
-/// The first run, not before item `from`, of `repeats` (1 or more) or more, or that reaches the end, be it of the last
-/// item alone: what follows decides about that one. Looks at one item in probe_step(repeats) where neighbouring ones
-/// differ. None where there are no items. equal(a, b) compares two items, around(k) is the longest run around item k of
-/// [from, count); next(k) is the first probe from k on that may equal the probe behind it.
+/// The first run, not before item `from`, that has `repeats` (1 or more) items or more, or reaches
+/// the end, even with the last item alone: whether such a run is long enough depends on later
+/// items. Looks at one item in probe_step(repeats) where neighbouring ones differ. None where there
+/// are no items. equal(a, b) compares two items, around(k) is the longest run around item k of
+/// [from, count); next(k) is the first probe from k on that may equal the probe after it.
 template <class Equal, class Around, class Next>
 std::optional<ConstantRun> find_constant_run(const Equal& equal, const Around& around,
                                              const Next& next, std::size_t count,
                                              std::size_t repeats, std::size_t from) {
   if (count <= from) return std::nullopt;
   const std::size_t step = probe_step(repeats);
-  std::size_t known = from;  // the end of the run that was looked at last
+  std::size_t known = from;  // the end of the last examined run
   for (std::size_t k = next((from + step - 1) / step * step); k + step < count;
        k = next(k + step)) {
     if (k + step < known || !equal(k, k + step)) continue;
@@ -66,7 +68,7 @@ std::optional<ConstantRun> find_constant_run(const Equal& equal, const Around& a
   }
   return around(count - 1);
 }
-/// The same, looking at every probe.
+/// The same, with every probe examined.
 template <class Equal, class Around>
 std::optional<ConstantRun> find_constant_run(const Equal& equal, const Around& around,
                                              std::size_t count, std::size_t repeats,
@@ -74,7 +76,7 @@ std::optional<ConstantRun> find_constant_run(const Equal& equal, const Around& a
   const auto every = [](std::size_t k) { return k; };
   return find_constant_run(equal, around, every, count, repeats, from);
 }
-/// Of items that are compared byte for byte.
+/// The same for items that are compared byte for byte.
 std::optional<ConstantRun> find_constant_run(const ItemSeries& series, std::size_t repeats,
                                              std::size_t from = 0);
 

@@ -1,4 +1,4 @@
-// Copies that bypass the caches, into memory that this core does not read soon: pinned blocks on their way to a
+// Copies that bypass the caches, into memory that this core does not read soon: pinned blocks for a
 // device, blocks longer than caches.
 #pragma once
 
@@ -24,7 +24,7 @@ inline void copy_past_caches(std::byte* to, const std::byte* from, std::size_t b
       for (std::size_t k = 0; k < kLine; k += kWord)
         _mm_stream_si128(reinterpret_cast<__m128i*>(to + k),
                          _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + k)));
-    _mm_sfence();  // before others are told that the bytes are there
+    _mm_sfence();  // before other threads learn that the bytes are written
   }
 #endif
   std::memcpy(to, from, bytes);

@@ -1,4 +1,4 @@
-// Correlation curves as plain data, which stages make and which files and fits take.
+// Correlation curves as plain data: stages make them, files and fits take them.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace tautline::core {
 
 /// How `g` was made from sums and monitors (docs/maths/autocorrelate.md).
 enum class Normalization {
-  none,      ///< g holds the sums over whole pairs as they are
+  none,      ///< g holds the unnormalised sums over whole pairs
   global,    ///< by the means of the whole run
   symmetric  ///< by both monitors of each lag
 };
@@ -30,7 +30,7 @@ constexpr const char* to_string(Normalization normalization) {
   return "symmetric";
 }
 
-/// The one of that name, if there is one.
+/// The normalisation of that name, if there is one.
 constexpr std::optional<Normalization> parse_normalization(std::string_view name) {
   for (const auto one : {Normalization::none, Normalization::global, Normalization::symmetric})
     if (name == to_string(one)) return one;
@@ -85,15 +85,15 @@ struct CorrelationCurves {
   std::vector<std::int64_t> counts;        ///< [lag] pairs, the same for all curves
   std::vector<std::int64_t> sums, monitor_direct, monitor_delayed;              ///< [curve][lag]
   std::vector<double> sums_float, monitor_direct_float, monitor_delayed_float;  ///< [curve][lag]
-  /// The part of the sums that counts and monitors leave out: sums - lead_in is what is normalised.
+  /// The part of the sums that counts and monitors leave out: sums - lead_in is normalised.
   std::vector<std::int64_t> lead_in;   ///< [curve][lag]
   std::vector<double> lead_in_float;   ///< [curve][lag]
   std::vector<std::int64_t> totals;    ///< [curve][2], of both signals over the whole run
   std::vector<double> totals_float;    ///< [curve][2]
   std::vector<double> g;               ///< [curve][lag], NaN where undefined
   std::vector<double> standard_error;  ///< [curve][lag] or empty
-  /// g of each segment alone, [segment][curve][lag]: how errors of different lags go together.
-  /// Empty where there are none, or too many to keep.
+  /// g of each segment alone, [segment][curve][lag]: gives the covariance of errors at different
+  /// lags. Empty where there are no segments, or too many to keep.
   std::size_t segments = 0;
   std::uint64_t segment_samples = 0;  ///< bins of each
   std::vector<float> segment_g;

@@ -1,4 +1,4 @@
-// How a correlation curve is named: by its signal, or by both.
+// The name of a correlation curve: of its signal, or of both.
 #pragma once
 
 #include <cstddef>

@@ -7,7 +7,7 @@
 
 namespace tautline::core {
 
-/// What kind of thing went wrong; the command maps it to its exit status.
+/// The kind of an error; the command maps the kind to its exit status.
 enum class ErrorKind {
   config,       ///< a field of a Config, an option or an argument is out of range
   format,       ///< a file's or packet's bytes contradict its format
@@ -17,8 +17,8 @@ enum class ErrorKind {
   device        ///< a device failed
 };
 
-/// Carries the field (or file and offset), the value found and the limit or expectation.
-/// what() reads "FIELD: VALUE, expected LIMIT; ADVICE", leaving out what is empty.
+/// Has the field (or file and offset), the value found and the limit or expectation. what() reads
+/// "FIELD: VALUE, expected LIMIT; ADVICE", without empty parts.
 class Error : public std::runtime_error {
  public:
   Error(ErrorKind kind, std::string field, std::string value, std::string limit,

@@ -15,8 +15,8 @@ struct Ratio {
   Int128 numerator, denominator;
 };
 
-// The simplest ratio within [low, high], both positive: the last convergent that both ends share,
-// one step on. Each step takes the whole part off and turns the rest upside down.
+// The simplest ratio within [low, high], both positive: the last convergent common to both ends,
+// and one step more. Each step subtracts the whole part and inverts the rest.
 Ratio simplest_between(Ratio low, Ratio high) {
   const Int128 whole = low.numerator / low.denominator;
   if (whole * low.denominator == low.numerator) return {whole, 1};
@@ -34,8 +34,8 @@ Rational simplest_ratio(double value) {
     throw Error(ErrorKind::config, "number", std::to_string(value), "1e-18 to 1e18");
   if (value == std::floor(value)) return {static_cast<std::int64_t>(value), 1};
   // value = mantissa 2^(exponent - 60). Half a unit in the last place of a double is 64 units of
-  // the mantissa: whatever lies nearer rounds to the value (what lies just there has no small
-  // ratio).
+  // the mantissa: any nearer number rounds to the value (a number exactly at that distance has no
+  // small ratio).
   constexpr int kMantissaBits = 60, kReach = 64;
   int exponent = 0;
   const double fraction = std::frexp(value, &exponent);
@@ -69,7 +69,7 @@ Instant instant_of_mjd(double mjd) {
     numerator /= 2;
     --shift;
   }
-  // A fraction of a day that is below 1e-6 of its last place cannot come from a date: cut it.
+  // A fraction of a day below 1e-6 of its last place cannot come from a date: it is removed.
   while (shift > 62) {
     numerator /= 2;
     --shift;

@@ -44,11 +44,12 @@ std::string option_name(const FieldDescription& field);
 /// the member's alone ("channels" of "filter.channels").
 bool is_field(const FieldDescription& described, std::string_view field);
 
-/// Throws Error(config) that lists the names that there are.
+/// Throws Error(config) that lists the existing names.
 [[noreturn]] void refuse_unknown_field(const std::string& name,
                                        const std::vector<std::string>& known);
 
-/// What fields of all Configs have in common: functions of a Config's address, so that they are compiled once.
+/// Common code of the fields of all Configs: functions of a Config's address, so that they are
+/// compiled once.
 struct AnyField : FieldDescription {
   explicit AnyField(FieldDescription description);
   AnyField(const AnyField&);
@@ -66,13 +67,13 @@ template <class Config>
 struct Field : AnyField {
   explicit Field(AnyField field) : AnyField(std::move(field)) {}
   std::string text(const Config& config) const { return text_at(&config); }
-  /// Throws Error(config) with the field's name, the text and what is allowed.
+  /// Throws Error(config) with the field's name, the text and the allowed values.
   void set(Config& config, const std::string& text) const { set_at(&config, text); }
-  /// The same for the value that the Config has.
+  /// The same for the present value of the Config.
   void check(const Config& config) const { check_at(&config); }
 };
 
-/// From the address of a Config to that of its member or part.
+/// Converts the address of a Config to the address of its member or part.
 using MemberOf = std::function<void*(void*)>;
 
 /// A text that stands for several members: its form is the description's.
@@ -80,11 +81,11 @@ AnyField text_field(FieldDescription description, std::function<std::string(cons
                     std::function<void(void*, const std::string&)> set);
 /// The field of a part, as "PREFIX.NAME" unless the prefix is empty.
 AnyField part_field(const std::string& prefix, const MemberOf& part, const AnyField& field);
-/// The same field, whose times may have units where it is in seconds: "20ms".
+/// The same field with units of time allowed where the field is in seconds: "20ms".
 AnyField with_units_of_time(AnyField field);
 [[noreturn]] void refuse_value(const std::string& name, const std::string& value,
                                const std::string& allowed);
-/// Of a text that could not be read.
+/// The error of a text that could not be read.
 [[noreturn]] void refuse_text(const std::string& name, const std::string& text,
                               const std::string& allowed, const Error& error);
 
@@ -139,7 +140,7 @@ class Fields {
     return add(std::move(description), member, plain_text<T>(limit));
   }
 
-  /// A text that stands for several members, or for one that only reads: its form is the
+  /// A text that stands for several members, or a text that can only be read: its form is the
   /// description's. `set` throws Error(config), of which limit and advice are used.
   Fields& add_text(FieldDescription description, std::function<std::string(const Config&)> text,
                    std::function<void(Config&, const std::string&)> set) {
@@ -163,7 +164,7 @@ class Fields {
 
   const std::vector<Field<Config>>& all() const { return all_; }
 
-  /// Throws Error(config) for a name that is no field.
+  /// Throws Error(config) for a name that is not a field.
   const Field<Config>& named(const std::string& name) const {
     std::vector<std::string> known;
     for (const Field<Config>& field : all_) {
@@ -182,7 +183,7 @@ class Fields {
     };
   }
 
-  // A field that is there already is described anew, in its place.
+  // A second description of a field replaces the first.
   Fields& put(AnyField field) {
     field = with_units_of_time(std::move(field));
     for (Field<Config>& one : all_)
@@ -197,8 +198,8 @@ class Fields {
   std::vector<Field<Config>> all_;
 };
 
-// A Config that is described has `const core::Fields<Config>& fields(const Config&)` in its own
-// namespace; what follows finds it there.
+// A described Config has `const core::Fields<Config>& fields(const Config&)` in its own namespace;
+// the functions below find it by its argument.
 
 /// Throws Error(config) for the first field whose value is not allowed.
 template <class Config>
@@ -217,13 +218,14 @@ void check(const Config& config, const std::string& stage) {
   }
 }
 
-/// Throws Error(config) for an unknown name or a value that is not allowed, and says what is.
+/// Throws Error(config) for an unknown name or a value that is not allowed, with the allowed names
+/// or values.
 template <class Config>
 void set(Config& config, const std::string& name, const std::string& text) {
   fields(config).named(name).set(config, text);
 }
 
-/// The value that a Config has before anything is set.
+/// The default value.
 template <class Config>
 std::string default_text(const Field<Config>& field) {
   return field.text(Config{});

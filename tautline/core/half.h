@@ -1,4 +1,4 @@
-// Half-precision numbers (IEEE 754 binary16) as they lie in files and kernels, and their values.
+// Half-precision numbers (IEEE 754 binary16) as in files and kernels, and their values.
 #pragma once
 
 #include <bit>
@@ -11,7 +11,7 @@ namespace tautline::core {
 /// The bits of a half-precision number: sign, 5 bits of exponent, 10 of fraction. 65,504 at most.
 struct Half {
   std::uint16_t bits{};
-  /// Of the bits: a NaN equals itself, and 0 is not -0.
+  /// Compares bits: a NaN equals itself, and 0 is not -0.
   friend constexpr bool operator==(const Half&, const Half&) = default;
 };
 
@@ -23,10 +23,11 @@ constexpr bool is_finite(Half x) {
   return (x.bits & 0x7c00u) != 0x7c00u;
 }
 
-/// Exact for every value, subnormal and infinite ones included; a NaN stays one. No branch, so that
-/// loops over it become vectors.
+/// Exact for every value, subnormal and infinite ones included; a NaN remains a NaN. There is no
+/// branch, so that the compiler vectorises loops over it.
 constexpr float to_float(Half x) {
-  // Exponent and fraction in a float's place; the two count exponents from places 112 apart.
+  // Exponent and fraction are moved to their places in a float; the exponents of the two types
+  // differ by 112.
   const std::uint32_t magnitude = (x.bits & 0x7fffu) << 13;
   const float scaled = std::bit_cast<float>(magnitude) * 0x1p112f;
   const std::uint32_t not_finite = magnitude >= 0x0f800000u ? 0x7f800000u : 0u;

@@ -6,7 +6,7 @@
 
 namespace tautline::core {
 
-/// How many parts of `part` hold `value`.
+/// The number of parts of size `part` that hold `value`.
 constexpr std::size_t divide_up(std::size_t value, std::size_t part) {
   return (value + part - 1) / part;
 }
@@ -16,7 +16,7 @@ constexpr std::size_t round_up(std::size_t value, std::size_t unit) {
   return divide_up(value, unit) * unit;
 }
 
-/// For the arguments of kernels, whose callers checked the range.
+/// For arguments of kernels: the caller has checked the range.
 constexpr std::uint32_t u32(std::uint64_t value) {
   return static_cast<std::uint32_t>(value);
 }

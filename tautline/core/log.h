@@ -9,7 +9,7 @@ namespace tautline::core {
 enum class LogLevel {
   debug,
   info,
-  advice,  ///< what would make later runs faster: for the end of this one
+  advice,  ///< how to make later runs faster: shown at the end of a run
   warning
 };
 

@@ -15,9 +15,10 @@ inline constexpr double kRequantise8Rms = 20.0;
 /// The same for 4 bits: near the optimum of a 15-level quantiser (step 0.335 sigma).
 inline constexpr double kRequantise4Rms = 2.985;
 
-/// What is left of a small correlation of two Gaussian signals of `rms` steps each after both were
-/// rounded to integers of +-limit: (E[x q(x)] / rms^2)^2, where E[x q(x)] is rms times the sum of
-/// the normal density over the steps' edges. Correlations near 1 keep 0.2 % more than that.
+/// The factor by which rounding both signals to integers of +-limit reduces a small correlation of
+/// two Gaussian signals of `rms` steps each: (E[x q(x)] / rms^2)^2, where E[x q(x)] is rms times
+/// the sum of the normal density over the steps' edges. Correlations near 1 keep 0.2 % more than
+/// that.
 inline double requantised_correlation(double rms, int limit) {
   double slope = 0;
   for (int step = -limit; step < limit; ++step) {
@@ -27,7 +28,7 @@ inline double requantised_correlation(double rms, int limit) {
   return slope * slope;
 }
 
-/// The same of its power: E[q(x)^2] / rms^2, as a sum over the steps' edges.
+/// The same factor of the power: E[q(x)^2] / rms^2, as a sum over the steps' edges.
 inline double requantised_power(double rms, int limit) {
   double power = 0;
   for (int step = 1; step <= limit; ++step)
@@ -35,13 +36,13 @@ inline double requantised_power(double rms, int limit) {
   return power / (rms * rms);
 }
 
-/// Largest magnitude that a signed `bits`-bit output takes: clipping is symmetric.
+/// The largest magnitude of a signed `bits`-bit output: clipping is symmetric.
 constexpr int requantise_limit(int bits) {
   return (1 << (bits - 1)) - 1;
 }
 
-/// value * gain rounded half to even and clipped to +-limit; adds one to `clipped` when it was
-/// outside. NaN becomes zero and counts as clipped. The product is rounded to float first.
+/// value * gain rounded half to even and clipped to +-limit; adds one to `clipped` when the value
+/// was outside. NaN becomes zero and counts as clipped. The product is rounded to float first.
 inline int requantise(float value, float gain, int limit, std::uint64_t& clipped) {
   const float scaled = value * gain;
   const float rounded = std::nearbyint(scaled);

@@ -1,4 +1,5 @@
-// The value of one sample component from its bits. Readers, unpack and the reference of unpack share it.
+// Decodes the value of one sample component from its bits. Readers, unpack and the reference of
+// unpack share this code.
 #pragma once
 
 #include <cstddef>

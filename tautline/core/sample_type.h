@@ -1,5 +1,5 @@
-// The types of the elements of arrays in memory, named at run time: what unpacked samples, counts, sums and
-// visibilities are. (core/sample_format.h names how samples are coded in files and packets.)
+// The types of array elements in memory, named at run time: of unpacked samples, counts, sums and
+// visibilities. (core/sample_format.h names the coding of samples in files and packets.)
 #pragma once
 
 #include <complex>
@@ -45,8 +45,8 @@ enum class SampleType : std::uint8_t {
 std::string_view to_string(SampleType type);
 std::size_t bytes_of(SampleType type);
 
-/// The type of a format whose samples are whole elements in memory: ci4 ci8 ci16 cf16 cf32, i8 i16 f16 f32. Throws
-/// Error(config) for the others, which `unpack` turns into one of these.
+/// The type of a format whose samples are whole elements in memory: ci4 ci8 ci16 cf16 cf32, i8 i16
+/// f16 f32. Throws Error(config) for other formats, which `unpack` converts to one of these.
 SampleType sample_type(const SampleFormat& format);
 
 /// The format of voltages in an array of this type: ci8 ci16 cf32, i8 i16 f32. None for other types.

@@ -1,5 +1,5 @@
-// Views whose sample type is known at run time only: what plans take and give. Kernels and tests use View<T, Rank>,
-// which converts to these.
+// Views whose sample type is known only at run time: plans take and give them. Kernels and tests
+// use View<T, Rank>, which converts to these.
 #pragma once
 
 #include <array>
@@ -14,8 +14,9 @@
 
 namespace tautline::core {
 
-/// Strided axes, slowest first, over the host's or a device's memory, which somebody else owns. Strides count
-/// elements. A default view is empty; what an empty view means, the stage's table of buffers says.
+/// Strided axes, slowest first, over memory of the host or a device that the view does not own.
+/// Strides count elements. A default view is empty; the stage's table of buffers defines the
+/// meaning of an empty view.
 template <std::size_t Rank, class Pointer>
 class BasicSampleView {
  public:
@@ -32,13 +33,13 @@ class BasicSampleView {
       : BasicSampleView(data, sample_type_of<std::remove_const_t<T>>, extents) {}
   BasicSampleView(Pointer data, SampleType type, Extents extents, Strides strides)
       : data_(data), type_(type), extents_(extents), strides_(strides) {}
-  /// A view of T; of const T where this view is for reading.
+  /// A view of T; of const T where the view is read-only.
   template <class T>
   requires(!kMutable || !std::is_const_v<T>)
       BasicSampleView(const View<T, Rank>& view)  // NOLINT(google-explicit-constructor)
       : BasicSampleView(view.data(), sample_type_of<std::remove_const_t<T>>, view.extents(),
                         view.strides()) {}
-  /// A mutable view converts to one for reading.
+  /// A mutable view converts to a read-only one.
   template <class Other>
   requires(!kMutable && std::is_same_v<Other, void*>) BasicSampleView(
       const BasicSampleView<Rank, Other>& other)  // NOLINT(google-explicit-constructor)
@@ -94,8 +95,9 @@ using SampleView = BasicSampleView<Rank, const void*>;
 template <std::size_t Rank>
 using MutableSampleView = BasicSampleView<Rank, void*>;
 
-/// Calls body(typed view) with the one of Types that `view` holds, and returns what it returns: how a plan comes from
-/// a run-time type to the code of its own type. Throws Error(config) that names `field` and lists Types for another.
+/// Calls body(typed view) with the one of Types that `view` holds, and returns its result: plans go
+/// from a run-time type to the code for that type by this function. Throws Error(config) that names
+/// `field` and lists Types for another type.
 template <class First, class... Types, std::size_t Rank, class Pointer, class Body>
 decltype(auto) with_type(const BasicSampleView<Rank, Pointer>& view, std::string_view field,
                          Body&& body) {

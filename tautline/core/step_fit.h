@@ -6,16 +6,17 @@
 
 namespace tautline::core {
 
-/// Values on either side of the step that fit_step is given where files join, and the least step that is no chance:
-/// noise exceeds it with probability 6e-11 (Student's t with 29 degrees of freedom; docs/design/empty.md).
+/// The number of values on either side of the step for fit_step where files join, and the least
+/// step that is not by chance: noise exceeds it with probability 6e-11 (Student's t with 29 degrees
+/// of freedom; docs/design/empty.md).
 inline constexpr std::size_t kStepSide = 16, kStepBlocks = 2 * kStepSide;
 inline constexpr double kStepStandardErrors = 10;
 
 struct StepFit {
   double mean = 0;
   double height = 0;           ///< of the step
-  double standard_errors = 0;  ///< the same; 0 of values that do not scatter
-  double deviation = 0;        ///< of what the fit leaves
+  double standard_errors = 0;  ///< the same; 0 for values without scatter
+  double deviation = 0;        ///< of the residuals
 };
 
 /// Least squares of a mean, a slope and a step between the halves of an even number of values, 4 or more. The step's

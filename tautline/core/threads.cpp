@@ -15,7 +15,7 @@ namespace tautline::core {
 
 namespace {
 
-// Pieces that threads take one after the other.
+// Pieces of work that threads take one after the other.
 struct Job {
   explicit Job(std::size_t pieces, const std::function<void(std::size_t)>& task)
       : work(task), left(pieces), errors(pieces) {}
@@ -27,8 +27,8 @@ struct Job {
   std::condition_variable done;
 };
 
-// Threads that start when they are first needed and wait for jobs until the process ends. In a forked child, which has
-// none of them, the caller does every piece.
+// Threads that start when they are first needed and wait for jobs until the process ends. A forked
+// child has no such threads: there the caller does every piece.
 class ThreadPool {
  public:
   void run(std::size_t pieces, const std::function<void(std::size_t)>& work) {
@@ -47,12 +47,14 @@ class ThreadPool {
  private:
   static constexpr std::size_t kMostJobs = 4;
 
-  // As many as a job can use, beside those that are busy with others' jobs: one that waits for a disk holds up nobody.
+  // Starts as many threads as a job can use, in addition to threads that are busy with other jobs:
+  // a thread that waits for a disk delays no other job.
   void add_threads(std::size_t wanted) try {
     for (std::size_t have = idle_; have < wanted && threads_.size() < kMostJobs * spare_threads();
          ++have)
       threads_.emplace_back([this] { serve(); });
-  } catch (const std::system_error&) {  // the system gives no more: those that are there do it
+  } catch (
+      const std::system_error&) {  // the system gives no more threads: the existing ones do the job
   }
 
   void serve() {
@@ -65,11 +67,11 @@ class ThreadPool {
     }
   }
 
-  // Called with the lock, which is open while the piece is worked on.
+  // Called with the lock held, which is released while a piece is processed.
   void do_piece(Job& job, std::unique_lock<std::mutex>& lock) {
     const std::size_t piece = job.next++;
     std::erase(jobs_, &job);
-    if (job.next < job.errors.size()) jobs_.push_back(&job);  // behind the others'
+    if (job.next < job.errors.size()) jobs_.push_back(&job);  // behind other jobs
     lock.unlock();
     try {
       job.work(piece);
@@ -87,7 +89,8 @@ class ThreadPool {
   std::size_t idle_ = 0;
 };
 
-// Never destroyed: its threads end with the process. They are not in a process that was forked, which gets another.
+// Never destroyed: its threads end with the process. A forked process has none of the threads, and
+// gets another pool.
 ThreadPool& the_pool() {
   static ThreadPool* pool = nullptr;
   static const bool made = [] {

@@ -1,4 +1,4 @@
-// Physical constants with their source.
+// Physical constants with their sources.
 #pragma once
 
 #include <numbers>

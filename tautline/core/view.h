@@ -1,4 +1,4 @@
-// Strided views over memory that somebody else owns. The table of buffers in a stage's header names
+// Strided views over memory that they do not own. The table of buffers in a stage's header names
 // the axes of each view, slowest first.
 #pragma once
 
@@ -49,7 +49,7 @@ class View {
     return n;
   }
 
-  /// True when the elements lie without holes, last axis fastest.
+  /// True when the elements are contiguous, last axis fastest.
   bool dense() const {
     std::ptrdiff_t stride = 1;
     for (std::size_t a = Rank; a-- > 0;) {

@@ -18,7 +18,7 @@ struct VoltageDescription {
   SampleFormat format;
   std::size_t antennas = 1;
   std::size_t polarisations = 1;
-  std::size_t channels = 1;  ///< 1: not channelized; more: already channelized by somebody else
+  std::size_t channels = 1;  ///< 1: not channelized; more: already channelized
   Rational rate_hz;          ///< samples per second of each channel of each input
   Instant start;             ///< leading edge of sample 0
   double centre_hz = 0;      ///< sky frequency of the middle of the band
@@ -26,13 +26,13 @@ struct VoltageDescription {
   std::string telescope, instrument, source;
   std::vector<std::string>
       antenna_names;    ///< as the format has them (stations of VDIF); empty: none
-  std::string assumed;  ///< what its reader guessed, in words; empty: nothing
+  std::string assumed;  ///< assumptions of the reader, in words; empty: none
 
   std::size_t inputs() const { return antennas * polarisations; }
   bool channelized() const { return channels > 1; }
 };
 
-/// Where the samples of a raw block lie: sample (t, channel, antenna, polarisation) starts
+/// The places of samples in a raw block: sample (t, channel, antenna, polarisation) starts
 /// offset_bits + t * time + channel * channel + ... bits into the block. Components of a complex
 /// sample follow each other, re first, format.bits apart.
 struct RawLayout {
@@ -56,7 +56,7 @@ struct InvalidSpan {
   std::size_t samples = 0;
 };
 
-/// A piece of a stream as a reader leaves it: bytes that unpack understands. Blocks are reused, so
+/// A block of a stream as a reader leaves it: bytes that unpack understands. Blocks are reused, so
 /// `bytes` keeps its capacity.
 struct RawBlock {
   BlockBytes bytes;

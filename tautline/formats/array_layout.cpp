@@ -21,11 +21,11 @@ namespace {
 using core::Error;
 using core::ErrorKind;
 
-// What MOUNT may say, as pyuvdata and the Measurement Set know it.
+// The values of MOUNT, as pyuvdata and the Measurement Set know it.
 constexpr std::array<std::string_view, 9> kMounts = {
     "alt-az", "equatorial",       "orbiting",         "x-y",  "phased",
     "fixed",  "alt-az+nasmyth-r", "alt-az+nasmyth-l", "other"};
-// Anything that stands on the ground, in a mine or under a balloon.
+// Any telescope that stands on the ground, in a mine or under a balloon.
 constexpr double kLeastRadius_m = 6.3e6, kLargestRadius_m = 6.5e6;
 constexpr std::int64_t kLargestNumber = 2'147'483'647;
 

@@ -26,7 +26,7 @@ struct CountDescription {
   double bin_s = 0;                      ///< 0: the file does not say
   std::string bin_reason = {};           ///< why this one, where it was chosen; empty: it was given
   std::vector<std::string> labels = {};  ///< of sensors; empty: numbers
-  /// What sensors are called where pairs are named: the detectors of time tags; empty: 0, 1, ...
+  /// The name of a sensor where pairs are named: the detectors of time tags; empty: 0, 1, ...
   std::vector<std::uint16_t> numbers = {};
 };
 
@@ -36,7 +36,7 @@ class CountReader {
  public:
   virtual ~CountReader() = default;
   const CountDescription& description() const { return description_; }
-  /// Times in the whole stream, as far as its size tells.
+  /// Times in the whole stream, as far as its size is known.
   virtual std::uint64_t total_samples() const = 0;
   /// Skips to a time. Allowed before the first read.
   virtual void seek(std::uint64_t first_sample) = 0;
@@ -54,7 +54,7 @@ class CountReader {
 /// there are when all are counts.
 std::size_t first_bad_float(std::span<const std::byte> floats);
 
-/// What a file without a header cannot say.
+/// Properties that a file without a header lacks.
 struct RawCounts {
   std::optional<core::SampleType> dtype;  ///< needed for raw files; NPY: the type to count in
   std::size_t sensors = 0;                ///< needed for raw files

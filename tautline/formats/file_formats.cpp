@@ -36,7 +36,7 @@ bool begins_with(Bytes bytes, std::string_view mark) {
       .starts_with(mark);
 }
 
-// Photon time tags that a damaged header hides are told by their name.
+// Photon time tags with a damaged header are recognised by their name.
 template <bool (*Mark)(Bytes)>
 bool mark_or(Bytes bytes, const std::string& name, std::string_view ending) {
   return Mark(bytes) || name.ends_with(ending);

@@ -1,5 +1,5 @@
 // Every file format that is read, and visibilities that are written: one table, from which files are
-// opened, told apart, and named in help and messages.
+// opened, recognised, and named in help and messages.
 #pragma once
 
 #include <cstddef>
@@ -19,13 +19,13 @@
 
 namespace tautline::formats {
 
-/// What a format holds shows in which of its openers are there.
+/// The openers of a format show its kind of contents.
 struct FileFormat {
   std::string name = {};                  ///< "GUPPI RAW"
   std::vector<std::string> endings = {};  ///< of names: ".raw"
-  /// What a message calls such a file ("DADA voltages"); empty where its first bytes prove little.
+  /// The name of such a file in messages ("DADA voltages"); empty where its first bytes prove little.
   std::string kind = {};
-  /// Told by a file's first bytes and its name, or with an empty name by the bytes alone. Null: told
+  /// Recognises a file by its first bytes and its name, or with an empty name by the bytes alone. Null: told
   /// by the ending of the name, in either case.
   bool (*recognise)(std::span<const std::byte> first_bytes, const std::string& name) = nullptr;
 
@@ -50,7 +50,7 @@ struct FileFormat {
   bool is(std::span<const std::byte> first_bytes, const std::string& path) const;
 };
 
-/// In the order in which files are told apart.
+/// In the order of recognition.
 const std::vector<FileFormat>& file_formats();
 
 /// The first format with this opener that is the file's; null where there is none.

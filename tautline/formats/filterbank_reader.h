@@ -5,7 +5,7 @@
 // | destination | [time][channel]        | u8, u16 or f32 (delivered) | the file's own | overwritten |
 //
 // Channels are in the file's order; a time series is a filterbank of one channel. IFs
-// (polarisations) are summed on the way. docs/guide/formats.md says what is understood of each
+// (polarisations) are summed on the way. docs/guide/formats.md lists the understood fields of each
 // format.
 #pragma once
 
@@ -59,16 +59,16 @@ decltype(auto) with_samples(Delivered type, Byte* bytes, Body&& body) {
 }
 
 /// A segment of the samples, without a gap. Users of a reader begin afresh at each.
-struct Segment {
+struct DataSegment {
   std::uint64_t first_sample = 0;  ///< as read() counts: gaps take no samples
   std::uint64_t samples = 0;
   core::Instant start;  ///< leading edge of its first sample
-  /// Where the first sample stands on the grid of times that begins with sample 0, in samples,
+  /// The place of the first sample on the grid of times that begins with sample 0, in samples,
   /// rounded: first_sample plus the gaps before.
   std::uint64_t grid_sample = 0;
 };
 
-/// Where a file of several goes on in the next one, without a gap: segments do not end there.
+/// The join of two files without a gap: segments do not end there.
 struct FileJoin {
   std::uint64_t sample = 0;   ///< the first of the next file, as read() counts
   std::string before, after;  ///< paths
@@ -89,9 +89,9 @@ struct FilterbankDescription {
   int bits = 8;               ///< of a sample in the file: 1, 2, 4, 8, 16 or 32 (float)
   bool is_signed = false;     ///< integers in the file are two's complement
   std::size_t ifs = 1;        ///< in the file
-  std::vector<std::size_t> summed_ifs;  ///< those that are delivered, added up
+  std::vector<std::size_t> summed_ifs;  ///< the IFs that are delivered as a sum
   Delivered delivered = Delivered::u8;
-  /// What stands for 0 in delivered integers: 0 for unsigned data. Signed ones are moved up by half
+  /// The delivered integer that means 0: 0 for unsigned data. Signed ones are moved up by half
   /// their range for each summed IF (128 for one of bytes), so that they are unsigned: take it
   /// off where the level matters (channels x zero_level off a sum over channels).
   std::uint32_t zero_level = 0;
@@ -121,7 +121,7 @@ struct FilterbankDescription {
   double dm_with(double dm_constant) const {
     return refdm.value_or(0) * refdm_constant.value_or(dm_constant) / dm_constant;
   }
-  /// Those of all trials: one where trial_dms is empty.
+  /// The number of trials: one where trial_dms is empty.
   std::vector<double> dms_with(double dm_constant) const {
     if (trial_dms.empty()) return {dm_with(dm_constant)};
     std::vector<double> dms;
@@ -141,13 +141,13 @@ class FilterbankReader {
   virtual ~FilterbankReader() = default;
   const FilterbankDescription& description() const { return description_; }
   /// At least one where there are samples; more where files, or rows of PSRFITS, leave gaps.
-  const std::vector<Segment>& segments() const { return segments_; }
+  const std::vector<DataSegment>& segments() const { return segments_; }
   /// In order of time.
   const std::vector<FileJoin>& joins() const { return joins_; }
   /// Writes samples [first_sample, first_sample + count) to `destination` (any alignment that its
   /// type wants) and returns how many: fewer at the end of the data and at the end of a segment,
   /// which a read never crosses; 0 behind the last sample. Any order of reads is allowed;
-  /// ascending ones are fast. NaN and infinities of float data are delivered as they stand.
+  /// ascending ones are fast. NaN and infinities of float data are delivered unchanged.
   /// Throws Error(config) when the destination is smaller than count x
   /// description().sample_bytes(), Error(io) when the system refuses.
   virtual std::size_t read(std::uint64_t first_sample, std::size_t count,
@@ -169,7 +169,7 @@ class FilterbankReader {
                        std::span<const std::byte> destination) const;
 
   FilterbankDescription description_;
-  std::vector<Segment> segments_;
+  std::vector<DataSegment> segments_;
   std::vector<FileJoin> joins_;
   Damage damage_;
   std::vector<std::string> remarks_;
@@ -177,7 +177,7 @@ class FilterbankReader {
 
 struct FilterbankOptions {
   /// Which IFs to add up, from 0; empty: what the format says makes total intensity (PSRFITS), or
-  /// all (sigproc, which does not say what they are).
+  /// all (sigproc, which does not describe them).
   std::vector<std::size_t> ifs;
   /// Gives the reader of samples that are in no file (formats/memory); paths are then names for messages alone. None:
   /// the files'.

@@ -36,7 +36,7 @@ void widen(const std::byte* from, Delivered type, std::byte* to, Delivered wide,
 }
 
 core::Instant end_of(const FilterbankReader& reader) {
-  const Segment& last = reader.segments().back();
+  const DataSegment& last = reader.segments().back();
   return core::advance(last.start, static_cast<std::int64_t>(last.samples),
                        reader.description().rate_hz);
 }
@@ -91,7 +91,7 @@ void FilterbankSequence::check_agreement(const Part& part) const {
                a.time_series && b.time_series ? series : "give only files of one observation");
 }
 
-// Appends a part's segments to those before it; the first one may go on where they ended.
+// Appends a part's segments to those before it; the first one may continue the last of them.
 void FilterbankSequence::join(Part& part, const Part* before) {
   const core::Rational& rate = description_.rate_hz;
   const core::Instant& start = part.reader->segments().front().start;
@@ -106,13 +106,13 @@ void FilterbankSequence::join(Part& part, const Part* before) {
           fmt::format("no earlier than the end of {} ({})", before->path, core::to_iso(end)),
           "the files overlap: leave one out");
   }
-  for (const Segment& segment : part.reader->segments()) {
+  for (const DataSegment& segment : part.reader->segments()) {
     if (goes_on) {
       joins_.push_back({part.first_sample, before->path, part.path});
       segments_.back().samples += segment.samples;
       goes_on = false;
     } else {
-      Segment added = segment;
+      DataSegment added = segment;
       added.first_sample += description_.samples;
       added.grid_sample = static_cast<std::uint64_t>(std::max<std::int64_t>(
           0, core::samples_between(description_.start, segment.start, rate)));
@@ -125,7 +125,7 @@ void FilterbankSequence::join(Part& part, const Part* before) {
 std::size_t FilterbankSequence::read(std::uint64_t first_sample, std::size_t count,
                                      std::span<std::byte> destination) {
   const auto segment =
-      std::find_if(segments_.begin(), segments_.end(), [&](const Segment& candidate) {
+      std::find_if(segments_.begin(), segments_.end(), [&](const DataSegment& candidate) {
         return first_sample - candidate.first_sample < candidate.samples;
       });
   if (segment == segments_.end() || first_sample < segment->first_sample) return 0;

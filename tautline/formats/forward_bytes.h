@@ -16,27 +16,28 @@
 
 namespace tautline::formats {
 
-/// Where such bytes come from.
+/// The source of the bytes.
 class ByteFeed {
  public:
   virtual ~ByteFeed() = default;
-  /// As messages name it.
+  /// The name in messages.
   virtual const std::string& name() const = 0;
   /// Fills the front of `bytes`; returns when they are full, the feed has ended or `wait` is over.
   virtual std::size_t read(std::span<std::byte> bytes, std::chrono::milliseconds wait) = 0;
-  /// Whether everything was given and nothing more will come.
+  /// Whether the feed has ended and all its bytes were given.
   virtual bool ended() const = 0;
   /// Whether it was asked to stop before it ended by itself.
   virtual bool stopped() const = 0;
-  /// What broke it off, in words; empty: nothing.
+  /// The reason of a broken stream, in words; empty: none.
   virtual std::string fault() const = 0;
-  /// Ends it with what has come by now.
+  /// Ends the stream after the bytes received so far.
   virtual void stop() = 0;
 };
 
 class ForwardBytes {
  public:
-  /// What size() is until the end has come: more than anybody sends, and little enough to reckon with.
+  /// The result of size() until the end is known: more than any sender sends, and small enough for
+  /// sums without overflow.
   static constexpr std::uint64_t kUnknownSize = std::uint64_t{1} << 56;
 
   /// Keeps up to `most_bytes`.
@@ -50,7 +51,7 @@ class ForwardBytes {
   /// Error(io) for what is broken off and for bytes that were forgotten, Error(memory) where more would have to be kept
   /// than is allowed.
   std::size_t read(std::uint64_t offset, std::span<std::byte> bytes);
-  /// Nobody reads what lies before `offset` any more.
+  /// Bytes before `offset` will not be read again.
   void forget(std::uint64_t offset);
   /// All bytes, or kUnknownSize while more may come.
   std::uint64_t size() const;
@@ -69,7 +70,8 @@ class ForwardBytes {
   std::size_t most_bytes_;
   std::stop_token stop_;
   std::function<void(bool)> waits_;
-  mutable std::shared_mutex mutex_;  // of what follows; held alone by whoever waits for more
+  mutable std::shared_mutex
+      mutex_;  // of the members below; held exclusively while waiting for more
   std::deque<std::unique_ptr<std::byte[]>> pieces_;
   std::vector<std::unique_ptr<std::byte[]>> spare_;
   std::uint64_t first_piece_ = 0;           // its number since the begin

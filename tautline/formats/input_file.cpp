@@ -21,7 +21,7 @@ namespace {
 // pieces of 2 MiB `correlate` on a GPU took 27.9 GB/s instead of 33.2.
 constexpr std::size_t kPiece = std::size_t{512} << 10;
 
-// What looks like a file that is missing may be no name of a file at all.
+// A missing file may be a word that is no name of a file.
 [[noreturn]] void refuse_to_open(const std::string& path, int code) {
   if (code == ENOENT && path == "-")
     throw core::Error(

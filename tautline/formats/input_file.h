@@ -18,7 +18,7 @@ class InputFile {
  public:
   /// Throws Error(io) when the system refuses, Error(format) when it is no regular file.
   explicit InputFile(std::string path);
-  /// Bytes that come in order: what is read may lie ahead, which is waited for, and as far back as forget() allows.
+  /// Bytes that arrive in order: a read waits for bytes ahead, and can go back as far as forget() allows.
   explicit InputFile(std::shared_ptr<ForwardBytes> bytes);
   ~InputFile();
   InputFile(InputFile&& other) noexcept;
@@ -27,9 +27,9 @@ class InputFile {
   const std::string& path() const { return path_; }
   /// The size when the file was opened; of bytes that come in order ForwardBytes::size().
   std::uint64_t size() const { return in_order() ? forward_->size() : size_; }
-  /// Whether bytes come in order, so that what was forgotten cannot be read again.
+  /// Whether bytes arrive in order, so that forgotten bytes cannot be read again.
   bool in_order() const { return forward_ != nullptr; }
-  /// Nobody reads what lies before `offset` any more.
+  /// Bytes before `offset` will not be read again.
   void forget(std::uint64_t offset) const {
     if (in_order()) forward_->forget(offset);
   }

@@ -26,9 +26,9 @@ class InputStream {
   /// Puts what has come to the front of `bytes`, waiting no longer than `wait` for it, and returns
   /// how much that is: 0 when nothing came, or at the end. Throws Error(io).
   std::size_t read(std::span<std::byte> bytes, std::chrono::milliseconds wait);
-  /// Whether whoever writes has closed it.
+  /// Whether the writer has closed the stream.
   bool ended() const { return ended_; }
-  /// Bytes that have come and were not read yet, as far as the system tells.
+  /// Bytes that have arrived and were not read yet, as far as the system knows.
   std::uint64_t waiting_bytes() const;
 
  private:

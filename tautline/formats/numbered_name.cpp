@@ -47,7 +47,7 @@ std::vector<std::string> numbered_files(const std::string& path) {
   return files;
 }
 
-// What a run that was killed left under partial names is in nobody's way.
+// Files that a killed run left under partial names do no harm.
 void require_numbered_can_be_written(const std::string& field, const std::string& path,
                                      bool overwrite) {
   require_can_be_written(field, path.empty() ? path : numbered_name(path, 1), overwrite);

@@ -10,7 +10,7 @@ namespace tautline::formats {
 /// Four digits, more where they are needed, before the last ending.
 std::string numbered_name(const std::string& path, std::size_t number);
 
-/// Those that are there, and what lies beside them: under their partial names, and with further endings.
+/// The existing files, and the files beside them: with partial names, and with further endings.
 std::vector<std::string> numbered_files(const std::string& path);
 
 /// Before the work: throws Error(config) of `field` where any such file exists, unless `overwrite`, and for a folder

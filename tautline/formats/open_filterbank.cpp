@@ -1,4 +1,4 @@
-// Which reader a filterbank or a time series needs, told by its first bytes and its name.
+// Chooses the reader of a filterbank or a time series by its first bytes and its name.
 #include <algorithm>
 #include <filesystem>
 #include <span>
@@ -41,7 +41,7 @@ void require_distinct_ifs(const FilterbankOptions& options) {
                       "each once (`ifs` 0,1)");
 }
 
-// A .dat is told by the .inf beside it, as its own bytes are floats and no more.
+// A .dat is recognised by the .inf beside it: its own bytes are only floats.
 void require_inf(const std::string& path) {
   constexpr std::string_view kData = ".dat";
   if (!path.ends_with(kData)) return;

@@ -1,4 +1,4 @@
-// Which reader a file of voltages or photons needs, told by its first bytes and its name.
+// Chooses the reader of a file of voltages or photons by its first bytes and its name.
 #include <fmt/format.h>
 
 #include <algorithm>

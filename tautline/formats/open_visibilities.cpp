@@ -65,7 +65,7 @@ std::unique_ptr<VisibilityWriter> create_visibilities(const std::string& path,
 }
 
 std::unique_ptr<VisibilityReader> open_visibilities(const std::string& path) {
-  // Under any name: the reader says what is wrong with a file that is not its own.
+  // Under any name: the reader reports the fault of a file of another format.
   if (const FileFormat* format = find_format(&FileFormat::visibilities, {}, without_slash(path)))
     return format->visibilities(path);
   return formats_with(&FileFormat::visibilities).front().visibilities(path);

@@ -45,7 +45,7 @@ OutputFolder::OutputFolder(const std::string& field, std::string path) : path_(s
 OutputFolder::~OutputFolder() {
   std::error_code ignored;
   for (auto folder = made_.rbegin(); folder != made_.rend(); ++folder) {
-    fs::remove(*folder, ignored);  // only what is empty
+    fs::remove(*folder, ignored);  // only an empty folder
     forget_made_folder(*folder);
   }
 }

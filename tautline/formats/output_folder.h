@@ -23,7 +23,7 @@ class OutputFolder {
 
  private:
   std::string path_;
-  std::vector<std::filesystem::path> made_;  // those above come first
+  std::vector<std::filesystem::path> made_;  // outer folders first
 };
 
 }  // namespace tautline::formats

@@ -15,7 +15,7 @@ enum class BitOrder { low_first, high_first };
 void unpack_samples(std::span<const std::byte> bytes, std::size_t first, std::size_t count,
                     int bits, BitOrder order, std::uint8_t* unpacked);
 
-/// Packs samples as they come; what does not fill a byte waits for the next ones.
+/// Packs samples in order; samples that do not fill a byte wait for the next ones.
 class SamplePacker {
  public:
   SamplePacker(int bits, BitOrder order) : bits_(bits), order_(order) {}

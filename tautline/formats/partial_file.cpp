@@ -34,7 +34,7 @@ struct PartialNames {
   std::mutex mutex;
   std::multiset<std::string> names;
   std::vector<void (*)()> others;
-  std::vector<std::string> folders;  // those above come first
+  std::vector<std::string> folders;  // outer folders first
   std::set<std::string> growing;
 };
 
@@ -58,7 +58,7 @@ PartialNames& partial_names() {
                     "give another name, or wait until that run has ended");
 }
 
-// Whether another run has locked what lies there.
+// Whether another run has locked the file there.
 bool is_locked(const std::string& partial) {
   int descriptor = ::open(partial.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0)  // a folder
@@ -143,7 +143,7 @@ void remove_partial_files() {
   }
   for (const auto& remove : names.others) remove();
   for (auto folder = names.folders.rbegin(); folder != names.folders.rend(); ++folder)
-    ::rmdir(folder->c_str());  // only what is empty
+    ::rmdir(folder->c_str());  // only an empty folder
 }
 
 void note_made_folder(const std::string& path) {
@@ -341,7 +341,7 @@ void PartialFile::flush() {
 
 void PartialFile::finish() {
   flush();
-  // To what it is: gives back space that was reserved behind its end.
+  // To the size of its contents: gives back space that was reserved behind its end.
   struct stat status {};
   if (::fstat(descriptor_, &status) != 0) fail(name_.path(), "asking for the size", errno);
   resize(static_cast<std::uint64_t>(status.st_size));

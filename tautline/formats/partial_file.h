@@ -34,7 +34,7 @@ void refuse_existing(const std::string& path, bool overwrite);
 /// not be written, and Error(io), as refuse_existing(), for one that exists unless `overwrite`.
 void require_can_be_written(const std::string& field, const std::string& path, bool overwrite);
 
-/// Waits until a file's bytes, or a folder's names, lie on the disk. Throws Error(io).
+/// Waits until a file's bytes, or a folder's names, are on the disk. Throws Error(io).
 void flush_to_disk(const std::string& path);
 
 /// The name beside the final one. For writers whose library opens files by name (HDF5) or makes
@@ -83,7 +83,7 @@ class PartialFile {
   void write(std::string_view text);
   /// Writes at a position, at once, past or before the end. The position of write() stays.
   void write_at(std::uint64_t offset_bytes, std::span<const std::byte> bytes);
-  /// Reads back what was written; throws unless all of it is there.
+  /// Reads the written bytes back; throws unless all are there.
   void read_at(std::uint64_t offset_bytes, std::span<std::byte> bytes);
   /// Makes the file `size_bytes` long, and reserves the space where the file system can, so that a
   /// disk that is too small says so now.

@@ -45,7 +45,7 @@ struct PhotonDescription {
   std::string instrument, software, comment, created;
 };
 
-/// What has been read so far.
+/// Counts of the records read so far.
 struct TagCounts {
   std::uint64_t records = 0;
   std::uint64_t photons = 0;            ///< delivered

@@ -35,7 +35,7 @@ constexpr std::array<Mark, 8> kOthers{{{"PK\x03\x04"sv, "a ZIP archive"},
                                        {"<!doctype html"sv, "an HTML page"},
                                        {"{"sv, "JSON"}}};
 
-// Texts by their first bytes, and which command reads such a text.
+// Texts by their first bytes, and the command that reads such a text.
 constexpr Mark kAlv{"ALV-"sv,
                     "this is a correlation curve (ALV): fit, compare and inspect read it"};
 // By words within the first bytes.

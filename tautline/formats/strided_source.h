@@ -1,4 +1,4 @@
-// Samples of a file whose time axis may lie anywhere among its axes, block by block.
+// Samples of a file whose time axis may be any of its axes, block by block.
 //
 // The file holds, from `data_offset_bytes` on, [outer row][time][inner bits] without holes: outer
 // rows are every combination of the axes slower than time, inner bits every axis faster than time.
@@ -45,7 +45,7 @@ struct SampleAxis {
 /// outer_rows and inner_bits of those axes.
 StridedShape shape_of(const std::vector<SampleAxis>& axes, const core::SampleFormat& format);
 
-/// Where samples lie in a block of `samples` times.
+/// The layout of a block of `samples` times.
 core::RawLayout layout_of(const std::vector<SampleAxis>& axes, const core::SampleFormat& format,
                           std::size_t samples);
 /// The same of axes in this order, slowest first ("TFAP"), with the description's extents.

@@ -10,7 +10,7 @@ namespace tautline::jit {
 
 namespace {
 
-// No round number, so that channels differ.
+// Not a round number, so that channels differ.
 constexpr std::size_t kCasePatternBytes = (std::size_t{64} << 20) - 8 * 1009;
 
 template <class T, class Draw>

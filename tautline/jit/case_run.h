@@ -17,7 +17,7 @@
 
 namespace tautline::jit {
 
-/// Memory where a device computes, with the same data on every device.
+/// Memory in which a device computes, with the same data on every device.
 class CaseMemory {
  public:
   explicit CaseMemory(std::shared_ptr<const device::Device> device);
@@ -26,10 +26,10 @@ class CaseMemory {
   device::Queue& queue() const { return *queue_; }
 
   device::Buffer zeros(std::size_t bytes) const;
-  /// `pattern`, in the host's memory, again and again.
+  /// `pattern`, repeated, in the memory of the host.
   device::Buffer repeat(const device::Buffer& pattern, std::size_t bytes) const;
-  /// All bit patterns of integers; Gaussian values with an rms of 1 for (components of) floats.
-  /// Repeats after 64 MiB.
+  /// Integers: all bit patterns. Floats and their components: Gaussian values with an rms of 1. The
+  /// values repeat after 64 MiB.
   device::Buffer random(const core::SampleFormat& format, std::size_t samples) const;
   device::Buffer floats(std::size_t count, float value) const;
 
@@ -79,12 +79,12 @@ class CaseRun : public CaseMemory {
     for (std::size_t c = 0; c < calls; ++c) execute();
     finish();
   }
-  /// Puts the results of a call where a tuned case's results() are. (Those that read them some other
-  /// way have their own.)
+  /// Copies the results of a call to the place of results() of a tuned case. (Stages that read
+  /// results in another way have a function of their own.)
   void run_for_results() { run(1); }
 
  protected:
-  /// Brings a new state to where calls are alike, as in the middle of a stream.
+  /// Runs a new state until its calls are alike, as in the middle of a stream.
   virtual void begin() {}
   /// Ends a row of calls.
   virtual void finish() {}
@@ -117,7 +117,7 @@ std::string describe_difference_as(Bytes found, Bytes expected, double tolerance
   return describe_difference<T>(values(found), values(expected), tolerance);
 }
 
-/// What a stage is tuned with. Run is its CaseRun.
+/// The parts by which a stage is tuned. Run is its CaseRun, with results(): a buffer of the device.
 template <class Run>
 struct TunedCase {
   using DevicePointer = std::shared_ptr<const device::Device>;
@@ -125,7 +125,7 @@ struct TunedCase {
 
   DevicePointer device;
   std::function<std::unique_ptr<Run>(DevicePointer)> set_up;
-  std::function<PlanPointer(DevicePointer)> host_plan;  ///< its results are those expected
+  std::function<PlanPointer(DevicePointer)> host_plan;  ///< its results are the expected ones
   std::function<PlanPointer(const Configuration&)> candidate_plan;
   /// Empty when the results agree.
   std::function<std::string(Bytes found, Bytes expected)> difference;
@@ -134,7 +134,7 @@ struct TunedCase {
 template <class Run>
 class CaseCandidate final : public Candidate {
  public:
-  /// All candidates share it.
+  /// All candidates share the case.
   struct Shared {
     TunedCase<Run> tuned;
     std::unique_ptr<Run> run;

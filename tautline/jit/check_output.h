@@ -11,12 +11,12 @@
 
 namespace tautline::jit {
 
-/// The byte that outputs are filled with before a check, so that what was not written shows. As a
-/// float it is -6.3e-06, as an int it is far from any sum of small numbers.
+/// Outputs are filled with this byte before a check, so that elements that were not written show.
+/// As a float it is -6.3e-06, as an int it is far from any sum of small numbers.
 inline constexpr std::uint8_t kPoison = 0xb6;
 
-/// Empty when every value is as expected, within `tolerance` for floats; else how many are not, and
-/// the first of them. Values that were never written are told apart.
+/// Empty when every value is as expected, within `tolerance` for floats; else the number of wrong
+/// values, and the first of them. Values that were never written are named as such.
 template <class T>
 std::string describe_difference(std::span<const T> found, std::span<const T> expected,
                                 double tolerance = 0) {

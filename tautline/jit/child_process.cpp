@@ -32,7 +32,8 @@ using namespace std::chrono_literals;
   throw Error(ErrorKind::io, what, std::generic_category().message(error), {});
 }
 
-// Above the descriptors that the child is given, so that none of those is overwritten too early.
+// Above the descriptors that the child is given, so that no such descriptor is overwritten too
+// early.
 int above_the_childs(int descriptor) {
   const int moved = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 16);
   const int error = errno;
@@ -72,8 +73,8 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return list;
 }
 
-// Writing to a process that has ended raises SIGPIPE, which is not the library's to handle: it is
-// held back in this thread and taken away again.
+// Writing to a process that has ended raises SIGPIPE, which the library must not handle: the signal
+// is blocked in this thread and removed again.
 class WithoutBrokenPipeSignal {
  public:
   WithoutBrokenPipeSignal() {

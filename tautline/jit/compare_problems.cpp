@@ -11,7 +11,7 @@ namespace tautline::jit {
 
 namespace {
 
-// What took longer than this many times the winner's when it was tried will not win in rounds.
+// A candidate that took this many times the winner's time when it was tried will not win in rounds.
 constexpr double kOutOfReach = 1.25;
 
 bool contains(const std::vector<Result>& results, const Configuration& configuration) {
@@ -19,7 +19,7 @@ bool contains(const std::vector<Result>& results, const Configuration& configura
                      [&](const Result& result) { return result.configuration == configuration; });
 }
 
-// Those that are legal there and were not tried.
+// Configurations that are legal in the problem and were not tried.
 void measure_missing(TunedProblem& problem, const std::vector<Configuration>& configurations,
                      Evaluator& evaluator, const TunerOptions& options) {
   for (const Configuration& configuration : configurations) {

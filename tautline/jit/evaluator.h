@@ -15,9 +15,9 @@ struct Request {
   Configuration configuration;
   bool check = true;
   bool time = true;
-  /// Keeps what was built for a later request, until one without this flag.
+  /// Keeps the built candidate for a later request, until a request without this flag.
   bool keep = false;
-  /// A candidate whose first run takes longer is timed once more and no oftener. 0: never.
+  /// A candidate whose first run takes longer is timed only once more. 0: never.
   double hurry_over_s = 0;
 };
 
@@ -25,14 +25,14 @@ struct Request {
 class Evaluator {
  public:
   virtual ~Evaluator() = default;
-  /// These come next: they may be built while others are timed.
+  /// The next candidates: they may be built while others are timed.
   virtual void expect(std::span<const Configuration> next) = 0;
-  /// What is wrong with the candidate ends in the result. Throws only when nothing can be tried at
-  /// all.
+  /// Faults of the candidate are reported in the result. Throws only when no candidate can be
+  /// tried.
   virtual Result evaluate(const Request& request) = 0;
 };
 
-/// What an evaluation is doing, for those who watch over it.
+/// The phase of an evaluation, for the process that watches over it.
 enum class Phase { building, running };
 
 struct LocalEvaluator : Evaluator {
@@ -40,8 +40,8 @@ struct LocalEvaluator : Evaluator {
   virtual bool device_failed() const = 0;
 };
 
-/// In this process, which a candidate that hangs or crashes takes with it. Calls tunable.prepare.
-/// Up to `builders` candidates are built ahead in threads of their own.
+/// Evaluates in this process: a candidate that hangs or crashes ends the process. Calls
+/// tunable.prepare. Up to `builders` candidates are built ahead in threads of their own.
 std::unique_ptr<LocalEvaluator> make_local_evaluator(Tunable tunable, std::size_t builders,
                                                      std::function<void(Phase)> on_phase = {});
 

@@ -1,5 +1,6 @@
-// How the winner of a search is found: the best few are timed again in turn, so that a slow moment
-// of the machine hits all of them, checked once more, and ordered by the medians of their rounds.
+// Final rounds of a search: the best few candidates are timed again in turn, so that a slow moment
+// of the machine affects all of them, checked once more, and ordered by the medians of their
+// rounds.
 #pragma once
 
 #include <functional>
@@ -9,9 +10,9 @@
 
 namespace tautline::jit {
 
-/// Fills report.finalists and report.default_result. A candidate that fails is out, and its entry
-/// report.results says why. `show` is told what is timed next. Changes no finalists when
-/// interrupted.
+/// Fills report.finalists and report.default_result. A candidate that fails is dropped, and its
+/// entry in report.results says why. `show` is told which candidate is timed next. Changes no
+/// finalists when interrupted.
 void run_final_rounds(const Space& space, Evaluator& evaluator, const SearchOptions& options,
                       const std::vector<Configuration>& entrants,
                       const std::function<void(const Configuration&)>& show, SearchReport& report);

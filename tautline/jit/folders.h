@@ -1,4 +1,4 @@
-// Where compiled programs and wisdom are kept.
+// The folders of compiled programs and of wisdom.
 #pragma once
 
 #include <filesystem>
@@ -10,7 +10,7 @@ namespace tautline::jit {
 std::filesystem::path cache_folder();
 
 /// TAUTLINE_CACHE, else $XDG_DATA_HOME/tautline, else ~/.local/share/tautline; empty as above.
-/// Holds what took long to find.
+/// Holds results that took long to find.
 std::filesystem::path data_folder();
 
 }  // namespace tautline::jit

@@ -12,7 +12,7 @@ namespace tautline::jit {
 
 using Json = nlohmann::ordered_json;
 
-/// Runs `read` over the parsed line; whatever is missing or of another type is Error(format).
+/// Runs `read` over the parsed line; a missing field, or a field of another type, is Error(format).
 template <class Read>
 auto read_json(const std::string& line, const char* what, const Read& read) {
   try {

@@ -39,7 +39,7 @@ void append_line(const std::filesystem::path& path, const std::string& line) {
   if (error) fail(path, "making its folder", error.value());
   const Descriptor file{::open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666)};
   if (file.value < 0) fail(path, "opening", errno);
-  // Network file systems may have no locks; the single write is then what keeps lines whole.
+  // Network file systems may have no locks; then the single write keeps lines whole.
   while (::flock(file.value, LOCK_EX) != 0 && errno == EINTR) {
   }
   const std::string bytes = (ends_in_the_middle_of_a_line(file.value) ? "\n" : "") + line + "\n";

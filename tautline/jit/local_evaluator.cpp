@@ -16,8 +16,8 @@ namespace {
 
 using Build = std::function<std::unique_ptr<Candidate>(const Configuration&)>;
 
-// Builds candidates before they are asked for. A build cannot be called off: one that nobody waits
-// for any more still takes its place until it is done.
+// Builds candidates before they are requested. A build cannot be cancelled: a build that nobody
+// waits for any more occupies its thread until the end.
 class BuildAhead {
  public:
   BuildAhead(Build build, std::size_t most) : build_(std::move(build)), most_(most) {}
@@ -81,7 +81,7 @@ class InProcess final : public LocalEvaluator {
     if (on_phase_) on_phase_(phase);
   }
 
-  // Null when it does not build, which `result` then says.
+  // Null when the candidate does not build; `result` then has the reason.
   std::shared_ptr<Candidate> built(const Configuration& configuration, Result& result) {
     const auto kept = kept_.find(configuration);
     if (kept != kept_.end()) return kept->second;
@@ -104,7 +104,7 @@ class InProcess final : public LocalEvaluator {
       if (!request.time) return;
       const Timing timing =
           time_runs([&](std::size_t times) { return candidate.run(times); }, request.hurry_over_s);
-      // A launch that the driver quietly ignored would otherwise win.
+      // Otherwise a launch that the driver quietly ignored would win.
       if (!(timing.seconds > 0)) return drop(result, Outcome::not_run, "it took no time at all");
       result.seconds = timing.seconds;
       result.spread = timing.spread;

@@ -41,7 +41,8 @@ class InWorker final : public Evaluator {
   Result evaluate(const Request& request) override {
     Result result = attempt(request);
     if (result.outcome == Outcome::died && !next_.empty()) {
-      // It may have been a candidate built ahead that brought the worker down: once more, alone.
+      // A candidate that was built ahead may have crashed the worker: this one is tried once more,
+      // alone.
       next_.clear();
       result = attempt(request);
     }
@@ -52,7 +53,8 @@ class InWorker final : public Evaluator {
   Result attempt(const Request& request) {
     if (!worker_ && !start())
       return failed(request, Outcome::interrupted, "the search was stopped");
-    // A worker that ended after its last answer shows here; a fresh one gets the request then.
+    // The end of a worker after its last answer is noticed here; the request then goes to a new
+    // worker.
     if (!worker_->write_line(to_json(request, next_))) {
       worker_.reset();
       if (!start()) return failed(request, Outcome::interrupted, "the search was stopped");
@@ -61,7 +63,7 @@ class InWorker final : public Evaluator {
     return await(request);
   }
 
-  // False when stopped meanwhile.
+  // False when the search was stopped meanwhile.
   bool start() {
     worker_ = std::make_unique<ChildProcess>(command_, environment_);
     std::string line;

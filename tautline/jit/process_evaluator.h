@@ -1,4 +1,5 @@
-// Candidates tried in a process of their own, which is ended when one hangs, and started again.
+// Candidates are tried in a process of their own, which is ended when a candidate hangs, and
+// started again.
 #pragma once
 
 #include <map>
@@ -17,15 +18,15 @@ struct WorkerLimits {
   double run_s = 30;     ///< check and timing of one candidate
 };
 
-/// `command` starts a program that calls serve_evaluations. `environment` is set for it over this
-/// process's. A stop ends the worker at once; the result is then `interrupted`. Throws
-/// Error(device) when a worker does not come up.
+/// `command` starts a program that calls serve_evaluations. `environment` is added to the
+/// environment of this process and overrides it. A stop ends the worker at once; the result is then
+/// `interrupted`. Throws Error(device) when no worker starts.
 std::unique_ptr<Evaluator> make_process_evaluator(std::vector<std::string> command,
                                                   std::map<std::string, std::string> environment,
                                                   WorkerLimits limits, std::stop_token stop);
 
-/// The worker's side: answers requests from file descriptor ChildProcess::kChildIn until there are
-/// no more, or the device has failed (then the next worker starts afresh). Returns the number of
+/// The worker's side: answers requests from file descriptor ChildProcess::kChildIn until the last
+/// one, or until the device has failed (then a new worker is started). Returns the number of
 /// candidates tried.
 std::size_t serve_evaluations(Tunable tunable, std::size_t builders);
 

@@ -21,8 +21,8 @@ using device::Device;
 using device::Program;
 using device::ProgramSource;
 
-// Everything that the binary depends on, readable, so that an entry says what it is. The driver is
-// among it because OpenCL's compiler is part of it.
+// Everything on which the binary depends, as text, so that an entry describes itself. The driver is
+// included because the compiler of OpenCL is part of the driver.
 std::string cache_key(const Device& device, const ProgramSource& source) {
   const auto& properties = device.properties();
   std::string key;
@@ -48,7 +48,7 @@ std::string describe(const ProgramSource& source) {
   return text;
 }
 
-// Runs `work`; what it throws names the kernel file and its definitions.
+// Runs `work`; an error of `work` is thrown again with the kernel file and its definitions named.
 template <class Work>
 auto named(const ProgramSource& source, const Work& work) {
   try {
@@ -65,7 +65,8 @@ std::shared_ptr<const Program> load_cached(const Device& device, const ProgramSo
   try {
     return device.load(source.name, *binary);
   } catch (const Error& error) {
-    // The driver's word stands above the cache's: compile again. A real fault comes back there.
+    // The driver refused the cached binary: compile again. A fault of the program itself comes back
+    // then.
     device.shared().log(core::LogLevel::debug, describe(source) +
                                                    ": the cached program was refused (" +
                                                    error.what() + "); compiling again");
@@ -105,7 +106,7 @@ class CompilingKernel final : public device::Kernel {
   }
 
  private:
-  std::shared_ptr<const Program> program_;  // whoever waits for programs in use waits for it
+  std::shared_ptr<const Program> program_;  // waiting for programs in use waits for this one
   std::string name_;
   mutable std::once_flag once_;
   mutable std::shared_ptr<const device::Kernel> kernel_;
@@ -135,7 +136,8 @@ std::shared_ptr<const Program> build(const Device& device, const ProgramSource& 
   const auto folder = cache_folder();
   const ProgramCache cache(folder.empty() ? folder : folder / "programs");
   auto program = load_cached(device, source, key, cache);
-  // The host's own cores compile one program at a time: PoCL 3.1 has ended processes in which several threads used it.
+  // One program at a time is compiled for the host's own cores: PoCL 3.1 has ended processes in
+  // which several threads compiled.
   if (program == nullptr && device.properties().host_cpu)
     program = compile(device, source, key, cache);
   else if (program == nullptr)

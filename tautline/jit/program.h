@@ -13,8 +13,8 @@
 
 namespace tautline::jit {
 
-/// Definitions that make a kernel file a program for exact sizes. Kept in order of name, so that
-/// equal ones give equal text.
+/// Definitions that make a kernel file a program for exact sizes. They are kept in order of name,
+/// so that equal definitions give equal text.
 class Defines {
  public:
   template <class Number>
@@ -22,7 +22,7 @@ class Defines {
                                                                               Number value) {
     return set(std::move(name), std::to_string(static_cast<std::int64_t>(value)));
   }
-  /// Text as it stands: a type's name, say.
+  /// Text that is not quoted: a type's name, for example.
   Defines& set(std::string name, std::string value);
   /// "NAME=VALUE".
   std::vector<std::string> list() const;
@@ -31,11 +31,11 @@ class Defines {
   std::vector<std::pair<std::string, std::string>> values_;
 };
 
-/// The text of an embedded kernel file ("correlate/gpu/tiled.kernel", "jit/decode.kernel"), and the
-/// names of all of them. Empty when there is none of that name.
+/// The text of an embedded kernel file ("correlate/gpu/tiled.kernel", "jit/decode.kernel"), empty
+/// when no file has that name; and the names of all kernel files.
 std::string_view kernel_text(std::string_view name);
 const std::vector<std::string_view>& kernel_names();
-/// Those of a stage ("correlate") that `api` compiles: *.cuda.kernel is for CUDA alone.
+/// The kernel files of a stage ("correlate") that `api` compiles: *.cuda.kernel is for CUDA alone.
 std::vector<std::string_view> stage_kernels(device::Api api, std::string_view stage);
 
 /// The whole text for `api`: the dialect's header and the file, every `#include "NAME"` of another
@@ -43,15 +43,17 @@ std::vector<std::string_view> stage_kernels(device::Api api, std::string_view st
 /// Error(unsupported) for an api that compiles nothing.
 device::ProgramSource make_source(device::Api api, std::string_view kernel_file,
                                   const Defines& defines);
-/// The same for text that is no kernel file of the library; `name` is for messages.
+/// The same for text that is not a kernel file of the library; `name` is for messages.
 device::ProgramSource make_source(device::Api api, std::string_view name, std::string_view text,
                                   const Defines& defines);
 
-/// Loads what an earlier call, perhaps of another process, left in the cache folder (jit/folders.h; none usable: the
-/// device's log is warned once), or compiles, on a thread of its own: the kernels of a run on a GPU compile side by
-/// side. The program comes back at once; its kernels wait until it is loaded, and throw what the device throws, with
-/// the kernel file and its definitions named. The device must live until then (device.shared().wait_for_programs()). A
-/// program that somebody in this process still holds for this device is shared, not loaded again.
+/// Loads a program that an earlier call, perhaps of another process, left in the cache folder
+/// (jit/folders.h; if no folder can be used, the device's log is warned once), or compiles it, on a
+/// thread of its own: the kernels of a run on a GPU compile side by side. The program is returned
+/// at once; its kernels wait until it is loaded, and throw the errors of the device, with the
+/// kernel file and its definitions named. The device must live until then
+/// (device.shared().wait_for_programs()). A program that this process still holds for this device
+/// is shared, not loaded again.
 std::shared_ptr<const device::Program> build(const device::Device& device,
                                              std::string_view kernel_file, const Defines& defines,
                                              const std::vector<std::string>& options = {});

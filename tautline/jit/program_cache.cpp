@@ -19,8 +19,8 @@ namespace tautline::jit {
 
 namespace {
 
-// An entry: this header, the key, the binary. Numbers in the machine's own order: a cache is not
-// carried to another kind of machine, and if it is, the mark differs.
+// An entry: this header, the key, the binary. Numbers are in the byte order of the machine: a cache
+// is not carried to another kind of machine, and if it is, the mark differs.
 struct Header {
   char mark[8];
   std::uint64_t key_bytes;
@@ -70,7 +70,7 @@ std::optional<std::vector<std::byte>> ProgramCache::find(const std::string& key)
   if (!file.read(reinterpret_cast<char*>(&header), sizeof header)) return {};
   if (std::memcmp(header.mark, kMark, sizeof kMark) != 0 || header.key_bytes != key.size())
     return {};
-  // Sizes are checked before anything is allocated for them.
+  // Sizes are checked before memory is allocated for them.
   if (size < sizeof header + key.size() || header.binary_bytes != size - sizeof header - key.size())
     return {};
   std::string stored_key(key.size(), '\0');
@@ -78,7 +78,8 @@ std::optional<std::vector<std::byte>> ProgramCache::find(const std::string& key)
   file.read(stored_key.data(), static_cast<std::streamsize>(stored_key.size()));
   file.read(reinterpret_cast<char*>(binary.data()), static_cast<std::streamsize>(binary.size()));
   if (!file || stored_key != key || header.checksum != checksum(key, binary)) return {};
-  // Its time says when it was last of use. In a cache that cannot be written it stays.
+  // The time of the file is the time of its last use. It does not change in a cache that cannot be
+  // written.
   std::error_code ignored;
   std::filesystem::last_write_time(path(key), std::filesystem::file_time_type::clock::now(),
                                    ignored);
@@ -111,8 +112,8 @@ std::string ProgramCache::store(const std::string& key, std::span<const std::byt
   return reason(final_name, "writing", failed);
 }
 
-// A listing takes less than a compilation. Others may prune and store meanwhile: a file that is
-// gone is no problem, and an entry that somebody reads stays readable to them.
+// A listing takes less time than a compilation. Other processes may prune and store meanwhile: an
+// absent file is no error, and an entry that a process reads stays readable to it.
 void ProgramCache::prune() const {
   struct Entry {
     std::filesystem::file_time_type used;

@@ -1,4 +1,4 @@
-// Compiled programs on disk, one file each, shared by processes that know nothing of each other.
+// Compiled programs on disk, one file each, shared by independent processes.
 #pragma once
 
 #include <cstddef>
@@ -11,22 +11,23 @@
 namespace tautline::jit {
 
 /// A file's name is a hash of its key; the whole key is inside and is compared. Entries are written
-/// beside their name and renamed, so a reader sees a whole one or none. Whatever does not read back
-/// exactly as it was written counts as absent. The entries that were not used for longest go when
-/// all together take more than they may.
+/// to a file beside and renamed, so a reader sees a whole entry or none. A file that does not read
+/// back exactly as it was written counts as absent. When all entries together are larger than the
+/// limit, the entries whose last use is longest ago are removed.
 class ProgramCache {
  public:
   /// Some ten thousand programs.
   static constexpr std::size_t kMostBytes = std::size_t{1} << 30;
 
-  /// `folder` is made when something is first stored. Empty: nothing is found and nothing kept.
+  /// `folder` is made at the first store. Empty: nothing is found and nothing kept.
   explicit ProgramCache(std::filesystem::path folder, std::size_t most_bytes = kMostBytes);
 
   std::optional<std::vector<std::byte>> find(const std::string& key) const;
-  /// Empty when stored; else why not. Never throws for what the file system does.
+  /// Empty when the program was stored; else the reason. Never throws for errors of the file
+  /// system.
   std::string store(const std::string& key, std::span<const std::byte> binary) const;
   void remove(const std::string& key) const;
-  /// Where `key` is or would be.
+  /// The file of `key`, whether it exists or not.
   std::filesystem::path path(const std::string& key) const;
 
  private:

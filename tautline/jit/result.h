@@ -11,10 +11,10 @@
 namespace tautline::jit {
 
 enum class Outcome {
-  measured,     ///< right, and timed
+  measured,     ///< correct, and timed
   not_built,    ///< the compiler or the stage refused it
   not_run,      ///< the device refused to launch it, or failed while it ran
-  wrong,        ///< its output is not the reference's, or was not written
+  wrong,        ///< its output differs from the reference, or was not written
   hung,         ///< no answer in time; its process was killed
   died,         ///< its process ended
   interrupted,  ///< the search was stopped meanwhile; says nothing about the candidate
@@ -30,10 +30,10 @@ struct Result {
   std::string reason;       ///< why it was dropped; empty when measured
   double seconds = 0;       ///< of one run: the median of `samples`
   double spread = 0;        ///< (upper - lower quartile) / median
-  std::size_t samples = 0;  ///< how many times; few when it was plainly slow
+  std::size_t samples = 0;  ///< number of timings; few for a plainly slow candidate
 };
 
-/// One line of JSON, and back. Throws Error(format) when it is something else.
+/// One line of JSON, and the result of such a line. Throws Error(format) for other text.
 std::string to_json(const Result& result);
 Result parse_result(const std::string& line);
 

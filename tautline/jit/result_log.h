@@ -1,4 +1,4 @@
-// The results of a search as they come, so that a search that was stopped goes on.
+// The results of a search, written one by one, so that a stopped search can be continued.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,11 @@
 
 namespace tautline::jit {
 
-/// A file of JSON lines: what was searched (key and space), then a result a line.
+/// A file of JSON lines: first the key and the space of the search, then a result a line.
 class ResultLog {
  public:
-  /// Reads what an earlier search of the same key and space left at `path`; a file of another one
-  /// is renamed to PATH.old. Throws Error(io).
+  /// Reads the results that an earlier search of the same key and space left at `path`; a file of
+  /// another search is renamed to PATH.old. Throws Error(io).
   ResultLog(std::filesystem::path path, const TuningKey& key, const Space& space);
 
   const std::vector<Result>& earlier() const { return earlier_; }
@@ -28,8 +28,8 @@ class ResultLog {
   std::size_t damaged_lines_ = 0;
 };
 
-/// Where the results of this key are kept when nobody names a folder: under cache_folder(). Empty
-/// when there is none.
+/// The file for the results of this key when no folder is named: under cache_folder(). Empty when
+/// there is no such folder.
 std::filesystem::path result_log_path(const TuningKey& key);
 
 }  // namespace tautline::jit

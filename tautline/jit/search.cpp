@@ -14,7 +14,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A candidate that needs this many times the best's time is not timed with care.
+// A candidate that takes this many times the time of the best is not timed with care.
 constexpr double kPlainlySlower = 3;
 
 class Search {
@@ -28,7 +28,7 @@ class Search {
   }
 
   SearchReport run() {
-    // Listing a large space takes a second, which is not the candidates' to pay.
+    // Listing a large space takes a second, which does not count against the candidates' budget.
     started_ = Clock::now();
     take_known();
     std::vector<Configuration> first{space_.default_configuration()};
@@ -42,7 +42,7 @@ class Search {
       if (next.empty()) break;
       try_one(next.front(), std::span(next).subspan(1));
     }
-    // A strategy may have been at its end when the time was up.
+    // The strategy may have had no more candidates when the time was over.
     report_.whole_space = report_.whole_space || strategy_->next(1).empty();
     if (!options_.stop.stop_requested()) final_rounds();
     report_.stopped = options_.stop.stop_requested();
@@ -59,7 +59,8 @@ class Search {
   }
 
   void take_known() {
-    // Of several results of one candidate the last: one that failed in the final rounds is out.
+    // Of several results of one candidate the last counts: a candidate that failed in the final
+    // rounds is dropped.
     std::map<Configuration, const Result*> last;
     for (const Result& result : options_.known) last[result.configuration] = &result;
     for (const Result& result : options_.known) {
@@ -93,7 +94,8 @@ class Search {
           {report_.results.size(), report_.legal, elapsed(), best_s_, final_rounds, now});
   }
 
-  // The fastest few; the default too, so that what tuning gained is measured in the same minute.
+  // The fastest few, and the default, so that the gain of tuning is measured within the same
+  // minute.
   std::vector<Configuration> entrants() const {
     std::vector<const Result*> measured;
     for (const Result& result : report_.results)

@@ -17,11 +17,11 @@ namespace tautline::jit {
 
 struct SearchProgress {
   std::size_t tried = 0;
-  std::uint64_t total = 0;  ///< legal configurations; 0 when nobody counted them
+  std::uint64_t total = 0;  ///< legal configurations; 0 when they were not counted
   double elapsed_s = 0;
   double best_s = 0;  ///< 0: none yet
   bool final_rounds = false;
-  Configuration now;  ///< what is tried next
+  Configuration now;  ///< the candidate that is tried next
 };
 
 struct SearchOptions {

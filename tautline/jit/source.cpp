@@ -36,8 +36,7 @@ std::string line_directive(std::size_t line, std::string_view name) {
   return "#line " + std::to_string(line) + " \"" + std::string(name) + "\"\n";
 }
 
-// Appends `text` with its includes. #line lets the compiler's messages name the file they are
-// about.
+// Appends `text` with its includes. #line makes the compiler's messages name the right file.
 class Assembler {
  public:
   void append(std::string_view name, std::string_view text) {

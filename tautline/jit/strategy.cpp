@@ -14,12 +14,12 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kNames{"exhaustive", "random", "guided"};
 
-// A space with more combinations is not written out in random order but drawn from.
+// A larger space is not listed in random order: candidates are drawn from it.
 constexpr std::uint64_t kMostListed = std::uint64_t{1} << 20;
-// Draws without an unseen legal configuration after which a space counts as used up.
+// After so many draws without an unseen legal configuration a space counts as used up.
 constexpr int kMostDraws = 100'000;
 
-// What has been proposed or told, by number.
+// The configurations that have been proposed or told, by number.
 class Seen {
  public:
   explicit Seen(const Space& space) : space_(space) {}
@@ -47,7 +47,7 @@ class Exhaustive final : public Strategy {
     for (std::uint64_t n = at_; n < space_.combinations() && list.size() < count; ++n) {
       Configuration configuration = space_.at(n);
       if (seen_.fresh_and_legal(configuration)) list.push_back(std::move(configuration));
-      // What was tried or is illegal need not be looked at again.
+      // Configurations that were tried or are illegal need not be looked at again.
       if (list.empty()) at_ = n + 1;
     }
     return list;
@@ -68,7 +68,8 @@ class Draws {
     std::vector<std::uint64_t> order;
     for (std::uint64_t n = 0; n < space.combinations(); ++n)
       if (space.legal(space.at(n))) order.push_back(n);
-    // Fisher-Yates by hand: std::shuffle differs between libraries, a printed seed must not.
+    // Fisher-Yates, not std::shuffle: libraries shuffle differently, and a printed seed must give
+    // one order.
     for (std::size_t k = order.size(); k > 1; --k)
       std::swap(order[k - 1], order[static_cast<std::size_t>(below(k))]);
     listed_ = std::move(order);
@@ -118,9 +119,9 @@ class Random final : public Strategy {
   std::deque<Configuration> queue_;
 };
 
-// Walks: from a start, every change of one parameter in random order, nearer values first, moving
-// to whatever is faster; where nothing is, two or three parameters of the best so far change at
-// once, or, every second time, a random place is next.
+// Walks from a start through every change of one parameter, in random order, nearer values first,
+// and moves to any faster configuration; where none is faster, two or three parameters of the best
+// so far change at once, or, every second time, the walk starts at a random configuration.
 class Guided final : public Strategy {
  public:
   Guided(const Space& space, std::uint64_t seed)

@@ -24,17 +24,17 @@ std::string_view to_string(StrategyKind kind);
 class Strategy {
  public:
   virtual ~Strategy() = default;
-  /// Up to `count` that come next if nothing new is learnt; empty when there are no more. The first
-  /// is to be tried and told; the others may be built meanwhile.
+  /// Up to `count` configurations that come next if no new result is told; empty when there are no
+  /// more. The caller tries the first and tells its result; the others may be built meanwhile.
   virtual std::vector<Configuration> next(std::size_t count) = 0;
-  /// What came of the first of `next`, or of any other configuration.
+  /// The result of the first of `next`, or of any other configuration.
   virtual void tell(const Result& result) = 0;
 };
 
 /// `space` must outlive it. `seed` decides every random choice.
 std::unique_ptr<Strategy> make_strategy(StrategyKind kind, const Space& space, std::uint64_t seed);
 
-/// Legal configurations, counted where the space has at most `most` combinations; else 0.
+/// The number of legal configurations, where the space has at most `most` combinations; else 0.
 std::uint64_t count_legal(const Space& space, std::uint64_t most = std::uint64_t{1} << 20);
 
 }  // namespace tautline::jit

@@ -7,7 +7,7 @@ namespace tautline::jit {
 
 namespace {
 
-// Marks on a queue resolve about a microsecond: a thousandth of this.
+// Marks on a queue resolve about a microsecond: a thousandth of this time.
 constexpr double kLeastSampleSeconds = 1e-3;
 constexpr std::size_t kMostRunsInARow = 1000;
 constexpr std::size_t kSamples = 7, kFewestSamples = 3;

@@ -13,9 +13,9 @@ struct Timing {
   std::size_t samples = 0;
 };
 
-/// `run(times)` gives the seconds of `times` runs. Short ones are run several times in a row, so
-/// that a sample takes a millisecond at least; seven samples, fewer when they add up to half a
-/// second. When the first run takes longer than `hurry_over_s` (0: never), one more has to do.
+/// `run(times)` gives the seconds of `times` runs. Short runs are repeated so that a sample takes a
+/// millisecond at least; seven samples are taken, fewer when they add up to half a second. When the
+/// first run takes longer than `hurry_over_s` (0: never), only one more is taken.
 Timing time_runs(const std::function<double(std::size_t times)>& run, double hurry_over_s = 0);
 
 /// Median and relative quartile distance. `samples` must not be empty.

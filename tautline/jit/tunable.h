@@ -14,7 +14,7 @@
 
 namespace tautline::jit {
 
-/// What a result holds for.
+/// The conditions under which a result holds.
 struct TuningKey {
   std::string api;      ///< "cuda" or "opencl"
   std::string product;  ///< "NVIDIA H200"
@@ -22,15 +22,15 @@ struct TuningKey {
   std::string compiler;
   std::string kernel_hash;  ///< of all kernel files of the stage, the dialect's header too
   std::string stage;
-  std::string variant;  ///< what sizes cannot say: "ci8"
+  std::string variant;  ///< a property that is no size: "ci8"
   Sizes problem;
 };
 
-/// Its kernel hash is that of every kernel file of the stage that the device's api compiles
-/// (stage_kernels in jit/program.h): who adds or changes one need not say so anywhere.
+/// The kernel hash is computed of every kernel file of the stage that the device's api compiles
+/// (stage_kernels in jit/program.h): a new or changed file needs no entry elsewhere.
 TuningKey tuning_key(const device::Device& device, std::string stage, std::string variant,
                      Sizes problem);
-/// The same for text that is no kernel file of the library.
+/// The same for text that is not a kernel file of the library.
 TuningKey tuning_key_of_text(const device::Device& device, std::string stage, std::string variant,
                              Sizes problem, std::string_view text);
 
@@ -39,7 +39,7 @@ class Candidate {
  public:
   virtual ~Candidate() = default;
   /// Runs once over outputs filled with garbage, and compares them with the reference. Empty when
-  /// they agree; else what is wrong. (describe_difference in jit/check_output.h finds the words.)
+  /// they agree; else a description of the difference (describe_difference in jit/check_output.h).
   virtual std::string check() = 0;
   /// Runs `times` times in a row, and gives the seconds that the device took for all of them.
   virtual double run(std::size_t times) = 0;
@@ -52,7 +52,7 @@ struct Tunable {
   double operations = 0;
   std::string unit = "operations/s";  ///< of operations over seconds
   /// Makes data and reference, which candidates share. Called once before the first `build`, and
-  /// not at all by a process that leaves the running to a worker.
+  /// not at all by a process whose worker runs the candidates.
   std::function<void()> prepare;
   /// Compiles and loads; runs nothing. Several threads may call at once. Throws core::Error.
   std::function<std::unique_ptr<Candidate>(const Configuration&)> build;

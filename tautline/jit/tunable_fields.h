@@ -13,8 +13,8 @@
 
 namespace tautline::jit {
 
-/// Lists the fields of T that are tuned, with their values. Fields that are not listed keep what
-/// the struct says.
+/// Lists the fields of T that are tuned, with their values. Other fields keep the value that the
+/// struct has.
 template <class T>
 class TunableFields {
  public:

@@ -15,7 +15,7 @@ namespace tautline::jit {
 
 namespace {
 
-// For what candidates leave behind; goes with its owner.
+// A folder for files of candidates, removed together with its owner.
 class ScratchFolder {
  public:
   explicit ScratchFolder(const std::filesystem::path& given) : given_(given) {
@@ -32,8 +32,8 @@ class ScratchFolder {
   ScratchFolder(const ScratchFolder&) = delete;
   ScratchFolder& operator=(const ScratchFolder&) = delete;
 
-  // Compiled candidates would fill the user's caches, ours and those of OpenCL drivers, for
-  // nothing.
+  // Compiled candidates would needlessly fill the caches of the user, ours and those of OpenCL
+  // drivers.
   std::map<std::string, std::string> environment() const {
     const std::string folder = given_.empty() ? path_ : given_.string();
     if (folder.empty()) return {};
@@ -41,11 +41,11 @@ class ScratchFolder {
   }
 
  private:
-  std::filesystem::path given_;  // stays
+  std::filesystem::path given_;  // not removed
   std::string path_;
 };
 
-// A worker and its folder, which is removed behind it.
+// A worker and its folder, which is removed after the worker has ended.
 class Worker final : public Evaluator {
  public:
   Worker(const std::vector<std::string>& command, const TunerOptions& options)

@@ -23,33 +23,34 @@ struct TunerOptions {
   double budget_s = 60;
   std::size_t most_candidates = 0;  ///< 0: no limit
   WorkerLimits limits;
-  /// Where the workers keep what they compile, for several problems whose kernels are the same;
-  /// empty: a folder of each problem's own. The caller removes it.
+  /// The folder in which workers keep compiled programs, for several problems with the same
+  /// kernels; empty: each problem has a folder of its own. The caller removes the folder.
   std::filesystem::path programs_folder{};
-  /// Of the results that a later run goes on from; empty: the cache folder, if there is one.
+  /// The folder of the results from which a later run continues; empty: the cache folder, if there
+  /// is one.
   std::filesystem::path results_folder{};
   bool fresh = false;        ///< earlier results are put aside
   std::size_t builders = 0;  ///< candidates that a worker builds ahead, in threads
   std::vector<Configuration> starts{};
   std::function<void(const Result&)> on_result{};
   std::function<void(const SearchProgress&)> on_progress{};
-  /// What the user should hear: results that could not be kept, say.
+  /// Messages for the user, for example about results that could not be kept.
   std::function<void(const std::string&)> on_warning{};
   std::stop_token stop{};
 };
 
-/// Searches in a worker that `worker_command` starts (it calls serve_evaluations with an equal
-/// tunable). `tunable` itself is only read here. What the worker compiles is kept in a folder of
-/// its own that is removed afterwards, unless options.programs_folder names one. Throws
-/// Error(device) when no worker comes up.
+/// Searches in a worker that `worker_command` starts (the worker calls serve_evaluations with an
+/// equal tunable). This process only reads `tunable`. The programs that the worker compiles are
+/// kept in a folder of its own that is removed afterwards, unless options.programs_folder names
+/// one. Throws Error(device) when no worker starts.
 TunedProblem tune(std::string name, const Tunable& tunable,
                   const std::vector<std::string>& worker_command, const TunerOptions& options);
 
-/// Appends the winner to the user's wisdom; nothing when there is none, or the search was stopped.
-/// Throws Error(io).
+/// Appends the winner to the user's wisdom; appends nothing when there is no winner, or the search
+/// was stopped. Throws Error(io).
 void keep_winner(const TunedProblem& problem);
 
-/// The worker that `worker_command` starts, with a folder for what it compiles, as tune() has it.
+/// The worker that `worker_command` starts, with a folder for compiled programs, as tune() has it.
 std::unique_ptr<Evaluator> make_worker(const std::vector<std::string>& worker_command,
                                        const TunerOptions& options);
 

@@ -65,8 +65,8 @@ struct Mark {
   std::string words, style;
 };
 
-// Marks with their words in rows, the fastest on top: each line begins below the words that stand
-// to the left of it.
+// Marks with their words in rows, the fastest on top: each line begins below the words to the left
+// of it.
 std::string draw_marks(std::vector<Mark> marks, const RateAxis& axis, double top, double bottom) {
   std::erase_if(marks, [](const Mark& mark) { return mark.rate <= 0; });
   std::sort(marks.begin(), marks.end(),

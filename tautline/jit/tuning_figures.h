@@ -13,18 +13,19 @@ namespace tautline::jit::figures {
 std::string with_prefix(double value);
 std::string escape(std::string_view text);
 
-/// How many candidates reached which rate, with the mean, the default, the best fixed configuration
-/// (0: none) and the winner marked.
+/// A histogram of the candidates' rates, with marks for the mean, the default, the best fixed
+/// configuration (0: none) and the winner.
 std::string histogram(const TunedProblem& problem, double fixed_rate);
 
-/// For every parameter, the best rate that was found with each of its values: which choices matter.
+/// For every parameter, the best rate with each of its values: the figure shows which parameters
+/// matter.
 std::string parameters(const TunedProblem& problem);
 
 struct Comparison {
   std::string problem;
   double default_rate = 0, fixed = 0, tuned = 0;  ///< rates; 0: unknown
 };
-/// What the default and the best fixed configuration reach of the tuned rate.
+/// The rates of the default and of the best fixed configuration over the tuned rate.
 std::string comparison(const std::vector<Comparison>& rows);
 
 }  // namespace tautline::jit::figures

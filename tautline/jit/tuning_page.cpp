@@ -106,7 +106,8 @@ std::string finalists_table(const TunedProblem& problem) {
   return html + "</table></div>\n";
 }
 
-// Like reasons together, with one example each: thousands may not fit into local memory.
+// Equal reasons are counted together, with one example each: thousands of candidates may not fit
+// into shared or local memory.
 std::string dropped_table(const TunedProblem& problem) {
   constexpr std::size_t kMostRows = 40;
   std::map<std::pair<Outcome, std::string>, std::pair<std::size_t, Configuration>> reasons;

@@ -25,7 +25,7 @@ double best_seconds(const TunedProblem& problem) {
   return problem.report.best() == nullptr ? 0 : problem.report.best()->seconds;
 }
 
-// Of every configuration; of the final rounds where it was in them.
+// The time of every configuration; of the final rounds for configurations in them.
 std::map<Configuration, double> measured_seconds(const TunedProblem& problem) {
   std::map<Configuration, double> times;
   for (const auto* list : {&problem.report.results, &problem.report.finalists})

@@ -1,5 +1,5 @@
-// A problem tuned at many sizes: how the optimum, its distance from the mean of the space, and what
-// tuning is worth change with the size.
+// A problem tuned at many sizes: the optimum, its distance from the mean of the space, and the gain
+// of tuning against the size.
 #pragma once
 
 #include <cstddef>
@@ -35,15 +35,16 @@ struct Sweep {
   std::vector<SweepPoint> points;  ///< in order of size
 };
 
-/// Places, in `problems`, of those of each sweep, in order of size. One size alone is no sweep.
+/// Indices, in `problems`, of the problems of each sweep, in order of size. One size alone is not a
+/// sweep.
 std::vector<std::vector<std::size_t>> swept_together(std::span<const TunedProblem> problems);
 
-/// The sweeps among the problems, which swept_name() named; others are passed over.
+/// The sweeps among the problems, which swept_name() named; other problems are ignored.
 std::vector<Sweep> sweeps_of(std::span<const TunedProblem> problems);
 
 Json sweeps_json(const std::vector<Sweep>& sweeps);
 
-/// Rates, the optimum's distance from the mean, and the gain over the best fixed configuration,
+/// Rates, the distance of the optimum from the mean, and the gain over the best fixed configuration
 /// against the size; a table of the same. HTML with SVG in the style of the report's page.
 std::string sweep_section(const std::vector<Sweep>& sweeps);
 

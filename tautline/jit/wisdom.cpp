@@ -60,7 +60,7 @@ bool same_code_and_device(const TuningKey& a, const TuningKey& b) {
   return same_variant_and_device(a, b) && a.kernel_hash == b.kernel_hash;
 }
 
-// Infinite between problems that have not the same sizes.
+// Infinite between problems of which the names of the sizes differ.
 struct Distance {
   double total = std::numeric_limits<double>::infinity();  // of all sizes together
   double largest = total;                                  // of one size
@@ -91,7 +91,7 @@ void report(const device::Device& device, const TuningKey& key, const Choice& ch
     takes += " (what was tuned for " + choice.too_far +
              " is too far: a size differs by more than a factor of 2)";
   shared.log(core::LogLevel::debug, what + " is not tuned on " + key.product + ": " + takes);
-  // The same words for all problems of a run, and so said once.
+  // The message is the same for all problems of a run, and is therefore given once.
   if (choice.known_gain >= kGainToAdvise)
     shared.log_once(core::LogLevel::advice,
                     key.stage + " " + key.variant + " is not tuned on " + key.product +
@@ -99,7 +99,8 @@ void report(const device::Device& device, const TuningKey& key, const Choice& ch
                         key.stage + "` may find better");
 }
 
-// Of the entry of the nearest problem, also of kernels that have changed since: what a search is worth hardly changes.
+// The gain of the nearest problem's entry, also of kernels that have changed since: the gain of a
+// search hardly changes.
 double known_gain(const Wisdom& wisdom, const TuningKey& key) {
   double gain = 1, least = std::numeric_limits<double>::infinity();
   for (const WisdomEntry& entry : wisdom.entries) {
@@ -149,7 +150,7 @@ Choice choose(const Wisdom& wisdom, const TuningKey& key, const Space& space) {
     const Distance d = distance(entry.key.problem, key.problem);
     if (!std::isfinite(d.total)) continue;
     const bool near = d.largest <= std::log2(kNearSizes);
-    // Of equally near ones the later.
+    // Of equally near problems the later entry.
     if (near && d.total <= nearest_distance) {
       nearest = &entry;
       nearest_distance = d.total;

@@ -23,7 +23,7 @@ struct WisdomEntry {
   Configuration configuration;
   double seconds = 0;  ///< of one run: the median of the rounds between the best few
   double spread = 0;
-  double default_seconds = 0;  ///< the default configuration's; 0 when it cannot run here
+  double default_seconds = 0;  ///< of the default configuration; 0 when it cannot run here
   std::string date;            ///< UTC, as 2026-03-20T14:00:00Z
   std::string version;         ///< tautline's
 };
@@ -31,15 +31,15 @@ struct WisdomEntry {
 /// In data_folder(). Empty when there is no such folder.
 std::filesystem::path wisdom_path();
 
-/// Adds a line; the entry's date and version are filled in. Processes may add at once. Throws
+/// Adds a line; fills in the entry's date and version. Several processes may add at once. Throws
 /// Error(io).
 void append_wisdom(const std::filesystem::path& path, WisdomEntry entry);
 
 struct Wisdom {
   std::vector<WisdomEntry> entries;  ///< in the order in which they were written
-  std::size_t damaged_lines = 0;     ///< that were passed over
+  std::size_t damaged_lines = 0;     ///< lines that were ignored
 };
-/// Throws Error(io) when the file is there and cannot be read.
+/// Throws Error(io) when the file exists and cannot be read.
 Wisdom read_wisdom(const std::filesystem::path& path);
 
 struct Choice {
@@ -48,37 +48,36 @@ struct Choice {
   Source source = Source::default_configuration;
   /// For a plan's backend(): "tuned", "tuned for inputs=64 samples=3072", "default".
   std::string note;
-  /// With the default: the sizes of the nearest problem that was tuned, when it was not near
-  /// enough.
+  /// With the default: the sizes of the nearest tuned problem, where it was not near enough.
   std::string too_far;
-  /// With the default: how much faster than the default its winner was, of the nearest problem that
-  /// was tuned, also with other kernel files. 1: nobody knows.
+  /// With the default: the gain of the nearest tuned problem's winner over the default, also with
+  /// other kernel files. 1: unknown.
   double known_gain = 1;
 };
 
-/// By what factor each size of a tuned problem may differ from a plan's for the plan to take over
-/// its configuration. Winners hold for what they were measured on: within an octave of it the shape
-/// of the work (how many groups there are, what fits into local memory) is nearly the same, beyond
-/// it the default, which a stage may find by counting, is the safer one.
+/// A plan takes the configuration of a tuned problem if no size differs by more than this factor.
+/// Winners hold for the measured problem: within an octave of it the shape of the work (the number
+/// of groups, the data that fit into shared memory) is nearly the same; beyond it the default,
+/// which a stage may find by counting, is the safer choice.
 inline constexpr double kNearSizes = 2;
 
-/// What tuning must be known to gain for a run to advise it.
+/// The least known gain of tuning for which a run advises it.
 inline constexpr double kGainToAdvise = 1.05;
 
-/// The configuration that was tuned for exactly this key; else that of the nearest problem of the
-/// same stage, variant, api, product and kernel hash of which no size differs by more than
-/// kNearSizes, if it is legal here; else the default. Driver and compiler may differ. The distance
-/// of two problems is that of the logarithms of their sizes; problems with other sizes than these
-/// are not compared.
+/// The configuration that was tuned for exactly this key; else the configuration of the nearest
+/// problem of the same stage, variant, api, product and kernel hash of which no size differs by
+/// more than kNearSizes, if it is legal here; else the default. Driver and compiler may differ. The
+/// distance of two problems is that of the logarithms of their sizes; problems with other names of
+/// sizes are not compared.
 Choice choose(const Wisdom& wisdom, const TuningKey& key, const Space& space);
 
-/// The same with the user's wisdom. What was chosen goes to the device's log, for debugging; where
-/// tuning is known to gain kGainToAdvise that is advice, once for a stage and variant; a file that
+/// The same with the user's wisdom. The choice is logged to the device for debugging; where tuning
+/// is known to gain kGainToAdvise the log has advice, once for a stage and variant; a file that
 /// cannot be read and damaged lines are warnings, once.
 Choice choose(const device::Device& device, const TuningKey& key, const Space& space);
 
-/// make(configuration, note) with what choose() says; without values when that is the default, or, with
-/// a warning, when the plan with those values cannot be made.
+/// Calls make(configuration, note) with the result of choose(); without values when that is the
+/// default, or, with a warning, when the plan with those values cannot be made.
 template <class Make>
 auto make_tuned(const device::Device& device, const TuningKey& key, const Space& space,
                 const Make& make) {

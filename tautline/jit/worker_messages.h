@@ -3,9 +3,9 @@
 //   worker  {"ready":true}
 //   search
 //   {"configuration":{...},"check":true,"time":true,"keep":false,"hurry_over_s":0.1,"next":[{...}]}
-//   worker  {"phase":"building"}   when it begins
+//   worker  {"phase":"building"}   when the phase begins
 //   worker  {"phase":"running"}
-//   worker  {"result":{...},"last":false}   last: it ends now, because the device failed
+//   worker  {"result":{...},"last":false}   last: the worker ends now, because the device failed
 #pragma once
 
 #include <optional>
@@ -28,7 +28,7 @@ struct RequestMessage {
 RequestMessage parse_request(const std::string& line);
 
 std::string phase_message(Phase phase);
-/// None when the line is something else.
+/// None when the line is not a message.
 std::optional<Phase> phase_of(const std::string& line);
 
 struct Answer {

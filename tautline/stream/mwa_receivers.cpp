@@ -320,7 +320,7 @@ std::size_t MwaReceivers::last_time() const {
 }
 
 std::size_t MwaReceivers::close_block(std::size_t produced, core::RawBlock& block,
-                                      Segment& segment) {
+                                      SegmentPlace& segment) {
   for (std::size_t k = 0; k < receivers_.size(); ++k) {
     Receiver& r = receivers_[k];
     if (r.filled < produced && r.connections > 0 && is_gone(k) && !std::exchange(r.noted, true))
@@ -338,7 +338,7 @@ std::size_t MwaReceivers::close_block(std::size_t produced, core::RawBlock& bloc
   return produced;
 }
 
-std::size_t MwaReceivers::read(std::size_t samples, core::RawBlock& block, Segment& segment) {
+std::size_t MwaReceivers::read(std::size_t samples, core::RawBlock& block, SegmentPlace& segment) {
   if (ended_ || left_ == 0) return 0;
   if (!origin_ && !find_origin()) {
     ended_ = true;

@@ -46,7 +46,7 @@ class MwaReceivers final : public VoltageStream {
   const core::Instant& end() const override { return end_; }
   const std::vector<std::string>& files() const override { return addresses_; }
   void start(const std::stop_token& stop, const Waits& waits = {}) override;
-  std::size_t read(std::size_t samples, core::RawBlock& block, Segment& segment) override;
+  std::size_t read(std::size_t samples, core::RawBlock& block, SegmentPlace& segment) override;
   formats::Damage damage() const override;
   bool live() const override { return true; }
   std::map<std::string, std::uint64_t> counters() const override;
@@ -82,7 +82,7 @@ class MwaReceivers final : public VoltageStream {
   bool all_gone();
   bool is_complete(std::size_t samples);
   std::size_t last_time() const;
-  std::size_t close_block(std::size_t produced, core::RawBlock& block, Segment& segment);
+  std::size_t close_block(std::size_t produced, core::RawBlock& block, SegmentPlace& segment);
   std::int64_t time_near(std::size_t index) const;
   void note(std::string text);
 

@@ -170,7 +170,8 @@ void PacketVoltages::keep(const CapturedBlock& block) {
   given_.push_back(std::move(given));
 }
 
-std::size_t PacketVoltages::read(std::size_t samples, core::RawBlock& block, Segment& segment) {
+std::size_t PacketVoltages::read(std::size_t samples, core::RawBlock& block,
+                                 SegmentPlace& segment) {
   if (samples != block_samples())
     throw core::Error(core::ErrorKind::config, "block_samples", std::to_string(samples),
                       std::to_string(block_samples()));

@@ -59,7 +59,7 @@ class PacketVoltages final : public VoltageStream, private BlockStore {
     waits_ = waits;
   }
   /// `samples` must be those of a block.
-  std::size_t read(std::size_t samples, core::RawBlock& block, Segment& segment) override;
+  std::size_t read(std::size_t samples, core::RawBlock& block, SegmentPlace& segment) override;
   formats::Damage damage() const override;
   bool live() const override { return true; }
   std::map<std::string, std::uint64_t> counters() const override;
@@ -85,7 +85,7 @@ class PacketVoltages final : public VoltageStream, private BlockStore {
   using Clock = std::chrono::steady_clock;
   struct Given {
     std::vector<std::byte> bytes;
-    Segment segment;
+    SegmentPlace segment;
     std::uint64_t first;
     std::size_t samples;
     std::vector<core::InvalidSpan> invalid;

@@ -11,7 +11,8 @@ void PeekedVoltages::start(const std::stop_token& stop, const Waits& waits) {
   started_now_.notify_all();
 }
 
-std::size_t PeekedVoltages::read(std::size_t samples, core::RawBlock& block, Segment& segment) {
+std::size_t PeekedVoltages::read(std::size_t samples, core::RawBlock& block,
+                                 SegmentPlace& segment) {
   reading_ = true;
   if (kept_.empty()) return stream_->read(samples, block, segment);
   const Kept& first = kept_.front();
@@ -25,7 +26,7 @@ std::size_t PeekedVoltages::read(std::size_t samples, core::RawBlock& block, Seg
   return block.samples;
 }
 
-std::size_t PeekedVoltages::peek(std::size_t samples, core::RawBlock& block, Segment& segment,
+std::size_t PeekedVoltages::peek(std::size_t samples, core::RawBlock& block, SegmentPlace& segment,
                                  const std::stop_token& stop) {
   {
     std::unique_lock lock(mutex_);

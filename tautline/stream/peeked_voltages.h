@@ -26,7 +26,7 @@ class PeekedVoltages final : public VoltageStream {
   const std::vector<std::string>& files() const override { return stream_->files(); }
   std::size_t bytes() const override { return stream_->bytes(); }
   void start(const std::stop_token& stop, const Waits& waits) override;
-  std::size_t read(std::size_t samples, core::RawBlock& block, Segment& segment) override;
+  std::size_t read(std::size_t samples, core::RawBlock& block, SegmentPlace& segment) override;
   // The other stream's counts may change while another thread peeks.
   formats::Damage damage() const override {
     return reading_ ? stream_->damage() : formats::Damage{};
@@ -39,7 +39,7 @@ class PeekedVoltages final : public VoltageStream {
 
   /// The next block, which read() delivers again: all are kept until then. 0 at the end, after a stop and where start()
   /// failed. Waits for start().
-  std::size_t peek(std::size_t samples, core::RawBlock& block, Segment& segment,
+  std::size_t peek(std::size_t samples, core::RawBlock& block, SegmentPlace& segment,
                    const std::stop_token& stop);
   /// Ends peeking, for a caller that reads the other stream itself. False: read() has blocks to deliver first.
   bool hand_over();
@@ -47,7 +47,7 @@ class PeekedVoltages final : public VoltageStream {
  private:
   struct Kept {
     core::RawBlock block;
-    Segment segment;
+    SegmentPlace segment;
   };
 
   std::unique_ptr<VoltageStream> stream_;

@@ -33,7 +33,7 @@ PipedVoltages::PipedVoltages(std::shared_ptr<formats::ForwardBytes> bytes,
   end_ = core::advance(description_.start, static_cast<std::int64_t>(expected), rate);
 }
 
-std::size_t PipedVoltages::read(std::size_t samples, core::RawBlock& block, Segment& segment) {
+std::size_t PipedVoltages::read(std::size_t samples, core::RawBlock& block, SegmentPlace& segment) {
   std::size_t got = left_ > 0 ? reader_->read(samples, block) : 0;
   if (got == 0 && given_ == 0 && left_ > 0) {
     if (bytes_->stopped()) throw Error(ErrorKind::io, bytes_->name(), "interrupted", "");

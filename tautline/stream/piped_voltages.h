@@ -33,7 +33,7 @@ class PipedVoltages final : public VoltageStream {
     bytes_->start(stop, waits);
   }
   /// Throws Error(format) where the pipe ends before its first whole sample.
-  std::size_t read(std::size_t samples, core::RawBlock& block, Segment& segment) override;
+  std::size_t read(std::size_t samples, core::RawBlock& block, SegmentPlace& segment) override;
   formats::Damage damage() const override { return reader_->damage(); }
   bool live() const override { return true; }
 

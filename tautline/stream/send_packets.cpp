@@ -181,7 +181,7 @@ SendSummary send_packets(const SendConfig& config, const std::vector<Endpoint>& 
       layout.samples() * std::max<std::size_t>(1, kSendBlock_bytes / payload_bytes);
   const double rate_hz = voltages.rate_hz.value();
   core::RawBlock block;
-  Segment segment;
+  SegmentPlace segment;
   std::uint64_t segment_first = 0, next = 0;
   while (files.read(samples, block, segment) > 0) {
     if (segment.first_block) {

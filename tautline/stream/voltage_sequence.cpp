@@ -183,7 +183,8 @@ void VoltageSequence::open_part(Part& part) {
   segment_.start = start;
 }
 
-std::size_t VoltageSequence::read(std::size_t samples, core::RawBlock& block, Segment& segment) {
+std::size_t VoltageSequence::read(std::size_t samples, core::RawBlock& block,
+                                  SegmentPlace& segment) {
   for (; current_ < parts_.size() && left_ > 0; ++current_) {
     Part& part = parts_[current_];
     const std::uint64_t size = part.reader->total_samples();

@@ -57,7 +57,7 @@ class VoltageSequence final : public VoltageStream {
 
   /// Reads up to `samples` of the next samples; they never straddle two segments. 0 at the end. A
   /// caller must ask for the same number each time: layouts may depend on it.
-  std::size_t read(std::size_t samples, core::RawBlock& block, Segment& segment) override;
+  std::size_t read(std::size_t samples, core::RawBlock& block, SegmentPlace& segment) override;
 
   /// Damage that the readers skipped so far, in file order.
   formats::Damage damage() const override;
@@ -89,7 +89,7 @@ class VoltageSequence final : public VoltageStream {
   std::uint64_t total_ = 0, left_ = 0, gap_samples_ = 0;
   std::size_t current_ = 0;
   const Part* last_ = nullptr;  // the last part that delivered samples
-  Segment segment_;
+  SegmentPlace segment_;
   bool segment_begins_ = true;
 };
 

@@ -14,8 +14,8 @@
 
 namespace tautline::stream {
 
-/// The place of a read's samples in the stream. A segment is a part of the data without gaps between files.
-struct Segment {
+/// The segment to which a read of a stream belongs: a segment is a part of the data without gaps between files.
+struct SegmentPlace {
   std::uint64_t index = 0;   ///< counts segments from 0
   core::Instant start;       ///< of the segment's first sample
   bool first_block = false;  ///< this read begins the segment
@@ -45,7 +45,7 @@ class VoltageStream {
   virtual void start(const std::stop_token&, const Waits&) {}
   /// Reads up to `samples` of the next samples; they never straddle two segments. 0 at the end. A
   /// caller must ask for the same number each time: layouts may depend on it.
-  virtual std::size_t read(std::size_t samples, core::RawBlock& block, Segment& segment) = 0;
+  virtual std::size_t read(std::size_t samples, core::RawBlock& block, SegmentPlace& segment) = 0;
 
   /// Damage skipped so far.
   virtual formats::Damage damage() const = 0;

@@ -67,7 +67,7 @@ class MwaReceiverConnections : public ::testing::Test {
   void read_all(std::size_t block_samples) {
     reader = std::jthread([this, block_samples] {
       core::RawBlock block;
-      Segment segment;
+      SegmentPlace segment;
       while (const std::size_t got = stream->read(block_samples, block, segment)) {
         EXPECT_EQ(segment.index, 0U);
         EXPECT_EQ(segment.first_block, given.empty());

@@ -36,7 +36,7 @@ void write_ramp(const std::string& path, std::size_t samples, float first) {
 std::vector<float> read_all(VoltageSequence& sequence, std::size_t block_samples) {
   std::vector<float> values;
   core::RawBlock block;
-  Segment segment;
+  SegmentPlace segment;
   while (const std::size_t got = sequence.read(block_samples, block, segment)) {
     EXPECT_EQ(got, block.samples);
     EXPECT_EQ(block.layout, sequence.layout(block_samples));
@@ -97,7 +97,7 @@ TEST(VoltageSequence, SamplesBehindACounterGapArriveToo) {
   VoltageSequence sequence({scratch / "r.mwa32t"}, o);
   std::uint64_t delivered = 0, invalid = 0;
   core::RawBlock block;
-  Segment segment;
+  SegmentPlace segment;
   while (const std::size_t got = sequence.read(4096, block, segment)) {
     delivered += got;
     for (const core::InvalidSpan& span : block.invalid)

@@ -20,7 +20,7 @@ enum class Format { csv, heimdall, presto, your };
 /// By the ending: .your.csv, .csv, .cand or .singlepulse. Throws Error(config) on others.
 Format format_of(const std::string& path);
 
-/// What all candidates of a search share.
+/// The common properties of all candidates of a search.
 struct Search {
   core::Instant start;      ///< leading edge of sample 0
   core::Rational rate_hz;   ///< samples a second
@@ -52,10 +52,10 @@ void write_beams_text(Format format, std::span<const core::Candidate> candidates
                       std::span<const Search> searches, std::size_t most_beams,
                       const TextSink& sink);
 
-/// The first `most` of them for people: a heading and a line each, `...` where there are more. Empty for none.
+/// The first `most` candidates as a table: a heading and a line each, `...` where there are more. Empty for none.
 std::string table(std::span<const core::Candidate> candidates, std::size_t most);
 
-/// A line of the list of `your`, its numbers as they are read back from the text.
+/// A line of the list of `your`, its numbers as read from the text.
 struct YourCandidate {
   double snr = 0, time_s = 0, dm = 0;
   int width_octaves = 0;  ///< the width is 2^this samples

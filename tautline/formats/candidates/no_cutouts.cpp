@@ -1,4 +1,4 @@
-// What a build without HDF5 says of cut-outs.
+// The message of a build without HDF5 about cut-outs.
 #ifndef TAUTLINE_HDF5
 #include "tautline/core/error.h"
 #include "tautline/formats/cutout_hdf5/cutout_hdf5.h"

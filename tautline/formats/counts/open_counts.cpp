@@ -77,7 +77,7 @@ std::size_t convert(const core::SampleView<1>& from, const core::MutableSampleVi
   });
 }
 
-/// Where a file's rows lie.
+/// The places of a file's rows.
 struct Rows {
   SampleType element = SampleType::u8;
   std::uint64_t offset_bytes = 0;
@@ -142,7 +142,7 @@ class RowReader final : public CountReader {
   std::vector<std::byte> raw_;
 };
 
-// Whole rows that the file holds, and what is left over.
+// The whole rows of the file, and the bytes left over.
 std::uint64_t whole_rows(const InputFile& file, std::uint64_t offset_bytes, std::uint64_t row_bytes,
                          Damage& damage) {
   const std::uint64_t held = file.size() - std::min(file.size(), offset_bytes);

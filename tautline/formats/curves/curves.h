@@ -1,6 +1,6 @@
 // Files of correlation curves: CSV as PyCorrFit reads it (and .zip of several), read and written;
 // Correlator.com's .SIN and ALV's .ASC, read; HDF5 of all sensors, read and written.
-// docs/guide/formats.md says what is in each.
+// docs/guide/formats.md lists the contents of each.
 #pragma once
 
 #include <map>
@@ -15,10 +15,10 @@ namespace tautline::formats::curves {
 struct CurveFile {
   std::string format;  ///< "PyCorrFit CSV", "Correlator.com SIN", "ALV ASC", "HDF5"
   std::vector<core::CorrelationCurve> curves;
-  std::map<std::string, std::string> facts;  ///< what else the file says
+  std::map<std::string, std::string> facts;  ///< other statements of the file
 };
 
-/// What is written beside curves: the command, and device, kernels, input and counters by name.
+/// Facts that are written beside curves: the command, and device, kernels, input and counters by name.
 struct CurvesFacts {
   std::string history;
   std::map<std::string, std::string> extra;
@@ -56,7 +56,7 @@ std::string csv_text(const core::CorrelationCurve& curve, std::string_view title
 std::string trace_text(const core::CorrelationCurve& curve, std::string_view title);
 /// The file of the trace that belongs to a CSV: "G.trace.txt" of "G.csv".
 std::string trace_path(const std::string& csv_path);
-/// Adds the trace that such a file holds.
+/// Adds the trace of such a file.
 void read_trace_text(const std::string& path, std::string_view text, core::CorrelationCurve& curve);
 
 /// Each appears under its name when it is whole, the trace before its curve. Error(io) with the path and the reason.

@@ -57,7 +57,7 @@ void name_signals(core::CorrelationCurve& curve) {
       signal->mean_rate_hz = mean_hz(signal->trace);
 }
 
-// "# KEY<TAB>VALUE" lines, and those that decide the type.
+// "# KEY<TAB>VALUE" lines, and the lines that decide the type.
 void read_comment(std::string_view line, core::CorrelationCurve& curve, CurveFile& file) {
   const std::string_view text = trim(line.substr(1));
   const std::size_t tab = text.find('\t');

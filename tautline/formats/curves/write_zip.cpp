@@ -22,7 +22,7 @@ namespace tautline::formats::curves {
 
 namespace {
 
-// What no file system and no reader takes badly.
+// The characters that every file system and reader accepts.
 std::string file_name(const core::CorrelationCurve& curve, std::size_t number) {
   std::string name = fmt::format("{:05}_", number);
   std::string label = curve.first.label;

@@ -27,7 +27,7 @@ namespace tautline::formats::curves_hdf5 {
 void write(const std::string& path, const core::CorrelationCurves& curves,
            const curves::CurvesFacts& facts, bool overwrite);
 
-/// Throws Error(format) that names the dataset and what is wrong with its shape.
+/// Throws Error(format) that names the dataset and the fault of its shape.
 core::CorrelationCurves read(const std::string& path, curves::CurvesFacts* facts);
 
 }  // namespace tautline::formats::curves_hdf5

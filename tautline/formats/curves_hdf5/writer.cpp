@@ -18,7 +18,7 @@ using hdf5::File;
 using hdf5::Growing;
 using hdf5::Handle;
 
-// A table of rows in one piece, which HDF5 writes from where it lies; a reader takes any of its rows alone.
+// A table of rows in one piece, which HDF5 writes without a copy; a reader can take any row alone.
 template <class T>
 void write_table(File& file, const std::string& name, std::span<const T> values, std::size_t rows) {
   if (rows == 0 || values.empty()) return;

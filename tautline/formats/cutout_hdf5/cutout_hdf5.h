@@ -17,13 +17,13 @@ inline constexpr std::size_t kSide = 256;
 
 struct Cutout {
   candidates::YourCandidate candidate;
-  std::vector<std::string> files;     ///< that it was found in, consecutive
+  std::vector<std::string> files;     ///< files in which the candidate was found, consecutive
   std::vector<bool> left_out;         ///< [channel]; empty: all are used
   std::vector<float> frequency_time;  ///< [time][channel], dedispersed
   std::vector<float> dm_time;         ///< [dm][time], 0 to twice the candidate's DM
 };
 
-/// Throws Error(unsupported) where nothing can be written: a build without HDF5, a module that is not there.
+/// Throws Error(unsupported) where nothing can be written: a build without HDF5, an absent module.
 void require(const std::string& path);
 
 /// Creates or empties the file `name`; messages speak of `path`. Throws Error(io).

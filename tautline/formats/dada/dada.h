@@ -1,4 +1,4 @@
-// DADA files of antenna voltages: read and write. docs/guide/formats.md says what is understood.
+// DADA files of antenna voltages: read and write. docs/guide/formats.md lists the understood keys.
 #pragma once
 
 #include <cstddef>

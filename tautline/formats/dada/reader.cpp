@@ -1,4 +1,4 @@
-// DADA files become strided sources: the header says how the axes lie.
+// DADA files become strided sources: the header gives the order of the axes.
 #include <optional>
 #include <string>
 #include <string_view>
@@ -38,7 +38,7 @@ Header read_header(const InputFile& file) {
   return parse_header(bytes, file.path());
 }
 
-/// What a header promises of the samples behind it.
+/// The samples that a header announces.
 struct Promise {
   std::string path;
   std::optional<std::uint64_t> data_bytes;
@@ -56,7 +56,7 @@ std::uint64_t note_padding(const Promise& promise, std::uint64_t file_bytes, Dam
   return file_bytes - end;
 }
 
-// Notes what is missing at the end, and the part of a time that is there.
+// Notes missing samples at the end, and an incomplete last time.
 void note_end(const Promise& promise, std::uint64_t data_bytes, Damage& damage) {
   if (promise.data_bytes && data_bytes < *promise.data_bytes) {
     damage.lost_samples +=
@@ -93,7 +93,7 @@ bool recognise(std::span<const std::byte> first_bytes, const std::string& name) 
 bool comes_in_order(std::span<const std::byte> first_bytes) {
   try {
     const std::uint64_t size = header_size(first_bytes, "");
-    if (size > first_bytes.size()) return true;  // whoever opens it says what is wrong
+    if (size > first_bytes.size()) return true;  // opening the file reports the error
     const Header header = parse_header(first_bytes.first(static_cast<std::size_t>(size)), "");
     return shape_of(header.axes, header.description.format).outer_rows == 1;
   } catch (const core::Error&) {

@@ -1,4 +1,4 @@
-// Rows of consecutive times, as stages leave them, to times of neighbouring rows, as files have them.
+// Transposes rows of consecutive times (the output of stages) to times of neighbouring rows (the order of files).
 #pragma once
 
 #include <cstddef>

@@ -17,9 +17,9 @@ constexpr double kLargestDelay_s = 1e5;
 // An antenna would have to move at light's speed.
 constexpr double kLargestRate = 1.0;
 
-Piece read_piece(const TomlTable& table) {
+DelayPiece read_piece(const TomlTable& table) {
   table.allow_only({"start", "delay_s", "delay_rate"});
-  Piece piece;
+  DelayPiece piece;
   piece.start = table.instant("start");
   piece.delay_s = table.number("delay_s");
   if (std::abs(piece.delay_s) > kLargestDelay_s)
@@ -35,7 +35,7 @@ Piece read_piece(const TomlTable& table) {
 Model read_model(const TomlTable& table) {
   Model model;
   for (const TomlTable& entry : table.tables("piece")) {
-    const Piece piece = read_piece(entry);
+    const DelayPiece piece = read_piece(entry);
     if (!model.empty() && !core::before(model.back().start, piece.start))
       throw entry.error("start", core::to_iso(piece.start),
                         "later than the piece before, " + core::to_iso(model.back().start));
@@ -116,15 +116,16 @@ std::string exact_utc(const core::Instant& t) {
 Delay evaluate(const Model& model, const core::Instant& t) {
   if (model.empty())
     throw core::Error(core::ErrorKind::config, "delay model", "empty", "one piece at least");
-  const auto later = std::upper_bound(
-      model.begin(), model.end(), t,
-      [](const core::Instant& at, const Piece& piece) { return core::before(at, piece.start); });
+  const auto later = std::upper_bound(model.begin(), model.end(), t,
+                                      [](const core::Instant& at, const DelayPiece& piece) {
+                                        return core::before(at, piece.start);
+                                      });
   if (later == model.begin())
     throw core::Error(
         core::ErrorKind::config, "delay model", "asked for " + core::to_iso(t),
         "an instant from its first piece's start on, " + core::to_iso(model.front().start),
         "give an earlier piece");
-  const Piece& piece = *std::prev(later);
+  const DelayPiece& piece = *std::prev(later);
   return {piece.delay_s + piece.delay_rate * core::seconds_between(piece.start, t),
           piece.delay_rate};
 }
@@ -182,7 +183,7 @@ std::string to_toml(const Table& table, const ArrayLayout& array) {
     const InputLabel& label = array.inputs[i];
     text += fmt::format("\n[[delay]]\nantenna = {}\nfeed = \"{}\"\npiece = [\n",
                         array.antennas[label.antenna].number, label.feed);
-    for (const Piece& piece : table.inputs[i])
+    for (const DelayPiece& piece : table.inputs[i])
       text += fmt::format("  {{ start = \"{}\", delay_s = {}, delay_rate = {} }},\n",
                           exact_utc(piece.start), piece.delay_s, piece.delay_rate);
     text += "]\n";

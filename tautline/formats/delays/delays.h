@@ -16,16 +16,16 @@
 namespace tautline::formats::delays {
 
 /// From `start` until the next piece's start: delay(t) = delay_s + delay_rate (t - start).
-struct Piece {
+struct DelayPiece {
   core::Instant start;
   double delay_s = 0;
   double delay_rate = 0;  ///< seconds per second
 
-  friend bool operator==(const Piece&, const Piece&) = default;
+  friend bool operator==(const DelayPiece&, const DelayPiece&) = default;
 };
 
 /// One input's pieces in order of time, one at least.
-using Model = std::vector<Piece>;
+using Model = std::vector<DelayPiece>;
 
 struct Position {
   double ra_deg = 0, dec_deg = 0;  ///< ICRS
@@ -45,7 +45,7 @@ struct Delay {
 };
 
 /// The delay at `t`. Doubles are enough: a delay of 1 ms is held to 2e-19 s, 1e-8 turns at 40 GHz.
-/// Throws Error(config) when `t` lies before the first piece.
+/// Throws Error(config) when `t` is before the first piece.
 Delay evaluate(const Model& model, const core::Instant& t);
 
 /// The phase 2 pi f d reduced to one turn, in turns in [-0.5, 0.5].

@@ -1,4 +1,4 @@
-// The direction of a place on the sky as the turning earth sees it, cheap to ask for at any
+// The direction of a place on the sky from the turning earth, cheap to compute at any
 // instant.
 #pragma once
 
@@ -17,8 +17,7 @@ namespace tautline::formats::delays {
 class DirectionTrack {
  public:
   DirectionTrack(const Site& site, double right_ascension_deg, double declination_deg,
-                 const core::Instant& start, double duration_s,
-                 const EarthOrientation& earth = {});
+                 const core::Instant& start, double duration_s, const EarthOrientation& earth = {});
 
   /// The direction `seconds` after the start; from 0 to the duration, and a knot beyond each end.
   Vector3 at(double seconds) const;

@@ -23,7 +23,7 @@ struct Axis {
 enum class Style { line, points, dashes };
 
 struct Line {
-  std::string name;  ///< for the key; empty: not in it
+  std::string name;  ///< in the key; empty: not shown in the key
   Style style = Style::line;
   std::vector<double> x, y;           ///< NaN in y leaves a gap
   std::vector<double> error = {};     ///< standard error of each y; empty: none
@@ -32,11 +32,11 @@ struct Line {
 
 enum class ColourMap { amplitude, phase };
 
-/// Cells of equal size that fill the panel's axes. Row 0 lies at y.low, column 0 at x.low.
+/// Cells of equal size that fill the panel's axes. Row 0 is at y.low, column 0 at x.low.
 struct Image {
   std::size_t rows = 0, columns = 0;
   std::vector<float> values;  ///< [row][column]; NaN: no data
-  Axis colour;                ///< what values are, and the range that is drawn
+  Axis colour;                ///< the meaning of the values, and the drawn range
   ColourMap map = ColourMap::amplitude;
 };
 
@@ -54,7 +54,7 @@ struct Figure {
   std::string title;
   std::vector<std::pair<std::string, std::string>> facts = {};  ///< "samples", "65,536"; in order
   std::vector<Panel> panels = {};
-  std::vector<std::string> notes = {};  ///< what a reader has to know to trust the figure
+  std::vector<std::string> notes = {};  ///< facts that a reader needs to trust the figure
 };
 
 /// "time (s)"; the label alone where there is no unit.

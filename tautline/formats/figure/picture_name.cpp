@@ -1,4 +1,4 @@
-// What a build says of pictures, with Cairo or without.
+// The messages of a build about pictures, with Cairo or without.
 #include "tautline/core/error.h"
 #include "tautline/formats/picture/picture.h"
 

@@ -89,7 +89,7 @@ std::uint64_t BlockStream::whole_times(std::uint64_t data_offset) const {
   return left > before ? (left - before) * 8 / geometry_.time_bits() : 0;
 }
 
-std::optional<Block> BlockStream::next() {
+std::optional<RawBlock> BlockStream::next() {
   while (!ended_) {
     file_.forget(offset_);
     const auto cards = header_at(offset_);
@@ -101,7 +101,7 @@ std::optional<Block> BlockStream::next() {
     const auto position = place(*cards);
     offset_ += cards->bytes() + geometry_.data_bytes;
     if (!position) continue;
-    Block block{cards->offset() + cards->bytes(), *position, 0};
+    RawBlock block{cards->offset() + cards->bytes(), *position, 0};
     const std::uint64_t whole = whole_times(block.data_offset);
     block.samples = std::min(whole, geometry_.new_times());
     if (whole < geometry_.times()) note_cut(block);
@@ -111,7 +111,7 @@ std::optional<Block> BlockStream::next() {
   return std::nullopt;
 }
 
-// Where a block lies in time, or none when it has to be dropped. A PKTIDX that does not follow the
+// The time of a block, or none when the block must be dropped. A PKTIDX that does not follow the
 // one before counts when the next block's confirms it.
 std::optional<std::uint64_t> BlockStream::place(const Cards& cards) {
   if (!unit_) return expected_;
@@ -165,7 +165,7 @@ bool BlockStream::boundary_lost(const Cards& cards) {
   return true;
 }
 
-// Moves from what should have been a header to the next good one.
+// Moves from a damaged header to the next good one.
 void BlockStream::resume() {
   const auto found = offset_ + kCardBytes <= file_.size() ? find_header(offset_, true)
                                                           : std::optional<std::uint64_t>{};
@@ -193,7 +193,7 @@ void BlockStream::finish() {
                   file_.path(), rest, offset_));
 }
 
-void BlockStream::note_cut(const Block& block) {
+void BlockStream::note_cut(const RawBlock& block) {
   const std::uint64_t left = file_.size() - std::min(file_.size(), block.data_offset);
   const std::uint64_t whole = whole_times(block.data_offset);
   damage_.trailing_bytes += left - whole * geometry_.time_bits() * geometry_.rows() / 8;

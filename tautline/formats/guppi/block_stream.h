@@ -10,21 +10,21 @@
 
 namespace tautline::formats::guppi {
 
-struct Block {
+struct RawBlock {
   std::uint64_t data_offset = 0;
   std::uint64_t position = 0;  ///< of its first sample since the first block's
   std::uint64_t samples = 0;   ///< that are whole and not repeated by the next block
 };
 
-/// Reads headers only. Notes what it drops; a gap before a block is its reader's to note.
+/// Reads headers only. Notes dropped blocks; the reader notes gaps before a block.
 class BlockStream {
  public:
   BlockStream(const InputFile& file, const Cards& first, const Geometry& geometry,
               std::optional<PacketUnit> unit, Damage& damage);
 
   /// The next block, later than every one before it; none at the end.
-  std::optional<Block> next();
-  /// The end of the stream as far as the file's last header, where it should be, tells.
+  std::optional<RawBlock> next();
+  /// The end of the stream according to the file's last header, where one is at the expected place.
   std::uint64_t estimate_end() const;
 
  private:
@@ -37,7 +37,7 @@ class BlockStream {
   void resume();
   void finish();
   std::uint64_t whole_times(std::uint64_t data_offset) const;
-  void note_cut(const Block& block);
+  void note_cut(const RawBlock& block);
   void drop(const Cards& cards, const std::string& message);
 
   const InputFile& file_;

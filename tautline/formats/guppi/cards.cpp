@@ -110,7 +110,7 @@ core::Rational Cards::magnitude(const std::string& keyword, int shift) const {
   try {
     return core::parse_decimal(digits, shift);
   } catch (const core::Error&) {
-    // More digits than an exact ratio holds: those of a double are enough.
+    // More digits than an exact ratio holds: the digits of a double are enough.
   }
   try {
     return core::parse_decimal(fmt::format("{:.15g}", std::abs(value)), shift);

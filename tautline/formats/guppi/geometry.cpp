@@ -20,7 +20,7 @@ constexpr std::int64_t kUnixEpochMjd = 40'587;  // 1970-01-01
 constexpr std::int64_t kLastMjd = 200'000;      // in the year 2406
 constexpr std::int64_t kSecondsPerDay = 86'400;
 
-/// Blocks whose PKTIDX are looked at to learn what a step means.
+/// The number of blocks whose PKTIDX show the meaning of a step.
 constexpr std::size_t kBlocksToKnowUnit = 16;
 
 std::size_t read_bits(const Cards& cards) {
@@ -104,7 +104,7 @@ std::vector<std::uint64_t> first_steps(const InputFile& file, const Cards& first
       const std::int64_t to = next->integer("PKTIDX", 0, kMaxPacketIndex);
       if (to > from) steps.push_back(static_cast<std::uint64_t>(to - from));
     } catch (const core::Error&) {
-      break;  // the reader of blocks will say what is wrong there
+      break;  // the reader of blocks will report the error
     }
     last = *next;
   }

@@ -31,7 +31,7 @@ struct Geometry {
 /// Throws Error(format) that names the card.
 Geometry read_geometry(const Cards& cards);
 
-/// The samples that one step of PKTIDX stands for, as a ratio.
+/// The samples of one step of PKTIDX, as a ratio.
 struct PacketUnit {
   std::uint64_t numerator = 0, denominator = 1;
   std::uint64_t samples(std::uint64_t packets) const;

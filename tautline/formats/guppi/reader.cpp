@@ -85,7 +85,7 @@ class Reader : public VoltageReader {
   void seek(std::uint64_t first_sample) override {
     position_ = first_sample;
     while (current_ && current_->position + current_->samples <= position_) {
-      damage_ = {};  // what is skipped is no damage to what will be read
+      damage_ = {};  // damage in skipped data is not counted
       current_ = blocks_.next();
     }
   }
@@ -181,7 +181,7 @@ class Reader : public VoltageReader {
   Geometry geometry_;
   std::optional<PacketUnit> unit_;
   BlockStream blocks_;
-  std::optional<Block> current_;
+  std::optional<RawBlock> current_;
   std::uint64_t position_ = 0;
   std::uint64_t noted_gap_before_ = 0;  ///< the data of the block that follows the gap noted last
 };

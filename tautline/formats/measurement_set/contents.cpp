@@ -79,7 +79,7 @@ std::vector<std::string> polarisations_of(const Table& table) {
   return names;
 }
 
-// Adds what rows [first, first + count) say.
+// Adds the contents of rows [first, first + count).
 void add_rows(const Table& main, std::uint64_t first, std::uint64_t count, std::set<double>& times,
               double& weight_sum, double& weights, Contents& contents) {
   const Slicer range(IPosition(1, static_cast<ssize_t>(first)),

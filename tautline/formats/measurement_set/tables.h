@@ -21,7 +21,7 @@ struct AntennaRow {
   std::vector<double> receptor_angles_rad;  ///< of each of Setup::receptors
 };
 
-/// What is known before the first integration.
+/// Facts that are known before the first integration.
 struct Setup {
   std::vector<AntennaRow> antennas;
   std::vector<std::string> receptors;         ///< "X", "Y"
@@ -38,13 +38,13 @@ struct Field {
   double time_mjd_s = 0;
 };
 
-/// What all rows of one integration share.
+/// The common columns of all rows of one integration.
 struct RowTime {
   double middle_mjd_s = 0, integration_s = 0;
   int field = 0;
 };
 
-/// What is known only after the last integration.
+/// Facts that are known only after the last integration.
 struct Summary {
   std::string telescope, project;
   std::array<double, 3> telescope_location_m{};  ///< ITRF, the array's centre
@@ -78,7 +78,7 @@ class Tables {
                  std::size_t inputs);
   /// Completes and closes the tables.
   void finish(const Summary& summary);
-  /// Closes the tables without another write to the disk, which may be what failed.
+  /// Closes the tables without another write to the disk, because a write may have failed.
   void abandon() noexcept;
 
  private:

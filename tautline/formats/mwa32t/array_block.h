@@ -1,4 +1,4 @@
-// Receivers side by side in a block: what an array of receivers is, and where their records' samples go.
+// Receivers side by side in a block: the description of an array of receivers, and the places of their samples.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace tautline::formats::mwa32t {
 
-/// What is not in `assumed` is the instrument's.
+/// Fields that are not in `assumed` come from the instrument.
 core::VoltageDescription describe_array(const core::VoltageDescription& assumed,
                                         std::size_t receivers, Mode mode);
 

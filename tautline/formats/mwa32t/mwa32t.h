@@ -29,7 +29,7 @@ inline constexpr std::int64_t kDefaultRateHz = 1'280'000;
 /// Coarse channel 121 of 1.28 MHz, taken when the options name no centre.
 inline constexpr double kDefaultCentreHz = 154.88e6;
 
-/// What a receiver's description has as its instrument.
+/// The instrument in a receiver's description.
 inline constexpr const char* kInstrument = "mwa32t";
 
 enum class Mode { detect, two_byte, one_byte };

@@ -54,7 +54,7 @@ class Reader : public VoltageReader {
     for (Receiver& r : receivers_) {
       const Damage kept = damage_;
       while (pull(r) && start_of(r.pending, r) <= static_cast<std::int64_t>(position_)) {
-        damage_ = kept;  // what lies before the sample is no damage to what will be read
+        damage_ = kept;  // damage before the sample is not counted
         if (end_of(r.pending, r) > static_cast<std::int64_t>(position_)) break;
         r.pending.count = 0;
       }

@@ -75,7 +75,7 @@ RecordParser::Found RecordParser::find_first(std::span<const std::byte> bytes, b
   return *proof > 0 ? skip_invalid(*proof) : look(bytes, last, near);
 }
 
-// The counter does not follow on: where the next ones prove one, that is where the stream goes on.
+// The counter does not follow the one before: the stream continues at the counter that the next ones prove.
 RecordParser::Found RecordParser::find_again(std::span<const std::byte> bytes, bool last) {
   const auto window = bytes.first(std::min(bytes.size(), kWindowBytes));
   const bool is_last = last && window.size() == bytes.size();

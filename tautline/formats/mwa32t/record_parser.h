@@ -9,7 +9,7 @@
 
 namespace tautline::formats::mwa32t {
 
-/// What a parser got past, in records unless they are bytes.
+/// What a parser read or skipped, in records unless named as bytes.
 struct ParserCounts {
   std::uint64_t repeated = 0;       ///< records of times that had come already
   std::uint64_t invalid_bytes = 0;  ///< in which no record was found, or a broken counter

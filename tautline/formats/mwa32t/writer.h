@@ -26,7 +26,7 @@ class Writer {
   /// Appends samples [time][16 inputs], which must be whole times. Parts outside what the mode can
   /// hold (-16..15 or -8..7) are clipped to +-sample_limit and counted.
   void write(std::span<const core::ci8> samples);
-  /// Leaves a gap: the counter goes on, nothing is written.
+  /// Leaves a gap: the counter advances, nothing is written.
   void skip(std::uint64_t samples) { counter_ = static_cast<std::uint16_t>(counter_ + samples); }
   void finish() { file_.finish(); }
 

@@ -1,4 +1,4 @@
-// The header of a NPY file, versions 1 to 3: what the array's elements are and how it lies.
+// The header of a NPY file, versions 1 to 3: the array's type, shape and order.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ std::string shape_text(const std::vector<std::uint64_t>& shape);
 std::size_t element_bytes(const std::string& type);
 
 /// `bytes` are the file's first ones, kMaxHeaderBytes of them or the whole file. Throws
-/// Error(format) that names what is wrong, structured types among it.
+/// Error(format) that names the fault, for example a structured type.
 Header parse_header(std::span<const std::byte> bytes, const std::string& file);
 
 /// A header in C order whose length is a multiple of 64 bytes and at least `least_bytes`.

@@ -1,4 +1,4 @@
-// NPY arrays become strided sources: the shape says how the axes lie, the caller what they measure.
+// NPY arrays become strided sources: the shape gives the order of the axes, the caller their units.
 #include <algorithm>
 #include <array>
 #include <exception>
@@ -29,7 +29,7 @@ bool pairs_when_complex(const core::SampleFormat& format) {
   return !format.is_float() || format.bits == 16;
 }
 
-// What the type alone says; integers and halves are not known to be complex yet.
+// The format by the type alone; integers and halves are not known to be complex yet.
 core::SampleFormat format_of(const Header& header, const std::string& file) {
   using enum core::Encoding;
   const std::string plain = header.type.size() == 3 ? header.type.substr(1) : "";
@@ -104,7 +104,7 @@ void require_rate(const core::VoltageDescription& assumed, const std::string& fi
       "array beside it");
 }
 
-// What channelize wrote beside an array (PATH.json); null where there is no such record.
+// The record of channelize beside an array (PATH.json); null where there is no such record.
 Json channelize_record(const std::string& path) {
   std::ifstream file(path + ".json");
   if (!file) return nullptr;
@@ -142,7 +142,7 @@ core::VoltageDescription with_record(const std::string& path, core::VoltageDescr
   return d;
 }
 
-// How many whole times the file has, against what the shape promises.
+// The number of whole times of the file, compared with the shape.
 std::uint64_t check_size(const InputFile& file, const Header& header, const StridedShape& shape,
                          std::uint64_t times, std::uint64_t inputs, Damage& damage) {
   const std::uint64_t time_bytes = shape.inner_bits / 8 * shape.outer_rows;

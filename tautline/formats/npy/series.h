@@ -9,7 +9,7 @@
 
 namespace tautline::formats::npy {
 
-/// How many trials the record beside an array says that it holds; 0 where there is no such record.
+/// The number of trials by the record beside an array; 0 where there is no such record.
 std::size_t trials_of_series(const std::string& path);
 
 /// Whether it is an array of one trial, with its record.

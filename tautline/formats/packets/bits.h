@@ -12,7 +12,7 @@ constexpr std::uint64_t low_mask(std::size_t bits) {
   return bits >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bits) - 1;
 }
 
-/// A field lies inside 8 bytes.
+/// A field is within 8 bytes.
 inline std::uint64_t read_bits(const std::byte* header, const Field& field) {
   const std::size_t first = field.offset_bits / 8, skipped = field.offset_bits % 8;
   const std::size_t bytes = (skipped + field.bits + 7) / 8;
@@ -29,7 +29,7 @@ inline std::uint64_t read_bits(const std::byte* header, const Field& field) {
   return word & low_mask(field.bits);
 }
 
-/// Leaves the other bits as they are.
+/// Does not change the other bits.
 inline void write_bits(std::byte* header, const Field& field, std::uint64_t value) {
   const std::size_t first = field.offset_bits / 8, skipped = field.offset_bits % 8;
   const std::size_t bytes = (skipped + field.bits + 7) / 8;

@@ -11,7 +11,7 @@ namespace {
 
 __extension__ using Wide = unsigned __int128;
 
-// What the fields of one packet say, before they are put together.
+// The values of the fields of one packet, before they are combined.
 struct Said {
   std::uint64_t counter = 0, seconds = 0, half_years = 0;
   bool has_seconds = false;
@@ -105,7 +105,7 @@ Refusal decode_fixed(const PacketLayout& layout, std::span<const std::byte> pack
   return put_count_together(layout, said, header);
 }
 
-// Where the packet's part of the payload item lies.
+// The place of the packet's part of the payload item.
 Refusal find_spead_payload(const PacketLayout& layout, const SpeadPacket& packet,
                            std::uint64_t begin, PacketHeader& header) {
   const std::uint64_t offset = packet.heap_offset();

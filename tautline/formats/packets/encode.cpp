@@ -16,7 +16,7 @@ struct Clock {
   std::uint64_t counter = 0, seconds = 0, half_years = 0;
 };
 
-// The inverse of what decoding does with a count.
+// The inverse of the decoding of a count.
 Clock clock_of_count(const PacketLayout& layout, std::uint64_t count) {
   if (layout.field(Meaning::seconds) == nullptr) return {count, 0, 0};
   const core::Rational rate = layout.counts_hz();

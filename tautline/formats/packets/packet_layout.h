@@ -22,7 +22,7 @@ namespace tautline::formats::packets {
 /// byte on: `big` from each byte's highest bit, `little` from its lowest.
 enum class ByteOrder { big, little };
 
-/// What a field of the header stands for.
+/// The meaning of a field of the header.
 enum class Meaning {
   constant,       ///< is `value` in every packet of the layout
   counter,        ///< time of the payload's first sample, in counts; or within the second
@@ -33,13 +33,13 @@ enum class Meaning {
   polarisation,   ///< of the payload's first
   input,          ///< antenna x polarisations + polarisation, of the payload's first
   sub_array,      ///< whose packets these are, where several share a network
-  heap_offset,    ///< bytes of the payload that lie in other packets, before this one's
+  heap_offset,    ///< bytes of the payload in other packets before this one's
   heap_bytes,     ///< of the whole payload
   payload_bytes,  ///< of this packet's part of it
   invalid         ///< not 0: the sender says that the samples are none
 };
 
-/// A field's value is scale x (what the bits say) + add.
+/// A field's value is scale x (its bits as a number) + add.
 struct Field {
   std::string name;
   Meaning meaning = Meaning::constant;
@@ -49,7 +49,8 @@ struct Field {
   std::size_t offset_bits = 0;
   std::size_t bits = 0;
   ByteOrder order = ByteOrder::big;
-  std::uint64_t value = 0;  ///< of a constant, and what senders write where they know no other
+  std::uint64_t value =
+      0;  ///< of a constant, and the value that senders write where they know no other
   std::int64_t scale = 1;
   std::int64_t add = 0;
 };
@@ -74,7 +75,7 @@ struct WireSample {
   std::size_t bits_per_sample() const {
     return static_cast<std::size_t>(container_bits) * (complex ? 2 : 1);
   }
-  /// What samples are in blocks: the same bits where `unpack` understands them, else ci4, 8 or 16 bits.
+  /// The format of samples in blocks: the same bits where `unpack` understands them, else ci4, 8 or 16 bits.
   core::SampleFormat placed() const;
   /// Whether bytes are placed as they come.
   bool verbatim() const;
@@ -83,7 +84,7 @@ struct WireSample {
 struct PacketLayout {
   std::string name;
   std::string about;  ///< a line for people
-  /// SPEAD 64-48: items in a table, behind which the payload lies. `header_bytes` is then of no use.
+  /// SPEAD 64-48: items in a table, then the payload. `header_bytes` is then of no use.
   bool spead = false;
   std::uint32_t payload_item = 0;  ///< SPEAD's
   std::size_t header_bytes = 0;
@@ -114,7 +115,7 @@ PacketLayout parse_layout(std::string_view text, const std::string& name);
 const std::vector<std::string_view>& preset_names();
 std::string_view preset_text(std::string_view name);
 
-/// What a packet's header says.
+/// The contents of a packet's header.
 struct PacketHeader {
   std::uint64_t count = 0;  ///< of the payload's first sample, modulo the layout's period
   std::uint64_t antenna = 0, channel = 0, polarisation = 0;  ///< of the payload's first

@@ -20,7 +20,8 @@ std::size_t& first_of(Box& box, AxisName axis) {
   return box.first[static_cast<std::size_t>(axis)];
 }
 
-// What is left out is a payload's; what is given must be whole payloads, and one if packets do not say which they are.
+// Sizes that are left out are those of a payload; given sizes must be whole payloads, and one
+// payload if packets have no index.
 void complete(std::size_t& wanted, std::size_t of_payload, bool numbered, const char* field) {
   if (wanted == 0) wanted = of_payload;
   if (!numbered && wanted > of_payload)
@@ -98,7 +99,7 @@ std::size_t Placement::stride_bits(AxisName axis) const {
   return 0;
 }
 
-// The axes of a payload from its fastest on, then those that it does not have: time slowest of all where it has none.
+// The axes of a payload from its fastest on, then the axes that it lacks: time slowest of all where it has none.
 void Placement::lay_out_block() {
   const core::SampleFormat format = layout_.sample.placed();
   block_layout_ = {.format = format,

@@ -17,17 +17,17 @@
 
 namespace tautline::formats::packets {
 
-/// What of the packets is wanted.
+/// The wanted part of the packets.
 struct BlockShape {
   std::size_t samples = 0;  ///< times of a block, a multiple of a payload's
-  std::size_t channels = 0, antennas = 0, polarisations = 0;  ///< 0: those of a payload
+  std::size_t channels = 0, antennas = 0, polarisations = 0;  ///< 0: as many as a payload has
   std::uint64_t first_channel = 0;
   /// The first antenna of each payload as headers number it, in the blocks' order; empty: 0, n, 2n ... for n antennas a
   /// payload. Not for layouts that number inputs.
   std::vector<std::uint64_t> antenna_numbers = {};
 };
 
-/// Where something lies along each axis.
+/// A place along each axis.
 struct Box {
   std::array<std::size_t, kAxes> first{}, count{};
   std::size_t begin(AxisName axis) const { return first[static_cast<std::size_t>(axis)]; }
@@ -38,7 +38,7 @@ struct Box {
 /// antenna, channel and polarisation. Its scratch memory makes an object one thread's.
 class Placement {
  public:
-  /// Throws Error(config) that names what of the shape does not fit the layout.
+  /// Throws Error(config) that names the axis of the shape that does not fit the layout.
   Placement(const PacketLayout& layout, BlockShape shape);
 
   const core::RawLayout& block_layout() const { return block_layout_; }

@@ -30,9 +30,9 @@ void append_big_word(std::uint64_t word, std::vector<std::byte>& bytes);
 
 class SpeadPacket {
  public:
-  /// Items and payload lie inside the packet; else why not.
+  /// Empty when items and payload are inside the packet; else the reason.
   Refusal open(std::span<const std::byte> packet);
-  /// What an item holds: `bits` of its value. None: it is not in this packet.
+  /// The contents of an item: `bits` of its value. None: the item is not in this packet.
   std::optional<std::uint64_t> value(std::uint32_t item, std::size_t bits) const;
   /// Where an addressed item begins in the heap.
   std::optional<std::uint64_t> address(std::uint32_t item) const;

@@ -20,7 +20,7 @@ struct SpeadArray {
   std::span<const std::byte> bytes;
 };
 
-/// Tells receivers that no heap follows.
+/// Informs receivers that no heap follows.
 inline constexpr std::uint64_t kSpeadStop = 2;
 
 class SpeadHeap {

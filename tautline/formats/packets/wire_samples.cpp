@@ -75,7 +75,7 @@ void for_containers(std::size_t width, const std::byte* wire, std::size_t compon
   }
 }
 
-// The inverse of decode_code; what does not fit is clipped.
+// The inverse of decode_code; values out of range are clipped.
 unsigned code_of(int value, int bits, core::Encoding encoding) {
   const int half = 1 << (bits - 1);
   if (encoding == core::Encoding::offset_binary) {
@@ -91,7 +91,7 @@ template <class T>
 void decode_to(const WireSample& sample, const std::byte* wire, std::size_t components,
                std::byte* placed) {
   const auto width = static_cast<std::size_t>(sample.container_bits);
-  // By value: what is written could be `sample` itself, for all that the compiler knows.
+  // By value: otherwise the compiler must assume that the destination may be `sample` itself.
   const auto decode = [placed, bits = sample.bits, encoding = sample.encoding](
                           std::size_t k, std::uint32_t container) {
     const T value = static_cast<T>(core::decode_code(container, bits, encoding));

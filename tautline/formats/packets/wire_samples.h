@@ -8,7 +8,7 @@
 
 namespace tautline::formats::packets {
 
-/// Bytes that so many components take in a payload, and in a block. They fill whole bytes.
+/// The bytes of so many components in a payload, and in a block. They fill whole bytes.
 std::size_t wire_bytes(const WireSample& sample, std::size_t components);
 std::size_t placed_bytes(const WireSample& sample, std::size_t components);
 

@@ -1,4 +1,4 @@
-// One panel of a picture: its axes, and what lies in them.
+// One panel of a picture: its axes and the data in them.
 #pragma once
 
 #include "tautline/formats/figure/figure.h"
@@ -17,7 +17,7 @@ Margins margins_of(const Canvas& canvas, const figure::Panel& panel, double widt
 /// The same of axes `axes_width` wide: the rows of the key depend on it.
 double top_margin(const Canvas& canvas, const figure::Panel& panel, double axes_width);
 
-/// `axes`: the frame in which data lie.
+/// `axes`: the frame of the data.
 void draw_panel(const Canvas& canvas, const figure::Panel& panel, const Box& axes,
                 const Margins& margins);
 

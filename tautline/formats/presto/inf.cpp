@@ -245,7 +245,7 @@ core::Instant parse_epoch(std::string_view text) {
   if (whole.empty() || error != std::errc() || end != whole.data() + whole.size() || day < 0 ||
       day > kFurthestDay)
     throw fail();
-  // 17 decimals of a day are below a picosecond; what follows is cut.
+  // 17 decimals of a day are below a picosecond; further digits are cut.
   Int128 numerator = 0, denominator = 1;
   for (std::size_t k = 0; k < decimals.size(); ++k) {
     if (decimals[k] < '0' || decimals[k] > '9') throw fail();

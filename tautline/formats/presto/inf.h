@@ -1,4 +1,4 @@
-// PRESTO's .inf: the text beside a .dat that says what it holds. docs/guide/formats.md.
+// PRESTO's .inf: the text that describes the .dat beside it. docs/guide/formats.md.
 #pragma once
 
 #include <cstddef>
@@ -43,7 +43,7 @@ struct Inf {
   }
 };
 
-/// Throws Error(format) naming the line, the label and what was expected.
+/// Throws Error(format) naming the line, the label and the expectation.
 Inf parse_inf(std::string_view text, const std::string& file);
 Inf read_inf(const std::string& path);
 std::string format_inf(const Inf& inf);

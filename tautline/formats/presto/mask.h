@@ -23,7 +23,7 @@ struct Mask {
   std::vector<std::size_t> zapped_intervals;                ///< over all channels
   std::vector<std::vector<std::size_t>> interval_channels;  ///< [interval]: masked there
 
-  /// The interval of a sample; the last one goes on behind the mask's end, as PRESTO has it.
+  /// The interval of a sample; the last one continues after the mask's end, as in PRESTO.
   std::size_t interval_of(std::uint64_t sample) const;
   /// 1 for every channel that is masked in an interval, 0 for the others, in the order of
   /// `description`'s channels. Throws Error(config) when the mask was made for other channels.
@@ -31,7 +31,7 @@ struct Mask {
                                           const FilterbankDescription& description) const;
 };
 
-/// Throws Error(format) naming the field, its offset and what was expected, Error(io).
+/// Throws Error(format) naming the field, its offset and the expectation, Error(io).
 Mask read_mask(const std::string& path);
 
 }  // namespace tautline::formats::presto

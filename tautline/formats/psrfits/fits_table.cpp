@@ -113,7 +113,7 @@ FitsTable::Column FitsTable::column(const char* name) {
   ::fits_get_bcolparmsll(handle(file_), column.number, label, unused, type, &repeat, &column.scale,
                          &column.zero, &null, display, &status);
   if (status != 0) throw failed(fmt::format("column {}", name), status);
-  // cfitsio names the type after TZERO; what lies in the file is what counts here.
+  // cfitsio names the type after TZERO; the type in the file is needed here.
   column.type = type[0];
   column.elements = repeat < 0 ? 0 : static_cast<std::uint64_t>(repeat);
   return column;

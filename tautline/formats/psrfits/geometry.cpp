@@ -237,7 +237,7 @@ void lay_out(FitsTable& table, Geometry& g, const core::Instant& start) {
   g.segments.push_back({0, 0, d.start, 0});
   for (std::uint64_t row = 0; row < g.rows; ++row) {
     const std::uint64_t samples = row + 1 == g.rows ? g.last_row_samples : g.row_samples;
-    Segment& last = g.segments.back();
+    DataSegment& last = g.segments.back();
     if (!starts.empty()) {
       // Against the segment's beginning, so that roundings do not add up.
       const double step =

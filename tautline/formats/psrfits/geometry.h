@@ -25,7 +25,7 @@ struct Geometry {
   std::uint64_t last_row_samples = 0;  ///< of the last one, as NSTOT says
   double zero_off = 0;
   bool offset_binary = false;  ///< 16-bit columns with TZERO 32768
-  std::vector<Segment> segments;
+  std::vector<DataSegment> segments;
   Damage damage;
   std::vector<std::string> remarks;
 

@@ -1,4 +1,4 @@
-// PSRFITS search mode, read through cfitsio. docs/guide/formats.md says what is understood.
+// PSRFITS search mode, read through cfitsio. docs/guide/formats.md lists the understood fields.
 #pragma once
 
 #include <memory>

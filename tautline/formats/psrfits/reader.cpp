@@ -46,7 +46,7 @@ class Reader final : public FilterbankReader {
                    std::span<std::byte> destination) override {
     const FilterbankDescription& d = description_;
     if (first_sample >= d.samples) return 0;
-    const Segment* segment = &segments_.back();
+    const DataSegment* segment = &segments_.back();
     while (segment->first_sample > first_sample) --segment;
     count = limit_to(count, segment->first_sample + segment->samples - first_sample, destination);
     for (std::size_t done = 0; done < count;)
@@ -69,7 +69,7 @@ class Reader final : public FilterbankReader {
       if (columns.offsets) table_.read(columns.offsets, row, k * d.channels, offsets);
       for (std::size_t c = 0; c < d.channels; ++c) {
         const double gain = static_cast<double>(scales[c]) * weights[c];
-        // A weight of zero silences what may not be a number.
+        // A weight of zero excludes values that may be NaN.
         scale.gain.push_back(weights[c] == 0 ? 0 : gain);
         scale.level.push_back(weights[c] == 0 ? 0
                                               : static_cast<double>(offsets[c]) * weights[c] -

@@ -78,7 +78,7 @@ TagHeader read_header(const HeaderSource& file) {
       d.rates_hz.push_back(static_cast<double>(*rate));
   d.stated_records = static_cast<std::uint64_t>(
       std::max<std::int64_t>(0, header.integer("TTResult_NumberOfRecords").value_or(0)));
-  // What a run took is known to the millisecond; what it was asked to take stands in.
+  // The duration of a run is known to the millisecond; the requested duration is used where it is missing.
   const double took_ms = positive_integer(header.integer("TTResult_StopAfter"));
   const double asked_ms = positive_integer(header.integer("MeasDesc_AcquisitionTime"));
   d.acquisition_s = (took_ms > 0 ? took_ms : asked_ms) / 1e3;

@@ -47,7 +47,7 @@ class RecordDecoder {
   std::uint64_t offset_bytes_;
   Damage header_damage_, damage_;
   TagCounts counts_;
-  std::uint64_t base_ = 0;  // what the overflows so far add to a record's clock
+  std::uint64_t base_ = 0;  // the sum of the overflows so far, added to a record's clock
 };
 
 }  // namespace tautline::formats::ptu

@@ -19,7 +19,7 @@ namespace tautline::formats::ptu {
 /// Reads `description.records` records of `type` that start at `offset_bytes`.
 class RecordStream : public PhotonReader {
  public:
-  /// `damage` is what the header already had.
+  /// `damage` is the damage of the header.
   RecordStream(InputFile file, PhotonDescription description, const RecordType& type,
                std::uint64_t offset_bytes, Damage damage);
 

@@ -30,8 +30,8 @@ struct RecordType {
   std::string_view name;
   Family family;
   TagMode mode;
-  std::uint64_t wrap;     ///< what one overflow adds to the clock
-  bool counted_overflow;  ///< an overflow record says how many it stands for
+  std::uint64_t wrap;     ///< clock ticks of one overflow
+  bool counted_overflow;  ///< an overflow record has the number of its overflows
 
   constexpr std::uint32_t microtimes() const {
     if (mode == TagMode::t2) return 0;
@@ -60,7 +60,7 @@ inline constexpr std::array<RecordType, 12> kRecordTypes{{
     {0x00010307, "MultiHarp T3", Family::hydraharp, TagMode::t3, kHydraHarpT3Wrap, true},
 }};
 
-/// The type with this code; null when nobody knows it.
+/// The type with this code; null when the code is unknown.
 constexpr const RecordType* find_record_type(std::uint32_t code) {
   for (const RecordType& type : kRecordTypes)
     if (type.code == code) return &type;

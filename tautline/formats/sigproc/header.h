@@ -1,4 +1,4 @@
-// The header of sigproc's files: what it says, read and written. docs/guide/formats.md.
+// The header of sigproc's files, read and written. docs/guide/formats.md.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace tautline::formats::sigproc {
 inline constexpr std::size_t kMaxHeaderBytes = std::size_t{4} << 20;
 inline constexpr int kFilterbank = 1, kTimeSeries = 2;  ///< data_type
 
-/// What the header says. Units as sigproc has them: MHz, seconds, MJD.
+/// The contents of the header. Units as in sigproc: MHz, seconds, MJD.
 struct Header {
   std::string source_name = "unknown";
   std::string rawdatafile;
@@ -35,7 +35,7 @@ struct Header {
   int nbeams = 0, ibeam = 0;
 };
 
-/// A header as it was found, with what only readers need.
+/// A header as it was found, with fields that only readers need.
 struct ParsedHeader {
   Header header;
   std::vector<double> channel_mhz;       ///< FREQUENCY_START ... END; empty without

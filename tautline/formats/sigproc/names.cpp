@@ -1,4 +1,4 @@
-// What sigproc's numbers stand for: telescopes and machines, packed angles.
+// The meaning of sigproc's numbers: telescopes and machines, packed angles.
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -1,4 +1,4 @@
-// sigproc's files: the header says how the samples lie, the file's size how many there are.
+// sigproc's files: the header gives the order of samples, the file's size their number.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace tautline::formats::sigproc {
 
 namespace {
 
-// What is read from the file at a time where samples are changed on the way.
+// The bytes of one read where samples are converted.
 constexpr std::size_t kStagingBytes = std::size_t{1} << 20;
 constexpr double kDegreesPerHour = 15;
 
@@ -156,7 +156,7 @@ class Reader final : public FilterbankReader {
   }
 
  private:
-  // Samples that go from the file to the destination as they are, or with their sign bit turned.
+  // Samples that go from the file to the destination unchanged, or with the sign bit inverted.
   bool plain() const { return description_.ifs == 1 && description_.bits >= 8; }
 
   void count_samples() {
@@ -201,7 +201,7 @@ class Reader final : public FilterbankReader {
                       time_bits_));
   }
 
-  // Fills what the file no longer holds with zeros.
+  // Fills the missing end of the file with zeros.
   void fetch(std::uint64_t offset, std::span<std::byte> bytes) {
     const std::size_t got = file_.read(offset, bytes);
     if (got == bytes.size()) return;

@@ -15,7 +15,7 @@ namespace tautline::formats::sigproc {
 std::unique_ptr<FilterbankReader> open(const std::string& path,
                                        const FilterbankOptions& options = {});
 
-/// What a header says, without the number of samples. `path`: for errors.
+/// The contents of a header, without the number of samples. `path`: for errors.
 FilterbankDescription describe(const std::string& path, const ParsedHeader& parsed,
                                const FilterbankOptions& options);
 

@@ -32,7 +32,7 @@ std::optional<double> setting(std::string_view text, std::string_view name) {
   return fields.size() == 3 ? finite_number(trim(fields[2])) : std::nullopt;
 }
 
-// The unit of the microtimes, which the .set file tells; 0 without it.
+// The unit of the microtimes, from the .set file; 0 without that file.
 double microtime_unit_s(const std::string& path) {
   constexpr std::size_t kMostSetBytes = std::size_t{1} << 20;
   std::string set_path;
@@ -159,7 +159,7 @@ class Reader final : public PhotonReader {
   PhotonDescription description_;
   Damage header_damage_, damage_;
   TagCounts counts_;
-  std::uint64_t base_ = 0;  // what the overflows so far add to the macro time
+  std::uint64_t base_ = 0;  // the sum of the overflows so far, added to the macro time
   std::vector<std::uint32_t> words_;
 };
 

@@ -30,7 +30,7 @@ namespace {
 
 constexpr std::uint64_t kMostPixels = 1'000'000;
 
-// Keeps what libtiff says of one file, instead of letting it print.
+// Keeps the messages of libtiff about one file, instead of printing them.
 int keep_message(TIFF*, void* to, const char*, const char* form, va_list values) {
   char text[300];
   std::vsnprintf(text, sizeof text, form, values);
@@ -127,7 +127,7 @@ class StackReader : public CountReader {
       end("its directory");
   }
 
-  // What is behind a frame that cannot be read is out of reach.
+  // Frames after one that cannot be read cannot be found.
   void end(const std::string& what) {
     ended_ = true;
     damage_.lost_samples += (frames_ - next_) * description_.sensors;

@@ -1,4 +1,4 @@
-// Tells the kinds of tautline's TOML files apart, for messages: users mix them up.
+// Recognises the kinds of tautline's TOML files, for messages: users confuse them.
 #pragma once
 
 #include <string>

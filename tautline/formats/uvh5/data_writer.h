@@ -25,7 +25,7 @@ class DataWriter {
   void finish();
 
  private:
-  // What of an integration differs from the fill values.
+  // The parts of an integration that differ from the fill values.
   struct Losses {
     bool weights = false, flags = false;
   };

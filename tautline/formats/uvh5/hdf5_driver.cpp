@@ -88,7 +88,7 @@ herr_t get_handle(H5FD_t* file, hid_t, void** handle) {
   return 0;
 }
 
-// What was never written, or was dropped, reads as zeros.
+// Bytes that were never written, or were dropped, read as zeros.
 herr_t read_bytes(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, std::size_t size,
                   void* buffer) {
   auto* to = static_cast<char*>(buffer);

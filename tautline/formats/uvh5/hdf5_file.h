@@ -21,14 +21,14 @@
 
 namespace tautline::formats::hdf5 {
 
-/// What the driver knows about its file.
+/// The state of the driver for its file.
 struct FileState {
   int descriptor = -1;
   std::atomic<int> first_error = 0;  ///< errno of the first write that failed
   std::string path;                  ///< for messages
   /// Not null: the next raw data that HDF5 writes is left out, and its address noted here.
   haddr_t* reserved = nullptr;
-  SpaceAhead space;  ///< closing the file gives back what is not used
+  SpaceAhead space;  ///< closing the file gives unused space back
 
   /// Several threads may write at once. Does nothing after a failure.
   void write(haddr_t address, std::size_t bytes, const void* data);

@@ -300,7 +300,7 @@ class Uvh5Writer final : public VisibilityWriter {
     return own_->get();
   }
 
-  // A row where the gains of an integration are others than those before it.
+  // A row for each integration whose gains differ from those before.
   void write_gain_change(std::span<const double> gains) {
     if (gains.empty() || std::ranges::equal(gains, last_gains_)) return;
     last_gains_.assign(gains.begin(), gains.end());
@@ -332,7 +332,7 @@ class Uvh5Writer final : public VisibilityWriter {
   }
 
   VisibilityDescription description_;
-  std::optional<Handle> own_;  // the group of what UVH5 has no place for
+  std::optional<Handle> own_;  // the group of data that UVH5 has no place for
   std::optional<Growing> gain_changes_, gain_integrations_;
   std::vector<double> last_gains_;
   VisibilityLayout layout_;

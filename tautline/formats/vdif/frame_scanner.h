@@ -1,4 +1,4 @@
-// The frames of a file in the order they lie in, past damaged headers and lost frame boundaries.
+// The frames of a file in their order, past damaged headers and lost frame boundaries.
 #pragma once
 
 #include <array>

@@ -22,7 +22,7 @@ Slot& FrameWindow::slot(std::int64_t position, std::size_t thread) {
                 thread];
 }
 
-// Frames lie nearly in order, so bisection finds a place in the file before the position, as long
+// Frames are nearly in order, so bisection finds a place in the file before the position, as long
 // as every frame it looks at starts where whole frames put it.
 void FrameWindow::start_at(std::int64_t position) {
   position_ = silent_before_ = position;
@@ -50,7 +50,7 @@ std::span<const Slot> FrameWindow::get(std::int64_t position) {
   return {&slot(position_, 0), timeline_.threads.size()};
 }
 
-// Scans until the position is complete, or a frame lies too far ahead to wait for late ones.
+// Scans until the position is complete, or a frame is too far ahead to wait for late ones.
 void FrameWindow::fill() {
   if (waiting_ && timeline_.position_of(waiting_->header) < position_ + kReorderFrames) {
     place(*waiting_);

@@ -9,7 +9,7 @@
 
 namespace tautline::formats::vdif {
 
-/// Where one thread's payload of one position lies in the file.
+/// The place in the file of one thread's payload of one position.
 struct Slot {
   bool present = false;
   bool invalid = false;  ///< marked so by its writer

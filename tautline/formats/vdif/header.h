@@ -31,7 +31,7 @@ struct Header {
 
   std::size_t header_bytes() const { return legacy ? kLegacyHeaderBytes : kHeaderBytes; }
   std::size_t payload_bytes() const { return frame_bytes - header_bytes(); }
-  /// What makes a thread one: its station and number.
+  /// A thread is identified by its station and number.
   std::uint32_t key() const { return station << 10 | thread; }
   core::Instant second() const;
 };

@@ -89,7 +89,7 @@ void decode_samples(const Header& header, const Packing& packing, std::span<cons
     decode_plain(header, packing, words.data(), first, count, rows, row_stride_bytes);
     return;
   }
-  // Whole groups of words go byte by byte; what sticks out at either end goes sample by sample.
+  // Whole groups of words are copied by bytes; samples outside at either end one by one.
   const std::size_t group = packing.group_samples(), parts = header.complex ? 2 : 1;
   const std::size_t head = std::min(count, (group - first % group) % group);
   decode_plain(header, packing, words.data(), first, head, rows, row_stride_bytes);

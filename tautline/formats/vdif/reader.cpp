@@ -75,7 +75,7 @@ class Reader : public VoltageReader {
     return samples * sample_bytes() * description_.channels * description_.inputs();
   }
 
-  // Where the last frames of the file lie in time, if they are where whole frames would be.
+  // The time of the last frames of the file, if they are at the places of whole frames.
   std::uint64_t total_samples() const override {
     const std::uint64_t frames = file_.size() / header_.frame_bytes;
     const std::uint64_t threads = timeline_.threads.size();
@@ -147,7 +147,7 @@ class Reader : public VoltageReader {
                     });
   }
 
-  // Reads only the words that the samples lie in.
+  // Reads only the words of the samples.
   void decode(Delivery& d, std::vector<std::byte>& payload, core::RawBlock& block) const {
     if (!d.slot.present || d.slot.invalid || d.slot.samples <= d.within) return;
     const std::size_t count = std::min(d.count, d.slot.samples - d.within);

@@ -14,7 +14,7 @@ namespace tautline::formats::vdif {
 struct ThreadRoles {
   std::size_t antennas = 1, polarisations = 1, bands = 1;
   std::vector<std::string> antenna_names;  ///< by station; empty: no station is named
-  std::string assumed;                     ///< what was guessed, in words; empty: nothing
+  std::string assumed;                     ///< the assumptions, in words; empty: none
 };
 
 /// "Wz", or the number where it is no two letters.

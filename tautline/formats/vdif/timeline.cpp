@@ -45,7 +45,7 @@ bool stands_beside(const std::set<Time>& times,
   });
 }
 
-// Single headers are not believed: a thread is what many frames agree about.
+// Single headers are not trusted: a thread needs many frames with its number.
 std::vector<std::uint32_t> find_threads(const InputFile& file, const std::vector<Header>& headers) {
   std::map<std::uint32_t, std::set<Time>> of_thread;
   std::set<Time> all;

@@ -23,8 +23,8 @@ class DeviceThreads {
   DeviceThreads(const DeviceThreads&) = delete;
   DeviceThreads& operator=(const DeviceThreads&) = delete;
 
-  /// Calls work(device) for every device, all at once, and waits for all of them. Then throws what
-  /// the first of those threw that failed: nobody goes on when one has failed.
+  /// Calls work(device) for every device, all at once, and waits for all of them. Then throws the
+  /// error of the first device that failed: no device continues when one has failed.
   void each(const Work& work);
 
  private:

@@ -32,7 +32,7 @@ HostFedStream::HostFedStream(std::shared_ptr<const device::Device> device, std::
 
 void HostFedStream::send(std::size_t block) {
   Slot& slot = slots_[block % kDepth];
-  // Whoever takes results has taken those of three blocks before.
+  // The consumer has taken the results of three blocks before.
   slot.left->synchronise();
   incoming_->wait(*slot.worked);
   incoming_->copy(slot.in.data(), source(block).data(), slot.in.bytes());

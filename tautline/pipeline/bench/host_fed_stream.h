@@ -1,4 +1,4 @@
-// Blocks through a device, three under way: one coming in, one worked on, one going out.
+// Sends blocks through a device, three under way: one is uploaded, one processed, one downloaded.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ class HostFedStream {
                 std::size_t out_bytes, std::size_t blocks, Work work);
 
   /// Sends `count` blocks (more than six), and gives the seconds of a block in each of `parts`
-  /// parts of the stream, from when the first results had arrived on.
+  /// parts of the stream, which begins when the first results have arrived.
   std::vector<double> run(std::size_t count, std::size_t parts);
 
   /// The results of the last block that was sent, in host memory.

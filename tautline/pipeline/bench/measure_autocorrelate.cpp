@@ -46,7 +46,7 @@ StageRun set_up_autocorrelate(const Problem& sizes, const DevicePointer& device)
           .count = static_cast<double>(config.sensors) * times,
           .input_samples = times,
           .data_s = times / static_cast<double>(sizes.at("rate_hz")),
-          // Every multiply-add taken for one of bytes, though coarse levels have no bytes any more.
+          // Every multiply-add is counted as one of bytes, though coarse levels have larger values.
           .arithmetic =
               [real = config.type == core::SampleType::f32](const Limits& limits) {
                 return real ? limits.float_operations_per_s

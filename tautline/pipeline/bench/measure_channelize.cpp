@@ -15,7 +15,7 @@ using core::Error;
 using core::ErrorKind;
 namespace channelize = stages::channelize;
 
-// The plan that runs by itself, or on GPUs one of a design that was asked for, with its defaults.
+// The default plan, or on GPUs a plan of the design that was asked for, with its defaults.
 std::shared_ptr<const channelize::Plan> channelize_plan(const channelize::Config& config,
                                                         std::size_t design,
                                                         const DevicePointer& device) {

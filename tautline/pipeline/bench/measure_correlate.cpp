@@ -23,7 +23,7 @@ correlate::Config correlate_config(const Problem& p) {
           .format = complex_format("correlate", p.at("bits"), p.at("half"))};
 }
 
-// The plan that runs by itself, or on GPUs one of a design that was asked for, with its defaults.
+// The default plan, or on GPUs a plan of the design that was asked for, with its defaults.
 std::shared_ptr<const correlate::Plan> correlate_plan(const correlate::Config& config,
                                                       std::size_t design,
                                                       const DevicePointer& device) {

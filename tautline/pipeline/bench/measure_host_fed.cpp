@@ -35,7 +35,7 @@ std::size_t visibility_bytes(std::size_t channels, std::size_t inputs) {
   return channels * core::baseline_count(inputs) * (sizeof(core::ci64) + sizeof(std::int64_t));
 }
 
-// Correlates ci8 that is in the device's memory.
+// Correlates ci8 in the device's memory.
 class Correlator {
  public:
   Correlator(std::size_t inputs, std::size_t channels, std::size_t samples,
@@ -69,7 +69,7 @@ class Correlator {
   std::unique_ptr<correlate::State> state_;
 };
 
-// Channelizes ci8 that is in the device's memory to rows of requantised ci8.
+// Channelizes ci8 in the device's memory to rows of requantised ci8.
 class FilterBank {
  public:
   FilterBank(std::size_t inputs, std::size_t channels, std::size_t taps, std::size_t spectra,
@@ -124,7 +124,7 @@ class FilterBank {
   Buffer gains_, clipped_;
 };
 
-// What a block brings, costs and leaves.
+// The input, work and output of a block.
 struct Task {
   std::size_t in_bytes = 0, out_bytes = 0;
   double int8_operations = 0, float_operations = 0;
@@ -210,8 +210,8 @@ Task copy_task(const Problem& p, const DevicePointer&) {
   return task;
 }
 
-// What is fed: how a block's work is made for a device, and whether devices share a block's channels
-// or take whole blocks in turn.
+// A kind of work: how the work of a block is made for a device, and whether devices share the
+// channels of a block or take whole blocks in turn.
 struct Kind {
   std::string name;
   Task (*make_task)(const Problem&, const DevicePointer&);
@@ -226,7 +226,7 @@ void fill_in(Measurement& m, const Task& task, const Limits& limits) {
   m.rate = in / m.seconds;
   m.unit = "bytes/s in";
   m.bandwidth_hz = task.samples_per_input / m.seconds;
-  // Each direction has a link of its own; the device works meanwhile.
+  // Each direction of the link is independent; the device computes meanwhile.
   const double transfer =
       std::max(in / limits.to_device_bytes_per_s, out / limits.to_host_bytes_per_s);
   const double int8 = std::max(limits.int8_operations_per_s, limits.int8_matrix_operations_per_s);
@@ -236,7 +236,7 @@ void fill_in(Measurement& m, const Task& task, const Limits& limits) {
   m.fraction_of_limit = std::max(transfer, arithmetic) / m.seconds;
 }
 
-// One device's stream, its results those of the same blocks alone.
+// The stream of one device; its results are compared with those of the same blocks alone.
 class Fed {
  public:
   Fed(const Kind& kind, const Problem& problem, const DevicePointer& device)
@@ -254,7 +254,7 @@ class Fed {
   std::vector<double> run(std::size_t blocks) { return stream_.run(blocks + 3, kParts); }
   void check() {
     task_.reset();
-    // Two: the last block's first spectra need samples of the one before.
+    // Two blocks: the first spectra of the last block need samples of the block before.
     if (!stream_.same_one_at_a_time(2))
       throw Error(ErrorKind::device, device_->name() + ": " + stage_,
                   "results of overlapping blocks differ from those of the same blocks alone", "");
@@ -273,8 +273,8 @@ Problem part_of(const Kind& kind, Problem problem, std::size_t part, std::size_t
   return problem;
 }
 
-// Seconds of a block in each part. Shares of a block are done when the last one is; of whole
-// blocks the devices' rates add up.
+// Seconds of a block in each part. Shares of a block are complete with the last share; rates of
+// whole blocks add up over the devices.
 std::vector<double> together(const std::vector<std::vector<double>>& devices, bool shares) {
   std::vector<double> seconds;
   for (std::size_t part = 0; part < kParts; ++part) {
@@ -288,7 +288,7 @@ std::vector<double> together(const std::vector<std::vector<double>>& devices, bo
   return seconds;
 }
 
-// What all devices do of a block.
+// The work of all devices on a block.
 Task whole_task(const std::vector<std::unique_ptr<Fed>>& streams, bool shares) {
   Task whole = streams.front()->task();
   for (std::size_t d = 1; shares && d < streams.size(); ++d) {

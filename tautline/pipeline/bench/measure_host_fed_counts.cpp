@@ -51,7 +51,7 @@ class FedCounts {
       sources_.push_back(device_->allocate_pinned(feed_.packet_bytes()));
     const std::size_t count = config.max_samples * config.sensors;
     autocorrelate::draw_counts(sources_[0].data(), count, config.type, most);
-    // The others begin elsewhere in the same counts, so that packets taken for each other show.
+    // Other packets begin at other places in the same counts, so that a mix-up of packets shows.
     for (std::size_t p = 1; p < packets; ++p) {
       const std::size_t at = count * p / packets * core::bytes_of(config.type);
       const auto* from = sources_[0].as<std::byte>();
@@ -62,7 +62,7 @@ class FedCounts {
 
   std::string code() const { return feed_.plan()->backend(); }
 
-  /// Seconds of a packet at first sight.
+  /// A first estimate of the seconds of a packet.
   double warm_up() {
     give(kWarmUpPackets);
     queue_->synchronise();
@@ -71,7 +71,7 @@ class FedCounts {
     queue_->synchronise();
     return seconds_since(started) / kWarmUpPackets;
   }
-  /// Seconds of a packet in each part of so many.
+  /// Seconds of a packet in each of the parts.
   std::vector<double> run(std::size_t packets) {
     queue_->record(*ends_[0]);
     for (std::size_t s = 0; s < kTimedParts; ++s) {
@@ -84,7 +84,7 @@ class FedCounts {
                         static_cast<double>(packets));
     return seconds;
   }
-  /// Seconds that curves take to the host.
+  /// Seconds for copying curves to the host.
   double read() {
     double seconds = 0;
     for (int times = 0; times < 2; ++times) {
@@ -160,7 +160,7 @@ Measurement measure_host_fed_counts(const Problem& sizes, const std::vector<Devi
   std::vector<std::vector<double>> seconds(parts);
   threads.each([&](std::size_t d) { seconds[d] = streams[d]->run(packets); });
   threads.each([&](std::size_t d) { read_s[d] = streams[d]->read(); });
-  // A packet is through when its last share is.
+  // A packet is complete when its last share is.
   std::vector<double> slowest(kTimedParts);
   for (const auto& of_one : seconds)
     for (std::size_t s = 0; s < kTimedParts; ++s) slowest[s] = std::max(slowest[s], of_one[s]);

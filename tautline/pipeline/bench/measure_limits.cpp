@@ -17,7 +17,8 @@ using device::Device;
 constexpr LimitField kFields[] = {
     {"copy_bytes_per_s", &Limits::copy_bytes_per_s, "copy in its memory, read + written"},
     {"fill_bytes_per_s", &Limits::fill_bytes_per_s, "fill of its memory"},
-    {"local_read_bytes_per_s", &Limits::local_read_bytes_per_s, "reads of local memory"},
+    {"local_read_bytes_per_s", &Limits::local_read_bytes_per_s,
+     "reads of shared memory (OpenCL: local memory)"},
     {"to_device_bytes_per_s", &Limits::to_device_bytes_per_s, "host to device, pinned"},
     {"to_host_bytes_per_s", &Limits::to_host_bytes_per_s, "device to host, pinned"},
     {"both_ways_bytes_per_s", &Limits::both_ways_bytes_per_s, "each way, both at once"},
@@ -29,7 +30,7 @@ constexpr LimitField kFields[] = {
      "16-bit float matrix instructions"},
 };
 
-// How long and how often; a CPU behind OpenCL is measured briefly.
+// Duration and number of measurements; a CPU behind OpenCL is measured briefly.
 struct Effort {
   std::size_t memory_bytes, host_bytes;  // most that a copy moves
   double launch_s;                       // at least, of one timed launch
@@ -44,8 +45,8 @@ constexpr int kBothWaysCopies = 4;
 
 constexpr std::uint32_t kFirstRounds = 16, kMostRounds = 1u << 24;
 
-// A kernel that does nothing but one thing. What a group does in a round follows from the STEPS and
-// CHAINS of the kernel file.
+// A kernel with one kind of operation. The work of a group in a round follows from STEPS and CHAINS
+// of the kernel file.
 struct RateKernel {
   const char* file;
   const char* name;
@@ -55,7 +56,7 @@ struct RateKernel {
 };
 
 RateKernel plain_kernel(const char* name, std::size_t threads, double work_per_thread) {
-  // 2,048 threads: as many as a unit holds, or two rounds of them.
+  // 2,048 threads: the most that a unit holds, or two rounds of them.
   return {"jit/limits.kernel", name, threads, 8, static_cast<double>(threads) * work_per_thread};
 }
 
@@ -65,7 +66,7 @@ constexpr RateKernel kMma[] = {
     {"jit/limits.cuda.kernel", "int8_matrix_rate", 32 * kMmaWarps, 4, kMmaInt8},
     {"jit/limits.cuda.kernel", "half_matrix_rate", 32 * kMmaWarps, 4, kMmaInt8 / 2}};
 
-// Two groups a unit: one waits for its products while the other's run.
+// Two groups a unit: one waits for its products while the products of the other run.
 constexpr double kWgmmaInt8 = 8 * 64.0 * 256 * 32 * 2;
 constexpr RateKernel kWgmma[] = {
     {"jit/limits_wgmma.cuda.kernel", "int8_matrix_rate", 128, 2, kWgmmaInt8},
@@ -127,7 +128,7 @@ double LimitMeter::rate(const RateKernel& work) {
     return timed([&] { queue_->run(*kernel, shape, sink_.data(), rounds); });
   };
   run();
-  // Long enough to time, and for the clocks to have risen.
+  // Long enough to be timed, and for the clocks to rise.
   double seconds = run(), spent = seconds;
   while (rounds < kMostRounds && (seconds < effort_.launch_s || spent < effort_.warm_up_s)) {
     if (seconds < effort_.launch_s) rounds *= 2;

@@ -9,7 +9,7 @@
 
 namespace tautline::pipeline {
 
-/// Zero: the device has no such thing, or it was not measured. A multiply-add counts as two
+/// Zero: the device lacks the unit, or the rate was not measured. A multiply-add counts as two
 /// operations.
 struct Limits {
   double copy_bytes_per_s = 0;
@@ -22,25 +22,26 @@ struct Limits {
   double int8_operations_per_s = 0;
   double int8_matrix_operations_per_s = 0;
   double half_matrix_operations_per_s = 0;
-  /// What the two matrix rates were measured with: "wgmma" or "mma.sync"; else empty.
+  /// The instructions by which the two matrix rates were measured: "wgmma" or "mma.sync"; else
+  /// empty.
   std::string matrix_instruction;
 };
 
-/// One rate: its name in JSON and what it is.
+/// One rate: its name in JSON and a description.
 struct LimitField {
   const char* key;
   double Limits::*value;
   const char* description;
 };
 
-/// Every rate, as tables and JSON list them; those in bytes/s first.
+/// Every rate, in the order of tables and JSON; rates in bytes/s first.
 std::span<const LimitField> limit_fields();
 
-/// A CPU: half a second on all of the device's threads (device/cpu/limits.h). Others: medians of
-/// several runs of the kernels of jit/kernels/limits*.kernel and of copies, timed by the device's
-/// own marks; about a second, and up to 4 GiB of its memory and half a GiB of pinned host memory
-/// (a quarter of what is free at most). OpenCL reaches no matrix instructions. Throws what the
-/// device throws.
+/// A CPU: half a second on all of the device's threads (device/cpu/limits.h). Other devices:
+/// medians of several runs of the kernels of jit/kernels/limits*.kernel and of copies, timed by
+/// marks of the device; about a second, and up to 4 GiB of its memory and half a GiB of pinned host
+/// memory (a quarter of the free memory at most). OpenCL has no matrix instructions. Throws the
+/// errors of the device.
 Limits measure_limits(const std::shared_ptr<const device::Device>& device);
 
 }  // namespace tautline::pipeline

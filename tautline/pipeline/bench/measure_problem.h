@@ -13,13 +13,14 @@ namespace tautline::pipeline {
 /// Those of a stage, from its entry in stage_table.h. Throws Error(config) for an unknown stage.
 const std::vector<NamedProblem>& named_problems(const std::string& stage);
 
-/// Their names, for help and messages; last the form of names that hold numbers, "cCtT (c1024t8)".
+/// The names of a stage's problems, for help and messages; last the form of names that hold
+/// numbers, "cCtT (c1024t8)".
 std::vector<std::string> problem_names(const std::string& stage);
 
 /// "n256", "channels=1024,taps=16" or "n256,bits=32": a name, sizes, or a name and sizes that
-/// replace its own. `format=cf32` is another way to write bits=32 (ci4, ci8, ci16, cf32),
+/// replace those of the name. `format=cf32` is another way to write bits=32 (ci4, ci8, ci16, cf32),
 /// `format=cf16` to write bits=16,half=1; a stage's entry may have words of its own. Throws
-/// Error(config) on an unknown stage or name and on anything that is no size.
+/// Error(config) on an unknown stage or name and on any word that is not a size.
 Problem parse_problem(const std::string& stage, const std::string& text);
 
 /// A size and the values that it takes one after the other.

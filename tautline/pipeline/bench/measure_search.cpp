@@ -40,14 +40,14 @@ PassRequest request_for(const Problem& sizes, const device::Device& device) {
   request.dedisperse.zero_dm = sizes.at("zero_dm") != 0;
   request.samples = kEndless;
   request.sample_bytes = (sizes.at("channels") * bits + 7) / 8;
-  request.memory_bytes = std::size_t{1} << 40;  // the host's; what is not there is refused there
+  request.memory_bytes = std::size_t{1} << 40;  // of the host; allocation fails where less is free
   request.most_block_samples = samples;
   return request;
 }
 
 PassPlan only_pass(const PassRequest& request, const Problem& sizes, const DevicePointer& device) {
   dedisperse::DmPlan trials;
-  trials.segments = {{dedisperse_config(sizes).dms, 1, 0}};
+  trials.ranges = {{dedisperse_config(sizes).dms, 1, 0}};
   auto passes = plan_passes(request, trials, device);
   if (passes.size() > 1 || passes.front().block_samples != request.most_block_samples)
     throw core::Error(core::ErrorKind::memory, device->name() + ": search",
@@ -103,7 +103,7 @@ device::Buffer spectra_with_pulses(const Problem& sizes) {
   for (std::size_t k = 0; k < samples * channels; ++k)
     values[k] = static_cast<std::uint8_t>(64 + random() % 64);
   std::uniform_real_distribution<double> uniform(0, 1);
-  // Rounded up as often as its fraction says, which adds up to the level.
+  // Rounded up with the probability of the fraction, so that the mean is the level.
   const auto add = [&](double dm, double time, double width, double snr) {
     const auto length = static_cast<std::size_t>(width);
     const double level = snr * kSigma / std::sqrt(static_cast<double>(channels * length));
@@ -148,7 +148,7 @@ StageRun set_up_search(const Problem& sizes, const DevicePointer& device) {
       .run = [searches] { searches->push(); },
       .code = part.detect->backend() + ", " + part.dedisperse->choice().text,
       .operations = sums.operations() * times + calls * boxcars.operations(),
-      // Spectra in; trials out, and in again.
+      // Spectra are read; trials are written and read again.
       .bytes = sums.bytes() * times + calls * boxcars.bytes(),
       .count = static_cast<double>(sizes.at("channels")) * times,
       .input_samples = static_cast<double>(sizes.at("channels") * sizes.at("width_hz")) * data_s,

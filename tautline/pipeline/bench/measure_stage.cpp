@@ -21,7 +21,7 @@ std::vector<std::string> names_of(Is is) {
   return names;
 }
 
-// Without what was not asked for.
+// Without sizes that were not asked for.
 std::string describe_sizes(Problem sizes) {
   const Problem unsaid{{"blocks", 1},
                        {"calls", 1},

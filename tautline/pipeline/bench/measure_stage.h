@@ -1,4 +1,4 @@
-// Times one stage on one problem beside what the device could do at most.
+// Times one stage on one problem, and compares the time with the limits of the device.
 #pragma once
 
 #include <memory>
@@ -15,25 +15,25 @@ namespace tautline::pipeline {
 /// Stages with their data where the device computes, in order of the pipeline (stage_table.h).
 std::vector<std::string> measurable_stages();
 
-/// What is measured with data in pinned host memory: see measure_host_fed.h.
+/// Stages with data in pinned host memory: see measure_host_fed.h.
 std::vector<std::string> host_fed_stages();
 
 /// Whole runs of the commands, from a file: see measure_whole_run.h.
 std::vector<std::string> whole_runs();
 
-/// The sizes that the stage is measured with when none are named: enough to fill a GPU, or what a
-/// CPU does in a tenth of a second.
+/// The sizes that the stage is measured with when none are named: enough to fill a GPU, or the work
+/// of a CPU in a tenth of a second.
 Problem default_problem(const std::string& stage, const device::Device& device);
 
-/// What Measurement::problem will say. Throws Error(config) for an unknown stage or size.
+/// The text of Measurement::problem. Throws Error(config) for an unknown stage or size.
 std::string describe_asked(const std::string& stage, const Problem& problem,
                            const device::Device& device);
 
-/// Random data, a warm-up, then repeats for about `budget_s`; on devices that compile the data are
-/// in their memory and their own marks time the runs (unpack reads host memory, as always). Where
-/// the card reports its energy, as long again for that, a second at least (left out for budgets
-/// under half a second). Sizes that are not named have default_problem's values. Throws
-/// Error(config) for an unknown stage or size.
+/// Random data, a warm-up, then repeats for about `budget_s`. On devices that compile, the data are
+/// in their memory and marks of the device time the runs (unpack always reads host memory). Where
+/// the card reports its energy, a measurement of equal length, a second at least, is made for it
+/// (left out for budgets under half a second). Sizes that are not named have default_problem's
+/// values. Throws Error(config) for an unknown stage or size.
 Measurement measure_stage(const std::string& stage, const Problem& problem,
                           std::shared_ptr<const device::Device> device, const Limits& limits,
                           double budget_s = 1.0);

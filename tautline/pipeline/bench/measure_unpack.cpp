@@ -9,7 +9,7 @@ namespace tautline::pipeline {
 
 namespace unpack = stages::unpack;
 
-// A block in host memory: to a device it has to be carried.
+// A block in host memory, which must be copied to other devices.
 StageRun set_up_unpack(const Problem& p, const DevicePointer& device) {
   const auto layouts = unpack::instrument_cases();
   if (p.at("layout") > layouts.size())

@@ -25,8 +25,8 @@ namespace {
 
 constexpr std::size_t kPatternBytes = std::size_t{64} << 20;
 constexpr std::size_t kLeastRuns = 3;
-// Of a filterbank: what is simulated, and repeated as often as needed; less where there are many
-// pulses a second, each of which takes tens of milliseconds to make.
+// The simulated part of a filterbank, which is repeated; shorter where there are many pulses a
+// second, each of which takes tens of milliseconds to make.
 constexpr double kPartSeconds = 20, kShortPartSeconds = 5, kManyPulses_hz = 5;
 
 // Files of one measurement.
@@ -92,7 +92,7 @@ std::vector<std::byte> random_bytes(std::size_t count, std::uint64_t mask) {
   return bytes;
 }
 
-// The first bytes of the pattern that are whole rows, as often as `total` rows need.
+// The first bytes of the pattern that are whole rows, repeated for `total` rows.
 template <class Write>
 void repeat_rows(const std::vector<std::byte>& pattern, std::size_t row_bytes, std::size_t total,
                  const Write& write) {

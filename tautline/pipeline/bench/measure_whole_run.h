@@ -13,8 +13,9 @@ namespace tautline::pipeline {
 
 using DevicePointer = std::shared_ptr<const device::Device>;
 
-/// Each: one run that is not counted, then three, and more as long as `budget_s` allows; `seconds` without set-up. The
-/// fraction of the limit is the run's efficiency, the limit the node that bounds it (engine/profile.h).
+/// Each function makes one run that is not counted, then three, and more as long as `budget_s`
+/// allows; `seconds` without set-up. The fraction of the limit is the run's efficiency, the limit
+/// the node that bounds the run (engine/profile.h).
 Measurement measure_run_correlate(const Problem& sizes, const std::vector<DevicePointer>& devices,
                                   const Limits& limits, double budget_s);
 Measurement measure_run_channelize(const Problem& sizes, const std::vector<DevicePointer>& devices,

@@ -1,4 +1,4 @@
-// Blocks of spectra on their way to a device's memory, while it works on the ones before.
+// Uploads blocks of spectra to a device while the device works on the blocks before.
 #pragma once
 
 #include <array>
@@ -13,10 +13,10 @@ class SpectraUpload {
  public:
   SpectraUpload(std::shared_ptr<const device::Device> device, std::size_t block_bytes);
 
-  /// Where `bytes` of `spectra` will be for what `queue` is given from now on, until the next call
-  /// but one. Work that reads them must have been enqueued when the next call comes.
+  /// The address of `bytes` of `spectra` for later work of `queue`, until the next call but one.
+  /// Work that reads the spectra must have been enqueued before the next call.
   const void* send(device::Queue& queue, const std::byte* spectra, std::size_t bytes);
-  /// Waits until what was sent last has been read from the host's memory.
+  /// Waits until the last block has been read from the host's memory.
   void wait() const;
 
  private:

@@ -21,13 +21,13 @@ using core::Clock;
 using core::seconds_since;
 
 constexpr std::size_t kFewestSamples = 5;
-// A device's marks resolve about a microsecond: a thousandth of this.
+// Marks of a device resolve about a microsecond: a thousandth of this time.
 constexpr double kLeastSampleSeconds = 1e-3;
 constexpr double kMostRunsInARow = 1000;
 // An H200's counter is renewed ten times a second.
 constexpr double kLeastEnergySeconds = 1.0;
 constexpr double kBatchSeconds = 0.01;
-// Who gives less does not want to wait for a second.
+// A smaller budget means that the caller does not want to wait for a second.
 constexpr double kLeastBudgetForEnergy = 0.5;
 // A burst: at most so many runs, fewer when they are long, after a rest.
 constexpr double kMostRunsOfABurst = 5, kBurstSeconds = 5e-3;
@@ -94,8 +94,8 @@ void RunTimer::measure_bursts(Measurement& measurement) {
 }
 
 // Two batches are always under way, each long enough to hide that the card's library takes
-// milliseconds to answer: the card must not rest. From one renewal of its counter to another:
-// between renewals it stands still.
+// milliseconds to answer: the card must not rest. Energy is read from one renewal of the counter to
+// another: between renewals it does not change.
 void RunTimer::measure_energy(Measurement& measurement) {
   auto meter = device::cuda::make_energy_meter(run_.memory->device());
   if (!meter) return;

@@ -1,5 +1,5 @@
-// Stages set up on problems, for `bench`, `tune` and the programs of bench/. What the sizes of each are is in
-// docs/guide/bench.md.
+// Stages set up on problems, for `bench`, `tune` and the programs of bench/. The sizes of each
+// stage are described in docs/guide/bench.md.
 #pragma once
 
 #include <functional>
@@ -20,18 +20,19 @@
 
 namespace tautline::pipeline {
 
-/// A stage with its data where the device computes, ready to run again and again.
+/// A stage with its data in the memory of the computing device, ready to run repeatedly.
 struct StageRun {
   std::shared_ptr<const jit::CaseMemory> memory;  ///< the device and the queue of `run`
   std::function<void()> run;                      ///< does the work once, or enqueues it
   std::string code;                               ///< that runs
   double operations = 0, bytes = 0;               ///< of a run, as case.h counts them
-  double count = 0;                               ///< of a run, of what the rate is in
+  double count = 0;                               ///< of a run, in units of the rate
   std::string unit = "samples/s";
   double input_samples = 0;  ///< channels x samples of an input
-  double data_s = 0;         ///< how long the data of a run last; 0: no instrument's
+  double data_s = 0;         ///< duration of the data of a run; 0: of no instrument
   double host_bytes = 0;     ///< of a run, that leave the host's memory
-  /// Operations a second at most. Null: of a kind whose limit is not measured.
+  /// The largest number of operations a second. Null: the limit of this kind of work is not
+  /// measured.
   std::function<double(const Limits&)> arithmetic = nullptr;
 };
 
@@ -39,7 +40,7 @@ struct StageRun {
 Measurement measure_run(const StageRun& run, const Limits& limits, double budget_s);
 
 /// Throws Error(unsupported) when a plan of this backend() runs on the host though the device is
-/// another: it must not be given the device's addresses.
+/// another: the plan must not be given addresses of the device.
 void require_on_device(const std::string& stage, const std::string& backend,
                        const device::Device& device);
 
@@ -64,14 +65,14 @@ jit::Tunable tune_correlate(const Problem& sizes, const DevicePointer& device);
 jit::Tunable tune_dedisperse(const Problem& sizes, const DevicePointer& device);
 jit::Tunable tune_autocorrelate(const Problem& sizes, const DevicePointer& device);
 
-/// Packets from pinned memory, without an end, and curves back once a second: the time of one
-/// reading is measured by itself, and so much of each second is taken off. Each of several devices
-/// takes its share of the sensors, as an array of its own. Sums of some packets are compared with
-/// those of the same packets alone; throws Error(device) when they differ.
+/// Packets from pinned memory, without an end, and curves copied back once a second: the time of
+/// one copy is measured by itself, and subtracted from each second. Each of several devices takes
+/// its share of the sensors, as an array of its own. Sums of some packets are compared with those
+/// of the same packets alone; throws Error(device) when they differ.
 Measurement measure_host_fed_counts(const Problem& sizes, const std::vector<DevicePointer>& devices,
                                     const Limits& limits, double budget_s);
 
-/// Throw Error(config) for sizes that the stage has not.
+/// Throw Error(config) for sizes that the stage lacks.
 stages::autocorrelate::Config autocorrelate_config(const Problem& sizes);
 stages::channelize::Config channelize_config(const Problem& sizes);
 /// Channels from the highest down (top_khz, width_hz), trials from 0 in even steps (step_millidm),

@@ -17,26 +17,26 @@ namespace tautline::pipeline {
 
 struct StageEntry {
   std::string name = {};
-  /// Every size and what it is when it is not named: enough to fill a GPU.
+  /// Every size and its default: enough to fill a GPU.
   Problem sizes = {};
-  /// Those that are smaller on a CPU: what it does in a tenth of a second.
+  /// Sizes that are smaller on a CPU: its work in a tenth of a second.
   Problem on_host = {};
   std::vector<NamedProblem> problems = {};
   StageRun (*set_up)(const Problem&, const DevicePointer&) = nullptr;
-  /// Instead of `set_up`, of what is fed from the host's memory: several devices share the work.
+  /// Instead of `set_up`, for work fed from the host's memory: several devices share the work.
   Measurement (*measure_fed)(const Problem&, const std::vector<DevicePointer>&, const Limits&,
                              double budget_s) = nullptr;
-  /// Instead of `set_up`, of whole runs, from a file to results.
+  /// Instead of `set_up`, for whole runs, from a file to results.
   Measurement (*measure_whole)(const Problem&, const std::vector<DevicePointer>&, const Limits&,
                                double budget_s) = nullptr;
   /// Null: nothing to tune.
   jit::Tunable (*tune)(const Problem&, const DevicePointer&) = nullptr;
-  /// Sizes that tuning has other defaults for or has alone, and those that only measurements have.
+  /// Sizes with other defaults for tuning, sizes of tuning alone, and sizes of measurements alone.
   Problem when_tuned = {};
   std::vector<std::string> only_measured = {};
   /// Sizes that a word of --problem stands for ("type=u16"); none: not a word of the stage.
   Problem (*words)(std::string_view) = nullptr;
-  /// What the help says of words that are names: "cCtT (c1024t8)".
+  /// The help's text for words that are names: "cCtT (c1024t8)".
   std::string names_help = {};
 
   Problem sizes_on(const device::Device& device) const;

@@ -17,9 +17,8 @@ std::vector<std::string> tunable_stages();
 /// The problems that a stage is tuned for when none is named: its named_problems().
 std::vector<std::string> tuning_problems(const std::string& stage);
 
-/// `problem` is what parse_problem takes; sizes that it does not give have the stage's defaults.
-/// Throws Error(config) for an unknown stage, name or size, and what the stage's own make_tunable
-/// throws.
+/// `problem` is a result of parse_problem; absent sizes have the stage's defaults. Throws
+/// Error(config) for an unknown stage, name or size, and the errors of the stage's make_tunable.
 jit::Tunable make_tunable(const std::string& stage, const std::string& problem,
                           std::shared_ptr<const device::Device> device);
 

@@ -28,13 +28,13 @@ class PulseDrawing final : public FigureDrawing {
     const FilterbankStream& filterbank = pulses_.filterbank;
     const auto part = filterbank.parts[filterbank.turn_of(block.segment).part];
     const auto& found = block.payload_of<FoundPulses>();
-    for (std::size_t s = 0; s < found.segments.size(); ++s) {
-      const auto& segment = pulses_.trials.segments[s];
-      for (const stages::detect::Pulse& pulse : found.segments[s].pulses) {
+    for (std::size_t s = 0; s < found.ranges.size(); ++s) {
+      const auto& range = pulses_.trials.ranges[s];
+      for (const stages::detect::Pulse& pulse : found.ranges[s].pulses) {
         const double sample =
-            static_cast<double>(pulse.sample()) * static_cast<double>(segment.downsample);
+            static_cast<double>(pulse.sample()) * static_cast<double>(range.downsample);
         time_s_.push_back((static_cast<double>(part.placed.grid_first) + sample) / rate_hz_);
-        dm_.push_back(segment.dms.at(pulse.trial));
+        dm_.push_back(range.dms.at(pulse.trial));
         snr_.push_back(pulse.snr);
         ++count_;
       }

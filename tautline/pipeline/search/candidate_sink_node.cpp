@@ -48,56 +48,57 @@ std::vector<engine::Stream> CandidateSinkNode::open(std::span<const engine::Stre
 void CandidateSinkNode::begin_segment(std::size_t, const engine::Block& first, engine::Outputs&) {
   turn_ = stream_.filterbank.turn_of(first.segment);
   const FilterbankPart& part = stream_.filterbank.parts[turn_.part];
-  piece_first_ = first.first;
-  piece_ = &pieces_[piece_first_];
+  segment_first_ = first.first;
+  segment_ = &segments_[segment_first_];
   if (turn_.pass > 0) return;
-  piece_->data = {part.beam, grid_sample_of(stream_.filterbank, first), 0, 0};
-  piece_->found.resize(stream_.trials.segments.size());
-  piece_->lengths.assign(dms_.size(), 0);
-  piece_->widest.assign(piece_->found.size(), 1);
+  segment_->data = {part.beam, grid_sample_of(stream_.filterbank, first), 0, 0};
+  segment_->found.resize(stream_.trials.ranges.size());
+  segment_->lengths.assign(dms_.size(), 0);
+  segment_->widest.assign(segment_->found.size(), 1);
 }
 
 void CandidateSinkNode::process(std::size_t, const engine::Block& block, engine::Outputs&) {
   const auto& found = block.payload_of<FoundPulses>();
-  if (turn_.pass == 0) piece_->data.samples += block.samples;
-  for (std::size_t s = 0; s < found.segments.size(); ++s) {
-    const SegmentPulses& more = found.segments[s];
-    SegmentPulses& all = piece_->found[s];
+  if (turn_.pass == 0) segment_->data.samples += block.samples;
+  for (std::size_t s = 0; s < found.ranges.size(); ++s) {
+    const RangePulses& more = found.ranges[s];
+    RangePulses& all = segment_->found[s];
     all.pulses.insert(all.pulses.end(), more.pulses.begin(), more.pulses.end());
     all.joined = all.joined && more.joined;
   }
   for (const SearchedTrials& trials : found.searched) {
     std::copy(trials.lengths.begin(), trials.lengths.end(),
-              piece_->lengths.begin() + static_cast<std::ptrdiff_t>(trials.first_trial));
-    piece_->widest[trials.segment] = trials.widest;
-    piece_->data.trials += trials.trials;
+              segment_->lengths.begin() + static_cast<std::ptrdiff_t>(trials.first_trial));
+    segment_->widest[trials.range] = trials.widest;
+    segment_->data.trials += trials.trials;
   }
 }
 
 void CandidateSinkNode::end_segment(std::size_t, engine::Outputs&) {
   if (turn_.pass + 1 < stream_.filterbank.parts[turn_.part].passes) return;
-  end_piece(*piece_);
-  data_searched_.push_back(piece_->data);
-  pieces_.erase(piece_first_);
+  place_pulses(*segment_);
+  data_searched_.push_back(segment_->data);
+  segments_.erase(segment_first_);
 }
 
 // There may be millions: no list of them stays in memory longer than needed.
-void CandidateSinkNode::end_piece(Piece& piece) {
+void CandidateSinkNode::place_pulses(SearchedSegment& segment) {
   std::vector<PlacedPulse> placed;
-  for (std::size_t s = 0; s < piece.found.size(); ++s) {
-    SegmentPulses& found = piece.found[s];
+  for (std::size_t s = 0; s < segment.found.size(); ++s) {
+    RangePulses& found = segment.found[s];
     if (!found.joined)
-      found.pulses = join_detections(found.pulses, piece.lengths, stream_.links, piece.widest[s]);
+      found.pulses =
+          join_detections(found.pulses, segment.lengths, stream_.links, segment.widest[s]);
     placed.reserve(placed.size() + found.pulses.size());
     for (const auto& pulse : found.pulses)
-      placed.push_back(place_pulse(pulse, s, 0, stream_.trials.segments[s].downsample));
+      placed.push_back(place_pulse(pulse, s, 0, stream_.trials.ranges[s].downsample));
     found.pulses = std::vector<stages::detect::Pulse>();
   }
   const auto merged = merge_pulses(std::move(placed), stream_.links);
   if (candidates_.empty()) candidates_.reserve(merged.size());
   for (const auto& pulse : merged)
     candidates_.push_back(
-        candidate_of(pulse, piece.data.first_sample, piece.data.beam, stream_, dms_));
+        candidate_of(pulse, segment.data.first_sample, segment.data.beam, stream_, dms_));
 }
 
 // Counts the beams that have each candidate at once.

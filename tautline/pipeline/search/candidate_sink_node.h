@@ -78,14 +78,14 @@ class CandidateSinkNode final : public engine::Node {
   std::string findings() const override;
 
  private:
-  // The pulses that the passes over a stretch without gaps have found.
-  struct Piece {
+  // The pulses that the passes over a segment of the data have found.
+  struct SearchedSegment {
     SearchedData data;
-    std::vector<SegmentPulses> found;    // [segment of the plan]
+    std::vector<RangePulses> found;      // [range of the DM plan]
     std::vector<std::uint64_t> lengths;  // [trial]
-    std::vector<std::size_t> widest;     // [segment of the plan]
+    std::vector<std::size_t> widest;     // [range of the DM plan]
   };
-  void end_piece(Piece& piece);
+  void place_pulses(SearchedSegment& segment);
   void mark();
   void tell_injected();
 
@@ -100,9 +100,9 @@ class CandidateSinkNode final : public engine::Node {
   std::vector<formats::candidates::Search> searched_;  // [beam]
   std::vector<double> dms_;                            // [trial]
   FilterbankStream::Turn turn_;
-  std::map<std::uint64_t, Piece> pieces_;  // of the current part, by their first sample in it
-  Piece* piece_ = nullptr;                 // that blocks belong to
-  std::uint64_t piece_first_ = 0;          // its key
+  std::map<std::uint64_t, SearchedSegment> segments_;  // of the current part, by first sample
+  SearchedSegment* segment_ = nullptr;                 // of the blocks that come
+  std::uint64_t segment_first_ = 0;                    // its key
   std::vector<SearchedData> data_searched_;
   std::vector<core::Candidate> candidates_;
   InjectionsFound injections_;

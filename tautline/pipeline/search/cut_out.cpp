@@ -43,7 +43,7 @@ class Samples {
   std::size_t channels() const { return channels_; }
 
   /// What the segment has of samples from `first` on, as the reader counts; the rest is the medians.
-  void read(formats::FilterbankReader& reader, const formats::Segment& segment,
+  void read(formats::FilterbankReader& reader, const formats::DataSegment& segment,
             std::int64_t first) {
     const auto begin = static_cast<std::int64_t>(segment.first_sample);
     const auto end = begin + static_cast<std::int64_t>(segment.samples);
@@ -197,8 +197,9 @@ std::vector<float> dm_time(const Source& from, double dm) {
   return means;
 }
 
-const formats::Segment& segment_of(const formats::FilterbankReader& reader, std::uint64_t sample) {
-  for (const formats::Segment& segment : reader.segments())
+const formats::DataSegment& segment_of(const formats::FilterbankReader& reader,
+                                       std::uint64_t sample) {
+  for (const formats::DataSegment& segment : reader.segments())
     if (sample < segment.first_sample + segment.samples) return segment;
   return reader.segments().back();
 }

@@ -63,10 +63,9 @@ std::size_t first_guess(const formats::FilterbankDescription& description, const
                         std::size_t trial_blocks, std::size_t memory_bytes, std::uint64_t samples,
                         std::size_t enough) {
   std::size_t trial_bytes = 0;
-  for (const auto& segment : plan.segments)
-    trial_bytes += 4 * segment.dms.size() / segment.downsample;
+  for (const auto& range : plan.ranges) trial_bytes += 4 * range.dms.size() / range.downsample;
   const std::size_t each =
-      (FilterbankSourceNode::kBlocks + 2 * plan.segments.size()) * description.sample_bytes() +
+      (FilterbankSourceNode::kBlocks + 2 * plan.ranges.size()) * description.sample_bytes() +
       trial_blocks * trial_bytes;
   std::size_t block = kMostTrialBlock;
   while (block > kLeastTrialBlock &&
@@ -117,8 +116,8 @@ class Dedispersion {
   formats::FilterbankDescription description_;  // of the range
   double rate_hz_ = 0;
   ChosenTrials chosen_;
-  std::vector<std::shared_ptr<const Plan>> plans_;  // [segment]
-  std::vector<std::uint64_t> written_;              // [segment]
+  std::vector<std::shared_ptr<const Plan>> plans_;  // [range]
+  std::vector<std::uint64_t> written_;              // [range]
   DedisperseSummary summary_;
 };
 
@@ -283,15 +282,15 @@ void Dedispersion::summarise_run() {
 }
 
 std::string Dedispersion::record() const {
-  const auto& segments = chosen_.plan.segments;
+  const auto& ranges = chosen_.plan.ranges;
   nlohmann::ordered_json object = filterbank_record("tautline.dedisperse.record", config_, summary_,
                                                     description_, beam().left_out, *device_);
   object["dms"] = chosen_.plan.dms();
-  object["tsamp_s"] = description_.tsamp_s * static_cast<double>(segments[0].downsample);
-  for (std::size_t k = 0; k < segments.size(); ++k)
-    object["segments"].push_back({{"first_trial", segments[k].first_trial},
-                                  {"trials", segments[k].dms.size()},
-                                  {"downsample", segments[k].downsample},
+  object["tsamp_s"] = description_.tsamp_s * static_cast<double>(ranges[0].downsample);
+  for (std::size_t k = 0; k < ranges.size(); ++k)
+    object["segments"].push_back({{"first_trial", ranges[k].first_trial},
+                                  {"trials", ranges[k].dms.size()},
+                                  {"downsample", ranges[k].downsample},
                                   {"samples", written_[k]},
                                   {"delays_samples", longest_delays(*plans_[k])},
                                   {"method", summary_.methods[k]}});

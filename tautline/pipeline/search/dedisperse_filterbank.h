@@ -17,7 +17,7 @@ namespace tautline::pipeline {
 
 /// Its `samples` count gaps too, which are filled in.
 struct DedisperseSummary : FilterbankRunSummary {
-  std::uint64_t written = 0;  ///< of every trial of the first segment
+  std::uint64_t written = 0;  ///< of every trial of the first range
   std::size_t block_samples = 0;
 };
 

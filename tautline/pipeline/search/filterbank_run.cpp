@@ -77,7 +77,8 @@ stages::dedisperse::DmPlan make_dm_plan(const DmChoice& choice, double spacing_l
   else if (dms.empty())
     dms = dedisperse::tolerance_dms(band, choice.low, *choice.high, pulse_of_tolerances(choice),
                                     choice.tolerance);
-  return dedisperse::segment(band, dms, pulse_of_tolerances(choice), choice.downsample_tolerance);
+  return dedisperse::make_dm_plan(band, dms, pulse_of_tolerances(choice),
+                                  choice.downsample_tolerance);
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ struct FilterbankRunSummary {
   double loss = 0;          ///< of S/N, the worst trial's, by sub-bands
   double spacing_loss = 0;  ///< of S/N, half-way between two trials, beside that
   std::string backend;
-  std::vector<std::string> methods;  ///< of each segment, for people
+  std::vector<std::string> methods;  ///< of each range of the DM plan, for people
   Bandpass bandpass;                 ///< empty unless configured
   std::vector<std::string> paths;
   formats::Damage damage;

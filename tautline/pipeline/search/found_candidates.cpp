@@ -70,10 +70,10 @@ FoundCandidates::FoundCandidates(const PulseStream& stream)
                         "allow for more memory, or try fewer DMs");
   if (!stream_.plan || stream_.plan->most_latency_s() <= 0) return;
   const double latency = stream_.plan->latency_s() / stream_.plan->sample_s();
-  searched_behind_.assign(stream_.trials.segments.size(), 0);
+  searched_behind_.assign(stream_.trials.ranges.size(), 0);
   for (const SearchPart& part : stream_.plan->passes().front().parts) {
     const auto delay = (part.dedisperse->max_delay() + 1) * part.dedisperse->config().downsample;
-    searched_behind_[part.segment] = delay + static_cast<std::uint64_t>(latency) + 1;
+    searched_behind_[part.range] = delay + static_cast<std::uint64_t>(latency) + 1;
   }
 }
 
@@ -85,30 +85,30 @@ void FoundCandidates::begin_segment(const engine::Block& first) {
 }
 
 void FoundCandidates::take(const engine::Block& block) {
-  const auto& segments = block.payload_of<FoundPulses>().segments;
-  for (std::size_t s = 0; s < segments.size(); ++s)
-    for (const stages::detect::Pulse& pulse : segments[s].pulses)
-      held_.push_back(place_pulse(pulse, s, 0, stream_.trials.segments[s].downsample));
+  const auto& ranges = block.payload_of<FoundPulses>().ranges;
+  for (std::size_t s = 0; s < ranges.size(); ++s)
+    for (const stages::detect::Pulse& pulse : ranges[s].pulses)
+      held_.push_back(place_pulse(pulse, s, 0, stream_.trials.ranges[s].downsample));
   came_ = block.first - first_ + block.samples;
 }
 
 // Whether the range after a pulse's last trial may still contain a part of it.
 bool FoundCandidates::waits(const PlacedPulse& pulse) const {
-  const auto& segments = stream_.trials.segments;
+  const auto& ranges = stream_.trials.ranges;
   const std::size_t next = pulse.part + 1;
   return next < searched_behind_.size() &&
-         pulse.pulse.last_trial + stream_.links.dm_trials >= segments[next].first_trial &&
+         pulse.pulse.last_trial + stream_.links.dm_trials >= ranges[next].first_trial &&
          came_ < pulse.pulse.end + searched_behind_[next];
 }
 
 std::vector<FoundCandidate> FoundCandidates::give(bool all) {
-  const auto& segments = stream_.trials.segments;
+  const auto& ranges = stream_.trials.ranges;
   std::vector<FoundCandidate> found;
   std::vector<PlacedPulse> wait;
   for (const auto& pulse : merge_pulses(std::move(held_), stream_.links)) {
-    std::size_t part = segments.size() - 1;
-    while (part > 0 && segments[part].first_trial > pulse.last_trial) --part;
-    const PlacedPulse placed{pulse, part, segments[part].downsample};
+    std::size_t part = ranges.size() - 1;
+    while (part > 0 && ranges[part].first_trial > pulse.last_trial) --part;
+    const PlacedPulse placed{pulse, part, ranges[part].downsample};
     if (!all && waits(placed))
       wait.push_back(placed);
     else

@@ -45,7 +45,7 @@ class FoundCandidates {
 
   PulseStream stream_;
   std::vector<std::uint64_t>
-      searched_behind_;  // [segment of the plan]: samples that come until it has been searched
+      searched_behind_;  // [range of the DM plan]: samples that come until it has been searched
   std::vector<PlacedPulse> held_;
   std::uint64_t came_ = 0;   // samples of the segment, with those that the source delays
   std::vector<double> dms_;  // [trial]

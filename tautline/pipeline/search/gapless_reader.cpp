@@ -14,7 +14,7 @@ GaplessReader::GaplessReader(std::shared_ptr<formats::FilterbankReader> reader)
       line_(reader_->description().sample_bytes()),
       measured_(reader_->segments().size()) {
   description_ = reader_->description();
-  const formats::Segment& last = reader_->segments().back();
+  const formats::DataSegment& last = reader_->segments().back();
   const std::uint64_t times = last.grid_sample + last.samples, there = description_.samples;
   if (times - there > there)
     throw core::Error(
@@ -37,7 +37,7 @@ std::uint64_t GaplessReader::grid_of(std::uint64_t sample) const {
 
 void GaplessReader::measure(std::size_t segment) {
   if (measured_ == segment) return;
-  const formats::Segment& before = reader_->segments()[segment];
+  const formats::DataSegment& before = reader_->segments()[segment];
   const std::uint64_t count = std::min(kMeanSamples, before.samples);
   line_ = channel_means(*reader_, before.first_sample + before.samples - count, count);
   measured_ = segment;

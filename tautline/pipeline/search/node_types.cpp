@@ -245,7 +245,7 @@ const Node* find_node(const std::vector<NamedNode>& nodes) {
   return nullptr;
 }
 
-// Of series that are sampled differently, a segment of the trials for each sampling.
+// Of series with several sample times, a range of trials for each sample time.
 std::string series_record(const NodeContext& context, const std::vector<NamedNode>& nodes,
                           std::span<const engine::Stream> inputs,
                           std::span<const std::uint64_t> written) {

@@ -36,7 +36,7 @@ SampleRange choose_range(const formats::FilterbankReader& reader, double start_s
 std::vector<PlacedRange> split_at_gaps(const formats::FilterbankReader& reader,
                                        const SampleRange& range) {
   std::vector<PlacedRange> parts;
-  for (const formats::Segment& segment : reader.segments()) {
+  for (const formats::DataSegment& segment : reader.segments()) {
     const std::uint64_t first = std::max(range.first, segment.first_sample);
     const std::uint64_t end =
         std::min(range.first + range.count, segment.first_sample + segment.samples);

@@ -63,16 +63,16 @@ stages::dedisperse::DmPlan split_by_delay(const stages::dedisperse::DmPlan& tria
       std::minmax_element(band.frequencies_mhz.begin(), band.frequencies_mhz.end());
   stages::dedisperse::DmPlan split;
   double end_s = 0;  // of the delays of a range
-  for (const auto& segment : trials.segments) {
+  for (const auto& range : trials.ranges) {
     bool begins = true;
-    for (const double dm : segment.dms) {
+    for (const double dm : range.dms) {
       const double delay_s = core::dispersion_delay_s(dm, *low, *high, band.dm_constant);
       if (begins || delay_s > end_s) {
         end_s = delay_s + std::max(latency_s, delay_s) * kRangeShare;
-        split.segments.push_back({{}, segment.downsample, split.trials()});
+        split.ranges.push_back({{}, range.downsample, split.trials()});
       }
       begins = false;
-      split.segments.back().dms.push_back(dm);
+      split.ranges.back().dms.push_back(dm);
     }
   }
   return split;

@@ -14,7 +14,7 @@ struct SearchPart {
   std::shared_ptr<const stages::dedisperse::Plan> dedisperse;
   std::shared_ptr<const stages::detect::Plan> detect;
   std::size_t first_trial = 0;  ///< over all passes
-  std::size_t segment = 0;      ///< of the plan: which trials are sampled alike
+  std::size_t range = 0;        ///< of the DM plan
   bool given = false;           ///< all trials end with the input, whatever their lengths say
 };
 

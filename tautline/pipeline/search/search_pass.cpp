@@ -29,30 +29,28 @@ std::vector<dedisperse::DmPlan> cut(const dedisperse::DmPlan& plan, std::size_t 
   for (std::size_t k = 0; k < count; ++k) {
     const std::size_t first = k * trials / count, last = (k + 1) * trials / count;
     dedisperse::DmPlan piece;
-    for (const dedisperse::Segment& segment : plan.segments) {
-      const std::size_t from = std::max(first, segment.first_trial);
-      const std::size_t to = std::min(last, segment.first_trial + segment.dms.size());
+    for (const dedisperse::DmRange& range : plan.ranges) {
+      const std::size_t from = std::max(first, range.first_trial);
+      const std::size_t to = std::min(last, range.first_trial + range.dms.size());
       if (from >= to) continue;
-      dedisperse::Segment part{{}, segment.downsample, from};
-      for (std::size_t i = from; i < to; ++i)
-        part.dms.push_back(segment.dms[i - segment.first_trial]);
-      piece.segments.push_back(std::move(part));
+      dedisperse::DmRange part{{}, range.downsample, from};
+      for (std::size_t i = from; i < to; ++i) part.dms.push_back(range.dms[i - range.first_trial]);
+      piece.ranges.push_back(std::move(part));
     }
-    if (!piece.segments.empty()) pieces.push_back(std::move(piece));
+    if (!piece.ranges.empty()) pieces.push_back(std::move(piece));
   }
   return pieces;
 }
 
-// The memory for detecting a segment's trials, whatever the blocks.
-detect::Config detect_config(const PassRequest& request, const dedisperse::Segment& segment) {
+// The memory for detecting the trials of a range, whatever the blocks.
+detect::Config detect_config(const PassRequest& request, const dedisperse::DmRange& range) {
   detect::Config config = request.detect;
-  config.trials = request.dedisperse.beams * segment.dms.size();
-  if (request.dedisperse.beams > 1) config.links.beam_trials = segment.dms.size();
+  config.trials = request.dedisperse.beams * range.dms.size();
+  if (request.dedisperse.beams > 1) config.links.beam_trials = range.dms.size();
   config.in_place = true;
-  config.sample_time_s = request.dedisperse.sample_time_s * static_cast<double>(segment.downsample);
-  // A width that the input has samples for must not be refused for a coarser segment.
-  if (segment.downsample > 1)
-    config.max_width_s = std::max(config.max_width_s, config.sample_time_s);
+  config.sample_time_s = request.dedisperse.sample_time_s * static_cast<double>(range.downsample);
+  // A width that the input has samples for must not be refused for a coarser range.
+  if (range.downsample > 1) config.max_width_s = std::max(config.max_width_s, config.sample_time_s);
   return config;
 }
 
@@ -65,8 +63,8 @@ std::size_t bytes_of(const device::MemoryUse& use, const device::Device& device)
 std::size_t detect_bytes(const PassRequest& request, const dedisperse::DmPlan& piece,
                          const std::shared_ptr<const device::Device>& device) {
   std::size_t bytes = 0;
-  for (const dedisperse::Segment& segment : piece.segments)
-    bytes += bytes_of(detect::make_plan(detect_config(request, segment), device)->bytes(), *device);
+  for (const dedisperse::DmRange& range : piece.ranges)
+    bytes += bytes_of(detect::make_plan(detect_config(request, range), device)->bytes(), *device);
   return bytes;
 }
 
@@ -75,9 +73,9 @@ std::size_t detect_bytes(const PassRequest& request, const dedisperse::DmPlan& p
 std::size_t choose_block(const PassRequest& request, const dedisperse::DmPlan& piece,
                          std::size_t memory_bytes) {
   std::size_t each =
-      (FilterbankSourceNode::kBlocks + 2 * piece.segments.size()) * request.sample_bytes;
-  for (const dedisperse::Segment& segment : piece.segments)
-    each += 4 * segment.dms.size() / segment.downsample;
+      (FilterbankSourceNode::kBlocks + 2 * piece.ranges.size()) * request.sample_bytes;
+  for (const dedisperse::DmRange& range : piece.ranges)
+    each += 4 * range.dms.size() / range.downsample;
   each *= request.dedisperse.beams;
   std::size_t block = request.most_block_samples;
   while (block > kLeastBlock &&
@@ -115,10 +113,9 @@ std::vector<std::uint64_t> lengths_of(const PassRequest& request, const dedisper
   return lengths;
 }
 
-std::size_t segment_of(const dedisperse::DmPlan& trials, const dedisperse::Segment& part) {
+std::size_t range_of(const dedisperse::DmPlan& trials, const dedisperse::DmRange& part) {
   std::size_t k = 0;
-  while (k + 1 < trials.segments.size() && trials.segments[k + 1].first_trial <= part.first_trial)
-    ++k;
+  while (k + 1 < trials.ranges.size() && trials.ranges[k + 1].first_trial <= part.first_trial) ++k;
   return k;
 }
 
@@ -126,7 +123,7 @@ std::vector<std::shared_ptr<const dedisperse::Plan>> make_trial_plans(
     const PassRequest& request, dedisperse::Config config, const dedisperse::DmPlan& piece,
     const std::shared_ptr<const device::Device>& device, std::size_t limit_bytes) {
   if (!request.given.any()) return dedisperse::make_plans(config, piece, device, limit_bytes);
-  const dedisperse::Segment& all = piece.segments.front();
+  const dedisperse::DmRange& all = piece.ranges.front();
   config.dms = all.dms;
   for (;;) {
     const auto plan = plan_given_trials(config, all.first_trial, request.given, device);
@@ -161,12 +158,12 @@ PassPlan plan_pass(const PassRequest& request, const dedisperse::DmPlan& trials,
                                         core::counted(pass.block_samples, "time")
                                   : dedisperse::describe(plans);
   for (std::size_t k = 0; k < plans.size(); ++k) {
-    detect::Config found = detect_config(request, piece.segments[k]);
+    detect::Config found = detect_config(request, piece.ranges[k]);
     found.type = plans[k]->output_type();
     found.max_samples = std::max<std::size_t>(1, plans[k]->max_output_samples());
     found.lengths = lengths_of(request, *plans[k]);
-    pass.parts.push_back({plans[k], detect::make_plan(found, device), piece.segments[k].first_trial,
-                          segment_of(trials, piece.segments[k]), request.given.any()});
+    pass.parts.push_back({plans[k], detect::make_plan(found, device), piece.ranges[k].first_trial,
+                          range_of(trials, piece.ranges[k]), request.given.any()});
   }
   return pass;
 }
@@ -192,7 +189,7 @@ PassPlan plan_pass(const PassRequest& request, const dedisperse::DmPlan& trials,
                     "shorter");
 }
 
-// What may have friends in a part of the same segment that another pass has waits for it, the rest
+// What may have friends in a part of the same range of DMs that another pass has waits for it, the rest
 // is joined in its own pass.
 void tell_what_is_elsewhere(std::vector<PassPlan>& passes,
                             const std::shared_ptr<const device::Device>& device) {
@@ -201,7 +198,7 @@ void tell_what_is_elsewhere(std::vector<PassPlan>& passes,
       detect::Links::Elsewhere before, behind;
       for (const PassPlan& other : passes)
         for (const SearchPart& there : other.parts) {
-          if (there.segment != part.segment || there.first_trial == part.first_trial) continue;
+          if (there.range != part.range || there.first_trial == part.first_trial) continue;
           const auto& lengths = there.detect->config().lengths;
           auto& side = there.first_trial < part.first_trial ? before : behind;
           side.any = true;
@@ -304,18 +301,18 @@ dedisperse::DmPlan trials_that_fit(const PassRequest& request, const dedisperse:
   const auto& mhz = request.dedisperse.frequencies_mhz;
   const auto [lowest, highest] = std::minmax_element(mhz.begin(), mhz.end());
   dedisperse::DmPlan fitting;
-  for (const dedisperse::Segment& segment : trials.segments) {
+  for (const dedisperse::DmRange& range : trials.ranges) {
     const double sample_s =
-        request.dedisperse.sample_time_s * static_cast<double>(segment.downsample);
-    dedisperse::Segment part{{}, segment.downsample, segment.first_trial};
-    for (const double dm : segment.dms) {
+        request.dedisperse.sample_time_s * static_cast<double>(range.downsample);
+    dedisperse::DmRange part{{}, range.downsample, range.first_trial};
+    for (const double dm : range.dms) {
       const std::int64_t delay = core::dispersion_delay_samples(dm, *lowest, *highest, sample_s,
                                                                 request.dedisperse.dm_constant);
-      if (static_cast<std::uint64_t>(delay) >= request.samples / segment.downsample) break;
+      if (static_cast<std::uint64_t>(delay) >= request.samples / range.downsample) break;
       part.dms.push_back(dm);
     }
-    const bool all = part.dms.size() == segment.dms.size();
-    if (!part.dms.empty()) fitting.segments.push_back(std::move(part));
+    const bool all = part.dms.size() == range.dms.size();
+    if (!part.dms.empty()) fitting.ranges.push_back(std::move(part));
     if (!all) break;
   }
   return fitting;
@@ -362,9 +359,9 @@ SearchPass::SearchPass(const PassPlan& plan, std::size_t sample_bytes,
   for (const SearchPart& part : plan_.parts) {
     streams_.push_back(std::make_unique<Stream>(part, *device_, queue));
     fed_there_ = fed_there_ || reads_on_device(*part.dedisperse);
-    for (std::vector<SegmentPulses>& of_beam : found_) {
-      of_beam.resize(std::max(of_beam.size(), part.segment + 1));
-      of_beam[part.segment].joined = joins_all(part.detect->config().links);
+    for (std::vector<RangePulses>& of_beam : found_) {
+      of_beam.resize(std::max(of_beam.size(), part.range + 1));
+      of_beam[part.range].joined = joins_all(part.detect->config().links);
     }
   }
 }
@@ -394,13 +391,13 @@ void SearchPass::collect(Stream& stream) {
     pulse.trial = pulse.trial - row + stream.part.first_trial;
     pulse.first_trial = pulse.first_trial - row + stream.part.first_trial;
     pulse.last_trial = pulse.last_trial - row + stream.part.first_trial;
-    found_[beam][stream.part.segment].pulses.push_back(pulse);
+    found_[beam][stream.part.range].pulses.push_back(pulse);
   }
 }
 
-std::vector<SegmentPulses> SearchPass::take(std::size_t beam) {
-  std::vector<SegmentPulses> taken;
-  for (SegmentPulses& own : found_[beam])
+std::vector<RangePulses> SearchPass::take(std::size_t beam) {
+  std::vector<RangePulses> taken;
+  for (RangePulses& own : found_[beam])
     taken.push_back({std::exchange(own.pulses, {}), own.joined});
   return taken;
 }

@@ -66,9 +66,9 @@ std::vector<PassPlan> plan_again(const PassRequest& request, std::vector<PassPla
 stages::dedisperse::DmPlan trials_that_fit(const PassRequest& request,
                                            const stages::dedisperse::DmPlan& trials);
 
-/// What was found in the trials of one segment of one beam: samples and widths are the segment's,
+/// What was found in the trials of one range of the DM plan, in one beam: samples and widths are those of the range,
 /// trials are counted over the whole plan.
-struct SegmentPulses {
+struct RangePulses {
   std::vector<stages::detect::Pulse> pulses;
   bool joined = true;  ///< false: some are detections that may belong to those of other passes
 };
@@ -95,10 +95,10 @@ class SearchPass {
   /// Whether a search with this plan is one with that of `other`, for as long an input.
   bool plans_as(const PassPlan& other) const;
 
-  /// [segment of the plan], without what was taken.
-  const std::vector<SegmentPulses>& found(std::size_t beam = 0) const { return found_[beam]; }
+  /// [range of the DM plan], without what was taken.
+  const std::vector<RangePulses>& found(std::size_t beam = 0) const { return found_[beam]; }
   /// The pulses found since the last call.
-  std::vector<SegmentPulses> take(std::size_t beam = 0);
+  std::vector<RangePulses> take(std::size_t beam = 0);
   std::uint64_t not_finite() const { return not_finite_; }
   std::uint64_t detections() const;
   /// [channel] of the input pushed so far, where the plans measure it: before finish().
@@ -119,8 +119,8 @@ class SearchPass {
   bool fed_there_ = false;  ///< some part reads on the device
   device::Buffer there_;    ///< for spectra of the host's memory
   std::vector<std::unique_ptr<Stream>> streams_;
-  std::vector<std::vector<SegmentPulses>> found_;  ///< [beam][segment]
-  std::uint64_t pushed_ = 0;                       ///< samples of the input
+  std::vector<std::vector<RangePulses>> found_;  ///< [beam][range]
+  std::uint64_t pushed_ = 0;                     ///< samples of the input
   std::uint64_t not_finite_ = 0;
 };
 

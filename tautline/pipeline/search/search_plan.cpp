@@ -89,8 +89,7 @@ void SearchPlan::keep_latency() {
                                                      : 0;
   if (most_latency_s_ == 0) return;
   std::size_t coarsest = 1;
-  for (const auto& segment : chosen_.plan.segments)
-    coarsest = std::max(coarsest, segment.downsample);
+  for (const auto& range : chosen_.plan.ranges) coarsest = std::max(coarsest, range.downsample);
   const LatencyShares shares = share_latency(
       most_latency_s_, held_s(), static_cast<double>(block_samples_) * description_.tsamp_s,
       description_.tsamp_s * static_cast<double>(coarsest), config_);
@@ -218,7 +217,7 @@ SearchNodeConfig node_config(std::shared_ptr<const SearchPlan> plan) {
     config.kernels += fmt::format(
         "; candidates at most {:.3g} s behind the longest delay of their range of DMs, of {} "
         "up to {:.3g} s",
-        plan->latency_s(), plan->trials().segments.size(),
+        plan->latency_s(), plan->trials().ranges.size(),
         static_cast<double>(longest) * plan->sample_s());
   }
   return config;

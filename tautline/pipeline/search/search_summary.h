@@ -19,7 +19,7 @@ namespace tautline::pipeline {
 
 struct SearchSummary : FilterbankRunSummary {
   std::size_t widths = 0, passes = 1;
-  std::vector<std::size_t> widths_samples;  ///< of the boxcars, of the first segment's samples
+  std::vector<std::size_t> widths_samples;  ///< of the boxcars, in samples of the first range of DMs
   double width_loss = 0;  ///< of S/N: of a rectangular pulse between two boxcars, beside the others
   double whole_loss = 0;  ///< of all three
   std::vector<double> dms;        ///< of the trials

@@ -22,16 +22,16 @@ namespace {
 class ArraySink final : public TrialSink {
  public:
   explicit ArraySink(const TrialSinkConfig& config)
-      : trials_(config.segments.front().dms.size()),
-        samples_(config.segments.front().samples),
+      : trials_(config.ranges.front().dms.size()),
+        samples_(config.ranges.front().samples),
         file_(config.output, config.overwrite) {
     if (samples_ == 0)
       throw core::Error(core::ErrorKind::config, config.output, "an array, of live data",
                         "series that grow: nobody knows how long an array of live data is",
                         "write a folder of .dat or .tim files");
-    if (config.segments.size() > 1)
+    if (config.ranges.size() > 1)
       throw core::Error(core::ErrorKind::config, config.output,
-                        std::to_string(config.segments.size()) + " sample times",
+                        std::to_string(config.ranges.size()) + " sample times",
                         "one for all trials of an array",
                         "leave downsampling out, or write a folder of files");
     const std::string header =
@@ -62,12 +62,12 @@ class ArraySink final : public TrialSink {
 template <class Writer>
 class SeriesSink final : public TrialSink {
  public:
-  /// make(path, segment, dm) gives a writer.
+  /// make(path, range, dm) gives a writer.
   template <class Make>
   SeriesSink(const TrialSinkConfig& config, const std::string& ending, Make make) {
     std::vector<double> dms;
-    for (const TrialSegment& segment : config.segments)
-      dms.insert(dms.end(), segment.dms.begin(), segment.dms.end());
+    for (const TrialRange& range : config.ranges)
+      dms.insert(dms.end(), range.dms.begin(), range.dms.end());
     const bool single = config.output.ends_with(ending);
     if (single && dms.size() != 1)
       throw core::Error(core::ErrorKind::config, config.output,
@@ -76,24 +76,24 @@ class SeriesSink final : public TrialSink {
     if (!single) folder_ = std::make_unique<formats::OutputFolder>("-o", config.output);
     const std::vector<std::string> names = dm_names(dms);
     std::size_t k = 0;
-    for (const TrialSegment& segment : config.segments) {
+    for (const TrialRange& range : config.ranges) {
       first_.push_back(k);
-      for (const double dm : segment.dms) {
+      for (const double dm : range.dms) {
         paths_.push_back(single ? config.output
                                 : (std::filesystem::path(config.output) /
                                    (config.name + "_DM" + names[k] + ending))
                                       .string());
-        writers_.push_back(make(paths_.back(), segment, dm));
+        writers_.push_back(make(paths_.back(), range, dm));
         ++k;
       }
     }
     first_.push_back(k);
   }
 
-  void write(std::size_t segment, const core::SampleView<2>& trials) override {
+  void write(std::size_t range, const core::SampleView<2>& trials) override {
     core::with_type<std::int32_t, float>(trials, "trials", [&](const auto& typed) {
-      const std::size_t begin = first_[segment];
-      const std::size_t rows = first_[segment + 1] - begin;
+      const std::size_t begin = first_[range];
+      const std::size_t rows = first_[range + 1] - begin;
       constexpr std::size_t kLeastSamples = std::size_t{1} << 18;  // of a piece
       core::in_pieces(rows, rows * typed.extent(1) / kLeastSamples,
                       [&](std::size_t, std::size_t first, std::size_t last) {
@@ -121,28 +121,27 @@ class SeriesSink final : public TrialSink {
   }
 
   std::unique_ptr<formats::OutputFolder> folder_;  // goes after the unfinished files in it
-  std::vector<std::size_t> first_;                 // trial of each segment
+  std::vector<std::size_t> first_;                 // trial of each range
   std::vector<std::string> paths_;
   std::vector<std::unique_ptr<Writer>> writers_;
 };
 
 // The facts of the filterbank in the header of a series.
-formats::FilterbankDescription of_series(const TrialSinkConfig& config,
-                                         const TrialSegment& segment) {
+formats::FilterbankDescription of_series(const TrialSinkConfig& config, const TrialRange& range) {
   formats::FilterbankDescription description = config.description;
-  description.tsamp_s *= static_cast<double>(segment.downsample);
+  description.tsamp_s *= static_cast<double>(range.downsample);
   return description;
 }
 
 // First and last bin of each data segment, in bins of a series; none without gaps.
 std::vector<std::pair<std::uint64_t, std::uint64_t>> on_bins(const TrialSinkConfig& config,
-                                                             const TrialSegment& segment) {
+                                                             const TrialRange& range) {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> bins;
   if (config.data_segments.size() < 2) return bins;
   for (const auto& [first, end] : config.data_segments) {
-    const std::uint64_t from = (first + segment.downsample - 1) / segment.downsample;
+    const std::uint64_t from = (first + range.downsample - 1) / range.downsample;
     // An odd last bin is not written.
-    const std::uint64_t to = std::min(end / segment.downsample, segment.samples / 2 * 2);
+    const std::uint64_t to = std::min(end / range.downsample, range.samples / 2 * 2);
     if (from < to) bins.emplace_back(from, to - 1);
   }
   return bins;
@@ -151,9 +150,9 @@ std::vector<std::pair<std::uint64_t, std::uint64_t>> on_bins(const TrialSinkConf
 std::unique_ptr<TrialSink> make_dat_sink(const TrialSinkConfig& config) {
   using Writer = formats::presto::DatWriter;
   return std::make_unique<SeriesSink<Writer>>(
-      config, ".dat", [&](const std::string& path, const TrialSegment& segment, double dm) {
-        auto inf = formats::presto::inf_of(of_series(config, segment), dm, config.dm_constant);
-        inf.on_bins = on_bins(config, segment);
+      config, ".dat", [&](const std::string& path, const TrialRange& range, double dm) {
+        auto inf = formats::presto::inf_of(of_series(config, range), dm, config.dm_constant);
+        inf.on_bins = on_bins(config, range);
         return std::make_unique<Writer>(path, std::move(inf), config.overwrite);
       });
 }
@@ -161,8 +160,8 @@ std::unique_ptr<TrialSink> make_dat_sink(const TrialSinkConfig& config) {
 std::unique_ptr<TrialSink> make_tim_sink(const TrialSinkConfig& config) {
   using Writer = formats::sigproc::TimeSeriesWriter;
   return std::make_unique<SeriesSink<Writer>>(
-      config, ".tim", [&](const std::string& path, const TrialSegment& segment, double dm) {
-        auto header = formats::sigproc::header_of(of_series(config, segment));
+      config, ".tim", [&](const std::string& path, const TrialRange& range, double dm) {
+        auto header = formats::sigproc::header_of(of_series(config, range));
         header.refdm = dm;
         return std::make_unique<Writer>(path, header, config.overwrite);
       });

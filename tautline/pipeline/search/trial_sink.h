@@ -16,8 +16,8 @@ namespace tautline::pipeline {
 
 enum class SeriesFormat { npy, dat, tim };
 
-/// Trials that are sampled alike.
-struct TrialSegment {
+/// The trials of a range of the DM plan, which have one sample time.
+struct TrialRange {
   std::vector<double> dms;
   std::size_t downsample = 1;
   std::uint64_t samples = 0;  ///< of every trial, known beforehand; 0: not known
@@ -32,7 +32,7 @@ struct TrialSinkConfig {
   formats::FilterbankDescription description;  ///< starting where the series start
   double dm_constant = 0;
   bool float_samples = false;  ///< else int32, which only npy keeps
-  std::vector<TrialSegment> segments;
+  std::vector<TrialRange> ranges;
   /// First and last + 1 input sample of each segment that holds data; one or none: no gaps.
   /// PRESTO's .inf tells them.
   std::vector<std::pair<std::uint64_t, std::uint64_t>> data_segments;
@@ -41,8 +41,8 @@ struct TrialSinkConfig {
 class TrialSink {
  public:
   virtual ~TrialSink() = default;
-  /// Appends times to every trial of a segment: [trial][time], int32 or float, the last axis dense.
-  virtual void write(std::size_t segment, const core::SampleView<2>& trials) = 0;
+  /// Appends times to every trial of a range: [trial][time], int32 or float, the last axis dense.
+  virtual void write(std::size_t range, const core::SampleView<2>& trials) = 0;
   /// Every file gets its final name.
   virtual void finish() = 0;
   /// Files that it writes.
@@ -52,7 +52,7 @@ class TrialSink {
 /// Makes where series go that are not written to files.
 using MakeTrialSink = std::function<std::unique_ptr<TrialSink>(const TrialSinkConfig& config)>;
 
-/// Throws Error(config) for a npy of several segments, Error(io).
+/// Throws Error(config) for a npy of several ranges, Error(io).
 std::unique_ptr<TrialSink> make_trial_sink(const TrialSinkConfig& config);
 
 /// "12.50": as many decimals as tell the trials apart, two at least.

@@ -24,7 +24,7 @@ std::vector<engine::Stream> TrialSinkNode::open(std::span<const engine::Stream> 
     config.name = files_.name.empty() ? trials.name : files_.name;
     config.dm_constant = trials.dm_constant;
     config.float_samples = input.arrays.front().type == core::SampleType::f32;
-    config.segments.push_back({trials.dms, trials.downsample, trials.samples});
+    config.ranges.push_back({trials.dms, trials.downsample, trials.samples});
     config.data_segments = trials.data_segments;
   }
   written_.assign(inputs.size(), 0);

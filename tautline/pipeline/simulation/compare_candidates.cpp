@@ -75,7 +75,7 @@ bool is_of(const Candidate& candidate, const ComparedPulse& pulse, const Filterb
   return std::fabs(candidate.time_s - pulse.time_s) <= reach_s + (width_s + pulse.width_s) / 2;
 }
 
-// The nearest in time of those that a candidate may be of.
+// The nearest in time of the pulses that may have given the candidate.
 TruePulse* pulse_of(const Candidate& candidate, FilterbankTruth& truth) {
   TruePulse* nearest = nullptr;
   const auto distance = [&](const TruePulse& one) {

@@ -17,7 +17,7 @@ struct ComparedPulse {
 };
 
 struct CandidateComparison {
-  std::vector<ComparedPulse> pulses;  ///< those that are whole in the file, brightest first
+  std::vector<ComparedPulse> pulses;  ///< pulses that are whole in the file, brightest first
   std::size_t candidates = 0;
   std::size_t found = 0;         ///< pulses with a candidate
   std::size_t duplicates = 0;    ///< more candidates of a pulse that was found
@@ -28,9 +28,10 @@ struct CandidateComparison {
   double snr_ratio_scatter = 0;  ///< standard deviation of the same; NaN for fewer than two
 };
 
-/// A candidate is of a pulse when its DM moves the band's edge by no more than the wider of both
-/// widths and three samples, and its time is off by no more than this, half of both widths and three
-/// samples. `truth_path`: simulate's of a filterbank. Throws Error(io) and Error(format).
+/// A candidate belongs to a pulse when its DM moves the band's edge by no more than the wider of
+/// both widths and three samples, and its time is off by no more than this, half of both widths and
+/// three samples. `truth_path`: the truth file of a simulated filterbank. Throws Error(io) and
+/// Error(format).
 CandidateComparison compare_candidates(const std::string& candidates_path,
                                        const std::string& truth_path);
 

@@ -32,7 +32,7 @@ using simulation::Truth;
 using Complex = std::complex<double>;
 constexpr double kDegPerRad = 180 / std::numbers::pi;
 constexpr double kFullTurn = 2 * std::numbers::pi;
-/// Channels this close to a tone, in channel widths, hold more than the sources.
+/// Channels within this distance of a tone, in channel widths, contain power of the tone.
 constexpr double kToneChannels = 3;
 /// A channel across the edge of the sampled band holds both ends of the band, folded together.
 constexpr double kEdgeChannels = 0.75;
@@ -47,8 +47,8 @@ double wrapped_deg(double degrees) {
   return std::remainder(degrees, 360.0);
 }
 
-/// Two inputs of the file with equal feeds, first < second, and their antennas' places in the
-/// truth.
+/// Two inputs of the file with equal feeds, first < second, and the indices of their antennas in
+/// the truth.
 struct ComparedPair {
   std::size_t first = 0, second = 0;
   std::size_t true_first = 0, true_second = 0;
@@ -68,7 +68,7 @@ class Comparison {
     power_weight_ = power_sum_;
   }
 
-  /// First every integration goes through here.
+  /// First pass: called with every integration.
   void add_powers(const Integration& integration) {
     for (const std::size_t channel : channels_)
       for (std::size_t input = 0; input < inputs(); ++input) {
@@ -81,7 +81,7 @@ class Comparison {
       }
   }
 
-  /// Then every integration goes through here.
+  /// Second pass: called with every integration.
   void add(const Integration& integration) {
     follow_delays(integration);
     for (const std::size_t channel : channels_) {
@@ -176,8 +176,8 @@ class Comparison {
     }
   }
 
-  /// Delays of every source and antenna at the integration's middle, less those that a tracked
-  /// phase centre took out, and how far they move during it.
+  /// Delays of every source and antenna at the integration's middle, less the delays that a tracked
+  /// phase centre removed, and their change during the integration.
   void follow_delays(const Integration& integration) {
     const double since_s = core::seconds_between(truth_.middle, integration.middle);
     const std::size_t antennas = truth_.antenna_numbers.size();
@@ -229,8 +229,8 @@ class Comparison {
     hz_ = hz;
   }
 
-  /// What rounding to few bits leaves of correlations and of powers: 0.96 and 0.98 with 4, 1 to a
-  /// few parts in 10,000 with 8.
+  /// The factors by which rounding to few bits reduces correlations and powers: 0.96 and 0.98 with
+  /// 4 bits, 1 to a few parts in 10,000 with 8.
   struct Kept {
     double correlation = 1, power = 1;
   };
@@ -262,8 +262,8 @@ class Comparison {
   void add_cell(const Integration& integration, std::size_t channel, ComparedPair& pair) {
     const std::size_t packed = core::baseline_index(pair.second, pair.first);
     const auto count = static_cast<double>(integration.counts(channel, packed));
-    // The mean of the run: an integration's own powers go up and down with its visibilities, and
-    // weights made of them would favour the low ones.
+    // The mean of the run: the powers of one integration fluctuate together with its visibilities,
+    // and weights made of them would favour low visibilities.
     const auto power = [&](std::size_t input) {
       const std::size_t at = channel * inputs() + input;
       return power_weight_[at] > 0 ? power_sum_[at] / power_weight_[at] : 0;
@@ -287,8 +287,8 @@ class Comparison {
     return sum;
   }
 
-  /// The same as the truth file lists it, with the little that the simulator loses on it; large
-  /// arrays are not listed.
+  /// The same from the list of the truth file, which includes the small loss of the simulator;
+  /// large arrays are not listed.
   Complex true_visibility(const ComparedPair& pair) const {
     const int one = antenna_of(pair.first).number, other = antenna_of(pair.second).number;
     if (const auto found = truth_.listed.find({{one, other}, pair.feed});
@@ -368,7 +368,7 @@ class Comparison {
   }
 
   /// Measured over true power, the mean over inputs and channels. The true power contains tones,
-  /// and channels near them are left out: then there is no ratio.
+  /// and channels near them are left out: with tones there is no ratio.
   double power_ratio() const {
     double sum = 0, weight = 0;
     for (const std::size_t channel : channels_)
@@ -461,7 +461,7 @@ TruthComparison compare_truth(formats::VisibilityReader& visibilities, const Tru
   return comparison.finish(tolerance);
 }
 
-// Before the truth is read: of two files that do not belong together the wrong one is named.
+// Before the truth is read: if the two files do not belong together, the wrong file is named.
 static void require_visibilities(const std::string& path) {
   std::error_code ignored;
   const std::string kind = formats::seeming_kind(path);

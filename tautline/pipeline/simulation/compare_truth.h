@@ -1,4 +1,4 @@
-// Measured visibilities beside what the simulator says that they should be.
+// Compares measured visibilities with those that the simulator predicts.
 //
 // Every baseline's visibilities V(t, f) are fitted with the model M(t, f) of the truth file, whose
 // only free number is one complex gain g = sum w conj(M) V / sum w |M|^2, with w the inverse of the
@@ -35,8 +35,9 @@ struct ComparedClosure {
   double measured_deg = 0, true_deg = 0, error_deg = 0, sigmas = 0;
 };
 
-/// What is allowed beside the noise: the simulator's sources lose up to 1 % of their amplitude on
-/// its longest baselines. (The 4 % that rounding to 4 bits loses are part of what is expected.)
+/// The tolerance in addition to the noise: the simulator's sources lose up to 1 % of their
+/// amplitude on its longest baselines. (The 4 % that rounding to 4 bits loses are included in the
+/// prediction.)
 struct TruthTolerance {
   double sigmas = 5;
   double amplitude_fraction = 0.02;
@@ -46,7 +47,7 @@ struct TruthTolerance {
 struct TruthComparison {
   std::vector<ComparedVisibility> visibilities;  ///< from the shortest baseline to the longest
   std::vector<ComparedClosure> closures;
-  /// Root mean square of the differences over their errors; 1 when noise is all there is.
+  /// Root mean square of the differences over their errors; 1 when the differences are only noise.
   double amplitude_rms_sigmas = 0, phase_rms_sigmas = 0, closure_rms_sigmas = 0;
   double mean_amplitude_ratio = 0;  ///< measured over true, weighted by 1 / error^2
   double power_ratio = 0;           ///< autocorrelations over the true power; NaN with tones
@@ -67,8 +68,8 @@ TruthComparison compare_truth(formats::VisibilityReader& visibilities,
 TruthComparison compare_truth(const std::string& visibilities_path, const std::string& truth_path,
                               const TruthTolerance& tolerance = {});
 
-/// At most `most` places of `count` rows, evenly spread, the first and the last among them: what a
-/// table on a screen shows.
+/// At most `most` indices of `count` rows, evenly spread, with the first and the last among them:
+/// the rows of a table on a screen.
 std::vector<std::size_t> spread_rows(std::size_t count, std::size_t most);
 
 }  // namespace tautline::pipeline

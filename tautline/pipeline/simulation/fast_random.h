@@ -1,4 +1,5 @@
-// A fast generator for loops that draw hundreds of millions of numbers, and what they draw.
+// A fast generator for loops that draw hundreds of millions of numbers, and the distributions that
+// they draw from.
 #pragma once
 
 #include <bit>

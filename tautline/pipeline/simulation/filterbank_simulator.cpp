@@ -13,14 +13,14 @@ namespace {
 
 // Values of a piece. Large enough to spread over threads, small enough for the second-level cache.
 constexpr std::size_t kPieceValues = std::size_t{1} << 18;
-constexpr std::uint32_t kNoiseStream = 0x46494C42;  // apart from those of voltages
+constexpr std::uint32_t kNoiseStream = 0x46494C42;  // differs from the streams of voltages
 
 struct Levels {
   double mean, rms;
 };
 
-// Where nothing is said: room for pulses above 8 bits' noise, the step that loses least for fewer
-// (Max 1960: a rms of about one step for 2 bits, three for 4).
+// Defaults: room for pulses above the noise of 8 bits, and the step with the least loss for fewer
+// (Max 1960: an rms of about one step for 2 bits, three for 4).
 Levels default_levels(int bits) {
   switch (bits) {
     case 1:
@@ -52,7 +52,7 @@ std::vector<double> gains_of(const formats::scene::FilterbankScene& scene) {
   return gains;
 }
 
-// What of sample `sample` lies within [begin, end) of time, both in samples.
+// The part of sample `sample` within [begin, end) of time, both in samples.
 double overlap(double sample, double begin, double end) {
   return std::max(0.0, std::min(sample + 1, end) - std::max(sample, begin));
 }

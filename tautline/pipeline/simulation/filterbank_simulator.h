@@ -10,7 +10,7 @@
 
 namespace tautline::pipeline::simulation {
 
-/// What one thread works with; as large as a piece.
+/// The scratch memory of one thread; as large as a piece.
 struct FilterbankWorkspace {
   std::vector<float> values;
   std::vector<std::uint8_t> bytes;
@@ -30,7 +30,7 @@ class FilterbankSimulator {
   double rms_steps() const { return rms_; }
   /// Samples of a piece: the same for one number of channels, since noise is drawn piece by piece.
   std::size_t piece_samples() const { return piece_samples_; }
-  /// Bytes that a workspace comes to take.
+  /// The largest number of bytes of a workspace.
   std::size_t piece_bytes() const;
 
   /// Fills the workspace with the first `samples` samples of a piece: `values` for 32 bits, `words`

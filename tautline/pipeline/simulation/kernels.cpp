@@ -97,8 +97,8 @@ void MultiplyAdd(const float* HWY_RESTRICT a_re, const float* HWY_RESTRICT a_im,
   }
 }
 
-// Adding and taking away 1.5 x 2^23 rounds half to even; the value is clamped just outside the
-// limits first, which keeps it in range and still tells what is to be clipped.
+// Adding and subtracting 1.5 x 2^23 rounds half to even; the value is first clamped just outside
+// the limits, which keeps the sum in range and still shows which values are clipped.
 template <class Integer>
 std::uint64_t quantise_loop(const float* HWY_RESTRICT values, float scale, int limit,
                             Integer* HWY_RESTRICT out, std::size_t count) {
@@ -152,7 +152,7 @@ namespace tautline::pipeline::simulation {
 namespace {
 
 const Kernels& kernels() {
-  // Asking the processor takes as long as a short loop.
+  // Detecting the processor's instructions takes as long as a short loop.
   static const Kernels& chosen = TAUTLINE_BEST_TARGET(make_kernels, device::best_instruction_set());
   return chosen;
 }

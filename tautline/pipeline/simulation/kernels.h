@@ -19,7 +19,8 @@ void fill_rotation(double start_turns, double step_turns, float* re, float* im, 
 void multiply_add(const float* a_re, const float* a_im, const float* r_re, const float* r_im,
                   float* x_re, float* x_im, std::size_t count);
 
-/// values[n] * scale rounded half to even and clipped to +-limit; returns how many were outside.
+/// values[n] * scale rounded half to even and clipped to +-limit; returns the number of values
+/// outside.
 std::uint64_t quantise(const float* values, float scale, int limit, std::int8_t* out,
                        std::size_t count);
 std::uint64_t quantise(const float* values, float scale, int limit, std::int16_t* out,

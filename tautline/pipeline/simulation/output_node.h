@@ -11,11 +11,12 @@
 
 namespace tautline::pipeline::simulation {
 
-/// Files of simulated samples. They appear under their names on finish(); destroyed before that, it leaves nothing.
+/// Files of simulated samples. They appear under their names on finish(); without it no file is
+/// left.
 class OutputWriter {
  public:
   virtual ~OutputWriter() = default;
-  /// Appends a block of the source whose samples it writes.
+  /// Appends a block of the samples' source.
   virtual void write(const engine::Block& block) = 0;
   virtual void finish() = 0;
 };
@@ -23,7 +24,7 @@ class OutputWriter {
 struct TruthOutput {
   std::string path;
   bool overwrite = false;
-  std::function<std::string()> text = {};  ///< asked for when every block was written
+  std::function<std::string()> text = {};  ///< called after the last block
 };
 
 class OutputNode final : public engine::Node {

@@ -10,7 +10,7 @@ namespace tautline::pipeline::simulation {
 namespace {
 
 // Beyond this many waists from the axis (or kappa waists along it) the brightness is under 2e-6 of
-// the focus's: such particles are dark, and what they add to the mean is under 1e-5 of it.
+// that of the focus: such particles are dark, and their part of the mean is under 1e-5.
 constexpr double kDark = 2.6;
 // A dark particle may jump ahead by so many steps that the focus is this many deviations away.
 constexpr double kSafeDeviations = 4;
@@ -71,7 +71,7 @@ std::size_t PhotonSource::bytes(const PhotonModel& model) {
 
 // Adds each particle's brightness at each step of the block. A particle far from the focus does not
 // move step by step: one normal deviate stands for many steps, which is exact for its position, and
-// what it could have added meanwhile is nothing.
+// its contribution meanwhile is negligible.
 void PhotonSource::add_rates(Crowd& crowd) {
   const double half_z = kHalfBox * model_.kappa;
   const double inverse_kappa2 = 1 / (model_.kappa * model_.kappa);
@@ -120,8 +120,8 @@ void PhotonSource::emit(std::size_t step, std::uint64_t count, bool fluorescent,
   }
 }
 
-// Every detection, a false one too, may be followed by a false one. `photons` grows while it is
-// walked through; what falls behind the block's end waits.
+// Every detection, a false one too, may be followed by a false one. `photons` grows during the
+// loop; photons after the end of the block wait.
 void PhotonSource::add_afterpulses(std::vector<SourcePhoton>& photons) {
   const std::uint64_t end = (first_step_ + kBlockSteps) * ticks_per_step_;
   const double ticks_per_s = static_cast<double>(ticks_per_step_) / step_s_;

@@ -32,7 +32,7 @@ struct PhotonModel {
 /// Half the sides of the periodic box, in units of w and of kappa w.
 inline constexpr double kHalfBox = 10;
 
-/// Particles in the box, which are as many as give `n` on average to the nearest whole one.
+/// The number of particles in the box that gives `n` on average, to the nearest whole particle.
 std::size_t particles_of(double n);
 /// The mean number in the effective volume that this many particles give.
 double n_of(std::size_t particles);
@@ -42,8 +42,8 @@ struct SourcePhoton {
   std::uint32_t microtime = 0;  ///< 0 without pulses
 };
 
-/// A stream of its own for each (seed, sensor). The photons do not depend on how often and for how
-/// long next() is called elsewhere; each call makes one block of kBlockSteps steps.
+/// Each (seed, sensor) has a stream of its own. The photons do not depend on the calls of other
+/// sensors; each call makes one block of kBlockSteps steps.
 class PhotonSource {
  public:
   static constexpr std::size_t kBlockSteps = 1024;
@@ -58,7 +58,7 @@ class PhotonSource {
  private:
   struct Particle {
     float x, y, z;            // in units of w, the focus at 0
-    std::uint32_t next_step;  // of the block, at which it stands there
+    std::uint32_t next_step;  // of the block, at which the particle has this position
   };
   struct Crowd {
     std::vector<Particle> particles;

@@ -11,7 +11,7 @@
 
 namespace tautline::pipeline::simulation {
 
-/// How the ticks of a run are counted, decided by what is written.
+/// The ticks of a run, which depend on the output.
 struct PhotonClock {
   double tick_s = 0;
   std::uint64_t ticks_per_bin = 1;  ///< counts; of time tags: 1
@@ -22,7 +22,7 @@ struct PhotonClock {
 /// The payload of blocks of kind "simulated photons", which count steps of PhotonSource and have no arrays.
 struct SimulatedPhotons {
   std::vector<std::vector<SourcePhoton>> sensors;  ///< each in order of time
-  std::uint64_t end_tick = 0;                      ///< behind the block; of a whole one
+  std::uint64_t end_tick = 0;                      ///< after the block; of a whole block
 };
 
 /// Counts of `bits` (8 or 16). Throws Error(config) where a bin holds more.

@@ -47,7 +47,7 @@ void to_icrs(formats::scene::Source& source, const formats::Site& site,
   source.dec_deg = icrs.declination_deg;
 }
 
-// Half a degree of grace lets a source that is asked for on the horizon be there.
+// Half a degree below the horizon is allowed, so that a source on the horizon is accepted.
 void require_up(const formats::scene::Source& source, const formats::Site& site,
                 const Vector3& direction) {
   const double elevation_deg =
@@ -103,9 +103,9 @@ Polarisation polarisation_of(const formats::scene::Source& source) {
 }
 
 // Amplitudes of the real and imaginary parts of each bin, so that the transform's samples have the
-// source's power: N bins of flux / N each (complex), or N / 2 - 1 pairs of bins (real; bin 0 is
-// left out because a real signal's must be real). Scaled so that a spectral index keeps the flux
-// at the centre of the band.
+// source's power: N bins of flux / N each (complex), or N / 2 - 1 pairs of bins (real; bin 0 of a
+// real signal must be real and is left out). Scaled so that a spectral index keeps the flux at the
+// centre of the band.
 std::vector<float> bin_amplitudes(const formats::scene::Source& source, const Plan& plan) {
   const double used =
       plan.sampling.real ? static_cast<double>(plan.bins - 1) : static_cast<double>(plan.bins);

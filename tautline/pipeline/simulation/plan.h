@@ -21,7 +21,7 @@
 
 namespace tautline::pipeline::simulation {
 
-/// The samples to make: what the command line says, beside the scene.
+/// The samples to make: the options of the command, besides the scene.
 struct Sampling {
   double duration_s = 1;
   bool real = false;
@@ -41,8 +41,8 @@ double coherence(const Blocks& blocks, double samples);
 
 /// Block sizes for delays up to `delay_samples` between two antennas and fringes up to
 /// `fringe_turns_per_sample`: long against the delays, so that coherence stays above 0.99, and
-/// short against the fringes, which a block holds still. Throws Error(unsupported) when both can't
-/// be had.
+/// short against the fringes, which are constant in a block. Throws Error(unsupported) when no size
+/// satisfies both.
 Blocks choose_blocks(double delay_samples, double fringe_turns_per_sample);
 
 /// The x and y amplitudes of a partly polarised source of unit flux.

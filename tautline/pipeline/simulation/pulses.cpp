@@ -14,9 +14,10 @@ namespace {
 
 // Half of the full width at half maximum is sigma sqrt(2 ln 2).
 const double kFwhmPerSigma = 2 * std::sqrt(2 * std::numbers::ln2);
-// Beyond these a pulse is taken as over: 3e-7 and 6e-6 of its energy.
+// Beyond these limits a pulse is taken as over: 3e-7 and 6e-6 of its energy.
 constexpr double kGaussianReach = 5, kTailReach = 12;
-// A channel's dispersion is played by as many narrower ones as keep each below a quarter of sigma.
+// The dispersion inside a channel is simulated by narrower channels, enough to keep each below a
+// quarter of sigma.
 constexpr double kSmearPerSigma = 0.25;
 constexpr double kMostParts = 64;
 
@@ -31,7 +32,7 @@ double scaled_erfc(double w) {
   return (1 - v / 2 + 3 * v * v / 4 - 15 * v * v * v / 8) / (w * std::sqrt(std::numbers::pi));
 }
 
-// visit(sample, what of the shape falls into it), for the samples of [first, end).
+// Calls visit(sample, part of the shape in that sample) for the samples of [first, end).
 template <class Shape, class Visit>
 void each_sample(const Shape& shape, double first, double end, Visit visit) {
   const double begin = std::max(first, std::floor(shape.middle - kGaussianReach * shape.sigma));
@@ -86,7 +87,7 @@ PlacedPulse::PlacedPulse(const formats::scene::DispersedPulse& pulse, const Rece
   find_amplitude(receiver);
 }
 
-// One shape a channel, or several of neighbouring frequencies where smearing is asked for.
+// One shape for each channel, or several of neighbouring frequencies where smearing is requested.
 template <class Visit>
 void PlacedPulse::each_shape(const Receiver& receiver, std::size_t channel, Visit visit) const {
   const double mhz = receiver.channel_mhz[channel], reference = receiver.f_ref_mhz;
@@ -109,7 +110,8 @@ void PlacedPulse::each_shape(const Receiver& receiver, std::size_t channel, Visi
 
 void PlacedPulse::find_amplitude(const Receiver& receiver) {
   const double begin = std::floor(first_sample_) - 2;
-  // Dedispersed, everything lies within the widest channel's reach of the highest one's.
+  // After dedispersion the pulse is within the widest channel's reach of the highest channel's
+  // pulse.
   double end = begin;
   const auto aligned = [&](std::size_t c) {
     return std::nearbyint(receiver.delay_s(pulse_.dm, receiver.channel_mhz[c]) / receiver.tsamp_s);

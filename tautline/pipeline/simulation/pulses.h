@@ -14,8 +14,8 @@ namespace tautline::pipeline::simulation {
 /// exponential tail of time constant tau (0: none).
 double pulse_distribution(double x, double sigma, double tau);
 
-/// What all pulses of a run share. Frequencies in MHz in the file's order; `gain` is each
-/// channel's, `rms` its noise in steps.
+/// The common properties of all pulses of a run. Frequencies in MHz in the file's order; `gain` is
+/// each channel's, `rms` its noise in steps.
 struct Receiver {
   std::vector<double> channel_mhz, gain, rms;
   double foff_mhz = 0, tsamp_s = 0;
@@ -31,15 +31,15 @@ struct Receiver {
 class PlacedPulse {
  public:
   /// Finds the amplitude: the noise-free series is dedispersed with delays rounded to the nearest
-  /// sample, as the search does it, and scaled to the S/N asked for. Throws Error(config) when no
-  /// channel sees it.
+  /// sample, like in a search, and scaled to the requested S/N. Throws Error(config) when the pulse
+  /// is in no channel.
   PlacedPulse(const formats::scene::DispersedPulse& pulse, const Receiver& receiver);
 
   const formats::scene::DispersedPulse& pulse() const { return pulse_; }
-  /// Samples that it may touch, in any channel.
+  /// The samples that the pulse may change, in any channel.
   double first_sample() const { return first_sample_; }
   double last_sample() const { return last_sample_; }
-  /// Steps added to the channel that gets most, in its brightest sample.
+  /// The steps added to the channel with the largest addition, in its brightest sample.
   double peak_steps() const { return peak_steps_; }
   /// Full delay from the highest to the lowest channel.
   double sweep_s() const { return sweep_s_; }
@@ -51,7 +51,7 @@ class PlacedPulse {
   struct Shape {
     double middle;      // in samples
     double sigma, tau;  // in samples
-    double weight;      // of what it sums to, in steps x samples
+    double weight;      // of its sum, in steps x samples
   };
   template <class Visit>
   void each_shape(const Receiver& receiver, std::size_t channel, Visit visit) const;

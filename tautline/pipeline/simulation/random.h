@@ -1,5 +1,5 @@
-// Random numbers that do not depend on who asks first: each is a function of (seed, stream, block,
-// place), so that any number of threads makes the same voltages.
+// Random numbers that do not depend on the order of requests: each is a function of (seed, stream,
+// block, place), so that any number of threads makes the same voltages.
 #pragma once
 
 #include <array>

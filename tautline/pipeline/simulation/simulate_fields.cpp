@@ -9,7 +9,7 @@ namespace tautline::pipeline {
 
 namespace {
 
-// What all simulators have; `memory_bytes` comes last in help.
+// The fields of all simulators; `memory_bytes` comes last in help.
 template <class C>
 core::Fields<C> simulation_fields() {
   return core::Fields<C>()

@@ -29,7 +29,7 @@ using core::Error;
 using core::ErrorKind;
 using Json = nlohmann::ordered_json;
 
-// The command says what is expected alone, so that it names the key, too.
+// The message has only the expectation, so that the command can name the key, too.
 [[noreturn]] void refuse_random(const std::string& key, std::string_view value,
                                 const std::string& expected) {
   throw Error(ErrorKind::config, "`random_pulses`: " + key, std::string(value),
@@ -144,13 +144,14 @@ class FilterbankSimulation {
   SimulateFilterbankSummary run(const ProgressCallback& progress, std::stop_token stop);
 
  private:
-  // How many pieces a block has at most, how many threads make them, and what both take.
+  // The number of pieces of a block at most, the number of threads that make them, and the memory
+  // of both.
   struct Cut {
     std::size_t threads = 1, pieces = 1, bytes = 0;
   };
   Cut choose_cut() const;
   std::string truth(std::uint64_t clipped) const;
-  // Pulses and interference that no sample, or no channel, has a part of.
+  // Pulses and interference that are in no sample or in no channel.
   void refuse_outside() const {
     const double length_s = static_cast<double>(samples_) * scene_.tsamp_s;
     const auto refuse = [&](const char* field, double time_s, const char* what) {
@@ -188,7 +189,8 @@ class FilterbankSimulation {
 };
 
 FilterbankSimulation::Cut FilterbankSimulation::choose_cut() const {
-  // Several a thread, so that all are busy until a block ends; one block is written while the next one is made.
+  // Several pieces for each thread, so that all are busy until a block ends; one block is written
+  // while the next one is made.
   constexpr std::size_t kPerThread = 4, kBlocks = 2;
   const std::size_t stored_bytes = simulator_->piece_samples() * scene_.channels *
                                    (scene_.bits > 16  ? sizeof(float)

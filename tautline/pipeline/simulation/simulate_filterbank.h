@@ -16,9 +16,9 @@ namespace tautline::pipeline {
 
 struct SimulateFilterbankSummary {
   std::size_t channels = 0, pulses = 0;
-  std::size_t pulses_cut = 0;  ///< those that the file has a part of
+  std::size_t pulses_cut = 0;  ///< pulses that are only in part in the file
   std::uint64_t samples = 0;
-  std::uint64_t clipped = 0;  ///< values beyond what the bits hold
+  std::uint64_t clipped = 0;  ///< values outside the range of the bits
   double elapsed_s = 0, stream_s = 0;
   std::size_t memory_bytes = 0;
   std::string file, truth_path;
@@ -32,7 +32,7 @@ SimulateFilterbankSummary simulate_filterbank(const SimulateFilterbankConfig& co
                                               const ProgressCallback& progress = {},
                                               std::stop_token stop = {});
 
-/// The same samples, for whoever takes a reader's; `output` is not used. Throws core::Error.
+/// The same samples as a reader; `output` is not used. Throws core::Error.
 std::unique_ptr<formats::FilterbankReader> open_simulated_filterbank(
     const SimulateFilterbankConfig& config);
 

@@ -32,8 +32,9 @@ using simulation::PhotonSource;
 using simulation::SimulatedPhotons;
 using simulation::SourcePhoton;
 
-// Brightness is held for a step of at most this part of the fastest diffusion time; a curve between
-// two multiples of a step is then the chord of the true one, at most 3e-4 of its height away.
+// Brightness is constant for a step of at most this part of the fastest diffusion time; a curve
+// between two multiples of a step is then the chord of the true curve, off by at most 3e-4 of its
+// height.
 constexpr double kStepsPerDiffusionTime = 20;
 constexpr double kTagResolution_s = 1e-12;         // T2
 constexpr double kMicrotimeResolution_s = 16e-12;  // T3
@@ -122,7 +123,7 @@ void plan_tags(const SimulatePhotonsConfig& c, PhotonPlan& plan) {
             fmt::format("{}", c.sync_rate_hz), "1e3 to 1e9 Hz");
     plan.clock.tick_s = 1 / c.sync_rate_hz;
     plan.model.period_s = plan.clock.tick_s;
-    // No more microtimes than a record has bits for.
+    // The number of microtimes is limited by the bits of a record.
     plan.model.microtime_unit_s = std::max(kMicrotimeResolution_s, plan.model.period_s / 32767);
   }
   const std::size_t most = c.t3 ? 64 : 63;
@@ -143,7 +144,7 @@ double rate_of_all_hz(const SimulatePhotonsConfig& c) {
          static_cast<double>(c.hot_sensors.size()) * c.hot_rate_hz;
 }
 
-// Of the file, tags as many as are expected.
+// The size of the file, with the expected number of tags.
 double output_bytes(const SimulatePhotonsConfig& c, const PhotonPlan& plan) {
   constexpr double kTagBytes = 4;
   if (plan.tags) return kTagBytes * rate_of_all_hz(c) * c.duration_s;

@@ -36,7 +36,7 @@ simulation::Sampling sampling_of(const SimulateConfig& config) {
   return sampling;
 }
 
-// Of all files together, at most: receivers' files leave gaps out.
+// The size of all files together, at most: files of receivers leave gaps out.
 double output_bytes(const SimulateConfig& config, const formats::scene::Scene& scene,
                     std::size_t inputs) {
   // Real samples are two a hertz of one component each, complex ones one of two.

@@ -26,7 +26,7 @@ struct SimulateSummary {
   engine::Profile profile;
 };
 
-/// Where the truth goes: X.truth.json for X.dada, NAME.truth.json for NAME.
+/// The name of the truth file: X.truth.json for X.dada, NAME.truth.json for NAME.
 std::string truth_path(const std::string& output);
 
 /// Reads the array and the scene, writes the voltages and then the truth. Throws core::Error; a

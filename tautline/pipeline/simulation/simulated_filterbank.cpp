@@ -10,7 +10,7 @@ namespace tautline::pipeline::simulation {
 
 namespace {
 
-// What of a workspace its samples are stored as.
+// The array of a workspace in which its samples are stored.
 std::span<const std::byte> stored(const FilterbankWorkspace& workspace, int bits) {
   if (bits == 32) return std::as_bytes(std::span(workspace.values));
   if (bits == 16) return std::as_bytes(std::span(workspace.words));

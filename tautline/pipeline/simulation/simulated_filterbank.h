@@ -12,14 +12,14 @@
 
 namespace tautline::pipeline::simulation {
 
-/// A read makes every piece (FilterbankSimulator) that it has a part of, several at a time.
+/// A read makes every piece (FilterbankSimulator) of which it needs a part, several at a time.
 class SimulatedFilterbank final : public formats::FilterbankReader {
  public:
   /// `threads`: 0: as many as the process may use.
   SimulatedFilterbank(const formats::scene::FilterbankScene& scene, std::uint64_t samples,
                       std::shared_ptr<const FilterbankSimulator> simulator, std::size_t threads);
 
-  /// Values beyond what the bits hold, in the pieces that were made.
+  /// Values outside the range of the bits, in the pieces that were made.
   std::uint64_t clipped() const { return clipped_; }
   std::size_t read(std::uint64_t first_sample, std::size_t count,
                    std::span<std::byte> destination) override;

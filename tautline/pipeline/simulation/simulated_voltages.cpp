@@ -12,8 +12,8 @@ namespace tautline::pipeline::simulation {
 
 namespace {
 
-// A piece is what one thread makes at a time. Its first block is transformed only for its end, so
-// that more segments a piece waste less: a sixteenth here. Its bytes are kept near a few MiB.
+// A piece is made by one thread at a time. Its first block is transformed only for its end, so that
+// more segments a piece waste less: a sixteenth here. Its bytes are kept near a few MiB.
 constexpr std::size_t kMostSegments = 16;
 constexpr std::size_t kVoltagePieceBytes = std::size_t{8} << 20;
 // So that all threads are busy until a block ends.
@@ -103,7 +103,7 @@ std::size_t SimulatedVoltages::bytes() const {
 }
 
 std::size_t SimulatedVoltages::read(std::size_t samples, core::RawBlock& block,
-                                    stream::Segment& segment) {
+                                    stream::SegmentPlace& segment) {
   const std::size_t hop = simulator_.segment_samples(), hop_bytes = simulator_.bytes(hop);
   if (samples < hop)
     throw core::Error(core::ErrorKind::config, "samples of a block", std::to_string(samples),

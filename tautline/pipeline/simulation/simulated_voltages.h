@@ -1,4 +1,4 @@
-// Simulated voltages as a stream, as they would come from a file that holds them.
+// Simulated voltages as a stream, like the stream of a file with these voltages.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace tautline::pipeline::simulation {
 
-/// What a file of these voltages says of them.
+/// The description that a file of these voltages would have.
 core::VoltageDescription describe(const Plan& plan);
 
 /// How blocks are made: each of `pieces`, which `threads` make side by side, of `segments`
@@ -23,9 +23,9 @@ struct BlockCut {
 };
 struct BlockLimits {
   std::size_t threads = 0;  ///< 0: as many as the process may use
-  std::size_t blocks = 2;   ///< that there are at a time
+  std::size_t blocks = 2;   ///< in memory at a time
   std::size_t block_bytes = std::size_t{512} << 20;
-  std::size_t memory_bytes = 0;  ///< of all blocks and of what makes them
+  std::size_t memory_bytes = 0;  ///< of all blocks and of the workspaces that make them
 };
 /// The longest blocks within the limits. Throws Error(memory) where there are none.
 BlockCut choose_cut(const Plan& plan, const BlockLimits& limits);
@@ -48,7 +48,8 @@ class SimulatedVoltages final : public stream::VoltageStream {
   const core::Instant& end() const override { return end_; }
   const std::vector<std::string>& files() const override { return files_; }
   std::size_t bytes() const override;
-  std::size_t read(std::size_t samples, core::RawBlock& block, stream::Segment& segment) override;
+  std::size_t read(std::size_t samples, core::RawBlock& block,
+                   stream::SegmentPlace& segment) override;
   formats::Damage damage() const override { return {}; }
 
  private:
@@ -64,7 +65,7 @@ class SimulatedVoltages final : public stream::VoltageStream {
   core::Instant end_;
   std::vector<std::string> files_{"simulated voltages"};
   std::unique_ptr<device::Queue> queue_;
-  std::vector<std::unique_ptr<Worker>> workers_;  // made when they are needed first
+  std::vector<std::unique_ptr<Worker>> workers_;  // made at first use
   std::vector<std::uint64_t> clipped_;
   std::uint64_t next_segment_ = 0;
 };

@@ -53,7 +53,8 @@ void read_baseline(const nlohmann::json& json, Truth& truth) {
   }
 }
 
-// "[json.exception.out_of_range.403] key 'x' not found": the library's mark tells a user nothing.
+// "[json.exception.out_of_range.403] key 'x' not found": the library's mark has no meaning for a
+// user.
 std::string without_mark(const std::string& text) {
   const std::size_t end = text.find("] ");
   return text.starts_with("[json.") && end != std::string::npos ? text.substr(end + 2) : text;

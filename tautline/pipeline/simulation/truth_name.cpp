@@ -15,7 +15,8 @@ namespace tautline::pipeline::simulation {
 
 namespace {
 
-// The name of the file that a truth is of, without its folder; empty when it does not say.
+// The name of the simulated file of a truth file, without its folder; empty when the truth file
+// does not name it.
 std::string file_of_truth(const std::string& truth_path) {
   std::ifstream file(truth_path, std::ios::binary);
   const auto truth = nlohmann::json::parse(file, nullptr, false);

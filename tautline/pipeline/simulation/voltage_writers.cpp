@@ -95,7 +95,7 @@ class MwaWriter final : public OutputWriter {
     return gaps;
   }
 
-  // The end of the run of samples from t on that are all missing or all there.
+  // The end of the run of samples from t on that are all missing or all present.
   std::uint64_t run_end(const ReceiverFile& receiver, std::uint64_t t, std::uint64_t samples,
                         bool& missing) const {
     const auto at = static_cast<std::int64_t>(written_ + t);

@@ -143,8 +143,8 @@ void VoltageSimulator::draw_tones(std::uint64_t segment, Workspace& w) const {
   }
 }
 
-// The spectra that an antenna's inputs hear during one block (which starts a hop before the segment
-// of the same number: block 0 only fades out into segment 0).
+// The spectra that an antenna's inputs receive during one block (which starts a hop before the
+// segment of the same number: block 0 only fades out into segment 0).
 void VoltageSimulator::hear(std::size_t antenna, std::uint64_t block, Workspace& w) const {
   const std::size_t bins = plan_->bins;
   const std::vector<std::size_t>& inputs = plan_->antenna_inputs[antenna];
@@ -196,8 +196,8 @@ void VoltageSimulator::transform(std::size_t lane, std::size_t lanes, Workspace&
   fft_->execute(data);
 }
 
-// values = the tail of the block before + this block faded in; `part` says which part of the
-// transform a real input is.
+// values = the tail of the block before + this block faded in; `part` selects the part of the
+// transform that holds a real input.
 void VoltageSimulator::overlap(std::size_t input, std::size_t part, Workspace& w) const {
   const std::size_t fade = plan_->blocks.fade, hop = plan_->blocks.hop;
   const auto* data = reinterpret_cast<const float*>(w.transform.as<std::complex<float>>());
@@ -284,7 +284,7 @@ void VoltageSimulator::finish(std::size_t input, std::uint64_t segment, Workspac
     for (std::size_t v = 0; v < count; ++v) w.values[v] += amplitude * tone[v];
   }
   blank_missing(input, segment, w);
-  // Past the run's end nothing is kept, and nothing counted.
+  // After the end of the run nothing is kept or counted.
   const std::uint64_t left = plan_->samples - std::min(plan_->samples, segment * plan_->blocks.hop);
   const std::size_t kept =
       static_cast<std::size_t>(std::min<std::uint64_t>(left, plan_->blocks.hop)) * components;

@@ -15,7 +15,7 @@ namespace tautline::pipeline::simulation {
 class Workspace {
  public:
   explicit Workspace(const Plan& plan);
-  /// What a workspace for this plan takes.
+  /// The bytes of a workspace for this plan.
   static std::size_t bytes(const Plan& plan);
 
  private:

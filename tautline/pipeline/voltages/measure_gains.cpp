@@ -86,7 +86,7 @@ class GainSink final : public engine::Node {
 // The blocks that `sink` needs of a stream, which are read by a function of its own.
 class FirstVoltages final : public stream::VoltageStream {
  public:
-  using Read = std::function<std::size_t(core::RawBlock&, stream::Segment&)>;
+  using Read = std::function<std::size_t(core::RawBlock&, stream::SegmentPlace&)>;
   FirstVoltages(const stream::VoltageStream& stream, const GainSink& sink, bool live, Read read)
       : stream_(stream), sink_(sink), live_(live), read_(std::move(read)) {}
 
@@ -98,7 +98,7 @@ class FirstVoltages final : public stream::VoltageStream {
   std::uint64_t total_samples() const override { return stream_.total_samples(); }
   const core::Instant& end() const override { return stream_.end(); }
   const std::vector<std::string>& files() const override { return stream_.files(); }
-  std::size_t read(std::size_t, core::RawBlock& block, stream::Segment& segment) override {
+  std::size_t read(std::size_t, core::RawBlock& block, stream::SegmentPlace& segment) override {
     return sink_.enough() ? 0 : read_(block, segment);
   }
   formats::Damage damage() const override { return {}; }
@@ -152,7 +152,7 @@ std::vector<float> measure_gains(const std::vector<std::string>& files,
           .samples;
   auto sink =
       std::make_unique<GainSink>(sequence, samples, filter, std::move(device), kMostGainPeriods);
-  const auto read = [&](core::RawBlock& block, stream::Segment& segment) {
+  const auto read = [&](core::RawBlock& block, stream::SegmentPlace& segment) {
     return sequence.read(samples, block, segment);
   };
   auto first = std::make_unique<FirstVoltages>(sequence, *sink, false, read);
@@ -167,7 +167,7 @@ std::vector<float> measure_gains(stream::PeekedVoltages& live, std::size_t sampl
   auto sink = std::make_unique<GainSink>(live, samples, filter, std::move(device), 1);
   // All peeked blocks are kept, and beside them the blocks one ahead and one behind.
   const std::size_t kept = sink->first_samples() / samples + 2;
-  const auto read = [&](core::RawBlock& block, stream::Segment& segment) {
+  const auto read = [&](core::RawBlock& block, stream::SegmentPlace& segment) {
     return live.peek(samples, block, segment, stop);
   };
   auto first = std::make_unique<FirstVoltages>(live, *sink, true, read);

@@ -138,7 +138,7 @@ bool VoltageSourceNode::fill(engine::Block& block) {
   engine::Array& bytes = block.arrays.front();
   auto& raw = block.payload_of<core::RawBlock>();
   raw.bytes.lend({static_cast<std::byte*>(bytes.data), bytes.extents[0]});
-  stream::Segment segment;
+  stream::SegmentPlace segment;
   const bool first = samples_ == 0 && first_block_samples_ > 0;
   block.samples = stream_->read(first ? first_block_samples_ : block_samples_, raw, segment);
   if (block.samples == 0) return false;

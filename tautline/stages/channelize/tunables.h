@@ -20,7 +20,7 @@ enum class GpuDesign { automatic, fused, split, separate };
 struct GpuTunables {
   GpuDesign design = GpuDesign::automatic;
   /// Values of a spectrum that a thread keeps in registers: 4, 8, 16 or 32. More values mean fewer
-  /// exchanges through local memory, and fewer threads to hide latency.
+  /// exchanges through shared memory, and fewer threads to hide latency.
   std::size_t points = 0;
   /// Spectra of a group, a power of two up to 1,024. With more spectra, each sample and coefficient
   /// is read less often and longer pieces of corner-turned rows are written; with fewer, more

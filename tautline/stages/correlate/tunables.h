@@ -28,7 +28,7 @@ struct Tunables {
 /// Of the portable GPU kernel (tiled.kernel). A thread sums register_rows x register_columns
 /// baselines, and a group has thread_rows x thread_columns threads. 1x1 registers are the
 /// pair-parallel design of the MWA's prototype, 2x2 and 4x4 its group-parallel design, and 4x4 with
-/// local memory its hybrid design and xGPU's.
+/// shared memory its hybrid design and xGPU's.
 ///
 /// Zero means the default, which depends on format and API.
 struct TiledTunables {
@@ -36,9 +36,9 @@ struct TiledTunables {
   std::size_t register_columns = 0;  ///< 1, 2, 4 or 8
   std::size_t thread_rows = 0;       ///< 8 or 16
   std::size_t thread_columns = 0;    ///< 8 or 16
-  /// Bytes of every input that a group copies to local memory at a time: 32, 64, 128 or 256.
+  /// Bytes of every input that a group copies to shared memory at a time: 32, 64, 128 or 256.
   std::size_t stage_bytes = 0;
-  /// Buffers in local memory: 1; 2, of which one is filled while the other is multiplied; 0 reads
+  /// Buffers in shared memory: 1; 2, of which one is filled while the other is multiplied; 0 reads
   /// operands from global memory, through the cache.
   int local_buffers = -1;  ///< -1: the default
   /// Bytes of one load, 4, 8 or 16; samples with a smaller alignment are copied first.

@@ -19,9 +19,9 @@ struct GpuTunables {
   std::size_t items_dm = 16;      ///< threads along trials: 1, 2, 4, 8 or 16; 1,024 threads at most
   std::size_t elements_time = 4;  ///< of a thread along time: 1, 2, 4 or 8
   std::size_t elements_dm = 4;    ///< of a thread along trials: 1, 2, 4, 8 or 16
-  /// Local memory that a group may take, KiB, up to 256; what the device has is the limit. More of
-  /// it means fewer barriers, less leaves room for more groups. 0: rows are read directly from global
-  /// memory, as they are where the delays of a tile's trials are too far apart.
+  /// Shared memory (OpenCL: local memory) that a group may take, KiB, up to 256, or less where the
+  /// device has less. More means fewer barriers, less leaves room for more groups. 0: rows are read
+  /// directly from device memory, as where the delays of a tile's trials are too far apart.
   std::size_t local_kib = 256;
   /// That the registers of a multiprocessor must have room for: 1 to 4, of which tuning tries 1
   /// to 3.

@@ -70,8 +70,8 @@ class Recorder final : public engine::Node {
 
 stages::dedisperse::DmPlan plan_of_trials() {
   stages::dedisperse::DmPlan trials;
-  trials.segments = {{{}, 1, 0}};
-  for (int i = 0; i < 12; ++i) trials.segments[0].dms.push_back(5.0 * i);
+  trials.ranges = {{{}, 1, 0}};
+  for (int i = 0; i < 12; ++i) trials.ranges[0].dms.push_back(5.0 * i);
   return trials;
 }
 
@@ -141,12 +141,12 @@ TEST_P(FilterbankNodes, ASecondConsumerIsGivenTheSameSamples) {
   EXPECT_TRUE(std::filesystem::exists(folder / "c.csv"));
 
   // Trials in two passes, as a memory that is too short for all would have it.
-  const auto dms = plan_of_trials().segments[0].dms;
+  const auto dms = plan_of_trials().ranges[0].dms;
   std::vector<PassPlan> twice;
   for (const std::size_t first : {0, 6}) {
     const auto from = dms.begin() + static_cast<std::ptrdiff_t>(first);
     stages::dedisperse::DmPlan half;
-    half.segments = {{{from, from + 6}, 1, 0}};
+    half.ranges = {{{from, from + 6}, 1, 0}};
     auto request = request_of_noise();
     request.detect.links.join = false;
     twice.push_back(plan_passes(request, half, device).front());

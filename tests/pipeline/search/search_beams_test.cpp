@@ -39,10 +39,10 @@ PassRequest request_for(std::size_t beams) {
 
 stages::dedisperse::DmPlan trials_to(std::size_t downsample) {
   stages::dedisperse::DmPlan trials;
-  stages::dedisperse::Segment low{{}, 1, 0}, high{{}, downsample, 12};
+  stages::dedisperse::DmRange low{{}, 1, 0}, high{{}, downsample, 12};
   for (int i = 0; i < 12; ++i) low.dms.push_back(8.0 * i);
   for (int i = 12; i < 20; ++i) high.dms.push_back(8.0 * i);
-  trials.segments = {low, high};
+  trials.ranges = {low, high};
   return trials;
 }
 
@@ -101,9 +101,9 @@ class SearchBeams : public ::testing::TestWithParam<std::string> {
     pass.finish();
     std::vector<std::vector<Pulse>> found(beams);
     for (std::size_t b = 0; b < beams; ++b) {
-      for (const SegmentPulses& segment : pass.found(b)) {
-        EXPECT_TRUE(segment.joined);
-        found[b].insert(found[b].end(), segment.pulses.begin(), segment.pulses.end());
+      for (const RangePulses& range : pass.found(b)) {
+        EXPECT_TRUE(range.joined);
+        found[b].insert(found[b].end(), range.pulses.begin(), range.pulses.end());
       }
       std::sort(found[b].begin(), found[b].end(), [](const Pulse& p, const Pulse& q) {
         return std::tuple(p.trial, p.first, p.width) < std::tuple(q.trial, q.first, q.width);

@@ -52,7 +52,7 @@ TEST(SearchBlocks, OfAPlanFollowTheMemory) {
   request.sample_bytes = 256;
   request.memory_bytes = std::size_t{24} << 20;
   stages::dedisperse::DmPlan trials;
-  trials.segments = {{{0, 10, 20}, 1, 0}};
+  trials.ranges = {{{0, 10, 20}, 1, 0}};
   const auto passes = plan_passes(request, trials, device::open({}, {.threads = 2}));
   for (const PassPlan& pass : passes)
     EXPECT_LE(FilterbankSourceNode::kBlocks * pass.block_samples * 256, request.memory_bytes);
@@ -71,8 +71,8 @@ TEST(SearchBlocks, SeveralPassesKeepFewDetections) {
   request.sample_bytes = 16;
   request.memory_bytes = std::size_t{8} << 20;
   stages::dedisperse::DmPlan trials;
-  trials.segments = {{{}, 1, 0}};
-  for (int i = 0; i < 90; ++i) trials.segments[0].dms.push_back(4.0 * i);
+  trials.ranges = {{{}, 1, 0}};
+  for (int i = 0; i < 90; ++i) trials.ranges[0].dms.push_back(4.0 * i);
   const auto device = device::open({}, {.threads = 2});  // each takes memory
   const auto passes = plan_passes(request, trials, device);
   ASSERT_GT(passes.size(), 1u);

@@ -88,17 +88,17 @@ TEST_F(Buffers, DumpsToVdifAreTheStream) {
 /// Holds the first block until it is told to go on, then keeps what comes.
 class HoldingSink final : public engine::Node {
  public:
-  struct Piece {
+  struct KeptPiece {
     StretchPiece piece;
     std::vector<std::byte> times;
   };
-  HoldingSink(const std::atomic<bool>& go_on, std::vector<Piece>& pieces)
+  HoldingSink(const std::atomic<bool>& go_on, std::vector<KeptPiece>& pieces)
       : go_on_(go_on), pieces_(pieces) {}
   std::vector<engine::Stream> open(std::span<const engine::Stream>) override { return {}; }
   void process(std::size_t, const engine::Block& block, engine::Outputs&) override {
     while (!go_on_) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     const auto& piece = block.payload_of<StretchPiece>();
-    Piece kept{piece, {}};
+    KeptPiece kept{piece, {}};
     if (piece.kind == StretchPiece::Kind::data) {
       const engine::Array& array = block.arrays.front();
       std::vector<std::byte> packed;
@@ -111,7 +111,7 @@ class HoldingSink final : public engine::Node {
 
  private:
   const std::atomic<bool>& go_on_;
-  std::vector<Piece>& pieces_;
+  std::vector<KeptPiece>& pieces_;
 };
 
 // A writer that stands still costs the source nothing, and the stretch exactly what is said to be missing.
@@ -127,7 +127,7 @@ TEST_F(Buffers, SlowWritersAreOvertakenAndSaySo) {
       if (block == last) go_on = true;
       return true;
     };
-    std::vector<HoldingSink::Piece> pieces;
+    std::vector<HoldingSink::KeptPiece> pieces;
     engine::Graph graph;
     const auto source = graph.add("voltages", std::make_unique<BufferSource>(stream));
     const auto buffer =

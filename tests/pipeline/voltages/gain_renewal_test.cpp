@@ -99,7 +99,7 @@ class GainRenewals : public ::testing::Test {
     const auto queue = device->make_queue();
     FEngine engine(device, sequence.description(), sequence.layout(samples), filter, samples);
     core::RawBlock block;
-    stream::Segment segment;
+    stream::SegmentPlace segment;
     sequence.read(samples, block, segment);
     engine.begin_segment(segment.start);
     engine.push(*queue, block);

@@ -16,7 +16,7 @@ constexpr std::size_t kReducedAntennas = 3, kSpectraEach = 10;
 const core::Rational kReducedRate{1'280'000, 1};
 const IntegrationClock kReducedClock{64, 512, kReducedRate};
 
-struct Segment {
+struct GivenSegment {
   core::Instant start;
   std::vector<std::size_t> spectra;  // of each integration
 };
@@ -124,8 +124,8 @@ formats::VisibilityDescription reduced_description(std::size_t channels, bool fe
   return d;
 }
 
-std::vector<Given> made_visibilities(const std::vector<Segment>& segments, std::size_t channels,
-                                     std::mt19937_64& random) {
+std::vector<Given> made_visibilities(const std::vector<GivenSegment>& segments,
+                                     std::size_t channels, std::mt19937_64& random) {
   std::normal_distribution<float> normal;
   std::vector<Given> made;
   const std::size_t values = channels * core::baseline_count(2 * kReducedAntennas);
@@ -206,7 +206,7 @@ std::vector<Given> reduced(const std::vector<Given>& made,
 TEST(Reduction, IsTheMeanOfAllValidSamples) {
   auto random = tests::generator();
   const core::Instant start = core::parse_utc("2026-03-20-14:00:00");
-  const std::vector<Segment> segments{
+  const std::vector<GivenSegment> segments{
       {start, {10, 10, 10, 10, 10, 10, 3}},
       {core::advance(start, 10'000'000, kReducedRate), {10, 10, 10}},
       {core::advance(start, 20'000'001, kReducedRate), {1}}};

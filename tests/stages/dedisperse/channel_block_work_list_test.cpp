@@ -1,14 +1,15 @@
-// What channel_blocks.cuda.kernel is told, and the kernel itself with the matrix units emulated: the
-// sums are those along the delays it was made from.
+// The work list of channel_blocks.cuda.kernel, and the kernel itself with the matrix units emulated: its sums are the
+// sums along the delays of which the list is made.
 #include "tautline/stages/dedisperse/gpu/hopper/channel_block_work_list.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <random>
-#include <string>
+#include <utility>
 #include <vector>
 
+#include "tautline/core/integers.h"
 #include "tautline/stages/dedisperse/plan/delays.h"
 #include "tests/stages/dedisperse/host_dialect.h"
 #include "tests/stages/dedisperse/support.h"
@@ -24,13 +25,13 @@
 #define CHANNELS 8
 #define TILES 2
 #define PAIRED_TILES 1
-#define ROW_WORDS static_cast<u32>(now->row_words)
-#define PACKET_WORDS static_cast<u32>(now->packet_words)
-#define LOCAL_WORDS static_cast<u32>(now->local_words)
-#define PACKETS static_cast<u32>(now->packet_slots)
+#define ROW_WORDS row_words
+#define PACKET_WORDS packet_words
+#define LOCAL_WORDS shared_words
+#define PACKETS packet_slots
 
 namespace {
-const tautline::stages::dedisperse::ChannelBlockWorkList* now = nullptr;  // that is run
+u32 row_words, packet_words, shared_words, packet_slots;  // constants of the work list that is run
 using tautline::tests::on_host::add_there;
 using tautline::tests::on_host::arrive;
 using tautline::tests::on_host::await;
@@ -68,11 +69,22 @@ namespace {
 namespace tautline::stages::dedisperse {
 namespace {
 
-constexpr ChannelBlockShape kShape{.span = ITEMS_TIME * ELEMENTS_TIME,
-                                   .trials = ITEMS_DM * ELEMENTS_DM,
-                                   .channels = CHANNELS,
-                                   .local_bytes = 64 << 10,
-                                   .channels_in_sum = 257};
+constexpr GroupShape kShape{.tunables = {ITEMS_TIME, ITEMS_DM, ELEMENTS_TIME, ELEMENTS_DM},
+                            .shared_bytes = 64 << 10};
+
+auto list_for(const DelayPlan& plan, const Delays& delays, const GroupShape& shape) {
+  return make_channel_block_work_list(plan, delays, shape, CHANNELS);
+}
+auto list_for(const Config& config, const GroupShape& shape) {
+  const DelayPlan plan(config);
+  return list_for(plan, plan.delays(), shape);
+}
+bool carries(const GpuWorkList& list) {
+  return list.constants.at("CARRIES") == 1;
+}
+std::size_t blocks_in_sum(const GpuWorkList& list) {
+  return list.numbers[1];
+}
 
 // Rows of random bytes, with as much before and behind as the kernel may read.
 struct Rows {
@@ -88,30 +100,32 @@ struct Rows {
   std::vector<std::uint8_t> bytes;
 };
 
-void compare(const Config& config, const Delays& delays, const ChannelBlockShape& shape,
+void compare(const Config& config, const Delays& delays, const GroupShape& shape,
              std::size_t window, std::uint8_t least = 0) {
   const DelayPlan plan(config);
-  const auto list = make_channel_block_work_list(plan, delays, shape);
+  const auto list = list_for(plan, delays, shape);
   ASSERT_TRUE(list);
-  ASSERT_EQ(list->window, window);
-  now = &*list;
-  const std::size_t times = 2 * shape.span + 37, trials = delays.trials;
+  ASSERT_EQ(list->constants.at("WINDOW"), window);
+  for (auto& [value, name] : {std::pair<u32&, const char*>{row_words, "ROW_WORDS"},
+                              {packet_words, "PACKET_WORDS"},
+                              {shared_words, "LOCAL_WORDS"},
+                              {packet_slots, "PACKETS"}})
+    value = core::u32(list->constants.at(name));
+  const std::size_t span = shape.span(), times = 2 * span + 37, trials = delays.trials;
   const u32 skip = 3;
   auto random = tests::generator();
-  const Rows rows(delays.positions, times + skip + plan.max_delay() + 2 * shape.span, random,
-                  least);
+  const Rows rows(delays.positions, times + skip + plan.max_delay() + 2 * span, random, least);
   const auto kernel =
       window == 8 ? window_8::dedisperse_channel_blocks : window_16::dedisperse_channel_blocks;
   std::vector<std::int32_t> out(trials * times, -123456789);
   tests::on_host::run_groups(
-      ITEMS_TIME * ITEMS_DM + 32 * (PRODUCER_WARPS + FETCH_WARPS), list->local_words,
-      {static_cast<u32>((times + skip + 2 * shape.span - 1) / (2 * shape.span) *
-                        ((trials + shape.trials - 1) / shape.trials)),
+      ITEMS_TIME * ITEMS_DM + 32 * (PRODUCER_WARPS + FETCH_WARPS), shared_words,
+      {core::u32(core::divide_up(times + skip, 2 * span) * core::divide_up(trials, shape.trials())),
        1, 1},
       [&] {
-        kernel(rows.bytes.data(), list->packets.data(), plan.order().data(), out.data(),
-               rows.stride, 0, kMostTimesBefore, static_cast<u32>(list->channel_blocks),
-               static_cast<u32>(list->blocks_in_sum), static_cast<u32>(trials), skip,
+        kernel(rows.bytes.data(), list->lists[0].data(), plan.order().data(), out.data(),
+               rows.stride, 0, kMostTimesBefore, core::u32(list->numbers[0]),
+               core::u32(list->numbers[1]), static_cast<u32>(trials), skip,
                static_cast<u32>(skip + times), times, 0, 1000);
       });
   for (std::size_t i = 0; i < trials; ++i)
@@ -143,7 +157,7 @@ TEST(ChannelBlockWorkList, WiderWindows) {
   Config config = band(11, 10, 3);
   compare(config, DelayPlan(config).delays(), kShape, 16);
   config = band(11, 10, 8);
-  EXPECT_FALSE(make_channel_block_work_list(DelayPlan(config), DelayPlan(config).delays(), kShape));
+  EXPECT_FALSE(list_for(config, kShape));
 }
 
 // Delays of a trial's own, so that nothing is shared and rows begin before the first time.
@@ -163,24 +177,24 @@ TEST(ChannelBlockWorkList, PatternsOfEveryTrial) {
   compare(config, patterns_of_every_trial(config), kShape, 8);
 }
 
-// So little local memory that sums lie where those of two channel blocks before did.
+// So little shared memory that sums lie where those of two channel blocks before did.
 TEST(ChannelBlockWorkList, ProducersWaitForSumsThatAreStillRead) {
   const Config config = band(200, 8, 0.5);
   const Delays delays = patterns_of_every_trial(config);
-  ChannelBlockShape shape = kShape;
+  GroupShape shape = kShape;
   const auto fits = [&] {
-    const auto list = make_channel_block_work_list(DelayPlan(config), delays, shape);
-    return list && list->carries;
+    const auto list = list_for(DelayPlan(config), delays, shape);
+    return list && carries(*list);
   };
-  while (fits()) shape.local_bytes -= 128;
-  shape.local_bytes += 128;
+  while (fits()) shape.shared_bytes -= 128;
+  shape.shared_bytes += 128;
   compare(config, delays, shape, 8);
 }
 
 // By two channel blocks at a time, one after another to where they go.
 TEST(ChannelBlockWorkList, SumsThatOverflowSixteenBitsGoOn) {
   const Config config = band(11, 10, 3);
-  ChannelBlockShape shape = kShape;
+  GroupShape shape = kShape;
   shape.channels_in_sum = 9;
   compare(config, DelayPlan(config).delays(), shape, 16);
 }
@@ -194,34 +208,32 @@ TEST(ChannelBlockWorkList, WhatOverflowsIsCarried) {
   compare(config, DelayPlan(config).delays(), kShape, 8, 255);
   // After each channel block; five times, before sums go to where they belong, and again.
   config = band(70, 8, 0.1);
-  ChannelBlockShape shape = kShape;
+  GroupShape shape = kShape;
   shape.channels_in_sum = 17;
-  const auto list =
-      make_channel_block_work_list(DelayPlan(config), DelayPlan(config).delays(), shape);
-  ASSERT_TRUE(list && list->carries);
-  EXPECT_EQ(list->blocks_in_sum, 1);
+  const auto list = list_for(config, shape);
+  ASSERT_TRUE(list && carries(*list));
+  EXPECT_EQ(blocks_in_sum(*list), 1u);
   compare(config, DelayPlan(config).delays(), shape, 8);
   // Where there is no room for that.
   auto smaller = list;
-  while (smaller && smaller->carries) {
-    shape.local_bytes -= 128;
-    smaller = make_channel_block_work_list(DelayPlan(config), DelayPlan(config).delays(), shape);
+  while (smaller && carries(*smaller)) {
+    shape.shared_bytes -= 128;
+    smaller = list_for(config, shape);
   }
   ASSERT_TRUE(smaller);
-  EXPECT_EQ(smaller->blocks_in_sum, 2);
+  EXPECT_EQ(blocks_in_sum(*smaller), 2u);
 }
 
 TEST(ChannelBlockWorkList, NoneWhereNothingFits) {
   const Config config = band(16, 8, 2.5);
-  const DelayPlan plan(config);
-  ChannelBlockShape shape = kShape;
-  shape.local_bytes = 4096;
-  EXPECT_FALSE(make_channel_block_work_list(plan, plan.delays(), shape));
+  GroupShape shape = kShape;
+  shape.shared_bytes = 4096;
+  EXPECT_FALSE(list_for(config, shape));
   shape = kShape;
   shape.channels_in_sum = 7;
-  EXPECT_FALSE(make_channel_block_work_list(plan, plan.delays(), shape));
+  EXPECT_FALSE(list_for(config, shape));
   const Config far = band(16, 8, 400);
-  EXPECT_FALSE(make_channel_block_work_list(DelayPlan(far), DelayPlan(far).delays(), kShape));
+  EXPECT_FALSE(list_for(far, kShape));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// DM plans: steps, segments, summaries and the memory limit.
+// DM plans: steps, ranges, summaries and the memory limit.
 #include <cmath>
 
 #include "tautline/stages/dedisperse/plan/trials.h"
@@ -55,12 +55,12 @@ TEST(DmPlan, ListsAreSortedAndNameWhatIsWrong) {
 TEST(DmPlan, SegmentsCoverAllTrialsAndBroadenNoMoreThanTold) {
   const Band band{falling_band(1500, 1, 256), 64e-6};
   const auto dms = linear_dms(0, 3000, 1);
-  const DmPlan plan = segment(band, dms, 40e-6, 1.15);
+  const DmPlan plan = make_dm_plan(band, dms, 40e-6, 1.15);
   EXPECT_EQ(plan.dms(), dms);
   EXPECT_EQ(plan.trials(), dms.size());
-  EXPECT_GT(plan.segments.size(), 2u);
+  EXPECT_GT(plan.ranges.size(), 2u);
   std::size_t first = 0;
-  for (const Segment& s : plan.segments) {
+  for (const DmRange& s : plan.ranges) {
     EXPECT_EQ(s.first_trial, first);
     first += s.dms.size();
     const double n = static_cast<double>(s.downsample), dm = s.dms.front();
@@ -68,15 +68,15 @@ TEST(DmPlan, SegmentsCoverAllTrialsAndBroadenNoMoreThanTold) {
     EXPECT_LE(std::sqrt(others + std::pow(64e-6 * n, 2)),
               1.15 * std::sqrt(others + std::pow(64e-6, 2)) * (1 + 1e-12));
   }
-  EXPECT_EQ(segment(band, dms, 40e-6, 0).segments.size(), 1u);
-  EXPECT_LE(segment(band, dms, 40e-6, 1.15, 4).segments.back().downsample, 4u);
+  EXPECT_EQ(make_dm_plan(band, dms, 40e-6, 0).ranges.size(), 1u);
+  EXPECT_LE(make_dm_plan(band, dms, 40e-6, 1.15, 4).ranges.back().downsample, 4u);
 }
 
 TEST(DmPlan, AMemoryLimitShortensBlocksOrIsRefusedWithTheNumbers) {
   Config config = small_config(64, 8, 0);
   config.max_samples = 1 << 18;
   const Band band{config.frequencies_mhz, config.sample_time_s};
-  const DmPlan plan = segment(band, linear_dms(0, 50, 1), 0, 0);
+  const DmPlan plan = make_dm_plan(band, linear_dms(0, 50, 1), 0, 0);
   const auto device = device::open({});
   const auto free = make_plans(config, plan, device, 0);
   const std::size_t all = needed_bytes(free);

@@ -123,9 +123,9 @@ TEST_P(Gpu, LongRowsAreStagedByManyThreads) {
     Config config = small_config(13, bits, 21);
     config.method = Method::exact;
     const GpuTunables shape{32, 4, 1, 2, 2};
-    const SumKernel choice = choose_sum_kernel(DelayPlan(config), *device, shape);
-    ASSERT_TRUE(choice.tile);
-    EXPECT_LE(choice.tile->bundle_rows * 2 * kWarpThreads, choice.group_threads());
+    const GpuWorkList list = choose_sum_kernel(DelayPlan(config), *device, shape);
+    ASSERT_EQ(list.file, "tile.kernel");
+    EXPECT_GT(list.constants.at("ROW_THREADS"), 32u);
     compare(config, 400, {{150, 1, 77}}, {.gpu = shape});
   }
 }
@@ -244,16 +244,15 @@ TEST_P(Gpu, RowsAreStagedWhereThatPays) {
   const auto device = device::open(device::parse_selection(GetParam()));
   const std::size_t local = device->properties().local_bytes;
   if (local < std::size_t{227} << 10)
-    GTEST_SKIP() << local << " bytes of local memory, 227 KiB wanted";
+    GTEST_SKIP() << local << " bytes of shared memory, 227 KiB wanted";
+  const auto kernel_for = [&](const Config& config, const GpuTunables& tunables) {
+    return choose_sum_kernel(DelayPlan(config), *device, tunables).file;
+  };
   for (const std::size_t trials : {1u, 2u, 32u, 200u})
-    EXPECT_TRUE(
-        choose_sum_kernel(DelayPlan(dedisperse::apertif(trials).config), *device, {}).tile ||
-        choose_sum_kernel(DelayPlan(dedisperse::apertif(trials).config), *device, {})
-            .channel_blocks);
-  EXPECT_TRUE(choose_sum_kernel(DelayPlan(lofar(4).config), *device, {}).tile);
-  Config far = lofar(32).config;
-  EXPECT_FALSE(choose_sum_kernel(DelayPlan(far), *device, {}).tile);
-  EXPECT_TRUE(choose_sum_kernel(DelayPlan(far), *device, {.local_kib = 255}).tile);
+    EXPECT_NE(kernel_for(dedisperse::apertif(trials).config, {}), "sum.kernel");
+  EXPECT_EQ(kernel_for(lofar(4).config, {}), "tile.kernel");
+  EXPECT_NE(kernel_for(lofar(32).config, {}), "tile.kernel");
+  EXPECT_EQ(kernel_for(lofar(32).config, {.local_kib = 255}), "tile.kernel");
 }
 
 // What a GPU of NVIDIA's takes when nothing is told. PoCL takes seconds to compile its defaults,

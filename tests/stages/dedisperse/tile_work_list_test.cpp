@@ -1,19 +1,19 @@
-// What tile.kernel is told to do: where rows and sums lie in local memory.
+// The work list of tile.kernel: the places of rows and sums in shared memory.
 #include "tautline/stages/dedisperse/gpu/tile_work_list.h"
 
 #include <gtest/gtest.h>
 
-#include <optional>
-#include <utility>
+#include <algorithm>
 #include <vector>
 
+#include "tautline/core/integers.h"
 #include "tautline/stages/dedisperse/plan/delays.h"
 #include "tests/stages/dedisperse/support.h"
 
 namespace tautline::stages::dedisperse {
 namespace {
 
-// Bytes of local memory from the first to behind the last.
+// Bytes of shared memory from the first to behind the last.
 struct Range {
   std::size_t begin = 0, end = 0;
   bool meets(const Range& other) const { return begin < other.end && other.begin < end; }
@@ -21,24 +21,26 @@ struct Range {
 
 constexpr std::size_t kSumBytes = 8;  // an entry of bytes' sums
 
-// The lists of one list, block after block and bundle after bundle.
+// The rows and sums of a work list, block after block and bundle after bundle.
 class Lists {
  public:
-  Lists(const TileWorkList& list, const TileShape& shape, std::size_t positions)
-      : list_(list),
-        shape_(shape),
-        positions_(positions),
-        groups_((positions >> list.levels) +
-                ((positions >> list.levels) << list.levels != positions)),
-        bundle_groups_(list.bundle_rows >> list.levels) {}
+  Lists(const GpuWorkList& list, const GroupShape& shape, std::size_t levels)
+      : staged_(list.lists[0]),
+        places_(list.lists[3]),
+        trials_(shape.trials()),
+        span_(shape.span()),
+        positions_(list.numbers[0]),
+        bundle_rows_(list.numbers[1]),
+        groups_(core::divide_up(positions_, std::size_t{1} << levels)),
+        bundle_groups_(bundle_rows_ >> levels) {}
 
   std::size_t bundles() const { return (groups_ + bundle_groups_ - 1) / bundle_groups_; }
 
   std::vector<Range> rows(std::size_t block, std::size_t bundle) const {
     std::vector<Range> ranges;
-    const std::size_t first = bundle * list_.bundle_rows;
-    for (std::size_t p = first; p < std::min(first + list_.bundle_rows, positions_); ++p) {
-      const std::uint32_t word = list_.staged[2 * (block * positions_ + p) + 1];
+    const std::size_t first = bundle * bundle_rows_;
+    for (std::size_t p = first; p < std::min(first + bundle_rows_, positions_); ++p) {
+      const std::uint32_t word = staged_[2 * (block * positions_ + p) + 1];
       const std::size_t begin = (word & 0xffff) * 16;
       ranges.push_back({begin, begin + (word >> 16) * 16});
     }
@@ -48,21 +50,20 @@ class Lists {
   // That trials add.
   std::vector<Range> sums(std::size_t block, std::size_t bundle) const {
     const std::size_t pairs = (bundle_groups_ + 1) / 2;
-    const std::size_t first = (block * bundles() + bundle) * pairs * shape_.trials;
+    const std::size_t first = (block * bundles() + bundle) * pairs * trials_;
     std::vector<Range> ranges;
     for (std::size_t g = 0; g < std::min(bundle_groups_, groups_ - bundle * bundle_groups_); ++g)
-      for (std::size_t i = 0; i < shape_.trials; ++i) {
-        const std::uint32_t both = list_.places[first + g / 2 * shape_.trials + i];
+      for (std::size_t i = 0; i < trials_; ++i) {
+        const std::uint32_t both = places_[first + g / 2 * trials_ + i];
         const std::size_t at = both >> (g % 2 * 16) & 0xffff;
-        ranges.push_back({at * kSumBytes, (at + shape_.span) * kSumBytes});
+        ranges.push_back({at * kSumBytes, (at + span_) * kSumBytes});
       }
     return ranges;
   }
 
  private:
-  const TileWorkList& list_;
-  const TileShape& shape_;
-  std::size_t positions_, groups_, bundle_groups_;
+  const std::vector<std::uint32_t>&staged_, &places_;
+  std::size_t trials_, span_, positions_, bundle_rows_, groups_, bundle_groups_;
 };
 
 // After an odd number of stages the next bundle's rows are staged while trials read the last sums.
@@ -76,12 +77,12 @@ TEST(TileWorkList, RowsOnTheirWayKeepOffTheSumsThatAreRead) {
           config.dms = even_dms(step, 45);
           config.max_samples = 330;
           const DelayPlan plan(config);
-          const TileShape shape{16, 8, 32, true, kib << 10, 257};
+          const GroupShape shape{{16, 2, 1, 4}, 1, kib << 10, 257};
           const auto list = make_tile_work_list(plan, shape, levels);
           if (!list) continue;
-          EXPECT_LE(list->local_bytes, shape.local_bytes);
-          const Lists lists(*list, shape, plan.positions());
-          const std::size_t blocks = (plan.trials() + shape.trials - 1) / shape.trials;
+          EXPECT_LE(list->shared_bytes, shape.shared_bytes);
+          const Lists lists(*list, shape, levels);
+          const std::size_t blocks = core::divide_up(plan.trials(), shape.trials());
           for (std::size_t b = 0; b < blocks; ++b)
             for (std::size_t k = 0; k + 1 < lists.bundles(); ++k)
               for (const Range& row : lists.rows(b, k + 1))

@@ -13,7 +13,7 @@
 namespace tautline::stages::detect {
 namespace {
 
-struct PeakProblem {
+struct PeakCase {
   Sizes sizes;
   std::vector<float> y;
   std::uint64_t first = 0;  // of y
@@ -22,7 +22,7 @@ struct PeakProblem {
 };
 
 // The middle of the boxcars within kEqualSigmas of the best, as events.h defines it.
-Events::Event refined_plainly(const PeakProblem& p, Events::Event event) {
+Events::Event refined_plainly(const PeakCase& p, Events::Event event) {
   Detection& d = event.detection;
   const std::uint64_t listed = p.sizes.widths[event.width_index];
   const std::uint64_t begin = d.first - std::min(listed, d.first - p.first);
@@ -79,7 +79,7 @@ TEST(RefinePeak, EqualsThePlainLoop) {
     Config config;
     config.sample_time_s = 1e-3;
     config.max_width_s = 1e-3 * static_cast<double>(between(1, 400));
-    PeakProblem p;
+    PeakCase p;
     p.sizes = derive_sizes(config);
     p.first = static_cast<std::uint64_t>(between(0, 1000));
     p.y.resize(static_cast<std::size_t>(between(2, 5000)));

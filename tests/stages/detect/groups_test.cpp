@@ -10,12 +10,13 @@
 #include <utility>
 #include <vector>
 
+#include "tautline/core/byte_archive.h"
 #include "tests/stages/detect/support.h"
 
 namespace tautline::stages::detect {
 namespace {
 
-struct Problem {
+struct GroupsCase {
   Links links;
   std::size_t beams = 1, of_beam = 1, widest = 1;
   std::uint64_t samples = 1;
@@ -50,7 +51,7 @@ Links some_links(Random& random) {
 }
 
 // Falling ones as after dedispersion, any, or none; some of them not known.
-std::vector<std::uint64_t> some_lengths(const Problem& problem, Random& random) {
+std::vector<std::uint64_t> some_lengths(const GroupsCase& problem, Random& random) {
   std::vector<std::uint64_t> lengths;
   if (random.below(5) == 0) return lengths;
   const bool fall = random.below(4) > 0, are_known = random.below(2) == 0;
@@ -67,7 +68,7 @@ std::vector<std::uint64_t> some_lengths(const Problem& problem, Random& random) 
 }
 
 // S/N of few values, many ties in time, and widths that are powers of two or any.
-Detection some_detection(const Problem& problem, Random& random) {
+Detection some_detection(const GroupsCase& problem, Random& random) {
   Detection d;
   d.trial = random.below(problem.trials());
   d.length = problem.lengths.empty() ? 0 : problem.lengths[d.trial];
@@ -81,8 +82,8 @@ Detection some_detection(const Problem& problem, Random& random) {
   return d;
 }
 
-Problem some_problem(Random& random) {
-  Problem problem;
+GroupsCase some_problem(Random& random) {
+  GroupsCase problem;
   problem.links = some_links(random);
   problem.beams = random.one_of<std::size_t>({1, 1, 1, 2, 3});
   problem.of_beam = 1 + random.below(random.one_of<std::size_t>({1, 5, 20, 60, 400}));
@@ -109,7 +110,7 @@ std::vector<Pulse> sorted(std::vector<Pulse> pulses) {
   return pulses;
 }
 
-std::vector<Pulse> by_definition(const Problem& problem) {
+std::vector<Pulse> by_definition(const GroupsCase& problem) {
   std::vector<Detection> left = problem.detections;
   std::vector<Pulse> pulses;
   while (!left.empty()) {
@@ -128,7 +129,7 @@ std::vector<Pulse> by_definition(const Problem& problem) {
 }
 
 // Saves what is open, and goes on with a new object.
-void save_and_load(const Problem& problem, Groups& groups) {
+void save_and_load(const GroupsCase& problem, Groups& groups) {
   std::vector<std::byte> bytes;
   core::ByteWriter writer([&](std::span<const std::byte> some) {
     bytes.insert(bytes.end(), some.begin(), some.end());
@@ -141,7 +142,7 @@ void save_and_load(const Problem& problem, Groups& groups) {
 }
 
 // Detections come before the horizon passes their beginning, some of them much earlier.
-std::vector<Pulse> in_blocks(const Problem& problem, Random& random) {
+std::vector<Pulse> in_blocks(const GroupsCase& problem, Random& random) {
   Groups groups(problem.links, problem.widest, problem.trials(), problem.lengths);
   std::vector<Detection> left = problem.detections;
   std::shuffle(left.begin(), left.end(), random.generator());
@@ -166,7 +167,7 @@ TEST(Groups, AreThoseOfEveryPairWhateverTheBlocks) {
   Random random;
   std::size_t of_several = 0;
   for (int n = 0; n < (small() ? 300 : 3000); ++n) {
-    const Problem problem = some_problem(random);
+    const GroupsCase problem = some_problem(random);
     const std::vector<Pulse> expected = by_definition(problem);
     ASSERT_EQ(expected, in_blocks(problem, random))
         << "problem " << n << ": " << problem.detections.size() << " detections in "
@@ -183,7 +184,7 @@ TEST(Groups, AreThoseOfEveryPairWhateverTheBlocks) {
 TEST(Groups, AreThoseOfEveryPairWithManyDetections) {
   Random random;
   for (int n = 0; n < (small() ? 1 : 4); ++n) {
-    Problem problem;
+    GroupsCase problem;
     problem.of_beam = 200;
     problem.widest = 64;
     problem.samples = 1500 << 2 * n;

@@ -56,7 +56,7 @@ struct Unknown {
   bool shared;
 };
 
-struct Problem {
+struct LeastSquares {
   Model model;
   const std::vector<std::vector<Parameter>>* parameters;  // [curve]
   const std::vector<Points>* points;                      // [curve]
@@ -78,7 +78,7 @@ struct Problem {
 
 int residuals(void* context, int, int free, const double* angles, double* differences,
               double* slopes, int stride, int what) {
-  auto& problem = *static_cast<Problem*>(context);
+  auto& problem = *static_cast<LeastSquares*>(context);
   problem.place(angles);
   const std::span<double> gradient = what == 2 ? std::span(problem.gradient) : std::span<double>();
   int row = 0;
@@ -116,7 +116,7 @@ void add_trouble(Solution& solution, const std::string& what) {
 }
 
 // lmder's result: R of the QR factorisation, packed in the upper triangle of `slopes`.
-void find_errors(const Problem& problem, std::vector<double>& slopes, std::vector<int>& pivots,
+void find_errors(const LeastSquares& problem, std::vector<double>& slopes, std::vector<int>& pivots,
                  const std::vector<double>& angles, double scale,
                  std::vector<Solution>& solutions) {
   const std::size_t free = problem.unknowns.size(), points = slopes.size() / free;
@@ -152,7 +152,7 @@ void check(const std::vector<Parameter>& parameters, const Points& points) {
                       "as many lags and standard errors");
 }
 
-void add_unknowns(Problem& problem, const std::vector<bool>& shared) {
+void add_unknowns(LeastSquares& problem, const std::vector<bool>& shared) {
   for (std::size_t c = 0; c < problem.parameters->size(); ++c) {
     const std::vector<Parameter>& parameters = (*problem.parameters)[c];
     std::vector<double>& values = problem.values.emplace_back();
@@ -167,7 +167,7 @@ void add_unknowns(Problem& problem, const std::vector<bool>& shared) {
 }
 
 // Clears the solution: a start is no result.
-void give_up(const Problem& problem, std::size_t points, std::vector<Solution>& solutions) {
+void give_up(const LeastSquares& problem, std::size_t points, std::vector<Solution>& solutions) {
   const std::size_t free = problem.unknowns.size();
   for (Solution& one : solutions) {
     one.trouble = free == 0 ? "nothing to fit"
@@ -181,7 +181,7 @@ void give_up(const Problem& problem, std::size_t points, std::vector<Solution>& 
         solutions[c].values[one.parameter] = solutions[c].standard_errors[one.parameter] = kNan;
 }
 
-std::vector<Solution> empty_solutions(const Problem& problem) {
+std::vector<Solution> empty_solutions(const LeastSquares& problem) {
   std::vector<Solution> solutions(problem.points->size());
   std::size_t shared = 0;
   for (const Unknown& one : problem.unknowns) shared += one.shared ? 1 : 0;
@@ -205,7 +205,7 @@ std::vector<Solution> solve_together(const Model& model,
                                      const std::vector<Points>& points) {
   constexpr std::size_t kMostSlopes = std::size_t{1} << 27;  // a gigabyte
   for (std::size_t c = 0; c < points.size(); ++c) check(starts[c], points[c]);
-  Problem problem{model, &starts, &points, {}, {}, {}, {}};
+  LeastSquares problem{model, &starts, &points, {}, {}, {}, {}};
   add_unknowns(problem, shared);
   std::vector<Solution> solutions = empty_solutions(problem);
   std::size_t m = 0;

@@ -7,9 +7,9 @@
 
 namespace tautline::stages::autocorrelate::cpu {
 
-/// Sums the samples, floats, as counts of 8 or 16 bits, which is exact and several times as fast. Returns false, with
-/// nothing written, where one of them is no whole number from 0 to 65,535, where sums could reach 2^63, and where the
-/// sensors of a row do not lie side by side.
+/// Sums the samples, floats, as counts of 8 or 16 bits, which is exact and several times as fast.
+/// Returns false, with nothing written, where a sample is not a whole number from 0 to 65,535,
+/// where sums could reach 2^63, and where the sensors of a row are not contiguous.
 bool autocorrelate_counts(const Config& config, const std::shared_ptr<const device::Device>& device,
                           const core::SampleView<2>& samples, const Sums& sums);
 

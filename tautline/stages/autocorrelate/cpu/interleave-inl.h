@@ -27,7 +27,7 @@ TAUTLINE_INLINE Interleaved interleave_rows(const std::uint8_t* rows, std::ptrdi
   }
 }
 
-/// Stores `count` rows from row `first` of the input on, at sample `at` of the blocks, which lie
+/// Stores `count` rows from row `first` of the input on, at sample `at` of the blocks, which are
 /// `tile_bytes` apart.
 template <Storage kStorage>
 void store_interleaved(const InterleavedInput& input, std::size_t first, std::size_t count,

@@ -12,9 +12,9 @@ struct Prefetch {
   std::ptrdiff_t stride = 0;
 };
 
-/// A block: sample 0 of both series. The history lies before `delayed`. `direct` is zero behind its
-/// last sample, up to a multiple of 64.
-struct Block {
+/// The two series of a block, each from its sample 0. The history stands before `delayed`. `direct`
+/// has zeros after its last sample, up to a multiple of 64.
+struct SeriesPair {
   const std::byte* direct = nullptr;
   const std::byte* delayed = nullptr;
   std::size_t count = 0;
@@ -257,7 +257,7 @@ struct MultiplyByteSeries {
   }
 };
 
-void multiply_bytes(const Layout& layout, const Level& level, const Block& block,
+void multiply_bytes(const Layout& layout, const Level& level, const SeriesPair& block,
                     std::uint64_t* sums, std::byte* scratch) {
   if (layout.lanes == 1) {
     const std::size_t bytes = (level.history + block.count + 63) / 64 * 64;
@@ -302,7 +302,7 @@ void multiply_bytes(const Layout& layout, const Level& level, const Block& block
 #endif
 
 /// Halves of at most 32,767, in parts whose sums fit in 32 bits.
-void multiply_halves(const Layout& layout, const Level& level, const Block& block,
+void multiply_halves(const Layout& layout, const Level& level, const SeriesPair& block,
                      std::uint64_t* sums, std::byte* scratch) {
   const std::uint64_t step_most = 2 * block.most_direct * block.most_delayed;
   const std::uint64_t steps = step_most == 0 ? layout.block : 0xffffffffu / step_most;
@@ -419,7 +419,7 @@ void narrow_words(const Layout& layout, const std::uint32_t* from, std::size_t c
 constexpr std::uint64_t kMostNarrow = 32767;  ///< the largest signed half
 
 /// All products of a block of halves, words, longs or doubles.
-void multiply(const Layout& layout, const Level& level, const Block& block, std::byte* tile,
+void multiply(const Layout& layout, const Level& level, const SeriesPair& block, std::byte* tile,
               std::byte* scratch) {
   auto* sums = reinterpret_cast<std::uint64_t*>(tile + level.sums_at);
   const bool narrow = block.most_direct <= kMostNarrow && block.most_delayed <= kMostNarrow;
@@ -452,7 +452,7 @@ void multiply(const Layout& layout, const Level& level, const Block& block, std:
       std::byte* rest = narrow_delayed + (level.history + layout.block) * half;
       narrow_words(layout, direct, count, scratch);
       narrow_words(layout, delayed - level.history * lanes, level.history + count, narrow_delayed);
-      Block halves = block;
+      SeriesPair halves = block;
       halves.direct = scratch;
       halves.delayed = narrow_delayed + level.history * half;
       multiply_halves(layout, level, halves, sums, rest);

@@ -51,7 +51,7 @@ double NearPairs::mean_pairs(std::span<const Window> e, std::span<const Window> 
   return sampled == 0 ? 0 : static_cast<double>(pairs) / static_cast<double>(sampled);
 }
 
-// Without a branch for the level or the lag, which nobody could foretell.
+// Without a branch on the level or the lag, which the processor could not predict.
 void NearPairs::count_pairs(std::span<const Window> e, std::span<const Window> d,
                             std::size_t levels) {
   std::fill_n(rows_.begin(), (levels + together_) * row_, 0);

@@ -35,8 +35,8 @@ class NearPairs {
   bool useful() const { return together_ <= kMostTogether; }
   /// The largest distance of two bins that are a pair at one of the first `levels` levels.
   std::uint64_t reach(std::size_t levels) const { return farthest_[levels - 1]; }
-  /// How many nonzero bins of e there are within reach before one of d, on average over some of d. Those of e that are
-  /// within reach are all there, in order.
+  /// The mean number of nonzero bins of e within reach before a bin of d, over some of d. `e` must
+  /// have all bins within reach, in order.
   double mean_pairs(std::span<const Window> e, std::span<const Window> d, std::size_t levels) const;
   /// Adds the products of the bins of d at the first `levels` levels to sums(level, k).
   template <class Sums>

@@ -43,7 +43,8 @@ std::int64_t as_signed(std::uint64_t value) {
 
 }  // namespace
 
-// Without a branch for whether a window goes on: with photons at random nobody could foretell it.
+// Without a branch on the continuation of a window: with photons at random the processor could not
+// predict it.
 void TagCorrelator::Series::add(std::span<const Window> finer, std::uint64_t later, int halvings) {
   const std::size_t held = whole.size();
   whole.resize(held + finer.size());
@@ -157,8 +158,8 @@ void TagCorrelator::keep(Level& level, std::uint64_t end) {
   }
 }
 
-// Drops windows of e that neither products nor monitors reach any more, those below `end`, once they are half of the
-// list.
+// Drops windows of e below `end`, which neither products nor monitors reach any more, once they are
+// half of the list.
 void TagCorrelator::forget(Level& level, std::uint64_t end) {
   std::vector<Window>& e = level.shared ? level.direct.whole : level.delayed.whole;
   std::uint64_t& low = level.oldest;

@@ -46,7 +46,8 @@ void TagCorrelator::choose_near_levels() {
   while (near_ > levels) leave_near(--near_);
 }
 
-// The level's windows as if it always had had them: those that level 0 has from before this call.
+// Makes the windows that the level would have had from the start: of windows that level 0 has from
+// before this call.
 void TagCorrelator::leave_near(std::size_t index) {
   Level &level = levels_[index], &finest = levels_[0];
   const LagRange& range = level.range;
@@ -58,7 +59,7 @@ void TagCorrelator::leave_near(std::size_t index) {
   for (const Window& window : first.whole)
     if (window.index < range.whole + range.first_steps + range.steps) level.first.push_back(window);
   if (index == 0) {
-    // What is multiplied already.
+    // Removes windows that are multiplied already.
     if (!level.shared)
       level.direct.whole.erase(
           level.direct.whole.begin(),
@@ -96,7 +97,8 @@ void TagCorrelator::find_leads() {
   }
 }
 
-// The sums of each level have the windows of d that ended by now_, and then those that ended by `until`.
+// The sums of each level first contain the windows of d that ended by now_, and afterwards those
+// that ended by `until`.
 void TagCorrelator::multiply_near(std::uint64_t until) {
   Level& finest = levels_[0];
   const std::span<const Window> e(finest.earlier().whole), d(finest.direct.whole);

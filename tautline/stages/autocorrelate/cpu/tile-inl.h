@@ -90,7 +90,7 @@ void multiply_level(const Layout& layout, std::size_t l, std::byte* tile, std::b
   const std::byte* delayed = tile + level.delayed_at + block_bytes(layout, level, level.history);
   keep_heads(layout, level, progress, direct, delayed, count, tile);
 
-  Block block{direct, delayed, count, 0, 0, &prefetch};
+  SeriesPair block{direct, delayed, count, 0, 0, &prefetch};
   block.most_direct = measure(level.storage, direct, count, lanes, totals);
   const std::uint64_t most = level.separate
                                  ? measure(level.storage, delayed, count, lanes, totals + lanes)

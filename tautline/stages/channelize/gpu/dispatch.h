@@ -15,7 +15,7 @@ namespace tautline::stages::channelize::gpu {
 /// The properties of a device that the choice depends on.
 struct Target {
   device::Api api = device::Api::cuda;
-  std::size_t local_bytes = 48 << 10;  ///< most local memory of one group
+  std::size_t local_bytes = 48 << 10;  ///< most shared memory of one group
   std::size_t group_threads = 1024;    ///< most threads of one group
   bool host_cpu = false;
 

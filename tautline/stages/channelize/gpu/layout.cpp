@@ -20,7 +20,7 @@ std::size_t log2(std::size_t power_of_two) {
   return static_cast<std::size_t>(std::bit_width(power_of_two)) - 1;
 }
 
-// The local memory of a spectrum, in float2: the filter's sums, with 16 bytes of padding after
+// The shared memory of a spectrum, in float2: the filter's sums, with 16 bytes of padding after
 // every 128; between passes, rows padded by two values. 16 bytes more than a multiple of 64 put
 // neighbouring spectra in different banks.
 std::size_t spectrum_stride(std::size_t length, const Radices& radices, bool sums) {

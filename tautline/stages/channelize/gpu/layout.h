@@ -21,11 +21,11 @@ using Radices = std::array<std::size_t, 3>;
 /// suffice.
 Radices radices_of(std::size_t length, std::size_t points);
 
-/// One transform in local memory: the whole transform of fused, the columns or rows of split.
+/// One transform in shared memory: the whole transform of fused, the columns or rows of split.
 struct TransformSizes {
   std::size_t length = 0;  ///< points
   Radices radices{};
-  std::size_t spectrum_stride = 0;  ///< float2 between the spectra's parts of local memory
+  std::size_t spectrum_stride = 0;  ///< float2 between the spectra's parts of shared memory
   std::size_t threads = 0;          ///< of a group
   std::size_t local_bytes = 0;
   /// With GpuTunables::fetch, offsets of corner-turned words and of the counter of arrivals.

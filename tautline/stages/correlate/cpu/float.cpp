@@ -69,8 +69,8 @@ HWY_ATTR HWY_INLINE void multiply_rows(const float* rows, const float* columns, 
   }
 }
 
-HWY_ATTR void multiply(const Block* blocks, std::size_t count, const Packed& packed, double* sums,
-                       Prefetch& ahead) {
+HWY_ATTR void multiply(const PanelPair* blocks, std::size_t count, const Packed& packed,
+                       double* sums, Prefetch& ahead) {
   const std::size_t samples = packed.steps * kStepSamples;
   for (std::size_t k = 0; k < count; ++k, sums += kSumsPerBlock) {
     ahead.fetch(ahead.lines_in(1));

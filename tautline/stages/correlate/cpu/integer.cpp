@@ -101,7 +101,7 @@ HWY_ATTR void multiply_plane(const std::int32_t* rows, const std::int32_t* colum
     multiply_rows<kAdds>(rows + r, columns, pairs, sums + r * kPanel, sums + kBlock + r * kPanel);
 }
 
-HWY_ATTR void multiply(const Block* blocks, std::size_t count, const Packed& packed,
+HWY_ATTR void multiply(const PanelPair* blocks, std::size_t count, const Packed& packed,
                        std::int32_t* sums, Prefetch& ahead) {
   const std::size_t pairs = packed.steps * kStepPairs;
   const std::size_t plane = pairs * kWords;

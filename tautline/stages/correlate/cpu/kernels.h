@@ -29,7 +29,7 @@ inline constexpr std::size_t kCorrections = 2 * kPanel;   ///< re [16], then im 
 inline constexpr std::size_t kMaxSumSamples = 65535;
 
 /// A block of the triangle: rows (i) from one panel, columns (j) from one at or below it.
-struct Block {
+struct PanelPair {
   std::uint16_t row_panel;
   std::uint16_t column_panel;
 };
@@ -70,7 +70,7 @@ struct Kernel {
   void (*pack)(const Row* const* rows, std::size_t steps, std::byte* panel, std::byte* row_factors,
                Sum* corrections);
   /// sums[k] += the product of blocks[k]'s panels; prefetches a part of `ahead` with every block.
-  void (*multiply)(const Block* blocks, std::size_t count, const Packed& packed, Sum* sums,
+  void (*multiply)(const PanelPair* blocks, std::size_t count, const Packed& packed, Sum* sums,
                    Prefetch& ahead);
 };
 

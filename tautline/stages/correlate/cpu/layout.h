@@ -62,7 +62,7 @@ struct BlockOrder {
   /// Inputs by which prefetching leads. Prefetched at an even pace over the blocks, rows then
   /// arrive before their group is packed.
   std::size_t rows_ahead = 0;
-  std::vector<Block> blocks;
+  std::vector<PanelPair> blocks;
   std::vector<std::uint32_t> places;  ///< index in `blocks` of block (row, column), at
                                       ///< baseline_index(row, column)
 };

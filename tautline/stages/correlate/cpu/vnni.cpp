@@ -65,7 +65,7 @@ void multiply_rows(const std::int32_t* rows, const std::int32_t* columns, std::s
   }
 }
 
-void multiply(const Block* blocks, std::size_t count, const Packed& packed, std::int32_t* sums,
+void multiply(const PanelPair* blocks, std::size_t count, const Packed& packed, std::int32_t* sums,
               Prefetch& ahead) {
   const auto words = [&](std::size_t panel, std::size_t offset) {
     return reinterpret_cast<const std::int32_t*>(packed.panel(panel) + offset);

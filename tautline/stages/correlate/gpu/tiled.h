@@ -37,7 +37,7 @@ std::string_view tiled_kernel_file(const Config& config);
 jit::Defines tiled_defines(const Config& config, const TiledTunables& tunables,
                            const TiledTarget& target);
 
-/// Local memory of one group.
+/// Shared memory of one group.
 std::size_t tiled_local_bytes(const TiledTunables& tunables);
 
 }  // namespace tautline::stages::correlate::gpu

@@ -58,7 +58,7 @@ TiledTunables complete(const TiledTunables& wanted, const Config& config,
   fill(t.stage_bytes, 128);
   fill(t.vector_bytes, 16);
   fill(t.groups_per_multiprocessor, 1);
-  // Integers were 3 % faster with one buffer, which leaves local memory for more groups; floats
+  // Integers were 3 % faster with one buffer, which leaves shared memory for more groups; floats
   // with two, which need one barrier a stage instead of two.
   if (t.local_buffers == -1) t.local_buffers = config.exact() ? 1 : 2;
 
@@ -78,7 +78,7 @@ TiledTunables complete(const TiledTunables& wanted, const Config& config,
         core::ErrorKind::config, "correlate tiled tunables thread_rows x thread_columns",
         std::to_string(threads), fmt::format("at most {} threads", target.max_group_threads));
   if (tiled_local_bytes(t) > target.local_bytes)
-    throw core::Error(core::ErrorKind::config, "correlate tiled tunables' local memory",
+    throw core::Error(core::ErrorKind::config, "correlate tiled tunables' shared memory",
                       fmt::format("{} bytes", tiled_local_bytes(t)),
                       fmt::format("at most {}", target.local_bytes),
                       "lower stage_bytes, local_buffers or the tile");
@@ -88,7 +88,7 @@ TiledTunables complete(const TiledTunables& wanted, const Config& config,
 std::string describe(const TiledTunables& t) {
   std::string text = fmt::format("{}x{} registers, {}x{} threads, ", t.register_rows,
                                  t.register_columns, t.thread_rows, t.thread_columns);
-  text += t.local_buffers == 0 ? std::string("no local memory")
+  text += t.local_buffers == 0 ? std::string("no shared memory")
                                : fmt::format("{} x {} bytes", t.local_buffers, t.stage_bytes);
   text += fmt::format(", {}-byte loads", t.vector_bytes);
   if (t.groups_per_multiprocessor > 1)

@@ -51,11 +51,11 @@ void add_tiled(Fields& fields, const Designs& designs) {
       .add("register_columns", &GpuTunables::tiled, &TiledTunables::register_columns, {1, 2, 4, 8},
            "the same in the other direction")
       .add("thread_rows", &GpuTunables::tiled, &TiledTunables::thread_rows, {8, 16},
-           "tiled: threads of a group: more reuse in local memory, larger tiles")
+           "tiled: threads of a group: more reuse in shared memory, larger tiles")
       .add("thread_columns", &GpuTunables::tiled, &TiledTunables::thread_columns, {8, 16},
            "the same in the other direction")
       .add("stage_bytes", &GpuTunables::tiled, &TiledTunables::stage_bytes, {32, 64, 128, 256},
-           "tiled: of every input brought to local memory at a time: fewer barriers, fewer groups "
+           "tiled: of every input brought to shared memory at a time: fewer barriers, fewer groups "
            "at once")
       .add("local_buffers", &GpuTunables::tiled, &TiledTunables::local_buffers, {0, 1, 2},
            "tiled: 0 reads through the cache, 2 fill one while the other is multiplied")

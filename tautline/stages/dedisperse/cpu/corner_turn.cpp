@@ -42,7 +42,7 @@ constexpr std::size_t kVectorBytes = kBlockBytes;
 constexpr std::size_t kVectorBytes = HWY_MAX_BYTES < 64 ? HWY_MAX_BYTES : 64;
 #endif
 
-// The blocks at `from` and whole multiples of `distance` behind it, side by side in one vector.
+// The blocks at `from` and at whole multiples of `distance` after it, side by side in one vector.
 template <class T, std::size_t kBytes>
 HWY_INLINE auto gather_blocks(const std::byte* from, std::size_t distance) {
   const hn::CappedTag<T, kBytes / sizeof(T)> d;

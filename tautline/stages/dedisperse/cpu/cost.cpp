@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kMostLevels = 7;
 constexpr double kLineBytes = 64;
 
-// What the trees of all blocks hold at one level.
+// The contents of the trees of all blocks at one level.
 struct Level {
   double patterns = 0, spans = 0;  // spans: times beyond a tile, summed over patterns
   double groups = 0;               // nodes
@@ -25,7 +25,7 @@ void add(PartialSum& sum, const PartialSum& more) {
   sum.spans += more.spans;
 }
 
-// Of a node's patterns, each of `cycles`, on top of `parts` [first, first + count).
+// The cost of a node's patterns, each of `cycles`, on top of `parts` [first, first + count).
 PartialSum made_of(const Node& node, double cycles, const PartialSum* parts, std::size_t count) {
   PartialSum sum;
   for (const Pattern& p : node.patterns)
@@ -60,7 +60,7 @@ class Counter {
         scratch_(static_cast<double>(limits.scratch_bytes)),
         longest_tile_(core::round_up(plan.max_new_samples(), kGranule)) {}
 
-  // Of plain sums, and of shared ones where sums hold more than one channel.
+  // The cost of plain sums, and of shared ones where sums hold more than one channel.
   WorkCut cheapest(bool plain, bool shared) {
     if (plain) try_plain();
     if (shared) try_shared();
@@ -160,7 +160,7 @@ class Counter {
     return spans;
   }
 
-  // What plain and shared sums alike spend on reading input and on trials between bundles.
+  // The cost that plain and shared sums have in common: reading input, and trials between bundles.
   double traffic(const WorkCut& cut, double bundles) const {
     const double windows = positions_ * blocks(cut.block_trials) +
                            spans_of_blocks(cut.block_trials) / static_cast<double>(cut.time_tile);
@@ -206,7 +206,7 @@ PartialSumSchedule make_partial_sum_schedule(const SharingTree& tree, const CpuC
 WorkCut choose_cut(const DelayPlan& plan, const Tunables& tunables, const WorkLimits& limits,
                    const CpuCost& cost) {
   const Method method = plan.config().method;
-  // Sub-bands are there to be shared.
+  // Sub-bands exist in order to be shared.
   const bool shared_only = method == Method::shared || plan.has_subbands();
   return Counter(plan, tunables, limits, cost).cheapest(!shared_only, method != Method::exact);
 }

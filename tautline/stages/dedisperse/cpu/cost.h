@@ -1,5 +1,5 @@
-// What sums cost a processor, counted: how the CPU plan cuts its work, and in which steps it makes
-// shared sums.
+// The counted cost of sums on a processor, by which the CPU plan divides its work and chooses the
+// steps of shared sums.
 #pragma once
 
 #include <cstddef>
@@ -20,13 +20,13 @@ struct CpuCost {
   double add_rows;    ///< a shared sum of two rows: two loads that widen, a store
   double add_sums;    ///< of two sums: two loads, one of which crosses lines, and a store
   double add_four;    ///< of four: four loads, and a store
-  /// Times as much where windows leave the first-level cache, or the second-level one, and where
-  /// the trials of a tile leave that.
+  /// Factors where windows exceed the first-level cache or the second-level cache, and where the
+  /// trials of a tile exceed the second-level cache.
   double windows_beyond_first, windows_beyond_second, trials_beyond_second;
 };
 
-/// A core that loads one line-crossing vector a cycle; add_sums and add_four, beside accumulate, as
-/// an Intel Xeon was measured to take them (docs/performance/dedisperse.md).
+/// A core that loads one line-crossing vector a cycle; add_sums and add_four, in proportion to
+/// accumulate, were measured on an Intel Xeon (docs/performance/dedisperse.md).
 inline constexpr CpuCost kXeonCost{.accumulate = 1.1,
                                    .bundle = 4,
                                    .input = 6,
@@ -37,8 +37,8 @@ inline constexpr CpuCost kXeonCost{.accumulate = 1.1,
                                    .windows_beyond_second = 2,
                                    .trials_beyond_second = 1.5};
 
-/// Of a node and of all that it is made of: cycles for 64 bytes of sums of every pattern, and of
-/// every time that patterns are used beyond a tile.
+/// The cost of a node and of all nodes below it: cycles for 64 bytes of sums of every pattern, and
+/// of every time that patterns are used beyond a tile.
 struct PartialSum {
   bool from_quarters = false;  ///< at once, without the halves' sums
   double patterns = 0, spans = 0;
@@ -46,14 +46,14 @@ struct PartialSum {
   double for_tile(std::size_t times) const { return patterns + spans / static_cast<double>(times); }
 };
 
-/// [level][node]. Sums of a node are made of its halves', or at once of its quarters' where the
-/// halves would have so many patterns that those cost more than they save.
+/// [level][node]. Sums of a node are made of the sums of its halves, or directly of the sums of its
+/// quarters where the halves would have so many patterns that these cost more than they save.
 using PartialSumSchedule = std::vector<std::vector<PartialSum>>;
 PartialSumSchedule make_partial_sum_schedule(const SharingTree& tree, const CpuCost& cost);
 
-/// The cheapest cut for exact or shared sums as plan.config().method says, of either where it
-/// leaves that open. Sums that hold one channel cannot be shared. What the tunables give is taken
-/// as it is.
+/// The cheapest cut for exact or shared sums, as plan.config().method says; of both where the
+/// method is automatic. Sums that hold one channel cannot be shared. Tunables that are set are
+/// kept.
 WorkCut choose_cut(const DelayPlan& plan, const Tunables& tunables, const WorkLimits& limits,
                    const CpuCost& cost);
 

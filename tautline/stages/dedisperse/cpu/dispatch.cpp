@@ -21,7 +21,8 @@ namespace tautline::stages::dedisperse::HWY_NAMESPACE {
 template <class Sum>
 using Out = std::conditional_t<std::is_same_v<Sum, float>, float, std::int32_t>;
 
-// Into `out`, or added to it, with `values` and, where work.carried, `carries` in order of time.
+// Stores into `out`, or adds to `out`, `values` and, where work.carried, `carries`, in order of
+// time.
 template <class Sum>
 void write_plain(const Sum* values, [[maybe_unused]] const Sum* carries, std::size_t count,
                  const Accumulate& work, std::size_t time) {
@@ -163,8 +164,8 @@ HWY_INLINE Vector<Out<Sum>> value_of(const Sum* sums, [[maybe_unused]] const Sum
   }
 }
 
-// `values` and, where work.carried, `carries`, in order of time, added to or put in place of
-// work.out.
+// Adds `values` and, where work.carried, `carries`, in order of time, to work.out, or overwrites
+// work.out with them.
 template <class Sum>
 HWY_INLINE void write(const Sum* values, const Sum* carries, std::size_t count,
                       const Accumulate& work, std::size_t time) {
@@ -190,7 +191,7 @@ HWY_INLINE void write(const Sum* values, const Sum* carries, std::size_t count,
   write_plain(values + k, carries + k, room - k, work, time + k);
 }
 
-// What a vector of sums has beyond kKeptBits bits goes to its carries.
+// The bits of sums beyond kKeptBits are added to the carries.
 template <class V>
 HWY_INLINE void carry(V& sum, std::uint16_t* carries, bool carried) {
   const Tag<std::uint16_t> d;
@@ -199,8 +200,9 @@ HWY_INLINE void carry(V& sum, std::uint16_t* carries, bool carried) {
   sum = hn::And(sum, hn::Set(d, (1 << kKeptBits) - 1));
 }
 
-// Shared sums lie in the second-level cache, and a load that crosses two lines which are both there
-// takes twice what it takes once they are in the first: so lines are asked for some rows ahead.
+// Shared sums are in the second-level cache, and a load that crosses two lines of the second-level
+// cache takes twice as long as one that crosses two lines of the first: so lines are prefetched
+// some rows ahead.
 constexpr std::size_t kRowsAhead = kVectorBytes == 64 ? 2 : 4;
 static_assert(kRowsAhead <= kPlacesAhead);
 
@@ -239,7 +241,8 @@ void accumulate(const Accumulate& work) {
   }
 }
 
-// A value that the compiler has to keep: it would rather load twice, and loads are what is short.
+// A value that the compiler must keep in a register: it would otherwise load twice, and loads are
+// the bottleneck.
 template <class V>
 HWY_INLINE void keep_in_register([[maybe_unused]] V& v) {
 #if HWY_ARCH_X86 && (HWY_COMPILER_GCC || HWY_COMPILER_CLANG)
@@ -247,8 +250,8 @@ HWY_INLINE void keep_in_register([[maybe_unused]] V& v) {
 #endif
 }
 
-// Elements of a and b in turns. Interleaving works inside blocks of 16 bytes: those of the two
-// results take turns.
+// Interleaves the elements of a and b. Interleaving works inside blocks of 16 bytes: the blocks of
+// the two results alternate.
 template <class V>
 HWY_INLINE void interleave(V a, V b, std::uint16_t* to) {
   const Tag<std::uint16_t> d;

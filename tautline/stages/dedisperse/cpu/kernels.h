@@ -8,11 +8,12 @@
 
 namespace tautline::stages::dedisperse {
 
-/// Times of a tile come in multiples of this: what the widest vectors sum in one pass.
+/// The number of times of a tile is a multiple of this: of the times that the widest vectors sum in
+/// one pass.
 inline constexpr std::size_t kGranule = 512;
 
 /// scratch[to ...] = a + b over `length` times or, where c is not kNone, (a + b) + (c + d): floats
-/// are rounded as in two steps. Two operands lie in rows of the input (their channels' positions
+/// are rounded as in two steps. Two operands are in rows of the input (their channels' positions
 /// given) or in scratch (kScratch), four in scratch. Where channel_b is kNone a is widened.
 struct Add {
   static constexpr std::uint32_t kScratch = 0xffffffff, kNone = 0xfffffffe;
@@ -20,7 +21,7 @@ struct Add {
   std::uint32_t c = kNone, d = kNone;
 };
 
-/// Where a list of Adds works.
+/// The memory of a list of Adds.
 struct AddPlaces {
   const void* rows;        ///< position 0 at the tile's first time
   std::size_t row_stride;  ///< elements between positions
@@ -28,11 +29,11 @@ struct AddPlaces {
   std::size_t less;  ///< times that this tile is shorter than a full one
 };
 
-/// Of 16-bit sums, when the rest is carried: enough for as many bytes to be added again as to zero,
-/// but one.
+/// The bits that 16-bit sums keep when their higher bits are carried: then as many bytes as to
+/// zero, but one, can be added again.
 inline constexpr int kKeptBits = 8;
 
-/// Kernels may read, though not use, this many places behind the last of a trial.
+/// Kernels may read, but do not use, this many elements after the last one of a trial.
 inline constexpr std::size_t kPlacesAhead = 4;
 
 /// One trial of a tile: the sum of `count` rows that begin at base + k stride + places[k].
@@ -41,14 +42,14 @@ struct Accumulate {
   std::size_t stride;
   const std::uint32_t* places;
   std::size_t count;
-  void* sums;      ///< of the groups so far, in an order of the kernel's own
-  void* carries;   ///< what 16-bit sums had beyond kKeptBits bits, in the same order and type
-  bool start;      ///< there are no sums
-  bool carried;    ///< there are carries
-  bool carry;      ///< afterwards what sums have beyond kKeptBits bits goes to the carries
-  void* out;       ///< int32 or float: where sums and carries go and begin again; null: not yet
+  void* sums;     ///< of the groups so far, in an order of the kernel's own
+  void* carries;  ///< bits of 16-bit sums beyond kKeptBits, in the same order and type
+  bool start;     ///< there are no sums
+  bool carried;   ///< there are carries
+  bool carry;     ///< afterwards bits of sums beyond kKeptBits are added to the carries
+  void* out;      ///< int32 or float: takes sums and carries, which then begin again; null: not yet
   bool out_start;  ///< overwrite `out`, less `offset`; else add
-  bool stream;     ///< overwrite it past the caches; FlushStream is for the caller to call
+  bool stream;     ///< overwrite `out` past the caches; the caller calls FlushStream
   std::int32_t offset;
   std::size_t times;    ///< to compute, a multiple of kGranule
   std::size_t written;  ///< times that `out` has room for
@@ -62,7 +63,7 @@ struct Kernels {
   device::InstructionSet set;                          ///< whose code this is
 };
 
-/// How rows and partial sums are held. 16-bit sums take as many channels as cannot overflow them.
+/// The types of rows and partial sums. 16-bit sums take as many channels as cannot overflow them.
 enum class Types { u8_u16, u16_u16, u16_u32, i32_i32, f32_f32 };
 
 /// The best table that `set` can run: vnni and amx take avx512's.

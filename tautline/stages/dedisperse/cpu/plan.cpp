@@ -20,14 +20,16 @@ namespace {
 // Rows are read this many elements beyond their last one: a granule, and a vector.
 constexpr std::size_t kOverread = kGranule + 64;
 
-// The lines that a block of trials reads of some positions' rows, asked for a few at a time while
-// the trials' sums of other positions are made: so they cost nothing but the asking.
+// Prefetches the lines that a block of trials reads of some positions' rows, a few at a time, while
+// the trials' sums of other positions are made: then the lines are in the cache in time, at the
+// cost of the prefetch instructions alone.
 class RowsAhead {
  public:
-  // Nothing to ask for.
+  // Prefetches nothing.
   RowsAhead() = default;
-  // Of positions [first, last), `times` from each delay between `a` and `b` on: those of the
-  // block's outermost trials, of which either may be later. rows.data is the tile's first time.
+  // Prefetches, of positions [first, last), `times` from each delay between `a` and `b` on: the
+  // delays of the outermost trials of the block, of which either may be later. rows.data is the
+  // tile's first time.
   RowsAhead(const Rows& rows, const std::int32_t* a, const std::int32_t* b, std::size_t times,
             std::size_t first, std::size_t last)
       : rows_(rows), a_(a), b_(b), times_(times), position_(first), last_(last) {
@@ -55,7 +57,7 @@ class RowsAhead {
     const auto span = static_cast<std::size_t>(std::max(a_[p], b_[p]) - std::min(a_[p], b_[p]));
     return (times_ + span) * rows_.element_bytes;
   }
-  // A line more than there are bytes, for a window seldom begins where a line does.
+  // One line more than the bytes fill, for a window seldom begins at the start of a line.
   void open() {
     if (position_ == last_) return;
     const auto first = static_cast<std::size_t>(std::min(a_[position_], b_[position_]));
@@ -123,7 +125,7 @@ class CpuPlan final : public PlanOfDelays {
     const std::size_t output_bytes =
         config().beams * plan_->trials() * plan_->max_new_samples() * sizeof(std::int32_t);
     streams_ = output_bytes >= tunables.streamed_bytes && types_ != Types::i32_i32;
-    // Room to move the overlap to the front only now and then.
+    // Room for several calls, so that the overlap is seldom moved to the front.
     const std::size_t elements =
         plan_->max_delay() + plan_->max_delay() / 2 + 2 * plan_->max_new_samples() + 2 + kOverread;
     const std::size_t lines = (elements * kernels_.row_bytes + 63) / 64;
@@ -177,7 +179,7 @@ class CpuPlan final : public PlanOfDelays {
                     core::counted(std::min(cut.block_trials, plan_->trials()), "trial")));
   }
 
-  // Moves what is held to the front of the rows when `more` would not fit behind it.
+  // Moves the held times to the front of the rows when `more` would not fit after them.
   void make_room(device::Queue& queue, CpuState& state, std::size_t more) const {
     if (state.first + state.held + more + kOverread <= row_elements_) return;
     const auto move = [&](std::size_t r, std::size_t last, std::size_t) {
@@ -191,7 +193,7 @@ class CpuPlan final : public PlanOfDelays {
 
   // One block of trials over `count` times from `time` on.
   struct Task {
-    const Block& block;
+    const TrialBlock& block;
     std::size_t beam, time, count;
     Rows rows;  ///< from the tile's first time on
   };
@@ -221,7 +223,7 @@ class CpuPlan final : public PlanOfDelays {
   }
 
   RowsAhead rows_ahead(const Task& task, std::size_t bundle) const {
-    const Block& block = task.block;
+    const TrialBlock& block = task.block;
     const Bundle& read = work_.bundles[block.first_bundle + bundle];
     const auto& order = plan_->order();
     return {task.rows,
@@ -236,11 +238,11 @@ class CpuPlan final : public PlanOfDelays {
     return (times + kGranule - 1) / kGranule * kGranule;
   }
 
-  // `after`: the rows that the worker reads first when this is done.
+  // `after`: the rows that the worker reads first after this task.
   template <class T>
   void run(const Task& task, const RowsAhead& after, const device::Buffer& memory,
            const core::View<T, 3>& output) const {
-    const Block& block = task.block;
+    const TrialBlock& block = task.block;
     const std::size_t times = whole_granules(task.count);
     auto* sums = memory.as<std::byte>();
     std::byte* carries = sums + (work_.carries ? work_.sums_elements() * kernels_.sum_bytes : 0);
@@ -286,13 +288,13 @@ class CpuPlan final : public PlanOfDelays {
         for (std::size_t i = 0; i < block.trials; ++i) divide(out_of(task, i, output), task.count);
   }
 
-  // Where the task's times of the block's i-th trial go.
+  // The output of the task's times of the block's i-th trial.
   template <class T>
   T* out_of(const Task& task, std::size_t i, const core::View<T, 3>& output) const {
     return output.row(task.beam, plan_->order()[task.block.first_trial + i]) + task.time;
   }
 
-  // Sums of rows times the channels, written as int32, to floats where they are.
+  // Converts sums of rows times the channels, written as int32, to floats in place.
   void divide(float* values, std::size_t count) const {
     const double per_channel = 1 / static_cast<double>(plan_->positions());
     for (std::size_t t = 0; t < count; ++t) {

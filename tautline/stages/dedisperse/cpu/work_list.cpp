@@ -17,19 +17,20 @@ namespace {
 
 constexpr std::size_t kCacheLineBytes = 64;
 
-// Times that a row of shared sums takes in scratch: whole cache lines, and an odd number of them,
-// so that rows do not fall on each other in the caches.
+// The length of a row of shared sums in scratch: whole cache lines, and an odd number of them, so
+// that rows do not use the same sets of the caches.
 std::size_t row_room(std::size_t times, std::size_t sum_bytes) {
   const std::size_t lines = (times * sum_bytes + kCacheLineBytes - 1) / kCacheLineBytes + 1;
   return (lines | 1) * kCacheLineBytes / sum_bytes;
 }
 
-// The most channels that a partial sum of 16 bits can hold with what it keeps when it is carried.
+// The most channels that a partial sum of 16 bits can hold beside the bits that it keeps when it is
+// carried.
 std::size_t channels_in_sum(const DelayPlan& plan) {
   return (65535 - ((1 << kKeptBits) - 1)) / plan.max_value();
 }
 
-// Where the sums of a block's trials go after each bundle of channels.
+// The steps of a block's sums after each bundle of channels: kept, carried or output.
 class Sums {
  public:
   explicit Sums(const WorkLimits& limits) : limits_(limits) {}
@@ -78,7 +79,7 @@ class BlockWriter {
     std::size_t g = 0;
     Sums sums(limits_);
     while (g < nodes.size()) {
-      // As many groups as scratch and the range of a sum have room for.
+      // The number of groups for which scratch and the range of a sum have room.
       std::size_t groups = 0, bytes = 0, channels = 0;
       while (g + groups < nodes.size()) {
         const std::size_t more = node_elements(top, g + groups) * limits_.sum_bytes;
@@ -94,7 +95,7 @@ class BlockWriter {
   }
 
  private:
-  // Sums of a node: where each pattern's begin.
+  // The places of a node's sums, one for each pattern.
   using Places = std::vector<std::uint32_t>;
 
   std::size_t times(const Pattern& p) const {
@@ -112,8 +113,8 @@ class BlockWriter {
     return std::min(first + (std::size_t{1} << level), delays_.positions) - first;
   }
 
-  // Below the top, the sums of what a node is made of are alive at once: two halves or four
-  // quarters. The k-th of them lies in the k-th place of its level.
+  // Below the top, the sums from which a node is made are in memory at once: two halves or four
+  // quarters. The k-th of them uses the k-th place of its level.
   using LowerPlaces = std::array<std::size_t, 4>;
 
   void lay_out_lower_levels(std::size_t top) {
@@ -128,7 +129,7 @@ class BlockWriter {
       }
     upper_ = next;
   }
-  // For what a node is made of.
+  // Room for the sums from which a node is made.
   void need(std::size_t level, std::size_t g, std::vector<LowerPlaces>& most) const {
     if (level == 1) return;
     const bool quarters = schedule_[level][g].from_quarters;
@@ -165,7 +166,7 @@ class BlockWriter {
     work_.counted_adds += static_cast<double>(groups * trials_);
   }
 
-  // The adds that make a node's sums, those that it is made of first.
+  // The adds that make a node's sums, after the adds of the nodes below it.
   Places write_node(std::size_t level, std::size_t g, std::size_t to) {
     const Node& node = tree_.levels[level][g];
     if (level == 1) return write_pairs(node, g, to);
@@ -194,13 +195,13 @@ class BlockWriter {
     return write_node(level, g, lower_[level][k]);
   }
 
-  // Where a node's sums of a pattern begin for the time that is `delay` after the tile's first.
+  // The place of a node's sum of a pattern for the time that is `delay` after the tile's first.
   static std::uint32_t place(const Places& at, const Node& node, std::uint32_t pattern,
                              std::int32_t delay) {
     return at[pattern] + static_cast<std::uint32_t>(delay - node.patterns[pattern].low);
   }
 
-  // One sum a pattern, of what `from` says.
+  // One sum for each pattern, of the sources that `from` gives.
   template <class From>
   Places write_sums(const Node& node, std::size_t to, From from) {
     Places at;
@@ -270,7 +271,7 @@ void write_plain(WorkList& work, const WorkLimits& limits, const Delays& delays,
 }  // namespace
 
 std::size_t WorkList::bytes() const {
-  return blocks.size() * sizeof(Block) + bundles.size() * sizeof(Bundle) +
+  return blocks.size() * sizeof(TrialBlock) + bundles.size() * sizeof(Bundle) +
          adds.size() * sizeof(Add) + places.size() * sizeof(std::uint32_t);
 }
 

@@ -1,5 +1,5 @@
-// What the CPU does for a tile of times and a block of trials, as lists: sums that trials share are
-// made in scratch memory, then every trial adds what it needs of them.
+// The work list of the CPU for a tile of times and a block of trials: shared partial sums are made
+// in scratch memory, then every trial adds the partial sums that it needs.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace tautline::stages::dedisperse {
 
-/// How the work is cut.
+/// The division of the work.
 struct WorkCut {
   std::size_t time_tile = 512;    ///< times of a tile, a multiple of kGranule
   std::size_t block_trials = 64;  ///< trials of a block
@@ -21,40 +21,40 @@ struct WorkCut {
 
 struct CpuCost;
 
-/// Types of rows and sums: they lose no integer, and sums are of 16 bits where those take enough
-/// channels to be worth widening.
+/// Types of rows and sums that hold every integer exactly; sums are of 16 bits where these hold
+/// enough channels to be worth widening.
 Types types_for(const DelayPlan& plan);
 
-/// What sizes must respect.
+/// The limits of the sizes.
 struct WorkLimits {
   std::size_t channels_in_sum;    ///< most channels that a partial sum can hold
-  std::size_t channels_in_trial;  ///< most that it can with its carries
+  std::size_t channels_in_trial;  ///< most channels of a sum and its carries
   std::size_t row_bytes, sum_bytes;
   std::size_t near_bytes;     ///< of input windows that a bundle of plain channels may read
   std::size_t scratch_bytes;  ///< for the shared sums of a bundle
 };
 WorkLimits limits_for(const DelayPlan& plan, const Tunables& tunables);
 
-/// Groups whose sums the trials of a block add in one go.
+/// Groups whose sums the trials of a block add in one pass.
 struct Bundle {
   std::size_t first_add, adds;
   std::size_t first_place;  ///< of [trial of the block][group]
   std::size_t groups;
   std::size_t first_position, positions;  ///< channels whose rows it reads
-  bool start = false, finish = false;     ///< sums begin here; go to the output after it
+  bool start = false, finish = false;     ///< sums begin with this bundle; are output after it
   bool carried = false;                   ///< there are carries
-  bool carry = false;                     ///< sums are carried after it
-  bool first_output = false;              ///< the first whose sums go to the output: overwrite
+  bool carry = false;                     ///< sums are carried after this bundle
+  bool first_output = false;              ///< the first bundle whose sums are output: overwrite
 };
 
-struct Block {
+struct TrialBlock {
   std::size_t first_trial, trials;  ///< of the order of rising DM
   std::size_t first_bundle, bundles;
 };
 
 struct WorkList {
   WorkCut cut;
-  std::vector<Block> blocks;
+  std::vector<TrialBlock> blocks;
   std::vector<Bundle> bundles;
   std::vector<Add> adds;
   std::vector<std::uint32_t> places;  ///< in scratch; without sharing, delays

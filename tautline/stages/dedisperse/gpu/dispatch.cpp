@@ -1,10 +1,12 @@
 #include "tautline/stages/dedisperse/gpu/dispatch.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <string>
+#include <optional>
 #include <utility>
+
+#include "tautline/core/integers.h"
+#include "tautline/stages/dedisperse/gpu/hopper/channel_block_work_list.h"
+#include "tautline/stages/dedisperse/gpu/tile_work_list.h"
 
 namespace tautline::stages::dedisperse {
 
@@ -14,7 +16,7 @@ constexpr std::size_t kReservedLocalBytes = 1024;  // of the driver
 constexpr int kRolesCapability = 90;               // roles set their number of registers
 
 // Rows too far apart to stage are read best by fewer threads with more trials each.
-constexpr GpuTunables kFromGlobalMemory{64, 4, 2, 8, 0};
+constexpr GpuTunables kFromDeviceMemory{64, 4, 2, 8, 0};
 
 // Sizes that channel_blocks.cuda.kernel is tried with: channel blocks of 16 channels in as large a block of trials as
 // shared memory has space for the patterns of, else channel blocks of 8. An H200 was measured to be fastest in this
@@ -24,54 +26,62 @@ struct ChannelBlockSize {
 };
 constexpr ChannelBlockSize kH200ChannelBlocks[] = {{16, 16}, {16, 14}, {16, 12}, {8, 16}};
 
+// sum.kernel reads the delays, [position][trial in order of DM].
+GpuWorkList make_row_work_list(const DelayPlan& plan, const GroupShape& shape) {
+  GpuWorkList list(shape, "sum.kernel", "dedisperse");
+  list.constants["ROW"] = 8 * shape.element_bytes;
+  list.lists.emplace_back();
+  for (std::size_t p = 0; p < plan.positions(); ++p)
+    for (const std::uint32_t trial : plan.order())
+      list.lists[0].push_back(static_cast<std::uint32_t>(plan.delays()(trial, p)));
+  list.numbers = {plan.positions(), shape.channels_in_sum};
+  list.choice = plan.choice(Method::exact, plan.plain_adds(), "rows read from global memory");
+  return list;
+}
+
 class Chooser {
  public:
   Chooser(const DelayPlan& plan, const device::Device& device, const GpuTunables& tunables,
           const GpuCost& cost)
       : plan_(plan), device_(device), element_bytes_(gpu_element_bytes(plan)), cost_(cost) {
-    made_.tunables = tunables;
+    GpuTunables t = tunables;
     const bool by_default = tunables == GpuTunables{};
     // An entry is one time where rows are no bytes: longer tiles waste less beside them.
-    if (by_default && element_bytes_ > 1 && device_.api() == device::Api::cuda)
-      made_.tunables.elements_time = 8;
-    choose_tiles();
-    if (by_default && (!made_.tile || tile_cycles(0) > cycles_where_they_lie())) {
-      made_.tunables = kFromGlobalMemory;
-      choose_tiles();
-    }
+    if (by_default && element_bytes_ > 1 && device_.api() == device::Api::cuda) t.elements_time = 8;
+    choose_tiles(t);
+    if (by_default && (!tile_ || tile_cycles(0) > cycles_from_device_memory()))
+      choose_tiles(kFromDeviceMemory);
     if (by_default) try_channel_blocks();
-    made_.choice = describe();
   }
-  SumKernel take() { return std::move(made_); }
+  GpuWorkList take() {
+    if (channel_blocks_) return *std::move(channel_blocks_);
+    return tile_ ? *std::move(tile_) : make_row_work_list(plan_, shape_);
+  }
 
  private:
-  std::size_t span() const { return made_.tunables.items_time * made_.tunables.elements_time; }
-  bool shares() const { return made_.tile && made_.tile->levels > 0; }
+  GroupShape shape_of(const GpuTunables& t) const {
+    return {t, element_bytes_, shared_bytes(t), channels_in_sum()};
+  }
 
-  void choose_tiles() {
-    GpuTunables& t = made_.tunables;
+  void choose_tiles(GpuTunables t) {
     // Devices whose groups are small get fewer threads along trials, then along time.
     const std::size_t most = std::max<std::size_t>(16, device_.properties().max_group_threads);
     while (t.items_dm > 1 && t.items_time * t.items_dm > most) t.items_dm /= 2;
     while (t.items_time > 16 && t.items_time > most) t.items_time /= 2;
-    const bool bytes = element_bytes_ == 1;
-    made_.tile_times = span() * (bytes ? 4 : 1);
-    const TileShape shape{span(), made_.tile_trials(), t.items_time * t.items_dm,
-                          bytes,  local_bytes(t),      channels_in_sum()};
+    shape_ = shape_of(t);
     const Method method = plan_.config().method;
-    made_.tile = make_tile_work_list(plan_, shape, 0, cost_);
+    tile_ = make_tile_work_list(plan_, shape_, 0, cost_);
     if (method == Method::exact) return;
-    auto shared = cheapest_sharing(shape, t.levels);
+    auto shared = cheapest_sharing(t.levels);
     const bool asked = method == Method::shared || (plan_.has_subbands() && t.levels > 0);
-    if (shared && (asked || !made_.tile || shared->cycles < made_.tile->cycles))
-      made_.tile = std::move(shared);
+    if (shared && (asked || !tile_ || shared->cycles < tile_->cycles)) tile_ = std::move(shared);
   }
-  std::optional<TileWorkList> cheapest_sharing(const TileShape& shape, std::size_t levels) const {
-    if (levels > 0) return make_tile_work_list(plan_, shape, levels, cost_);
-    std::optional<TileWorkList> best;
+  std::optional<GpuWorkList> cheapest_sharing(std::size_t levels) const {
+    if (levels > 0) return make_tile_work_list(plan_, shape_, levels, cost_);
+    std::optional<GpuWorkList> best;
     for (std::size_t l = 2; l <= kMostTileLevels; ++l) {
-      auto list = make_tile_work_list(plan_, shape, l, cost_);
-      // More levels need more room, and where they cost more, still more cost still more.
+      auto list = make_tile_work_list(plan_, shape_, l, cost_);
+      // More levels need more memory, and once a level costs more, the next ones do too.
       if (!list || (best && list->cycles > 1.2 * best->cycles)) break;
       if (!best || list->cycles < best->cycles) best = std::move(list);
     }
@@ -92,21 +102,21 @@ class Chooser {
     return sees_idle ? std::max(dearest, share) : share;
   }
   double blocks(std::size_t trials) const {
-    return static_cast<double>((plan_.trials() + trials - 1) / trials);
+    return static_cast<double>(core::divide_up(plan_.trials(), trials));
   }
-  // With so much for each row that a group stages.
+  // With `staged_row` more for each row that a group stages.
   double tile_cycles(double staged_row) const {
     const double rows = staged_row * static_cast<double>(plan_.positions());
-    return of_call(made_.tile->cycles + rows * blocks(made_.tile_trials()),
-                   made_.tile->dearest + rows, made_.tile_times);
+    return of_call(tile_->cycles + rows * blocks(shape_.trials()), tile_->dearest + rows,
+                   tile_->tile_times);
   }
-  double cycles_where_they_lie() const {
-    constexpr std::size_t kBlock = kFromGlobalMemory.items_dm * kFromGlobalMemory.elements_dm;
+  double cycles_from_device_memory() const {
+    constexpr std::size_t kBlock = kFromDeviceMemory.items_dm * kFromDeviceMemory.elements_dm;
     const auto positions = static_cast<double>(plan_.positions());
     const double adds = positions * blocks(kBlock) * static_cast<double>(kBlock);
     return of_call(adds / cost_.adds_per_cycle, positions * cost_.wait_for_position, 1);
   }
-  std::size_t local_bytes(const GpuTunables& t) const {
+  std::size_t shared_bytes(const GpuTunables& t) const {
     const std::size_t there = device_.properties().local_bytes;
     return std::min(t.local_kib << 10,
                     there > kReservedLocalBytes ? there - kReservedLocalBytes : 0);
@@ -114,56 +124,34 @@ class Chooser {
   std::size_t channels_in_sum() const {
     return element_bytes_ == 1 ? 65535 / plan_.max_value() : plan_.positions();
   }
-  // By counting, against the tiles that there are already.
+  // Channel blocks of the sizes whose counted cycles are fewer than those of the tiles.
   void try_channel_blocks() {
-    if (element_bytes_ != 1 || !made_.tile || !(shares() || plan_.has_subbands()) ||
+    if (element_bytes_ != 1 || !tile_ || !(tile_->shares || plan_.has_subbands()) ||
         device_.api() != device::Api::cuda ||
         device_.properties().compute_capability != kRolesCapability)
       return;
     double least = tile_cycles(cost_.staged_row);
+    std::size_t taken = 0;  // channels of the best
     for (const ChannelBlockSize& size : kH200ChannelBlocks) {
-      // Larger blocks of trials come first.
-      if (made_.channel_blocks && made_.channel_blocks->channels == size.channels) continue;
-      const GpuTunables t{64, 4, 8, size.elements_dm};
-      const std::size_t trials = t.items_dm * t.elements_dm,
-                        times = 2 * t.items_time * t.elements_time;
-      auto list = make_channel_block_work_list(
-          plan_, plan_.delays(),
-          {times / 2, trials, size.channels, local_bytes(t), channels_in_sum()}, cost_);
+      if (size.channels == taken) continue;  // Larger blocks of trials come first.
+      const GroupShape shape = shape_of({64, 4, 8, size.elements_dm});
+      auto list = make_channel_block_work_list(plan_, plan_.delays(), shape, size.channels, cost_);
       if (!list) continue;
-      const double cycles =
-          of_call(list->cycles + cost_.fill * blocks(trials), list->dearest + cost_.fill, times);
+      const double cycles = of_call(list->cycles + cost_.fill * blocks(shape.trials()),
+                                    list->dearest + cost_.fill, list->tile_times);
       if (cycles >= least) continue;
       least = cycles;
-      made_.tunables = t;
-      made_.tile_times = times;
-      made_.channel_blocks = std::move(list);
+      taken = size.channels;
+      channel_blocks_ = std::move(list);
     }
-    if (made_.channel_blocks) made_.tile.reset();
-  }
-  MethodChoice describe() const {
-    const auto kib = [](std::size_t bytes) { return (bytes + 1023) / 1024; };
-    if (const auto& list = made_.channel_blocks)
-      return plan_.choice(
-          Method::shared, list->adds,
-          fmt::format("channel blocks of {} channels with {:.1f} patterns, {} "
-                      "producer warps by the matrix units, {} KiB of shared memory",
-                      list->channels, list->patterns, kProducerWarps, kib(4 * list->local_words)));
-    if (!made_.tile)
-      return plan_.choice(Method::exact, plan_.plain_adds(), "rows read from global memory");
-    const TileWorkList& tile = *made_.tile;
-    return plan_.choice(
-        shares() ? Method::shared : Method::exact, tile.adds,
-        fmt::format("{}{} channels in {} KiB of shared memory",
-                    shares() ? fmt::format("groups of {}, ", std::size_t{1} << tile.levels) : "",
-                    tile.bundle_rows, kib(tile.local_bytes)));
   }
 
   const DelayPlan& plan_;
   const device::Device& device_;
   std::size_t element_bytes_;
   const GpuCost& cost_;
-  SumKernel made_;
+  GroupShape shape_;  // of tiles
+  std::optional<GpuWorkList> tile_, channel_blocks_;
 };
 
 }  // namespace
@@ -173,8 +161,8 @@ std::size_t gpu_element_bytes(const DelayPlan& plan) {
   return plan.max_value() <= 255 ? 1 : 2;
 }
 
-SumKernel choose_sum_kernel(const DelayPlan& plan, const device::Device& device,
-                            const GpuTunables& tunables, const GpuCost& cost) {
+GpuWorkList choose_sum_kernel(const DelayPlan& plan, const device::Device& device,
+                              const GpuTunables& tunables, const GpuCost& cost) {
   return Chooser(plan, device, tunables, cost).take();
 }
 

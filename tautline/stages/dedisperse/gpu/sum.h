@@ -1,5 +1,5 @@
-// The sums of rows that lie in a GPU's memory: compiles what gpu/dispatch.h chose, brings its lists
-// there and launches it.
+// The sums of rows in a GPU's memory: compiles the kernel of the work list that gpu/dispatch.h chose, copies the lists
+// to the device and launches the kernel.
 #pragma once
 
 #include <cstddef>
@@ -16,10 +16,10 @@ class GpuSum {
   GpuSum(std::shared_ptr<const DelayPlan> plan, std::shared_ptr<const device::Device> device,
          const GpuTunables& tunables, const GpuCost& cost);
 
-  const MethodChoice& choice() const { return chosen_.choice; }
+  const MethodChoice& choice() const { return work_.choice; }
   /// Whole tiles of times are read, and as many behind the last one: windows, and the whole runs of
   /// entries that channel_blocks.cuda.kernel makes.
-  std::size_t tile_times() const { return chosen_.tile_times; }
+  std::size_t tile_times() const { return work_.tile_times; }
   static constexpr std::size_t kBehind = 256;
 
   /// What the kernel reads beside rows, in the device's memory, in the order of its arguments.
@@ -42,13 +42,10 @@ class GpuSum {
 
  private:
   void compile();
-  std::vector<const std::vector<std::uint32_t>*> lists() const;
 
   std::shared_ptr<const DelayPlan> plan_;
   std::shared_ptr<const device::Device> device_;
-  std::size_t element_bytes_;
-  SumKernel chosen_;
-  std::vector<std::uint32_t> delays_;  ///< of sum.kernel
+  GpuWorkList work_;
   std::shared_ptr<const device::Program> program_;
   std::shared_ptr<const device::Kernel> kernel_;
 };

@@ -1,8 +1,13 @@
 #include "tautline/stages/dedisperse/gpu/tile_work_list.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "tautline/core/integers.h"
 #include "tautline/stages/dedisperse/plan/sharing.h"
@@ -16,6 +21,13 @@ constexpr std::size_t kRuns = 4, kWarp = 32, kWordBytes = 4;
 constexpr std::size_t kMostPlaces = 65536;  // places are 16-bit numbers
 constexpr std::size_t kMostBundleRows = 256;
 
+// A row is long where a bundle has few: then several warps stage it.
+std::size_t row_threads(std::size_t threads, std::size_t rows) {
+  std::size_t of_row = std::min(threads, kWarp);
+  while (threads % (2 * of_row) == 0 && 2 * of_row * rows <= threads) of_row *= 2;
+  return of_row;
+}
+
 // Delays of a row over the trials of a block, the lowest a multiple of four.
 struct Window {
   std::int32_t low = 0, high = 0;
@@ -23,46 +35,71 @@ struct Window {
 
 class TileWriter {
  public:
-  TileWriter(const DelayPlan& plan, const TileShape& shape, std::size_t levels, const GpuCost& cost)
-      : delays_(plan.delays()),
+  TileWriter(const DelayPlan& plan, const GroupShape& shape, std::size_t levels,
+             const GpuCost& cost)
+      : plan_(plan),
+        delays_(plan.delays()),
         cost_(cost),
-        blocks_(plan.blocks(shape.trials)),
+        blocks_(plan.blocks(shape.trials())),
         shape_(shape),
+        span_(shape.span()),
+        trials_(shape.trials()),
+        levels_(levels),
         stages_(levels == 0 ? 0 : levels - 1),
         group_rows_(std::size_t{1} << levels),
         groups_(core::divide_up(delays_.positions, group_rows_)),
-        warp_(std::min(kWarp, shape.threads)),
-        entry_bytes_(shape.bytes ? 2 * kWordBytes : kWordBytes) {
-    list_.levels = levels;
-    zero_bytes_ = std::max(shape.span, kRuns * warp_) * entry_bytes_;
-  }
+        warp_(std::min(kWarp, shape.threads())),
+        bytes_(shape.element_bytes == 1),
+        entry_bytes_(bytes_ ? 2 * kWordBytes : kWordBytes),
+        zero_bytes_(std::max(span_, kRuns * warp_) * entry_bytes_),
+        list_(shape, "tile.kernel", "dedisperse_tile") {}
 
-  std::optional<TileWorkList> write() {
+  std::optional<GpuWorkList> write() {
     measure();
     if (!choose_bundle()) return std::nullopt;
     const std::size_t bundles = (groups_ + bundle_groups_ - 1) / bundle_groups_;
-    list_.bundle_rows = bundle_groups_ * group_rows_;
-    list_.bundles_in_sum = std::max<std::size_t>(1, shape_.channels_in_sum / list_.bundle_rows);
+    bundle_rows_ = bundle_groups_ * group_rows_;
     for (std::size_t b = 0; b < blocks_.size(); ++b) {
       const double before = list_.cycles;
       for (std::size_t k = 0; k < bundles; ++k) write_bundle(b, k);
       list_.dearest = std::max(list_.dearest, list_.cycles - before);
     }
-    list_.starts.push_back(static_cast<std::uint32_t>(list_.ops.size() / 4));
+    starts_.push_back(static_cast<std::uint32_t>(ops_.size() / 4));
     // The kernel reads a pair of groups ahead.
-    list_.places.resize(list_.places.size() + shape_.trials);
+    places_.resize(places_.size() + trials_);
     // No buffer is empty.
-    list_.ops.resize(list_.ops.size() + 4);
-    list_.adds /= static_cast<double>(shape_.span);
+    ops_.resize(ops_.size() + 4);
+    describe();
     return std::move(list_);
   }
 
  private:
+  void describe() {
+    list_.constants.insert(
+        {{"ROW", 8 * shape_.element_bytes},
+         {"LEVELS", levels_},
+         {"GROUPS", shape_.tunables.groups},
+         {"LOCAL_BYTES", list_.shared_bytes},
+         {"ROW_THREADS",
+          row_threads(shape_.threads(), std::min(bundle_rows_, delays_.positions))}});
+    for (auto* list : {&staged_, &starts_, &ops_, &places_})
+      list_.lists.push_back(std::move(*list));
+    list_.numbers = {delays_.positions, bundle_rows_,
+                     std::max<std::size_t>(1, shape_.channels_in_sum / bundle_rows_)};
+    list_.aligned_times = bytes_ ? 4 : 1;
+    list_.shares = levels_ > 0;
+    list_.choice = plan_.choice(
+        list_.shares ? Method::shared : Method::exact, adds_ / static_cast<double>(span_),
+        fmt::format("{}{} channels in {} KiB of shared memory",
+                    list_.shares ? fmt::format("groups of {}, ", group_rows_) : "", bundle_rows_,
+                    core::divide_up(list_.shared_bytes, 1024)));
+  }
+
   std::size_t row_bytes(const Window& w) const {
-    return kWordBytes * core::round_up(static_cast<std::size_t>(w.high - w.low) + shape_.span, 4);
+    return kWordBytes * core::round_up(static_cast<std::size_t>(w.high - w.low) + span_, 4);
   }
   std::size_t entries(const Pattern& p) const {
-    return core::round_up(static_cast<std::size_t>(p.high - p.low) + shape_.span, warp_);
+    return core::round_up(static_cast<std::size_t>(p.high - p.low) + span_, warp_);
   }
   // What runs may read beyond the last row or sum.
   std::size_t slack_bytes(std::size_t stage) const {
@@ -109,8 +146,8 @@ class TileWriter {
     return core::round_up(bytes, 16);
   }
 
-  // Two stages lie in local memory at once, from either end of it; without stages two bundles.
-  std::size_t local_bytes(std::size_t groups) const {
+  // Shared memory holds two stages at once, one at each end; without stages two bundles.
+  std::size_t shared_bytes(std::size_t groups) const {
     const std::size_t bundles = (groups_ + groups - 1) / groups;
     std::size_t most = 0;
     for (std::size_t b = 0; b < blocks_.size(); ++b)
@@ -128,13 +165,13 @@ class TileWriter {
   }
 
   bool choose_bundle() {
-    const std::size_t limit = std::min(shape_.local_bytes, kMostPlaces * kWordBytes);
+    const std::size_t limit = std::min(shape_.shared_bytes, kMostPlaces * kWordBytes);
     for (std::size_t groups = 1;
          groups * group_rows_ <= std::min(kMostBundleRows, shape_.channels_in_sum); groups *= 2) {
-      const std::size_t bytes = local_bytes(groups);
+      const std::size_t bytes = shared_bytes(groups);
       if (bytes > limit) break;
       bundle_groups_ = groups;
-      list_.local_bytes = bytes;
+      list_.shared_bytes = bytes;
       if (groups >= groups_) break;
     }
     return bundle_groups_ > 0;
@@ -143,27 +180,27 @@ class TileWriter {
   // Where a stage's sums begin, in bytes. The last stage is always at the far end.
   std::size_t base(std::size_t block, std::size_t stage, std::size_t bundle) const {
     const bool far = stages_ == 0 ? bundle % 2 == 1 : (stages_ - stage) % 2 == 0;
-    return far ? (list_.local_bytes - region(block, stage, bundle, bundle_groups_)) / 16 * 16
+    return far ? (list_.shared_bytes - region(block, stage, bundle, bundle_groups_)) / 16 * 16
                : zero_bytes_;
   }
 
   void write_bundle(std::size_t b, std::size_t k) {
-    const std::size_t first_row = k * list_.bundle_rows;
-    const std::size_t last_row = std::min(first_row + list_.bundle_rows, delays_.positions);
+    const std::size_t first_row = k * bundle_rows_;
+    const std::size_t last_row = std::min(first_row + bundle_rows_, delays_.positions);
     row_at_.clear();
     std::size_t next = base(b, 0, k);
     for (std::size_t p = first_row; p < last_row; ++p) {
       const Window& w = windows_[b][p];
       row_at_.push_back(static_cast<std::uint32_t>(next / kWordBytes));
-      list_.staged.push_back(static_cast<std::uint32_t>(w.low));
+      staged_.push_back(static_cast<std::uint32_t>(w.low));
       const std::size_t fours = row_bytes(w) / kWordBytes / 4;
-      list_.staged.push_back(static_cast<std::uint32_t>(next / 16 | fours << 16));
+      staged_.push_back(static_cast<std::uint32_t>(next / 16 | fours << 16));
       next += row_bytes(w);
       list_.cycles += cost_.stage * static_cast<double>(fours * 4) / kWarp;
     }
     list_.cycles += cost_.barrier * static_cast<double>(1 + stages_);
     for (std::size_t s = 1; s <= stages_; ++s) {
-      list_.starts.push_back(static_cast<std::uint32_t>(list_.ops.size() / 4));
+      starts_.push_back(static_cast<std::uint32_t>(ops_.size() / 4));
       write_stage(b, s, k);
       below_ = at_;
     }
@@ -189,8 +226,8 @@ class TileWriter {
         const double words = static_cast<double>(entry_bytes_ / kWordBytes);
         list_.cycles += cost_.make_sums * static_cast<double>(runs * warp_) / kWarp *
                         (words + sources * (s == 1 ? 1 : words));
-        list_.adds += (sources - 1) * static_cast<double>(p.high - p.low + 1) +
-                      (sources - 1) * static_cast<double>(shape_.span - 1);
+        adds_ += (sources - 1) * static_cast<double>(p.high - p.low + 1) +
+                 (sources - 1) * static_cast<double>(span_ - 1);
       }
     }
   }
@@ -229,8 +266,8 @@ class TileWriter {
   void write_op(std::uint32_t to, Sources from, std::size_t runs) {
     for (std::size_t done = 0; done < runs; done += kRuns) {
       const auto some = static_cast<std::uint32_t>(std::min(kRuns, runs - done));
-      list_.ops.insert(list_.ops.end(),
-                       {to | some << 16, from[0] | from[1] << 16, from[2] | from[3] << 16, 0});
+      ops_.insert(ops_.end(),
+                  {to | some << 16, from[0] | from[1] << 16, from[2] | from[3] << 16, 0});
       const auto more = static_cast<std::uint32_t>(kRuns * warp_);
       to += more;
       for (std::uint32_t& source : from)
@@ -241,18 +278,18 @@ class TileWriter {
   void write_places(std::size_t b, std::size_t k) {
     const std::size_t first = k * bundle_groups_;
     const std::size_t pairs = (bundle_groups_ + 1) / 2;
-    const std::size_t begin = list_.places.size();
-    list_.places.resize(begin + pairs * shape_.trials);
+    const std::size_t begin = places_.size();
+    places_.resize(begin + pairs * trials_);
     for (std::size_t g = 0; g < bundle_groups_ && first + g < groups_; ++g) {
-      for (std::size_t i = 0; i < shape_.trials; ++i) {
+      for (std::size_t i = 0; i < trials_; ++i) {
         const std::size_t trial = std::min(i, blocks_[b].size() - 1);
         const std::uint32_t at = place(b, first + g, g, trial);
-        list_.places[begin + g / 2 * shape_.trials + i] |= at << (g % 2 * 16);
+        places_[begin + g / 2 * trials_ + i] |= at << (g % 2 * 16);
       }
       const double words = stages_ == 0 ? 1 : static_cast<double>(entry_bytes_ / kWordBytes);
-      const double each = stages_ == 0 && shape_.bytes ? cost_.add_bytes : cost_.add_sums;
-      list_.cycles += each * words * static_cast<double>(shape_.trials * shape_.span) / kWarp;
-      list_.adds += static_cast<double>(blocks_[b].size() * shape_.span);
+      const double each = stages_ == 0 && bytes_ ? cost_.add_bytes : cost_.add_sums;
+      list_.cycles += each * words * static_cast<double>(trials_ * span_) / kWarp;
+      adds_ += static_cast<double>(blocks_[b].size() * span_);
     }
   }
 
@@ -267,24 +304,29 @@ class TileWriter {
            static_cast<std::uint32_t>(top.delay_of[trial] - top.patterns[pattern].low);
   }
 
+  const DelayPlan& plan_;
   const Delays& delays_;
   const GpuCost& cost_;
   std::vector<std::span<const std::uint32_t>> blocks_;
-  const TileShape& shape_;
-  std::size_t stages_, group_rows_, groups_, warp_, entry_bytes_, zero_bytes_ = 0;
-  std::size_t bundle_groups_ = 0;
+  const GroupShape& shape_;
+  std::size_t span_, trials_, levels_, stages_, group_rows_, groups_, warp_;
+  bool bytes_;
+  std::size_t entry_bytes_, zero_bytes_;
+  std::size_t bundle_groups_ = 0, bundle_rows_ = 0;
   std::vector<SharingTree> trees_;
   std::vector<std::vector<Window>> windows_;                 // [block][position]
   std::vector<std::vector<std::vector<std::size_t>>> room_;  // bytes, [block][stage][group]
   std::vector<std::uint32_t> row_at_;                        // words, [row of the bundle]
   std::vector<std::vector<std::uint32_t>> at_, below_;  // entries, [node of the bundle][pattern]
-  TileWorkList list_;
+  std::vector<std::uint32_t> staged_, starts_, ops_, places_;  // as tile.kernel has them
+  double adds_ = 0;
+  GpuWorkList list_;
 };
 
 }  // namespace
 
-std::optional<TileWorkList> make_tile_work_list(const DelayPlan& plan, const TileShape& shape,
-                                                std::size_t levels, const GpuCost& cost) {
+std::optional<GpuWorkList> make_tile_work_list(const DelayPlan& plan, const GroupShape& shape,
+                                               std::size_t levels, const GpuCost& cost) {
   if (levels == 1 || levels > kMostTileLevels) return std::nullopt;
   if ((std::size_t{1} << levels) > shape.channels_in_sum) return std::nullopt;
   return TileWriter(plan, shape, levels, cost).write();

@@ -23,7 +23,9 @@ jit::TunableFields<GpuTunables> fields() {
       .add("elements_dm", &GpuTunables::elements_dm, {1, 2, 4, 8, 16},
            "of a thread along trials: more work in flight, more registers")
       .add("local_kib", &GpuTunables::local_kib, {0, 16, 32, 48, 64, 100, 256},
-           "of local memory for rows and shared sums; 0: rows are read from global memory")
+           "of shared memory (OpenCL: local memory) for rows and partial sums; 0: rows are read "
+           "from "
+           "device memory")
       .add("groups", &GpuTunables::groups, {1, 2, 3},
            "whose registers a multiprocessor has room for")
       .add("levels", &GpuTunables::levels, {0, 2, 3, 4, 5},

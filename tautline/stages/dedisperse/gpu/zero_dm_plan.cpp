@@ -125,7 +125,7 @@ class ZeroDmPlan final : public PlanOfDelays {
                  const core::MutableSampleView<3>& trials) const override;
 
  private:
-  using Block = GpuSum::Out;  // trials to be corrected
+  using Trials = GpuSum::Out;  // to be corrected
   std::size_t half() const { return tables_.points / 2; }
   std::size_t local_bytes() const { return transform_local_bytes(tables_.points); }
   bool transforms() const { return !tables_.transformed.empty(); }
@@ -149,10 +149,11 @@ class ZeroDmPlan final : public PlanOfDelays {
   std::uint32_t channels() const { return core::u32(plan_->positions()); }
   double per_channel() const { return 1 / static_cast<double>(plan_->positions()); }
 
-  void add_channels(device::Queue& queue, const ZeroDmState& state, const Block& block) const;
-  void correct_by_delays(device::Queue& queue, const ZeroDmState& state, const Block& block) const;
+  void add_channels(device::Queue& queue, const ZeroDmState& state, const Trials& trials) const;
+  void correct_by_delays(device::Queue& queue, const ZeroDmState& state,
+                         const Trials& trials) const;
   void correct_by_transforms(device::Queue& queue, const ZeroDmState& state,
-                             const Block& block) const;
+                             const Trials& trials) const;
 
   std::shared_ptr<const Plan> sums_;
   std::shared_ptr<const device::Device> device_;
@@ -213,26 +214,26 @@ Result ZeroDmPlan::execute(device::Queue& queue, State& state, const Input& inpu
                                        {config().beams, plan_->trials(), samples});
   const Result result = sums_->execute(queue, *own.inner, input, integers);
   if (result.samples == 0) return result;
-  const Block block{integers.data(), static_cast<std::size_t>(integers.stride(1)),
+  const Trials sums{integers.data(), static_cast<std::size_t>(integers.stride(1)),
                     static_cast<std::size_t>(integers.stride(0)), result.samples};
-  add_channels(queue, own, block);
-  if (!tables_.added.empty()) correct_by_delays(queue, own, block);
-  if (transforms()) correct_by_transforms(queue, own, block);
+  add_channels(queue, own, sums);
+  if (!tables_.added.empty()) correct_by_delays(queue, own, sums);
+  if (transforms()) correct_by_transforms(queue, own, sums);
   for (std::size_t b = 0; b < config().beams && !there; ++b)
     queue.copy_rows(trials.as<float>().row(b, std::size_t{0}),
                     static_cast<std::size_t>(trials.stride(1)) * 4,
-                    rows.out.as<std::byte>() + 4 * b * block.beam_stride, 4 * block.trial_stride,
-                    4 * block.samples, plan_->trials());
+                    rows.out.as<std::byte>() + 4 * b * sums.beam_stride, 4 * sums.trial_stride,
+                    4 * sums.samples, plan_->trials());
   queue.record(*own.done);
   return result;
 }
 
 // The sums that this call's trials are made of: the rows that it began with.
 void ZeroDmPlan::add_channels(device::Queue& queue, const ZeroDmState& state,
-                              const Block& block) const {
+                              const Trials& trials) const {
   const GpuState& rows = state.sums();
-  const std::size_t first = rows.first - block.samples, skip = first % 4;
-  const std::size_t times = block.samples + max_delay();
+  const std::size_t first = rows.first - trials.samples, skip = first % 4;
+  const std::size_t times = trials.samples + max_delay();
   queue.fill(state.channel_sums.data(), 0, state.channel_sums.bytes());
   queue.run(*add_channels_,
             {.groups = {core::divide_up(skip + times, 4 * kSumming),
@@ -244,21 +245,21 @@ void ZeroDmPlan::add_channels(device::Queue& queue, const ZeroDmState& state,
 }
 
 void ZeroDmPlan::correct_by_delays(device::Queue& queue, const ZeroDmState& state,
-                                   const Block& block) const {
+                                   const Trials& trials) const {
   queue.run(*correct_by_delays_,
-            {.groups = {core::divide_up(block.samples, kSumming * kAtOnce), tables_.added.size(),
+            {.groups = {core::divide_up(trials.samples, kSumming * kAtOnce), tables_.added.size(),
                         config().beams},
              .threads = {kSumming, 1, 1}},
             state.channel_sums.data(), state.entries.data(), state.starts.data(),
-            state.added.data(), block.data, sums_stride(), std::uint64_t{block.trial_stride},
-            std::uint64_t{block.beam_stride}, core::u32(block.samples), channels(), offset(),
+            state.added.data(), trials.data, sums_stride(), std::uint64_t{trials.trial_stride},
+            std::uint64_t{trials.beam_stride}, core::u32(trials.samples), channels(), offset(),
             per_channel());
 }
 
 void ZeroDmPlan::correct_by_transforms(device::Queue& queue, const ZeroDmState& state,
-                                       const Block& block) const {
-  const std::size_t windows = core::divide_up(block.samples, half());
-  const std::size_t times = block.samples + max_delay();
+                                       const Trials& trials) const {
+  const std::size_t windows = core::divide_up(trials.samples, half());
+  const std::size_t times = trials.samples + max_delay();
   queue.fill(state.centres.data(), 0, state.centres.bytes());
   queue.run(
       *centre_sums_,
@@ -274,9 +275,9 @@ void ZeroDmPlan::correct_by_transforms(device::Queue& queue, const ZeroDmState& 
   // The second digit's groups go at once where there is none.
   for (std::size_t digit = 0; digit < kDigits; ++digit)
     queue.run(*correct_by_transforms_, shape, state.centres.data(), state.spectra.data(),
-              state.patterns.data(), state.twiddles.data(), state.transformed.data(), block.data,
-              std::uint64_t{block.trial_stride}, std::uint64_t{block.beam_stride},
-              core::u32(windows), core::u32(tables_.transformed.size()), core::u32(block.samples),
+              state.patterns.data(), state.twiddles.data(), state.transformed.data(), trials.data,
+              std::uint64_t{trials.trial_stride}, std::uint64_t{trials.beam_stride},
+              core::u32(windows), core::u32(tables_.transformed.size()), core::u32(trials.samples),
               channels(), offset(), per_channel(), core::u32(digit));
 }
 

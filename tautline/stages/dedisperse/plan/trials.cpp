@@ -42,14 +42,13 @@ void require_band(const Band& band) {
 
 std::size_t DmPlan::trials() const {
   std::size_t count = 0;
-  for (const Segment& segment : segments) count += segment.dms.size();
+  for (const DmRange& range : ranges) count += range.dms.size();
   return count;
 }
 
 std::vector<double> DmPlan::dms() const {
   std::vector<double> all;
-  for (const Segment& segment : segments)
-    all.insert(all.end(), segment.dms.begin(), segment.dms.end());
+  for (const DmRange& range : ranges) all.insert(all.end(), range.dms.begin(), range.dms.end());
   return all;
 }
 
@@ -138,8 +137,8 @@ double smearing_s(const Band& band, double dm) {
                                   band.dm_constant);
 }
 
-DmPlan segment(const Band& band, const std::vector<double>& dms, double pulse_width_s,
-               double tolerance, std::size_t most) {
+DmPlan make_dm_plan(const Band& band, const std::vector<double>& dms, double pulse_width_s,
+                    double tolerance, std::size_t most) {
   require_band(band);
   DmPlan plan;
   std::size_t downsample = 1;
@@ -153,17 +152,17 @@ DmPlan segment(const Band& band, const std::vector<double>& dms, double pulse_wi
     while (tolerance > 1 && 2 * downsample <= most &&
            width(dms[i], 2 * downsample) <= tolerance * width(dms[i], 1))
       downsample *= 2;
-    if (plan.segments.empty() || plan.segments.back().downsample != downsample)
-      plan.segments.push_back({{}, downsample, i});
-    plan.segments.back().dms.push_back(dms[i]);
+    if (plan.ranges.empty() || plan.ranges.back().downsample != downsample)
+      plan.ranges.push_back({{}, downsample, i});
+    plan.ranges.back().dms.push_back(dms[i]);
   }
   return plan;
 }
 
-Config config_of(const Config& config, const Segment& segment) {
+Config config_of(const Config& config, const DmRange& range) {
   Config own = config;
-  own.dms = segment.dms;
-  own.downsample = segment.downsample;
+  own.dms = range.dms;
+  own.downsample = range.downsample;
   return own;
 }
 
@@ -219,8 +218,8 @@ std::vector<std::shared_ptr<const Plan>> make_plans(const Config& config, const 
   Config sized = config;
   for (;;) {
     std::vector<std::shared_ptr<const Plan>> plans;
-    for (const Segment& segment : plan.segments)
-      plans.push_back(make_plan(config_of(sized, segment), device));
+    for (const DmRange& range : plan.ranges)
+      plans.push_back(make_plan(config_of(sized, range), device));
     const std::size_t bytes = needed_bytes(plans);
     if (limit_bytes == 0 || bytes <= limit_bytes) return plans;
     if (sized.max_samples <= kLeastSamples)

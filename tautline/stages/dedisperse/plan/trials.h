@@ -17,16 +17,16 @@ struct Band {
   double dm_constant = core::kDispersionConstant;
 };
 
-/// Trials that are sampled alike: a Config's dms and downsample.
-struct Segment {
+/// Neighbouring trials of one sample time: dms and downsample of a Config.
+struct DmRange {
   std::vector<double> dms;
   std::size_t downsample = 1;
   std::size_t first_trial = 0;  ///< among all trials
 };
 
-/// Trials in rising order, in segments of rising downsample.
+/// Trials in rising order, in ranges of rising downsample.
 struct DmPlan {
-  std::vector<Segment> segments;
+  std::vector<DmRange> ranges;
   std::size_t trials() const;
   std::vector<double> dms() const;
 };
@@ -51,22 +51,22 @@ std::vector<double> parse_dm_list(const std::string& text, const std::string& na
 /// the middle of the band.
 double smearing_s(const Band& band, double dm);
 
-/// Cuts trials into segments: neighbouring samples are added as long as a pulse `pulse_width_s`
+/// Divides trials into ranges: neighbouring samples are added as long as a pulse `pulse_width_s`
 /// wide is broadened at most `tolerance` times by that (1 or less: never), by powers of two up to
 /// `most`. `dms` in rising order. Throws Error(config).
-DmPlan segment(const Band& band, const std::vector<double>& dms, double pulse_width_s,
-               double tolerance, std::size_t most = 32);
+DmPlan make_dm_plan(const Band& band, const std::vector<double>& dms, double pulse_width_s,
+                    double tolerance, std::size_t most = 32);
 
-/// Config of a segment: `config` with its trials.
-Config config_of(const Config& config, const Segment& segment);
+/// Config of a range: `config` with the trials of the range.
+Config config_of(const Config& config, const DmRange& range);
 
 /// Host and device memory of plans: tables, one state and its output of each.
 std::size_t needed_bytes(const std::vector<std::shared_ptr<const Plan>>& plans);
-/// What plans made for the segments will need and do, for people: one line a segment and, of several,
+/// What plans made for the ranges will need and do, for people: one line a range and, of several,
 /// one of totals.
 std::string describe(const std::vector<std::shared_ptr<const Plan>>& plans);
 
-/// Plans for every segment of `plan`, each with blocks as long as `limit_bytes` (0: no limit)
+/// Plans for every range of `plan`, each with blocks as long as `limit_bytes` (0: no limit)
 /// allows for all together, at most config.max_samples of input. Throws Error(memory) with the
 /// numbers when not even blocks of 1,024 times fit.
 std::vector<std::shared_ptr<const Plan>> make_plans(const Config& config, const DmPlan& plan,

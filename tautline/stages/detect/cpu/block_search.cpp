@@ -53,8 +53,8 @@ void BlockSearch::put(const std::vector<Peak>& peaks, std::uint64_t first) {
     offer(static_cast<std::size_t>(peak.time - first), peak.width_index, peak.snr);
 }
 
-void BlockSearch::search(const Block& block, const Scales& scales, Noise noise, double threshold,
-                         const Kernels& kernels, std::uint64_t* over) {
+void BlockSearch::search(const SeriesBlock& block, const Scales& scales, Noise noise,
+                         double threshold, const Kernels& kernels, std::uint64_t* over) {
   const auto scale = static_cast<float>(kUnitsPerSigma / block.sigma);
   if (!(block.sigma > 0) || !std::isfinite(scale)) return;  // constant samples have no noise
   const double total = kernels.quantise(block.y, block.samples, scale, prefix_.data());
@@ -80,7 +80,7 @@ void BlockSearch::search(const Block& block, const Scales& scales, Noise noise, 
   }
 }
 
-void BlockSearch::scan_steps(const Block& block, const Scales& scales, const Kernels& kernels,
+void BlockSearch::scan_steps(const SeriesBlock& block, const Scales& scales, const Kernels& kernels,
                              std::uint64_t* over) {
   constexpr std::int64_t kMost = std::int64_t{1} << 30;  // more than any sum can be
   for (std::size_t k = 0; k < least_.size(); ++k)
@@ -100,7 +100,7 @@ void BlockSearch::scan_steps(const Block& block, const Scales& scales, const Ker
 }
 
 // The same in 64 bits, for samples whose sums might overflow 32 bits.
-void BlockSearch::scan_all(const Block& block, const Scales& scales, std::uint64_t* over) {
+void BlockSearch::scan_all(const SeriesBlock& block, const Scales& scales, std::uint64_t* over) {
   for (std::size_t k = 0; k < sizes_.widths.size(); ++k) {
     const std::size_t width = sizes_.widths[k];
     if (width > block.samples || scales.least_sum[k] == kNeverReached) continue;
@@ -115,8 +115,8 @@ void BlockSearch::scan_all(const Block& block, const Scales& scales, std::uint64
 }
 
 // Scales for Noise::width: each width's noise is the RMS of its sums over the block.
-Scales BlockSearch::measured_scales(const Block& block, const Scales& scales, double threshold,
-                                    bool few, const Kernels& kernels) {
+Scales BlockSearch::measured_scales(const SeriesBlock& block, const Scales& scales,
+                                    double threshold, bool few, const Kernels& kernels) {
   Scales measured = scales;
   for (std::size_t k = 0; k < sizes_.widths.size(); ++k) {
     const std::size_t width = sizes_.widths[k];

@@ -19,14 +19,14 @@ class BlockSearch {
   static std::size_t bytes(const Sizes& sizes);
 
   /// Boxcars that begin in [0, starts) of y, which has `samples` samples.
-  struct Block {
+  struct SeriesBlock {
     const float* y = nullptr;
     std::size_t starts = 0, samples = 0;
     std::uint64_t first = 0;  ///< index of y[0] in the stream
     double sigma = 1;
   };
   /// Adds a block's best boxcars to the peaks, and its boxcars over the threshold to over[width].
-  void search(const Block& block, const Scales& scales, Noise noise, double threshold,
+  void search(const SeriesBlock& block, const Scales& scales, Noise noise, double threshold,
               const Kernels& kernels, std::uint64_t* over);
   /// Adds peaks of an earlier block.
   void put(const std::vector<Peak>& peaks, std::uint64_t first);
@@ -42,10 +42,10 @@ class BlockSearch {
   }
 
  private:
-  void scan_steps(const Block& block, const Scales& scales, const Kernels& kernels,
+  void scan_steps(const SeriesBlock& block, const Scales& scales, const Kernels& kernels,
                   std::uint64_t* over);
-  void scan_all(const Block& block, const Scales& scales, std::uint64_t* over);
-  Scales measured_scales(const Block& block, const Scales& scales, double threshold, bool few,
+  void scan_all(const SeriesBlock& block, const Scales& scales, std::uint64_t* over);
+  Scales measured_scales(const SeriesBlock& block, const Scales& scales, double threshold, bool few,
                          const Kernels& kernels);
   void offer(std::size_t time, std::size_t width_index, double snr);
 

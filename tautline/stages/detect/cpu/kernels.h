@@ -39,8 +39,8 @@ struct Line {
   std::size_t first = 0;
 };
 
-/// Of samples T: whether all are usable, their sum (integers exactly, floats as combine() has it),
-/// and the subtraction of a Line.
+/// Functions for samples T: whether all are usable, their sum (of integers exact, of floats in the
+/// order of combine()), and the subtraction of a Line.
 template <class T>
 struct SampleKernels {
   bool (*usable)(const T* x, std::size_t n);

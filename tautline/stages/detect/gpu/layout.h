@@ -18,7 +18,7 @@ inline constexpr std::size_t kFront = 3;
 /// Most samples from which a group subtracts the baseline, and most halves of segments that they
 /// touch, besides two (baseline.kernel).
 inline constexpr std::size_t kMostSubtracted = 4096, kSubtractLines = 254;
-/// Widest boxcars that are compared eight at a time: their cells fill 10 KiB of local memory.
+/// Widest boxcars that are compared eight at a time: their cells fill 10 KiB of shared memory.
 inline constexpr std::size_t kCoarseWidest = 16384;
 /// Times of which one group finds the best boxcars (peaks.kernel).
 inline constexpr std::size_t kPeakTimes = 2048;

@@ -103,7 +103,7 @@ void add_block(Tiles& tiles, const std::byte* rows, const std::byte* columns, st
 }
 
 template <class Tiles>
-void multiply(const Block* blocks, std::size_t count, const Packed& packed, std::int32_t* sums,
+void multiply(const PanelPair* blocks, std::size_t count, const Packed& packed, std::int32_t* sums,
               Prefetch& lines) {
   Tiles tiles;
   const std::size_t lines_per_step = lines.lines_in(packed.steps);

@@ -1,5 +1,7 @@
 #include "tautline/stages/dedisperse/gpu/hopper/channel_block_work_list.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <map>
@@ -13,7 +15,6 @@ namespace {
 
 // The same constants as in channel_blocks.cuda.kernel.
 constexpr std::size_t kHead = 8, kFewestPackets = 4, kMostPackets = 8, kPacketTile = 4, kRun = 32;
-constexpr std::size_t kAligned = ChannelBlockWorkList::kAligned;
 constexpr std::size_t kTimesAtOnce = 4;   // times that one window serves
 constexpr std::uint32_t kNever = 255;     // a delay of no channel
 constexpr std::size_t kBytesOfStep = 32;  // bytes of all channels in one step of the matrix units
@@ -75,34 +76,64 @@ struct ChannelBlock {
 
 class ChannelBlockWriter {
  public:
-  ChannelBlockWriter(const DelayPlan& plan, const Delays& delays, const ChannelBlockShape& shape,
-                     const GpuCost& cost)
-      : shape_(shape), cost_(cost) {
-    list_.channels = shape.channels;
-    list_.channel_blocks = core::divide_up(delays.positions, shape.channels);
-    for (const auto block : plan.blocks(shape.trials))
-      for (std::size_t p = 0; p < delays.positions; p += shape.channels)
-        channel_blocks_.emplace_back(delays, block, p, shape.channels, shape.span);
+  ChannelBlockWriter(const DelayPlan& plan, const Delays& delays, const GroupShape& shape,
+                     std::size_t channels, const GpuCost& cost)
+      : plan_(plan),
+        shape_(shape),
+        span_(shape.span()),
+        trials_(shape.trials()),
+        channels_(channels),
+        of_band_(core::divide_up(delays.positions, channels)),
+        cost_(cost),
+        list_(shape, "hopper/channel_blocks.cuda.kernel", "dedisperse_channel_blocks") {
+    for (const auto block : plan.blocks(trials_))
+      for (std::size_t p = 0; p < delays.positions; p += channels)
+        channel_blocks_.emplace_back(delays, block, p, channels, span_);
   }
 
-  std::optional<ChannelBlockWorkList> write() {
+  std::optional<GpuWorkList> write() {
     if (!lay_out()) return std::nullopt;
-    list_.packets.resize(channel_blocks_.size() * list_.packet_words);
-    for (std::size_t n = 0; n < channel_blocks_.size(); n += list_.channel_blocks) {
+    packets_.resize(channel_blocks_.size() * packet_words_);
+    for (std::size_t n = 0; n < channel_blocks_.size(); n += of_band_) {
       std::vector<std::size_t> words;
-      for (std::size_t b = n; b < n + list_.channel_blocks; ++b)
+      for (std::size_t b = n; b < n + of_band_; ++b)
         words.push_back(channel_blocks_[b].sums_words());
-      const auto places = place_sums(words, list_.local_words - sums_at_, list_.packet_slots);
+      const auto places = place_sums(words, shared_words_ - sums_at_, packet_slots_);
       const double before = list_.cycles;
-      for (std::size_t b = 0; b < list_.channel_blocks; ++b) write_packet(n + b, places[b]);
+      for (std::size_t b = 0; b < of_band_; ++b) write_packet(n + b, places[b]);
       list_.dearest = std::max(list_.dearest, list_.cycles - before);
     }
-    list_.adds /= static_cast<double>(shape_.span);
-    list_.patterns /= static_cast<double>(channel_blocks_.size());
+    describe();
     return std::move(list_);
   }
 
  private:
+  void describe() {
+    list_.constants.insert({{"PRODUCER_WARPS", kProducerWarps},
+                            {"FETCH_WARPS", kFetchWarps},
+                            {"CHANNELS", channels_},
+                            {"WINDOW", window_},
+                            {"TILES", tiles_},
+                            {"ROW_WORDS", row_words_},
+                            {"PACKET_WORDS", packet_words_},
+                            {"LOCAL_WORDS", shared_words_},
+                            {"CARRIES", carries_ ? 1 : 0},
+                            {"PACKETS", packet_slots_}});
+    list_.lists.push_back(std::move(packets_));
+    list_.numbers = {of_band_, blocks_in_sum_};
+    list_.threads = {shape_.threads() + kWarpThreads * (kProducerWarps + kFetchWarps), 1, 1};
+    list_.shared_bytes = 4 * shared_words_;
+    list_.tile_times = 2 * span_;
+    list_.aligned_times = kAlignedTimes;
+    list_.shares = true;
+    list_.choice =
+        plan_.choice(Method::shared, adds_ / static_cast<double>(span_),
+                     fmt::format("channel blocks of {} channels with {:.1f} patterns, {} "
+                                 "producer warps by the matrix units, {} KiB of shared memory",
+                                 channels_, patterns_ / static_cast<double>(channel_blocks_.size()),
+                                 kProducerWarps, core::divide_up(list_.shared_bytes, 1024)));
+  }
+
   bool lay_out() {
     std::size_t most_tiles = 1, range = 0, entries = 0, before = 0, most_sums = 0;
     for (std::size_t n = 0; n < channel_blocks_.size(); ++n) {
@@ -114,59 +145,55 @@ class ChannelBlockWriter {
         if (low + block.low < 0)
           before = std::max(before, static_cast<std::size_t>(-low - block.low));
       // Memory that neighbouring channel blocks use at the same time.
-      const bool last = n % list_.channel_blocks + 1 == list_.channel_blocks;
+      const bool last = n % of_band_ + 1 == of_band_;
       most_sums = std::max(most_sums,
                            block.sums_words() + (last ? 0 : channel_blocks_[n + 1].sums_words()));
     }
     most_sums = core::round_up(most_sums, kBanks);
-    list_.window = range + kTimesAtOnce <= 8 ? 8 : 16;
-    const std::size_t bytes = shape_.channels * list_.window;
-    if (range + kTimesAtOnce > list_.window || bytes > kMostSteps * kBytesOfStep ||
-        shape_.channels > shape_.channels_in_sum ||
-        core::round_up(before, kAligned) > kMostTimesBefore)
+    window_ = range + kTimesAtOnce <= 8 ? 8 : 16;
+    const std::size_t bytes = channels_ * window_;
+    if (range + kTimesAtOnce > window_ || bytes > kMostSteps * kBytesOfStep ||
+        channels_ > shape_.channels_in_sum ||
+        core::round_up(before, kAlignedTimes) > kMostTimesBefore)
       return false;
-    list_.tiles = std::min<std::size_t>(bytes < kMostSteps * kBytesOfStep ? 6 : 5, most_tiles);
+    tiles_ = std::min<std::size_t>(bytes < kMostSteps * kBytesOfStep ? 6 : 5, most_tiles);
     // Rows that are read together begin at different banks.
-    list_.row_words = with_rest(row_words(entries), list_.window);
-    list_.packet_words = core::round_up(
-        kHead + shape_.channels + shape_.trials / 2 + most_tiles * shape_.channels, 4);
-    const std::size_t room = shape_.local_bytes / 4 / kBanks * kBanks;
-    list_.blocks_in_sum = std::max<std::size_t>(1, shape_.channels_in_sum / shape_.channels);
+    row_words_ = with_rest(row_words(entries), window_);
+    packet_words_ = core::round_up(kHead + channels_ + trials_ / 2 + most_tiles * channels_, 4);
+    const std::size_t room = shape_.shared_bytes / 4 / kBanks * kBanks;
+    blocks_in_sum_ = std::max<std::size_t>(1, shape_.channels_in_sum / channels_);
     if (before_sums(kFewestPackets) + most_sums > room || most_sums > kMostSumPlaces) return false;
-    if (list_.channel_blocks > list_.blocks_in_sum) try_carries(room - most_sums);
+    if (of_band_ > blocks_in_sum_) try_carries(room - most_sums);
     // The remaining memory lets producer warps run ahead of consumer warps.
-    std::size_t& slots = list_.packet_slots = kFewestPackets;
+    std::size_t& slots = packet_slots_ = kFewestPackets;
     while (slots < kMostPackets && before_sums(slots + 1) + most_sums <= room) ++slots;
     sums_at_ = before_sums(slots);
-    list_.local_words = std::min(room, sums_at_ + kMostPackets * most_sums);
+    shared_words_ = std::min(room, sums_at_ + kMostPackets * most_sums);
     return true;
   }
   // Barriers, of two words each: one for the first packets, two for each of the two buffers of rows and for every
   // packet.
   std::size_t before_sums(std::size_t slots) const {
-    return core::round_up(slots * list_.packet_words + core::round_up(shape_.trials, 4) +
-                              core::round_up(2 * (5 + 2 * slots), 4) +
-                              2 * shape_.channels * list_.row_words,
+    return core::round_up(slots * packet_words_ + core::round_up(trials_, 4) +
+                              core::round_up(2 * (5 + 2 * slots), 4) + 2 * channels_ * row_words_,
                           kBanks) +
-           (list_.carries ? carry_words() : 0);
+           (carries_ ? carry_words() : 0);
   }
   // Between rows and sums: eight halves in a word.
-  std::size_t carry_words() const {
-    return core::round_up(shape_.span * shape_.trials / 4, kBanks);
-  }
+  std::size_t carry_words() const { return core::round_up(span_ * trials_ / 4, kBanks); }
   void try_carries(std::size_t room) {
-    const std::size_t in_sum = shape_.channels_in_sum * 3 / 4 / shape_.channels;
+    const std::size_t in_sum = shape_.channels_in_sum * 3 / 4 / channels_;
     if (in_sum == 0 || before_sums(kFewestPackets) + carry_words() > room) return;
-    list_.carries = true;
-    list_.blocks_in_sum = in_sum;
+    carries_ = true;
+    blocks_in_sum_ = in_sum;
   }
   // More words where a row begins inside an aligned run of times.
   std::size_t row_words(std::size_t entries) const {
-    return core::round_up((shape_.span + entries + list_.window + kAligned + 3) / 4, 4);
+    return core::round_up((span_ + entries + window_ + kAlignedTimes + 3) / 4, 4);
   }
 
   double cycles(const ChannelBlock& block) const {
-    const std::size_t steps = shape_.channels * list_.window / kBytesOfStep;
+    const std::size_t steps = channels_ * window_ / kBytesOfStep;
     const double columns = static_cast<double>(block.entries / kRun * steps);
     return cost_.channel_block +
            columns * (cost_.columns + cost_.tile_of_columns * static_cast<double>(block.tiles()));
@@ -174,36 +201,46 @@ class ChannelBlockWriter {
 
   void write_packet(std::size_t n, const SumsPlace& sums) {
     const ChannelBlock& block = channel_blocks_[n];
-    std::uint32_t* packet = list_.packets.data() + n * list_.packet_words;
+    std::uint32_t* packet = packets_.data() + n * packet_words_;
     const std::size_t head[] = {
         block.patterns.size(),    block.entries / kRun, block.stride, sums_at_ + sums.at,
         row_words(block.entries), block.channels,       sums.after};
     std::transform(std::begin(head), std::end(head), packet, core::u32);
     for (std::size_t c = 0; c < block.channels; ++c)
       packet[kHead + c] = static_cast<std::uint32_t>(block.low + block.lows[c]);
-    std::uint32_t* places = packet + kHead + shape_.channels;
-    for (std::size_t i = 0; i < shape_.trials; ++i) {
+    std::uint32_t* places = packet + kHead + channels_;
+    for (std::size_t i = 0; i < trials_; ++i) {
       const std::size_t trial = std::min(i, block.shift.size() - 1);
       const std::size_t place = block.pattern_of[trial] * block.stride + block.shift[trial];
       places[i / 2] |= static_cast<std::uint32_t>(place) << (i % 2 * 16);
     }
-    auto* delays = reinterpret_cast<std::uint8_t*>(places + shape_.trials / 2);
-    std::fill_n(delays, block.tiles() * kPacketTile * shape_.channels, kNever);
+    auto* delays = reinterpret_cast<std::uint8_t*>(places + trials_ / 2);
+    std::fill_n(delays, block.tiles() * kPacketTile * channels_, kNever);
     for (std::size_t p = 0; p < block.patterns.size(); ++p)
       for (std::size_t c = 0; c < block.channels; ++c)
-        delays[p * shape_.channels + c] =
-            static_cast<std::uint8_t>(block.patterns[p][c] - block.lows[c]);
-    list_.patterns += static_cast<double>(block.patterns.size());
+        delays[p * channels_ + c] = static_cast<std::uint8_t>(block.patterns[p][c] - block.lows[c]);
+    patterns_ += static_cast<double>(block.patterns.size());
     list_.cycles += cycles(block);
-    list_.adds += static_cast<double>(block.patterns.size() * (block.channels - 1) * block.entries +
-                                      block.shift.size() * shape_.span);
+    adds_ += static_cast<double>(block.patterns.size() * (block.channels - 1) * block.entries +
+                                 block.shift.size() * span_);
   }
 
-  const ChannelBlockShape& shape_;
+  const DelayPlan& plan_;
+  const GroupShape& shape_;
+  std::size_t span_, trials_;
+  std::size_t channels_;  // of a channel block
+  std::size_t of_band_;   // channel blocks of all channels
   const GpuCost& cost_;
   std::vector<ChannelBlock> channel_blocks_;  // [block][channel block]
-  std::size_t sums_at_ = 0;
-  ChannelBlockWorkList list_;
+  std::size_t window_ = 8;                    // bytes of a channel for four times: 8 or 16
+  std::size_t tiles_ = 1;         // tiles of four patterns in a producer warp's registers
+  std::size_t packet_slots_ = 4;  // packets that fit in shared memory at once
+  std::size_t row_words_ = 0, packet_words_ = 0, shared_words_ = 0, sums_at_ = 0;
+  bool carries_ = false;           // bits of sums beyond 14 are carried to shared memory
+  std::size_t blocks_in_sum_ = 1;  // channel blocks whose sum fits 16 bits, or 14 with carries
+  std::vector<std::uint32_t> packets_;
+  double adds_ = 0, patterns_ = 0;
+  GpuWorkList list_;
 };
 
 // Allocates places for the sums of channel blocks, one after the other.
@@ -259,11 +296,10 @@ std::vector<SumsPlace> place_sums(std::span<const std::size_t> words, std::size_
   return (ring.waits_for_neighbours() ? ends : ring).places();
 }
 
-std::optional<ChannelBlockWorkList> make_channel_block_work_list(const DelayPlan& plan,
-                                                                 const Delays& delays,
-                                                                 const ChannelBlockShape& shape,
-                                                                 const GpuCost& cost) {
-  return ChannelBlockWriter(plan, delays, shape, cost).write();
+std::optional<GpuWorkList> make_channel_block_work_list(const DelayPlan& plan, const Delays& delays,
+                                                        const GroupShape& shape,
+                                                        std::size_t channels, const GpuCost& cost) {
+  return ChannelBlockWriter(plan, delays, shape, channels, cost).write();
 }
 
 }  // namespace tautline::stages::dedisperse
