@@ -22,7 +22,7 @@ import browser
 import pages_test
 
 HERE = pathlib.Path(__file__).resolve().parent
-WIDTHS = (400, 1280, 2560)
+VIEWS = ((400, "light"), (1280, "dark"), (2560, "light"))
 PATIENCE_S = 60
 SHOWN_WITHIN_S = 2
 
@@ -87,15 +87,14 @@ class Watch:
 
     def judge(self, name):
         check = (HERE / "check.js").read_text()
-        for width in WIDTHS:
-            for theme in ("light", "dark"):
-                self.chromium.look(width, theme)
-                self.chromium.settle()
-                for finding in self.chromium.complaints() + self.chromium.run(check):
-                    self.complaints.append(f"{name}, {width} {theme}: {finding}")
-                self.chromium.events.clear()
-                if self.screenshots:
-                    self.chromium.screenshot(self.screenshots / f"{name}-{width}-{theme}.png")
+        for width, theme in VIEWS:
+            self.chromium.look(width, theme)
+            self.chromium.settle()
+            for finding in self.chromium.complaints() + self.chromium.run(check):
+                self.complaints.append(f"{name}, {width} {theme}: {finding}")
+            self.chromium.events.clear()
+            if self.screenshots:
+                self.chromium.screenshot(self.screenshots / f"{name}-{width}-{theme}.png")
         self.chromium.look(1280)
         self.chromium.settle()
 
