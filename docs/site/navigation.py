@@ -5,6 +5,8 @@ import pathlib
 import posixpath
 import re
 
+from sphinx import addnodes
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 # Of the tree's root -> the page that shows them.
@@ -91,6 +93,39 @@ def source_read(app, page, source):
             source[0] += tree(text, "docs", caption=caption)
 
 
+def titles_alone(contents):
+    """Of a page's contents, its title and the pages below it."""
+    contents = contents.deepcopy()
+    for entry in contents:
+        if len(entry) > 1:
+            entry[1][:] = list(entry.findall(addnodes.toctree))
+            if not len(entry[1]):
+                entry.pop(1)
+    return contents
+
+
+def updated(app, env):
+    app.titles = {page: titles_alone(contents) for page, contents in env.tocs.items()}
+
+
+def page_context(app, page, template, context, doctree):
+    """The navigation has titles alone: headings are left out before they are copied for every page, not after."""
+    whole = context.get("toctree")
+    if whole is None:
+        return
+
+    def toctree(**options):
+        contents, app.env.tocs = app.env.tocs, app.titles
+        try:
+            return whole(**options)
+        finally:
+            app.env.tocs = contents
+
+    context["toctree"] = toctree
+
+
 def setup(app):
     app.connect("source-read", source_read)
+    app.connect("env-updated", updated)
+    app.connect("html-page-context", page_context, priority=100)  # before the theme's
     return {"parallel_read_safe": True, "parallel_write_safe": True}

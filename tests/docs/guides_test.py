@@ -40,6 +40,7 @@ CHANGED = [
     ("guide/autocorrelate.md", "--start 600 ", "--start 0.5 "),
     ("guide/plot.md", "--start 120 ", "--start 2 "),
     ("guide/formats.md", "correlate night.dada ", "correlate coarse.dada "),
+    ("guide/run.md", "--as-live$", "--as-live 20"),
     ("guide/monitor.md", " 0.0.0.0:8470", " 0.0.0.0:0 --overwrite"),
     ("guide/monitor.md", "night.toml --monitor$", "night.toml --monitor 127.0.0.1:0"),
     ("README.md", "night.toml --monitor ", "night.toml --monitor 127.0.0.1:0 "),

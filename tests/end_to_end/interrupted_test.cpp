@@ -90,8 +90,8 @@ TEST_F(Interrupted, RunsEndWithinASecond) {
       fit_of_many(),
       {"plot", long_fil, "-o", scratch / "out.html"},
       {"bench"}};
-  for (const auto& words : runs)
-    for (const int signal : {SIGINT, SIGTERM}) expect_end(words, {signal});
+  for (std::size_t k = 0; k < runs.size(); ++k) expect_end(runs[k], {k % 2 == 0 ? SIGINT : SIGTERM});
+  expect_end(runs[1], {SIGINT});
   // Again, before the run is ended for it.
   expect_end(runs[1], {SIGINT, SIGINT});
 }

@@ -22,6 +22,7 @@ import browser
 import pages_test
 
 HERE = pathlib.Path(__file__).resolve().parent
+VIEWS = ((400, "light"), (1280, "dark"), (2560, "light"))
 PATIENCE_S = 60
 SHOWN_WITHIN_S = 2
 
@@ -94,11 +95,10 @@ class Watch:
             if self.screenshots:
                 self.chromium.screenshot(self.screenshots / f"{name}-{view.replace(' ', '-')}.png")
 
-        for width in pages_test.WIDTHS:
-            for theme in ("light", "dark"):
-                self.chromium.look(width, theme)
-                self.chromium.settle()
-                judge_view(f"{width} {theme}")
+        for width, theme in VIEWS:
+            self.chromium.look(width, theme)
+            self.chromium.settle()
+            judge_view(f"{width} {theme}")
         pages_test.look_at_paper(self.chromium, name, judge_view, self.complaints.append)
         self.chromium.look(1280)
         self.chromium.settle()

@@ -16,7 +16,8 @@ from makers import Maker
 
 HERE = pathlib.Path(__file__).resolve().parent
 SKIPPED = 77
-WIDTHS = (400, 1280, 2560)
+# Opened light in a window of one width, then dark in one of another.
+VIEWS = ((400, 1280), (2560, 2560))
 PAPER = 718  # CSS pixels of an A4 sheet between margins of 1 cm
 
 PAGES = (Maker.fringes, Maker.noisy_baselines, Maker.one_input, Maker.parts_of_integrations, Maker.warnings, Maker.candidates,
@@ -72,13 +73,13 @@ def look_at(chromium, path, name, screenshots, complain):
         if screenshots:
             chromium.screenshot(screenshots / f"{name}-{view.replace(' ', '-')}.png")
 
-    for width in WIDTHS:
-        chromium.look(width, "light")
+    for opened, changed in VIEWS:
+        chromium.look(opened, "light")
         chromium.open(path)
-        judge(f"{width} light")
-        chromium.look(width, "dark")
+        judge(f"{opened} light")
+        chromium.look(changed, "dark")
         chromium.settle()
-        judge(f"{width} dark")
+        judge(f"{changed} dark")
     for question, answer in EXPECTED.get(name, {}).items():
         if chromium.run(question) != answer:
             complain(f"{name}: not {answer}: {question}")

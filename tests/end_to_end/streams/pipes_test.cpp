@@ -25,6 +25,13 @@ class PipedFiles : public ::testing::Test {
                                     {{"TMPDIR", scratch / "meanwhile"}});
     return finish_command(pid, scratch.path().string());
   }
+  static bool has_open(pid_t pid, const std::string& path) {
+    std::error_code gone;
+    for (const auto& entry :
+         std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/fd", gone))
+      if (std::filesystem::read_symlink(entry.path(), gone) == path) return true;
+    return false;
+  }
   void SetUp() override { std::filesystem::create_directory(scratch / "meanwhile"); }
   void TearDown() override {
     EXPECT_TRUE(std::filesystem::is_empty(scratch / "meanwhile")) << "something was left";
@@ -111,8 +118,9 @@ TEST_F(PipedFiles, ThatCannotBeTakenAreRefusedBeforeTheyAreWaitedFor) {
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   const pid_t pid = start_command({"search", pipe, "-o", scratch / "c.csv", "--dms", "1"},
                                   scratch.path().string(), {{"TMPDIR", scratch / "meanwhile"}});
-  for (int k = 0; k < 20'000 && std::filesystem::is_empty(scratch / "meanwhile"); ++k)
+  for (int k = 0; k < 20'000 && !has_open(pid, pipe); ++k)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_TRUE(has_open(pid, pipe));
   kill(pid, SIGINT);
   EXPECT_EQ(finish_command(pid, scratch.path().string()).status, kInterrupted);
 }

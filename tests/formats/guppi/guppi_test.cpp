@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 #include "tautline/core/error.h"
@@ -266,7 +267,8 @@ TEST_F(Guppi, IsRecognised) {
 // Blocks lost, repeated, damaged and cut, and a stream that ends anywhere, written in pieces of any length.
 TEST_F(Guppi, StreamsGiveWhatFilesGive) {
   std::size_t read = 0, damaged = 0, refused = 0;
-  for (int trial = 0; trial < 200; ++trial) {
+  const int trials = std::getenv("TAUTLINE_SMALL") != nullptr ? 60 : 200;
+  for (int trial = 0; trial < trials; ++trial) {
     const int bits = 1 << (1 + trial % 4);
     const std::size_t blocks = 2 + random_() % 20;
     const Recording recording({1, 2, 2, 64, trial % 3 == 0 ? 8u : 0u, bits}, blocks, random_);
@@ -349,8 +351,8 @@ TEST_F(Guppi, StreamsGiveWhatFilesGive) {
     EXPECT_EQ(stream->damage().trailing_bytes, file->damage().trailing_bytes);
     EXPECT_EQ(stream->damage().messages, file->damage().messages);
   }
-  EXPECT_GT(read, 1000u);
-  EXPECT_GT(damaged, 50u);
+  EXPECT_GT(read, 5u * trials);
+  EXPECT_GT(damaged, trials / 4u);
   EXPECT_GT(refused, 0u);
 }
 

@@ -1,5 +1,7 @@
 // Sums equal the reference bit for bit, on every instruction set, and the reference equals the
 // definitions.
+#include <cstdlib>
+
 #include "tests/stages/autocorrelate/closed_form.h"
 
 namespace tautline::stages::autocorrelate::tests {
@@ -61,8 +63,10 @@ TEST(Reference, ChainIsTheClosedForm) {
 // (32,736) and level 9 one window more (33,280). From level 6 on, delayed windows do not start at
 // block boundaries.
 TEST(Reference, TenGroupsOfThirtyTwoAreTheClosedForm) {
+  const bool small = std::getenv("TAUTLINE_SMALL") != nullptr;
   for (const std::size_t samples :
        {16'864u, 32'735u, 32'736u, 32'737u, 33'000u, 33'279u, 33'280u}) {
+    if (small && samples != 32'736 && samples != 33'280) continue;
     const auto y = random_counts<std::uint8_t>(samples, 1, 255);
     const auto result = run_on(kReference, {}, y);
     EXPECT_EQ(result.sums, closed_form(y, 32, 10)) << samples << " samples";

@@ -1,6 +1,7 @@
 // Trials chosen by loss: pulses between them lose no more than was allowed.
 #include "tautline/stages/dedisperse/plan/spacing.h"
 
+#include <cstdlib>
 #include <iostream>
 #include <set>
 
@@ -103,6 +104,11 @@ std::vector<Case> cases() {
           {"loose", {falling_band(1500, 1.25, 256), 128e-6}, 800, 0.08}};
 }
 
+// Pulses: a quarter of them with TAUTLINE_SMALL.
+std::size_t injected(std::size_t count) {
+  return std::getenv("TAUTLINE_SMALL") != nullptr ? count / 4 : count;
+}
+
 TEST(Spacing, PulsesBetweenTrialsLoseNoMoreThanAllowed) {
   for (const Case& of : cases()) {
     const auto dms = spaced_dms(of.band, 0, of.high, 0, of.loss);
@@ -110,7 +116,7 @@ TEST(Spacing, PulsesBetweenTrialsLoseNoMoreThanAllowed) {
     EXPECT_EQ(dms.back(), of.high);
     Config config = with_band(of.band);
     config.pulse_width_s = of.band.sample_time_s;  // one sample: the narrowest that is resolved
-    const Lost lost = inject_at_random(of.band, config, dms, 40, of.loss);
+    const Lost lost = inject_at_random(of.band, config, dms, injected(40), of.loss);
     const double told = spacing_loss(of.band, dms, 0);
     std::cout << of.name << ": " << dms.size() << " trials, told " << told << ", lost " << lost.mean
               << " on average, " << lost.most << " at most\n";
@@ -131,7 +137,7 @@ TEST(Spacing, StepsAndSubbandsTogetherLoseNoMoreThanAllowed) {
   config.pulse_width_s = band.sample_time_s;
   config.method = Method::subband;
   config.subband_loss = kLoss / 2;
-  const Lost lost = inject_at_random(band, config, dms, 30, kLoss);
+  const Lost lost = inject_at_random(band, config, dms, injected(30), kLoss);
   std::cout << dms.size() << " trials, lost " << lost.mean << " on average, " << lost.most
             << " at most\n";
   EXPECT_LE(lost.most, kLoss);
