@@ -112,7 +112,7 @@ TEST_F(PipedFiles, ThatCannotBeTakenAreRefusedBeforeTheyAreWaitedFor) {
   refused({"search", "-", "-", "-o", scratch / "c.csv", "--dms", "1"}, "- given twice");
   refused({"search", "-", "-o", scratch / "none/c.csv", "--dms", "1"},
           "expected a name in a folder that is there");
-  refused({"search", "-", "-o", scratch / "c.csv", "--dms", "1"}, "standard-input");
+  refused({"search", "-", "-o", scratch / "c.csv", "--dms", "1"}, "nothing came");
   // Ctrl-C while nothing comes.
   const std::string pipe = scratch / "silent";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
