@@ -19,10 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Tests of every call but plots, which need matplotlib and no compiled code of their own.
 TESTS = ("package", "filter_bank", "correlation", "pulses", "photons", "photon_arrays", "multipletau", "fitting", "opening", "plans",
          "pipelines", "nodes")  # fmt: skip
-# Those of the module that the build folder has too, which passes them all there: what a wheel's places and libraries could
-# break.
-TESTS_OF_PLACES = ("package", "correlation", "pulses", "opening")
-# What only the interface to Python could get wrong.
+# What only the interface to Python could get wrong: the other module is tested by the same test in the build folder.
 TESTS_OF_INTERFACE = ("bad_input", "lifetimes", "node_errors", "node_streams")
 FIRST = """
 import sys, time
@@ -133,7 +130,7 @@ def main():
     check_site(environment, options.build, package, options.need)
     check_libraries(environment, options.build, package)
     environment.python(*pip, "pytest", "multipletau")
-    names = TESTS + TESTS_OF_INTERFACE if options.stable else TESTS_OF_PLACES
+    names = TESTS + (TESTS_OF_INTERFACE if options.stable else ())
     scripts = [ROOT / "tests" / "python" / f"{name}_test.py" for name in names]
     tests = subprocess.run([environment.folder / "bin" / "python", "-m", "pytest", "-p", "no:cacheprovider", "-q", *scripts],
                            env=environment.variables, cwd=environment.folder)  # fmt: skip
