@@ -283,13 +283,6 @@ void PartialFile::begin_to_flush() {
   flushed_bytes_ = windows;
 }
 
-std::uint64_t PartialFile::extend(std::uint64_t bytes) {
-  flush();
-  begin_to_flush();
-  reserve_ahead(descriptor_, written_bytes_, written_bytes_ + bytes);
-  return std::exchange(written_bytes_, written_bytes_ + bytes);
-}
-
 void PartialFile::write(std::string_view text) {
   write(std::as_bytes(std::span(text.data(), text.size())));
 }

@@ -81,10 +81,7 @@ class PartialFile {
   /// Appends; small pieces are gathered.
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text);
-  /// Appends `bytes` that write_at() fills before the next call of another kind, and returns their position.
-  std::uint64_t extend(std::uint64_t bytes);
-  /// Writes at a position, at once, past or before the end. The position of write() stays. Several threads may write
-  /// what extend() appended.
+  /// Writes at a position, at once, past or before the end. The position of write() stays.
   void write_at(std::uint64_t offset_bytes, std::span<const std::byte> bytes);
   /// Reads the written bytes back; throws unless all are there.
   void read_at(std::uint64_t offset_bytes, std::span<std::byte> bytes);

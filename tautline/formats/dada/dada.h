@@ -64,6 +64,7 @@ class Writer {
   std::size_t file_size_at_ = 0;
   PartialFile file_;
   std::vector<const std::byte*> rows_;  // in the file's order within a time
+  std::vector<std::byte> transposed_;
 };
 
 }  // namespace tautline::formats::dada

@@ -7,6 +7,8 @@
 #include <emmintrin.h>
 #endif
 
+#include "tautline/core/threads.h"
+
 namespace tautline::formats::dada {
 
 namespace {
@@ -102,17 +104,28 @@ void transpose(const Rows& rows, std::size_t first, std::size_t count, std::byte
 }  // namespace
 
 void times_of_rows(Rows rows, std::size_t element_bytes, std::size_t first, std::size_t count,
-                   std::byte* out) {
-  switch (element_bytes) {
-    case 1:
-      return transpose<1>(rows, first, count, out);
-    case 2:
-      return transpose<2>(rows, first, count, out);
-    case 4:
-      return transpose<4>(rows, first, count, out);
-    default:
-      return transpose<8>(rows, first, count, out);
-  }
+                   std::byte* out, std::size_t pieces) {
+  // Less is moved in the time that it takes to hand it to another thread.
+  constexpr std::size_t kLeastBytes = std::size_t{1} << 20;
+  const std::size_t time_bytes = rows.size() * element_bytes;
+  const std::size_t lines = (count * element_bytes + kLineBytes - 1) / kLineBytes;
+  const std::size_t line_times = kLineBytes / element_bytes;
+  core::in_pieces(lines, pieces > 0 ? pieces : count * time_bytes / kLeastBytes,
+                  [&](std::size_t, std::size_t begin, std::size_t end) {
+                    const std::size_t from = begin * line_times;
+                    const std::size_t times = std::min(count, end * line_times) - from;
+                    std::byte* to = out + from * time_bytes;
+                    switch (element_bytes) {
+                      case 1:
+                        return transpose<1>(rows, first + from, times, to);
+                      case 2:
+                        return transpose<2>(rows, first + from, times, to);
+                      case 4:
+                        return transpose<4>(rows, first + from, times, to);
+                      default:
+                        return transpose<8>(rows, first + from, times, to);
+                    }
+                  });
 }
 
 }  // namespace tautline::formats::dada

@@ -8,7 +8,6 @@
 #include <string>
 
 #include "tautline/core/error.h"
-#include "tautline/core/threads.h"
 #include "tautline/formats/dada/dada.h"
 #include "tautline/formats/dada/header.h"
 #include "tautline/formats/dada/times_of_rows.h"
@@ -182,20 +181,15 @@ void Writer::write_rows(const void* samples, std::size_t channel_stride_bytes,
                p * layout_.polarisation_stride_bits) /
               bits] =
             in + c * channel_stride_bytes + (a * layout_.polarisations + p) * row_stride_bytes;
-  // Written while they are in a cache, each piece by the thread that transposed it. Pieces are whole cache lines of the
-  // rows, where they are longer than one.
-  constexpr std::size_t kPieceBytes = std::size_t{4} << 20, kLineBytes = 64;
-  std::size_t step = std::max<std::size_t>(1, kPieceBytes / time_bytes);
-  if (step > kLineBytes) step -= step % kLineBytes;
-  const std::size_t pieces = (count + step - 1) / step;
-  const std::uint64_t start = file_.extend(count * time_bytes);
-  core::in_pieces(pieces, pieces, [&](std::size_t piece, std::size_t, std::size_t) {
-    thread_local std::vector<std::byte> transposed;
-    const std::size_t begin = piece * step, times = std::min(step, count - begin);
-    transposed.resize(times * time_bytes);
-    times_of_rows(rows_, bytes, begin, times, transposed.data());
-    file_.write_at(start + begin * time_bytes, transposed);
-  });
+  // Written while they are in a cache.
+  constexpr std::size_t kTransposedBytes = std::size_t{4} << 20;
+  const std::size_t step = std::max<std::size_t>(1, kTransposedBytes / time_bytes);
+  for (std::size_t first = 0; first < count; first += step) {
+    const std::size_t times = std::min(step, count - first);
+    transposed_.resize(times * time_bytes);
+    times_of_rows(rows_, bytes, first, times, transposed_.data());
+    file_.write(transposed_);
+  }
 }
 
 std::uint64_t Writer::samples() const {

@@ -85,18 +85,16 @@ TEST(DadaWriter, DescriptionsComeBackToTheLastBit) {
 
 TEST(DadaWriter, RowsOfTimeAreTransposedIntoTheFilesOrder) {
   const Folder folder;
-  // The last are written by several threads.
-  for (const auto& [order, times] : std::vector<std::pair<const char*, std::size_t>>{
-           {"TFAP", 1000}, {"TAPF", 1000}, {"TPFA", 1000}, {"TPFA", 200'001}}) {
+  for (const char* order : {"TFAP", "TAPF", "TPFA"}) {
     core::VoltageDescription d = description();
     d.channels = 4;
     d.bandwidth_hz *= 4;
-    const std::size_t row = times * 2 + 6, channel = row * 6 + 10;
+    const std::size_t times = 1000, row = times * 2 + 6, channel = row * 6 + 10;
     const auto rows = random_bytes(channel * 4);
     const std::string path = folder / "x.dada";
     Writer writer(path, d, {.overwrite = true, .order = order});
     writer.write_rows(rows.data(), channel, row, 600);
-    writer.write_rows(rows.data() + 1200, channel, row, times - 600);
+    writer.write_rows(rows.data() + 1200, channel, row, 400);
     writer.finish();
     const auto reader = open(InputFile(path));
     const tests::Stream stream = tests::read_all(*reader, 333);
@@ -120,7 +118,7 @@ TEST(TimesOfRows, AreTheRowsElementsForAnySize) {
         std::vector<const std::byte*> starts;
         for (std::size_t k = 0; k < rows; ++k) starts.push_back(samples.data() + k * stride);
         std::vector<std::byte> out(rows * count * bytes, std::byte{0x5a});
-        times_of_rows(starts, bytes, first, count, out.data());
+        times_of_rows(starts, bytes, first, count, out.data(), 3);
         for (std::size_t t = 0; t < count; ++t)
           for (std::size_t k = 0; k < rows; ++k)
             ASSERT_EQ(std::memcmp(out.data() + (t * rows + k) * bytes,
