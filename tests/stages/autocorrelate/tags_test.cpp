@@ -124,7 +124,7 @@ TEST_F(Tags, RatesThatChange) {
             data.insert(data.end(), more.begin(), more.end());
           }
           const auto tags = tags_of(data, 2);
-          const std::size_t samples = data.size() / 2, longest = 1 + random() % 900;
+          const std::size_t samples = data.size() / 2, longest = 50 + random() % 900;
           const auto plan = make_tag_plan(config);
           auto state = plan->make_state(*queue_);
           for (std::size_t until = 0, used = 0; until < samples;) {
