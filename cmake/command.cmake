@@ -9,7 +9,7 @@ tautline_unity(tautline_command 14)
 target_include_directories(tautline_command PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
 target_link_libraries(tautline_command PRIVATE tautline_monitor CLI11::CLI11 spdlog::spdlog fmt::fmt
                                                nlohmann_json::nlohmann_json Threads::Threads)
-target_compile_options(tautline_command PRIVATE -Wall -Wextra -Wpedantic -Wshadow
-                                                ${TAUTLINE_DRIVER_OPTIONS})
+target_compile_options(tautline_command PRIVATE -Wshadow)
+tautline_driver(tautline_command)
 set_target_properties(tautline_command PROPERTIES BUILD_RPATH "$ORIGIN"
                       INSTALL_RPATH "$ORIGIN/../${tautline_module_folder}")

@@ -12,8 +12,11 @@ target_include_directories(tautline_options INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_options(tautline_options INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow
                                                   -ffp-contract=off)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # GCC 12 warns wrongly of std::string's and std::vector's own copies.
-  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict> $<$<COMPILE_LANGUAGE:CXX>:-Wno-stringop-overflow>)
+  # GCC 12 warns wrongly of std::string's and std::vector's own copies and, at -Og, of std::stop_source. The compiler
+  # collects its garbage from half a gigabyte on; sooner, that takes 3 to 10 % of its time.
+  foreach(option -Wno-restrict -Wno-stringop-overflow -Wno-maybe-uninitialized --param=ggc-min-heapsize=524288)
+    add_compile_options($<$<COMPILE_LANGUAGE:CXX>:${option}>)
+  endforeach()
 endif()
 target_compile_definitions(tautline_options INTERFACE TAUTLINE_VERSION="${PROJECT_VERSION}"
   $<$<BOOL:${TAUTLINE_HDF5}>:TAUTLINE_HDF5> $<$<BOOL:${TAUTLINE_CASACORE}>:TAUTLINE_CASACORE>
@@ -49,7 +52,7 @@ set_source_files_properties(${PROJECT_SOURCE_DIR}/tautline/device/opencl/opencl_
 # Several files of a layer are compiled as one, which reads their headers once. Files that stand alone:
 # those with options of their own, and the kernels that are compiled for instruction sets beyond the
 # compiler's own.
-option(TAUTLINE_UNITY "Compile several files as one: half the time of a build from nothing" ON)
+option(TAUTLINE_UNITY "Compile several files as one, common headers once: half the time of a build from nothing" ON)
 function(tautline_unity target files_at_once)
   if(TAUTLINE_UNITY)
     set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${files_at_once})
@@ -70,7 +73,39 @@ function(tautline_unity target files_at_once)
     if(vectors OR options)
       set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     endif()
+    if(options)
+      set_source_files_properties(${source} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+    endif()
   endforeach()
+endfunction()
+
+# The target is what only drives the library: its options, and the headers of common_headers.h, which are compiled once
+# for libraries and once for programs. GCC fails where it uses headers compiled with another -O, and Clang refuses those
+# compiled with other definitions.
+set(common_headers ${TAUTLINE_UNITY})
+if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  set(common_headers OFF)
+endif()
+if(common_headers)
+  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/common_headers.cpp CONTENT "int main() {}\n")
+  add_library(tautline_library_headers OBJECT EXCLUDE_FROM_ALL ${PROJECT_BINARY_DIR}/common_headers.cpp)
+  add_executable(tautline_program_headers EXCLUDE_FROM_ALL ${PROJECT_BINARY_DIR}/common_headers.cpp)
+  foreach(headers tautline_library_headers tautline_program_headers)
+    target_link_libraries(${headers} PRIVATE fmt::fmt nlohmann_json::nlohmann_json)
+    target_compile_options(${headers} PRIVATE -Wpedantic ${TAUTLINE_DRIVER_OPTIONS})
+    target_precompile_headers(${headers} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/common_headers.h)
+  endforeach()
+endif()
+function(tautline_driver target)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic ${TAUTLINE_DRIVER_OPTIONS})
+  if(common_headers)
+    get_target_property(type ${target} TYPE)
+    if(type STREQUAL "EXECUTABLE")
+      target_precompile_headers(${target} REUSE_FROM tautline_program_headers)
+    else()
+      target_precompile_headers(${target} REUSE_FROM tautline_library_headers)
+    endif()
+  endif()
 endfunction()
 
 # Adds a static library of the sources to the layers.
@@ -113,14 +148,14 @@ function(tautline_layer name folder)
   if(loops AND drivers)
     tautline_add_layer(tautline_${name} ${layer_BATCH} ${loops})
     tautline_add_layer(tautline_${name}_drivers ${layer_BATCH} ${drivers})
-    target_compile_options(tautline_${name}_drivers PRIVATE ${TAUTLINE_DRIVER_OPTIONS})
+    tautline_driver(tautline_${name}_drivers)
     target_link_libraries(tautline_${name}_drivers PUBLIC tautline_${name})
     target_link_libraries(tautline_${name} PUBLIC tautline_${name}_drivers)
     list(APPEND targets tautline_${name}_drivers)
   else()
     tautline_add_layer(tautline_${name} ${layer_BATCH} ${loops} ${drivers})
     if(drivers)
-      target_compile_options(tautline_${name} PRIVATE ${TAUTLINE_DRIVER_OPTIONS})
+      tautline_driver(tautline_${name})
     endif()
   endif()
   target_link_libraries(tautline_${name} PUBLIC ${layer_LINK})
