@@ -17,8 +17,8 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Tests of every call but plots, which need matplotlib and no compiled code of their own.
-TESTS = ("package", "filter_bank", "correlation", "pulses", "photons", "photon_arrays", "multipletau", "fitting", "opening", "formats", "plans",
-         "pipelines", "nodes")  # fmt: skip
+TESTS = ("package", "filter_bank", "correlation", "pulses", "photons", "photon_arrays", "multipletau", "fitting", "opening",
+         "formats", "plans", "pipelines", "nodes")  # fmt: skip
 # What only the interface to Python could get wrong: the other module is tested by the same test in the build folder.
 TESTS_OF_INTERFACE = ("bad_input", "lifetimes", "node_errors", "node_streams")
 FIRST = """
