@@ -10,7 +10,7 @@ namespace tautline::formats {
 
 namespace {
 
-// Modules lie where the program's RUNPATH says, and stay open. `formats` need it; `path`: the file that it is needed for.
+// Modules lie where the program's RUNPATH says, and stay open. `path` is a file of the `formats` that need one.
 template <class Module>
 const Module& open_module(const std::string& name, const std::string& formats,
                           const std::string& path) {
