@@ -65,12 +65,9 @@
     tautline.receive = function (text) {
       const message = JSON.parse(text);
       if (fresh) forget();
-      if (message.type === "health") {
-        health.take(message.status);
-        tautline.showLinks();
-      } else if (message.type === "drawing") {
-        draw(message);
-      }
+      health.take(message.status);
+      tautline.showLinks();
+      for (const drawing of message.drawings) draw(drawing);
     };
 
     function connect() {

@@ -82,7 +82,7 @@ class Browser:
                                     bytes(b ^ mask[k % 4] for k, b in enumerate(body)))
             elif kind in (1, 2):
                 self.messages += 1
-                self.updates += body.startswith(b'{"type":"health"')
+                self.updates += body.startswith(b'{"type":"run"')
                 if self._heard:
                     self._heard(body)
             elif kind == 8:

@@ -3,6 +3,8 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <utility>
 
 #include "bindings.h"
 #include "curve_sums.h"
@@ -22,27 +24,47 @@ using core::Error;
 using core::ErrorKind;
 using core::SampleType;
 
-/// piece(first, count) of [0, total) in order, at most `size` at a time, without the interpreter's lock. Ten times a
-/// second and at the end, when the queue has done what it was given, this looks for signals (Ctrl-C raises) and calls
+/// A computation of `total` samples without the interpreter's lock, but for looks: at signals (Ctrl-C raises), then
 /// `progress`(done, total) of Python, or None.
+class ObservedComputation {
+ public:
+  ObservedComputation(const nb::object& progress, std::size_t total)
+      : progress_(progress), total_(total) {}
+
+  /// Whether it is time for a look: ten times a second, and at the end.
+  bool due(std::size_t done) const { return done >= total_ || Clock::now() >= next_; }
+
+  void look(std::size_t done) {
+    unlocked_.reset();
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    if (!progress_.is_none()) progress_(done, total_);
+    unlocked_.emplace();
+    next_ = Clock::now() + kLook;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::milliseconds kLook{100};
+
+  const nb::object& progress_;
+  std::size_t total_;
+  std::optional<UnlockedComputation> unlocked_{std::in_place};
+  Clock::time_point next_ = Clock::now() + kLook;
+};
+
+/// piece(first, count) of [0, total) in order, at most `size` at a time; a look comes when the queue has done what it
+/// was given.
 template <class Piece>
 void in_pieces(const nb::object& progress, device::Queue& queue, std::size_t total,
                std::size_t size, const Piece& piece) {
-  using Clock = std::chrono::steady_clock;
-  constexpr std::chrono::milliseconds kLook{100};
+  ObservedComputation observed(progress, total);
   for (std::size_t done = 0; done < total;) {
-    {
-      const UnlockedComputation unlocked;
-      const auto look = Clock::now() + kLook;
-      do {
-        const std::size_t count = std::min(size, total - done);
-        piece(done, count);
-        done += count;
-      } while (done < total && Clock::now() < look);
-      queue.synchronise();
-    }
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
-    if (!progress.is_none()) progress(done, total);
+    const std::size_t count = std::min(size, total - done);
+    piece(done, count);
+    done += count;
+    if (!observed.due(done)) continue;
+    queue.synchronise();
+    observed.look(done);
   }
 }
 
@@ -237,7 +259,7 @@ nb::object detect(const Array& series, const std::vector<double>& dms, double sa
 nb::object standard_curves(const Array& samples, std::size_t m, std::size_t levels,
                            const std::string& coarsening, const std::string& normalization,
                            const std::vector<std::pair<std::uint32_t, std::uint32_t>>& pairs,
-                           const std::string& device) {
+                           const std::string& device, const nb::object& progress) {
   namespace stage = stages::autocorrelate;
   const auto view = view_of<2>(samples, "a");
   stage::Config config;
@@ -258,8 +280,12 @@ nb::object standard_curves(const Array& samples, std::size_t m, std::size_t leve
     throw Error(ErrorKind::config, "normalization", normalization, "none, global or symmetric");
   const auto selection = selection_of(device);
   {
-    const UnlockedComputation unlocked;
-    stage::autocorrelate(config, view, all, selection);
+    ObservedComputation observed(progress, view.extent(0));
+    std::size_t most = 0;  // begins anew for floats that are no counts
+    stage::autocorrelate(config, view, all, selection, [&](std::size_t done) {
+      most = std::max(most, done);
+      if (observed.due(done)) observed.look(most);
+    });
     stage::normalise(config, *how, view.extent(0), all, {g.data(), all.sums.extents()});
   }
   const auto value = [&](const core::MutableSampleView<2>& of, std::size_t pair) {
@@ -300,7 +326,7 @@ void bind_stages(nb::module_& module) {
              nb::arg("width_octaves"), nb::arg("device"), nb::arg("progress").none());
   module.def("standard_curves", standard_curves, nb::arg("samples"), nb::arg("m"),
              nb::arg("levels"), nb::arg("coarsening"), nb::arg("normalization"), nb::arg("pairs"),
-             nb::arg("device"));
+             nb::arg("device"), nb::arg("progress").none());
 }
 
 }  // namespace tautline::python

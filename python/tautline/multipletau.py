@@ -14,6 +14,7 @@ import numpy.typing as npt
 from . import _tautline
 from .arguments import whole
 from .arrays import dense_rows, host_array, native
+from .correlation import Progress
 from .errors import UnsupportedError, refuse
 
 __all__ = ["autocorrelate", "correlate", "DtypeWarning", "InvalidMWarning"]
@@ -40,6 +41,7 @@ def autocorrelate(
     ret_sum: bool = False,
     *,
     device: str = "cpu",
+    progress: Progress | None = None,
 ) -> Any:
     """Autocorrelation on a logarithmic scale of lags, as multipletau.autocorrelate.
 
@@ -62,13 +64,15 @@ def autocorrelate(
     ret_sum
         Return sums of products, and how many products each has.
     device
-        cpu, or reference.
+        cpu, or reference, which sums after its progress.
+    progress
+        Is called with the times that are done, and all.
 
     Returns
     -------
     [lag, 2]: lag times and values; with ret_sum also the numbers of products, [lag].
     """
-    return _correlate({"a": a}, DtypeWarning, m, deltat, normalize, copy, dtype, compress, ret_sum, device)
+    return _correlate({"a": a}, DtypeWarning, m, deltat, normalize, copy, dtype, compress, ret_sum, device, progress)
 
 
 def correlate(
@@ -83,12 +87,13 @@ def correlate(
     ret_sum: bool = False,
     *,
     device: str = "cpu",
+    progress: Progress | None = None,
 ) -> Any:
     """Cross-correlation on a logarithmic scale of lags, as multipletau.correlate: sums of v[n] a[n + k].
 
     Arguments and result are autocorrelate's, of two series of the same shape.
     """
-    return _correlate({"a": a, "v": v}, InvalidMWarning, m, deltat, normalize, copy, dtype, compress, ret_sum, device)
+    return _correlate({"a": a, "v": v}, InvalidMWarning, m, deltat, normalize, copy, dtype, compress, ret_sum, device, progress)
 
 
 def _series(
@@ -164,6 +169,7 @@ def _correlate(
     compress: str,
     ret_sum: bool,
     device: str,
+    progress: Progress | None,
 ) -> Any:
     """Both functions: of one series, or of two."""
     if normalize is True and ret_sum is True:
@@ -193,7 +199,7 @@ def _correlate(
         pairs = [(sensors + s, s) for s in range(sensors)]  # the later one is a, as multipletau computes it
     levels = int(np.floor(np.log2(times / m))) + 1
     lags, level, counts, g, totals, squares = _tautline.standard_curves(
-        dense_rows(_counted(samples, levels)), m, levels, compress, "global" if normalize else "none", pairs, device
+        dense_rows(_counted(samples, levels)), m, levels, compress, "global" if normalize else "none", pairs, device, progress
     )
     if normalize and len(series) == 1:
         # Means that are far above zero need no look at every sample: none is larger than the root of the sum of

@@ -14,7 +14,7 @@ from . import _tautline
 from .arguments import file_paths, text, whole
 from .errors import UnsupportedError, refuse
 
-_VOLTAGE_OPTIONS = ("format", "rate_hz", "centre_hz", "bandwidth_hz", "polarisations", "start", "threads_are")
+_VOLTAGE_OPTIONS = ("format", "rate_hz", "centre_hz", "bandwidth_hz", "antennas", "polarisations", "utc_start", "threads_are")
 
 
 _PHOTON = np.dtype(
@@ -129,9 +129,9 @@ def open(files: Any, **options: Any) -> File:  # noqa: A001
     files
         A path; of filterbanks also several, which are ordered by their start.
     options
-        What files of voltages do not say themselves: rate_hz, centre_hz, bandwidth_hz, polarisations, format, start,
-        threads_are.  An array (.npy) is of voltages where rate_hz is given or the .json of `channelize` lies beside
-        it, and where it has complex numbers or four axes; else it is of counts.
+        What files of voltages do not say themselves: rate_hz, centre_hz, bandwidth_hz, antennas, polarisations, format,
+        utc_start, threads_are.  An array (.npy) is of voltages where rate_hz is given or the .json of `channelize` lies
+        beside it, and where it has complex numbers or four axes; else it is of counts.
 
     Returns
     -------

@@ -1,4 +1,7 @@
 """tautline.multipletau against the package multipletau itself: the same calls, the same results."""
+import subprocess
+import sys
+import textwrap
 import warnings
 from typing import Any
 
@@ -128,3 +131,56 @@ def test_arrays_of_doubles(rng: np.random.Generator, kind: str) -> None:
     for sensor in (0, 17, 39):
         near(curves[sensor], multipletau.autocorrelate(a[:, sensor], normalize=True))
         near(pairs[sensor], multipletau.correlate(a[:, sensor], a[:, 39 - sensor], normalize=True))
+
+
+@pytest.mark.parametrize("kind", ["counts", "double", "counts at first"])
+def test_progress(rng: np.random.Generator, kind: str) -> None:
+    a = rng.poisson(3, (30_000, 40)).astype(float)
+    if kind != "counts":
+        a[0 if kind == "double" else -1] += 0.5
+    told: list[tuple[int, int]] = []
+    tell = lambda done, total: told.append((done, total))  # noqa: E731
+    curves = tl.multipletau.autocorrelate(a, normalize=True, progress=tell)
+    assert told[-1] == (30_000, 30_000) and told == sorted(told)
+    assert np.array_equal(curves, tl.multipletau.autocorrelate(a, normalize=True))
+    told.clear()
+    curves = tl.multipletau.correlate(a, a[:, ::-1], normalize=True, progress=tell)
+    assert told[-1] == (30_000, 30_000) and told == sorted(told)
+    assert np.array_equal(curves, tl.multipletau.correlate(a, a[:, ::-1], normalize=True))
+
+    class Enough(Exception):
+        pass
+
+    def stop(done: int, total: int) -> None:
+        raise Enough
+
+    with pytest.raises(Enough):
+        tl.multipletau.autocorrelate(a, progress=stop)
+
+
+@pytest.mark.parametrize("function", ["autocorrelate", "correlate"])
+@pytest.mark.parametrize("kind", ["counts", "double"])
+def test_ctrl_c_stops_the_sums(function: str, kind: str) -> None:
+    # The signal comes while the module computes, which takes a processor seconds; after that it would come too late.
+    code = textwrap.dedent(f"""
+        import os, signal, threading, types, warnings
+        os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
+        import numpy as np, tautline as tl
+        warnings.simplefilter("ignore")
+        x = np.random.default_rng(1).integers(0, 9, (1_500_000, 16)).astype({"np.uint8" if kind == "counts" else "float"})
+        x[-1] = 0 if x.dtype == np.uint8 else 0.5
+        own, ended = tl._tautline.standard_curves, []
+        def curves(*arguments):
+            threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
+            result = own(*arguments)
+            ended.append(True)
+            return result
+        tl.multipletau._tautline = types.SimpleNamespace(standard_curves=curves)
+        try:
+            tl.multipletau.{function}(*[x] * {1 if function == "autocorrelate" else 2}, m=1024)
+        except KeyboardInterrupt:
+            assert not ended, "came to its end"
+            print("stopped", len(tl.channelize(np.ones(1000, np.complex64), 16)))
+    """)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0 and done.stdout.startswith("stopped"), done.stderr

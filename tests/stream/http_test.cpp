@@ -1,21 +1,25 @@
 // The server that the monitor stands on: what it answers, and whom it refuses.
 #include "tautline/stream/http.h"
 
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <sys/time.h>
-#include <unistd.h>
 
 #include <random>
 #include <thread>
 
 #include "tautline/core/error.h"
+#include "tests/support/http_client.h"
 #include "tests/support/seed.h"
 
 namespace tautline::stream {
 namespace {
+
+using tests::kUpgrade, tests::messages_in;
+
+class Client : public tests::HttpClient {
+ public:
+  explicit Client(const HttpServer& server, int receive_bytes = 0)
+      : HttpClient(server.port(), receive_bytes) {}
+};
 
 SharedText shared(std::string text) {
   return std::make_shared<const std::string>(std::move(text));
@@ -32,53 +36,6 @@ HttpServerConfig hello() {
   return config;
 }
 
-// A client that can do what a browser would not.
-class Client {
- public:
-  explicit Client(const HttpServer& server, int receive_bytes = 0)
-      : socket_(socket(AF_INET, SOCK_STREAM, 0)) {
-    const timeval patience{20, 0};
-    setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-    setsockopt(socket_, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
-    if (receive_bytes > 0)
-      setsockopt(socket_, SOL_SOCKET, SO_RCVBUF, &receive_bytes, sizeof receive_bytes);
-    sockaddr_in to{};
-    to.sin_family = AF_INET;
-    to.sin_port = htons(server.port());
-    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    connected_ = connect(socket_, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0;
-  }
-  ~Client() { close(socket_); }
-  Client(const Client&) = delete;
-  Client& operator=(const Client&) = delete;
-
-  /// Whether all of it went.
-  bool say(std::string_view text) {
-    while (!text.empty()) {
-      const ssize_t sent = send(socket_, text.data(), text.size(), MSG_NOSIGNAL);
-      if (sent <= 0) return false;
-      text.remove_prefix(static_cast<std::size_t>(sent));
-    }
-    return true;
-  }
-  /// What comes until the server closes, or the text is in it.
-  std::string hear(std::string_view until = {}) {
-    std::string heard;
-    char some[65536];
-    while (until.empty() || heard.find(until) == std::string::npos) {
-      const ssize_t bytes = recv(socket_, some, sizeof some, 0);
-      if (bytes <= 0) break;
-      heard.append(some, static_cast<std::size_t>(bytes));
-    }
-    return heard;
-  }
-  bool connected() const { return connected_; }
-
- private:
-  int socket_;
-  bool connected_ = false;
-};
-
 std::string request_of(const HttpServer& server, const std::string& method,
                        const std::string& target, const std::string& more = {}) {
   return method + " " + target + " HTTP/1.1\r\nHost: 127.0.0.1:" + std::to_string(server.port()) +
@@ -90,10 +47,6 @@ std::string status_of(const HttpServer& server, const std::string& request) {
   client.say(request);
   return client.hear("\r\n\r\n").substr(0, 12);
 }
-
-constexpr const char* kUpgrade =
-    "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: "
-    "dGhlIHNhbXBsZSBub25jZQ==\r\n";
 
 template <class Condition>
 bool comes_true(Condition condition) {
@@ -270,28 +223,6 @@ TEST(Http, ConnectionsAndRequestsAreLimited) {
   for (int k = 0; k < 5; ++k)
     EXPECT_EQ(status_of(strict, request_of(strict, "GET", "/")), "HTTP/1.1 200");
   EXPECT_EQ(status_of(strict, request_of(strict, "GET", "/")), "HTTP/1.1 429");
-}
-
-// The payload of the frames that a server sends, of those that came whole.
-std::vector<std::string> messages_in(std::string_view frames) {
-  std::vector<std::string> found;
-  while (frames.size() >= 2) {
-    const auto byte = [&](std::size_t k) {
-      return static_cast<std::size_t>(static_cast<unsigned char>(frames[k]));
-    };
-    std::size_t head = 2, length = byte(1) & 127;
-    if (length == 126 || length == 127) {
-      const std::size_t more = length == 126 ? 2 : 8;
-      if (frames.size() < head + more) break;
-      length = 0;
-      for (std::size_t k = 0; k < more; ++k) length = length << 8 | byte(2 + k);
-      head += more;
-    }
-    if (frames.size() < head + length) break;
-    if ((byte(0) & 15) == 1) found.emplace_back(frames.substr(head, length));
-    frames.remove_prefix(head + length);
-  }
-  return found;
 }
 
 TEST(Http, WebSocketsAreGreetedAndSentWhatFollows) {

@@ -10,13 +10,15 @@ namespace tautline::formats {
 
 namespace {
 
-// Modules lie where the program's RUNPATH says, and stay open. `path`: the file that one is needed for.
+// Modules lie where the program's RUNPATH says, and stay open. `path` is a file of the `formats` that need one.
 template <class Module>
-const Module& open_module(const std::string& name, const std::string& path) {
+const Module& open_module(const std::string& name, const std::string& formats,
+                          const std::string& path) {
   const std::string file = "libtautline_" + name + ".so";
   const auto refuse = [&](const std::string& found, const std::string& expected) {
-    throw core::Error(core::ErrorKind::unsupported, path + ": module " + file, found, expected,
-                      "install tautline with all of its files");
+    throw core::Error(
+        core::ErrorKind::unsupported, path + ": module " + file, found, expected,
+        "without it there are no " + formats + "; install tautline with all of its files");
   };
   void* const library = ::dlopen(file.c_str(), RTLD_LAZY | RTLD_LOCAL);
   if (library == nullptr) {
@@ -38,7 +40,8 @@ const Module& open_module(const std::string& name, const std::string& path) {
 
 #if defined(TAUTLINE_HDF5) && !defined(TAUTLINE_HDF5_MODULE)
 static const modules::Hdf5Module& hdf5_module(const std::string& path) {
-  static const auto& module = open_module<modules::Hdf5Module>("hdf5", path);
+  static const auto& module =
+      open_module<modules::Hdf5Module>("hdf5", "HDF5 files (UVH5, .h5, Photon-HDF5)", path);
   return module;
 }
 
@@ -89,7 +92,8 @@ cutout_hdf5::CutoutFile cutout_hdf5::read(const std::string& path) {
 
 #if defined(TAUTLINE_CASACORE) && !defined(TAUTLINE_CASACORE_MODULE)
 static const modules::CasacoreModule& casacore_module(const std::string& path) {
-  static const auto& module = open_module<modules::CasacoreModule>("casacore", path);
+  static const auto& module =
+      open_module<modules::CasacoreModule>("casacore", "Measurement Sets", path);
   return module;
 }
 
@@ -111,14 +115,15 @@ measurement_set::Contents measurement_set::contents_of(const std::string& path) 
 #if defined(TAUTLINE_CFITSIO) && !defined(TAUTLINE_CFITSIO_MODULE)
 std::unique_ptr<FilterbankReader> psrfits::open(const std::string& path,
                                                 const FilterbankOptions& options) {
-  static const auto& module = open_module<modules::CfitsioModule>("cfitsio", path);
+  static const auto& module = open_module<modules::CfitsioModule>("cfitsio", "PSRFITS files", path);
   return module.open_psrfits(path, options);
 }
 #endif
 
 #if defined(TAUTLINE_CAIRO) && !defined(TAUTLINE_CAIRO_MODULE)
 static const modules::CairoModule& cairo_module(const std::string& path) {
-  static const auto& module = open_module<modules::CairoModule>("cairo", path);
+  static const auto& module =
+      open_module<modules::CairoModule>("cairo", "pictures (PNG, SVG, PDF)", path);
   return module;
 }
 

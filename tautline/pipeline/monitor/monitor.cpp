@@ -67,7 +67,7 @@ class Monitor::Impl {
     http.port = at->port;
     http.token = config_.token;
     http.answer = [this](const std::string& path) { return answer(path); };
-    http.welcome = [this] { return welcome(); };
+    http.welcome = [this] { return std::vector{message_of(&Tapped::all)}; };
     server_ = listen(std::move(http));
     thread_ = std::jthread([this](const std::stop_token& stop) { follow(stop); });
   }
@@ -115,11 +115,7 @@ class Monitor::Impl {
     metrics_ = std::move(metrics);
   }
 
-  void tell() {
-    server_->send(health_message());
-    for (const auto& tap : config_.taps)
-      for (const std::string& message : tap->news()) server_->send(of_node(*tap, message));
-  }
+  void tell() { server_->send(message_of(&Tapped::news)); }
 
   HttpAnswer answer(const std::string& path) {
     if (path == "/") return {200, "text/html; charset=utf-8", page_};
@@ -129,21 +125,17 @@ class Monitor::Impl {
     return {404, {}, {}};
   }
 
-  std::vector<SharedText> welcome() {
-    std::vector<SharedText> messages{health_message()};
+  // One message of everything: a browser gets no more of them with more taps.
+  SharedText message_of(std::vector<std::string> (Tapped::*drawings)()) {
+    std::string text = "{\"type\":\"run\",\"drawings\":[", separator;
     for (const auto& tap : config_.taps)
-      for (const std::string& message : tap->all()) messages.push_back(of_node(*tap, message));
-    return messages;
-  }
-
-  SharedText health_message() {
+      for (const std::string& message : ((*tap).*drawings)()) {
+        text += separator + "{\"node\":" + nlohmann::json(tap->node()).dump() +
+                ",\"message\":" + message + "}";
+        separator = ",";
+      }
     const std::lock_guard lock(mutex_);
-    return shared_text("{\"type\":\"health\",\"status\":" + *status_ + "}");
-  }
-
-  static SharedText of_node(const Tapped& tap, const std::string& message) {
-    return shared_text("{\"type\":\"drawing\",\"node\":" + nlohmann::json(tap.node()).dump() +
-                       ",\"message\":" + message + "}");
+    return shared_text(text + "],\"status\":" + *status_ + "}");
   }
 
   static double now_s() {

@@ -17,7 +17,7 @@ struct MonitorConfig {
   std::string pipeline;                 ///< the name of what runs
   std::vector<WrittenFile> files;
   std::vector<std::shared_ptr<Tapped>> taps;
-  double every_s = 0.4;  ///< between two looks at the run
+  double every_s = 0.4;  ///< between two looks at the run, and two messages to pages
 };
 
 class Monitor {

@@ -158,18 +158,31 @@ std::shared_ptr<const Plan> make_plan(const Config& config,
   return cpu::make_plan(config, std::move(device), {});
 }
 
+std::size_t piece_samples(const Config& config, std::size_t most) {
+  constexpr double kMultiplyAdds = 0x1p28;
+  constexpr std::size_t kLeast = 4096;
+  const double of_sample = static_cast<double>(config.pair_count()) * operations_per_sample(config);
+  const auto samples = static_cast<std::size_t>(kMultiplyAdds / of_sample);
+  return std::min(most, std::max(kLeast, samples));
+}
+
 void autocorrelate(const Config& config, const core::SampleView<2>& samples, const Sums& sums,
-                   const device::Selection& selection) {
+                   const device::Selection& selection,
+                   const std::function<void(std::size_t)>& progress) {
   const auto device = device::open(selection);
   const auto queue = device->make_queue();
   const auto plan = make_plan(config, device);
   if (config.floats() && device->api() == device::Api::cpu &&
-      cpu::autocorrelate_counts(config, device, samples, sums))
+      cpu::autocorrelate_counts(config, device, samples, sums, progress))
     return;
   const auto state = plan->make_state(*queue);
-  for (std::size_t t = 0; t < samples.extent(0); t += config.max_samples)
-    plan->execute(*queue, *state,
-                  samples.slice(0, t, std::min(config.max_samples, samples.extent(0) - t)));
+  const std::size_t piece =
+      progress ? piece_samples(config, config.max_samples) : config.max_samples;
+  for (std::size_t t = 0; t < samples.extent(0); t += piece) {
+    const std::size_t count = std::min(piece, samples.extent(0) - t);
+    plan->execute(*queue, *state, samples.slice(0, t, count));
+    if (progress) progress(t + count);
+  }
   plan->read(*queue, *state, sums);
   queue->synchronise();
 }

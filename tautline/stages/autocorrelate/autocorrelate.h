@@ -30,6 +30,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -145,10 +146,12 @@ std::shared_ptr<const Plan> make_plan(const Config& config,
                                       std::shared_ptr<const device::Device> device);
 
 /// The sums of `samples`, of any length, on one device: a plan and a state of its own, fed
-/// config.max_samples at a time. Floats that are counts (whole numbers, 0 to 65,535) are summed as counts on the host:
-/// the sums are exact, and rounded once.
+/// config.max_samples at a time or fewer. Floats that are counts (whole numbers, 0 to 65,535) are summed as counts on the
+/// host: the sums are exact, and rounded once. `progress`(samples so far) is called after every piece, again from few
+/// on where floats turn out to be no counts; what it throws ends the call. The reference sums after its last piece.
 void autocorrelate(const Config& config, const core::SampleView<2>& samples, const Sums& sums,
-                   const device::Selection& selection = {});
+                   const device::Selection& selection = {},
+                   const std::function<void(std::size_t)>& progress = {});
 
 /// Multiply-adds for one sample of one pair: 64 for a chain of 10 x 32.
 double operations_per_sample(const Config& config);

@@ -17,6 +17,10 @@ void check_sums(const Config& config, const Sums& out);
 /// Throws because a sum could reach 2^63 within `samples` samples.
 [[noreturn]] void throw_overflow(std::uint64_t samples);
 
+/// Samples (times) that take a fraction of a second, `most` at most: those of 2^28 multiply-adds, but 4,096 at least, as
+/// the sums of all sensors are loaded for each piece.
+std::size_t piece_samples(const Config& config, std::size_t most);
+
 std::shared_ptr<const Plan> make_reference_plan(const Config& config);
 
 /// Sums of a known type: int64, or double for float counts.

@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <thread>
 
 #include "tautline/core/error.h"
@@ -13,6 +15,7 @@
 #include "tautline/pipeline/monitor/taps.h"
 #include "tautline/stream/http.h"
 #include "tests/pipeline/monitor/live_visibilities.h"
+#include "tests/support/http_client.h"
 
 namespace tautline::pipeline::monitor {
 namespace {
@@ -141,6 +144,48 @@ TEST(Monitor, TellsVisibilitiesRowByRowAndAllRowsAnewAfterAMerge) {
   const Json matrix = Json::parse(all[3]);
   EXPECT_EQ(matrix["type"], "figure");
   EXPECT_EQ(matrix["panels"][0]["rows"], 6);
+}
+
+// Four nodes that are drawn: a page gets a message of all of them after each look, 2.5 a second.
+TEST(Monitor, SendsFewMessagesHoweverManyTapsThereAre) {
+  tests::LiveControl control;
+  engine::Graph graph;
+  const std::vector<std::string> nodes{"a", "b", "c", "d"};
+  std::map<std::string, std::uint64_t> blocks;
+  for (const std::string& node : nodes)
+    graph.connect(graph.add(node, std::make_unique<tests::LiveVisibilities>(
+                                      control, 3, 8, std::chrono::milliseconds(10), 0)),
+                  graph.add("file of " + node, std::make_unique<Counting>(blocks[node])));
+  MonitorConfig config;
+  config.taps = add_taps(graph, nodes);
+  engine::Run run(std::move(graph), engine::RunOptions{.live_counters = true});
+  const Monitor monitor(config, run);
+  std::jthread runs([&] { run.go(); });
+  const std::string url = monitor.url();
+  const auto port = static_cast<std::uint16_t>(std::stoi(url.substr(url.rfind(':') + 1)));
+  tests::HttpClient page(port);
+  page.say("GET /live HTTP/1.1\r\nHost: 127.0.0.1:" + std::to_string(port) + "\r\n" +
+           tests::kUpgrade + "\r\n");
+  std::string heard = page.hear("\r\n\r\n");
+  heard.erase(0, heard.find("\r\n\r\n") + 4);
+  std::vector<std::string> messages;
+  for (std::string more = "-"; messages.size() < 7 && !more.empty(); heard += more) {
+    messages = tests::messages_in(heard);
+    more = page.hear("}");
+  }
+  control.end = true;
+  ASSERT_GE(messages.size(), 7u);
+  std::set<std::string> drawn;
+  std::vector<double> times_s;
+  for (const std::string& message : messages) {
+    const Json json = Json::parse(message);
+    EXPECT_EQ(json["status"]["schema"], "tautline.status");
+    times_s.push_back(json["status"]["time_unix_s"]);
+    for (const Json& drawing : json["drawings"]) drawn.insert(drawing["node"].get<std::string>());
+  }
+  EXPECT_EQ(drawn, std::set<std::string>(nodes.begin(), nodes.end()));
+  // The first one greets, and may come right before the second; times are told in tenths.
+  EXPECT_GE(times_s[6] - times_s[1], 5 / 5.0 - 0.11);
 }
 
 TEST(Monitor, ATapThatIsTooSlowDropsNoBlockOfOthers) {

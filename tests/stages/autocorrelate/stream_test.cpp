@@ -222,6 +222,36 @@ TEST(OneCall, IsThePlanFedInBlocks) {
   EXPECT_THROW(autocorrelate(config, view_of(data, 3), result.views()), core::Error);
 }
 
+// With a progress the pieces are shorter: here 4,096 samples.
+TEST(OneCall, TellsItsProgressAndStops) {
+  const auto counts = random_counts<std::uint8_t>(9000, 64, 255);
+  std::vector<double> whole(counts.begin(), counts.end()), last = whole, first = whole;
+  last.back() = 0.5;
+  first.front() = 0.5;
+  const auto check = [&]<class Value, class Sum>(const std::vector<Value>& data,
+                                                 core::SampleType type, Sum) {
+    const Config config{
+        .sensors = 64, .lag_scheme = LagScheme::standard, .bins = 1024, .levels = 2, .type = type};
+    Result<Sum> alone(config), told(config), stopped(config);
+    autocorrelate(config, view_of(data, 64), alone.views());
+    std::vector<std::size_t> done;
+    autocorrelate(config, view_of(data, 64), told.views(), {},
+                  [&](std::size_t samples) { done.push_back(samples); });
+    EXPECT_EQ(told.sums, alone.sums);
+    EXPECT_EQ(told.totals, alone.totals);
+    EXPECT_GE(done.size(), 3u);
+    EXPECT_EQ(done.back(), 9000u);
+    EXPECT_THROW(
+        autocorrelate(config, view_of(data, 64), stopped.views(), {}, [](std::size_t) { throw 1; }),
+        int);
+    EXPECT_EQ(stopped.sums, Result<Sum>(config).sums) << "nothing is written";
+  };
+  check(counts, core::SampleType::u8, std::int64_t{});
+  check(whole, core::SampleType::f64, 0.0);
+  check(last, core::SampleType::f64, 0.0);
+  check(first, core::SampleType::f64, 0.0);
+}
+
 TEST(Config, LagsOfEachScheme) {
   const auto chain = lags_of({});
   ASSERT_EQ(chain.size(), 320u);

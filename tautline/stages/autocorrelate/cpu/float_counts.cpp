@@ -54,11 +54,13 @@ void write_floats(const std::vector<std::int64_t>& from, const core::MutableSamp
 
 bool autocorrelate_as(SampleType type, const Config& config,
                       const std::shared_ptr<const device::Device>& device,
-                      const core::SampleView<2>& samples, const Sums& out) {
+                      const core::SampleView<2>& samples, const Sums& out,
+                      const std::function<void(std::size_t)>& progress) {
   Config own = config;
   own.type = type;
   const std::size_t row = config.sensors * core::bytes_of(type);
   own.max_samples = std::clamp<std::size_t>(kBlockBytes / row, 1, samples.extent(0));
+  if (progress) own.max_samples = piece_samples(own, own.max_samples);
   if (!sums_fit(own, samples.extent(0))) return false;
   const auto queue = device->make_queue();
   const Kernels& kernels = choose_kernels(*device);
@@ -74,6 +76,7 @@ bool autocorrelate_as(SampleType type, const Config& config,
       state = plan->make_state(*queue);
     }
     plan->execute(*queue, *state, core::SampleView<2>(counts, type, {count, config.sensors}));
+    if (progress) progress(t + count);
   }
   const std::size_t lags = lag_count(config), pairs = config.pair_count();
   std::vector<std::int64_t> sums(pairs * lags), lead_in(pairs * lags), direct(pairs * lags),
@@ -95,13 +98,14 @@ bool autocorrelate_as(SampleType type, const Config& config,
 }  // namespace
 
 bool autocorrelate_counts(const Config& config, const std::shared_ptr<const device::Device>& device,
-                          const core::SampleView<2>& samples, const Sums& sums) {
+                          const core::SampleView<2>& samples, const Sums& sums,
+                          const std::function<void(std::size_t)>& progress) {
   check_sums(config, sums);
   if (samples.empty() || samples.type() != config.type || samples.extent(1) != config.sensors ||
       samples.stride(1) != 1)
     return false;
-  return autocorrelate_as(SampleType::u8, config, device, samples, sums) ||
-         autocorrelate_as(SampleType::u16, config, device, samples, sums);
+  return autocorrelate_as(SampleType::u8, config, device, samples, sums, progress) ||
+         autocorrelate_as(SampleType::u16, config, device, samples, sums, progress);
 }
 
 }  // namespace tautline::stages::autocorrelate::cpu
