@@ -5,12 +5,12 @@
 #include "tautline/core/error.h"
 #include "tautline/formats/modules/modules.h"
 
-// Modules have this file, too, each without its own part: none links the libraries of another.
+// Modules contain this file too, without the part of their own library, so that no module links another's library.
 namespace tautline::formats {
 
 namespace {
 
-// Modules lie where the program's RUNPATH says, and stay open. `path`: the file that one is needed for.
+// Modules are found through the program's RUNPATH and stay open. `path`: the file that needs the module, for messages.
 template <class Module>
 const Module& open_module(const std::string& name, const std::string& path) {
   const std::string file = "libtautline_" + name + ".so";

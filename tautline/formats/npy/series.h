@@ -1,5 +1,5 @@
-// Dedispersed series in an array, [dm][time], as `dedisperse` writes them with PATH.json beside: read as a filterbank
-// with a channel for each trial; of one trial as a series, as PRESTO's and sigproc's are.
+// Dedispersed series in an array, [dm][time], as `dedisperse` writes them, with PATH.json beside. Read as a filterbank
+// with a channel for each trial, or, where there is one trial, as a series like those of PRESTO and sigproc.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// Half-years since 2000, which VDIF counts seconds from: 64 of them, and then from 0 again.
+// Half-years since 2000, the epochs from which VDIF counts seconds: 0 to 63, then 0 again.
 #pragma once
 
 #include <cstddef>
