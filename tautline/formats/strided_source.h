@@ -48,7 +48,7 @@ StridedShape shape_of(const std::vector<SampleAxis>& axes, const core::SampleFor
 /// The layout of a block of `samples` times.
 core::RawLayout layout_of(const std::vector<SampleAxis>& axes, const core::SampleFormat& format,
                           std::size_t samples);
-/// The same of axes in this order, slowest first ("TFAP"), with the description's extents.
+/// The same for axes in this order, slowest first ("TFAP"), with the description's extents.
 core::RawLayout layout_of(std::string_view order, const core::VoltageDescription& description,
                           std::size_t samples);
 

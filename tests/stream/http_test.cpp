@@ -61,7 +61,7 @@ class Client {
     }
     return true;
   }
-  /// What comes until the server closes, or the text is in it.
+  /// The received bytes, until the server closes or the text is in them.
   std::string hear(std::string_view until = {}) {
     std::string heard;
     char some[65536];

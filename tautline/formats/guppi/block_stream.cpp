@@ -152,7 +152,7 @@ void BlockStream::drop(const Cards& cards, const std::string& message) {
 bool BlockStream::boundary_lost(const Cards& cards) {
   const std::uint64_t data = cards.offset() + cards.bytes();
   const std::uint64_t following = data + geometry_.data_bytes;
-  // Of a stream the end is known only when it was looked for.
+  // The end of a stream is known only after a read beyond it.
   if (following >= file_.size() || header_at(following) || following >= file_.size()) return false;
   const auto found = find_header(data, false);
   if (!found || (*found >= following && (*found - following) % stride_ == 0)) return false;

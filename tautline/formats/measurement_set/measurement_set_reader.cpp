@@ -175,7 +175,7 @@ class MeasurementSetReader final : public VisibilityReader {
     allocate(path_);
   }
 
-  // Of an antenna with itself XY and YX are one baseline, which the first of them fills.
+  // For an antenna with itself XY and YX are one baseline, which the first of them fills.
   void place_row(std::size_t row) {
     const auto first = input_of_[static_cast<std::size_t>(rows_.antenna1[row])];
     const auto second = input_of_[static_cast<std::size_t>(rows_.antenna2[row])];

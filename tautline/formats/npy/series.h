@@ -15,8 +15,8 @@ std::size_t trials_of_series(const std::string& path);
 /// Whether it is an array of one trial, with its record.
 bool recognise_series(const std::string& path);
 
-/// Of any number of trials. Whole numbers are delivered as floats: sums above 2^24 are rounded. Throws Error(format)
-/// when the record and the array contradict each other.
+/// Series of any number of trials. Whole numbers are delivered as floats: sums above 2^24 are rounded. Throws
+/// Error(format) when the record and the array contradict each other.
 std::unique_ptr<FilterbankReader> open_series(const std::string& path,
                                               const FilterbankOptions& options);
 

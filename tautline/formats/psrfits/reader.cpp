@@ -128,7 +128,7 @@ class Reader final : public FilterbankReader {
   struct Range {
     std::shared_ptr<const RowScale> scale;
     std::size_t first = 0, times = 0;  // of the batch
-    // Of codes of less than a byte: where in packed_, and in its byte.
+    // For codes of less than a byte: their place in packed_, and in its byte.
     std::size_t packed_at = 0, packed_first = 0;
   };
 
