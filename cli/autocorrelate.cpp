@@ -90,7 +90,7 @@ int run_status(const pipeline::AutocorrelateSummary& summary, const Autocorrelat
   return options.strict ? kFailed : kDamagedInput;
 }
 
-// Of simulated counts, whose truth tells it.
+// The bin of simulated counts, from their truth.
 void take_bin_of_truth(pipeline::AutocorrelateConfig& config) {
   using Json = nlohmann::json;
   if (config.bin_s > 0 || !config.input.ends_with(".npy")) return;

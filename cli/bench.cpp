@@ -132,7 +132,7 @@ int run_bench(const Global& global, const BenchOptions& options) {
   Table table;
   for (const std::string& stage : stages) {
     problems.push_back(problems_asked(stage, options));
-    // What is not known is refused before anything is measured.
+    // Unknown names are refused before anything is measured.
     for (const pipeline::Problem& problem : problems.back())
       table.make_room(pipeline::describe_asked(stage, problem, *device));
   }

@@ -7,7 +7,7 @@
 
 namespace tautline::cli {
 
-/// What a command reads: a path or several, before any option.
+/// The input of a command: a path or several, before any option.
 template <class Paths>
 void add_input(CLI::App& command, Paths& paths, const std::string& what,
                const std::string& name = "input") {
@@ -21,7 +21,7 @@ inline CLI::Option* add_output(CLI::App& command, std::string& path, const std::
 inline void add_required_output(CLI::App& command, std::string& path, const std::string& what) {
   add_output(command, path, what)->required();
 }
-/// Of output and of everything that is written beside it.
+/// Overwriting of the output and of all files that are written beside it.
 inline void add_overwrite(CLI::App& command, bool& overwrite) {
   command.add_flag("--overwrite", overwrite, "replace existing outputs");
 }

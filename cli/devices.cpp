@@ -19,7 +19,7 @@ constexpr InstructionSet kSets[] = {InstructionSet::portable, InstructionSet::av
                                     InstructionSet::avx512, InstructionSet::vnni,
                                     InstructionSet::amx};
 
-// What --device, or without it `auto`, stands for; null when that cannot be used.
+// The device of --device, or without it of `auto`; null when that device cannot be used.
 std::shared_ptr<const device::Device> open_chosen(const Global& global) {
   try {
     return open_device(global);

@@ -48,7 +48,7 @@ std::string refused(const core::FieldDescription& field, const std::string& give
       {error.kind(), error.field(), seconds ? given : error.value(), limit, error.advice()});
 }
 
-// What the help puts behind the option's name.
+// The text behind the option's name in the help.
 std::string value_name(const core::FieldDescription& field) {
   if (!field.form.empty()) return field.form;
   if (!field.in_option.unit.empty()) return field.in_option.unit;

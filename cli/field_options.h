@@ -98,7 +98,7 @@ class OptionWords {
 /// Replaces fields by options in the help of `app` and of its commands.
 void say_options_in_help(CLI::App& app);
 
-/// Those of the command that the line names; before it is parsed: of none.
+/// The options of the command that the line names; before the line is parsed: of none.
 const OptionWords& option_words();
 void choose_option_words(const CLI::App& command);
 

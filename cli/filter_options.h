@@ -56,7 +56,7 @@ struct InputOptions {
     add_field(to, config, "memory_bytes");
     add_reader_options(to, config, "reader.");
   }
-  /// What the user gave, and a warning where nothing says the sky frequency.
+  /// The given options, and a warning where nothing gives the sky frequency.
   template <class Config>
   void fill(Config& config) const {
     config.reader.named = given_members(*command, "reader.");
@@ -72,7 +72,7 @@ struct InputOptions {
   static void warn_of_guess(const std::string& file, const std::string& assumed);
 };
 
-/// What both read.
+/// The files that both commands read.
 std::vector<formats::NamedFile> files_read(const std::vector<std::string>& inputs,
                                            const FilterOptions& filter);
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kNamed = 20;  // stretches in a summary
 
-// What was left out because it held nothing, for people.
+// Times that were left out because they held nothing, in words.
 std::string empty_text(const pipeline::FilterbankRunSummary& s) {
   std::string text;
   if (s.empty.stretches > 0) {
@@ -38,7 +38,7 @@ std::string empty_text(const pipeline::FilterbankRunSummary& s) {
   return text;
 }
 
-// What was masked for a while, for people.
+// Channels that were masked for a while, in words.
 std::string iqrm_summary(const pipeline::IqrmFound& found) {
   if (found.windows == 0) return "";
   const auto masked = static_cast<std::size_t>(std::count_if(

@@ -1,4 +1,4 @@
-// What dedisperse and search share: the options of their input and lines of their summaries.
+// The common parts of dedisperse and search: the options of their input and lines of their summaries.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -32,7 +32,7 @@ std::string filterbanks_help();
 /// More than one look at the input: what comes by a pipe is then kept in a file meanwhile.
 bool reads_again(const pipeline::FilterbankRunConfig& config);
 
-/// What the run reads.
+/// The inputs of the run.
 std::vector<formats::NamedFile> files_read(const pipeline::FilterbankRunConfig& config,
                                            const DmOptions& dms);
 

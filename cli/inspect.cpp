@@ -231,7 +231,7 @@ void refuse_unless_tags(const std::string& path) {
                       "leave it out");
 }
 
-// What the header of voltages may not say, given for a file that is known not to be voltages.
+// Options for facts that headers of voltages may lack, given for a file that is known not to be voltages.
 void refuse_unless_voltages(const std::string& path, const InspectOptions& options) {
   constexpr std::size_t kHeadBytes = 4096;
   if (options.reader.named.empty() || formats::commands_for(path).empty()) return;
@@ -241,7 +241,7 @@ void refuse_unless_voltages(const std::string& path, const InspectOptions& optio
                       "only for voltages", "leave it out");
 }
 
-// Of no format at all, by its bytes or by what the options say of voltages.
+// A file of no known format, by its bytes and by the options for voltages.
 void refuse_unknown_kind(const std::string& path, const InspectOptions& options) {
   constexpr std::size_t kHeadBytes = 4096;
   if (!options.reader.named.empty()) return;

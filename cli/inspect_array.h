@@ -1,4 +1,4 @@
-// What arrays hold: counts (NPY, TIFF stacks) and the dedispersed series of a NPY file.
+// `inspect` of arrays: counts (NPY, TIFF stacks) and the dedispersed series of a NPY file.
 #pragma once
 
 #include <optional>

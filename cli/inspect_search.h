@@ -1,4 +1,4 @@
-// What the files of pulse searches hold: filterbanks and series, masks, candidates.
+// `inspect` of the files of pulse searches: filterbanks and series, masks, candidates.
 #pragma once
 
 #include <string>

@@ -39,7 +39,7 @@ class HangupsRotate {
   HangupsRotate& operator=(const HangupsRotate&) = delete;
 };
 
-/// What is said where a run that was asked to stop had to be ended, instead of that nothing was kept.
+/// The message where a run that was asked to stop had to be ended, instead of the message that nothing was kept.
 void say_when_ended(const std::string& text);
 
 /// The exit status of a run that was interrupted: 128 + the signal, as shells have it.

@@ -163,7 +163,7 @@ int run_main(int argc, char** argv) {
   }
 }
 
-// What was printed has to have arrived: a full disk shows when the last of it is written.
+// All output has to have arrived: a full disk shows when the last of it is written.
 int with_output_written(int status) {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return status;
   fmt::print(stderr, "tautline: standard output: {}; what was printed is not whole\n",

@@ -21,7 +21,7 @@ std::string lower_case(std::string text) {
   return text;
 }
 
-// Of kinds that are written, or that other programs expect by their names.
+// Endings of files that tautline writes, or that other programs expect.
 const std::vector<std::string>& known_endings() {
   static const std::vector<std::string> endings = [] {
     std::vector<std::string> all{".json", ".toml", ".html", ".htm",  ".cand", ".singlepulse",
@@ -56,7 +56,7 @@ void require_own_ending(const std::string& option, const std::string& path,
 
 void require_folder_name(const std::string& option, const std::string& path) {
   std::error_code ignored;
-  // What is there is refused, or a folder, whatever its name.
+  // An existing file is refused, or is a folder, whatever its name.
   if (!std::filesystem::exists(path, ignored) && ends_in_one(path, known_endings()))
     throw core::Error(core::ErrorKind::config, option, path,
                       "the name of a folder: it ends as a file of another kind does");

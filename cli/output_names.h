@@ -12,7 +12,7 @@ namespace tautline::cli {
 void require_own_ending(const std::string& option, const std::string& path,
                         const std::vector<std::string>& endings);
 
-/// The same of a folder's name, which may not end as a file's.
+/// The same for a folder's name, which may not end as a file's.
 void require_folder_name(const std::string& option, const std::string& path);
 
 }  // namespace tautline::cli

@@ -30,7 +30,7 @@ class PipedInputs {
 
   /// The pipe that is read as it comes; null: there are only files.
   const std::shared_ptr<formats::ForwardBytes>& live() const { return live_; }
-  /// Of a run that was stopped before its pipe had ended: warns, and gives the exit status.
+  /// For a run that was stopped before its pipe had ended: warns, and gives the exit status.
   int status(int of_run, bool strict) const;
 
  private:

@@ -1,4 +1,4 @@
-// What runs say: their plan, how far they have come, and their summary.
+// The output of runs: their plan, progress and summary.
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,7 @@ namespace tautline::cli {
 
 namespace {
 
-// What happened to packets on purpose, and what was not sent of the files.
+// Packets that were damaged on purpose, and samples of the files that were not sent.
 std::string packets_text(const stream::SendSummary& s) {
   std::string text;
   for (const auto& [count, what] : std::initializer_list<std::pair<std::uint64_t, const char*>>{

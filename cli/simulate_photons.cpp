@@ -18,7 +18,7 @@ struct SimulatePhotonsOptions {
   pipeline::SimulatePhotonsConfig config;
 };
 
-// What the output has no use for, or another option.
+// Options that the output, or another option, makes useless.
 void refuse_without_use(const CLI::App& command, const pipeline::SimulatePhotonsConfig& config) {
   const std::string given = "given for " + config.output;
   if (config.output.ends_with(".ptu"))

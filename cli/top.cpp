@@ -116,7 +116,7 @@ std::string text_of_status(const Json& status) {
                     "give the address that the run was told with --monitor");
 }
 
-// What a server says, which may be any.
+// The answer of a server, which may be any server.
 std::string text_of(const std::string& body, const std::string& url) {
   const Json status = Json::parse(body, nullptr, false);
   if (!status.is_object() || word(status, "schema") != "tautline.status" ||

@@ -166,7 +166,7 @@ jit::TunerOptions tuner_options(const Global& global, const TuneOptions& options
   return tuner;
 }
 
-// What is not remembered is still worth seeing.
+// Results are shown even where they could not be stored.
 bool keep(const TunedProblem& problem) {
   try {
     jit::keep_winner(problem);
@@ -298,7 +298,7 @@ int run_tune(const Global& global, const TuneOptions& options) {
     // The best of a part of the space must not stand in for that of all.
     const bool whole = options.fixed.empty();
     good = best != nullptr && (!whole || keep(tuned.back())) && good;
-    // What is good for one problem is worth a try for the next.
+    // A configuration that is good for one problem is tried for the next.
     // A sweep compares the same candidates at every size.
     if (best != nullptr && options.sweep.empty()) tuner.starts.push_back(best->configuration);
   }

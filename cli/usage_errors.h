@@ -1,4 +1,4 @@
-// What is said of a command line that cannot be understood.
+// Messages about a command line that cannot be understood.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -25,7 +25,7 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error);
 /// `text` as a terminal may be sent it: control characters, as of a file that is no text, as "\\x00". Lines stay lines.
 std::string printable(const std::string& text);
 
-/// What is said of a word that is no command where one has to be; empty: there is no such word.
+/// The message about a word that is no command where a command has to be; empty: there is no such word.
 std::string unknown_command(const CLI::App& app);
 
 /// `tautline help search` as `tautline search --help`; other command lines as they are.

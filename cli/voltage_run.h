@@ -8,7 +8,7 @@
 
 namespace tautline::cli {
 
-/// What a run says beside it, and where.
+/// The parts of a summary that belong to one command, and their places.
 struct OwnSummary {
   std::string made;                          ///< "3 integrations of 0.1 s"
   nlohmann::ordered_json fields;             ///< after the channels

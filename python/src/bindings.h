@@ -34,7 +34,7 @@ namespace nb = nanobind;
 
 /// Any array of the host's that is read; the Python files see to its type and strides.
 using Array = nb::ndarray<nb::ro, nb::device::cpu>;
-/// The same of any memory: plans take arrays of their device, too.
+/// The same for any memory: plans take arrays of their device, too.
 using AnyArray = nb::ndarray<nb::ro>;
 
 void bind_stages(nb::module_& module);

@@ -51,7 +51,7 @@ bool is_pair(SampleType type) {
   return type == SampleType::ci8 || type == SampleType::ci16;
 }
 
-/// What every kept plan has. One thread at a time uses a state.
+/// The common base of all kept plans. One thread at a time uses a state.
 class Kept {
  public:
   explicit Kept(const std::string& name)

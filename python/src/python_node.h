@@ -11,7 +11,7 @@
 
 namespace tautline::python {
 
-/// What a Python node of a run raised first: the caller of the run gets that exception itself.
+/// The first exception that a Python node of a run raised: the caller of the run gets that exception itself.
 class Raised {
  public:
   ~Raised();

@@ -158,7 +158,7 @@ void PythonOutput::begin_segment(const engine::Stream& input, const engine::Bloc
       : in > 0
           ? static_cast<std::uint64_t>(std::llround(static_cast<double>(block.first) * of / in))
           : 0;
-  // Of several inputs the one that begins it first counts.
+  // Of several inputs the one that begins the segment first counts.
   if (std::tie(block.segment, first) < std::tie(segment_, next_)) return;
   segment_ = block.segment;
   segment_start_ = block.segment_start;

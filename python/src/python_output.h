@@ -1,4 +1,4 @@
-// What goes between the engine and a node in Python: streams as nodes.py describes them, and the blocks that it gives.
+// Data between the engine and a node in Python: streams as nodes.py describes them, and the blocks that the node gives.
 #pragma once
 
 #include <cstddef>

@@ -68,7 +68,7 @@ void in_pieces(const nb::object& progress, device::Queue& queue, std::size_t tot
   }
 }
 
-/// What one call of a stage takes.
+/// The arguments of one call of a stage.
 template <class Config>
 struct OpenStage {
   std::shared_ptr<const device::Device> device;

@@ -13,7 +13,7 @@ namespace tautline::python {
 
 namespace {
 
-// Of the process, as the interpreter is.
+// One for the process, as the interpreter is.
 std::atomic<bool> interpreter_ends = false;
 std::thread::id ending_thread;  // written before the flag
 // A thread counts until it has the lock again, or stays: in the second while it computes, before it asks for the lock.

@@ -37,7 +37,7 @@ double number_in(const TomlTable& table, std::string_view key, double low, doubl
   return value;
 }
 
-// The same of degrees, which may be sexagesimal.
+// The same for degrees, which may be sexagesimal.
 double angle_in(const TomlTable& table, std::string_view key, double low, double high) {
   const double value = table.angle_deg(key, core::AngleUnit::degrees);
   if (value < low || value > high)
@@ -85,7 +85,7 @@ int read_number(const TomlTable& table, std::size_t place) {
   return static_cast<int>(number);
 }
 
-// `site` is nothing when the file gives no latitude and longitude.
+// `site` is absent when the file gives no latitude and longitude.
 Antenna read_antenna(const TomlTable& section, std::size_t place, const std::optional<Site>& site) {
   section.allow_only(
       {"number", "name", "enu_m", "ecef_m", "diameter_m", "mount_type", "feeds", "feed_angle_deg"});

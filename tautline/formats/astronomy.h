@@ -35,8 +35,8 @@ Vector3 ecef_to_enu(const Vector3& ecef_m, const Site& site);
 /// Antenna `antenna` relative to the array's centre, in ECEF axes, m.
 Vector3 antenna_offset_m(const ArrayLayout& array, std::size_t antenna);
 
-/// What only observation can tell about the turning earth (IERS Bulletin A). All zero when nobody
-/// says: UT1-UTC stays within 0.9 s, which is 13 arc seconds of hour angle.
+/// The earth's orientation as only observations give it (IERS Bulletin A). Zero where it is not given: UT1-UTC stays
+/// within 0.9 s, which is 13 arc seconds of hour angle.
 struct EarthOrientation {
   double ut1_minus_utc_s = 0;
   double pole_x_rad = 0, pole_y_rad = 0;

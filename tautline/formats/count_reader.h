@@ -24,7 +24,7 @@ struct CountDescription {
   std::size_t sensors = 1;
   std::size_t rows = 0, columns = 0;     ///< of an array of sensors, row by row; 0: not known
   double bin_s = 0;                      ///< 0: the file does not say
-  std::string bin_reason = {};           ///< why this one, where it was chosen; empty: it was given
+  std::string bin_reason = {};           ///< the reason for bin_s, where the reader chose it; empty: it was given
   std::vector<std::string> labels = {};  ///< of sensors; empty: numbers
   /// The name of a sensor where pairs are named: the detectors of time tags; empty: 0, 1, ...
   std::vector<std::uint16_t> numbers = {};
@@ -72,9 +72,10 @@ bool recognise_counts(std::span<const std::byte> first_bytes, const std::string&
 /// Opens a NPY array or a TIFF stack, told by their first bytes, or a raw file of little-endian
 /// counts. Throws Error(config) when a raw file's type or sensors are not given.
 std::unique_ptr<CountReader> open_counts(const std::string& path, const RawCounts& raw);
-/// A file that may hold raw counts, which have no first bytes of their own: called .raw, and of no known kind.
+/// Whether a file may hold raw counts, which have no header: it is named .raw and is of no known kind.
 bool may_be_raw_counts(const std::string& path);
-/// Of an array that has this header; the type is that of its elements, which need not be one of counts.
+/// The description of counts in an array with this header; the type is that of its elements, which need not be a type
+/// of counts.
 /// Throws Error(format) for other shapes and types.
 CountDescription describe_npy(const npy::Header& header, const std::string& path);
 std::unique_ptr<CountReader> open_npy_counts(const std::string& path, const RawCounts& raw);

@@ -1,5 +1,4 @@
-// A run's outputs must be neither what it reads nor each other: replacing an input by what was made
-// of it loses the input.
+// The outputs of a run must differ from its inputs and from each other: an output that replaces an input destroys it.
 #pragma once
 
 #include <string>

@@ -30,9 +30,9 @@ struct FileFormat {
   bool (*recognise)(std::span<const std::byte> first_bytes, const std::string& name) = nullptr;
 
   std::unique_ptr<VoltageReader> (*voltages)(const std::string&, const ReaderOptions&) = nullptr;
-  /// Of bytes that come in order; null: of files alone.
+  /// Opens bytes that come in order; null: only files are read.
   std::unique_ptr<VoltageReader> (*voltages_in_order)(InputFile, const ReaderOptions&) = nullptr;
-  /// Whether those that begin so can be; null: all.
+  /// Whether bytes with this beginning can be read in order; null: always.
   bool (*in_order)(std::span<const std::byte> first_bytes) = nullptr;
   std::unique_ptr<FilterbankReader> (*filterbank)(const std::string&,
                                                   const FilterbankOptions&) = nullptr;

@@ -121,7 +121,7 @@ std::uint64_t ForwardBytes::size() const {
   return ended_ ? came_ : kUnknownSize;
 }
 
-// Less a piece that is begun, and one for headers that end behind it.
+// Keeps two pieces free: one that is begun, and one for headers behind the end.
 std::uint64_t ForwardBytes::reach() const {
   const std::shared_lock lock(mutex_);
   return forgotten_ + most_bytes_ - 2 * kForwardPiece;

@@ -14,7 +14,7 @@ namespace tautline::formats {
 
 namespace {
 
-// Of a pipe: what whoever writes it may be ahead. The system's default of 64 KiB is a tenth of a
+// The size of a pipe's buffer, by which the writer may be ahead. The system's default of 64 KiB is a tenth of a
 // millisecond of a fast array.
 constexpr int kPipeBytes = 1 << 20;
 

@@ -21,10 +21,10 @@ class InputStream {
   InputStream(const InputStream&) = delete;
   InputStream& operator=(const InputStream&) = delete;
 
-  /// As messages name it.
+  /// The name in messages.
   const std::string& name() const { return name_; }
-  /// Puts what has come to the front of `bytes`, waiting no longer than `wait` for it, and returns
-  /// how much that is: 0 when nothing came, or at the end. Throws Error(io).
+  /// Copies the bytes that have arrived to the front of `bytes`, waiting for them at most `wait`, and returns their
+  /// number: 0 when none came, or at the end. Throws Error(io).
   std::size_t read(std::span<std::byte> bytes, std::chrono::milliseconds wait);
   /// Whether the writer has closed the stream.
   bool ended() const { return ended_; }

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The folders on the way to `path` that are not there, from the top.
+// The folders above `path` that do not exist yet, outermost first.
 std::vector<fs::path> missing_on_the_way(const fs::path& path) {
   std::vector<fs::path> missing;
   fs::path way;

@@ -7,9 +7,9 @@
 
 namespace tautline::formats {
 
-/// Makes the folder and those above it. Destroyed, it removes those of them that it made and that
-/// are empty: a run that is refused or stopped leaves none behind. So it has to outlive the
-/// unfinished files in it.
+/// Makes the folder and the missing folders above it. The destructor removes the folders that it made, where they are
+/// empty: a run that is refused or stopped leaves none behind. The object has to outlive the unfinished files in the
+/// folder.
 class OutputFolder {
  public:
   /// Throws Error(io) with `field` (an option, or what the folder is for) when `path` is a file's

@@ -25,11 +25,11 @@ namespace {
 
 // Pieces smaller than this are gathered before they are written.
 constexpr std::size_t kPendingBytes = std::size_t{1} << 20;
-// That the disk is asked at once to begin to write.
+// Bytes after which the disk is asked to begin writing.
 constexpr std::uint64_t kFlushedBytes = std::uint64_t{32} << 20;
 constexpr const char* kCheckFolder = "check the folder and its permissions";
 
-// Of files that are being written, in this process.
+// Partial names and folders of the files that this process writes.
 struct PartialNames {
   std::mutex mutex;
   std::multiset<std::string> names;
@@ -77,8 +77,8 @@ bool names(const std::string& partial, int descriptor) {
          of_name.st_dev == of_file.st_dev && of_name.st_ino == of_file.st_ino;
 }
 
-// rename() replaces files but not folders that hold something. A folder gives way only to a folder,
-// and only when it is a table (a Measurement Set): a slip of `overwrite` must not empty a home.
+// rename() replaces files but not folders with contents. A folder is replaced only by a folder, and only when it is a
+// table (a Measurement Set): a mistaken `overwrite` must not delete a home folder.
 void make_way(const std::string& partial, const std::string& path) {
   std::error_code error;
   if (!std::filesystem::is_directory(path, error)) return;
@@ -116,7 +116,7 @@ void flush_to_disk(const std::string& path) {
 }
 
 void refuse_existing(const std::string& path, bool overwrite) {
-  // Elsewhere the name of standard output, which a file called so would be taken for.
+  // In other programs this is the name of standard output; a file of this name would be mistaken for it.
   if (path == "-")
     throw core::Error(core::ErrorKind::config, "output", "-",
                       "the name of a file: results are not written to standard output",
@@ -272,12 +272,12 @@ void PartialFile::write(std::span<const std::byte> bytes) {
   begin_to_flush();
 }
 
-// Of what was appended, whole windows: the disk writes them while the run goes on, and finish() waits for less. Places
-// of write_at() may be written again and again.
+// Asks the disk to write appended data, in whole windows, while the run goes on, so that finish() waits for less. Data
+// of write_at() are excluded: their places may be written again and again.
 void PartialFile::begin_to_flush() {
   const std::uint64_t windows = (written_bytes_ - pending_.size()) / kFlushedBytes * kFlushedBytes;
   if (windows == flushed_bytes_) return;
-  // Where it fails, the flush at the end does all of it, and says what is wrong.
+  // Errors are ignored: the flush at the end writes everything and reports them.
   ::sync_file_range(descriptor_, static_cast<off_t>(flushed_bytes_),
                     static_cast<off_t>(windows - flushed_bytes_), SYNC_FILE_RANGE_WRITE);
   flushed_bytes_ = windows;

@@ -14,17 +14,17 @@ namespace tautline::formats {
 /// The name that `path` is written under until it is whole.
 std::string partial_name(const std::string& path);
 
-/// Removes whatever lies under the partial names that the process has now; new ones then wait for ever. For a program
-/// that is about to end while other threads still write. The list of them is the process's, as the names are.
+/// Removes the files under the partial names that the process has now; threads that ask for a new name then wait for
+/// ever. For a program that is about to end while other threads still write. There is one list of names per process.
 void remove_partial_files();
-/// A folder that was made for outputs, until it is forgotten: remove_partial_files() removes it, too, last and if it is
-/// empty then.
+/// Notes a folder that was made for outputs, until it is forgotten: remove_partial_files() removes it last, if it is
+/// empty.
 void note_made_folder(const std::string& path);
 void forget_made_folder(const std::string& path);
-/// A file that has its final name from its start: remove_partial_files() removes it as long as it is empty.
+/// Notes a file that has its final name from its start: remove_partial_files() removes it as long as it is empty.
 void note_growing_file(const std::string& path);
 void forget_growing_file(const std::string& path);
-/// That function of a module, which has names of its own: remove_partial_files() calls it, too.
+/// Adds the remove_partial_files() of a module, which has a list of its own: remove_partial_files() then calls it too.
 void also_remove_partial_files_of(void (*remove)());
 
 /// Throws Error(io) where `path` exists, unless `overwrite`.
@@ -53,9 +53,9 @@ class PartialPath {
   const std::string& partial() const { return partial_; }
   /// Flushes the file to the disk and renames it. Whatever opened it must have closed it.
   void finish();
-  /// Once the file, or folder, is there under the partial name: no other run takes the name from then on. Where the
-  /// file system has no locks, nothing happens. `descriptor`: of the file, which stays the caller's; negative: opens
-  /// one.
+  /// Called once the file, or folder, exists under the partial name: locks it, so that no other run takes the name.
+  /// Where the file system has no locks, nothing happens. `descriptor`: of the file, which stays the caller's;
+  /// negative: opens one.
   void lock(int descriptor = -1);
   /// Throws Error(io): another run has the partial name, whose file is left to it.
   [[noreturn]] void refuse_taken();
@@ -114,7 +114,7 @@ class AppendFile {
   /// Makes the empty file.
   AppendFile(std::string path, bool overwrite);
 
-  /// Appends at once: give it large pieces.
+  /// Writes at once, without a buffer: pass large pieces.
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text);
   const std::string& path() const { return name_.path(); }

@@ -20,8 +20,8 @@ struct Photon {
   std::uint16_t microtime = 0;  ///< T3: since the sync pulse, in units of microtime_unit_s; T2: 0
 };
 
-/// The detector that stands for the sync input of a HydraHarp and its kin in T2 mode, which has no
-/// number of its own there.
+/// The detector that stands for the sync input of a HydraHarp or a later instrument in T2 mode, which has no number of
+/// its own there.
 inline constexpr std::uint16_t kSyncChannel = 63;
 
 /// T2: every tag is an absolute time. T3: a count of sync pulses and a time since the last one.
@@ -55,7 +55,7 @@ struct TagCounts {
   std::uint64_t backwards = 0;          ///< photons earlier than the one before: left out
   std::uint64_t missing_overflows = 0;  ///< the clock was set forward where an overflow was missing
   std::uint64_t last_time = 0;          ///< of the last photon
-  /// That the clock came to at least, by photons, overflows and markers.
+  /// The least time that the clock reached, by photons, overflows and markers.
   std::uint64_t last_clock = 0;
 };
 
@@ -65,7 +65,7 @@ struct DetectorCount {
   std::uint64_t photons = 0;
 };
 
-/// All that a stream without microtimes holds.
+/// The contents of a stream without microtimes, where they are known.
 struct KnownPhotons {
   std::vector<DetectorCount> detectors;
   std::uint64_t last_time = 0;  ///< of the last photon

@@ -16,7 +16,7 @@ namespace {
 using Json = nlohmann::json;
 using core::InvalidSpan;
 
-// Null where there is none, or one of another kind.
+// The record beside a file; null where there is none, or one of another kind.
 Json mask_record(const std::string& name) {
   std::ifstream file(name, std::ios::binary);
   if (!file) return nullptr;
@@ -26,7 +26,7 @@ Json mask_record(const std::string& name) {
   return schema == "tautline.dump" || schema == "tautline.record" ? record : Json(nullptr);
 }
 
-// Of a dump also what is missing, which may lie outside its file.
+// The invalid spans; of a dump also the missed ones, which may lie outside its file.
 Json listed_in(const Json& record) {
   Json all = record.at("invalid");
   for (const Json& missed : record.value("missed", Json::array())) all.push_back(missed);

@@ -1,5 +1,5 @@
-// Invalid and missing samples of a file of voltages that cannot say so itself, from the record that was written with
-// it.
+// Invalid and missing samples of a file of voltages whose format cannot mark them, from the record that was written
+// with the file.
 #pragma once
 
 #include <cstddef>
@@ -16,13 +16,13 @@ class RecordMask {
  public:
   /// None.
   RecordMask() = default;
-  /// Of a file of `samples` times: what PATH.json lists where it is a record of `buffer` or `voltage_record`. Another
-  /// record is left alone; one of a shorter file is, too, and noted as damage. Throws Error(format) on one that
-  /// contradicts itself.
+  /// The samples that PATH.json lists, where it is a record of `buffer` or `voltage_record`, for a file of `samples`
+  /// times. Other records are ignored; a record of a shorter file is ignored and noted as damage. Throws Error(format)
+  /// on a record that contradicts itself.
   RecordMask(const std::string& path, std::uint64_t samples, std::size_t inputs, Damage& damage);
 
-  /// Appends what is listed of a block's samples to block.invalid; returns how many samples (times x inputs) that is.
-  /// Blocks come in the order of time.
+  /// Appends the listed samples of a block to block.invalid and returns their number (times x inputs). Blocks come in
+  /// the order of time.
   std::uint64_t mark(core::RawBlock& block);
 
  private:

@@ -156,7 +156,7 @@ core::Error other_kind(const std::string& path, const std::string& expected,
 void require_text(const std::string& path, const std::string& expected) {
   std::error_code ignored;
   const bool folder = std::filesystem::is_directory(path, ignored);
-  // Pipes are read once alone.
+  // A pipe can be read only once.
   if (!folder && !std::filesystem::is_regular_file(path, ignored)) return;
   const std::string kind = seeming_kind(path);
   if (folder || (kind != "text" && kind != "an empty file"))

@@ -15,7 +15,8 @@ namespace tautline::formats {
 /// none of either.
 std::vector<std::string> series_in_folder(const std::string& folder);
 
-/// Whether two are trials of one observation, and no parts of a longer series: they begin together and have other DMs.
+/// Whether two series are trials of one observation (they begin together and differ in DM), not consecutive parts of
+/// one series.
 bool are_trials(const FilterbankDescription& a, const FilterbankDescription& b);
 
 using OpenSeries = std::function<std::unique_ptr<FilterbankReader>(const std::string& path)>;

@@ -6,9 +6,9 @@
 
 namespace tautline::formats {
 
-/// Before a write that moves a file's end from `from_bytes` to `to_bytes`: asks for that and some more, where the file
-/// system can. Writes to space that a file has take less of a core's time than writes that extend it. The file's size
-/// stays what was written: set the size at the end (ftruncate), which gives back what was not.
+/// Called before a write that moves a file's end from `from_bytes` to `to_bytes`: reserves that space and some more,
+/// where the file system can. Writes to reserved space take less of a core's time than writes that extend a file. The
+/// file's size is unchanged; ftruncate at the end gives the unused space back.
 void reserve_ahead(int descriptor, std::uint64_t from_bytes, std::uint64_t to_bytes);
 
 /// The same for several threads, whose writes need not be in order.

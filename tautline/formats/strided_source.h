@@ -48,19 +48,19 @@ StridedShape shape_of(const std::vector<SampleAxis>& axes, const core::SampleFor
 /// The layout of a block of `samples` times.
 core::RawLayout layout_of(const std::vector<SampleAxis>& axes, const core::SampleFormat& format,
                           std::size_t samples);
-/// The same of axes in this order, slowest first ("TFAP"), with the description's extents.
+/// The same for axes in this order, slowest first ("TFAP"), with the description's extents.
 core::RawLayout layout_of(std::string_view order, const core::VoltageDescription& description,
                           std::size_t samples);
 
-/// A VoltageReader over such a file. `shape.times` is what the reader of the header believes in;
-/// times of a row that the file turns out not to hold are zero, invalid and counted. `damage` is
-/// what the header's reader has already found, `mask` what a record says of samples.
+/// A VoltageReader over such a file. `shape.times` is the number of times by the header; times of a row that the file
+/// lacks are zero, invalid and counted. `damage`: found while the header was read. `mask`: the invalid samples by the
+/// record beside the file.
 std::unique_ptr<VoltageReader> open_strided(InputFile file, core::VoltageDescription description,
                                             std::vector<SampleAxis> axes, StridedShape shape,
                                             Damage damage, RecordMask mask = {});
 
-/// Of bytes that come in order, and one outer row: its times are those that come, and `at_end` is told how many bytes
-/// of samples there were.
+/// The same for bytes that come in order, with one outer row: its times are those that come, and `at_end` is called
+/// with the number of bytes of samples.
 std::unique_ptr<VoltageReader> open_strided_in_order(
     InputFile file, core::VoltageDescription description, std::vector<SampleAxis> axes,
     StridedShape shape, std::function<void(std::uint64_t data_bytes, Damage&)> at_end);

@@ -11,7 +11,7 @@ namespace tautline::formats {
 /// The file's lines without their ends. Throws Error(io), and Error(format) for more than 64 MiB or
 /// for bytes that no text has.
 std::vector<std::string> read_lines(const std::string& path);
-/// The same of bytes that were read from `path`.
+/// The same for bytes that were read from `path`.
 std::vector<std::string> lines_of(const std::string& path, std::string_view bytes);
 
 std::string_view trim(std::string_view text, std::string_view blanks = " \t");
@@ -24,7 +24,7 @@ std::optional<double> number(std::string_view text);
 std::optional<double> finite_number(std::string_view text);
 /// "[-]hh:mm:ss.s" times `scale`.
 std::optional<double> sexagesimal(const std::string& text, double scale);
-/// Every field as a number; empty when one is none.
+/// Every field as a number; empty when any field is no number.
 std::vector<double> numbers(std::string_view line, std::string_view separators = " \t");
 
 }  // namespace tautline::formats

@@ -72,8 +72,8 @@ struct RowRange {
 /// Where rows go, [pair][channel][polarisation].
 struct RowsOut {
   std::complex<float>* visibilities = nullptr;  ///< 0 where nothing valid was summed
-  /// Valid over nominal samples, and 1 where that is 0. Null, both: the caller knows that every count is the nominal
-  /// one, and counts are not read.
+  /// Valid over nominal samples, and 1 where that is 0. Both are null where the caller knows that every count is the
+  /// nominal one; counts are then not read.
   float* fractions = nullptr;
   std::uint8_t* flags = nullptr;
   std::size_t row_channels = 0;  ///< from one pair to the next
@@ -112,7 +112,7 @@ void flag_channels(const std::vector<std::size_t>& flagged, std::size_t products
 void check(const VisibilityDescription& description);
 void check(const Integration& integration, const VisibilityDescription& description);
 
-/// Where the phases of an integration point.
+/// The direction to which the phases of an integration refer.
 ApparentPlace place_of(const Integration& integration, const VisibilityDescription& description,
                        const Site& site);
 /// Throws Error(config) when a file would have no integration.
@@ -121,7 +121,7 @@ void require_integrations(const std::string& path, std::size_t integrations);
 /// Position angle of one feed, from the x feed's, in (-90, 90]: the y feed is 90 degrees on.
 double feed_position_angle_deg(double x_feed_angle_deg, char feed);
 
-/// The file's name for the telescope and its receiver: what was said, or the array's name.
+/// The name of the telescope and its receiver in the file: the given name, or the array's.
 std::string telescope_name(const VisibilityDescription& description);
 std::string instrument_name(const VisibilityDescription& description);
 

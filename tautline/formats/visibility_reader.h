@@ -38,12 +38,12 @@ class VisibilityReader {
   void allocate(const std::string& path);
   /// Puts the values of integration k into visibilities_ and counts_, which are zero.
   virtual void fill(std::size_t k) = 0;
-  /// Takes description_.nominal_count from the extra facts and returns true; where they do not have it, it is that of
+  /// Takes description_.nominal_count from the extra facts and returns true; where they lack it, the count is that of
   /// samples at the Nyquist rate.
   bool take_nominal_count();
-  /// Those that occur in any product, in the order of an antenna's inputs.
+  /// The feeds that occur in any product, in the order of an antenna's inputs.
   static std::vector<char> feeds_of(const std::vector<Feeds>& products);
-  /// Rounded to a microsecond, which dates in doubles are good to.
+  /// The instant, rounded to a microsecond, the precision of dates in doubles.
   static core::Instant instant_of(double unix_s);
 
   VisibilityDescription description_;

@@ -43,11 +43,11 @@ struct VisibilityDescription {
   std::map<std::string, std::string> extra;  ///< more facts recorded in the file
   /// Steps per unit by which voltages were multiplied before they were rounded, [channel][input],
   /// already divided out of the visibilities; empty: nothing was rounded. Channels that were averaged into one have a
-  /// gain each. Kept as the HDF5 dataset
-  /// /tautline/requantisation_gains, or in a Measurement Set's keyword record "tautline". Where they change on the way
-  /// these are the first ones, and all are in /tautline/requantisation_gain_changes [change][channel][input] with
-  /// requantisation_gain_integrations [change], from which integration on each holds, or in the Measurement Set's table
-  /// REQUANTISATION_GAINS, a row each with INTEGRATION, TIME (its middle) and GAINS.
+  /// gain each. Kept as the HDF5 dataset /tautline/requantisation_gains, or in a Measurement Set's keyword record
+  /// "tautline". Where gains change during the run these are the first ones, and all are in
+  /// /tautline/requantisation_gain_changes [change][channel][input] with requantisation_gain_integrations [change],
+  /// from which integration on each holds, or in the Measurement Set's table REQUANTISATION_GAINS, a row each with
+  /// INTEGRATION, TIME (its middle) and GAINS.
   std::vector<double> requantisation_gains;
 };
 
@@ -58,7 +58,7 @@ struct Integration {
   double integration_s = 0;  ///< spectra it spans x hop / rate (short at the end or a gap)
   core::View<const std::complex<float>, 2> visibilities;  ///< [channel][baseline], means
   core::View<const std::int64_t, 2> counts;               ///< [channel][baseline], valid samples
-  /// As requantisation_gains, of this integration, where they change on the way; empty: those.
+  /// The gains of this integration, where they change during the run; empty: requantisation_gains.
   std::span<const double> gains = {};
 };
 
@@ -73,7 +73,7 @@ class VisibilityWriter {
   virtual void finish() = 0;
 };
 
-/// Makes where visibilities go that are not written to a file.
+/// Makes the receiver of visibilities that are not written to a file.
 using MakeVisibilityWriter =
     std::function<std::unique_ptr<VisibilityWriter>(const VisibilityDescription& description)>;
 

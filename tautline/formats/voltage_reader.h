@@ -18,7 +18,7 @@
 
 namespace tautline::formats {
 
-/// Damage that a reader got past: what was whole is delivered, what was not is counted and named.
+/// Damage in a file: whole samples are delivered, others are counted and named in messages.
 struct Damage {
   static constexpr std::size_t kMaxMessages = 100;
 
@@ -79,10 +79,11 @@ class VoltageReader {
   Damage damage_;
 };
 
-/// Of a piece of a read that is decoded on a thread of its own: handing over less takes as long as decoding it.
+/// The least bytes of a piece of a read that is decoded on a thread of its own: handing over less takes as long as
+/// decoding it.
 inline constexpr std::size_t kLeastDecodedBytes = std::size_t{1} << 18;
 
-/// What threads of VDIF are: the file does not say.
+/// The meaning of VDIF's threads, which the file does not give.
 enum class ThreadsAre { guessed, antennas, polarisations, bands };
 
 struct ReaderOptions {
@@ -92,7 +93,7 @@ struct ReaderOptions {
   core::VoltageDescription assumed;
   ThreadsAre threads_are = ThreadsAre::guessed;
   bool receivers = false;  ///< MWA: the files are receivers of one array, not consecutive
-  /// That several threads decode a read of VDIF or GUPPI in; 0: by its length.
+  /// Pieces into which a read of VDIF or GUPPI is divided for several threads; 0: by its length.
   std::size_t decoding_pieces = 0;
   /// Gives the reader of samples that are in no file (formats/memory), again from the first one in every call; `path`
   /// is then a name for messages alone. None: the file's.
@@ -111,15 +112,15 @@ void refuse_unused(const std::string& path, const std::string& format, const Rea
 std::unique_ptr<VoltageReader> open_voltages(const std::string& path,
                                              const ReaderOptions& options = {});
 
-/// The format of a stream of voltages that begins with these bytes and has this name, where it is one of those whose
-/// samples are of use as they come; empty: it has to be a file.
+/// The format of a stream of voltages that begins with these bytes and has this name, where its samples can be
+/// processed as they come; empty: the voltages have to be in a file.
 std::string voltages_in_order(std::span<const std::byte> first_bytes, const std::string& name);
 
-/// Enough of a stream's first bytes to tell.
+/// The first bytes of a stream that are enough to recognise its format.
 inline constexpr std::size_t kOrderedHeadBytes = std::size_t{1} << 14;
 
-/// The same of bytes that come in order: total_samples() is not known, and read() waits. Throws Error(unsupported) for
-/// what has to be a file.
+/// The same for bytes that come in order: total_samples() is not known, and read() waits. Throws Error(unsupported) for
+/// formats that are read from files only.
 std::unique_ptr<VoltageReader> open_voltages(std::shared_ptr<ForwardBytes> bytes,
                                              const ReaderOptions& options);
 

@@ -70,7 +70,7 @@ TEST_F(OpenclVendors, TheEnvironmentMayNameOthers) {
   }
 }
 
-// What it says of this machine is true.
+// Its statements about this machine are true.
 TEST(OpenclVendorsHere, NoDeviceButTheHost) {
   if (!only_the_host()) GTEST_SKIP() << "other drivers than PoCL, or none, or a GPU";
   for (unsigned number = 0; number < device_count(); ++number)

@@ -254,7 +254,7 @@ TEST_F(BadInput, WrongUsageIsStatusTwoAndSaysWhat) {
             kWrongUsage);
 }
 
-// What a header would say is said by options: each is named when it is wrong.
+// Options in place of a header: each is named when it is wrong.
 TEST_F(BadInput, NumbersThatMakeNoSenseNameTheirOption) {
   write_file(scratch / "in.npy", "never read");
   const struct {

@@ -113,7 +113,7 @@ TEST_F(BadPipeline, Fields) {
     p.bank = head + line + "\n";
     expect_refused(p.text(), {"bad.toml: [f]: ", said});
   }
-  // What only the input can tell: with the place of the field all the same.
+  // Mistakes that only the input shows are reported with the place of the field all the same.
   Pipeline p;
   p.correlator += "average_channels = 3\n";
   expect_refused(p.text(), {"average_channels (line 12): 3, expected a divisor of the 16"});

@@ -45,7 +45,7 @@ class BrokenOff : public ::testing::TestWithParam<Output> {
   std::string input() const {
     return scratch / GetParam().input;
   }
-  // Of voltages, counts of 64 sensors or a filterbank of 16 channels.
+  // A file of voltages, of counts of 64 sensors or a filterbank of 16 channels.
   std::size_t sample_bytes() const {
     return input().ends_with(".dada") ? 8 : input().ends_with(".u8") ? 64 : 16;
   }
@@ -69,7 +69,7 @@ class BrokenOff : public ::testing::TestWithParam<Output> {
     write_file(input(), bytes);
     header_bytes = header.size();
   }
-  // Of zeros, which take no room, behind the first samples; or of fewer of these.
+  // With zeros, which take no room, behind the first samples; or with fewer of these.
   void set_samples(std::uintmax_t samples) {
     std::filesystem::resize_file(input(), header_bytes + sample_bytes() * samples);
   }

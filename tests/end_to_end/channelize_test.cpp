@@ -157,7 +157,7 @@ TEST_F(Channelize, MeasuringGainsStaysWithinTheMemory) {
   }
 }
 
-// What is channelized already keeps its channels: options of the filter bank would change nothing.
+// Channelized input keeps its channels: options of the filter bank would change nothing.
 TEST_F(Channelize, OptionsOfTheFilterBankAreRefusedForItsOutput) {
   ASSERT_EQ(channelize("c.dada").status, 0) << read_file(scratch / "err");
   std::vector<std::string> correlate{"correlate",      scratch / "c.dada", "-o",

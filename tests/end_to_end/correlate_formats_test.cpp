@@ -270,7 +270,7 @@ TEST_F(CorrelateFormats, VdifGivesTheBitsOfTheSameVoltagesInNpy) {
   EXPECT_EQ(a.channel_hz, b.channel_hz);
 }
 
-// What is guessed and what nobody knows are warnings of a run that begins.
+// Guessed and unknown facts are warnings when a run begins.
 TEST_F(CorrelateFormats, WarningsComeAfterErrorsThatHaveNothingToDoWithThem) {
   write_file(scratch / "x.vdif", VdifFile{}.bytes(random_bytes(2 * 40 * VdifFile::kSamples * 2)));
   write_file(scratch / "there.uvh5", "mine");

@@ -54,7 +54,7 @@ inline Keys documented(const std::string& row, const std::string& begin = " | `"
   return keys;
 }
 
-// Of what the row's list `part` has.
+// The fields of the row's list `part`.
 inline Keys documented_part(const std::string& row, const std::string& part) {
   return documented(row, "each of `" + part + "`: `");
 }

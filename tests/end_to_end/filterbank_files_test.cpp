@@ -23,7 +23,7 @@ class FilterbankFiles : public ::testing::Test {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return run(arguments);
   }
-  // What inspect says of a file, as JSON.
+  // The JSON of `inspect` about a file.
   nlohmann::json inspect(const std::string& path, int status = kDone) {
     const CommandResult result = run({"--json", "inspect", path});
     EXPECT_EQ(result.status, status) << result.err;

@@ -107,7 +107,7 @@ TEST_F(Guide, CommandsForPulsesRunAsTheyStand) {
   GTEST_SKIP() << "a build without HDF5";
 #endif
   run_all("pulses.md", 6);
-  // What the page says of the burst.
+  // The page's figures of the burst.
   const CommandResult found =
       run_command({"--json", "compare", "found.csv", "burst.truth.json"}, scratch.path().string());
   EXPECT_EQ(found.status, kDone) << found.err;
@@ -120,7 +120,7 @@ TEST_F(Guide, CommandsForPhotonsRunAsTheyStand) {
   GTEST_SKIP() << "a build without HDF5";
 #endif
   run_all("photons.md", 10);
-  // What the page says of the plain fit of the finest curve.
+  // The page's figures of the plain fit of the finest curve.
   const CommandResult plain =
       run_command({"fit", "fine.h5", "-o", "plain.csv", "--model", "3d"}, scratch.path().string());
   EXPECT_EQ(plain.status, kDamaged) << plain.out;

@@ -13,7 +13,7 @@
 
 namespace tautline::tests {
 
-/// What the command said, and how long it took to end after a signal.
+/// The command's output, and how long it took to end after a signal.
 inline CommandResult interrupt(pid_t pid, int signal, const std::string& folder, double& took_s) {
   const auto sent = std::chrono::steady_clock::now();
   kill(pid, signal);
@@ -22,7 +22,7 @@ inline CommandResult interrupt(pid_t pid, int signal, const std::string& folder,
   return result;
 }
 
-/// Of a command with --json: the last line on standard output.
+/// The last line on standard output of a command with --json.
 inline void expect_error_object(const CommandResult& result) {
   const std::string& out = result.out;
   ASSERT_TRUE(out.ends_with("\n")) << out << result.err;

@@ -44,7 +44,7 @@ class Interrupted : public ::testing::Test {
     std::cout << command << " ended " << ends.best_s() << " s after the signal" << std::endl;
     EXPECT_LT(ends.best_s(), EndsWithinASecond::kMost_s) << command;
   }
-  // Of noisy curves that share their time.
+  // A file of noisy curves that share their time.
   std::vector<std::string> fit_of_many() {
     std::ostringstream text;
     std::normal_distribution<double> noise(0, 0.01);
@@ -73,7 +73,7 @@ TEST_F(Interrupted, RunsEndWithinASecond) {
                    "--tsamp", "0.001", "--duration", "4", "-o", fil},
                   scratch.path().string());
   ASSERT_EQ(made.status, kDone) << made.err;
-  // Of zeros, which take no room.
+  // A file of zeros, which take no room.
   const std::string long_fil = scratch / "long.fil", raw = scratch / "counts.raw";
   std::filesystem::copy_file(fil, long_fil);
   std::filesystem::resize_file(long_fil, kLongBytes);

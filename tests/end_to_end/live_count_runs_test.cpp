@@ -71,7 +71,7 @@ class LiveCountRuns : public LiveRun {
     return of_file(scratch / "part.u8", scratch / "file.h5",
                    {"--dtype", "u8", "--shape", "2x2", "--bin", "10us"});
   }
-  // Of floats, NaN included.
+  // Counts as floats, NaN included.
   template <class Value>
   static bool same_bits(const std::vector<Value>& a, const std::vector<Value>& b) {
     return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(Value)) == 0;

@@ -166,7 +166,7 @@ TEST_F(LiveCounts, APartialRowIsNamedAndCounted) {
 }
 
 TEST_F(LiveCounts, NothingAndFloatsThatAreNoCounts) {
-  // What is there stays.
+  // An existing file stays.
   write_file(scratch / "nothing.zip", "kept");
   for (const std::string& bytes : {std::string(), std::string("ab")}) {
     const CommandResult nothing =

@@ -52,7 +52,7 @@ class LiveReceiverParts : public LiveRun {
   static std::string example() {
     return read_file(source_folder() + "/examples/pipelines/mwa32-live.toml");
   }
-  // What the log says behind these words, the last time of at least `times`.
+  // The time in the log behind these words, the last one of at least `times`.
   std::string said(const std::string& words, int times = 1) const {
     for (int wait = 0; wait < 60'000; ++wait) {
       const std::string err = run_said();
@@ -237,7 +237,7 @@ TEST_F(LiveReceiverParts, HaveVoltagesDumpedByDatagrams) {
                 second.at("missed").at(0).at("samples").get<std::uint64_t>(),
             second.at("wanted_samples").get<std::uint64_t>());
   EXPECT_FALSE(std::filesystem::exists(scratch / "event-0002.dada.partial"));
-  // What a correlator makes of the dump is what it makes of that stretch of the files.
+  // Visibilities from the dump equal those from the same times of the files.
   const std::vector<std::string> options{"--channels", "16",           "--integration",
                                          "0.01",       "--requantize", "off"};
   std::vector<std::string> dumped{

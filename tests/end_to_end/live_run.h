@@ -38,7 +38,7 @@ class LiveRun : public ::testing::Test {
     std::filesystem::remove(scratch / "run" + "/err");  // an earlier run's
     run_pid = start_command(words, scratch / "run");
   }
-  /// What it has said on standard error.
+  /// Its standard error so far.
   std::string run_said() const {
     return read_file(scratch / "run" + "/err");
   }

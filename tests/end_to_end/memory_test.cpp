@@ -81,7 +81,7 @@ TEST_P(Memory, IsBoundedWhateverTheFile) {
   EXPECT_LT(large.kib, small.kib * 11 / 10 + 8 * 1024);
 }
 
-// What the machine has is enough for a large array, without --memory.
+// The machine's memory is enough for a large array, without --memory.
 TEST(DefaultMemory, TakesA256InputArray) {
   const ScratchFolder scratch;
   DadaFile file;

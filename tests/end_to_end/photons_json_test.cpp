@@ -1,4 +1,4 @@
-// What the commands for photons say in JSON: the fields that the guide lists.
+// The JSON of the commands for photons has the fields that the guide lists.
 #include <gtest/gtest.h>
 
 #include <filesystem>

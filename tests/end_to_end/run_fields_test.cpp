@@ -131,7 +131,7 @@ TEST_F(RunVoltages, RotatesByATableOfDelays) {
   done(pipeline({"x.delays_path=" + path, "x.phase_centre=a place"}));
   done(command({"--delays", path, "--phase-center", "a place"}));
   expect_same_visibilities("run.uvh5", "command.uvh5");
-  // What contradicts itself is refused.
+  // Contradictory fields are refused.
   for (const std::vector<std::string>& fields :
        {std::vector<std::string>{"x.delays_path=" + path},
         {"x.phase_centre=a place"},

@@ -382,7 +382,7 @@ class RunFilterbank : public RunPipeline {
     return {"run",   example(name), "--set", "filterbank.files=" + (scratch / "obs.fil"),
             "--set", sink};
   }
-  // What both records say is the same.
+  // The common fields of both records are equal.
   void expect_same_facts(const std::string& run_file, const std::string& command_file,
                          std::size_t at_least) {
     const auto one = nlohmann::json::parse(read_file(scratch / run_file));

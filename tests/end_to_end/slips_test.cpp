@@ -191,7 +191,7 @@ TEST_F(Slips, AReportOfAnotherKindOfFileSaysWhichItSeemsToBe) {
   for (const auto& [name, kind] : cases)
     expect_said({"report", scratch / name, "-o", scratch / "v.html"}, kFailed,
                 name + ": seems to be " + kind + ", expected UVH5 visibilities");
-  // What is HDF5 by its first bytes is damaged.
+  // A file that is HDF5 by its first bytes is damaged.
   write_file(scratch / "v.uvh5", "\x89HDF\r\n\x1a\n");
   expect_said({"report", scratch / "v.uvh5", "-o", scratch / "v.html"}, kFailed,
               "it may be cut short");

@@ -20,7 +20,7 @@ core::Error disk_is_full() {
   return {core::ErrorKind::io, "out.npy: writing", "No space left on device", "", "make room"};
 }
 
-// What `go` throws; empty: nothing.
+// The message of the exception that `go` throws; empty: none.
 std::string end_of(engine::Run& run, std::stop_token stop = {}) {
   try {
     run.go(std::move(stop));

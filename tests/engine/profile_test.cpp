@@ -1,4 +1,4 @@
-// What the last line of a profile says: the node that bounds the run, its thread or device, and what helps.
+// The last line of a profile: the node that bounds the run, its thread or device, and advice.
 #include "tautline/engine/profile.h"
 
 #include <gtest/gtest.h>

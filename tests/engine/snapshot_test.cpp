@@ -1,4 +1,4 @@
-// What others see of a run while it goes on.
+// Snapshots of a run while it goes on.
 #include <gtest/gtest.h>
 
 #include <algorithm>

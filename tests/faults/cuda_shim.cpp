@@ -35,7 +35,7 @@ void* real_driver() {
   return handle;
 }
 
-// What the emulated GPU, or what is known of the real one, consists of.
+// The objects of the emulated GPU, or the known ones of the real GPU.
 struct Emulated {
   std::mutex mutex;
   std::map<CUdeviceptr, std::size_t> memory;

@@ -49,7 +49,7 @@ class Faults : public ::testing::TestWithParam<std::string> {
   bool real_gpu() const {
     return GetParam() == "cuda:0" || (GetParam() == "opencl:0" && !device::opencl::is_host_cpu(0));
   }
-  // Of a run that failed as it should: status 1, no output, and what was there still there.
+  // Checks a run that failed as it should: status 1, no output, and existing files unchanged.
   void expect_clean_failure(const CommandResult& result) {
     EXPECT_EQ(result.status, 1) << result.err;
     EXPECT_EQ(listing(scratch / "data"), std::vector<std::string>{"in.dada"}) << result.err;

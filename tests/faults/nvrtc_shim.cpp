@@ -24,7 +24,7 @@ Program& own(void* program) {
   return *static_cast<Program*>(program);
 }
 
-// Of the real library; null where there is none.
+// The function of the real library; null where there is none.
 template <class Function>
 Function* real(const char* name) {
   static void* const library = [] {

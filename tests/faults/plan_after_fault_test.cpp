@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kDeviceVariable = "TAUTLINE_TEST_DEVICE";
 
-// What `work` throws; empty when it does not.
+// The message of the exception that `work` throws; empty when it throws none.
 template <class Work>
 std::string error_of(const Work& work) {
   try {

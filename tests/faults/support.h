@@ -85,12 +85,12 @@ inline Variables faulty(const std::string& device, const std::string& fault) {
   return variables;
 }
 
-/// What --device is given for it.
+/// The value of --device.
 inline std::string selection(const std::string& device) {
   return device == "emulated" ? "cuda:0" : device;
 }
 
-/// What the command said of a fault, for who reads what the tests say.
+/// The message of the command about a fault, for the test's output.
 inline void record(const std::string& device, const std::string& what,
                    const CommandResult& result) {
   const std::size_t at = result.err.rfind("tautline: ");

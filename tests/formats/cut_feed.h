@@ -44,7 +44,7 @@ class CutFeed final : public formats::ByteFeed {
   std::mt19937_64 random_;
 };
 
-/// Those bytes, of which `most` may be kept (4 MiB at least).
+/// A file of these bytes, of which `most` may be kept (4 MiB at least).
 inline std::shared_ptr<formats::ForwardBytes> in_order(const std::string& name,
                                                        const std::vector<char>& bytes,
                                                        std::mt19937_64& random,

@@ -1,4 +1,4 @@
-// What a program that must end at once leaves of its outputs.
+// The outputs that a program leaves that must end at once.
 #include "tautline/formats/partial_file.h"
 
 #include <gtest/gtest.h>

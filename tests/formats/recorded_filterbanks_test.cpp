@@ -74,7 +74,7 @@ TEST_F(RealFilterbanks, PsrfitsReads) {
   EXPECT_EQ(d.telescope, "Parkes");
   EXPECT_EQ(reader->segments().size(), 1u);
   EXPECT_FALSE(reader->damage().any());
-  // It ends where the sigproc files of the same observation begin.
+  // The file ends where the sigproc files of the same observation begin.
   const core::Instant end = core::advance(d.start, 4096, d.rate_hz);
   EXPECT_NEAR(core::seconds_between(end, open("parkes_4bit.fil")->description().start), 0, 1e-6);
   const auto values = tests::read_filterbank(*reader, random_, 700);

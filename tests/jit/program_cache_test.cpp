@@ -256,7 +256,7 @@ TEST_F(BuildWithCache, IsSafeAmongThreads) {
   EXPECT_EQ(files_in(programs()).size(), 3u);
 }
 
-// What compiles waits until it may go on: no call waits for another's compilation, a kernel does.
+// A compilation waits until it may go on: no call waits for another's compilation, a kernel does.
 TEST_F(BuildWithCache, CompilesSideBySide) {
   FakeDevice device;
   std::promise<void> go;

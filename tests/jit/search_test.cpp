@@ -299,7 +299,7 @@ TEST(Search, KeepsToItsBudget) {
   EXPECT_LE(report.results.size(), 51u);
 }
 
-// The same of every problem: what a comparison of problems needs.
+// The same for every problem, as a comparison of problems needs.
 TEST(Search, EndsAfterSoManyCandidatesWhichTheSeedDecides) {
   std::vector<std::set<Configuration>> tried;
   for (const double slowness : {1.0, 100.0}) {

@@ -92,7 +92,7 @@ Sources sources_of_all_stages() {
 
 class KernelFiles : public ::testing::Test {
  private:
-  // What was cached before would not be compiled.
+  // Programs that are cached already would not be compiled.
   ScratchFolder folder_;
   Environment cache_{"TAUTLINE_CACHE", folder_ / "cache"};
 };
@@ -100,7 +100,7 @@ class KernelFiles : public ::testing::Test {
 TEST_F(KernelFiles, AreAllCompiledBySomePlan) {
   std::set<std::string> missing;
   for (const std::string_view name : jit::kernel_names())
-    // Those of jit/ measure the device's limits: tests/pipeline/bench/measure_test.cpp compiles them.
+    // The kernels of jit/ measure the device's limits: tests/pipeline/bench/measure_test.cpp compiles them.
     if (!name.starts_with("jit/") &&
         (jit::kernel_text(name).find("KERNEL(") != std::string_view::npos ||
          jit::kernel_text(name).find("KERNEL_SIZED(") != std::string_view::npos))

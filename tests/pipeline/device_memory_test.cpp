@@ -1,4 +1,4 @@
-// What engines take of a GPU's memory: all of it before the first block.
+// Engines take all of their GPU memory before the first block.
 #include "tautline/pipeline/device_memory.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What networks do to the packets of a small telescope, and what is to be found of them in the blocks of a capture.
+// The damage that networks do to the packets of a small telescope, and the expected blocks of a capture.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ struct Impairment {
   std::uint64_t farthest;  // payload times that a packet may be delayed by
 };
 
-// What arrives, in order, and how many copies the network made.
+// The packets that arrive, in order, and how many copies the network made.
 inline std::vector<Arrival> impair(const Impairment& how, std::size_t flows,
                                    std::mt19937_64& random, std::uint64_t& copies) {
   std::uniform_real_distribution<double> chance(0, 1);

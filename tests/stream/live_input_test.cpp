@@ -88,7 +88,7 @@ TEST_F(LiveInputs, ReadingGivesUpAfterItsWait) {
   EXPECT_TRUE(input.ended());
 }
 
-// What the pipe held when it was asked to stop is given; what comes later is not waited for.
+// The pipe's bytes at the time of the stop are delivered; the reader does not wait for later ones.
 TEST_F(LiveInputs, StoppedTheyGiveWhatHadCome) {
   for (const std::size_t buffer : {4096, 1 << 20}) {
     std::stop_source stop;

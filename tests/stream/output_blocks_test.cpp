@@ -123,7 +123,7 @@ TEST(OutputBlocks, GoThroughARun) {
   run.go();
   const engine::Counters counters = run.counters();
   EXPECT_EQ(counters.at("packets.accepted"), 2 * kPayloads - 3);
-  // Those that were lost, and an hour of both antennas.
+  // The lost samples, and an hour of both antennas.
   EXPECT_EQ(counters.at("packets.missing"), 3 + 2 * 3'600'000u / 4);
 
   formats::packets::Placement placement(telescope(), config_of_telescope().shape);

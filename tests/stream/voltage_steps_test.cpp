@@ -19,7 +19,7 @@ namespace {
 /// Consecutive DADA files of 1 MHz, [time][input].
 class JoinedVoltages {
  public:
-  /// Of normal noise of deviation 1, a component: a sample of `time` of the whole stream.
+  /// A sample of normal noise of deviation 1, a component: of `time` in the whole stream.
   using Value = std::function<double(std::uint64_t time, std::size_t input, double noise)>;
   std::size_t inputs = 2;
   std::uint64_t files = 2, times = 4096;

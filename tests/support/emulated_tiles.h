@@ -13,7 +13,7 @@
 
 namespace tautline::tests {
 
-/// What the architecture's manual says of TILEZERO, TILELOADD, TILESTORED, TDPBSSD and TDPBUUD.
+/// TILEZERO, TILELOADD, TILESTORED, TDPBSSD and TDPBUUD, as the architecture's manual defines them.
 class EmulatedTiles {
  public:
   EmulatedTiles() {

@@ -24,7 +24,7 @@ inline std::vector<std::string> gpu_names() {
   return names;
 }
 
-/// Those that are here, and the host's CPU.
+/// The GPUs of this machine, and its CPU.
 inline std::vector<std::string> gpu_names_and_cpu() {
   std::vector<std::string> names = gpu_names();
   names.emplace_back("cpu");

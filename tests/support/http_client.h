@@ -33,7 +33,7 @@ class HttpClient {
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
 
-  /// Whether all of it went.
+  /// Whether all of it was sent.
   bool say(std::string_view text) {
     while (!text.empty()) {
       const ssize_t sent = send(socket_, text.data(), text.size(), MSG_NOSIGNAL);

@@ -45,7 +45,7 @@ class KernelCompiler {
                    << " reports none for" << names;
   }
 
-  /// What the compiler said last.
+  /// The last message of the compiler.
   std::string log;
 
  private:

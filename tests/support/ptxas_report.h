@@ -1,4 +1,4 @@
-// What ptxas says of the registers that a kernel takes.
+// The report of ptxas about the registers that a kernel takes.
 #pragma once
 
 #include <algorithm>

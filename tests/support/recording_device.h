@@ -31,7 +31,7 @@ class RecordingDevice final : public device::Device {
     properties_.total_bytes = std::size_t{64} << 30;
   }
 
-  /// Of the plans so far, in order of name and definitions.
+  /// The programs of the plans so far, in order of name and definitions.
   std::vector<device::ProgramSource> sources() const {
     shared().wait_for_programs();
     const std::lock_guard lock(mutex_);

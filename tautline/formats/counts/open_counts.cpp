@@ -239,8 +239,8 @@ std::unique_ptr<CountReader> open_counts(const std::string& path, const RawCount
   InputFile file(path);
   if (const FileFormat* format = find_format(&FileFormat::counts, file.head(kFirstBytes), path))
     return format->counts(path, raw);
-  // With a type given, any file may be some but a text that is known. Others' files are called .raw, too; by that name
-  // alone nobody's are meant.
+  // With a type given, any file may hold counts except a known kind of text. Without a type, a file named .raw is not
+  // refused as another kind: several formats have that ending.
   if (raw.dtype ? is_known_text(path) : !may_be_raw_counts(path) && !commands_for(path).empty())
     throw other_kind(path,
                      names_and_endings_of(formats_with(&FileFormat::counts)) +

@@ -15,27 +15,27 @@ namespace tautline::formats::curves {
 struct CurveFile {
   std::string format;  ///< "PyCorrFit CSV", "Correlator.com SIN", "ALV ASC", "HDF5"
   std::vector<core::CorrelationCurve> curves;
-  std::map<std::string, std::string> facts;  ///< other statements of the file
+  std::map<std::string, std::string> facts;  ///< other facts in the file
 };
 
 /// Facts that are written beside curves: the command, and device, kernels, input and counters by name.
 struct CurvesFacts {
   std::string history;
   std::map<std::string, std::string> extra;
-  std::size_t curves = 0;  ///< of the set, where it is of several files: as many are of this one
+  std::size_t curves = 0;  ///< curves of this file in a set of several files
 };
 
-/// Whether a name ends as that of a format with curves does (formats/file_formats.h), in any case.
+/// Whether a name has the ending of a format with curves (formats/file_formats.h), in either case.
 bool recognise(const std::string& name);
-/// The same of a file: not of HDF5 with photons.
+/// The same for a file; false for HDF5 files of photons.
 bool holds_curves(const std::string& path);
 
-/// Reads any of them, told by its name's ending. Throws Error(format) with the line or dataset,
+/// Reads a file of any of these formats, recognised by its ending. Throws Error(format) with the line or dataset,
 /// Error(unsupported) where this build cannot.
 CurveFile read(const std::string& path);
 
 CurveFile read_csv(const std::string& path);
-/// Of a text that was read from `path`.
+/// The same for a text that was read from `path`.
 CurveFile read_csv_text(const std::string& path, std::string_view text);
 /// Every .csv in the archive, with its .trace.txt. Error(unsupported) in a build without minizip.
 CurveFile read_zip(const std::string& path);
@@ -59,7 +59,7 @@ std::string trace_path(const std::string& csv_path);
 /// Adds the trace of such a file.
 void read_trace_text(const std::string& path, std::string_view text, core::CorrelationCurve& curve);
 
-/// Each appears under its name when it is whole, the trace before its curve. Error(io) with the path and the reason.
+/// A file gets its final name when it is complete, the trace before its curve. Error(io) with the path and the reason.
 void write_csv(const std::string& path, const core::CorrelationCurve& curve,
                const CurvesFacts& facts, bool overwrite);
 
@@ -72,10 +72,11 @@ void write_hdf5(const std::string& path, const core::CorrelationCurves& curves,
                 const CurvesFacts& facts, bool overwrite);
 core::CorrelationCurves read_hdf5(const std::string& path, CurvesFacts* facts = nullptr);
 
-/// Curves of one file as one set, for files of one curve and of many alike. Where curves have other lags than their
-/// neighbours (CSVs leave out those that are undefined) the set has all of them, and g is NaN where a curve has none.
+/// The curves of one file as one set, whether the file has one curve or many. Where curves differ in their lags (CSVs
+/// leave out lags where g is undefined) the set has all lags, and g is NaN where a curve lacks the lag.
 core::CorrelationCurves read_set(const std::string& path, CurvesFacts* facts = nullptr);
-/// Of several files, each curve's label led by its file's name; without the curves of segments. `facts`: of each file.
+/// The same for several files; each label begins with the file's name, and curves of segments are left out. `facts`:
+/// those of each file.
 core::CorrelationCurves read_sets(const std::vector<std::string>& paths,
                                   std::vector<CurvesFacts>* facts = nullptr);
 

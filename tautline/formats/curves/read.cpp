@@ -32,7 +32,7 @@ std::vector<double> all_lags(const std::vector<core::CorrelationCurve>& curves) 
   return all;
 }
 
-// Values of the curve's lags at the places of these among all lags; NaN at the others.
+// A curve's values at the places of its lags among all lags; NaN at the other lags.
 void append(std::vector<double>& all, const std::vector<double>& lags,
             const core::CorrelationCurve& curve, const std::vector<double>& values) {
   const std::size_t first = all.size();

@@ -44,7 +44,7 @@ double mean_hz(const core::RateTrace& trace) {
   return 1e3 * sum / static_cast<double>(trace.rate_khz.size());
 }
 
-// A title of two signals has both names; rates that no comment says are those of the traces.
+// The title of a cross-correlation has the names of both signals; rates that no comment gives come from the traces.
 void name_signals(core::CorrelationCurve& curve) {
   constexpr std::string_view kBetween = " x ";
   if (const std::size_t at = curve.first.label.find(kBetween);

@@ -23,7 +23,7 @@ constexpr std::size_t kMostBytes = std::size_t{2} << 30;         // of all toget
 class ArchiveReader {
  public:
   explicit ArchiveReader(std::string path) : path_(std::move(path)) {
-    const InputFile there(path_);  // says why it cannot be opened
+    const InputFile there(path_);  // throws with the reason where the file cannot be opened
     file_ = unzOpen64(path_.c_str());
     if (file_ == nullptr) fail("not an archive");
   }

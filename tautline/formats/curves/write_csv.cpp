@@ -15,8 +15,8 @@ namespace tautline::formats::curves {
 
 namespace {
 
-// PyCorrFit splits lines at commas and takes the first part, which it needs of no comment that may have one. A double
-// quote behind a comma would begin a part that runs on over the next lines.
+// PyCorrFit splits lines at commas and keeps the first part, and it needs no comment that may have a comma. But a
+// double quote behind a comma would begin a quoted part that extends over the next lines.
 std::string comment(std::string_view text) {
   std::string made;
   for (const char c : text) made += c == '\n' || c == '\r' || c == '\t' ? ' ' : c == '"' ? '\'' : c;
@@ -58,7 +58,7 @@ bool drawn(const core::CorrelationCurve& curve, std::size_t lag) {
   return curve.lag_s[lag] > 0 && std::isfinite(curve.g[lag]);
 }
 
-// PyCorrFit takes all of a curve's lines to have weights, or none.
+// PyCorrFit wants weights in all lines of a curve or in none.
 bool has_weights(const core::CorrelationCurve& curve) {
   if (curve.standard_error.size() != curve.g.size()) return false;
   for (std::size_t l = 0; l < curve.g.size(); ++l)
@@ -84,8 +84,8 @@ Rows rows_of(const core::CorrelationCurve& curve, bool weighted) {
   return rows;
 }
 
-// Of a curve that is undefined at every lag. PyCorrFit passes over such lines, but fails on a file
-// without any, and on an archive with such a file.
+// The lines of a curve that is undefined at every lag. PyCorrFit passes over such lines, but fails on a file without
+// any line, and on an archive with such a file.
 std::string undefined_rows(const core::CorrelationCurve& curve) {
   std::string text;
   for (const double lag_s : curve.lag_s)
@@ -140,7 +140,7 @@ void write_csv(const std::string& path, const core::CorrelationCurve& curve,
   PartialFile file(path, overwrite);
   file.write(csv_text(curve, title, facts));
   if (trace.empty()) {
-    std::error_code none;  // that of an older curve would be taken for this one's
+    std::error_code none;  // an older curve's trace would be taken for this curve's
     if (overwrite) std::filesystem::remove(trace_path(path), none);
   } else {
     PartialFile beside(trace_path(path), overwrite);

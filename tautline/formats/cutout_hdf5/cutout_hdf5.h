@@ -30,12 +30,12 @@ void require(const std::string& path);
 void write(const std::string& name, const std::string& path, const Cutout& cutout,
            const FilterbankDescription& description);
 
-/// What a cut-out of any program holds; their arrays may have other sides.
+/// The contents of a cut-out of any program; the sizes of the arrays may differ from ours.
 struct CutoutFile {
   std::string id, source, file;  ///< empty: not said
   double time_s = 0, dm = 0, snr = 0;
   std::uint64_t width_samples = 1;
-  double tsamp_s = 0;  ///< of the file that it is of; a column has half a width of them
+  double tsamp_s = 0;  ///< sample time of the searched file; a column lasts half the width
   double fch1_mhz = 0, foff_mhz = 0;  ///< of the file's channels
   std::size_t channels = 0;           ///< of the file
   std::size_t times = 0, rows = 0;    ///< of frequency_time
@@ -43,13 +43,13 @@ struct CutoutFile {
   std::size_t dms = 0, dm_times = 0;  ///< of dm_time
   std::vector<float> dm_time;         ///< [dm][time], 0 to twice the candidate's DM
 
-  /// Of a column of either array.
+  /// The duration of a column of either array.
   double column_s() const {
     return tsamp_s * static_cast<double>(width_samples > 1 ? width_samples : 2) / 2;
   }
 };
 
-/// Whether an HDF5 file is one, by the names of its datasets. False for what cannot be read.
+/// Whether an HDF5 file is a cut-out, by the names of its datasets; false for a file that cannot be read.
 bool holds_cutout(const std::string& path);
 /// Throws Error(format) that names the dataset or the attribute.
 CutoutFile read(const std::string& path);

@@ -19,7 +19,7 @@ namespace tautline::formats::dada {
 /// Whether a file that begins with these bytes and has this name is DADA.
 bool recognise(std::span<const std::byte> first_bytes, const std::string& name);
 
-/// Whether samples of a stream that begins with these bytes are of use as they come: time is the slowest axis.
+/// Whether samples of a stream that begins with these bytes can be processed as they come: time is the slowest axis.
 bool comes_in_order(std::span<const std::byte> first_bytes);
 
 /// Throws Error(format) on a header that contradicts itself or the file, Error(io) otherwise. Of bytes that come in

@@ -33,7 +33,7 @@ void store(std::byte* to, __m128i value) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(to), value);
 }
 
-// A vector of times of as many rows: 8 of 8 for elements of 2 bytes.
+// A square block, one vector a row: 8 times of 8 rows for elements of 2 bytes.
 void transpose_square_2(const Rows& rows, std::size_t at, std::byte* out, std::size_t time_bytes) {
   __m128i row[8], pair[8], four[8];
   for (std::size_t k = 0; k < 8; ++k) row[k] = load(rows[k] + at);
@@ -54,7 +54,7 @@ void transpose_square_2(const Rows& rows, std::size_t at, std::byte* out, std::s
   }
 }
 
-// 2 of 2 for those of 8 bytes.
+// 2 times of 2 rows for elements of 8 bytes.
 void transpose_square_8(const Rows& rows, std::size_t at, std::byte* out, std::size_t time_bytes) {
   const __m128i a = load(rows[0] + at), b = load(rows[1] + at);
   store(out, _mm_unpacklo_epi64(a, b));
@@ -65,7 +65,7 @@ template <std::size_t kBytes>
 constexpr auto kTransposeSquare = kBytes == 2 ? &transpose_square_2 : &transpose_square_8;
 #endif
 
-// Of a tile.
+// Transposes a tile.
 template <std::size_t kBytes>
 void transpose_tile(const Rows& rows, std::size_t first, std::size_t count, std::byte* out,
                     std::size_t time_bytes) {
@@ -82,10 +82,10 @@ void transpose_tile(const Rows& rows, std::size_t first, std::size_t count, std:
   transpose_plain<kBytes>(rows, first, count, out, time_bytes);
 }
 
-// A tile is a cache line of times of as many rows as fill a line of the output: both sides' lines are touched once.
-// Rows lie far apart, and are followed for as long as the output stays in a cache, so that the processor foresees what
-// is read: one core moves 9 to 12 GB/s of 8 bytes an element, and 2.1 to 3.0 where all rows are visited for each line
-// of times.
+// A tile is a cache line of times of as many rows as fill a line of the output: the lines of both sides are touched
+// once. Rows lie far apart; each is followed for as long as the output stays in a cache, so that the hardware
+// prefetcher predicts the reads: one core moves 9 to 12 GB/s of 8 bytes an element, and 2.1 to 3.0 where all rows are
+// visited for each line of times.
 template <std::size_t kBytes>
 void transpose(const Rows& rows, std::size_t first, std::size_t count, std::byte* out) {
   constexpr std::size_t kTile = kLineBytes / kBytes, kCachedBytes = std::size_t{4} << 20;
@@ -105,7 +105,7 @@ void transpose(const Rows& rows, std::size_t first, std::size_t count, std::byte
 
 void times_of_rows(Rows rows, std::size_t element_bytes, std::size_t first, std::size_t count,
                    std::byte* out, std::size_t pieces) {
-  // Less is moved in the time that it takes to hand it to another thread.
+  // Fewer bytes are moved in the time that it takes to hand them to another thread.
   constexpr std::size_t kLeastBytes = std::size_t{1} << 20;
   const std::size_t time_bytes = rows.size() * element_bytes;
   const std::size_t lines = (count * element_bytes + kLineBytes - 1) / kLineBytes;

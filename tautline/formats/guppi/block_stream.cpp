@@ -13,10 +13,10 @@ namespace {
 constexpr std::size_t kSearchBytes = std::size_t{1} << 20;
 constexpr std::size_t kKeywordAndEqualsBytes = 9;  // with the equals sign
 
-/// Positions may reach this many times further than the file has blocks: a stream with more missing
-/// than that is taken for damaged headers, so that the work stays in proportion to the file.
+/// Positions may be at most this many times the number of blocks in the file: where more were missing, the headers are
+/// taken for damaged, so that the work stays in proportion to the file.
 constexpr std::uint64_t kMaxTimesLonger = 16;
-/// Of a stream, whose end nobody knows, that they may reach beyond those that came.
+/// For a stream, whose end is not known: how far positions may be beyond the blocks that have come.
 constexpr std::uint64_t kBlocksOfAStream = 256;
 
 }  // namespace
@@ -34,7 +34,7 @@ BlockStream::BlockStream(const InputFile& file, const Cards& first, const Geomet
   if (unit_) first_index_ = static_cast<std::uint64_t>(first.integer("PKTIDX", 0, kMaxPacketIndex));
 }
 
-// Positions at and beyond this one are not believed.
+// Positions at and beyond this one are taken for damage.
 std::uint64_t BlockStream::limit() const {
   const std::uint64_t blocks =
       file_.in_order() ? offset_ / stride_ + kBlocksOfAStream : file_.size() / stride_ + 2;
@@ -54,7 +54,8 @@ std::optional<Cards> BlockStream::header_at(std::uint64_t offset) const {
   return cards;
 }
 
-// `forgets`: nothing before it will be read, so that a stream is searched to its end; else as far as it can be kept.
+// `forgets`: nothing before the header will be read, so that a stream is searched to its end; else only as far as its
+// bytes can be kept.
 std::optional<std::uint64_t> BlockStream::find_header(std::uint64_t from, bool forgets) const {
   std::vector<char> window(kSearchBytes);
   for (std::uint64_t start = from; start + kCardBytes <= file_.size();) {
@@ -146,12 +147,12 @@ void BlockStream::drop(const Cards& cards, const std::string& message) {
                            message));
 }
 
-// True, and moved on, when the block behind a header lacks bytes or has some too many: the next
-// header is not where it should be and turns up elsewhere.
+// Returns true, and moves on to the next header, when that header is not where it should be but is found elsewhere: the
+// block lacks bytes or has too many.
 bool BlockStream::boundary_lost(const Cards& cards) {
   const std::uint64_t data = cards.offset() + cards.bytes();
   const std::uint64_t following = data + geometry_.data_bytes;
-  // Of a stream the end is known only when it was looked for.
+  // The end of a stream is known only after a read beyond it.
   if (following >= file_.size() || header_at(following) || following >= file_.size()) return false;
   const auto found = find_header(data, false);
   if (!found || (*found >= following && (*found - following) % stride_ == 0)) return false;

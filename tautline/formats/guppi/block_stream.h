@@ -1,4 +1,4 @@
-// The blocks of a file, each with its place in time, past lost and damaged ones.
+// The blocks of a file, each with its place in time; lost and damaged blocks are passed over.
 #pragma once
 
 #include <cstdint>

@@ -14,7 +14,7 @@ namespace tautline::formats::guppi {
 
 namespace {
 
-// Real headers hold about 80 cards; one that never ends is no header.
+// Headers hold about 80 cards; a longer run of cards without END is not taken for a header.
 constexpr std::size_t kMaxHeaderBytes = std::size_t{1} << 18;
 constexpr std::size_t kPieceBytes = 8192;
 constexpr std::size_t kDirectIoBytes = 512;

@@ -54,7 +54,7 @@ double read_sample_time(const Cards& cards) {
   return tbin_s;
 }
 
-// The rate that TBIN's digits say; to the millihertz where they are too many for an exact ratio.
+// The rate as TBIN's digits give it; to the millihertz where they are too many for an exact ratio.
 core::Rational rate_of_sample_time(const Cards& cards, double tbin_s) {
   try {
     const core::Rational tbin = core::parse_decimal(cards.text("TBIN"));
@@ -111,7 +111,7 @@ std::vector<std::uint64_t> first_steps(const InputFile& file, const Cards& first
   return steps;
 }
 
-// A unit that makes every block follow a gap is not what PKTIDX counts here.
+// PKTIDX does not count in a unit by which every block would follow a gap.
 bool fits(const PacketUnit& unit, std::uint64_t smallest_step, std::size_t steps,
           std::uint64_t new_times) {
   if (unit.numerator == 0 || new_times == 0) return false;

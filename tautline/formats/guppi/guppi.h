@@ -3,9 +3,8 @@
 // A block holds [antenna][channel][time][polarisation], complex. The last OVERLAP times of a block
 // are repeated by the next one and dropped. A block's place in time comes from PKTIDX.
 //
-// | buffer of read() | axes                                    | type                 | | |
-// block.bytes      | [antenna][channel][time][polarisation]  | ci4 (NBITS 4), ci8   | overwritten |
-// |                  |                                         | (2, 8), ci16 (16)    | |
+// | buffer of read() | axes                                   | type                                 |             |
+// | block.bytes      | [antenna][channel][time][polarisation] | ci4 (NBITS 4), ci8 (2, 8), ci16 (16) | overwritten |
 //
 // 8 and 16 bits are two's complement, re first, little-endian. 4 bits are two's complement with re
 // in the high half, as rawspec reads them. 2 bits are offset binary from the low end (-3 -1 +1 +3),

@@ -130,7 +130,7 @@ class Reader : public VoltageReader {
     position_ += count;
   }
 
-  // Rows, and pieces of long ones, are read and decoded side by side.
+  // Several threads read and decode rows, and pieces of long rows, at the same time.
   void copy(std::uint64_t within, std::size_t count, core::RawBlock& block) {
     constexpr std::size_t kRowPieceBytes = std::size_t{1} << 20;
     const std::size_t row_stride = block.layout.channel_stride_bits / 8;

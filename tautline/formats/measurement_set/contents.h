@@ -18,7 +18,7 @@ struct SpectralWindow {
 struct Contents {
   std::string telescope;
   std::vector<std::string> antennas;
-  std::vector<std::string> fields;  ///< names, those that follow each other once
+  std::vector<std::string> fields;  ///< names; consecutive equal names once
   /// Right ascension and declination of PHASE_DIR, [field]; of fields that follow each other, the first's.
   std::vector<std::array<double, 2>> field_positions_deg;
   std::vector<std::string> polarisations;    ///< of the first setup: "XX"
@@ -34,7 +34,7 @@ struct Contents {
 /// reason, and Error(unsupported) in a build without casacore.
 Contents contents_of(const std::string& path);
 
-/// Throws Error(io) where there is nothing of that name: casacore's own words would take it for a damaged set.
+/// Throws Error(io) where nothing has that name: casacore's own message would call it a damaged set.
 void require_there(const std::string& path);
 
 }  // namespace tautline::formats::measurement_set

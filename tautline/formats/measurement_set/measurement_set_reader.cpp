@@ -109,8 +109,8 @@ class MeasurementSetReader final : public VisibilityReader {
       lengths_s_.push_back(one.length_s);
     }
     description_.integration_s = *std::max_element(lengths_s_.begin(), lengths_s_.end());
-    // WEIGHT_SPECTRUM is a part of the nominal count in our own sets; weights of others have other scales, so that
-    // every value without a flag counts as whole there.
+    // In our own sets WEIGHT_SPECTRUM is the valid fraction of the nominal count. Weights of other writers have other
+    // scales, so in their sets every value without a flag counts as complete.
     weights_count_ = take_nominal_count() && header.weight_spectrum;
     prepare_inputs(header);
   }
@@ -175,7 +175,7 @@ class MeasurementSetReader final : public VisibilityReader {
     allocate(path_);
   }
 
-  // Of an antenna with itself XY and YX are one baseline, which the first of them fills.
+  // For an antenna with itself XY and YX are one baseline, which the first of them fills.
   void place_row(std::size_t row) {
     const auto first = input_of_[static_cast<std::size_t>(rows_.antenna1[row])];
     const auto second = input_of_[static_cast<std::size_t>(rows_.antenna2[row])];

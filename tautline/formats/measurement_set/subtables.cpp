@@ -157,7 +157,7 @@ int append_field(casacore::MeasurementSet& ms, const Field& field) {
 }
 
 void write_observation(casacore::MeasurementSet& ms, const Summary& summary) {
-  // Not of the standard, but the one way to say where the array's centre is; pyuvdata reads it.
+  // Not in the standard, but the only way to give the array's centre; pyuvdata reads it.
   ms.observation().addColumn(casacore::ArrayColumnDesc<Double>(
       "TELESCOPE_LOCATION", "the array's centre, ITRF, m", casacore::IPosition(1, 3),
       casacore::ColumnDesc::FixedShape));

@@ -13,7 +13,7 @@ void write_spectral_window(casacore::MeasurementSet& ms, const Setup& setup);
 void write_polarization(casacore::MeasurementSet& ms, const Setup& setup);
 /// STATE and PROCESSOR, one row each.
 void write_backend(casacore::MeasurementSet& ms);
-/// FIELD counts its directions in the ICRS; said once, while it is empty.
+/// Sets the directions of FIELD to the ICRS; called once, while the table is empty.
 void prepare_field(casacore::MeasurementSet& ms);
 int append_field(casacore::MeasurementSet& ms, const Field& field);
 void write_observation(casacore::MeasurementSet& ms, const Summary& summary);

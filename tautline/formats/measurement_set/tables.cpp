@@ -37,7 +37,7 @@ using casacore::Slicer;
 using casacore::String;
 using casacore::Vector;
 
-// Large enough that a tile costs little, small enough that a cache of a few is nothing.
+// Bytes of a tile: so large that a tile costs little, so small that a cache of a few tiles is small.
 constexpr std::size_t kTileBytes = std::size_t{256} << 10;
 constexpr std::size_t kTileCacheBytes = std::size_t{1} << 20;
 constexpr std::size_t kLargestTileRows = 4096;
@@ -92,7 +92,7 @@ void mark_for_deletion(casacore::MeasurementSet& ms) noexcept {
   const auto mark = [](casacore::Table table) {
     try {
       table.markForDelete();
-    } catch (const std::exception&) {  // one that never came to be
+    } catch (const std::exception&) {  // a table that was never created
     }
   };
   try {

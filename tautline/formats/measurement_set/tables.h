@@ -1,5 +1,5 @@
 // The tables of a Measurement Set, behind plain types: casacore 3.5's headers compile as C++17 and
-// no later, so whatever includes them includes nothing of ours but this header and core/error.h.
+// no later, so files that include them include no other header of ours than this one and core/error.h.
 #pragma once
 
 #include <array>

@@ -5,8 +5,8 @@
 // | voltages   | [channel][input][time]  | ci8 ci16 cf32 i8 i16 f32          | dense along time      |
 // | filterbank | [time][channel]         | u8 i8 u16 i16 f32                 | of any strides        |
 //
-// The arrays outlive the readers. What a file's header says is in the descriptions; types and sizes are taken from the
-// arrays. Signed filterbanks are delivered unsigned, as FilterbankDescription::zero_level says.
+// The arrays outlive the readers. The descriptions have the facts that a file's header has; types and sizes are taken
+// from the arrays. Signed filterbanks are delivered unsigned, as FilterbankDescription::zero_level says.
 #pragma once
 
 #include <memory>

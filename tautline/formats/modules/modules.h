@@ -1,6 +1,6 @@
 // Formats whose libraries take long to load, each in a module beside the command: HDF5, casacore, cfitsio and Cairo
 // need 60 shared libraries and 30 ms before a program's first line. A program that links open_modules.cpp opens a
-// module where the first such file is read or written; one that does not links the libraries themselves.
+// module when it first reads or writes such a file; any other program links the libraries themselves.
 #pragma once
 
 #include "tautline/formats/curves_hdf5/curves_hdf5.h"
@@ -16,8 +16,8 @@
 
 namespace tautline::formats::modules {
 
-/// What a module gives, by its function "tautline_NAME_module". `version` comes first: of another version nothing else
-/// is looked at. Names of partial files are each module's own.
+/// The functions of a module, returned by its function "tautline_NAME_module". `version` is the first member: of a
+/// module of another version no other member is read. Each module has its own list of partial files.
 struct Hdf5Module {
   const char* version;
   decltype(&formats::remove_partial_files) remove_partial_files;

@@ -5,12 +5,13 @@
 #include "tautline/core/error.h"
 #include "tautline/formats/modules/modules.h"
 
-// Modules have this file, too, each without its own part: none links the libraries of another.
+// Modules contain this file too, without the part of their own library, so that no module links another's library.
 namespace tautline::formats {
 
 namespace {
 
-// Modules lie where the program's RUNPATH says, and stay open. `path` is a file of the `formats` that need one.
+// Modules are found through the program's RUNPATH and stay open. `formats` need the module; `path` is such a file, for
+// messages.
 template <class Module>
 const Module& open_module(const std::string& name, const std::string& formats,
                           const std::string& path) {

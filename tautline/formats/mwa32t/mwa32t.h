@@ -8,9 +8,8 @@
 // | buffer of read() | axes           | type                                  |             |
 // | block.bytes      | [time][input]  | ci8 (two-byte mode), ci4 (one-byte)   | overwritten |
 //
-// The counter is all the time there is: a gap is known modulo 65536 samples (51.2 ms at 1.28 MHz),
-// so a longer one is taken for its remainder, and receivers must start within 32767 samples of each
-// other.
+// The counter is the only record of time: the length of a gap is known modulo 65536 samples (51.2 ms at 1.28 MHz), so
+// that a longer gap is taken for the remainder, and receivers must start within 32767 samples of each other.
 #pragma once
 
 #include <cstddef>

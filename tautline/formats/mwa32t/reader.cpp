@@ -186,7 +186,7 @@ class Reader : public VoltageReader {
 
 bool recognise(std::span<const std::byte> first_bytes, const std::string& name) {
   if (name.ends_with(".mwa32t")) return true;
-  // A short file cannot give the usual proof; a single record proves nothing.
+  // A short file has fewer records than the proof at other places; a single record proves nothing.
   const bool short_file = first_bytes.size() < kAlignedProof * record_bytes(Mode::two_byte);
   if (first_bytes.size() <= record_bytes(Mode::two_byte)) return false;
   const auto found = detect_mode(first_bytes, short_file);

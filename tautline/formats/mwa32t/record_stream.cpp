@@ -8,10 +8,10 @@ namespace tautline::formats::mwa32t {
 
 namespace {
 
-// Records enough for several threads.
+// Enough records to divide among several threads.
 constexpr std::size_t kBufferBytes = std::size_t{4} << 20;
 
-/// Records at the end of the file that are enough to go on where the boundary was kept.
+/// At the end of the file this many records prove an alignment on the record boundary that was kept.
 constexpr std::size_t kLeastAtEnd = 2;
 
 /// How far a position that was estimated from skipped bytes may be wrong either way.
@@ -59,8 +59,8 @@ void RecordStream::find_first_record(Mode wanted) {
   choose_first_record(found->offset);
 }
 
-// A gap among the first records must not cost those before it: go back to the first record on the
-// proved alignment whose counter leads up to the proof.
+// A gap among the first records must not lose the records before the gap: the stream begins with the first record on
+// the proved alignment whose counter leads up to the proof.
 void RecordStream::choose_first_record(std::uint64_t proof) {
   const std::uint16_t proof_counter = counter_at(buffer_.data() + proof);
   offset_ = proof;
@@ -95,7 +95,7 @@ bool RecordStream::load(std::size_t bytes) {
   return buffer_.size() >= bytes;
 }
 
-// Where counters go up by one again, at or after `from`, which is a record boundary if none was
+// The first offset at or after `from` where counters go up by one again. `from` is a record boundary unless bytes were
 // lost.
 std::optional<std::uint64_t> RecordStream::find_proof(std::uint64_t from) {
   if (from >= buffer_offset_ && from < buffer_end()) {
@@ -154,8 +154,8 @@ bool RecordStream::take_last_before_break(Run& run) {
   const auto proof = find_proof(next);
   const bool kept = !proof || (*proof - next) % record_ == 0;
   if (proof) {
-    // Lost bytes put the proof later than its place in the file says, extra ones earlier; where the
-    // boundary was kept only the counter tells, and it may step back a little.
+    // Where bytes were lost the proof's time is later than its place in the file suggests, where bytes were added it is
+    // earlier. Where the boundary was kept only the counter gives the time, which may then step back a little.
     const std::uint64_t estimate = position_ + 1 + (*proof - next) / record_;
     std::byte counter[2];
     file_.read(*proof, counter);

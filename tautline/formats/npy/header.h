@@ -21,7 +21,7 @@ struct Header {
 /// "(3, 4)", as messages show a shape.
 std::string shape_text(const std::vector<std::uint64_t>& shape);
 
-/// Bytes of one element of "<f4" and kin: the number behind the letter. 0 when there is none.
+/// Bytes of one element of a type as "<f4": the number behind the letter. 0 when there is none.
 std::size_t element_bytes(const std::string& type);
 
 /// `bytes` are the file's first ones, kMaxHeaderBytes of them or the whole file. Throws

@@ -31,10 +31,10 @@ bool recognise(std::span<const std::byte> first_bytes, const std::string& name);
 /// Whether PATH.json is the record that `channelize` wrote with this array.
 bool has_channelize_record(const std::string& path);
 
-/// `assumed` says what an array cannot: rate_hz (required), format.complex (whether integers have a
-/// last axis of 2), polarisations (which must divide the inputs), start, centre and bandwidth (0:
-/// what the rate implies). What it leaves open is taken from PATH.json, where channelize wrote one.
-/// Throws Error(config) when the rate is missing.
+/// `assumed` has the facts that an array lacks: rate_hz (required), format.complex (whether integers have a last axis
+/// of 2), polarisations (which must divide the inputs), start, centre and bandwidth (0: the bandwidth that the rate
+/// implies). Facts that it leaves open are taken from PATH.json, where channelize wrote one. Throws Error(config) when
+/// the rate is missing.
 std::unique_ptr<VoltageReader> open(const std::string& path,
                                     const core::VoltageDescription& assumed);
 

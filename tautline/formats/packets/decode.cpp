@@ -18,7 +18,7 @@ struct Said {
   std::uint64_t heap_offset = 0;
 };
 
-// The count of so many seconds, rounded half up, and so many counts more, modulo the period.
+// Combines the fields to a count: the count of `seconds`, rounded half up, plus `counter`, modulo the period.
 Refusal put_count_together(const PacketLayout& layout, const Said& said, PacketHeader& header) {
   if (!said.has_seconds) {
     header.count = said.counter;
@@ -27,7 +27,8 @@ Refusal put_count_together(const PacketLayout& layout, const Said& said, PacketH
   const core::Rational rate = layout.counts_hz();
   const auto numerator = static_cast<std::uint64_t>(rate.numerator);
   const auto denominator = static_cast<std::uint64_t>(rate.denominator);
-  // Some count from 0 again a little behind the second's beginning: half a count, or that of odd seconds.
+  // Some senders count from 0 again a little after the second begins (half a count, or in odd seconds), so the counter
+  // may pass the counts of a second by one step.
   if (said.counter > numerator / denominator + layout.step) return Refusal::out_of_range;
   if (said.half_years >= kHalfYears) return Refusal::out_of_range;
   const Wide seconds =

@@ -95,7 +95,7 @@ void encode_spead(const PacketLayout& layout, const Clock& clock, const PacketHe
   for (const Field& field : layout.fields) {
     if (field.from_source) continue;
     ++items;
-    // Heaps of one time and of other antennas and channels are others.
+    // Heaps of one time have another number for each antenna and channel.
     if (field.meaning != Meaning::counter)
       heap = heap * 1009 + value_of(layout, field, clock, header);
   }

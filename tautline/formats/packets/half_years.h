@@ -1,4 +1,4 @@
-// Half-years since 2000, which VDIF counts seconds from: 64 of them, and then from 0 again.
+// Half-years since 2000, the epochs from which VDIF counts seconds: 0 to 63, then 0 again.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 namespace tautline::formats::packets {
 
 inline constexpr std::size_t kHalfYears = 64;
-/// Of 64 half-years. Leap seconds are left out: none has been inserted since 2016, and a sender that keeps an epoch
-/// across one is a second early from then on.
+/// The period of 64 half-years. Leap seconds are left out: none has been inserted since 2016, and a sender that keeps
+/// an epoch across one is a second early from then on.
 inline constexpr std::int64_t kHalfYearsPeriod_s = 11'688 * core::kSecondsPerDay;
 
 /// The beginning of a half-year, number < kHalfYears.

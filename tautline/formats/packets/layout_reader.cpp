@@ -193,7 +193,7 @@ WireSample read_sample(const TomlTable& file, ByteOrder order) {
   return sample;
 }
 
-// Counts before they begin again.
+// The number of counts after which they begin again.
 std::uint64_t period_of(const TomlTable& file, const PacketLayout& layout) {
   const Field* const counter = layout.field(Meaning::counter);
   const Field* const seconds = layout.field(Meaning::seconds);

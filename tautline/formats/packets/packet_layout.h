@@ -106,8 +106,8 @@ struct PacketLayout {
   core::Rational counts_hz() const;
 };
 
-/// Of a preset's name, or of a file where the text has a dot or a slash. Throws Error(config) with the presets' names,
-/// Error(io), or Error(format) that names file, table, field and line.
+/// The layout of a preset's name, or of a file where the text has a dot or a slash. Throws Error(config) with the
+/// presets' names, Error(io), or Error(format) that names file, table, field and line.
 PacketLayout read_layout(const std::string& preset_or_path);
 /// The same for text in memory; `name` stands for the file in messages.
 PacketLayout parse_layout(std::string_view text, const std::string& name);

@@ -38,7 +38,7 @@ void copy_fixed(const std::byte* from, std::byte* to) {
   std::memcpy(to, from, kBytes);
 }
 
-// Short runs of a size that is known when compiled are a move or two; others a call.
+// A copy of a known short length compiles to one or two moves; a copy of another length is a call.
 inline void copy_run(const std::byte* from, std::byte* to, std::size_t bytes) {
   switch (bytes) {
     case 1:

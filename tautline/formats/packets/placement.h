@@ -43,22 +43,22 @@ class Placement {
 
   const core::RawLayout& block_layout() const { return block_layout_; }
   std::size_t block_bytes() const { return block_bytes_; }
-  /// With what was left out.
+  /// The shape, with the sizes that were left out filled in.
   const BlockShape& shape() const { return shape_; }
   std::size_t flows() const { return boxes_.size(); }
-  /// The flow of a packet; none: of an antenna, a channel or a polarisation that is not wanted.
+  /// The flow of a packet; none where the packet's antenna, channel or polarisation is not wanted.
   std::optional<std::size_t> flow(const PacketHeader& header) const;
-  /// A flow's place in a block whose first payload it is of; antennas and channels count from the block's first.
+  /// The place of a flow's first payload in a block; antennas and channels count from the block's first.
   const Box& box(std::size_t flow) const { return boxes_[flow]; }
-  /// What a sender writes into the header of a flow, but for its count and payload. Fields that are not in the packet
-  /// are left out: source() has them.
+  /// The header fields that a sender writes for a flow, except count and payload. Fields that are not in the packet are
+  /// left out: source() has them.
   PacketHeader header(std::size_t flow) const;
   /// The number of the connection that a flow's packets come from; 0 where the layout reads none.
   std::uint64_t source(std::size_t flow) const;
 
   /// Writes a payload (PacketLayout::part_bytes) to its place in a block, where time `sample` is its heap's first.
   void place(std::size_t flow, std::size_t sample, const std::byte* payload, std::byte* block);
-  /// Zeros where that payload would lie.
+  /// Writes zeros to the place of that payload.
   void clear(std::size_t flow, std::size_t sample, std::byte* block) const;
   /// The inverse of place(), for senders: reads the block, writes the payload.
   void take(std::size_t flow, std::size_t sample, const std::byte* block, std::byte* payload);

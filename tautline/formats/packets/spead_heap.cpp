@@ -48,7 +48,7 @@ void append_table(std::uint64_t heap, std::size_t heap_bytes, std::size_t offset
   for (const std::uint64_t item : items) append_big_word(item, packet);
 }
 
-// Of numpy; a tuple of one number has a comma.
+// The shape as numpy writes it; a tuple of one number has a comma.
 std::string numpy_header(const SpeadArray& array) {
   return fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{})}}", array.type,
                      fmt::join(array.shape, ", "), array.shape.size() == 1 ? "," : "");

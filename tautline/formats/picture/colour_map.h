@@ -9,7 +9,7 @@ namespace tautline::formats::picture {
 /// `part`: 0 to 1, clipped.
 Colour colour_at(figure::ColourMap map, double part);
 
-/// Of the line with this number in a panel: told apart in grey and with any colour vision.
+/// The colour of the line with this number in a panel; colours differ in grey and for any colour vision.
 Colour colour_of_line(std::size_t number);
 
 }  // namespace tautline::formats::picture

@@ -14,7 +14,7 @@ struct Margins {
 /// `height` of the axes and `width` of the whole panel are those that it will be drawn with.
 Margins margins_of(const Canvas& canvas, const figure::Panel& panel, double width, double height);
 
-/// The same of axes `axes_width` wide: the rows of the key depend on it.
+/// The same for axes `axes_width` wide: the rows of the key depend on it.
 double top_margin(const Canvas& canvas, const figure::Panel& panel, double axes_width);
 
 /// `axes`: the frame of the data.

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int32_t kMostChannels = 1 << 20, kMostIntervals = 1 << 24;
 
-// Reads front to back. No count is believed before the file is long enough for it.
+// Reads front to back. A count is refused where the file is too short for it.
 class Fields {
  public:
   explicit Fields(const std::string& path) : file_(path) {}
@@ -64,7 +64,7 @@ class Fields {
 
   core::Error wrong(const char* name, std::string found, std::string expected,
                     std::string advice) const {
-    // Another kind of file, which has such a number by accident at best.
+    // A file of another kind, in which the numbers before this one were valid by accident.
     if (!seeming_kind(file_.path()).empty() || !commands_for(file_.path()).empty())
       return other_kind(file_.path(), "a .mask of rfifind", "give the .mask that rfifind wrote");
     return format_error(file_.path(), fmt::format("byte {}: {}", at_, name), std::move(found),

@@ -18,7 +18,7 @@ namespace tautline::formats::psrfits {
 
 namespace {
 
-// Of codes that are read at a time: enough for several threads, and little enough for caches.
+// Bytes of codes that are read at a time: enough for several threads, and few enough for caches.
 constexpr std::size_t kStagingBytes = std::size_t{4} << 20;
 
 // What turns the codes of one row into values: value = gain x code + level, for each chosen
@@ -128,7 +128,7 @@ class Reader final : public FilterbankReader {
   struct Range {
     std::shared_ptr<const RowScale> scale;
     std::size_t first = 0, times = 0;  // of the batch
-    // Of codes of less than a byte: where in packed_, and in its byte.
+    // For codes of less than a byte: their place in packed_, and in its byte.
     std::size_t packed_at = 0, packed_first = 0;
   };
 
@@ -259,7 +259,7 @@ class Reader final : public FilterbankReader {
             code = static_cast<double>(from[c]);
           else
             code = static_cast<double>(from[c] ^ flip) - zero;
-          // Not gain x code where that is silenced: a code may be no number.
+          // The codes of a silenced row are not multiplied: a code may be no number.
           row[c] += gain[c] == 0 ? level[c] : gain[c] * code + level[c];
         }
       }
@@ -279,7 +279,7 @@ class Reader final : public FilterbankReader {
 }  // namespace
 
 std::unique_ptr<FilterbankReader> open(const std::string& path, const FilterbankOptions& options) {
-  // Anything but plain FITS stays away from cfitsio, which would unpack other files into memory.
+  // cfitsio is given plain FITS only: it would unpack other files into memory.
   const InputFile file(path);
   const std::vector<std::byte> head = file.head(6);
   if (head.size() < 6 || std::memcmp(head.data(), "SIMPLE", 6) != 0)

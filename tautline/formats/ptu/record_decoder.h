@@ -36,7 +36,7 @@ class RecordDecoder {
  private:
   template <class Layout>
   std::size_t decode_as(std::span<const std::uint32_t> words, Photon* photons);
-  /// What to do with a tag before the last one: true when the clock was set forward.
+  /// Handles a tag that is earlier than the last one: true when the clock was set forward.
   bool step_back(std::uint64_t record, std::uint64_t time);
   void unknown(std::uint64_t record, std::uint32_t word);
   void note(std::uint64_t record, const std::string& what, const std::string& found,

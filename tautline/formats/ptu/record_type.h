@@ -1,10 +1,10 @@
 // The 32-bit records of PicoQuant's instruments: which layout each type has.
 //
-// | family    | mode | bits, from the highest                                | clock wraps after |
-// | PicoHarp  | T2   | channel 4, time 28                                    | 210,698,240 | |
-// PicoHarp  | T3   | channel 4, microtime 12, sync count 16                | 65,536              |
-// | HydraHarp | T2   | special 1, channel 6, time 25                         | 33,552,000 (v1) or
-// 2^25 | | HydraHarp | T3   | special 1, channel 6, microtime 15, sync count 10     | 1,024 |
+// | family    | mode | bits, from the highest                            | clock wraps after       |
+// | PicoHarp  | T2   | channel 4, time 28                                | 210,698,240             |
+// | PicoHarp  | T3   | channel 4, microtime 12, sync count 16            | 65,536                  |
+// | HydraHarp | T2   | special 1, channel 6, time 25                     | 33,552,000 (v1) or 2^25 |
+// | HydraHarp | T3   | special 1, channel 6, microtime 15, sync count 10 | 1,024                   |
 //
 // PicoHarp: channel 15 is special. T3: microtime 0 is an overflow, else its low 4 bits are markers.
 // T2: the low 4 bits of the time are markers, and none of them an overflow. Photons have the

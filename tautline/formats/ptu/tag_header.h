@@ -15,11 +15,11 @@
 
 namespace tautline::formats::ptu {
 
-/// Bytes by their places. Headers are read from front to back, so that a stream will do.
+/// Access to bytes by position. Headers are read from front to back, so the source may be a stream.
 struct HeaderSource {
   std::string path;
   std::uint64_t size_bytes = std::numeric_limits<std::uint64_t>::max();  ///< of a stream: that
-  /// Fills the span from a place on and returns how many bytes there were.
+  /// Fills the span from a position on and returns how many bytes there were.
   std::function<std::size_t(std::uint64_t, std::span<std::byte>)> read;
 
   /// The first bytes, at most `limit_bytes` of them.

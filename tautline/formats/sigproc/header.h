@@ -39,7 +39,7 @@ struct Header {
 struct ParsedHeader {
   Header header;
   std::vector<double> channel_mhz;       ///< FREQUENCY_START ... END; empty without
-  std::optional<std::int64_t> nsamples;  ///< never believed
+  std::optional<std::int64_t> nsamples;  ///< not used: the size of the file decides
   std::size_t header_bytes = 0;
   std::vector<std::string> remarks;  ///< unknown keywords and other oddities
 };
@@ -47,9 +47,9 @@ struct ParsedHeader {
 /// Whether a file that begins with these bytes is sigproc's.
 bool recognise(std::span<const std::byte> first_bytes);
 
-/// `bytes` are the file's first ones, kMaxHeaderBytes of them or the whole file. Keywords that
-/// nobody knows are stepped over, since no header says how long their values are, by looking for
-/// the next known one. Throws Error(format) naming the keyword, its offset and what was expected.
+/// `bytes` are the file's first ones, kMaxHeaderBytes of them or the whole file. The header does not give the length of
+/// an unknown keyword's value: the value is skipped by a search for the next known keyword. Throws Error(format) naming
+/// the keyword, its offset and what was expected.
 ParsedHeader parse_header(std::span<const std::byte> bytes, const std::string& file);
 
 /// Throws Error(config) naming the field.

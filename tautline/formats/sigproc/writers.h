@@ -39,15 +39,15 @@ class FilterbankWriter {
   PartialFile file_;
 };
 
-/// A time series (.tim) of floats. Holds no descriptor between writes, so that one can be had for every trial of a
-/// search.
+/// A time series (.tim) of floats. Holds no descriptor between writes, so that a search can have a writer for every
+/// trial.
 class TimeSeriesWriter {
  public:
   /// `header` as for a filterbank, with refdm; data_type, nchans, nifs and nbits are set here.
   /// Throws Error(config) naming the header's field, Error(io) when the system refuses.
   TimeSeriesWriter(const std::string& path, const Header& header, bool overwrite);
 
-  /// Appends at once: give it large pieces.
+  /// Writes at once, without a buffer: pass large pieces.
   void write(std::span<const float> samples);
   std::uint64_t samples() const { return samples_; }
   void finish() { file_.finish(); }

@@ -12,8 +12,8 @@ enum class TomlKind { array, scene, filterbank_scene, delays, pipeline, unknown 
 /// By the tables and fields that no other kind has.
 TomlKind toml_kind(const TomlTable& file);
 
-/// Throws Error(format) about `path` when the file is clearly of another kind than `expected`: which, and what takes
-/// it.
+/// Throws Error(format) about `path` when the file is clearly of another kind than `expected`; the message names that
+/// kind and the command that reads it.
 void require_kind(const TomlTable& file, const std::string& path, TomlKind expected);
 
 }  // namespace tautline::formats

@@ -9,11 +9,11 @@
 namespace tautline::formats::uvh5 {
 namespace {
 
-// Of visibilities. Chunks this large cost little for each call, and waste little where a short file ends in one.
+// Bytes of visibilities in a chunk: so many that the calls cost little, so few that the partly filled last chunks of a
+// short file waste little.
 constexpr std::size_t kChunkBytes = std::size_t{256} << 10;
 
-// Rows of one chunk: a whole number of integrations when one is small, an even part of one when
-// not.
+// Rows of one chunk: whole integrations where an integration fits, else an equal part of one.
 std::size_t chunk_rows(std::size_t pairs, std::size_t row_bytes) {
   const std::size_t fit = std::max<std::size_t>(1, kChunkBytes / row_bytes);
   if (pairs <= fit) return pairs * (fit / pairs);
@@ -21,7 +21,7 @@ std::size_t chunk_rows(std::size_t pairs, std::size_t row_bytes) {
   return (pairs + parts - 1) / parts;
 }
 
-// As even parts of all channels as chunks allow.
+// Channels of one chunk: all channels, divided into as few equal parts as fit.
 std::size_t chunk_channels(std::size_t channels, std::size_t products) {
   const std::size_t fit =
       std::max<std::size_t>(1, kChunkBytes / (products * sizeof(std::complex<float>)));

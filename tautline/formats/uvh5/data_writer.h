@@ -11,8 +11,8 @@
 
 namespace tautline::formats::uvh5 {
 
-/// The three datasets are cut into chunks [row][channel][product] alike. Chunks whose weights are all 1, or whose flags
-/// are all false, are left out of the file: they read as that, which is the dataset's fill value.
+/// The three datasets are divided into chunks [row][channel][product] alike. Chunks whose weights are all 1, or whose
+/// flags are all false, are left out of the file: readers get these values from the dataset's fill value.
 class DataWriter {
  public:
   /// `layout` must outlive this.
@@ -29,22 +29,21 @@ class DataWriter {
   struct Losses {
     bool weights = false, flags = false;
   };
-  // Of one chunk, in each dataset.
+  // The addresses of one chunk in the three datasets.
   struct Addresses {
     haddr_t visibilities = 0, fractions = 0, flags = 0;
   };
 
-  // Threads that write at the same time. File systems of Linux let one thread at a time write to a file, and the others
-  // use a core each while they wait for that: so one that waits, which begins at once when the file is free, and no
-  // more.
+  // Threads that write at the same time. File systems of Linux let one thread at a time write to a file, and every
+  // waiting thread keeps a core busy. So one thread writes and one waits, which begins as soon as the file is free.
   static constexpr std::ptrdiff_t kWritersAtOnce = 2;
 
   std::size_t blocks() const { return (channels_ + chunk_channels_ - 1) / chunk_channels_; }
   std::size_t chunk_values() const { return chunk_rows_ * chunk_channels_ * polarisations_.size(); }
-  // Of a block of channels: some are flagged whatever is lost.
+  // `losses` in a block of channels: a block with flagged channels always has flags.
   Losses with_flagged(Losses losses, std::size_t block) const;
   Losses losses_of(const Integration& integration) const;
-  // Some rows of one block of channels, from `row` of the chunk on.
+  // Fills some rows of one block of channels of a chunk, from its row `row` on.
   void gather(const Integration& integration, const Losses& losses, std::size_t first_pair,
               std::size_t pairs, std::size_t block, std::size_t row, VisibilityRows& chunk) const;
   Addresses reserve(std::uint64_t first_row, std::size_t block, const Losses& losses);
@@ -63,11 +62,11 @@ class DataWriter {
   std::vector<std::size_t> flagged_;  // channels
   bool lacks_products_ = false;       // a pair lacks a polarisation
   hdf5::Growing visibilities_, fractions_, flags_;
-  std::uint64_t rows_ = 0;               // so far
+  std::uint64_t rows_ = 0;               // written or carried so far
   std::vector<VisibilityRows> buffers_;  // a chunk for each thread
   std::counting_semaphore<> writing_{kWritersAtOnce};
   std::vector<VisibilityRows>
-      carried_;  // the chunks that the rows so far end in, one for each block of channels
+      carried_;  // chunks that are not full yet, one for each block of channels
   Losses carried_losses_;
 };
 

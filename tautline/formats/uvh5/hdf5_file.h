@@ -143,8 +143,8 @@ Handle complex_type();
 /// A dataset that grows along its first axis.
 class Growing {
  public:
-  /// `row_shape` is the shape of one entry, empty for numbers. Chunks hold `chunk_rows` rows. What is never written
-  /// reads as `fill`, a value of the type; null: zeros.
+  /// `row_shape` is the shape of one entry, empty for numbers. Chunks hold `chunk_rows` rows. Elements that are never
+  /// written read as `fill`, a value of the type; null: as zeros.
   Growing(File& file, hid_t group, const std::string& name, Handle type,
           std::vector<hsize_t> row_shape, hsize_t chunk_rows,
           std::vector<hsize_t> chunk_row_shape = {}, const void* fill = nullptr);
@@ -153,9 +153,9 @@ class Growing {
   void extend(hsize_t rows);
   /// Writes rows [first, first + rows) in the type of the dataset; `values` is dense.
   void write(hsize_t first, hsize_t rows, const void* values);
-  /// Gives the chunk that begins at `place` (one number an axis) room in the file, and says where. All of its bytes are
-  /// to be written there, once, by File::write_at. HDF5 writes one chunk after the other and copies what it writes;
-  /// threads that know the place need not wait for it.
+  /// Reserves room in the file for the chunk that begins at `place` (one number an axis) and returns its address. The
+  /// caller writes all of its bytes there, once, with File::write_at. HDF5 itself would copy the chunks and write them
+  /// one after the other; threads that know the addresses write at the same time.
   haddr_t reserve_chunk(std::span<const hsize_t> place);
   hsize_t rows() const { return rows_; }
 

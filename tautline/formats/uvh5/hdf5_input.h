@@ -17,8 +17,8 @@ namespace tautline::formats::hdf5 {
 /// dataset. Callers hold a QuietErrors.
 class InputFile {
  public:
-  /// Throws Error(io) when the file cannot be opened and Error(format) when it is not HDF5:
-  /// that names what it seems to be, and the kind that was `expected`.
+  /// Throws Error(io) when the file cannot be opened and Error(format) when it is not HDF5; that error names the kind
+  /// of file that it seems to be, and the kind that was `expected`.
   InputFile(const std::string& path, const std::string& expected);
 
   const std::string& path() const { return path_; }
@@ -44,7 +44,7 @@ class InputFile {
   void rows(const std::string& dataset, hid_t type, hsize_t first, hsize_t count, hsize_t step,
             void* values) const;
 
-  /// Of the file itself: a number, and a text, which is empty where there is none.
+  /// Attributes of the file itself: a number; a text, empty where the attribute is absent.
   double attribute(const std::string& name) const;
   std::string text_attribute(const std::string& name) const;
 

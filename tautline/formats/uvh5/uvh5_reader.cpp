@@ -118,7 +118,7 @@ class Uvh5Reader final : public VisibilityReader {
     }
   }
 
-  // The first integration's rows tell the pairs; every other one must repeat them.
+  // The first integration's rows define the pairs; every later integration must repeat them.
   void read_rows() {
     const auto declared = static_cast<std::size_t>(
         std::clamp<std::int64_t>(file_.integer("Header/Nbls"), 0, std::int64_t{1} << 40));
@@ -194,7 +194,7 @@ class Uvh5Reader final : public VisibilityReader {
   // Inputs in the order in which the antennas first appear, and where each product goes.
   void prepare() {
     const std::vector<char> feeds = feeds_of(feeds_);
-    std::map<std::int64_t, std::size_t> place;  // of antennas that occur, by number
+    std::map<std::int64_t, std::size_t> place;  // of each antenna that occurs, by its number
     for (std::size_t row = 0; row < pairs_; ++row)
       for (std::int64_t number : {first_[row], second_[row]}) {
         const auto antenna = antenna_of_.find(number);

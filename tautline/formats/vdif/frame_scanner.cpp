@@ -46,8 +46,8 @@ bool FrameScanner::confirmed(std::uint64_t offset) const {
   return following + first_.header_bytes() > file_.size() || header_at(following);
 }
 
-// The first header at or after `from`. One that lies a whole number of frames from `boundary` is
-// believed as it stands, any other when it is confirmed: payloads may hold anything.
+// The first header at or after `from`. A header that lies a whole number of frames from `boundary` is accepted at once,
+// any other when it is confirmed: payloads may hold anything.
 std::optional<std::uint64_t> FrameScanner::find_header(std::uint64_t from,
                                                        std::uint64_t boundary) const {
   if (from >= file_.size()) return std::nullopt;
@@ -90,8 +90,8 @@ std::optional<Frame> FrameScanner::next() {
   return std::nullopt;
 }
 
-// True, and moved on, when the frame at offset_ lacks bytes or has some too many: the next header
-// is not where it should be and turns up elsewhere.
+// Returns true, and moves on to the next header, when that header is not where it should be but is found elsewhere: the
+// frame at offset_ lacks bytes or has too many.
 bool FrameScanner::boundary_lost() {
   const std::uint64_t following = offset_ + first_.frame_bytes;
   if (following + first_.header_bytes() > file_.size() || header_at(following)) return false;

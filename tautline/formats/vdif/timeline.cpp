@@ -15,8 +15,8 @@ namespace {
 // Enough to meet every thread of a recording and to see which frame comes first.
 constexpr std::size_t kFramesToKnowThreads = 4096;
 
-/// Positions may reach this many times further than the file has frames: a stream with more missing
-/// than that is taken for damaged headers, so that the work stays in proportion to the file.
+/// Positions may be at most this many times the number of frames in the file: where more were missing, the headers are
+/// taken for damaged, so that the work stays in proportion to the file.
 constexpr std::int64_t kMaxTimesLonger = 16;
 
 constexpr std::int64_t kMaxFramesPerSecond = std::int64_t{1} << 24;
@@ -34,8 +34,8 @@ std::vector<Header> first_headers(const InputFile& file, const Header& first) {
 
 using Time = std::pair<std::uint32_t, std::uint32_t>;  // second and frame number
 
-// Whether a thread with few frames is one: a frame whose thread number is damaged stands where one of `sure` is
-// missing.
+// Whether a thread with few frames exists: a frame whose thread number is damaged lies where a frame of a thread in
+// `sure` is missing.
 bool stands_beside(const std::set<Time>& times,
                    const std::map<std::uint32_t, std::set<Time>>& of_thread,
                    const std::vector<std::uint32_t>& sure) {

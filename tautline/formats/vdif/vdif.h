@@ -3,9 +3,9 @@
 // An input is one thread of one station, in ascending order of station and thread, or all threads of a station where
 // these are bands. Bands, and frames with several channels, make an already channelized stream: [input][channel].
 //
-// | buffer of read() | axes                     | type                                  | | |
-// block.bytes      | [input][channel][time]   | i8 or ci8 (1 to 8 bits in the file),  | overwritten
-// | |                  |                          | i16 or ci16 (9 to 16), f32 or cf32    | |
+// | buffer of read() | axes                   | type                                 |             |
+// | block.bytes      | [input][channel][time] | i8 or ci8 (1 to 8 bits in the file), | overwritten |
+// |                  |                        | i16 or ci16 (9 to 16), f32 or cf32   |             |
 //
 // Values are offset binary as core/sample_decode.h decodes them: 1 bit -1 +1, 2 bits -3 -1 +1 +3,
 // otherwise the code minus half its range.

@@ -152,7 +152,7 @@ void Writer::write_frames() {
   times_.clear();
 }
 
-// Codes are what samples are above the lowest value.
+// A code is the sample less the lowest value.
 void Writer::write_frame(std::size_t antenna, std::size_t polarisation) {
   const core::SampleFormat& format = description_.format;
   const std::size_t bits = static_cast<std::size_t>(format.bits), parts = format.complex ? 2 : 1;

@@ -13,21 +13,21 @@
 
 namespace tautline::formats::vdif {
 
-/// Writes PATH.partial and renames it on finish(); destroyed before that, it leaves nothing. Frames lie on whole
-/// fractions of a second: one that begins before the first sample, or ends behind the last, is padded with zeros and
-/// invalid, as is every frame of an input of which a sample is. Every failure of the system is Error(io).
+/// Writes PATH.partial and renames it on finish(); destroyed before that, it leaves nothing. A second is a whole number
+/// of frames: a frame that begins before the first sample, or ends behind the last, is padded with zeros and marked
+/// invalid, as is every frame with an invalid sample. Every failure of the system is Error(io).
 class Writer {
  public:
   /// Throws Error(config) or Error(unsupported) for what VDIF cannot hold: floats, samples of 1 and 2 bits, a rate that
   /// is no whole number of Hz, or a number of channels that is no power of two.
   Writer(const std::string& path, const core::VoltageDescription& description, bool overwrite);
 
-  /// Samples (times) of a frame: the most that 8,000 bytes hold and a whole number of which is a second.
+  /// Samples (times) of a frame: the largest number that fits 8,000 bytes and divides a second.
   static std::size_t frame_samples(const core::VoltageDescription& description);
 
   /// Appends whole times of [channel][antenna][polarisation], packed as the description's format says.
   void write(std::span<const std::byte> times);
-  /// Of times that have not been written yet, counted from the first one.
+  /// Marks times that have not been written yet; the span counts from the first sample.
   void mark_invalid(const core::InvalidSpan& span);
   /// Zeros before the first sample.
   std::size_t padding() const { return padding_; }

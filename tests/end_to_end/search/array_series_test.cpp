@@ -145,7 +145,7 @@ TEST_F(SeveralTrials, RefuseWhatIsForFilterbanks) {
       run_command({"dedisperse", scratch / "x.npy", "-o", scratch / "y.npy", "--dms", "0:10"},
                   scratch.path().string());
   EXPECT_NE(again.err.find("is dedispersed already"), std::string::npos) << again.err;
-  // Of another observation, or twice the same.
+  // Series of another observation, or the same series twice.
   std::filesystem::create_directory(scratch / "none");
   const CommandResult none =
       run_command({"search", scratch / "none", "-o", scratch / "o.csv"}, scratch.path().string());

@@ -346,7 +346,7 @@ TEST_F(LiveSearch, BeginsNewFilesOfEventsOnHangUp) {
     for (const char* key : {"snr", "sample", "dm", "utc"}) EXPECT_EQ(parts[k][key], all[k][key]);
 }
 
-// What is found, as datagrams to whoever listens.
+// Found pulses, as datagrams to any listener.
 TEST_F(LiveSearch, SendsTriggers) {
   write_filterbank(
       scratch_ / "a.fil", shape_,

@@ -61,7 +61,7 @@ Peak run_on_noise(const ScratchFolder& scratch, const std::string& command, doub
   return run_on(scratch, command, input, command == "search" ? "0:40:2" : "0:40:20", more);
 }
 
-// What --memory allows, and the program itself with two threads.
+// The memory that --memory allows, and that of the program itself with two threads.
 constexpr long kMost_kib = (96 + 64) * 1024;
 
 TEST(SearchMemory, IsTheSameForAFileTenTimesAsLong) {

@@ -65,7 +65,7 @@ class PipedDedispersion : public PipedRun {
   }
 };
 
-// Of which the last spectrum is cut: what is whole is dedispersed, and the rest is counted.
+// The last spectrum is cut: whole spectra are dedispersed, and the rest is counted.
 TEST_F(PipedDedispersion, SeriesAreThoseOfTheFile) {
   const std::vector<std::vector<std::string>> options{
       {},

@@ -20,7 +20,7 @@
 
 namespace tautline::tests {
 
-/// What the command keeps in temporary files lies in "meanwhile". The pipe is named as "a.fil" is, in another folder.
+/// The temporary files of the command lie in "meanwhile". The pipe has the name "a.fil" in another folder.
 class PipedRun : public ::testing::Test {
  protected:
   PipedRun() {

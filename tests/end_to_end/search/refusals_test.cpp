@@ -1,4 +1,4 @@
-// What dedisperse and search refuse since the answer would be a wrong one.
+// Inputs and options that dedisperse and search refuse because the result would be wrong.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -161,7 +161,7 @@ TEST_F(Refusals, NothingIsLeftOfInterruptedSearches) {
                            "--threshold", "3", "--pictures", folder, "--most-plots", "1000"},
                           folder + "/pictures.partial", signal),
               inputs);
-  // Of zeros, which take no room.
+  // A file of zeros, which take no room.
   std::filesystem::resize_file(fil, std::uintmax_t{1} << 36);
   EXPECT_EQ(interrupted({"search", fil, "-o", scratch_ / "c.csv", "--dms", "0:100:1",
                          "--keep-constant", "--threshold", "100", "--events", events},

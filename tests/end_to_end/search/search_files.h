@@ -20,7 +20,7 @@ inline std::vector<nlohmann::json> json_lines(const std::string& text) {
   return lines;
 }
 
-/// What rfifind writes for `channels` channels above `low_mhz`, upwards in frequency.
+/// A mask as rfifind writes it for `channels` channels above `low_mhz`, upwards in frequency.
 struct MaskFile {
   double low_mhz = 0, width_mhz = 0, tsamp_s = 0;
   int channels = 0, intervals = 0, samples_per_interval = 0;

@@ -25,7 +25,7 @@ struct Waiting {
   std::size_t read_bytes = 0, peak_kib = 0;
 };
 
-// Of the process, once it has read nothing for a second.
+// The memory of the process, once it has read nothing for a second.
 Waiting until_it_waits(pid_t pid) {
   const std::string proc = "/proc/" + std::to_string(pid);
   Waiting now;

@@ -17,7 +17,7 @@ namespace {
 // Few enough that they do not add to the measured noise.
 constexpr double kInjectedSnr = 60, kSecondsApart = 2;
 constexpr int kInjected = 24;
-// Of a Gaussian's S/N, what the best boxcar of any length finds.
+// The part of a Gaussian's S/N that the best boxcar of any length finds.
 constexpr double kBoxcarOfGaussian = 0.943;
 
 struct InjectedPulse {
@@ -148,7 +148,7 @@ WholeLoss::Told WholeLoss::measure(std::vector<std::string> options) {
   return {spacing, sub_bands};
 }
 
-// What --max-loss promises, with the default and where sub-bands run.
+// The loss that --max-loss promises, with the default and where sub-bands run.
 TEST_F(WholeLoss, OfTheNarrowestPulseIsAtMostMaxLoss) {
   simulate({});
   const Told by_default = measure({});

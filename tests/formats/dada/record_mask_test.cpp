@@ -113,7 +113,7 @@ TEST_F(DadaRecords, OfOthersAreLeftAlone) {
     EXPECT_EQ(valid_of(*reader, 0, 99, random).count(), kInputs * kSamples) << schema;
     EXPECT_FALSE(reader->damage().any());
   }
-  // Of a file that was shorter.
+  // The record of a shorter file.
   record["schema"] = "tautline.dump";
   record["samples"] = kSamples - 1;
   const auto reader = open_with(record);

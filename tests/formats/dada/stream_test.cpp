@@ -18,7 +18,7 @@ using tests::plain_keys;
 using tests::random_data;
 using tests::with;
 
-// Of a stream that ends anywhere, header and samples cut wherever its writer pleases.
+// Streams that end anywhere, with header and samples cut wherever the writer pleases.
 TEST(DadaStream, GivesWhatFilesGive) {
   const Folder folder;
   auto random = tests::generator();

@@ -1,4 +1,4 @@
-// What the headers of real snapshots say.
+// The headers of real snapshots.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -31,7 +31,7 @@ PacketHeader decoded_golden(const PacketLayout& layout, const Bytes& packet,
   return header;
 }
 
-// What is decoded and sent again is the packet, and one byte less or more is refused.
+// A packet that is decoded and encoded again is the same packet, and one byte less or more is refused.
 void expect_packet_round_trip(const PacketLayout& layout, const Bytes& packet,
                               std::uint64_t source = 0) {
   const PacketHeader header = decoded_golden(layout, packet, source);

@@ -264,7 +264,7 @@ TEST(Ptu, BrokenHeadersNameTheByte) {
                core::Error);
 }
 
-// Whatever the bytes: photons in order or Error, never anything else.
+// Any bytes give photons in order or Error, never anything else.
 TEST(Ptu, NoiseIsRefusedOrReadInOrder) {
   auto random = tests::generator();
   std::size_t refused = 0, read_through = 0;

@@ -101,7 +101,7 @@ TEST_F(SigprocReader, EveryDepthIsDeliveredExactly) {
       for (const int nchans : {1, 3, 8, 33}) {
         const std::size_t times = 1 + random_() % 200;
         const std::size_t per_time = static_cast<std::size_t>(nchans) * nifs;
-        // What fills the last byte would make more samples where they are so small.
+        // The bits that fill the last byte would make more samples where samples are so small.
         const std::size_t bits = per_time * nbits;
         const std::size_t whole = bits >= 8 ? times : (times + 7) / 8 * 8;
         const auto values = random_values(whole * per_time, nbits);

@@ -1,4 +1,4 @@
-// What the UVH5 writer wrote, read back: the same visibilities, counts, times, places and labels.
+// Files of the UVH5 writer, read back: the same visibilities, counts, times, places and labels.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -53,7 +53,7 @@ inline std::vector<char> make_frame(const FrameSpec& f, const std::vector<std::u
   return out;
 }
 
-// What a code of the standard's offset binary stands for here.
+// The value of a code of the standard's offset binary.
 inline double level(std::uint32_t code, int bits) {
   if (bits == 1) return code == 0 ? -1 : 1;
   if (bits == 2) return 2.0 * code - 3;

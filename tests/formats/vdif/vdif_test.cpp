@@ -134,7 +134,7 @@ TEST_F(Vdif, DamagedHeadersCostTheirFrame) {
   }
 }
 
-// Of a recording of any length, however few frames there are to compare.
+// Recordings of any length, however few frames there are to compare.
 TEST_F(Vdif, DamagedThreadNumbersMakeNoAntennas) {
   for (const std::size_t frames : {4u, 11u, 60u})
     for (const std::size_t threads : {1u, 2u, 3u}) {

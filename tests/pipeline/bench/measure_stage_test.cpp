@@ -81,7 +81,7 @@ TEST(MeasureStage, EveryWholeRunOnSmallProblems) {
     EXPECT_THROW(measure_stage(run, parse_problem(run, wrong), device, {}, 0), core::Error) << run;
 }
 
-// What differs from the usual input, output or layout runs, and shows in the problem.
+// Inputs, outputs and layouts other than the default run, and show in the problem.
 TEST(MeasureStage, RunsTheSizesThatAreSeldomAskedFor) {
   const auto device = device::open(device::parse_selection("cpu"), {.threads = 1});
   const std::vector<std::pair<std::string, std::vector<const char*>>> asked{
@@ -201,7 +201,7 @@ TEST(MeasureStage, AutocorrelateHasItsWorkAndItsRealTime) {
         << wrong;
 }
 
-// What a search takes and gives: of all beams, in the time of one.
+// The bytes in and out of a search: of all beams, in the time of one beam.
 TEST(MeasureStage, SearchesHaveTheirWorkAndTheirRealTime) {
   const auto device = device::open(device::parse_selection("cpu"), {.threads = 1});
   Limits limits;

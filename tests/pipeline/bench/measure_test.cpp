@@ -230,7 +230,7 @@ TEST(EnergyMeter, WithoutACardIsNoError) {
       device::cuda::make_energy_meter(*device::open(device::parse_selection("cpu"))).has_value());
 }
 
-// What mma.sync and wgmma kernels say that they support, they compile for.
+// Problems that the mma.sync and wgmma kernels support also compile.
 TEST(LimitKernels, CompileForTheirArchitectures) {
   if (!device::cuda::compiler_available()) GTEST_SKIP() << "no NVRTC here";
   struct Kernels {

@@ -192,7 +192,7 @@ TEST(GraphFile, AssignmentsTakeThePlaceOfWhatTheFileSays) {
   EXPECT_EQ(paths, (std::vector<std::string>{"x.fil", "y.fil"}));
 }
 
-// What a user may get wrong: each is refused before anything starts, with the place and what is allowed.
+// Mistakes of users: each is refused before anything starts, with the place and the allowed values.
 TEST(GraphFile, SaysWhereAFileIsWrongAndWhatIsAllowed) {
   std::vector<Came> came;
   const auto types = types_with(came);

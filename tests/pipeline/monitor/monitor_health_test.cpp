@@ -1,4 +1,4 @@
-// What the monitor says of a run, and that it says nothing that has not been seen to move.
+// The monitor's statements about a run, and that it reports no movement that it has not seen.
 #include <gtest/gtest.h>
 
 #include <fstream>

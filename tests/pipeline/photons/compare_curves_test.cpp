@@ -33,7 +33,7 @@ TEST(CompareCurves, HeightsAndLagsInBetween) {
   const auto first = curve(1e-6, 200, 1, 0);
   const auto second = curve(1.7e-6, 150, 0.5, 0);
   const CurveComparison c = compare_curves(first, second);
-  // Those of the first within the second's.
+  // The lags of the first curve within the range of the second's.
   const double last = second.lag_s.back();
   for (const ComparedLag& one : c.lags) {
     EXPECT_GE(one.lag_s, 1.7e-6);

@@ -13,7 +13,7 @@ using core::Normalization;
 using stages::autocorrelate::Coarsening;
 using stages::autocorrelate::LagScheme;
 
-// By the file alone.
+// The value of a lag as the contents of the file alone give it.
 double remade(const core::CorrelationCurves& c, const formats::curves::CurvesFacts& facts,
               std::size_t curve, std::size_t lag, Normalization how) {
   const std::size_t bins = std::stoul(facts.extra.at("bins"));

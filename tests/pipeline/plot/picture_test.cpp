@@ -270,7 +270,7 @@ TEST(Picture, OfEachCandidateOfASearchHasItsPulseInTheMiddle) {
     ASSERT_LE(top.left, top.right) << name;
     EXPECT_NEAR((top.x() - line.left) / (line.right - line.left), 0.5, 0.03) << name;
   }
-  // Those that are there are not replaced, and the search is not run.
+  // Existing files are not replaced, and the search is not run.
   search[3] = scratch / "other.csv";
   const CommandResult again = run(search);
   EXPECT_EQ(again.status, kFailed) << again.err;

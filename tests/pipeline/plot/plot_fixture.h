@@ -63,7 +63,7 @@ class Plot : public ::testing::Test {
       if (one.title.starts_with(title)) return one;
     throw std::runtime_error("no panel " + title);
   }
-  // Of values that are there: flagged channels have none.
+  // Only existing values count: flagged channels have none.
   static double peak_of(const figure::Line& line) {
     const auto less = [](double a, double b) { return std::isnan(a) ? !std::isnan(b) : a < b; };
     return line.x[static_cast<std::size_t>(std::max_element(line.y.begin(), line.y.end(), less) -

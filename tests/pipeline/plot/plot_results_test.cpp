@@ -188,7 +188,7 @@ TEST_F(Plot, AFilterbankBeforeAndAfterFlags) {
   EXPECT_NE(run({"plot", scratch / "g.csv", "--mask", scratch / "a.mask"}).status, kDone);
 }
 
-// What the commands themselves write.
+// Files that the commands write themselves.
 TEST_F(Plot, WhatBenchWrites) {
   const CommandResult measured =
       run({"--json", "--device", "cpu", "bench", "correlate", "--problem",

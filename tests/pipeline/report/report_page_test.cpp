@@ -100,7 +100,7 @@ TEST(ReportPage, RefersToNothingOutside) {
        {R"(<(link|iframe|object|embed|img|base)\b)", R"(<script[^>]*\bsrc\s*=)",
         R"(\bhref\s*=\s*["']?(https?:|//))", R"(@import)", R"(\burl\(\s*["']?(https?:|//))"})
     EXPECT_FALSE(std::regex_search(page, std::regex(pattern))) << pattern;
-  // What the library mentions are addresses in comments; ours mention none.
+  // The library has addresses in comments; our files have none.
   for (const char* name :
        {"page.html", "page.css",    "messages.js", "store.js",         "colour.js",
         "format.js", "controls.js", "theme.js",    "canvas_axes.js",   "image.js",

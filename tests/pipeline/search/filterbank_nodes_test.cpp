@@ -43,7 +43,7 @@ class NoiseReader final : public NoiseInMemory {
   std::uint64_t fails_at_;
 };
 
-// What came, pass by pass.
+// The received blocks, pass by pass.
 class Recorder final : public engine::Node {
  public:
   explicit Recorder(std::vector<std::vector<std::byte>>& passes) : passes_(passes) {}

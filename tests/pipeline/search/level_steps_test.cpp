@@ -69,7 +69,7 @@ using Samples = std::vector<std::uint64_t>;
 
 }  // namespace
 
-// Of every width and kind, with means and gains that differ from channel to channel, and a level that drifts.
+// Steps of every width and kind, with means and gains that differ from channel to channel, and a level that drifts.
 TEST(LevelSteps, NoiseHasNone) {
   auto random = tests::generator();
   for (const std::size_t channels : {1, 2, 3, 10, 64})

@@ -29,7 +29,7 @@ struct LivePieces {
   bool operator==(const LivePieces&) const = default;
 };
 
-// What differs first, for people.
+// The first difference, for the test's output.
 std::string difference(const LivePieces& a, const LivePieces& b) {
   std::ostringstream text;
   text << a.samples << " and " << b.samples << " times, " << a.values << " and " << b.values
@@ -208,7 +208,7 @@ TEST_F(LiveFilterbanks, EndAfterTheirDuration) {
   EXPECT_TRUE(given == expected) << difference(given, expected);
 }
 
-// What came of the last spectrum is counted, as of a file that is cut.
+// The bytes of an incomplete last spectrum are counted, as of a file that is cut.
 TEST_F(LiveFilterbanks, ThatStopInsideASpectrumSaySo) {
   constexpr std::size_t kChannels = 12;
   for (const int bits : {8, 16, 32}) {

@@ -127,7 +127,7 @@ double share_beyond(const std::vector<double>& values, double limit) {
   return static_cast<double>(beyond) / static_cast<double>(std::max<std::size_t>(1, values.size()));
 }
 
-// What a list of candidates has of the pulses that were put in.
+// The injected pulses that a list of candidates has.
 struct Recall {
   std::size_t hits = 0;
   double ratio = 0;                            // mean S/N over the best boxcar's
@@ -342,7 +342,7 @@ TEST(SearchFilterbank, WritesItsListRecordAndPage) {
   EXPECT_THROW(search(config), core::Error);
 }
 
-// What a file of 32-bit floats may hold.
+// The values that a file of 32-bit floats may hold.
 std::string write_floats(const tests::ScratchFolder& folder, const std::vector<float>& samples,
                          std::size_t channels) {
   formats::sigproc::Header header;

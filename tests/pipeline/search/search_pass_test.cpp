@@ -13,7 +13,7 @@
 namespace tautline::pipeline {
 namespace {
 
-// Whatever the device: a GPU's own memory says nothing of the host's.
+// For every device: the memory of a GPU gives no measure of the host's.
 TEST(SearchBlocks, TakeNoMoreOfTheHostThanAllowed) {
   PassRequest request;
   request.sample_bytes = 4 * 1024;  // 1,024 channels of floats
@@ -42,7 +42,7 @@ TEST(SearchBlocks, TakeNoMoreOfTheHostThanAllowed) {
   }
 }
 
-// What the blocks of a plan take follows from it, on the processor too.
+// The memory of a plan's blocks follows from the plan, on the CPU too.
 TEST(SearchBlocks, OfAPlanFollowTheMemory) {
   PassRequest request;
   for (int c = 0; c < 256; ++c) request.dedisperse.frequencies_mhz.push_back(1500 - c);
@@ -58,7 +58,7 @@ TEST(SearchBlocks, OfAPlanFollowTheMemory) {
     EXPECT_LE(FilterbankSourceNode::kBlocks * pass.block_samples * 256, request.memory_bytes);
 }
 
-// Of several passes only what may belong to another one waits: the rest is joined at once.
+// Of several passes only detections that may belong to another pass wait: the others are joined at once.
 TEST(SearchBlocks, SeveralPassesKeepFewDetections) {
   PassRequest request;
   for (int c = 0; c < 16; ++c) request.dedisperse.frequencies_mhz.push_back(1500 - 10 * c);

@@ -109,7 +109,7 @@ std::complex<float> as_it_is(std::complex<float> value, std::size_t, std::size_t
   return value;
 }
 
-/// Those that write visibilities and read them back.
+/// Tests that write visibilities and read them back.
 class CompareTruthOfRuns : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -205,7 +205,7 @@ TEST_F(CompareTruthOfRuns, SaysWhenItCannotTell) {
   Spoilt strangers(run.visibilities_path, as_it_is);
   EXPECT_THROW(compare_truth(strangers, truth), core::Error);
 
-  // Of another band: the message has both.
+  // Visibilities of another band: the message has both bands.
   Spoilt elsewhere(run.visibilities_path, as_it_is, [](formats::VisibilityDescription& d) {
     for (double& hz : d.channel_hz) hz += 100e6;
   });

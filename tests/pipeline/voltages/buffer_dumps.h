@@ -78,7 +78,7 @@ inline void check_invalid(const DumpFiles& dump, const BufferStream& stream, std
   EXPECT_TRUE(is == expected);
 }
 
-/// Of each sample of a dump, whether its record says that it is missing.
+/// For each sample of a dump, whether its record marks it as missing.
 inline std::vector<bool> missing_in(const DumpFiles& dump) {
   const auto samples = dump.record.at("samples").get<std::int64_t>();
   std::vector<bool> missing(static_cast<std::size_t>(samples), false);
@@ -91,7 +91,7 @@ inline std::vector<bool> missing_in(const DumpFiles& dump) {
   return missing;
 }
 
-/// Whoever reads the dump takes for lost what the stream calls invalid and what is missing.
+/// Readers of the dump take samples for lost that are invalid in the stream or missing.
 inline void check_read_back(const DumpFiles& dump, const BufferStream& stream) {
   const auto first = dump.record.at("start_sample").get<std::uint64_t>();
   const std::vector<bool> missing = missing_in(dump);

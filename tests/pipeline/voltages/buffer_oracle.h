@@ -1,4 +1,4 @@
-// What a buffer must do with the triggers of a BufferStream whose writer keeps up.
+// The required response of a buffer to the triggers of a BufferStream whose writer keeps up.
 #pragma once
 
 #include <algorithm>

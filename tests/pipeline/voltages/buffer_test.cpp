@@ -255,7 +255,7 @@ TEST_F(Buffers, TheirMemoryIsPlanned) {
   }
 }
 
-// Of times that come twice, the samples that came last are kept.
+// Of times that are sent twice, the samples that came last are kept.
 TEST_F(Buffers, OfAClockThatIsSetBackHaveEachTimeOnce) {
   BufferStream stream = tests::random_buffer_stream(random_, 1000);
   stream.set_back[600] = 300;

@@ -204,7 +204,8 @@ TEST_P(FineChannels, AToneIsInItsChannelAlone) {
   }
 }
 
-// What each of several devices has is the whole stream's, also requantised: gains are those of its channels.
+// The results of each of several devices are those of the whole stream, also requantised: gains are those of its
+// channels.
 TEST_P(FineChannels, SharesOfTheCoarseChannelsGiveTheSameBits) {
   for (const double sign : {1.0, -1.0}) {
     const CoarseStream stream(8, 400, sign);

@@ -146,7 +146,7 @@ void expect_cut_everywhere(const Plan& plan, device::Queue& queue, const std::ve
     t += count;
     const auto bytes = state->save();
     state = plan.make_state(queue);
-    // What a state holds before it loads does not matter.
+    // The state's contents before the load do not matter.
     plan.execute(queue, *state, view_of(data, sensors, 0, 1));
     state->load(bytes);
     ASSERT_EQ(state->samples(), t);

@@ -134,7 +134,7 @@ TEST_P(Backend, EqualsTheReference) {
   }
 }
 
-// What GPUs run: every design, and variants of the fused kernel.
+// The designs of GPUs, and variants of the fused kernel.
 const std::vector<GpuTunables> kGpuVariants = {
     {},
     {.design = GpuDesign::split},

@@ -1,4 +1,4 @@
-// What plans refuse, what they report, and that execute() allocates nothing.
+// Configs that plans refuse, the plans' reports, and that execute() allocates nothing.
 #include "tautline/stages/correlate/cpu/plan.h"
 
 #include <atomic>

@@ -14,7 +14,7 @@ namespace {
 // The kernel that sums, of those that the plan compiles: "tile", "channel_blocks" or "sum".
 std::string kernel_on(const Config& config, const std::string& architecture = "sm_90a",
                       int capability = 90) {
-  // What was cached before would not be compiled.
+  // Programs that are cached already would not be compiled.
   const tests::ScratchFolder folder;
   const tests::Environment cache("TAUTLINE_CACHE", folder / "cache");
   const auto device = std::make_shared<tests::RecordingDevice>(architecture, capability, 227 << 10);

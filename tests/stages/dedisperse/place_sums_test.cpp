@@ -9,7 +9,7 @@
 namespace tautline::stages::dedisperse {
 namespace {
 
-// What channel_blocks.cuda.kernel relies on.
+// The properties of place_sums that channel_blocks.cuda.kernel relies on.
 void expect_apart(const std::vector<std::size_t>& words, std::size_t room, std::size_t ahead,
                   const std::vector<SumsPlace>& places) {
   ASSERT_EQ(places.size(), words.size());

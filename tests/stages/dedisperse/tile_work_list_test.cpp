@@ -47,7 +47,7 @@ class Lists {
     return ranges;
   }
 
-  // That trials add.
+  // The sums that trials add.
   std::vector<Range> sums(std::size_t block, std::size_t bundle) const {
     const std::size_t pairs = (bundle_groups_ + 1) / 2;
     const std::size_t first = (block * bundles() + bundle) * pairs * trials_;

@@ -74,7 +74,7 @@ class TunedPlans : public ::testing::Test {
   std::string variant(const Config& config) const {
     return make_tunable(config, device_).key.variant;
   }
-  // What a plan chose and what it says of that.
+  // The choice of a plan, and its description.
   std::string text(const Config& config) {
     log_.clear();
     return make_plan(config, device_)->choice().text;

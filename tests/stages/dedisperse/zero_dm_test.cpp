@@ -152,7 +152,7 @@ TEST_P(ZeroDmTransforms, OfLargeSizes) {
   compare_all({{16, 4000, true}, {6, 20000, false}});
 }
 
-// Of so many channels that 32 bits do not hold the sums, processors add floats.
+// With so many channels that 32 bits do not hold the sums, CPUs add floats.
 TEST(ZeroDmOfManyChannels, IsTheReferencesWithinRounding) {
   auto random = tests::generator();
   for (const std::size_t channels : {std::size_t{2901}, std::size_t{2903}}) {
