@@ -16,6 +16,31 @@ std::map<const CLI::Option*, core::FieldDescription>& noted() {
   return fields;
 }
 
+// Files that the run made for itself, and what the user calls them.
+std::vector<std::pair<std::string, std::string>>& made_files() {
+  static std::vector<std::pair<std::string, std::string>> files;
+  return files;
+}
+
+std::string in_users_words(std::string text) {
+  for (const auto& [path, name] : made_files())
+    for (std::size_t at = text.find(path); at != std::string::npos;
+         at = text.find(path, at + name.size()))
+      text.replace(at, path.size(), name);
+  return text;
+}
+
+// Whether it is among the words of the command's line that no option takes: a file's name.
+bool names_input(const CLI::App* command, const std::string& word) {
+  if (command == nullptr) return false;
+  for (const CLI::Option* option : command->get_options()) {
+    if (!option->get_positional()) continue;
+    const auto& words = option->results();
+    if (std::find(words.begin(), words.end(), word) != words.end()) return true;
+  }
+  return false;
+}
+
 OptionWords& chosen_words() {
   static OptionWords words;
   return words;
@@ -84,9 +109,12 @@ std::string without_unit(const std::string& name) {
   return name;
 }
 
-// The option's value in the field's unit.
+// The option's value in the field's unit. A time may have a unit of its own.
 std::string in_field_unit(const core::FieldDescription& field, const std::string& text) {
   if (field.in_option.unit.empty()) return text;
+  if (const std::string seconds = core::text::in_seconds(text);
+      field.unit == "s" && seconds != text)
+    return seconds;
   return core::text::write_number(core::text::read_number(text) / field.in_option.per_unit);
 }
 
@@ -202,7 +230,8 @@ std::string OptionWords::option_of(const std::string& field) const {
   return option == member ? field : option;
 }
 
-std::string OptionWords::text(const std::string& text) const {
+std::string OptionWords::text(const std::string& given) const {
+  const std::string text = in_users_words(given);
   std::string said;
   std::size_t at = 0;
   for (;;) {
@@ -223,11 +252,20 @@ std::string OptionWords::text(const std::string& text) const {
 }
 
 std::string OptionWords::message(const core::Error& error) const {
-  // Errors of bytes name a file's field, not a Config's.
-  const bool of_config = error.kind() != core::ErrorKind::format;
+  // Errors of bytes name a file's field, not a Config's; a file may have the name of one.
+  const bool input = names_input(command_, error.field());
+  const bool of_config = error.kind() != core::ErrorKind::format && !input;
+  std::string advice = text(error.advice());
+  // "--integration 0.25 s": the unit is taken for a file.
+  if (input && core::text::in_seconds("1" + error.field()) != "1" + error.field())
+    advice += "; between a number and its unit is no blank: 1" + error.field();
   return core::Error(error.kind(), of_config ? text(option_of(error.field())) : text(error.field()),
-                     text(error.value()), text(error.limit()), text(error.advice()))
+                     text(error.value()), text(error.limit()), advice)
       .what();
+}
+
+void say_instead(const std::string& path, const std::string& name) {
+  made_files().emplace_back(path, name);
 }
 
 void say_options_in_help(CLI::App& app) {

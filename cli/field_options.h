@@ -95,6 +95,9 @@ class OptionWords {
   const CLI::App* command_ = nullptr;
 };
 
+/// From here on all that is said names `name` where it would name the file `path`, which the run made for itself.
+void say_instead(const std::string& path, const std::string& name);
+
 /// Replaces fields by options in the help of `app` and of its commands.
 void say_options_in_help(CLI::App& app);
 

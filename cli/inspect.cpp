@@ -76,7 +76,7 @@ int inspect_voltages(const Global& global, const std::string& path, const Inspec
              core::modified_julian_date(d.start));
   fmt::print("  band        {:.6f} MHz wide about {:.6f} MHz\n", d.bandwidth_hz / 1e6,
              d.centre_hz / 1e6);
-  fmt::print("  telescope   {}  instrument {}  source {}\n", d.telescope, d.instrument, d.source);
+  print_origin({{"telescope", d.telescope}, {"instrument", d.instrument}, {"source", d.source}});
   if (!d.antenna_names.empty()) fmt::print("  antennas    {}\n", fmt::join(d.antenna_names, ", "));
   if (!d.assumed.empty()) fmt::print("  assumed     {}; --threads-are says otherwise\n", d.assumed);
   return damage_status(damage, 0, options.strict);

@@ -9,6 +9,7 @@
 
 #include "cli/command.h"
 #include "cli/inspect_array.h"
+#include "cli/inspect_text.h"
 #include "tautline/core/counted.h"
 #include "tautline/core/curve_label.h"
 #include "tautline/formats/curves/curves.h"
@@ -98,8 +99,7 @@ int inspect_tags(const Global& global, const std::string& path, bool strict,
   for (const auto& one : detectors)
     fmt::print("  detector    {}: {} photons, {:.1f} a second\n", one.channel, one.photons,
                last_s > 0 ? static_cast<double>(one.photons) / last_s : 0.0);
-  if (!d.instrument.empty())
-    fmt::print("  instrument  {}  software {}  created {}\n", d.instrument, d.software, d.created);
+  print_origin({{"instrument", d.instrument}, {"software", d.software}, {"created", d.created}});
   if (!tcspc.path.empty()) write_histogram(global, tcspc, path, *reader);
   return damage_status(reader->damage(), 0, strict);
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "cli/inspect_text.h"
 #include "tautline/core/counted.h"
 #include "tautline/core/dispersion.h"
 #include "tautline/core/time.h"
@@ -98,7 +99,7 @@ void print_filterbank(const std::string& path, const formats::FilterbankReader& 
   if (d.refdm) fmt::print("\n");
   if (d.ra_deg && d.dec_deg)
     fmt::print("  points at   {:.6f} {:+.6f} degrees (J2000)\n", *d.ra_deg, *d.dec_deg);
-  fmt::print("  telescope   {}  machine {}  source {}\n", d.telescope, d.machine, d.source);
+  print_origin({{"telescope", d.telescope}, {"machine", d.machine}, {"source", d.source}});
   for (const formats::DataSegment& segment : reader.segments())
     if (reader.segments().size() > 1)
       fmt::print("  segment     {} samples from {}, {} UTC\n", segment.samples,

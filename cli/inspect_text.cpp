@@ -47,8 +47,9 @@ int inspect_layout(const Global& global, const std::string& path) {
   fmt::print("{}: an array, {}\n", path, array.name);
   fmt::print("  place       {:+.6f} {:+.6f} degrees (latitude, longitude), {:.1f} m\n",
              array.latitude_deg, array.longitude_deg, array.altitude_m);
-  fmt::print("  antennas    {}, {}\n", array.antennas.size(),
-             core::counted(array.inputs.size(), "input"));
+  fmt::print("  antennas    {}, {}{}\n", array.antennas.size(),
+             core::counted(array.inputs.size(), "input"),
+             array.feeds_assumed ? " (x and y of each: no feeds are listed), or one of each" : "");
   return kDone;
 }
 
@@ -179,6 +180,15 @@ std::optional<int> inspect_text(const Global& global, const std::string& path) {
   if (path.ends_with(".toml")) return inspect_toml(global, path);
   if (path.ends_with(".json")) return inspect_record(global, path);
   return std::nullopt;
+}
+
+void print_origin(const std::vector<std::pair<std::string, std::string>>& facts) {
+  std::string line;
+  for (const auto& [name, value] : facts)
+    if (!value.empty())
+      line += line.empty() ? fmt::format("  {:<11} {}", name, value)
+                           : fmt::format("  {} {}", name, value);
+  if (!line.empty()) fmt::print("{}\n", line);
 }
 
 }  // namespace tautline::cli

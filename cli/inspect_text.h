@@ -3,6 +3,8 @@
 
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "cli/command.h"
 
@@ -10,5 +12,8 @@ namespace tautline::cli {
 
 /// A status, or nothing when the file is none of these by the ending of its name (.toml, .json).
 std::optional<int> inspect_text(const Global& global, const std::string& path);
+
+/// A line of what a file says of where it comes from, without what it leaves empty.
+void print_origin(const std::vector<std::pair<std::string, std::string>>& facts);
 
 }  // namespace tautline::cli

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <system_error>
 
+#include "cli/field_options.h"
 #include "cli/interrupts.h"
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/input_stream.h"
@@ -116,6 +117,7 @@ void PipedInputs::copy(const Global& global, std::string& input, formats::Forwar
     throw core::Error(core::ErrorKind::io, bytes.name(), "nothing came", "data",
                       "did the command before the pipe fail?");
   spdlog::info("{}: {} bytes, kept in {} meanwhile", bytes.name(), done, path);
+  say_instead(path, bytes.name());
   input = path;
 }
 

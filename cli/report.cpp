@@ -40,7 +40,7 @@ void add_report(CLI::App& app, const Global& global, Action& action) {
   auto* command =
       app.add_subcommand("report", "an HTML page with fringes, spectra and data quality");
   auto options = std::make_shared<ReportOptions>();
-  add_input(*command, options->visibilities, "V.uvh5", "visibilities");
+  add_input(*command, options->visibilities, "V.uvh5 or V.ms", "visibilities");
   add_required_output(*command, options->output, "V.html");
   add_overwrite(*command, options->overwrite);
   command->footer("Example: tautline report night.uvh5 -o night.html");

@@ -61,6 +61,9 @@ void add_simulate(CLI::App& app, const Global& global, Action& action) {
   auto* simulate =
       app.add_subcommand("simulate", "made-up observations with the truth beside them");
   simulate->require_subcommand(1);
+  simulate->footer(
+      "Example: tautline simulate voltages --array array.toml --scene scene.toml --duration 5 -o "
+      "sky.dada");
   add_simulate_photons(*simulate, global, action);
   auto* command = simulate->add_subcommand("voltages", "sky sources, tones and noise on an array");
   auto options = std::make_shared<SimulateOptions>();

@@ -136,6 +136,14 @@ std::string nearest_name(std::string_view word, const std::vector<std::string>& 
       fewest = changes;
       nearest = name;
     }
+  if (!nearest.empty()) return nearest;
+  // "--thresh": the begin of one name alone.
+  constexpr std::size_t kLeastLetters = 4;
+  for (const std::string& name : names) {
+    if (word.size() < kLeastLetters || !name.starts_with(word)) continue;
+    if (!nearest.empty() && nearest != name) return {};
+    nearest = name;
+  }
   return nearest;
 }
 

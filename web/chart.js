@@ -105,7 +105,7 @@
         gridLineWidth: 1,
         animatedZooms: false,
         axes: {
-          x: { ticker: ticker(this.xTicks, 80), axisLabelWidth: 70, axisTickSize: 7, pixelsPerLabel: 80,
+          x: { ticker: ticker(this.xTicks, 80), axisLabelWidth: 2 * margins.right, axisTickSize: 7, pixelsPerLabel: 80,
                axisLabelFontSize: 11 },
           y: { ticker: ticker(this.phase && !this.fine ? tautline.phaseTicks : tautline.ticks, 28),
                axisLabelWidth: margins.left - 8, axisTickSize: 4, axisLabelFontSize: 11 },

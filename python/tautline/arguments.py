@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import operator
 import os
@@ -20,6 +21,7 @@ __version__: str = _tautline.version()
 DISPERSION_CONSTANT = 4148.808
 
 _LARGEST = 2**63 - 1
+_LARGEST_MHZ = 1e6
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
@@ -50,6 +52,15 @@ def numbers(values: Any, field: str) -> list[float]:
     if array.ndim != 1:
         raise refuse(field, f"{array.ndim} axes", "one axis of numbers")
     return array.tolist()  # type: ignore[no-any-return]
+
+
+def megahertz(values: Any) -> list[float]:
+    """Frequencies of channels; those in Hz would be above any telescope's."""
+    frequencies = numbers(values, "frequencies")
+    for one in frequencies:
+        if one >= _LARGEST_MHZ:
+            raise refuse("frequencies", f"{one:g}", f"MHz, below {_LARGEST_MHZ:g}", "divide those in Hz by 1e6")
+    return frequencies
 
 
 def paths(files: Any, field: str = "files") -> list[str]:
@@ -124,7 +135,9 @@ class Fields:
         field = self._names.get(name) or self._names.get(name.replace("__", "."))
         if field is None:
             known = ", ".join(sorted(one for one in self._names if "." not in one))
-            raise refuse(name, "no argument of this call", f"one of {known}")
+            near = difflib.get_close_matches(name, self._names, 1) or [n for n in self._names if n.startswith(name)]
+            advice = f"did you mean {near[0]}" if len(near) == 1 else ""
+            raise refuse(name, "no argument of this call", f"one of {known}", advice)
         return field
 
     def document(self, leave_out: tuple[str, ...] = ()) -> str:

@@ -131,6 +131,8 @@ def autocorrelate(
         samples = counted(counts, "counts")
         if bin_s is None:
             raise refuse("bin_s", "none", "the length of a bin in seconds, which an array does not say")
+        if samples.size == 0:
+            raise refuse("counts", f"shape {samples.shape}", "at least one count")
         one = samples.ndim == 1
         samples = dense_rows(samples.reshape(-1, 1) if one else samples)
     else:

@@ -15,6 +15,7 @@ from .arguments import (
     documented_arguments,
     file_paths,
     history,
+    megahertz,
     number,
     numbers,
     rational,
@@ -111,7 +112,7 @@ def _dedisperse_array(
     made, _ = _tautline.dedisperse(
         samples,
         axes == "tf",
-        numbers(frequencies, "frequencies"),
+        megahertz(frequencies),
         number(sample_time_s, "sample_time_s"),
         numbers(dms, "dms"),
         number(fields.get("dm_constant", DISPERSION_CONSTANT), "dm_constant"),
@@ -326,7 +327,7 @@ def described_filterbank(
         raise refuse("frequencies and sample_time_s", "not both given", "those of the array, in MHz and s")
     rate = 1 / rational(sample_time_s, "sample_time_s")
     return samples, {
-        "frequencies": numbers(frequencies, "frequencies"),
+        "frequencies": megahertz(frequencies),
         "sample_time_s": float(1 / rate),
         "rate_hz": f"{rate.numerator}/{rate.denominator}",
         "start": start or "",

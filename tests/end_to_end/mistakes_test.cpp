@@ -293,6 +293,14 @@ TEST_F(Mistakes, NumbersOfFitsHaveRanges) {
   refuses({"--pixel", "16000"}, "--pixel: 16000, expected 0, or 0.01 to 100 micrometres");
   refuses({"--fix", "n=-1"}, "--fix: n=-1, expected a value above 0");
   refuses({"--fix", "foo=1"}, "--fix: foo, expected one of the model's parameters, n, tau_d_s");
+  // A unit belongs to times; what else has one is no parameter.
+  for (const char* option : {"--fix", "--start-at"})
+    refuses({option, "tau=1ms"}, std::string(option) +
+                                     ": tau=1ms, expected a number without a unit: times have "
+                                     "names that end in _s, as tau_d_s");
+  refuses({"--bounds", "n=1us:2us"}, "--bounds: n=1us:2us, expected a number without a unit");
+  refuses({"--bounds", "n"}, "--bounds: n, expected NAME=LO:HI");
+  refuses({"--fix", "n"}, "--fix: n, expected NAME=VALUE");
   refuses({"--share", "foo"}, "--share: foo, expected");
   refuses({"--bounds", "n=5:1"}, "--bounds: n=5, expected a lower bound below the upper one, 1");
   refuses({"--start-at", "tau_d_s=-1"}, "--start-at: tau_d_s=-1, expected a start from");

@@ -130,6 +130,68 @@ TEST_F(MixedUp, AnOptionThatNeedsAnotherIsNotTakenAlone) {
   EXPECT_NE(good.err.find("DM 1 to 1: 1 trial, "), std::string::npos) << good.err;
 }
 
+TEST_F(MixedUp, ArraysThatOtherCommandsWroteAreNoCounts) {
+  const std::string fil = scratch / "x.fil", trials = scratch / "trials.npy",
+                    spectra = scratch / "spectra.npy";
+  const auto make = [&](const std::vector<std::string>& words) {
+    const CommandResult made = run_command(words, scratch.path().string());
+    ASSERT_EQ(made.status, kDone) << made.err;
+  };
+  make({"simulate", "filterbank", "--nchans", "16", "--fch1", "1500", "--foff", "-10", "--tsamp",
+        "1ms", "--duration", "1", "-o", fil});
+  make({"dedisperse", fil, "-o", trials, "--dms", "0:20:10"});
+  make({"channelize", scratch / "in.dada", "-o", spectra, "--channels", "16"});
+  const auto correlated = [&](const std::string& array) {
+    return std::vector<std::string>{"autocorrelate", array, "-o", scratch / "o.h5", "--bin", "1us"};
+  };
+  refused(correlated(trials), kFailed,
+          "trials.npy: kind of file: dedispersed series, expected counts of photons; search and "
+          "plot read it");
+  refused(correlated(spectra), kFailed,
+          "spectra.npy: kind of file: channelized voltages, expected counts of photons");
+  // The record of another array is told by its absence.
+  std::filesystem::remove(trials + ".json");
+  const CommandResult taken = run_command(correlated(trials), scratch.path().string());
+  EXPECT_EQ(taken.status, kDone) << taken.err;
+}
+
+TEST_F(MixedUp, TextIsNoRawCountsUnlessATypeIsGiven) {
+  write_file(scratch / "x.truth.json", "{\"schema\": \"a\"}");
+  refused({"autocorrelate", scratch / "x.truth.json", "-o", scratch / "o.h5", "--bin", "1us"},
+          kFailed, "x.truth.json: kind of file: JSON, expected ");
+  refused({"autocorrelate", scratch / "random.bin", "-o", scratch / "o.h5", "--bin", "1us"},
+          kWrongUsage, "random.bin: type of the counts: unknown");
+  refused({"plot", scratch / "random.bin", "-o", scratch / "o.png"}, kFailed,
+          "of raw counts give --dtype and --sensors; inspect says what files hold");
+}
+
+TEST_F(MixedUp, ACurveThatIsNotInTheFileIsNamedByItsOption) {
+  write_file(scratch / "g.csv", "1e-6,0.5\n2e-6,0.4\n");
+  const std::vector<std::string> compare{"compare", scratch / "g.csv", scratch / "g.csv"};
+  for (const char* option : {"--curve", "--other-curve"}) {
+    std::vector<std::string> words = compare;
+    words.insert(words.end(), {option, "1"});
+    refused(words, kWrongUsage, std::string(option) + ": 1, expected 0, the only curve of ");
+  }
+}
+
+TEST_F(MixedUp, WhatAHeaderLeavesEmptyIsNotPrinted) {
+  const std::string fil = scratch / "x.fil";
+  ASSERT_EQ(run_command({"simulate", "filterbank", "--nchans", "16", "--fch1", "1500", "--foff",
+                         "-10", "--tsamp", "1ms", "--duration", "1", "-o", fil},
+                        scratch.path().string())
+                .status,
+            kDone);
+  const CommandResult said = run_command({"inspect", fil}, scratch.path().string());
+  EXPECT_NE(said.out.find("\n  source      simulated\n"), std::string::npos) << said.out;
+  EXPECT_EQ(said.out.find("machine"), std::string::npos) << said.out;
+  const CommandResult array =
+      run_command({"inspect", scratch / "array.toml"}, scratch.path().string());
+  EXPECT_NE(array.out.find("2 inputs (x and y of each: no feeds are listed), or one of each"),
+            std::string::npos)
+      << array.out;
+}
+
 TEST_F(MixedUp, OneOfAThingIsNotSeveral) {
   DadaFile one;
   one.nant = one.npol = "1";

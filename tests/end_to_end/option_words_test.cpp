@@ -1,6 +1,8 @@
 // Errors, warnings and help speak of the command's options where the library names its fields.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "tests/end_to_end/run_command.h"
 #include "tests/support/scratch.h"
 
@@ -50,7 +52,8 @@ TEST_F(OptionWords, ValuesThatAreRefusedOnTheLine) {
   };
   expect_said(search("--max-loss", "51"), kWrongUsage, "--max-loss: 51, expected 0 to 50");
   expect_said(search("--pulse-width", "-1"), kWrongUsage,
-              "--pulse-width: -1, expected microseconds, 0 or more");
+              "--pulse-width: -1, expected microseconds, or with a unit (4ms), 0 or more");
+  expect_said(search("--pulse-width", "4mm"), kWrongUsage, "--pulse-width: 4mm, expected");
 }
 
 TEST_F(OptionWords, ErrorsAndAdviceOfRuns) {
@@ -76,6 +79,42 @@ TEST_F(OptionWords, ErrorsAndAdviceOfRuns) {
   EXPECT_EQ(read_file(scratch / "v.uvh5"), "kept");
   expect_said({"--device", "cpu:quantum", "correlate", input, "-o", scratch / "w.uvh5"},
               kWrongUsage, "--device: cpu:quantum");
+}
+
+TEST_F(OptionWords, AFilesNameThatIsAnOptionsToo) {
+  for (const std::string folder : {"pictures", "plot"}) {
+    std::filesystem::create_directory(scratch / folder);
+    const std::string line = "cd '" + scratch.path().string() + "' && exec '" + command_path() +
+                             "' search " + folder + " -o c.csv";
+    const CommandResult said = run_program("/bin/sh", {"-c", line}, scratch.path().string());
+    EXPECT_EQ(said.status, kFailed) << said.err;
+    EXPECT_NE(said.err.find("tautline: " + folder + ": a folder without dedispersed series"),
+              std::string::npos)
+        << said.err;
+  }
+}
+
+TEST_F(OptionWords, ATimeInMicrosecondsMayHaveAUnit) {
+  ASSERT_EQ(run({"simulate", "filterbank", "--nchans", "16", "--fch1", "1500", "--foff", "-10",
+                 "--tsamp", "1ms", "--duration", "1", "-o", scratch / "x.fil"})
+                .status,
+            kDone);
+  const auto plan = [&](const std::string& width) {
+    const CommandResult said =
+        run({"search", scratch / "x.fil", "--dms", "0:200", "--plan", "--pulse-width", width});
+    EXPECT_EQ(said.status, kDone) << said.err;
+    return said.out.substr(0, said.out.find("expected:"));
+  };
+  EXPECT_EQ(plan("20ms"), plan("20000"));
+  EXPECT_EQ(plan("0.02s"), plan("20000us"));
+  EXPECT_NE(plan("20ms"), plan("0"));
+}
+
+TEST_F(OptionWords, AUnitBehindABlankIsTakenForAFile) {
+  expect_said({"correlate", voltages(), "-o", scratch / "v.uvh5", "--integration", "0.25", "ms"},
+              kFailed, "check the name; between a number and its unit is no blank: 1ms");
+  const CommandResult other = run({"correlate", "no.dada", "-o", scratch / "v.uvh5"});
+  EXPECT_EQ(other.err.find("blank"), std::string::npos) << other.err;
 }
 
 TEST_F(OptionWords, Warnings) {

@@ -36,6 +36,12 @@ TEST_F(Slips, UnknownCommandsAreNamedBesideTheNearest) {
   expect_said({"--quiet", "corelate"}, kWrongUsage, "perhaps correlate");
   expect_said({"simulate", "filterbnk", "-o", "x"}, kWrongUsage,
               "filterbnk: unknown command of tautline simulate, perhaps filterbank");
+  expect_said({"search", "x.fil", "--thresh", "3"}, kWrongUsage, "did you mean --threshold;");
+  for (const char* of_several : {"--max", "--iqr"}) {
+    const CommandResult vague = run({"search", "x.fil", of_several, "3"});
+    EXPECT_EQ(vague.status, kWrongUsage);
+    EXPECT_EQ(vague.err.find("--max-"), std::string::npos) << vague.err;
+  }
   expect_said({"--nosuch"}, kWrongUsage, "--nosuch: unknown option");
   expect_said({}, kWrongUsage, "no command given after tautline;");
   const CommandResult far = run({"zzzzzzz"});

@@ -156,6 +156,32 @@ def test_misaligned_and_swapped(rng: np.random.Generator) -> None:
     assert np.array_equal(tl.dedisperse(x.astype(">f4"), [0, 3], **arguments), expected)
 
 
+def test_frequencies_in_hz_are_refused(rng: np.random.Generator) -> None:
+    x = rng.integers(0, 200, (600, 16)).astype(np.uint8)
+    for call in (tl.dedisperse, tl.search):
+        with pytest.raises(tl.ConfigError, match="frequencies: 1.5e\\+09, expected MHz, below 1e\\+06"):
+            call(x, [0.0, 2.0], frequencies=MHZ * 1e6, sample_time_s=1e-3)
+    with pytest.raises(tl.ConfigError, match="expected MHz"):
+        tl.plot.waterfall(x, frequencies=MHZ * 1e6, sample_time_s=1e-3)
+
+
+def test_mistyped_arguments_are_told_the_nearest() -> None:
+    x = np.ones((2, 1000), np.complex64)
+    for typed, meant in (("chanels", "channels"), ("array", "array_path"), ("phase_center", "phase_centre")):
+        mistyped: dict[str, Any] = {typed: 16}
+        with pytest.raises(tl.ConfigError, match=f"^{typed}: .*; did you mean {meant}$"):
+            tl.correlate(x, rate_hz=1000, **mistyped)
+    with pytest.raises(tl.ConfigError) as caught:
+        tl.correlate(x, rate_hz=1000, qqqq=16)
+    assert "did you mean" not in str(caught.value)
+
+
+def test_no_counts_at_all_are_refused() -> None:
+    for shape in ((0,), (0, 3), (5, 0)):
+        with pytest.raises(tl.ConfigError, match="at least one count"):
+            tl.autocorrelate(np.zeros(shape, np.uint8), bin_s=1e-3)
+
+
 def test_masked_arrays_are_refused(rng: np.random.Generator) -> None:
     x = np.ma.masked_greater(rng.integers(0, 9, (100, 16)).astype(np.uint8), 5)  # type: ignore[no-untyped-call]
     with pytest.raises(tl.ConfigError, match="masked"):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..arguments import number, numbers
+from ..arguments import megahertz, number
 from ..arrays import host_array, is_array, native, require_axes
 from ..errors import refuse
 from ..opening import File
@@ -26,7 +26,7 @@ class Filterbank:
                 raise refuse("frequencies and sample_time_s", "not both given", "those of the array, in MHz and s")
             self._array: npt.NDArray[Any] | None = native(host_array(x, "x"))
             require_axes(self._array, "x", (2,), "[time][channel]")
-            self.mhz = np.array(numbers(frequencies, "frequencies"))
+            self.mhz = np.array(megahertz(frequencies))
             self.sample_time_s = number(sample_time_s, "sample_time_s")
             self.samples, channels = self._array.shape
             if channels != self.mhz.size:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ..arguments import number, numbers, whole
+from ..arguments import megahertz, number, numbers, whole
 from ..arrays import host_array, is_array
 from ..correlation import Visibilities
 from ..errors import refuse
@@ -130,7 +130,7 @@ def spectra(
         voltages = host_array(x, "x")
         if frequencies is None:
             raise refuse("frequencies", "none", "the centre of each channel in MHz")
-        mhz = np.array(numbers(frequencies, "frequencies"))
+        mhz = np.array(megahertz(frequencies))
         voltages = voltages.reshape((-1, *voltages.shape[-2:]))
         if voltages.shape[-1] != mhz.size:
             raise refuse("frequencies", f"{mhz.size}", f"one for each of the {voltages.shape[-1]} channels of x")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import _tautline, devices
-from ..arguments import DISPERSION_CONSTANT, Fields, documented_arguments, number, numbers, whole
+from ..arguments import DISPERSION_CONSTANT, Fields, documented_arguments, megahertz, number, numbers, whole
 
 __all__ = ["Plan"]
 
@@ -43,7 +43,7 @@ class Plan:
         trials = numbers(dms, "dms")
         self.trials = len(trials)
         self._plan = _tautline.DedispersePlan(
-            numbers(frequencies, "frequencies"), number(sample_time_s, "sample_time_s"), trials, dtype,
+            megahertz(frequencies), number(sample_time_s, "sample_time_s"), trials, dtype,
             whole(max_samples, "max_samples"), number(dm_constant, "dm_constant"), bool(zero_dm),
             whole(downsample, "downsample", 1), device,
         )  # fmt: skip

@@ -16,6 +16,7 @@
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/npy/header.h"
 #include "tautline/formats/npy/npy.h"
+#include "tautline/formats/npy/series.h"
 #include "tautline/formats/seeming_kind.h"
 #include "tautline/formats/text.h"
 
@@ -189,7 +190,7 @@ std::unique_ptr<CountReader> open_npy(InputFile file, const RawCounts& raw) {
   if (held < rows.count) {
     damage.lost_samples = (rows.count - held) * description.sensors;
     damage.note(path + ": cut short: " + std::to_string(held) + " times, expected " +
-                std::to_string(rows.count) + " as the header says; those there are are taken");
+                std::to_string(rows.count) + " as the header says; the whole ones are taken");
     rows.count = held;
   }
   return std::make_unique<RowReader>(std::move(file), std::move(description), rows,
@@ -241,7 +242,9 @@ std::unique_ptr<CountReader> open_counts(const std::string& path, const RawCount
     return format->counts(path, raw);
   // With a type given, any file may hold counts except a known kind of text. Without a type, a file named .raw is not
   // refused as another kind: several formats have that ending.
-  if (raw.dtype ? is_known_text(path) : !may_be_raw_counts(path) && !commands_for(path).empty())
+  if (raw.dtype
+          ? is_known_text(path)
+          : !may_be_raw_counts(path) && !(commands_for(path).empty() && seeming_kind(path).empty()))
     throw other_kind(path,
                      names_and_endings_of(formats_with(&FileFormat::counts)) +
                          " counts, photon time tags, or raw counts with `dtype`",
@@ -284,6 +287,15 @@ CountDescription describe_npy(const npy::Header& header, const std::string& path
 }
 
 std::unique_ptr<CountReader> open_npy_counts(const std::string& path, const RawCounts& raw) {
+  const auto refuse = [&](const char* kind, const char* readers) {
+    return core::Error(core::ErrorKind::format, path + ": kind of file", kind, "counts of photons",
+                       std::string(readers) + "; where it holds counts, " + path +
+                           ".json beside it is of another array: take that away");
+  };
+  if (npy::trials_of_series(path) > 0)
+    throw refuse("dedispersed series", "search and plot read it");
+  if (npy::has_channelize_record(path))
+    throw refuse("channelized voltages", "correlate and plot read it");
   return open_npy(InputFile(path), raw);
 }
 

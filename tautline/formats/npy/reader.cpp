@@ -60,7 +60,8 @@ std::vector<SampleAxis> axes_of(const Header& header, const std::string& file,
   if (pairs) {
     if (shape.size() < 2 || shape.back() != 2 || header.fortran_order)
       throw wrong("a last axis of 2 (re, im) in C order, since complex samples are expected",
-                  "say that the samples are real, or save them so");
+                  "of real samples give the type with `format`, as i8, or save them as signed "
+                  "numbers or floats");
     shape.pop_back();
   }
   if (shape.empty() || shape.size() > 4)

@@ -30,8 +30,9 @@ void parse_keys(const char* field, std::string_view text, One& one) {
   for (const auto& key : keys) names += (names.empty() ? "" : ", ") + std::string(key.name);
   std::vector<bool> seen(keys.size(), false);
   while (!text.empty()) {
-    const std::string_view item = text.substr(0, text.find(','));
+    std::string_view item = text.substr(0, text.find(','));
     text.remove_prefix(std::min(text.size(), item.size() + 1));
+    item.remove_prefix(std::min(item.find_first_not_of(' '), item.size()));
     const std::size_t equals = item.find('=');
     const auto found = std::find_if(keys.begin(), keys.end(), [&](const auto& key) {
       return key.name == item.substr(0, equals);

@@ -136,13 +136,13 @@ double TomlTable::number(std::string_view key) const {
 }
 
 double TomlTable::angle_deg(std::string_view key, core::AngleUnit unit) const {
-  const auto texts = has(key) ? any_texts(key) : std::vector<std::string>{};
-  if (texts.size() != 1 || texts.front().find(':') == std::string::npos) return number(key);
+  const toml::node* node = as_table(table_).get(key);
+  if (node == nullptr || !node->is_string()) return number(key);
+  const std::string angle = text(key);
   try {
-    return core::read_angle_deg(text(key), unit);
+    return core::read_angle_deg(angle, unit);
   } catch (const core::Error& wrong) {
-    if (wrong.kind() == core::ErrorKind::format) throw;
-    throw error(key, texts.front(), wrong.limit());
+    throw error(key, angle, wrong.limit());
   }
 }
 

@@ -77,7 +77,7 @@ class Reader : public VoltageReader {
 
   // The time of the last frames of the file, if they are at the places of whole frames.
   std::uint64_t total_samples() const override {
-    const std::uint64_t frames = file_.size() / header_.frame_bytes;
+    const std::uint64_t frames = frames_before_padding();
     const std::uint64_t threads = timeline_.threads.size();
     const FrameScanner scanner(file_, header_, nullptr);
     std::uint64_t end = 0;
@@ -125,6 +125,21 @@ class Reader : public VoltageReader {
   }
 
  private:
+  // Without those at the end that are zeros: recorders make files longer than what they write.
+  std::uint64_t frames_before_padding() const {
+    constexpr std::uint64_t kMostPadding = 1 << 16;  // so that the work is bounded
+    const std::uint64_t all = file_.size() / header_.frame_bytes;
+    std::uint64_t frames = all;
+    for (; frames > 0 && all - frames < kMostPadding; --frames) {
+      std::byte header[kHeaderBytes] = {};
+      file_.read((frames - 1) * header_.frame_bytes, header);
+      if (std::any_of(std::begin(header), std::end(header),
+                      [](std::byte b) { return b != std::byte{0}; }))
+        break;
+    }
+    return frames;
+  }
+
   std::size_t sample_bytes() const {
     return static_cast<std::size_t>(description_.format.bits_per_sample()) / 8;
   }

@@ -56,11 +56,12 @@ double rms_sigmas(const std::vector<ComparedLag>& lags, double factor) {
   return known > 0 ? std::sqrt(sum / known) : std::nan("");
 }
 
-core::CorrelationCurve curve_of(const std::string& path, std::size_t index) {
+core::CorrelationCurve curve_of(const std::string& path, const char* field, std::size_t index) {
   const core::CorrelationCurves set = formats::curves::read_set(path);
   if (index >= set.curves)
-    throw Error(ErrorKind::config, path + ": curve", std::to_string(index),
-                "0 to " + std::to_string(set.curves - 1));
+    throw Error(ErrorKind::config, field, std::to_string(index),
+                set.curves == 1 ? "0, the only curve of " + path
+                                : fmt::format("0 to {}, the curves of {}", set.curves - 1, path));
   if (set.normalization == core::Normalization::none)
     throw Error(ErrorKind::config, path + ": normalization", "none: g holds sums",
                 "symmetric or global", "correlate again with symmetric normalization");
@@ -112,7 +113,8 @@ CurveComparison compare_curves(const core::CorrelationCurve& first,
 
 CurveComparison compare_curve_files(const std::string& first, std::size_t first_curve,
                                     const std::string& second, std::size_t second_curve) {
-  return compare_curves(curve_of(first, first_curve), curve_of(second, second_curve));
+  return compare_curves(curve_of(first, "curve", first_curve),
+                        curve_of(second, "other_curve", second_curve));
 }
 
 }  // namespace tautline::pipeline

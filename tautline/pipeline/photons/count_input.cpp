@@ -83,8 +83,9 @@ std::vector<std::byte> first_bytes(stream::LiveInput& input) {
 double bin_of(const AutocorrelateConfig& config, const formats::CountDescription& description) {
   const double bin_s = description.bin_s > 0 ? description.bin_s : config.bin_s;
   if (!(bin_s > 0) || !std::isfinite(bin_s))
-    throw Error(ErrorKind::config, config.input + ": length of a bin", "unknown",
-                "seconds, above 0", "give `bin_s`");
+    throw Error(ErrorKind::config,
+                (config.input == "-" ? "standard input" : config.input) + ": length of a bin",
+                "unknown", "seconds, above 0", "give `bin_s`");
   return bin_s;
 }
 

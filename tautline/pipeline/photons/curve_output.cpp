@@ -25,7 +25,7 @@ void check_curves_fit(const std::string& path, std::size_t curves, bool only_zer
     throw core::Error(core::ErrorKind::config, "output", path + " for lag 0 alone",
                       "lags above 0 in a .csv", "take more `bins` or `levels`, or write .h5");
   if (curves == 0)
-    throw core::Error(core::ErrorKind::config, "sensors", "none is good", "at least one",
+    throw core::Error(core::ErrorKind::config, "mask_path", "no sensor is good", "at least one",
                       "check the mask");
   if (path.ends_with(".csv") && curves > 1)
     throw core::Error(core::ErrorKind::config, "output",

@@ -34,7 +34,11 @@ std::pair<double, double> read_range(const std::string& text, double lowest, dou
 
 // Times may have a unit.
 std::string in_unit(const std::string& name, const std::string& value) {
-  return name.ends_with("_s") ? core::text::in_seconds(value) : value;
+  const std::string seconds = core::text::in_seconds(value);
+  if (seconds != value && !name.ends_with("_s"))
+    core::text::refuse(name + "=" + value,
+                       "a number without a unit: times have names that end in _s, as tau_d_s");
+  return seconds;
 }
 
 // "NAME=VALUE,NAME=VALUE"
@@ -59,6 +63,7 @@ Bounds read_bounds(const std::string& text) {
   Bounds bounds;
   if (text.empty()) return bounds;
   for (const std::string& one : core::text::split(text, ',')) {
+    if (one.find('=') == std::string::npos) core::text::refuse(one, "NAME=LO:HI");
     const auto [name, value] = core::text::split_pair(one);
     bounds[name] = read_range(in_unit(name, value), 0, std::numeric_limits<double>::max());
   }

@@ -142,7 +142,7 @@ Figure figure_of(const PlotConfig& config, const PlotRun& run) {
     require_taken(config, {"range", "channels"});
     return plot::plot_voltages(config, run);
   }
-  throw no_figure(path, "`inspect` says what files hold");
+  throw no_figure(path, "of raw counts give `dtype` and `sensors`; `inspect` says what files hold");
 }
 
 }  // namespace

@@ -14,12 +14,16 @@ namespace {
 
 namespace figure = formats::figure;
 
+// The largest disc is among the highest, and is drawn whole.
+constexpr double kRoomAbove = 0.08;
+
 figure::Panel discs(const std::string& title, const std::vector<double>& x,
                     const std::vector<double>& y, const std::vector<double>& snr,
                     figure::Axis x_axis, figure::Axis y_axis) {
   figure::Panel panel{title, std::move(x_axis), std::move(y_axis)};
   figure::fit_axis(panel.x, x);
   figure::fit_axis(panel.y, y);
+  panel.y.high += kRoomAbove * (panel.y.high - panel.y.low);
   panel.lines.push_back({"", figure::Style::points, x, y, {}, snr});
   return panel;
 }

@@ -212,7 +212,7 @@ const core::Fields<DmChoice>& fields(const DmChoice&) {
                 .unit = "s",
                 .help = "of the narrowest pulse that trials are for; 0: one sample, or 40 us for "
                         "tolerances",
-                .in_option = {"us", 1e6, "microseconds, 0 or more"}},
+                .in_option = {"us", 1e6, "microseconds, or with a unit (4ms), 0 or more"}},
                &C::pulse_width_s, core::at_least(0))
           .add({.name = "list",
                 .unit = "pc cm^-3",

@@ -79,6 +79,7 @@ InjectionConfig parse_injection(const std::string& text) {
       refuse_item(item);
     }
   }
+  if (config.every_s == 0) refuse_injection("every", "none", "every=S, a time above 0 s");
   if (!(config.every_s > 0))
     refuse_injection("every", fmt::format("{}", config.every_s), "above 0 s");
   if (!(config.low_width_s > 0))

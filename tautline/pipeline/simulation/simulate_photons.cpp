@@ -179,7 +179,8 @@ PhotonPlan make_plan(const SimulatePhotonsConfig& c) {
   if (plan.memory_bytes > c.memory_bytes)
     throw Error(ErrorKind::memory, "memory", std::to_string(c.memory_bytes) + " bytes",
                 "at least " + std::to_string(plan.memory_bytes),
-                "give more, or simulate fewer sensors or particles");
+                "give more, or simulate fewer sensors, fewer particles (n) or shorter diffusion "
+                "times (tau)");
   return plan;
 }
 

@@ -50,7 +50,8 @@ std::vector<float> read_gains(const std::string& text, std::size_t channels, std
     gains.assign(gains.size(), all);
   }
   for (const float gain : gains)
-    if (!std::isnormal(gain) || gain < 0) throw no_gains(text, fmt::format("{}", gain));
+    if (!std::isnormal(gain) || gain < 0)
+      throw no_gains(text, text.ends_with(".npy") ? fmt::format("{}", gain) : "");
   return gains;
 }
 

@@ -103,6 +103,19 @@ TEST_F(PipedFiles, OfVoltagesAreChannelizedAsFilesAre) {
   EXPECT_EQ(read_file(scratch / "pipe.npy"), read_file(scratch / "file.npy"));
 }
 
+// Not of the file in which it is kept meanwhile.
+TEST_F(PipedFiles, ErrorsSpeakOfThePipe) {
+  write_file(scratch / "x.txt", "hello\n");
+  const CommandResult piped =
+      run_piped(scratch / "x.txt", {"search", "-", "-o", scratch / "c.csv", "--dms", "0:9"});
+  EXPECT_EQ(piped.status, kFailed);
+  EXPECT_NE(piped.err.find("tautline: standard input: kind of file: text, expected "),
+            std::string::npos)
+      << piped.err;
+  EXPECT_EQ(piped.err.find("copies", piped.err.find("meanwhile\n")), std::string::npos)
+      << piped.err;
+}
+
 TEST_F(PipedFiles, ThatCannotBeTakenAreRefusedBeforeTheyAreWaitedFor) {
   const auto refused = [&](const std::vector<std::string>& words, const std::string& text) {
     const CommandResult result = run_piped("/dev/null", words);

@@ -91,6 +91,8 @@ TEST(Scene, NamesWhatIsWrong) {
       {"[[source]]\nflux = 1", "[[source]] 1: place"},
       {"[[source]]\nra_deg = 1\nflux = 1", "dec_deg"},
       {"[[source]]\nra_deg = 1\ndec_deg = 91\nflux = 1", "dec_deg (line 3)"},
+      {"[[source]]\nra_deg = \"11h20m\"\ndec_deg = 9\nflux = 1",
+       "ra_deg (line 2): 11h20m, expected degrees, or hh:mm:ss"},
       {"[[source]]\nra_deg = 1\ndec_deg = 9\nazimuth_deg = 1\nflux = 1", "two places"},
       {"[[source]]\nazimuth_deg = 1\nelevation_deg = -3\nflux = 1", "elevation_deg"},
       {"[[source]]\nra_deg = 1\ndec_deg = 9", "flux"},

@@ -74,6 +74,19 @@ TEST_F(Vdif, LostFramesKeepTheirPlaceAndAreCounted) {
   EXPECT_TRUE(reader->damage().any());
 }
 
+// A recorder that sets its file's size beforehand leaves zeros.
+TEST_F(Vdif, PaddingBehindTheLastFrameIsNoTime) {
+  for (const std::size_t padding : {1, 3, 40, 1'000}) {
+    Recording recording = record(3, 50);
+    auto bytes = recording.bytes();
+    bytes.resize(bytes.size() + padding * bytes.size() / recording.order().size());
+    const auto reader = open_bytes(bytes);
+    EXPECT_EQ(reader->total_samples(), recording.total()) << padding;
+    recording.expect(read_all(*reader, 100));
+    EXPECT_TRUE(reader->damage().any());
+  }
+}
+
 TEST_F(Vdif, LongGapsOfAllThreads) {
   Recording recording = record(2, 600);
   std::vector<std::size_t> lost;
