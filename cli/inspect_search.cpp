@@ -4,7 +4,6 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <string_view>
 
 #include "tautline/core/counted.h"
 #include "tautline/core/dispersion.h"
