@@ -5,7 +5,6 @@
 
 #include <cmath>
 #include <complex>
-#include <cstdio>
 #include <numbers>
 #include <vector>
 

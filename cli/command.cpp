@@ -4,6 +4,7 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <future>
@@ -32,7 +33,7 @@ void Advice::say() const {
 
 namespace {
 
-// What names the device: the option, or where that leaves it open the environment.
+// The name of the device: from the option, else from the environment.
 struct DeviceName {
   std::string source = "--device", name;
 };
@@ -112,6 +113,10 @@ int damage_status(const formats::Damage& damage, std::uint64_t not_finite, bool 
     spdlog::warn("{} samples were not finite (NaN or infinite): flagged as invalid", not_finite);
   if (!damage.any() && not_finite == 0) return kDone;
   return strict ? kFailed : kDamagedInput;
+}
+
+nlohmann::ordered_json number_or_null(double value) {
+  return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
 }
 
 std::string object_line(const std::string& schema, int version, nlohmann::ordered_json object) {

@@ -1,4 +1,4 @@
-// What every subcommand shares: the global options, output, progress and exit statuses.
+// The common parts of all subcommands: the global options, output, progress and exit statuses.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -22,7 +22,7 @@ namespace tautline::cli {
 /// The command's exit statuses; an interrupted run has that of interrupts.h.
 enum Exit : int { kDone = 0, kFailed = 1, kWrongUsage = 2, kDamagedInput = 3 };
 
-/// What would make later runs faster, each text once, for the end of this one. From any thread.
+/// Advice for faster later runs, each text once, printed at the end of this run. From any thread.
 class Advice {
  public:
   void add(const std::string& text);
@@ -123,6 +123,9 @@ struct TcspcOutput {
 std::optional<int> inspect_photons(const Global& global, const std::string& path, bool strict,
                                    const TcspcOutput& tcspc);
 
+/// JSON has no infinities and no NaN.
+nlohmann::ordered_json number_or_null(double value);
+
 /// A JSON object as a line, with its schema's name and version added.
 std::string object_line(const std::string& schema, int version, nlohmann::ordered_json object);
 /// The same on standard output.
@@ -136,7 +139,7 @@ class ProgressLine {
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
   void show(double fraction, const std::string& text);
-  /// Of a run that nobody knows the end of.
+  /// The progress of a run whose end is not known.
   void show(const std::string& text);
 
  private:

@@ -69,10 +69,6 @@ void print_curves(const pipeline::CurveComparison& c, std::size_t rows) {
       c.rms_difference, c.rms_sigmas, c.height_ratio, c.scaled_rms_sigmas, c.verdict);
 }
 
-nlohmann::ordered_json number_or_null(double value) {
-  return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
-}
-
 int run_curves(const Global& global, const CompareOptions& options) {
   const auto c = pipeline::compare_curve_files(options.visibilities, options.curve, options.truth,
                                                options.other_curve);

@@ -113,27 +113,22 @@ int run_fit(const Global& global, FitOptions& options) {
   for (const std::string& warning : result.warnings) spdlog::warn("{}", warning);
   if (global.json) {
     nlohmann::ordered_json medians = nlohmann::ordered_json::object();
-    for (const auto& [name, value] : result.medians)
-      medians[name] =
-          std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
-    print_json(
-        "tautline.fit", 1,
-        {{"output", options.config.output},
-         {"report", options.config.report},
-         {"model", pipeline::fit::name_of(result.model)},
-         {"curves", result.fits.size()},
-         {"good", result.good},
-         {"unjudged", result.unjudged},
-         {"hot", result.hot},
-         {"masked", result.masked},
-         {"failed", result.failed},
-         {"weighted", result.weighted},
-         {"from_segments", result.from_segments},
-         {"suggested_lowest_lag_s", std::isfinite(result.suggested_lowest_lag_s)
-                                        ? nlohmann::ordered_json(result.suggested_lowest_lag_s)
-                                        : nlohmann::ordered_json(nullptr)},
-         {"medians", medians},
-         {"elapsed_s", result.elapsed_s}});
+    for (const auto& [name, value] : result.medians) medians[name] = number_or_null(value);
+    print_json("tautline.fit", 1,
+               {{"output", options.config.output},
+                {"report", options.config.report},
+                {"model", pipeline::fit::name_of(result.model)},
+                {"curves", result.fits.size()},
+                {"good", result.good},
+                {"unjudged", result.unjudged},
+                {"hot", result.hot},
+                {"masked", result.masked},
+                {"failed", result.failed},
+                {"weighted", result.weighted},
+                {"from_segments", result.from_segments},
+                {"suggested_lowest_lag_s", number_or_null(result.suggested_lowest_lag_s)},
+                {"medians", medians},
+                {"elapsed_s", result.elapsed_s}});
   } else if (!global.quiet) {
     print_result_fit(options, result);
   }

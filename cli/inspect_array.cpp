@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <fstream>
 
 #include "tautline/core/counted.h"
@@ -18,7 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// What dedisperse wrote beside an array; null where it did not.
+// The record that dedisperse wrote beside an array; null where there is none.
 Json record_beside(const std::string& path) {
   std::ifstream file(path + ".json");
   if (!file) return nullptr;

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <numeric>
 #include <string>
-#include <string_view>
 
 #include "cli/command.h"
 #include "cli/inspect_array.h"
@@ -23,10 +22,6 @@
 namespace tautline::cli {
 
 namespace {
-
-nlohmann::ordered_json number_or_null(double value) {
-  return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
-}
 
 // To where most photons of all detectors come.
 void write_histogram(const Global& global, const TcspcOutput& tcspc, const std::string& path,
@@ -194,7 +189,7 @@ std::optional<int> inspect_photons(const Global& global, const std::string& path
   constexpr std::size_t kFirstBytes = 64;
   const auto first = formats::InputFile(path).head(kFirstBytes);
   if (formats::recognise_photons(first, path)) return inspect_tags(global, path, strict, tcspc);
-  // Of those that may hold voltages too, inspect_array decides.
+  // Files that may hold voltages too are left to inspect_array.
   const auto* counts = formats::find_format(&formats::FileFormat::counts, first, path);
   if (counts != nullptr && counts->voltages == nullptr) return inspect_counts(global, path, strict);
   return std::nullopt;

@@ -4,7 +4,6 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <string_view>
 
 #include "cli/inspect_text.h"
 #include "tautline/core/counted.h"

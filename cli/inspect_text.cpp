@@ -5,10 +5,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <exception>
 #include <fstream>
 #include <utility>
-#include <vector>
 
 #include "tautline/core/angle.h"
 #include "tautline/core/counted.h"

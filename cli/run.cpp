@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <map>
 #include <optional>
 #include <utility>
 
@@ -139,7 +138,7 @@ std::string types_text(const std::vector<pipeline::NodeType>& types) {
   return text;
 }
 
-// Of the data's way: what a page passes over is no loss.
+// The counters of the data's way through the run: blocks that only a page skips are no loss.
 engine::Counters counters_of(const engine::Run& run) {
   engine::Counters counters = run.counters();
   std::erase_if(counters, [](const auto& one) { return pipeline::monitor::is_tap(one.first); });
@@ -189,7 +188,8 @@ struct OneRun {
   pipeline::NodeContext context;
 };
 
-// What makes a run that goes on the one that it was: bits of files depend on the device and the version, too.
+// The facts by which a resumed run is recognised as the same run: bits of files depend on the device and the version,
+// too.
 std::shared_ptr<pipeline::Checkpoint> open_checkpoint(const OneRun& run) {
   run.file.require_resumable();
   auto checkpoint = std::make_shared<pipeline::Checkpoint>(run.options.checkpoint);
@@ -303,7 +303,7 @@ int run_once(const OneRun& one, const pipeline::Observation* observation) {
   } catch (const core::Error& error) {
     if (context.checkpoint && error.value() == "interrupted")
       throw core::Error(error.kind(), error.field(), error.value(), "", kept);
-    // What a run that was stopped before enough had come says of that.
+    // Messages about a run that was stopped before enough data had come.
     const bool stopped = global.stop.stop_requested();
     const bool too_little =
         error.kind() == core::ErrorKind::format || (!stopped && error.value() == "interrupted");

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <numeric>
 #include <string>
-#include <utility>
 
 namespace tautline::cli {
 
@@ -86,7 +85,7 @@ std::string missing_options(const CLI::App& at) {
                      example.empty() ? "" : ", as in: " + example);
 }
 
-// What CLI11 says of numbers of values, in other words.
+// CLI11's messages about numbers of values, in other words.
 std::string counted_values(const std::string& said) {
   const std::size_t colon = said.find(": ");
   if (said.find(" missing", colon) != std::string::npos)

@@ -20,7 +20,7 @@ set(page_assets)
 foreach(name page.html page.css messages.js store.js colour.js format.js controls.js theme.js canvas_axes.js image.js
              chart.js axes.js delay.js fringe_search.js map.js header.js fringes.js spectra.js quality.js closures.js page.js
              scatter.js candidate_list.js candidates.js fit.js figure.js
-             monitor.html health.js live.js)
+             health.js live.js)
   list(APPEND page_assets ${name}=${CMAKE_CURRENT_LIST_DIR}/${name})
 endforeach()
 embed_assets(tautline_pipeline tautline/pipeline/report/assets.h tautline::pipeline::report::asset

@@ -8,7 +8,7 @@
   tautline.startMonitor = function () {
     const at = (id) => document.getElementById(id);
     const store = new tautline.Store();
-    const health = new tautline.HealthPanel(at("top"), at("health"));
+    const health = new tautline.HealthPanel(at("head"), at("health"));
     const panels = [
       new tautline.FringePanel(at("fringes"), store),
       new tautline.SpectrumPanel(at("spectra"), store),
@@ -51,7 +51,6 @@
         if (!figures.has(key)) {
           const root = element("section");
           at("drawings").append(root);
-          at("drawings").hidden = false;
           figures.set(key, new tautline.LiveFigure(root));
         }
         figures.get(key).show(message);

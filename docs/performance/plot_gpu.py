@@ -5,7 +5,6 @@
     python3 docs/performance/plot_gpu.py [--data DIR] [--figures DIR]
 """
 import argparse
-import json
 import pathlib
 
 import matplotlib
@@ -13,7 +12,7 @@ import matplotlib
 matplotlib.use("svg")
 import matplotlib.pyplot as plt  # noqa: E402
 
-HERE = pathlib.Path(__file__).resolve().parent
+from gpu_tables import HERE, rows  # noqa: E402
 
 # Tensor-Core Correlator (2023), int8, on the same kind of card: dual-polarisation antennas, useful operations/s.
 TENSOR_CORE_CORRELATOR = {64: 387e12, 256: 508e12, 576: 551e12, 1024: 565e12}
@@ -23,18 +22,6 @@ ROOFS = (
     ("int8_operations_per_s", "8-bit dot products", "tab:green"),
     ("float_operations_per_s", "float32", "tab:blue"),
 )
-
-
-def rows(folder, *parts):
-    """The lines of some parts, each problem's sizes as numbers."""
-    found = []
-    for part in parts:
-        path = folder / f"gpu_{part}.jsonl"
-        for line in path.read_text().splitlines() if path.exists() else []:
-            row = json.loads(line)
-            row["sizes"] = {key: int(value) for key, value in (pair.split("=") for pair in row["problem"].split(","))}
-            found.append(row)
-    return found
 
 
 def series(row):
@@ -170,8 +157,9 @@ def main():
     parser.add_argument("--figures", type=pathlib.Path, default=HERE / "figures")
     folders = parser.parse_args()
     plt.rcParams.update({"svg.hashsalt": "tautline", "font.size": 9, "axes.grid": True, "grid.alpha": 0.3})
-    draw_roofline(rows(folders.data, "correlate", "channelize"), folders.figures / "gpu_roofline.svg")
-    draw_sweeps(rows(folders.data, "sweeps", "channelize"), folders.figures / "gpu_sweeps.svg")
+    channelize = rows(folders.data, "channelize")
+    draw_roofline(rows(folders.data, "correlate") + channelize, folders.figures / "gpu_roofline.svg")
+    draw_sweeps(rows(folders.data, "sweeps") + channelize, folders.figures / "gpu_sweeps.svg")
 
 
 if __name__ == "__main__":

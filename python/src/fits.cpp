@@ -1,7 +1,6 @@
 // Fits of correlation curves.
 #include <nanobind/stl/map.h>
 
-#include <cmath>
 #include <limits>
 
 #include "bindings.h"
@@ -15,7 +14,7 @@ namespace tautline::python {
 
 namespace {
 
-// What a fit was of and what it gave.
+// The input and the result of a fit.
 struct Fit {
   std::shared_ptr<const core::CorrelationCurves> curves;
   pipeline::FitResult result;

@@ -8,7 +8,6 @@
 #include <fstream>
 #include <iterator>
 #include <mutex>
-#include <thread>
 
 #include "array_sources.h"
 #include "bindings.h"

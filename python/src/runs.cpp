@@ -1,7 +1,6 @@
 // Runs over files or arrays whose results are kept in memory.
 #include <complex>
 #include <cstring>
-#include <deque>
 #include <limits>
 #include <type_traits>
 
@@ -59,7 +58,7 @@ constexpr const char* kArray = "array";
 
 // ---- Visibilities ----
 
-/// What correlate gives: kept here, and written to files from here.
+/// The visibilities of correlate: kept here, and written to files from here.
 struct KeptVisibilities {
   formats::VisibilityDescription description;
   std::vector<core::Instant> middles;

@@ -4,8 +4,6 @@
 #include <cmath>
 #include <cstdint>
 
-#include "tautline/core/view.h"
-
 namespace tautline::core {
 
 /// s MHz^2 per pc cm^-3: e^2 / (2 pi m_e c) with 1 pc = 3.0857e18 cm. PRESTO and TEMPO use 1 / 2.41e-4.

@@ -1,8 +1,6 @@
 // Names and sizes of sample types: ci4 ci8 ci16 cf16 cf32 cu8 cu16, i1 i2 i4 i8 u8 i16 u16 f32 and kin.
 #pragma once
 
-#include <compare>
-#include <cstddef>
 #include <string>
 #include <string_view>
 

@@ -1,7 +1,6 @@
 // State that all plans on one device share within a process: loaded programs, and the caller's log.
 #pragma once
 
-#include <cstddef>
 #include <memory>
 #include <mutex>
 #include <set>

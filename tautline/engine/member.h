@@ -12,7 +12,6 @@
 #include <mutex>
 #include <stop_token>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "tautline/engine/lane.h"

@@ -1,8 +1,6 @@
 // Runs a graph: threads, rings, memory of blocks, copies between host and devices, errors, progress and profile.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <map>
 #include <memory>
 #include <stop_token>

@@ -16,9 +16,7 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 #include "tautline/core/sample_type.h"
@@ -58,7 +56,7 @@ decltype(auto) with_samples(Delivered type, Byte* bytes, Body&& body) {
   return call(static_cast<const float*>(nullptr));
 }
 
-/// A segment of the samples, without a gap. Users of a reader begin afresh at each.
+/// A segment of the samples, without a gap. Processing begins anew at each segment.
 struct DataSegment {
   std::uint64_t first_sample = 0;  ///< as read() counts: gaps take no samples
   std::uint64_t samples = 0;
@@ -104,12 +102,12 @@ struct FilterbankDescription {
   std::optional<double> refdm;  ///< of a time series, pc cm^-3, as the file has it
   /// s MHz^2 per pc cm^-3: the constant that refdm goes with, where the format has one of its own.
   std::optional<double> refdm_constant;
-  /// Of series of several trials, a channel each: their DMs, as the file has them; else empty.
+  /// For series of several trials, a channel each: their DMs, as the file has them; else empty.
   std::vector<double> trial_dms;
   /// [trial] the longest delay in it, samples, where that is known: trials that differ by less than a pulse's width
   /// show the same pulse. Else empty.
   std::vector<std::uint64_t> trial_delays;
-  /// Of a series: the centre of the lowest channel that it was summed over, where the file says it.
+  /// For a series: the centre of the lowest channel that it was summed over, where the file gives it.
   std::optional<double> series_low_mhz;
   bool whole_numbers = false;  ///< floats that are integers of 32 bits in the file
   bool barycentric = false;    ///< times were moved to the solar system's barycentre

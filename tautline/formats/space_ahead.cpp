@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 
-#include <algorithm>
 #include <bit>
 #include <cerrno>
 
@@ -10,11 +9,11 @@ namespace tautline::formats {
 
 namespace {
 
-// That one call asks for. On ext4, writes then take 0.15 s of a core for each GB instead of 0.21; 8 or 256 MiB are as
-// good.
+// Bytes that one call reserves. On ext4, writes then take 0.15 s of a core for each GB instead of 0.21; 8 or 256 MiB
+// are as good.
 constexpr std::uint64_t kAheadBytes = std::uint64_t{64} << 20;
 
-// Of a file that ends there. Short files: not much more than they need.
+// The reserved size of a file that ends there; for short files not much more than they need.
 std::uint64_t reserved_bytes(std::uint64_t end_bytes) {
   return end_bytes < kAheadBytes ? std::bit_ceil(end_bytes)
                                  : (end_bytes / kAheadBytes + 1) * kAheadBytes;
@@ -26,7 +25,8 @@ void reserve_ahead(int descriptor, std::uint64_t from_bytes, std::uint64_t to_by
   const std::uint64_t had = from_bytes == 0 ? 0 : reserved_bytes(from_bytes),
                       wanted = reserved_bytes(to_bytes);
   if (wanted <= had) return;
-  // A disk that is too full for what is ahead may have room for what is to be written: the writes will tell.
+  // Errors are ignored: a disk that has no room for the reservation may have room for the data, and the writes report a
+  // full disk.
   while (::fallocate(descriptor, FALLOC_FL_KEEP_SIZE, static_cast<off_t>(had),
                      static_cast<off_t>(wanted - had)) != 0 &&
          errno == EINTR) {

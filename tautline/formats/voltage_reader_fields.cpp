@@ -4,8 +4,6 @@ namespace tautline::formats {
 
 namespace {
 
-using core::Rational;
-
 std::string number_text(double value) {
   return value == 0 ? "" : core::text::write_number(value);
 }

@@ -16,7 +16,6 @@ namespace tautline::jit {
 namespace {
 
 using core::Error;
-using core::ErrorKind;
 using device::Device;
 using device::Program;
 using device::ProgramSource;

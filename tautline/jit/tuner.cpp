@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "tautline/core/error.h"
-#include "tautline/jit/folders.h"
 #include "tautline/jit/result_log.h"
 #include "tautline/jit/wisdom.h"
 

@@ -132,6 +132,16 @@ void Capture::book(const ReadPacket& packet) {
   accept(payload, *flow, header);
 }
 
+// Notes that the packet has come; false, and counted, where it is a repeat.
+bool Capture::note_arrival(std::int64_t payload, std::size_t flow) {
+  std::uint64_t& word = row(come_, payload)[flow / 64];
+  const std::uint64_t bit = std::uint64_t{1} << flow % 64;
+  const bool is_new = (word & bit) == 0;
+  if (!is_new) ++counters_.duplicate;
+  word |= bit;
+  return is_new;
+}
+
 // Counts a packet of a time that is committed already.
 void Capture::place_behind(std::int64_t payload, std::size_t flow, const PacketHeader& header) {
   if (payload < std::max(closed_ - history_, -window_)) return consider(flow, header);
@@ -139,13 +149,7 @@ void Capture::place_behind(std::int64_t payload, std::size_t flow, const PacketH
     ++counters_.late;
     return;
   }
-  std::uint64_t& word = row(come_, payload)[flow / 64];
-  const std::uint64_t bit = std::uint64_t{1} << flow % 64;
-  if ((word & bit) != 0) {
-    ++counters_.duplicate;
-    return;
-  }
-  word |= bit;
+  if (!note_arrival(payload, flow)) return;
   ++counters_.late;
   --counters_.missing;
 }
@@ -159,13 +163,7 @@ void Capture::accept(std::int64_t payload, std::size_t flow, const PacketHeader&
       close_front(open_.front().first + block_payloads_);
     begin_blocks(payload + 1);
   }
-  std::uint64_t& word = row(come_, payload)[flow / 64];
-  const std::uint64_t bit = std::uint64_t{1} << flow % 64;
-  if ((word & bit) != 0) {
-    ++counters_.duplicate;
-    return;
-  }
-  word |= bit;
+  if (!note_arrival(payload, flow)) return;
   Open& block = open_[static_cast<std::size_t>((payload - open_.front().first) / block_payloads_)];
   const auto sample = static_cast<std::size_t>(payload - block.first) * payload_samples_;
   if (copier_ != nullptr)
@@ -173,7 +171,7 @@ void Capture::accept(std::int64_t payload, std::size_t flow, const PacketHeader&
   else
     placement_.place(flow, sample, header.payload.data(), block.memory);
   if (header.invalid && !flags_.empty()) {
-    row(flags_, payload)[flow / 64] |= bit;
+    row(flags_, payload)[flow / 64] |= std::uint64_t{1} << flow % 64;
     ++block.flagged;
     ++counters_.flagged;
   }

@@ -172,6 +172,7 @@ class Capture {
   void refuse(formats::packets::Refusal refusal);
   std::int64_t counts_between(std::uint64_t from, std::uint64_t to) const;
   void accept(std::int64_t payload, std::size_t flow, const formats::packets::PacketHeader& header);
+  bool note_arrival(std::int64_t payload, std::size_t flow);
   void place_behind(std::int64_t payload, std::size_t flow,
                     const formats::packets::PacketHeader& header);
   void consider(std::size_t flow, const formats::packets::PacketHeader& header);

@@ -1,11 +1,9 @@
 // Photon time tags that come through a pipe: PTU or PT3, header first.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "tautline/formats/photon_reader.h"

@@ -1,7 +1,5 @@
 #include "tautline/stream/output_blocks.h"
 
-#include <utility>
-
 namespace tautline::stream {
 
 core::Instant SegmentClock::start_of(std::uint64_t start_count) {

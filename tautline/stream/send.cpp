@@ -7,7 +7,6 @@
 #include <chrono>
 #include <memory>
 #include <span>
-#include <utility>
 
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/mwa32t/counters.h"

@@ -7,7 +7,6 @@
 #include <memory>
 #include <span>
 #include <stop_token>
-#include <string>
 #include <vector>
 
 #include "tautline/core/log.h"

@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <complex>
-#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <random>
 

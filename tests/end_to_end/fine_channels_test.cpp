@@ -1,7 +1,6 @@
 // --fine: a stream of coarse channels gives what each of its channels gives as voltages of its own.
 #include <gtest/gtest.h>
 
-#include <complex>
 #include <nlohmann/json.hpp>
 
 #include "tautline/formats/visibility_reader.h"

@@ -1,9 +1,8 @@
-// What a new user tries first and gets wrong: the message says what is wrong and what to do.
+// First mistakes of new users: the message says what is wrong and what to do.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "tests/end_to_end/documented_json.h"

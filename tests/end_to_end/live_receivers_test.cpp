@@ -1,7 +1,6 @@
 // `run` with receivers that `send` plays: what comes over the network equals what is correlated from the files.
 #include <gtest/gtest.h>
 
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <span>
@@ -166,7 +165,7 @@ TEST_F(LiveReceivers, CountWhatWasLostOnPurpose) {
   // Receivers do not end together, and what comes before all have begun is no loss.
   EXPECT_GE(counters.at("receivers.lost_samples").get<std::uint64_t>() + 16 * 100, lost);
   EXPECT_LE(counters.at("receivers.lost_samples").get<std::uint64_t>(), lost + 3 * 16 * 1100);
-  // Of records next to a loss at a sender's begin or end, which nothing proves.
+  // Records next to a loss at a sender's begin or end, which nothing proves.
   EXPECT_LE(counters.at("receivers.trailing_bytes").get<std::uint64_t>(), 4U * 9 * 34);
 }
 

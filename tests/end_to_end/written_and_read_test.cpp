@@ -1,9 +1,7 @@
-// What one command writes another reads without being told again; lists and texts that people look at.
+// Files that one command writes are read by another without further options; lists and texts for people.
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <filesystem>
-#include <iostream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstring>
 #include <functional>
-#include <mutex>
 #include <numeric>
 #include <string>
 #include <thread>
@@ -81,7 +80,7 @@ class Adding : public Node {
   std::int32_t number_;
 };
 
-/// What came.
+/// The received blocks.
 struct Came {
   std::vector<std::int32_t> values;
   std::vector<std::uint64_t> segment_starts;  // in the order of begin_segment

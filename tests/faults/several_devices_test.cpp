@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include "tests/faults/support.h"
-#include "tests/support/environment.h"
 
 namespace tautline::tests {
 namespace {

@@ -4,14 +4,12 @@
 //
 // OUT gets, for each integration, complex64 [channel][baseline] and then int64 counts of the same shape; the
 // description goes to standard output as JSON.
-#include <cstdint>
 #include <exception>
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
 #include "tautline/formats/visibility_reader.h"
 

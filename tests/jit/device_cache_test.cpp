@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 
 #include "tautline/jit/program.h"
 #include "tests/end_to_end/run_command.h"
@@ -74,7 +73,7 @@ TEST_P(DeviceCache, DamagedEntriesAreBuiltAgain) {
     tests::write_file(entry, damaged);
     ASSERT_TRUE(builds_and_runs(GetParam())) << "round " << round;
     ASSERT_EQ(entries().size(), 1u);
-    // What stands there now is another, whole one.
+    // The file there now is another, complete one.
     ASSERT_TRUE(builds_and_runs(GetParam()));
     EXPECT_NE(tests::read_file(entry), damaged) << "round " << round;
   }

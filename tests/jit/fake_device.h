@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <cstring>
-#include <future>
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,7 +30,7 @@ class FakeDevice final : public device::Device {
     properties_value.architecture = "sm_00";
   }
 
-  // What tests turn.
+  // The settings of tests.
   device::Properties properties_value;
   std::string compiler_value = "fakec 1";
   bool refuses_binaries = false;         ///< load fails for whatever was compiled before this call

@@ -2,7 +2,6 @@
 // kernel down a hundred times and more (scripts/test-gpu). The stages' own tests look closer.
 #include <gtest/gtest.h>
 
-#include <array>
 #include <string>
 #include <tuple>
 #include <vector>

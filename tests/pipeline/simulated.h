@@ -13,7 +13,6 @@
 #include <string>
 #include <vector>
 
-#include "tautline/core/units.h"
 #include "tautline/formats/array_layout.h"
 #include "tautline/formats/astronomy.h"
 #include "tautline/formats/scene/scene.h"
@@ -44,7 +43,7 @@ inline formats::ArrayLayout array_at(const std::vector<std::array<double, 3>>& e
   return array;
 }
 
-/// What the files of a scene hold, in physical order.
+/// The contents of a scene's files, in physical order.
 struct Voltages {
   bool real = false;
   std::vector<std::vector<std::complex<double>>> inputs;  // [input][time], steps

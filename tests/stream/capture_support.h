@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <cstring>
 #include <deque>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>

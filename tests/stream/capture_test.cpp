@@ -2,8 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <limits>
-#include <random>
 
 #include "tautline/core/error.h"
 #include "tests/stream/capture_support.h"
@@ -320,7 +318,7 @@ TEST(CaptureHostile, DamagedPacketsOfEveryPreset) {
   }
 }
 
-// Whoever can send well-formed packets with any counter moves the stream, but neither memory nor time runs away.
+// A sender of well-formed packets with any counter can move the stream on, but neither memory nor time runs away.
 TEST(CaptureHostile, CountersFromAnywhere) {
   auto random = generator();
   for (const std::size_t bits : {16u, 48u, 64u}) {

@@ -20,7 +20,6 @@ namespace tautline::stream {
 namespace {
 
 using namespace std::chrono_literals;
-using formats::mwa32t::Mode;
 constexpr std::size_t kInputs = formats::mwa32t::kInputsPerReceiver;
 
 // A component of a sample: of receiver, time and which of the record's 32.
@@ -223,7 +222,7 @@ TEST_F(MwaReceiverConnections, AreAlignedByWhatTheySentWhenTheReaderIsHeldUp) {
   EXPECT_EQ(stream->damage().lost_samples, 0U);
 }
 
-// What one sends while the others are waited for is more than is kept of it in memory, and none of it is lost.
+// One receiver sends more than is kept in memory while the others are waited for, and nothing is lost.
 TEST_F(MwaReceiverConnections, AreGivenFromTheirFirstSampleWhenNoOtherComes) {
   start(3, 0.5);
   read_all(5000);
@@ -238,7 +237,8 @@ TEST_F(MwaReceiverConnections, AreGivenFromTheirFirstSampleWhenNoOtherComes) {
   EXPECT_EQ(stream->damage().dropped_samples, 0U);
 }
 
-// What the other one sends meanwhile is given with the first one's inputs invalid; it comes back where its counter is.
+// Meanwhile the other receiver's data are delivered with the first one's inputs invalid; the first one comes back where
+// its counter is.
 TEST_F(MwaReceiverConnections, ThatDieAndComeBackLoseWhatTheyDidNotSend) {
   start(2, 5);
   read_all(500);

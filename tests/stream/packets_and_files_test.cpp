@@ -4,7 +4,6 @@
 
 #include <deque>
 #include <memory>
-#include <random>
 #include <span>
 #include <string>
 #include <utility>

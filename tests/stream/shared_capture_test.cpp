@@ -3,7 +3,6 @@
 #include "tautline/stream/shared_capture.h"
 
 #include <algorithm>
-#include <atomic>
 #include <barrier>
 #include <cstdlib>
 #include <random>
@@ -18,7 +17,7 @@ using namespace tautline;
 using namespace tautline::tests;
 using Packet = std::span<const std::byte>;
 
-// Of what is sent: each thread has the packets of some flows, as sockets have those of some senders.
+// The packets are divided: each thread has the packets of some flows, as sockets have those of some senders.
 std::vector<std::vector<std::vector<std::byte>>> deal(const stream::Capture& capture,
                                                       const formats::packets::PacketLayout& layout,
                                                       std::uint64_t start,

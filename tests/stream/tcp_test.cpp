@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include <iostream>
-#include <mutex>
 #include <random>
 #include <thread>
 

@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <numbers>
 #include <random>
-#include <string>
 #include <vector>
 
 #include "tautline/core/baseline.h"

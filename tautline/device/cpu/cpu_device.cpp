@@ -9,7 +9,6 @@
 #include <chrono>
 #include <cstring>
 #include <memory>
-#include <utility>
 
 #include "tautline/core/error.h"
 #include "tautline/core/threads.h"

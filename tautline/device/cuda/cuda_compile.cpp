@@ -1,8 +1,6 @@
 // CUDA C++ to machine code by NVRTC; needs no GPU.
 #include <fmt/format.h>
 
-#include <utility>
-
 #include "tautline/core/error.h"
 #include "tautline/device/cuda/cuda_device.h"
 #include "tautline/device/cuda/driver.h"

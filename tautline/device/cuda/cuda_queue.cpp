@@ -1,7 +1,6 @@
 // Queues (streams) and events: copies, fills, launches, marks.
 #include <fmt/format.h>
 
-#include <array>
 #include <utility>
 
 #include "tautline/core/error.h"

@@ -1,7 +1,6 @@
 // Programs and kernels of OpenCL.
 #pragma once
 
-#include <memory>
 #include <mutex>
 #include <span>
 #include <string>

@@ -4,7 +4,6 @@
 #include <array>
 #include <mutex>
 #include <utility>
-#include <vector>
 
 #include "tautline/core/error.h"
 #include "tautline/device/cpu/cpu_device.h"

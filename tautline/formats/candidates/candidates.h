@@ -3,7 +3,6 @@
 // docs/guide/formats.md has the columns.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
@@ -73,9 +72,9 @@ void write(const std::string& path, std::span<const core::Candidate> candidates,
 /// `search --json` give them. Correlation curves are .csv too: with comments first, or tabs between numbers.
 bool recognise(const std::string& path);
 
-/// Reads any of these; a .csv by its first line, JSON by its first byte. What a format does not hold stays at its default: heimdall's and
-/// your's widths are powers of two, PRESTO's have no DM index, members and cluster. DMs are as the file has them.
-/// Throws Error(format) naming the line.
+/// Reads any of these; a .csv by its first line, JSON by its first byte. Fields that a format lacks stay at their
+/// defaults: the widths of heimdall and `your` are powers of two, PRESTO's candidates have no DM index, members and
+/// cluster. DMs are as the file has them. Throws Error(format) naming the line.
 std::vector<core::Candidate> read(const std::string& path);
 
 /// The arrival time of a candidate in MJD UTC with 13 decimals (9 ns): at f_ref, and at infinite

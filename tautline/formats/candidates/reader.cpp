@@ -37,6 +37,12 @@ class Row {
   std::uint64_t count(std::size_t column, const char* name) const {
     return value<std::uint64_t>(column, name, "a whole number, 0 or more");
   }
+  std::uint64_t power_of_two(std::size_t column, const char* name) const {
+    constexpr std::uint64_t kHighest = 62;
+    const std::uint64_t exponent = count(column, name);
+    if (exponent > kHighest) throw wrong(fmt::format("{} {}", name, exponent), "0 to 62");
+    return std::uint64_t{1} << exponent;
+  }
   core::Error wrong(std::string found, std::string expected) const {
     return format_error(path_, fmt::format("line {}", line_), std::move(found),
                         std::move(expected));
@@ -81,14 +87,11 @@ Candidate from_csv(const Row& row) {
 
 Candidate from_heimdall(const Row& row) {
   if (row.size() < 9) throw row.wrong(fmt::format("{} fields", row.size()), "9");
-  constexpr std::uint64_t kWidest = 62;
   Candidate c;
   c.snr = row.real(0, "S/N");
   c.sample = row.count(1, "sample");
   c.time_s = row.real(2, "time");
-  const std::uint64_t filter = row.count(3, "filter index");
-  if (filter > kWidest) throw row.wrong(fmt::format("filter index {}", filter), "0 to 62");
-  c.width_samples = std::uint64_t{1} << filter;
+  c.width_samples = row.power_of_two(3, "filter index");
   c.dm_index = row.count(4, "DM index");
   c.dm = row.real(5, "DM");
   c.members = row.count(6, "members");
@@ -111,13 +114,10 @@ Candidate from_presto(const Row& row) {
 
 Candidate from_your(const Row& row) {
   if (row.size() < 5) throw row.wrong(fmt::format("{} fields", row.size()), "8");
-  constexpr std::uint64_t kWidestOfYour = 62;
   Candidate c;
   c.snr = row.real(1, "snr");
   c.time_s = row.real(2, "stime");
-  const std::uint64_t width = row.count(3, "width");
-  if (width > kWidestOfYour) throw row.wrong(fmt::format("width {}", width), "0 to 62");
-  c.width_samples = std::uint64_t{1} << width;
+  c.width_samples = row.power_of_two(3, "width");
   c.dm = row.real(4, "dm");
   return c;
 }

@@ -1,7 +1,6 @@
 // Correlator.com's .SIN: sections in brackets; curves normalised to decay to 1, in the order of the pairs of inputs in
 // "Mode=", or of those that the mode's name stands for; the same lags raw: for each curve its correlation and the two
 // bases, then the samples. g2 = correlation x samples / (base A x base B).
-#include <cmath>
 #include <initializer_list>
 #include <limits>
 #include <string>

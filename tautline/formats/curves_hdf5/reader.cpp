@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "tautline/formats/curves_hdf5/curves_hdf5.h"
 #include "tautline/formats/uvh5/hdf5_input.h"

@@ -1,4 +1,3 @@
-#include <cmath>
 #include <filesystem>
 #include <limits>
 
@@ -63,7 +62,7 @@ void write_array(File& file, const char* name, const std::vector<float>& values,
   constexpr unsigned kCompression = 6;
   const Handle space(H5Screate_simple(2, kShape, nullptr), H5Sclose);
   const Handle creation(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
-  H5Pset_obj_track_times(creation.get(), false);  // the same candidate is the same bytes
+  H5Pset_obj_track_times(creation.get(), false);  // the same candidate gives the same bytes
   H5Pset_chunk(creation.get(), 2, kChunk);
   if (H5Zfilter_avail(H5Z_FILTER_DEFLATE) > 0) H5Pset_deflate(creation.get(), kCompression);
   const Handle dataset(H5Dcreate2(file.root(), name, H5T_NATIVE_FLOAT, space.get(), H5P_DEFAULT,

@@ -4,7 +4,6 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
-#include <numeric>
 #include <string>
 
 #include "tautline/core/error.h"

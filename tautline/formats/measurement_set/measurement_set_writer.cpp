@@ -10,7 +10,6 @@
 #include <cerrno>
 #include <cstdint>
 #include <filesystem>
-#include <numbers>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -26,9 +25,9 @@
 namespace tautline::formats::measurement_set {
 namespace {
 
-// casacore ends the process when certain writes fail, so there must be room before it is called:
-// for what its caches hold and for the tables without their visibilities, and for the data to come,
-// asked for in portions that make the asking cheap.
+// casacore ends the process when certain writes fail, so the writer makes sure of disk space before it calls casacore:
+// for the contents of casacore's caches and the tables without their visibilities, and for the data to come, in
+// portions so large that the checks cost little.
 constexpr std::uint64_t kSpareBytes = std::uint64_t{16} << 20;
 constexpr std::uint64_t kPortionBytes = std::uint64_t{16} << 20;
 constexpr std::size_t kOtherColumnsBytes = 256;
@@ -54,8 +53,7 @@ int correlation_type(const Polarisation& p) {
   return 9 + (p.first == 'y' ? 2 : 0) + (p.second == 'y' ? 1 : 0);
 }
 
-// The antennas of the data in data order, so that ANTENNA1 <= ANTENNA2 means what it says, then the
-// rest.
+// The antennas of the data in data order, then the rest, so that ANTENNA1 <= ANTENNA2 is the order of the data.
 std::vector<std::size_t> antenna_rows(const VisibilityLayout& layout, const ArrayLayout& array) {
   std::vector<std::size_t> rows = layout.antennas();
   for (std::size_t a = 0; a < array.antennas.size(); ++a)
@@ -99,9 +97,8 @@ Setup setup_of(const VisibilityDescription& description, const VisibilityLayout&
                     "nothing was left under the final name");
 }
 
-// Takes `bytes` in a file of its own in `folder` and gives them back at once. Returns 0, or the errno
-// that says why there is no room (ENOSPC, EDQUOT). File systems that cannot reserve are asked how
-// much is free.
+// Reserves `bytes` in a file of its own in `folder` and frees them at once. Returns 0, or the errno for the lack of
+// room (ENOSPC, EDQUOT). File systems that cannot reserve are asked how much is free.
 int probe_free_space(const std::string& folder, std::uint64_t bytes) {
   std::string name = folder + "/room-XXXXXX";
   const int descriptor = ::mkostemp(name.data(), O_CLOEXEC);
@@ -216,7 +213,7 @@ class MeasurementSetWriter final : public VisibilityWriter {
     }
   }
 
-  // Room for `bytes` more and to spare; asks the disk only when the last answer is used up.
+  // Makes sure of room for `bytes` more, with a margin; asks the disk only when the last portion is used up.
   void require_room(const char* doing, std::uint64_t bytes) {
     if (bytes > 0 && bytes <= room_bytes_) {
       room_bytes_ -= bytes;
@@ -254,7 +251,7 @@ class MeasurementSetWriter final : public VisibilityWriter {
     for (const Vector3& offset : offsets_m_) antenna_uvw.push_back(uvw_m(place.axes, offset));
     for (const AntennaPair& pair : layout_.pairs()) {
       uvw.push_back(difference(antenna_uvw[pair.first], antenna_uvw[pair.second]));
-      // W is the path whose phase has been taken out, and without tracking that is none.
+      // W is the path length whose phase was removed: none without tracking.
       if (!centre.tracked) uvw.back()[2] = 0;
     }
     return tables_->add_rows({middle, integration.integration_s, field_}, pairs_, uvw);

@@ -8,7 +8,7 @@ namespace {
 
 constexpr auto kPeriod = static_cast<std::int64_t>(kCounterPeriod);
 
-// Records at the end of a sender's bytes that are enough to go on where the boundary was kept.
+// At the end of a sender's bytes this many records prove an alignment on the record boundary that was kept.
 constexpr std::size_t kLeastAtSendersEnd = 2;
 
 // The time with this counter that is nearest to `near`.
@@ -43,7 +43,7 @@ void RecordParser::restart() {
   unproved_ = 0;
 }
 
-// Records of times that have come are passed over.
+// Records of times that have come already are passed over.
 RecordParser::Found RecordParser::run(std::span<const std::byte> bytes, std::size_t count) {
   if (next_ >= floor_) return {0, next_, bytes.data(), count};
   const auto repeated =
@@ -59,17 +59,23 @@ RecordParser::Found RecordParser::skip_invalid(std::size_t bytes) {
   return {bytes, next_, nullptr, 0};
 }
 
-RecordParser::Found RecordParser::find_first(std::span<const std::byte> bytes, bool last,
-                                             std::int64_t near) {
+std::optional<std::size_t> RecordParser::find_proof(std::span<const std::byte> bytes, bool last,
+                                                    Found& without) {
   const auto window = bytes.first(std::min(bytes.size(), kWindowBytes));
   const bool is_last = last && window.size() == bytes.size();
   const auto proof = find_alignment(window, record_, 0, is_last, kLeastAtSendersEnd);
-  if (!proof) {
-    if (!is_last && window.size() < kWindowBytes) return {};
-    // Whole records, so that their boundary stays where it may be.
-    const std::size_t kept = is_last ? 0 : kUnalignedProof * record_;
-    return skip_invalid(is_last ? window.size() : (window.size() - kept) / record_ * record_);
-  }
+  if (proof || (!is_last && window.size() < kWindowBytes)) return proof;
+  // Whole records are skipped, so that a record boundary stays one.
+  const std::size_t kept = is_last ? 0 : kUnalignedProof * record_;
+  without = skip_invalid(is_last ? window.size() : (window.size() - kept) / record_ * record_);
+  return proof;
+}
+
+RecordParser::Found RecordParser::find_first(std::span<const std::byte> bytes, bool last,
+                                             std::int64_t near) {
+  Found without;
+  const auto proof = find_proof(bytes, last, without);
+  if (!proof) return without;
   next_ = nearest_time(counter_at(bytes.data() + *proof), near);
   placed_ = true;
   return *proof > 0 ? skip_invalid(*proof) : look(bytes, last, near);
@@ -77,14 +83,9 @@ RecordParser::Found RecordParser::find_first(std::span<const std::byte> bytes, b
 
 // The counter does not follow the one before: the stream continues at the counter that the next ones prove.
 RecordParser::Found RecordParser::find_again(std::span<const std::byte> bytes, bool last) {
-  const auto window = bytes.first(std::min(bytes.size(), kWindowBytes));
-  const bool is_last = last && window.size() == bytes.size();
-  const auto proof = find_alignment(window, record_, 0, is_last, kLeastAtSendersEnd);
-  if (!proof) {
-    if (!is_last && window.size() < kWindowBytes) return {};
-    const std::size_t kept = is_last ? 0 : kUnalignedProof * record_;
-    return skip_invalid(is_last ? window.size() : (window.size() - kept) / record_ * record_);
-  }
+  Found without;
+  const auto proof = find_proof(bytes, last, without);
+  if (!proof) return without;
   ++counts_.jumps;
   const auto ahead = static_cast<std::uint16_t>(counter_at(bytes.data() + *proof) -
                                                 static_cast<std::uint16_t>(next_));

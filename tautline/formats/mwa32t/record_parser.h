@@ -1,8 +1,9 @@
-// Records out of bytes that come once and piece by piece, as from a connection.
+// Finds records in bytes that come once and piece by piece, as from a connection.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "tautline/formats/mwa32t/counters.h"
@@ -16,14 +17,14 @@ struct ParserCounts {
   std::uint64_t jumps = 0;          ///< of the counter
 };
 
-/// One sender's records, their counters taken as those of a clock that goes on beyond 16 bits. A counter that does not
-/// follow on is believed once kAlignedProof records prove it; until then each record before the proof is judged by its
-/// own.
+/// The records of one sender; their 16-bit counters are extended to times. A counter that does not follow the one
+/// before is accepted once kAlignedProof records with consecutive counters prove it; each record before the proof is
+/// judged by its own counter.
 class RecordParser {
  public:
   explicit RecordParser(Mode mode) : mode_(mode), record_(record_bytes(mode)) {}
 
-  /// Records of consecutive times at the front of `bytes`, behind `skip` bytes that are none.
+  /// Records of consecutive times at the front of `bytes`, behind `skip` bytes without records.
   struct Found {
     std::size_t skip = 0;
     std::int64_t time = 0;  ///< of the first one
@@ -31,18 +32,18 @@ class RecordParser {
     std::size_t count = 0;  ///< 0 and nothing to skip: more bytes are needed
   };
 
-  /// Looks at bytes that begin where the last consumed ones ended. `last`: no more will come of this sender. `near`: a
-  /// time from which the first record's is less than half a period away. Nothing is kept of them: after it, the caller
-  /// goes on behind `skip` and as many records as it takes.
+  /// Looks at bytes that begin where the last consumed bytes ended, and keeps none of them: the caller continues behind
+  /// `skip` and as many records as it takes. `last`: the sender sends no more bytes. `near`: a time less than half a
+  /// period from the first record's.
   Found look(std::span<const std::byte> bytes, bool last, std::int64_t near);
   void take(std::size_t records);
 
   /// Another sender's bytes follow. Records at times before those that were taken are repeats.
   void restart();
 
-  /// Whether times are known: since the first records of a sender.
+  /// Whether times are known; true from the first records of a sender on.
   bool placed() const { return placed_; }
-  /// Of the next record, when times are known.
+  /// The time of the next record, where times are known.
   std::int64_t next_time() const { return next_; }
   const ParserCounts& counts() const { return counts_; }
 
@@ -50,6 +51,9 @@ class RecordParser {
   static constexpr std::size_t kWindowBytes = std::size_t{64} << 10;
 
  private:
+  // Where the records begin that prove the alignment. None: `without` is to be returned.
+  std::optional<std::size_t> find_proof(std::span<const std::byte> bytes, bool last,
+                                        Found& without);
   Found find_first(std::span<const std::byte> bytes, bool last, std::int64_t near);
   Found find_again(std::span<const std::byte> bytes, bool last);
   Found read_unproved(std::span<const std::byte> bytes);

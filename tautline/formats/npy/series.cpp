@@ -29,7 +29,7 @@ std::string record_name(const std::string& path) {
   return path + ".json";
 }
 
-// Null where there is none, or one of another kind.
+// The record beside an array; null where there is none, or one of another kind.
 Json series_record(const std::string& path) {
   if (!path.ends_with(".npy")) return nullptr;
   std::ifstream file(record_name(path), std::ios::binary);
@@ -55,8 +55,8 @@ double number_in(const Json& record, const std::string& path, const char* key, b
 std::vector<std::uint64_t> delays_in(const Json& record, const std::string& path,
                                      std::size_t trials) {
   std::vector<std::uint64_t> delays;
-  for (const Json& segment : record.value("segments", Json::array())) {
-    const Json list = segment.is_object() ? segment.value("delays_samples", Json()) : Json();
+  for (const Json& range : record.value("segments", Json::array())) {
+    const Json list = range.is_object() ? range.value("delays_samples", Json()) : Json();
     if (!list.is_array()) return {};
     for (const Json& delay : list) {
       if (!delay.is_number_unsigned())
@@ -166,7 +166,7 @@ class SeriesReader final : public FilterbankReader {
   }
 
  private:
-  // Of one trial, as floats.
+  // The series of one trial, as floats.
   void read_row(std::size_t trial, std::uint64_t first_sample, std::span<std::byte> to) {
     const std::size_t got =
         file_.read(offset_ + (trial * row_samples_ + first_sample) * sizeof(float), to);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <utility>
 
 #include "tautline/core/error.h"
 #include "tautline/formats/packets/half_years.h"

@@ -1,5 +1,5 @@
-// Heaps of SPEAD 64-48 that say themselves what they hold: arrays with names and types, as spead2 reads them without
-// being told.
+// Heaps of SPEAD 64-48 that describe their contents: arrays with names and types, which spead2 reads without
+// configuration.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,6 @@
 #include <functional>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace tautline::formats::packets {
@@ -29,10 +28,10 @@ class SpeadHeap {
 
   /// The array and its description; copies the bytes.
   void add(const SpeadArray& array);
-  /// A word for receivers (kSpeadStop).
+  /// A heap with a control code for receivers (kSpeadStop).
   void add_control(std::uint64_t word);
 
-  /// Of at most `payload_bytes` of the heap each; all items are in the first.
+  /// Packets with at most `payload_bytes` of the heap each; all items are in the first.
   void for_packets(std::size_t payload_bytes,
                    const std::function<void(std::span<const std::byte> packet)>& take) const;
 

@@ -3,8 +3,6 @@
 
 #include <cairo.h>
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <string>
 

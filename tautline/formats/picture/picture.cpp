@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
-#include <optional>
-#include <string_view>
 #include <vector>
 
 #include "tautline/core/error.h"
@@ -144,7 +142,7 @@ void draw(const Canvas& canvas, const Figure& figure, const Layout& layout) {
   }
 }
 
-// What Cairo writes goes into the file; an exception must not pass through its C.
+// Cairo's output goes into the file; an exception must not pass through Cairo's C code.
 struct Sink {
   PartialFile& file;
   std::exception_ptr failure = nullptr;

@@ -1,13 +1,11 @@
 // PRESTO's dedispersed series: NAME.dat, floats, with NAME.inf beside it.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "tautline/formats/filterbank_reader.h"
 #include "tautline/formats/partial_file.h"
@@ -18,9 +16,9 @@ namespace tautline::formats::presto {
 /// Whether a file of this name is one: NAME.inf, or NAME.dat where NAME.inf exists.
 bool recognise(const std::string& name);
 
-/// Opens NAME.dat or NAME.inf and reads both. The size of the .dat holds, and bins that the .inf
-/// promises and the file lacks are damage. The description's refdm is the .inf's DM as it stands,
-/// its refdm_constant PRESTO's; its frequency is the highest channel's.
+/// Opens NAME.dat or NAME.inf and reads both. The size of the .dat decides: bins that the .inf announces and the .dat
+/// lacks are damage. The description's refdm is the .inf's DM as it stands, its refdm_constant PRESTO's; its frequency
+/// is the highest channel's.
 std::unique_ptr<FilterbankReader> open(const std::string& path,
                                        const FilterbankOptions& options = {});
 
@@ -35,9 +33,9 @@ class DatWriter {
   /// `path` ends with .dat. Throws Error(config) when not, Error(io).
   DatWriter(const std::string& path, Inf inf, bool overwrite);
 
-  /// Appends: give it large pieces.
+  /// Writes at once, without a buffer: pass large pieces.
   void write(std::span<const float> samples);
-  /// Given so far, an odd last one among them.
+  /// Bins given so far, with an odd last one.
   std::uint64_t samples() const { return samples_; }
   /// Writes the last bytes of both files, which finish() then renames. Nothing may follow.
   void complete();
@@ -47,7 +45,7 @@ class DatWriter {
   Inf inf_;
   bool completed_ = false;
   std::uint64_t samples_ = 0;
-  std::optional<float> waiting_;  // for its partner
+  std::optional<float> waiting_;  // an odd last bin, until the next one comes
   AppendFile data_, text_;
 };
 

@@ -6,7 +6,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "tautline/core/error.h"
 
@@ -23,7 +22,7 @@ class FitsTable {
     explicit operator bool() const { return number != 0; }
   };
 
-  /// Opens the file as it is named: brackets and plus signs mean nothing.
+  /// Opens the file of exactly this name: brackets and plus signs are characters of the name.
   explicit FitsTable(std::string path);
   ~FitsTable();
   FitsTable(const FitsTable&) = delete;
@@ -33,7 +32,7 @@ class FitsTable {
   /// Moves from the primary header to a table. Throws Error(format) when there is none.
   void move_to(const char* table);
 
-  /// Of the header in use; nothing when the key is absent, undefined ('*') or of another type.
+  /// A key of the header in use; nothing when the key is absent, undefined ('*') or of another type.
   std::optional<double> number(const char* key);
   std::optional<std::int64_t> integer(const char* key);
   std::string text(const char* key);

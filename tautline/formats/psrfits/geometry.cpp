@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "tautline/core/exact_double.h"
 #include "tautline/formats/text.h"

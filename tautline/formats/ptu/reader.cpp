@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <string_view>
-#include <utility>
 
 #include "tautline/formats/ptu/header.h"
 #include "tautline/formats/ptu/ptu.h"

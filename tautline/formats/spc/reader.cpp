@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <optional>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "tautline/formats/input_file.h"

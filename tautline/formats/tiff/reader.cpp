@@ -2,7 +2,6 @@
 #include <cstring>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "tautline/core/error.h"
 #include "tautline/formats/input_file.h"

@@ -1,10 +1,8 @@
 // One table of a TOML file, read field by field with errors that name file, table, field and line.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>

@@ -7,7 +7,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <memory>
 #include <system_error>
 
 #include "tautline/core/error.h"
@@ -19,7 +18,7 @@ namespace {
 using core::Error;
 using core::ErrorKind;
 
-// A string that is longer than this is damage, not history.
+// A longer string is taken for damage: no history is this long.
 constexpr std::size_t kMostTextBytes = std::size_t{1} << 24;
 
 herr_t collect_name(hid_t, const char* name, const H5L_info_t*, void* names) {

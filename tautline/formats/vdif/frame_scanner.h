@@ -1,11 +1,10 @@
-// The frames of a file in their order, past damaged headers and lost frame boundaries.
+// The frames of a file in their order; damaged headers and lost frame boundaries are passed over.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/vdif/header.h"
@@ -19,7 +18,7 @@ struct Frame {
   std::size_t payload_bytes = 0;  ///< in the file: fewer than the header says only at its end
 };
 
-/// Reads headers only. The first header says what all must be like; payloads are the caller's.
+/// Reads headers only; the caller reads the payloads. All headers must agree with the first one.
 class FrameScanner {
  public:
   /// `damage` may be null: then nothing is noted or counted (a look ahead).
@@ -48,7 +47,7 @@ class FrameScanner {
   Damage* damage_;
   std::uint64_t offset_ = 0;
   bool ended_ = false;
-  // What header_at() found last: a frame's header is looked at behind the frame before it, and then again.
+  // The last result of header_at(): a header is looked at behind the frame before it, and then again.
   mutable std::uint64_t looked_at_ = ~std::uint64_t{0};
   mutable std::optional<Header> header_there_;
 };

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "tautline/core/time.h"
@@ -21,7 +20,7 @@ struct Timeline {
   core::Rational rate_hz;              ///< of samples
   std::int64_t frames_per_second = 1;
   std::int64_t origin_second = 0, origin_frame = 0;  ///< of position 0
-  std::int64_t limit = 0;  ///< positions at and beyond this one are not believed
+  std::int64_t limit = 0;  ///< positions at and beyond this one are taken for damage
 
   std::optional<std::size_t> input_of(const Header& header) const;
   std::int64_t position_of(const Header& header) const {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <utility>
 
 #include "tautline/core/error.h"
 #include "tautline/jit/timing.h"

@@ -21,7 +21,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "tautline/pipeline/bench/measure_limits.h"

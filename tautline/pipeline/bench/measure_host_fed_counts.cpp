@@ -1,7 +1,6 @@
 // The autocorrelator fed from pinned memory, for `bench`.
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <string>

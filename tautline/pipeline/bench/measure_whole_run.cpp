@@ -124,6 +124,18 @@ VoltageFile make_voltages(const std::string& path, const Problem& sizes, std::si
   return {static_cast<double>(rows * row_bytes), description.bandwidth_hz};
 }
 
+// Sets the fields that runs over voltages share, and makes their input.
+template <class Config>
+VoltageFile prepare_voltages(Config& config, const RunFolder& folder, const std::string& output,
+                             const Problem& sizes, std::size_t channels) {
+  config.inputs = {folder / "run.dada"};
+  config.output = folder / output;
+  config.overwrite = true;
+  config.filter.channels = sizes.at("channels");
+  config.filter.taps = sizes.at("taps");
+  return make_voltages(config.inputs.front(), sizes, channels);
+}
+
 FilterbankRunConfig filterbank_config(const Problem& sizes, const std::string& path) {
   FilterbankRunConfig config;
   config.inputs = {path};
@@ -181,13 +193,8 @@ Measurement measure_run_correlate(const Problem& sizes, const std::vector<Device
                                   const Limits&, double budget_s) {
   const RunFolder folder;
   CorrelateConfig config;
-  config.inputs = {folder / "run.dada"};
-  const VoltageFile file = make_voltages(config.inputs.front(), sizes,
-                                         sizes.at("channelized") != 0 ? sizes.at("channels") : 1);
-  config.output = folder / "run.uvh5";
-  config.overwrite = true;
-  config.filter.channels = sizes.at("channels");
-  config.filter.taps = sizes.at("taps");
+  const VoltageFile file = prepare_voltages(
+      config, folder, "run.uvh5", sizes, sizes.at("channelized") != 0 ? sizes.at("channels") : 1);
   config.integration_s = 1e-3 * static_cast<double>(sizes.at("integration_ms"));
   Measurement m = measure_whole(file.bytes, budget_s, [&] {
     const CorrelateSummary s = correlate_voltages(config, devices);
@@ -205,12 +212,7 @@ Measurement measure_run_channelize(const Problem& sizes, const std::vector<Devic
     throw core::Error(core::ErrorKind::config, "`problem`: output_bits", std::to_string(bits),
                       "8 or 32");
   ChannelizeConfig config;
-  config.inputs = {folder / "run.dada"};
-  const VoltageFile file = make_voltages(config.inputs.front(), sizes, 1);
-  config.output = folder / "channels.dada";
-  config.overwrite = true;
-  config.filter.channels = sizes.at("channels");
-  config.filter.taps = sizes.at("taps");
+  const VoltageFile file = prepare_voltages(config, folder, "channels.dada", sizes, 1);
   config.requantise = bits == 8 ? Requantise::bits8 : Requantise::off;
   Measurement m = measure_whole(file.bytes, budget_s, [&] {
     const ChannelizeSummary s = channelize_voltages(config, devices.front());

@@ -2,7 +2,6 @@
 // tests are made from it.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -1,6 +1,7 @@
 #include "tautline/pipeline/bench/tune_stage.h"
 
 #include "tautline/core/error.h"
+#include "tautline/pipeline/bench/measure_problem.h"
 #include "tautline/pipeline/bench/stage_table.h"
 
 namespace tautline::pipeline {

@@ -7,7 +7,6 @@
 
 #include "tautline/device/device.h"
 #include "tautline/jit/tunable.h"
-#include "tautline/pipeline/bench/measure_problem.h"
 
 namespace tautline::pipeline {
 

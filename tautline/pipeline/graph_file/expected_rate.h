@@ -1,7 +1,6 @@
 // Predicts the speed of an opened graph, as far as its nodes can measure their own.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 

@@ -1,7 +1,6 @@
 // A sink beside the others of a node's results, which draws them and is never waited for.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>

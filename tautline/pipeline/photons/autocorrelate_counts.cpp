@@ -1,7 +1,6 @@
 #include "tautline/pipeline/photons/autocorrelate_counts.h"
 
 #include <memory>
-#include <string>
 #include <utility>
 
 #include "tautline/engine/run.h"

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 #include <string>
-#include <utility>
 
 #include "tautline/core/error.h"
 #include "tautline/pipeline/photons/count_source_node.h"

@@ -9,8 +9,6 @@
 #include <limits>
 #include <memory>
 #include <optional>
-#include <span>
-#include <string>
 #include <vector>
 
 #include "tautline/core/byte_archive.h"

@@ -8,9 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <limits>
 #include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 

@@ -1,7 +1,5 @@
 #include "tautline/pipeline/plot/figure_page.h"
 
-#include <vector>
-
 #include "tautline/pipeline/report/base64.h"
 #include "tautline/pipeline/report/html_page.h"
 

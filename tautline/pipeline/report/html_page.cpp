@@ -107,15 +107,17 @@ constexpr Section kFitSections[] = {
     {"curves", "Curves"}, {"maps", "Maps"}, {"table", "Table"}, {"run", "Run"}};
 constexpr Section kCandidateSections[] = {
     {"overview", "Overview"}, {"candidate", "Candidate"}, {"list", "List"}, {"run", "Run"}};
+constexpr Section kMonitorSections[] = {{"health", "Health"},        {"fringes", "Fringes"},
+                                        {"spectra", "Spectra"},      {"closures", "Closure phases"},
+                                        {"quality", "Data quality"}, {"drawings", "Pictures"}};
 constexpr Section kFigureSections[] = {{"panels", "Figure"}};
 constexpr std::string_view kWideHead = R"(<div class="wide" id="head"></div>)";
 
-// A page's template, the scripts that it runs, in this order, and what fills the template's marks.
+// The scripts of a page, in the order in which they run, and the texts in place of the template's marks.
 struct Parts {
   std::span<const std::string_view> scripts;
-  std::span<const Section> sections = {};
-  std::string_view head = {}, start = {}, receive = {};
-  std::string_view page = "page.html";
+  std::span<const Section> sections;
+  std::string_view head = {}, start = {}, receive = {}, policy = {};
 };
 
 Parts parts_of(PageKind kind) {
@@ -138,7 +140,12 @@ Parts parts_of(PageKind kind) {
               .start = "startFigure",
               .receive = "receiveFigure(JSON.parse(message.textContent))"};
     case PageKind::monitor:
-      return {.scripts = kMonitorScripts, .page = "monitor.html"};
+      return {.scripts = kMonitorScripts,
+              .sections = kMonitorSections,
+              .head = kWideHead,
+              .start = "startMonitor",
+              .receive = "receive(message.textContent)",
+              .policy = "; connect-src 'self'"};
     case PageKind::visibilities:
       break;
   }
@@ -163,19 +170,18 @@ std::string compose_page(const std::string& title, const std::vector<std::string
     data += "<script type=\"application/json\" class=\"message\">" + escape_json(message) +
             "</script>\n";
 
-  std::string page(asset(parts.page));
-  if (!parts.sections.empty()) {
-    std::string links, sections;
-    for (const auto& [id, name] : parts.sections) {
-      links += fmt::format("    <a href=\"#{}\">{}</a>\n", id, name);
-      sections += fmt::format("  <section id=\"{}\"></section>\n", id);
-    }
-    fill(page, "head", parts.head);
-    fill(page, "links", links);
-    fill(page, "sections", sections);
-    fill(page, "start", parts.start);
-    fill(page, "receive", parts.receive);
+  std::string links, sections;
+  for (const auto& [id, name] : parts.sections) {
+    links += fmt::format("    <a href=\"#{}\">{}</a>\n", id, name);
+    sections += fmt::format("  <section id=\"{}\"></section>\n", id);
   }
+  std::string page(asset("page.html"));
+  fill(page, "policy", parts.policy);
+  fill(page, "head", parts.head);
+  fill(page, "links", links);
+  fill(page, "sections", sections);
+  fill(page, "start", parts.start);
+  fill(page, "receive", parts.receive);
   // The messages last: they hold names from files, which must not be taken for a mark.
   fill(page, "title", escape_html(title));
   fill(page, "styles", styles);

@@ -1,7 +1,6 @@
 // Draws a run's visibilities into one HTML file that opens anywhere, without a network.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>

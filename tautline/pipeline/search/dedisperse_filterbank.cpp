@@ -1,7 +1,6 @@
 #include "tautline/pipeline/search/dedisperse_filterbank.h"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>

@@ -1,7 +1,6 @@
 // How fast a search or a dedispersion will be, measured for some milliseconds before it runs.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>

@@ -251,15 +251,15 @@ std::string series_record(const NodeContext& context, const std::vector<NamedNod
                           std::span<const std::uint64_t> written) {
   const auto& first = inputs.front().detail<TrialStream>();
   std::vector<double> dms;
-  Json segments, data_segments;
+  Json ranges, data_segments;
   for (std::size_t k = 0; k < inputs.size(); ++k) {
     const auto& trials = inputs[k].detail<TrialStream>();
-    segments.push_back({{"first_trial", dms.size()},
-                        {"trials", trials.dms.size()},
-                        {"downsample", trials.downsample},
-                        {"samples", written[k]},
-                        {"delays_samples", trials.delays},
-                        {"method", trials.method}});
+    ranges.push_back({{"first_trial", dms.size()},
+                      {"trials", trials.dms.size()},
+                      {"downsample", trials.downsample},
+                      {"samples", written[k]},
+                      {"delays_samples", trials.delays},
+                      {"method", trials.method}});
     dms.insert(dms.end(), trials.dms.begin(), trials.dms.end());
   }
   for (const auto& [from, end] : first.data_segments)
@@ -285,7 +285,7 @@ std::string series_record(const NodeContext& context, const std::vector<NamedNod
                           {"standard_deviation", bandpass.standard_deviation}};
   }
   record["tsamp_s"] = band.tsamp_s * static_cast<double>(first.downsample);
-  record["segments"] = segments;
+  record["segments"] = ranges;
   if (!data_segments.empty()) record["data_segments"] = data_segments;
   const auto* source = find_node<FilterbankSourceNode>(nodes);
   if (source != nullptr && source->stream().input != nullptr)

@@ -1,7 +1,5 @@
 #include "tautline/pipeline/search/piped_filterbank.h"
 
-#include <utility>
-
 namespace tautline::pipeline {
 
 bool filterbank_comes_in_order(std::span<const std::byte> first_bytes, const std::string&) {

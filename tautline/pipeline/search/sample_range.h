@@ -1,7 +1,6 @@
 // Which samples of a filterbank are read: a range, cut at its gaps.
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
 #include "tautline/formats/filterbank_reader.h"

@@ -1,9 +1,6 @@
 // Divides the latency that a live search may have among its waits, and its trials into ranges that keep it.
 #pragma once
 
-#include <cstddef>
-#include <string>
-
 #include "tautline/pipeline/search/search_config.h"
 #include "tautline/stages/dedisperse/plan/trials.h"
 

@@ -1,7 +1,6 @@
 #include "tautline/pipeline/search/search_pass.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
 #include <utility>

@@ -2,7 +2,6 @@
 // loops without fused multiply-adds, so that every instruction set gives the same bits.
 #pragma once
 
-#include <complex>
 #include <cstddef>
 #include <cstdint>
 

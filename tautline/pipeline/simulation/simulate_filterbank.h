@@ -6,7 +6,6 @@
 #include <memory>
 #include <stop_token>
 #include <string>
-#include <vector>
 
 #include "tautline/formats/filterbank_reader.h"
 #include "tautline/pipeline/simulation/simulate_filterbank_config.h"

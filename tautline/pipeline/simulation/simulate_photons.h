@@ -6,10 +6,8 @@
 #include <functional>
 #include <stop_token>
 #include <string>
-#include <vector>
 
 #include "tautline/engine/profile.h"
-#include "tautline/pipeline/simulation/photon_source.h"
 #include "tautline/pipeline/simulation/simulate_photons_config.h"
 
 namespace tautline::pipeline {

@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "tautline/core/log.h"
 #include "tautline/engine/node.h"
 #include "tautline/pipeline/trigger.h"
 #include "tautline/pipeline/voltages/stretch.h"

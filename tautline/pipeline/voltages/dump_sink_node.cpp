@@ -11,7 +11,6 @@ namespace tautline::pipeline {
 namespace {
 
 using core::Error;
-using core::ErrorKind;
 using Json = nlohmann::ordered_json;
 
 Json trigger_record(const Trigger& trigger) {

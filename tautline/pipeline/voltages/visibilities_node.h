@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "tautline/core/complex_int.h"
 #include "tautline/core/view.h"
 #include "tautline/engine/node.h"
 #include "tautline/formats/delays/delays.h"

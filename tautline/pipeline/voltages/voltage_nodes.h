@@ -1,7 +1,6 @@
 // The nodes between a source of voltages and an output, and their counts for the output.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <nlohmann/json_fwd.hpp>

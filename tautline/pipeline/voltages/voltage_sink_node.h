@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <string>
 
 #include "tautline/engine/node.h"
 #include "tautline/formats/partial_file.h"

@@ -1,7 +1,6 @@
 // Sizes, tolerance, operations and bytes of one problem: for tests and benchmarks.
 #pragma once
 
-#include <bit>
 #include <cmath>
 #include <cstddef>
 

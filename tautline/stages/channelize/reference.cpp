@@ -1,9 +1,7 @@
 // The definition: the formula of channelize.h in plain loops of double precision, one spectrum at a
 // time.
-#include <cmath>
 #include <complex>
 #include <cstring>
-#include <numbers>
 
 #include "tautline/core/requantise.h"
 #include "tautline/stages/channelize/cpu/kernels.h"

@@ -1,7 +1,6 @@
 // Sizes, data, tolerance, operations and bytes of one problem: for tests and benchmarks.
 #pragma once
 
-#include <cmath>
 #include <complex>
 #include <cstddef>
 #include <limits>

@@ -1,15 +1,12 @@
 // Layouts, data, tolerance and bytes of one problem: for tests and benchmarks.
 #pragma once
 
-#include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <limits>
 #include <random>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "tautline/stages/unpack/unpack.h"

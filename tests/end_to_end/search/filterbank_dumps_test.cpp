@@ -1,8 +1,6 @@
 // A live search that has the filterbank around its pulses written: the example, and the bytes of the stream.
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "tests/end_to_end/documented_json.h"
 #include "tests/end_to_end/search/search_files.h"
 #include "tests/support/scratch.h"

@@ -3,7 +3,6 @@
 #include <sched.h>
 
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <thread>
 

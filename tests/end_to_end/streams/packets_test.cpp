@@ -4,7 +4,6 @@
 #include <sched.h>
 
 #include <atomic>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <thread>

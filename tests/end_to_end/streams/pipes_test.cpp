@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include <random>
 #include <thread>
 
 #include "tests/end_to_end/run_command.h"

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "tautline/core/error.h"
@@ -193,7 +192,7 @@ TEST(Candidates, LinesOfJsonHoldEverything) {
   const Folder folder;
   const auto list = random_candidates(50);
   const std::string lines = json_lines(list), other = "{\"schema\": \"tautline.search\"}\n";
-  // Of another schema, and not written to its end.
+  // A line of another schema, and a line that is not complete.
   const std::string text = lines + other + lines.substr(0, 80);
   tests::write_bytes(folder / "e.jsonl", {text.begin(), text.end()});
   EXPECT_TRUE(recognise(folder / "e.jsonl"));

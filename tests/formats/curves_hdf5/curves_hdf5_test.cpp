@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <fstream>
-#include <limits>
 
 #include "tautline/core/error.h"
 #include "tautline/formats/curves/curves.h"

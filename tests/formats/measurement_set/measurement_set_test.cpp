@@ -16,7 +16,6 @@ namespace tautline::formats {
 namespace {
 
 using tests::random_visibilities;
-using tests::RandomVisibilities;
 using tests::ScratchFolder;
 using tests::write_all;
 

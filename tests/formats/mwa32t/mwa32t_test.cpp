@@ -4,8 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <functional>
-#include <map>
 #include <vector>
 
 #include "tautline/core/error.h"
@@ -39,7 +37,7 @@ void write_file(const std::string& path, Mode mode, std::uint16_t first, const S
   writer.finish();
 }
 
-// What a test expects at one time of one receiver: the index into its samples, or missing.
+// The expected value at one time of one receiver: the index into its samples, or missing.
 constexpr std::ptrdiff_t kMissing = -1;
 
 void expect_times(const Stream& stream, std::size_t receiver, const Samples& samples,

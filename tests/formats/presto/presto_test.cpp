@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 
 #include "tautline/core/error.h"
 #include "tautline/core/exact_double.h"

@@ -3,7 +3,6 @@
 
 #include <fitsio.h>
 
-#include <cstdint>
 #include <filesystem>
 #include <stdexcept>
 #include <string>

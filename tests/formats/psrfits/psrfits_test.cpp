@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <filesystem>
 
 #include "tautline/core/error.h"
 #include "tests/formats/filterbank_check.h"

@@ -3,9 +3,7 @@
 
 #include <cstdint>
 #include <cstring>
-#include <random>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "tests/formats/voltage_check.h"

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
-#include <memory>
 #include <thread>
 
 #include "tautline/engine/node.h"
@@ -13,7 +12,7 @@
 
 namespace tautline::tests {
 
-/// What others tell the nodes of a test, from any thread.
+/// Commands to the nodes of a test, from any thread.
 struct LiveControl {
   std::atomic<bool> silent = false;  ///< the source gives nothing
   std::atomic<bool> held = false;    ///< the sink stays at its block

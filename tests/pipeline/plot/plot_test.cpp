@@ -8,7 +8,6 @@
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <numbers>
 
 #include "tautline/core/error.h"
 #include "tautline/formats/npy/header.h"

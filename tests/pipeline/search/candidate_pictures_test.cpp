@@ -1,4 +1,4 @@
-// What the pictures of a candidate show of one simulated pulse.
+// The pictures of a candidate show the properties of one simulated pulse.
 #include "tautline/pipeline/search/candidate_pictures.h"
 
 #include <gtest/gtest.h>
@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
-#include <vector>
 
 #include "tautline/core/dispersion.h"
 #include "tautline/pipeline/simulation/simulate_filterbank.h"

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -41,7 +40,7 @@ class StoppingReader final : public NoiseInMemory {
   }
 };
 
-// What a source gave: spectra of each piece without a gap, by its first time.
+// The output of a source: the spectra of each piece without a gap, by the piece's first time.
 struct Given {
   std::map<std::uint64_t, std::vector<std::byte>> pieces;
   EmptyFound found;

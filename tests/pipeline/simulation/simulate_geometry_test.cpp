@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "tautline/core/error.h"
+#include "tautline/core/units.h"
 #include "tests/pipeline/simulated.h"
 #include "tests/support/seed.h"
 

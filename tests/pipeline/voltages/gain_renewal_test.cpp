@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
 #include <random>
 
 #include "tautline/core/error.h"
@@ -21,7 +20,7 @@ namespace {
 constexpr std::size_t kGainInputs = 4, kGainChannels = 16;
 constexpr double kSpectrum_s = kGainChannels / 1.28e6;
 
-// What was written, integration by integration.
+// The written data, integration by integration.
 struct Written {
   std::vector<double> first_gains;
   std::vector<std::vector<double>> gains;  // of each integration

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <filesystem>
 #include <functional>
-#include <random>
 #include <thread>
 
 #include "tautline/core/baseline.h"
@@ -256,7 +255,8 @@ TEST(FEngineNode, BlocksOfSpectraAreAsLongAsWanted) {
   }
 }
 
-// Fine channels too, and readers that want the spectra of each block of voltages, unless an X-engine reads them as well.
+// Fine channels too, and readers that want the spectra of each block of voltages, unless an X-engine reads the spectra
+// as well.
 TEST(FEngineNode, BlocksOfFineChannelsAreAsLongAsWanted) {
   constexpr std::size_t kCoarse = 5;
   const tests::ScratchFolder scratch;
@@ -310,7 +310,7 @@ TEST(FEngineNode, BlocksOfFineChannelsAreAsLongAsWanted) {
   EXPECT_EQ(spectra(200, [](FEngineNode& bank) { bank.use_short_blocks(); }), expected);
 }
 
-// What a source gives, block by block, where the first block is to be shorter.
+// The blocks of a source whose first block is to be shorter.
 TEST(VoltageSourceNode, TheFirstBlockIsShorterWhereNothingElseChanges) {
   const tests::ScratchFolder scratch;
   const std::string path = scratch / "in.dada";

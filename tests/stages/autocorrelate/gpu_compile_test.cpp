@@ -2,7 +2,6 @@
 // registers.
 #include <cstdlib>
 #include <map>
-#include <set>
 
 #include "tautline/device/cuda/cuda_device.h"
 #include "tautline/stages/autocorrelate/gpu/plan.h"

@@ -1,8 +1,6 @@
 // Integer correlation equals the int64 reference bit for bit, on every instruction set.
 #include <algorithm>
-#include <array>
 #include <cstdlib>
-#include <numeric>
 
 #include "tautline/stages/correlate/case.h"
 #include "tests/stages/correlate/correlate_support.h"

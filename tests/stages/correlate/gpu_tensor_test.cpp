@@ -2,7 +2,6 @@
 // tiles are scheduled evenly, and on a GPU that has the units sums are right bit for bit.
 #include <gtest/gtest.h>
 
-#include <set>
 #include <string>
 #include <vector>
 

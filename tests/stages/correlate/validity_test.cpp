@@ -1,5 +1,4 @@
 // Invalid samples are left out of the sums, and counts are the numbers of samples summed.
-#include <set>
 
 #include "tests/stages/correlate/correlate_support.h"
 

@@ -1,5 +1,4 @@
 // The GPU's sums equal the reference's, on every device that compiles: PoCL makes one of the CPU.
-#include <cmath>
 #include <cstdlib>
 #include <iterator>
 #include <tuple>

@@ -2,10 +2,8 @@
 #include "tautline/stages/dedisperse/plan/subband.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
 #include <iostream>
-#include <random>
 
 #include "tests/stages/dedisperse/injection.h"
 #include "tests/support/gpus.h"
@@ -72,7 +70,7 @@ TEST(Subband, SumsAlongTheDelaysThatThePlanTells) {
   }
 }
 
-// Those that are summed.
+// The channels that are summed.
 std::vector<std::size_t> plan_channels(const Config& config) {
   std::vector<std::size_t> channels;
   for (std::size_t c = 0; c < config.frequencies_mhz.size(); ++c)
@@ -219,7 +217,7 @@ void expect_within(const Worst& worst, double subband_loss, double pulse_samples
             << worst.on_trials << " on trials, " << worst.between << " between them\n";
   EXPECT_LE(worst.on_trials, subband_loss);
   EXPECT_LE(worst.between, subband_loss);
-  // What loses nothing shares nothing.
+  // A plan without loss shares nothing.
   EXPECT_GT(worst.on_trials, subband_loss / 50);
 }
 

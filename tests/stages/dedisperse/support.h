@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -13,7 +12,6 @@
 #include "tautline/core/error.h"
 #include "tautline/stages/dedisperse/case.h"
 #include "tautline/stages/dedisperse/tunables.h"
-#include "tests/support/seed.h"
 
 namespace tautline::stages::dedisperse {
 

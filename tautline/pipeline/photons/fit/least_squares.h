@@ -2,7 +2,6 @@
 // Levenberg-Marquardt.
 #pragma once
 
-#include <span>
 #include <string>
 #include <vector>
 

@@ -7,12 +7,8 @@
 //
 #include <hwy/highway.h>
 
-#include <algorithm>
-#include <bit>
 #include <cstring>
-#include <limits>
 #include <string>
-#include <type_traits>
 
 #include "tautline/core/error.h"
 #include "tautline/stages/autocorrelate/cpu/kernels.h"

@@ -2,12 +2,6 @@
 // vpdpwssd (two products of signed halves) in each 32-bit lane.
 #include <immintrin.h>
 
-#include <algorithm>
-#include <bit>
-#include <cstring>
-#include <limits>
-#include <type_traits>
-
 #include "tautline/stages/autocorrelate/cpu/kernels.h"
 
 // GCC 12 warns about the undefined operands in its own AVX-512 intrinsics.

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 
 #include "tautline/device/device.h"
 #include "tautline/stages/autocorrelate/gpu/kernels.h"

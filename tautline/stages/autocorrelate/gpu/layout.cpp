@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <limits>
 
 #include "tautline/core/error.h"
 #include "tautline/core/integers.h"

@@ -1,7 +1,5 @@
 #include "tautline/stages/channelize/gpu/history.h"
 
-#include <cstring>
-
 #include "tautline/core/integers.h"
 
 namespace tautline::stages::channelize::gpu {

@@ -1,5 +1,7 @@
 #include "tautline/stages/channelize/gpu/launch.h"
 
+#include "tautline/core/integers.h"
+
 namespace tautline::stages::channelize::gpu {
 
 Slice part_of(const Slice& slice, const Bank& bank, std::size_t input, std::size_t first,

@@ -3,10 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
-#include "tautline/core/integers.h"
 #include "tautline/device/device.h"
 #include "tautline/stages/channelize/gpu/kernels.h"
 #include "tautline/stages/channelize/gpu/layout.h"

@@ -5,7 +5,6 @@
 #include "tautline/stages/channelize/gpu/plan.h"
 
 #include <algorithm>
-#include <bit>
 #include <numeric>
 #include <utility>
 

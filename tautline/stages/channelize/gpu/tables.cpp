@@ -1,6 +1,5 @@
 #include "tautline/stages/channelize/gpu/tables.h"
 
-#include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <utility>

@@ -1,7 +1,6 @@
 #include "tautline/stages/channelize/gpu/tuning.h"
 
 #include <cstdint>
-#include <utility>
 
 #include "tautline/core/error.h"
 #include "tautline/jit/tunable_fields.h"

@@ -11,7 +11,6 @@
 #include <complex>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <tuple>
 
 #include "tautline/core/complex_int.h"

@@ -2,9 +2,7 @@
 #pragma once
 
 #include <algorithm>
-#include <memory>
 #include <type_traits>
-#include <vector>
 
 #include "tautline/core/baseline.h"
 #include "tautline/core/validity.h"

@@ -1,6 +1,5 @@
 // The kernel for the matrix units of compute capability 8.0 and later.
 #include <algorithm>
-#include <utility>
 
 #include "tautline/core/baseline.h"
 #include "tautline/core/integers.h"

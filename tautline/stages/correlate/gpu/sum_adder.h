@@ -1,7 +1,6 @@
 // Adds counts, and sums in the state's memory, to the caller's buffers on the device or the host.
 #pragma once
 
-#include <complex>
 #include <cstddef>
 #include <cstdint>
 #include <memory>

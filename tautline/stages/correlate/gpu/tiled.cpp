@@ -2,7 +2,6 @@
 #include "tautline/stages/correlate/gpu/tiled.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "tautline/core/integers.h"
 #include "tautline/stages/correlate/gpu/kernels.h"

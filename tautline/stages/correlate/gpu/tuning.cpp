@@ -1,7 +1,6 @@
 #include "tautline/stages/correlate/gpu/tuning.h"
 
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "tautline/core/error.h"

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
 #include "tautline/jit/space.h"
 #include "tautline/jit/tunable.h"

@@ -1,8 +1,6 @@
 // What the kernels that sum cost a GPU, counted: how a plan chooses among them.
 #pragma once
 
-#include <cstddef>
-
 namespace tautline::stages::dedisperse {
 
 /// Cycles of a multiprocessor: relative, not a promise. They decide time, never results.

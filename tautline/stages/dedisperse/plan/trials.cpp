@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <sstream>
-#include <utility>
 
 #include "tautline/core/counted.h"
 #include "tautline/core/error.h"

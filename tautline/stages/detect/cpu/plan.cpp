@@ -1,7 +1,6 @@
 // The CPU plan: searches trials in parallel, then groups the detections of all.
 #include <algorithm>
 #include <string>
-#include <type_traits>
 #include <utility>
 
 #include "tautline/core/error.h"

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstdint>
 
 #include "tautline/core/integers.h"
 #include "tautline/device/device.h"

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "tautline/core/integers.h"
-
 namespace tautline::stages::detect {
 
 namespace {

@@ -1,9 +1,8 @@
-// The work list of channel_blocks.cuda.kernel: for each block of trials and each channel block the patterns of delays of
-// these trials, and the pattern that each trial adds.
+// The work list of channel_blocks.cuda.kernel: for each block of trials and each channel block the patterns of delays
+// of these trials, and the pattern that each trial adds.
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
@@ -21,9 +20,9 @@ inline constexpr std::size_t kWarpThreads = 32, kProducerWarps = 4, kFetchWarps 
 inline constexpr std::size_t kAlignedTimes = 16;
 
 /// Sums along `delays` (those of the plan, but for tests) of rows of bytes, by channel blocks of `channels`, a multiple
-/// of 4. Entry j of a tile has the times j and j + span. None when shared memory is too small, or the patterns of a block differ
-/// too much. The numbers are channel blocks, and channel blocks whose sum fits 16 bits, or 14 bits where constant
-/// CARRIES says that bits beyond 14 are carried to shared memory. The only list has packets,
+/// of 4. Entry j of a tile has the times j and j + span. None when shared memory is too small, or the patterns of a
+/// block differ too much. The numbers are channel blocks, and channel blocks whose sum fits 16 bits, or 14 bits where
+/// constant CARRIES says that bits beyond 14 are carried to shared memory. The only list has packets,
 /// [block][channel block] of PACKET_WORDS:
 ///
 /// | words        | content                                                              |
