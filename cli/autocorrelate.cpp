@@ -125,7 +125,7 @@ int run_autocorrelate(const Global& global, AutocorrelateOptions& options) {
   const auto summary =
       pipeline::autocorrelate_counts(config, open_device(global), drawn_on(line), global.stop);
   summarise_autocorrelate(global, config.output, summary);
-  if (!summary.live && summary.empty.samples == 0)  // padding that was left out is said by itself
+  if (!summary.live && summary.empty.samples == 0)  // what was left out is said by itself
     note_short_input(config.duration_s,
                      static_cast<double>(summary.samples - summary.resumed_samples) * summary.bin_s,
                      summary.samples - summary.resumed_samples);

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 namespace tautline::core {
 
@@ -22,6 +23,8 @@ struct Candidate {
   std::size_t beam = 0;
   bool injected = false;  ///< of a pulse that the run injected
   std::size_t beams = 1;  ///< beams with the pulse, where several were searched together
+  /// Of a line of JSON of a live search: data that had come behind the pulse in the lowest channel.
+  std::optional<double> latency_s = {};
 
   /// heimdall's filter index: round(log2(width)).
   int filter_index() const {

@@ -38,7 +38,7 @@ class CountReader {
   const CountDescription& description() const { return description_; }
   /// Times in the whole stream, as far as its size is known.
   virtual std::uint64_t total_samples() const = 0;
-  /// Skips to a time. Allowed before the first read.
+  /// Goes to a time.
   virtual void seek(std::uint64_t first_sample) = 0;
   /// Fills the front of `counts` with whole times of every sensor and returns how many; 0 at the
   /// end only. Throws Error(format) on a count that the type cannot hold, naming its place.

@@ -78,6 +78,35 @@ TEST_F(WrittenAndRead, ChannelizedArraysNeedNoOptions) {
   EXPECT_NE(without.err.find("--rate-hz"), std::string::npos) << without.err;
 }
 
+// Through a second filter bank, to arrays and to detected power.
+TEST_F(WrittenAndRead, ChannelizedArraysAreChannelizedAgainWithoutOptions) {
+  write_file(scratch / "v.dada", DadaFile{}.bytes());
+  for (const char* name : {"s.npy", "s.dada"})
+    run({"channelize", scratch / "v.dada", "-o", scratch / name, "--channels", "16", "--requantize",
+         "8"});
+  for (const char* name : {"npy", "dada"}) {
+    const std::string input = scratch / ("s." + std::string(name));
+    for (const char* ending : {".npy", ".fil"})
+      run({"channelize", input, "-o", scratch / (name + std::string(ending)), "--fine", "4"});
+  }
+  for (const char* ending : {".npy", ".fil"})
+    EXPECT_EQ(read_file(scratch / ("npy" + std::string(ending))),
+              read_file(scratch / ("dada" + std::string(ending))))
+        << ending;
+  const auto record = [&](const std::string& name) {
+    nlohmann::json all = nlohmann::json::parse(read_file(scratch / name));
+    for (const char* field : {"history", "inputs"}) all.erase(field);
+    return all;
+  };
+  EXPECT_EQ(record("npy.npy.json"), record("dada.npy.json"));
+  std::filesystem::remove(scratch / "s.npy.json");
+  const CommandResult without =
+      run_command({"channelize", scratch / "s.npy", "-o", scratch / "none.npy", "--fine", "4"},
+                  scratch.path().string());
+  EXPECT_EQ(without.status, kWrongUsage);
+  EXPECT_NE(without.err.find("--rate-hz"), std::string::npos) << without.err;
+}
+
 TEST_F(WrittenAndRead, SimulatedCountsSayTheirBin) {
   run({"simulate", "photons", "--sensors", "2", "--duration", "0.1", "--bin", "20us", "--model",
        "diffusion:n=2,tau=1e-3,rate=50000", "-o", scratch / "x.npy"});

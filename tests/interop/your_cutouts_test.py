@@ -1,8 +1,10 @@
 """The cut-outs of `search --cutouts`: for every candidate `your` makes its own of the same file, as your_candmaker.py does,
 and both have the same arrays and attributes."""
+import contextlib
 import json
 import pathlib
 import subprocess
+import unittest.mock
 
 import interop_support
 
@@ -15,14 +17,21 @@ from your.candidate import Candidate, crop  # noqa: E402
 from your.utils.math import normalise  # noqa: E402
 
 SIDE, TOLERANCE = 256, 1e-4
-# Of floats `your` makes means in single precision, whose rounding is large beside the scatter of wide means.
-TOLERANCE_OF_FLOATS = 1e-3
 # What `your` cannot save where the file has no position, and what it writes as it read it.
 OF_POSITION = {"gl", "gb", "ra_deg", "dec_deg"}
 
 
-def cut_out(row, kill_mask, folder):
-    """your_candmaker.py's cpu_dedisp_dmt and cand2h5, and the file's path; and whether `your`'s own chunk was the one."""
+@contextlib.contextmanager
+def sums_in_doubles():
+    """`your` sums channels into arrays of zeros in single precision, which it keeps to the end."""
+    zeros = np.zeros
+    with unittest.mock.patch.object(np, "zeros", lambda shape, dtype=float: zeros(shape, np.float64 if dtype is np.float32 else dtype)):
+        yield
+
+
+def cut_out(row, kill_mask, folder, in_doubles=False):
+    """your_candmaker.py's cpu_dedisp_dmt and cand2h5, and the file's path; and whether `your`'s own chunk was the one.
+    `in_doubles`: with sums and means in doubles."""
     width = 2 ** int(row["width"])
     candidate = Candidate([row["file"]], snr=row["snr"], width=width, dm=row["dm"], label=row["label"],
                           tcand=row["stime"], device=-1)
@@ -43,8 +52,9 @@ def cut_out(row, kill_mask, folder):
     else:
         candidate.get_chunk()
     factor = max(1, width // 2)
-    candidate.dmtime()
-    candidate.dedisperse()
+    with sums_in_doubles() if in_doubles else contextlib.nullcontext():
+        candidate.dmtime()
+        candidate.dedisperse()
     candidate.decimate(key="ft", axis=0, pad=True, decimate_factor=factor, mode="median")
     candidate.dedispersed = crop(candidate.dedispersed, candidate.dedispersed.shape[0] // 2 - SIDE // 2, SIDE, 0)
     candidate.decimate(key="dmt", axis=1, pad=True, decimate_factor=factor, mode="median")
@@ -83,11 +93,21 @@ class CutoutTest:
         self.options, self.checks, self.folder = options, checks, pathlib.Path(folder)
         self.rng = np.random.default_rng(options.seed)
         self.lengthened = self.whole = 0
+        self.worst = self.rounding = 0.0
 
     def tautline(self, *words):
         return subprocess.run([self.options.command, "--quiet", *map(str, words)], check=True, capture_output=True, text=True)
 
-    def search(self, name, data, *options, kill=None, tolerance=TOLERANCE):
+    def in_doubles(self, row, kill, folder, single):
+        """`your`'s arrays of a file of floats with sums in doubles. In single precision their rounding can be large beside the
+        scatter of wide means, over which the arrays are taken."""
+        folder.mkdir(exist_ok=True)
+        with h5py.File(cut_out(row, kill, folder, in_doubles=True)[0]) as double:
+            made = {array: double[array][:] for array in double}
+        self.rounding = max(self.rounding, *(float(np.max(np.abs(made[array] - single[array][:]))) for array in single))
+        return made
+
+    def search(self, name, data, *options, kill=None, floats=False):
         """Searches a file, and compares every cut-out. Returns our arrays, best candidate first."""
         table, cutouts, theirs = self.folder / f"{name}.your.csv", self.folder / name, self.folder / f"{name}-your"
         theirs.mkdir()
@@ -108,12 +128,14 @@ class CutoutTest:
             if not mine.exists():
                 continue
             with h5py.File(mine) as a, h5py.File(path) as b:
+                exact = self.in_doubles(row, kill, theirs / "doubles", b) if floats else b
                 self.checks.that(set(a) == set(b), f"datasets {set(a) ^ set(b)}")
                 for array in b:
                     self.checks.that(a[array].dtype == b[array].dtype and a[array].shape == b[array].shape == (SIDE, SIDE),
                                      f"{array}: type or shape")
                     self.checks.that([x.label for x in a[array].dims] == [x.label for x in b[array].dims], f"{array}: labels")
-                    self.checks.near(a[array][:], b[array][:], tolerance, array)
+                    self.checks.near(a[array][:], exact[array][:], TOLERANCE, array)
+                    self.worst = max(self.worst, float(np.max(np.abs(a[array][:] - exact[array][:]))))
                 compare_attributes(self.checks, dict(a.attrs), dict(b.attrs), position)
                 both = [json.loads(self.tautline("--json", "inspect", one).stdout) for one in (mine, path)]
                 self.checks.that(all(both[0][key] == both[1][key] for key in both[0] if key != "file"),
@@ -155,7 +177,7 @@ class CutoutTest:
         # Fewer channels than the array has, upwards in frequency, 16 bits and floats.
         for name, bits in (("rising16", 16), ("rising32", 32)):
             data = self.simulate(name, middle[:2], "--nchans", 64, "--fch1", 480, "--foff", 5, "--duration", 8, "--nbits", bits)
-            self.search(name, data, "--dms", "0:120", tolerance=TOLERANCE_OF_FLOATS if bits == 32 else TOLERANCE)
+            self.search(name, data, "--dms", "0:120", floats=bits == 32)
         square = self.simulate("square", middle[:1], "--nchans", 256, "--fch1", 800, "--foff", -1, "--duration", 5)
         self.search("square", square, "--dms", "50:110:1", "--dm-constant", "presto")
         self.checks.where = "chunks"
@@ -176,6 +198,7 @@ def main():
         test = CutoutTest(options, checks, folder)
         test.simulated()
         test.recorded()
+        print(f"ours and your's differ by {test.worst:.2g}; your's of floats in single and in double precision by {test.rounding:.2g}")
     checks.finish()
 
 

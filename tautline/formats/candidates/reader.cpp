@@ -153,6 +153,7 @@ std::optional<Candidate> from_json(const std::string& path, std::size_t number,
   get("first_sample", c.first_sample);
   get("last_sample", c.last_sample);
   get("beam", c.beam);
+  if (line.contains("latency_s")) get("latency_s", c.latency_s.emplace());
   return c;
 }
 

@@ -50,7 +50,7 @@ struct AutocorrelateConfig {
   TagMethod tag_method = TagMethod::automatic;      ///< automatic: direct where photons are rare
   double start_s = 0;                               ///< seconds to skip, 0 or more
   double duration_s = -1;                           ///< seconds to take; below 0: to the end
-  /// Padding at the ends of a file is data, and stretches without counts are not searched.
+  /// Stops of all sensors, which are left out of files, are data, and sensors that stop are not looked for.
   bool keep_constant = false;
   std::size_t memory_bytes = core::half_of_memory();  ///< most memory of the run
   /// Seconds between two writings of the curves so far, on a thread of their own (which alone uses HDF5 from then on);

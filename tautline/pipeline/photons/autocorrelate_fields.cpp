@@ -97,10 +97,11 @@ core::Fields<AutocorrelateConfig> input_fields() {
            core::at_least(0))
       .add({.name = "duration_s", .unit = "s", .help = "how much to take"}, &C::duration_s,
            part_or_all())
-      .add({.name = "keep_constant",
-            .help = "take padding at the ends of a file, which is left out, for data, and do not "
-                    "look for sensors that stop"},
-           &C::keep_constant);
+      .add(
+          {.name = "keep_constant",
+           .help = "take stretches in which no sensor counts, or none changes, for data, which are "
+                   "left out of files, and do not look for sensors that stop"},
+          &C::keep_constant);
 }
 
 core::Fields<AutocorrelateConfig> curve_fields() {

@@ -18,7 +18,7 @@ struct AutocorrelateSummary {
   std::size_t masked = 0;              ///< sensors that the mask marks bad
   std::size_t undefined = 0;           ///< curves without any g: no counts at all
   std::size_t lags_too_long = 0;       ///< lags longer than the run
-  std::uint64_t samples = 0;           ///< bins of each sensor, including those of a resumed state
+  std::uint64_t samples = 0;           ///< bins of each sensor in the sums, with a resumed state's
   std::uint64_t resumed_samples = 0;   ///< bins of the resumed state
   std::size_t segments = 0;            ///< segments behind the standard errors
   std::uint64_t writes = 0;            ///< times that the output was written
@@ -29,7 +29,7 @@ struct AutocorrelateSummary {
   std::string bin_reason;              ///< the reason for the chosen bin; empty: it was given
   std::string backend;
   double elapsed_s = 0, stream_s = 0;
-  EmptyCountsFound empty;  ///< sensors that stopped, and padding that was left out
+  EmptyCountsFound empty;  ///< sensors that stopped, left out or not
   formats::Damage damage;
   std::vector<std::string> warnings;
   engine::Profile profile;  ///< the time of each node

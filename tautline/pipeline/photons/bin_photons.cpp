@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "tautline/core/error.h"
+#include "tautline/pipeline/photons/photon_steps.h"
 
 namespace tautline::pipeline {
 
@@ -208,7 +209,7 @@ std::vector<formats::DetectorCount> PhotonBinner::ignored() const {
   return found;
 }
 
-PhotonSurvey PhotonBinner::survey() {
+PhotonSurvey PhotonBinner::survey(std::span<const std::uint16_t> chosen, PhotonSteps& steps) {
   // Totals that are known without reading have no microtimes, so that no gate drops any photon.
   if (const auto known = reader_->known()) {
     PhotonSurvey survey{known->detectors, known->detectors};
@@ -216,12 +217,18 @@ PhotonSurvey PhotonBinner::survey() {
     return survey;
   }
   std::vector<std::uint64_t> all(kChannels), gated(kChannels);
+  std::vector<std::uint8_t> is_chosen(kChannels, chosen.empty() ? 1 : 0);
+  for (const std::uint16_t channel : chosen) is_chosen[channel] = 1;
+  if (chosen.empty() && reader_->description().mode == formats::TagMode::t2)
+    is_chosen[formats::kSyncChannel] = 0;
+  PhotonSurvey survey;
   while (const std::size_t held = reader_->read(photons_))
     for (const formats::Photon& photon : std::span(photons_).first(held)) {
       ++all[photon.channel];
-      gated[photon.channel] += photon.microtime >= gate_low_ && photon.microtime < gate_high_;
+      const bool kept = photon.microtime >= gate_low_ && photon.microtime < gate_high_;
+      gated[photon.channel] += kept;
+      if (kept && is_chosen[photon.channel] != 0) steps.add(photon.time);
     }
-  PhotonSurvey survey;
   const formats::TagCounts& counts = reader_->counts();
   if (counts.photons > 0) survey.ticks = counts.last_time + 1;
   survey.clock_ticks = std::max(survey.ticks, counts.last_clock);

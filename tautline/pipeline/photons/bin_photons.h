@@ -19,6 +19,8 @@ struct MicrotimeGate {
   double low_s = 0, high_s = 0;
 };
 
+class PhotonSteps;
+
 struct BinPhotonsConfig {
   /// Rounded to whole ticks of the clock; the binner's bin_s() is the rounded value.
   double bin_s = 0;
@@ -52,8 +54,9 @@ class PhotonBinner {
 
   std::size_t sensors() const { return detectors_.size(); }
   const std::vector<std::uint16_t>& detectors() const { return detectors_; }
-  /// Reads the whole file and goes back to its beginning.
-  PhotonSurvey survey();
+  /// Reads the whole file and goes back to its beginning. `steps` get the photons that the gate keeps of the detectors
+  /// `chosen`; empty: of all but the sync input of T2.
+  PhotonSurvey survey(std::span<const std::uint16_t> chosen, PhotonSteps& steps);
   std::uint64_t ticks_per_bin() const { return ticks_per_bin_; }
   formats::CountDescription description(core::SampleType type) const;
   /// The bins' length: ticks_per_bin() times the clock's unit.

@@ -16,6 +16,7 @@
 #include "tautline/formats/npy/npy.h"
 #include "tautline/formats/photon_reader.h"
 #include "tautline/formats/tiff/tiff.h"
+#include "tautline/pipeline/photons/count_stops.h"
 #include "tautline/stream/live_photons.h"
 
 namespace tautline::pipeline {
@@ -217,14 +218,34 @@ void open_stream(CountInput& input, const AutocorrelateConfig& config, std::stop
   input.description = input.live_counts->description();
 }
 
-// For a run that resumes or will be resumed, padding is kept, so that every bin has its place. Time tags end with a
-// photon.
-void leave_out_padding(const AutocorrelateConfig& config, CountInput& input) {
-  if (config.keep_constant || !config.resume.empty() || !config.save_state.empty() ||
-      dynamic_cast<PhotonCounts*>(input.file.get()) != nullptr)
-    return;
-  input.padding =
-      find_padding([&] { return open_file(config); }, input.first, input.samples, input.bin_s);
+// Stops of the part that is read, counted from its first bin.
+std::vector<BinRange> stops_of(const AutocorrelateConfig& config, const CountInput& input) {
+  const auto* photons = dynamic_cast<const PhotonCounts*>(input.file.get());
+  if (photons == nullptr)
+    return find_stops([&] { return open_file(config); }, input.first, input.samples, input.bin_s);
+  std::vector<BinRange> stops;
+  const std::uint64_t first = input.first, end = input.first + input.samples;
+  for (const BinRange& stop : photons->stops())
+    if (stop.first < end && stop.end > first && (stop.first > first || stop.end < end))
+      stops.push_back({std::max(stop.first, first) - first, std::min(stop.end, end) - first});
+  return stops;
+}
+
+// For a run that resumes or will be resumed, every bin has its place.
+void leave_out_stops(const AutocorrelateConfig& config, CountInput& input) {
+  if (config.keep_constant || !config.resume.empty() || !config.save_state.empty()) return;
+  std::vector<BinRange> stops = stops_of(config, input);
+  if (!stops.empty() && stops.back().end == input.samples) {
+    input.padding.after = stops.back().bins();
+    stops.pop_back();
+  }
+  if (!stops.empty() && stops.front().first == 0) {
+    input.padding.before = stops.front().bins();
+    stops.erase(stops.begin());
+  }
+  for (BinRange& stop : stops)
+    stop = {stop.first - input.padding.before, stop.end - input.padding.before};
+  input.stops = std::move(stops);
   input.first += input.padding.before;
   input.samples -= input.padding.before + input.padding.after;
 }
@@ -275,7 +296,7 @@ CountInput open_count_input(const AutocorrelateConfig& config, const device::Dev
   input.photons = input.live_tags.get();
   input.keep_constant = config.keep_constant;
   if (input.live()) return input;
-  leave_out_padding(config, input);
+  leave_out_stops(config, input);
   PhotonCounts* tags = tags_to_take(config, *input.file, *input.sensors, device);
   if (input.first > 0) input.file->seek(input.first);
   input.one_by_one = tags != nullptr;

@@ -6,16 +6,22 @@
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "tautline/device/device.h"
 #include "tautline/formats/count_reader.h"
 #include "tautline/pipeline/photons/autocorrelate_config.h"
-#include "tautline/pipeline/photons/count_padding.h"
+#include "tautline/pipeline/photons/empty_counts.h"
 #include "tautline/pipeline/photons/live_counts.h"
 #include "tautline/pipeline/photons/photon_counts.h"
 #include "tautline/pipeline/photons/sensor_map.h"
 
 namespace tautline::pipeline {
+
+/// Bins.
+struct Padding {
+  std::uint64_t before = 0, after = 0;
+};
 
 struct CountInput {
   // Exactly one of these three is set; none for a pipe that is only planned.
@@ -34,7 +40,9 @@ struct CountInput {
   double start_s = 0;  ///< as configured
   /// First sample of the input that is read, and number of samples; for live input their largest number.
   std::uint64_t first = 0, samples = 0;
-  Padding padding = {};        ///< left out before and after these samples
+  Padding padding = {};  ///< left out before and after these samples
+  /// Stops between them, counted from the first, which are read and not correlated.
+  std::vector<BinRange> stops = {};
   bool keep_constant = false;  ///< as configured
 
   bool live() const { return file == nullptr; }

@@ -53,6 +53,7 @@ class CountSource final : public CountSourceNode {
                     .row_bytes = input_.row_bytes(),
                     .live = input_.live(),
                     .padding = input_.padding,
+                    .stops = input_.stops,
                     .keep_constant = input_.keep_constant};
     return {std::move(stream)};
   }

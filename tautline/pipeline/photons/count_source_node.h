@@ -24,8 +24,9 @@ struct CountStream {
   std::size_t block_samples = 0;  ///< longest block, where the stream is long enough
   std::size_t row_bytes = 0;      ///< CountInput::row_bytes()
   bool live = false;
-  Padding padding;             ///< of the file, left out before and after the stream
-  bool keep_constant = false;  ///< stopped sensors are not searched
+  Padding padding;              ///< of the file, left out before and after the stream
+  std::vector<BinRange> stops;  ///< CountInput::stops
+  bool keep_constant = false;   ///< stopped sensors are not searched
 };
 
 /// The payload of these streams' blocks.

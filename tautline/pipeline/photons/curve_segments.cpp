@@ -125,10 +125,11 @@ std::uint64_t CurveSegments::next_end() const {
 }
 
 void CurveSegments::close(const stages::autocorrelate::Plan& plan, device::Queue& queue,
-                          const stages::autocorrelate::State& state) {
+                          const stages::autocorrelate::State& state, const StageSums* before) {
   if (!before_) before_.emplace(config_.stage);
   if (!now_) now_.emplace(config_.stage);
   now_->read(plan, queue, state);
+  if (before != nullptr) now_->add(*before);
   if (config_.open_ended)
     kept_.push_back(SegmentAdder::growth_of(*before_, *now_));
   else

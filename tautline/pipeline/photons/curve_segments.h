@@ -55,9 +55,9 @@ class CurveSegments {
 
   /// Sample at which the next segment ends; kNever without a further one.
   std::uint64_t next_end() const;
-  /// Ends the segment: `state` has next_end() samples.
+  /// Ends the segment: `state`, and the parts of the run with the sums `before` (null: none), have next_end() samples.
   void close(const stages::autocorrelate::Plan& plan, device::Queue& queue,
-             const stages::autocorrelate::State& state);
+             const stages::autocorrelate::State& state, const StageSums* before = nullptr);
   /// The results for a run of `samples` samples.
   SegmentCurves curves(std::uint64_t samples) const;
 

@@ -6,6 +6,7 @@
 
 #include "tautline/core/integers.h"
 #include "tautline/core/threads.h"
+#include "tautline/stages/autocorrelate/backends.h"
 #include "tautline/stages/autocorrelate/normalise.h"
 
 namespace tautline::pipeline {
@@ -32,40 +33,94 @@ std::size_t CurveStream::bytes(const CurveStreamConfig& config,
       config.stage.pair_count() * stages::autocorrelate::lags_of(config.stage).size();
   // Sums, lead-in and monitors as they are read, and g and its error twice.
   constexpr std::size_t kArrays = 4 + 4;
-  return plan.bytes().host_bytes + values * kArrays * sizeof(double) +
+  // The sums before the last stop, and with those after it.
+  const std::size_t parts = config.stops.empty() ? 0 : 2 * 4;
+  return plan.bytes().host_bytes + values * (kArrays + parts) * sizeof(double) +
          CurveSegments::bytes(config.segments_config()) +
          (config.window ? RollingCurves::bytes(config.stage, *config.window, plan) : 0) +
          2 * CurveTrace::bytes(config.stage.sensors);
 }
 
+// Moves on to sample `until`; take(end) takes the samples up to `end`, as many times as there are parts between stops.
+template <class Take>
+void CurveStream::between_stops(std::uint64_t until, const Take& take) {
+  while (samples_ < until) {
+    const bool any = stops_passed_ < config_.stops.size();
+    const BinRange stop = any ? config_.stops[stops_passed_] : BinRange{until, until};
+    if (samples_ < stop.first) {
+      const std::uint64_t end = std::min(until, stop.first);
+      take(end);
+      samples_ = end;
+      if (any && end == stop.first) end_part();
+    } else {
+      samples_ = std::min(until, stop.end);
+      if (samples_ == stop.end) ++stops_passed_;
+    }
+  }
+}
+
+StageSums CurveStream::sums() const {
+  StageSums all(config_.stage);
+  all.read(*plan_, queue_, *run_);
+  if (!before_) return all;
+  if (!all.can_add(*before_)) stages::autocorrelate::throw_overflow(kept());
+  all.add(*before_);
+  return all;
+}
+
+// No pair spans a stop: the next part begins with a new state.
+void CurveStream::end_part() {
+  before_ = sums();
+  kept_before_ = kept();
+  run_->reset();
+}
+
 // Samples after the last whole segment belong to no segment.
 void CurveStream::push(const core::SampleView<2>& counts) {
-  const std::size_t samples = counts.extent(0);
-  for (std::size_t t = 0; t < samples;) {
-    const std::uint64_t end = std::min(samples_ + samples, next_end());
-    const auto part = static_cast<std::size_t>(end - run_->samples());
-    plan_->execute(queue_, *run_, counts.slice(0, t, part));
-    if (rolling_) rolling_->push(counts.slice(0, t, part));
-    t += part;
-    close_segment();
-  }
-  trace_.add(queue_, counts, samples_);
-  samples_ += samples;
+  const std::uint64_t first = samples_;
+  between_stops(first + counts.extent(0), [&](std::uint64_t end) {
+    const auto part = counts.slice(0, static_cast<std::size_t>(samples_ - first),
+                                   static_cast<std::size_t>(end - samples_));
+    const std::size_t samples = part.extent(0);
+    for (std::size_t t = 0; t < samples;) {
+      const auto length =
+          static_cast<std::size_t>(std::min<std::uint64_t>(samples - t, next_end() - kept()));
+      plan_->execute(queue_, *run_, part.slice(0, t, length));
+      if (rolling_) rolling_->push(part.slice(0, t, length));
+      t += length;
+      close_segment();
+    }
+    trace_.add(queue_, part, samples_);
+  });
 }
 
 void CurveStream::push_tags(std::span<const stages::autocorrelate::Tag> tags, std::uint64_t until) {
   trace_.add_tags(tags);
-  while (samples_ < until) {
-    const std::uint64_t end = std::min(until, next_end());
+  const auto take = [&](std::uint64_t end) {
     const auto next = std::partition_point(tags.begin(), tags.end(),
                                            [&](const auto& tag) { return tag.bin < end; });
-    const auto part = static_cast<std::size_t>(next - tags.begin());
-    tag_plan_->execute_tags(queue_, *run_, tags.first(part), end);
-    if (rolling_) rolling_->push_tags(tags.first(part), end);
-    tags = tags.subspan(part);
-    samples_ = end;
-    close_segment();
-  }
+    const auto part = tags.first(static_cast<std::size_t>(next - tags.begin()));
+    tags = tags.subspan(part.size());
+    return part;
+  };
+  between_stops(until, [&](std::uint64_t part_end) {
+    // The state counts bins from the part's first.
+    const std::uint64_t part_first = samples_ - run_->samples();
+    while (samples_ < part_end) {
+      // Where no segment ends any more, next_end() is the largest number.
+      const std::uint64_t end = samples_ + std::min(part_end - samples_, next_end() - kept());
+      auto part = take(end);
+      if (rolling_) rolling_->push_tags(part, end);
+      if (part_first > 0) {
+        tags_.assign(part.begin(), part.end());
+        for (auto& tag : tags_) tag.bin -= part_first;
+        part = tags_;
+      }
+      tag_plan_->execute_tags(queue_, *run_, part, end - part_first);
+      samples_ = end;
+      close_segment();
+    }
+  });
 }
 
 // The end of the next segment, or of the next step of the window.
@@ -74,16 +129,17 @@ std::uint64_t CurveStream::next_end() const {
 }
 
 void CurveStream::close_segment() {
-  if (run_->samples() >= segments_.next_end()) segments_.close(*plan_, queue_, *run_);
+  if (kept() >= segments_.next_end())
+    segments_.close(*plan_, queue_, *run_, before_ ? &*before_ : nullptr);
   if (rolling_ && run_->samples() >= rolling_->next_end()) rolling_->close(*run_);
 }
 
 void CurveStream::finish(core::CorrelationCurves& curves) {
   trace_.collect(queue_);
-  SegmentCurves segments = segments_.curves(samples_);
+  SegmentCurves segments = segments_.curves(kept());
   curves.curves = pairs_;
   curves.lags = lags_;
-  curves.samples = samples_;
+  curves.samples = kept();
   curves.normalization = config_.normalization;
   curves.detrended = !segments.detrended_g.empty();
   curves.lag_samples.clear();
@@ -110,10 +166,14 @@ void CurveStream::finish(core::CorrelationCurves& curves) {
       view(curves.monitor_delayed, curves.monitor_delayed_float, lags_),
       view(curves.totals, curves.totals_float, 2),
       curves.counts};
-  plan_->read(queue_, *run_, sums);
-  queue_.synchronise();
+  if (before_) {
+    this->sums().copy_to(sums);
+  } else {
+    plan_->read(queue_, *run_, sums);
+    queue_.synchronise();
+  }
   curves.g.resize(pairs_ * lags_);
-  stages::autocorrelate::normalise(config_.stage, config_.normalization, samples_, sums,
+  stages::autocorrelate::normalise(config_.stage, config_.normalization, kept(), sums,
                                    {curves.g.data(), {pairs_, lags_}});
   if (config_.normalization == core::Normalization::none)
     for (std::size_t i = 0; i < curves.standard_error.size(); ++i)
@@ -124,18 +184,26 @@ void CurveStream::finish(core::CorrelationCurves& curves) {
 
 void CurveStream::finish_traces(core::CorrelationCurves& curves) const {
   const std::uint64_t step = trace_.step_samples();
-  std::vector<double> middles, lengths;  // of the trace's steps
+  // Of the trace's steps, without those that are in stops.
+  std::vector<std::uint64_t> steps;
+  std::vector<double> middles, lengths;
   for (std::uint64_t first = 0; step > 0 && first < samples_; first += step) {
-    const auto length = static_cast<double>(std::min(step, samples_ - first));
-    middles.push_back(static_cast<double>(first) + length / 2);
-    lengths.push_back(length);
+    const std::uint64_t end = std::min(first + step, samples_);
+    std::uint64_t kept = end - first;
+    for (const BinRange& stop : config_.stops)
+      if (stop.first < end && stop.end > first)
+        kept -= std::min(stop.end, end) - std::max(stop.first, first);
+    if (kept == 0) continue;
+    steps.push_back(first / step);
+    middles.push_back((static_cast<double>(first) + static_cast<double>(end)) / 2);
+    lengths.push_back(static_cast<double>(kept));
   }
   // `place` in totals, [pair][2].
   const auto begin = [&](core::CurveSignal& signal, std::size_t place) {
     const double total = curves.totals.empty() ? curves.totals_float[place]
                                                : static_cast<double>(curves.totals[place]);
-    signal.mean_rate_hz = samples_ > 0 ? total / static_cast<double>(samples_)
-                                       : std::numeric_limits<double>::quiet_NaN();
+    signal.mean_rate_hz = curves.samples > 0 ? total / static_cast<double>(curves.samples)
+                                             : std::numeric_limits<double>::quiet_NaN();
     signal.trace.time_s = middles;
     signal.trace.rate_khz.resize(middles.size());
   };
@@ -153,8 +221,9 @@ void CurveStream::finish_traces(core::CorrelationCurves& curves) const {
     for (std::size_t k = 0; k < middles.size(); ++k)
       for (std::size_t p = group * kTogether; p < last; ++p) {
         const auto [a, b] = config_.stage.pair(p);
-        curves.first[p].trace.rate_khz[k] = trace_.counts(k, a) / lengths[k];
-        if (curves.cross) curves.second[p].trace.rate_khz[k] = trace_.counts(k, b) / lengths[k];
+        curves.first[p].trace.rate_khz[k] = trace_.counts(steps[k], a) / lengths[k];
+        if (curves.cross)
+          curves.second[p].trace.rate_khz[k] = trace_.counts(steps[k], b) / lengths[k];
       }
   });
 }
@@ -163,7 +232,8 @@ std::vector<SensorStretch> CurveStream::empty_stretches(std::span<const std::uin
   const std::uint64_t step = trace_.step_samples();
   if (step == 0) return {};
   const auto whole_steps = static_cast<std::size_t>(samples_ / step);
-  return stopped_sensors(trace_.values().first(whole_steps * good.size()), step, good);
+  return stopped_sensors(trace_.values().first(whole_steps * good.size()), step, good,
+                         config_.stops);
 }
 
 void CurveStream::save(const core::ByteWriter::Sink& sink) {

@@ -15,6 +15,7 @@
 #include "tautline/pipeline/photons/curve_trace.h"
 #include "tautline/pipeline/photons/empty_counts.h"
 #include "tautline/pipeline/photons/rolling_curves.h"
+#include "tautline/pipeline/photons/stage_sums.h"
 #include "tautline/stages/autocorrelate/autocorrelate.h"
 #include "tautline/stages/autocorrelate/tags.h"
 
@@ -28,12 +29,17 @@ struct CurveStreamConfig {
   std::size_t segments = 10;  ///< 0 or 1: none
   bool detrend = false;
   std::optional<WindowSteps> window = {};  ///< of the rolling curves
+  /// Stops of all sensors, in order, inside the run. They cut it into parts whose sums and pairs are added; segments
+  /// are of the time that is left. None with `window` and in open-ended runs.
+  std::vector<BinRange> stops = {};
   /// The run may become longer than planned (0: unknown), and may be saved and resumed: there are then as many segments
   /// as configured, or up to twice as many.
   bool open_ended = false;
 
   SegmentsConfig segments_config() const {
-    return {stage, normalization, segments, detrend, planned_samples, open_ended};
+    std::uint64_t stopped = 0;
+    for (const BinRange& stop : stops) stopped += stop.bins();
+    return {stage, normalization, segments, detrend, planned_samples - stopped, open_ended};
   }
 };
 
@@ -54,6 +60,7 @@ class CurveStream {
   void push(const core::SampleView<2>& counts);
   /// Pushes the tags of the bins from samples() to `until`, in order.
   void push_tags(std::span<const stages::autocorrelate::Tag> tags, std::uint64_t until);
+  /// Pushed so far, with those in stops.
   std::uint64_t samples() const { return samples_; }
 
   /// Fills in everything except labels, mask and seconds; traces have times in bins and rates in counts a bin. More
@@ -73,6 +80,13 @@ class CurveStream {
   void load(std::span<const std::byte> bytes, const std::string& what);
 
  private:
+  template <class Take>
+  void between_stops(std::uint64_t until, const Take& take);
+  void end_part();
+  /// Of all parts.
+  StageSums sums() const;
+  /// Samples in the sums.
+  std::uint64_t kept() const { return kept_before_ + run_->samples(); }
   std::uint64_t next_end() const;
   void close_segment();
   void finish_traces(core::CorrelationCurves& curves) const;
@@ -80,10 +94,14 @@ class CurveStream {
   CurveStreamConfig config_;
   device::Queue& queue_;
   std::shared_ptr<const stages::autocorrelate::Plan> plan_;
-  const stages::autocorrelate::TagPlan* tag_plan_;  ///< plan_, or null
-  std::unique_ptr<stages::autocorrelate::State> run_;
+  const stages::autocorrelate::TagPlan* tag_plan_;     ///< plan_, or null
+  std::unique_ptr<stages::autocorrelate::State> run_;  ///< since the last stop
   std::size_t pairs_, lags_;
   std::uint64_t samples_ = 0;
+  std::size_t stops_passed_ = 0;
+  std::uint64_t kept_before_ = 0;    // the last stop
+  std::optional<StageSums> before_;  // the sums of these samples
+  std::vector<stages::autocorrelate::Tag> tags_;
   CurveSegments segments_;
   std::optional<RollingCurves> rolling_;
   CurveTrace trace_;

@@ -167,11 +167,12 @@ void add_stretches(const CountStream& input, std::vector<SensorStretch> stretche
 }  // namespace
 
 EmptyCountsFound name_empty(const CountStream& input, std::uint64_t samples,
-                            std::vector<SensorStretch> stretches, std::int64_t run_first) {
+                            std::span<const BinRange> stops, std::vector<SensorStretch> stretches,
+                            std::int64_t run_first) {
   EmptyCountsFound found;
   const auto sensors = input.sensors->good_sensors();
   const auto good = static_cast<std::uint64_t>(std::count(sensors.begin(), sensors.end(), 1));
-  const auto add_padding = [&](std::uint64_t first, std::uint64_t length) {
+  const auto leave_out = [&](std::uint64_t first, std::uint64_t length) {
     if (length == 0) return;
     found.stretches.push_back({.sensors = good,
                                .names = {},
@@ -180,9 +181,12 @@ EmptyCountsFound name_empty(const CountStream& input, std::uint64_t samples,
                                .left_out = true});
     found.samples += length * good;
   };
-  add_padding(input.first - input.padding.before, input.padding.before);
+  leave_out(input.first - input.padding.before, input.padding.before);
+  for (const BinRange& stop : stops) leave_out(input.first + stop.first, stop.bins());
+  leave_out(input.first + samples, input.padding.after);
   add_stretches(input, std::move(stretches), run_first, good, found);
-  add_padding(input.first + samples, input.padding.after);
+  std::stable_sort(found.stretches.begin(), found.stretches.end(),
+                   [](const auto& a, const auto& b) { return a.first_sample < b.first_sample; });
   return found;
 }
 

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "tautline/core/correlation_curve.h"
 #include "tautline/formats/count_reader.h"
@@ -13,10 +15,11 @@
 
 namespace tautline::pipeline {
 
-/// Reports the padding left out before and after the input's samples [first, first + samples), and the empty stretches
-/// of a run that begins with the input's sample `run_first`.
+/// Reports the padding left out before and after the input's samples [first, first + samples), the `stops` among these,
+/// and the empty stretches of a run that begins with the input's sample `run_first`.
 EmptyCountsFound name_empty(const CountStream& input, std::uint64_t samples,
-                            std::vector<SensorStretch> stretches, std::int64_t run_first);
+                            std::span<const BinRange> stops, std::vector<SensorStretch> stretches,
+                            std::int64_t run_first);
 
 /// Converts bins to seconds, with bins of summary.bin_s, and names the signals; then counts masked, undefined and too
 /// long curves and lags in the summary, and adds its warnings.

@@ -175,7 +175,8 @@ std::vector<StepRange> constant_steps(std::span<const double> counts, std::uint6
 
 std::vector<SensorStretch> stopped_sensors(std::span<const double> counts,
                                            std::uint64_t step_samples,
-                                           std::span<const std::uint8_t> good) {
+                                           std::span<const std::uint8_t> good,
+                                           std::span<const BinRange> left_out) {
   const std::size_t steps = counts.size() / good.size();
   std::vector<SensorStretch> found;
   const auto add = [&](std::vector<SensorStretch>& to, std::optional<std::uint32_t> sensor,
@@ -184,17 +185,23 @@ std::vector<SensorStretch> stopped_sensors(std::span<const double> counts,
   };
   std::vector<std::size_t> left(steps);
   std::iota(left.begin(), left.end(), std::size_t{0});
+  for (const BinRange& bins : left_out)
+    std::erase_if(left, [&](std::size_t k) {
+      return k * step_samples < bins.end && (k + 1) * step_samples > bins.first;
+    });
   const auto sensors = static_cast<std::size_t>(
       std::count_if(good.begin(), good.end(), [](std::uint8_t one) { return one != 0; }));
   if (sensors > 1) {
-    std::vector<double> sums(steps);
-    for (std::size_t k = 0; k < steps; ++k)
+    std::vector<double> sums(left.size());
+    for (std::size_t k = 0; k < left.size(); ++k)
       for (std::size_t s = 0; s < good.size(); ++s)
-        if (good[s] != 0) sums[k] += counts[k * good.size() + s];
-    for (const StepRange& range : stopped_steps(sums, 1)) {
-      add(found, std::nullopt, range);
-      std::erase_if(left, [&](std::size_t k) { return k >= range.first && k < range.end; });
-    }
+        if (good[s] != 0) sums[k] += counts[left[k] * good.size() + s];
+    const std::vector<std::size_t> looked_at = left;
+    for (const StepRange& range : stopped_steps(sums, 1))
+      for (const StepRange& part : neighbours(looked_at, range)) {
+        add(found, std::nullopt, part);
+        std::erase_if(left, [&](std::size_t k) { return k >= part.first && k < part.end; });
+      }
   }
   constexpr std::size_t kPieces = 64;
   const std::size_t pieces = std::clamp<std::size_t>(good.size(), 1, kPieces);
@@ -258,7 +265,8 @@ std::vector<std::string> empty_warnings(const EmptyCountsFound& found, double bi
     const std::string text = text_of_all(found, bin_s, left_out);
     if (text.empty()) continue;
     warnings.push_back(
-        left_out ? "padding without a count is left out: " + text + "; `keep_constant` keeps it"
+        left_out ? "where no sensor counts, or none changes, bins are left out: " + text +
+                       "; `keep_constant` keeps them"
                  : "counts stop, or never change: " + text +
                        ". This bends the curves, unless a lone emitter went dark; `start_s` and "
                        "`duration_s` choose a part without it");

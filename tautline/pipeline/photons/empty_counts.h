@@ -21,6 +21,13 @@ struct StepRange {
   bool operator==(const StepRange&) const = default;
 };
 
+/// Bins of a run, [first, end).
+struct BinRange {
+  std::uint64_t first = 0, end = 0;
+  std::uint64_t bins() const { return end - first; }
+  bool operator==(const BinRange&) const = default;
+};
+
 /// The steps in which a sensor had stopped, in order, from its counts in steps of equal length. `series`: the number of
 /// series that are tested, each of which could be empty by chance.
 std::vector<StepRange> stopped_steps(std::span<const double> counts, std::size_t series);
@@ -39,10 +46,12 @@ struct SensorStretch {
 };
 
 /// Where `good` sensors (1 or 0 of each) had stopped or never changed, by their `counts` [step][sensor] in steps of
-/// `step_samples`: first all sensors together; then each by itself, outside of these stretches.
+/// `step_samples`: first all sensors together; then each by itself, outside of these stretches. Steps that have some of
+/// `left_out` are not looked at.
 std::vector<SensorStretch> stopped_sensors(std::span<const double> counts,
                                            std::uint64_t step_samples,
-                                           std::span<const std::uint8_t> good);
+                                           std::span<const std::uint8_t> good,
+                                           std::span<const BinRange> left_out = {});
 
 /// Sensors that stopped together.
 struct EmptyCounts {
@@ -51,13 +60,13 @@ struct EmptyCounts {
   /// Sample of the input; negative: in the part before a resumed state.
   std::int64_t first_sample = 0;
   std::uint64_t samples = 0;
-  bool left_out = false;  ///< padding: outside of the run
+  bool left_out = false;  ///< not in the sums
 };
 
 struct EmptyCountsFound {
   std::uint64_t samples = 0;           ///< bins x sensors
   std::vector<EmptyCounts> stretches;  ///< in order of time
-  /// Labels of the first 1000 sensors with stretches other than padding.
+  /// Labels of the first 1000 sensors with stretches in the sums.
   std::vector<std::string> stopped;
   bool all_stopped = false;  ///< every good sensor has such a stretch
 };

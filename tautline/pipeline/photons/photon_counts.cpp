@@ -9,6 +9,7 @@
 
 #include "tautline/core/error.h"
 #include "tautline/pipeline/photons/default_bin.h"
+#include "tautline/pipeline/photons/photon_steps.h"
 
 namespace tautline::pipeline {
 
@@ -107,7 +108,8 @@ PhotonCounts::PhotonCounts(const AutocorrelateConfig& config, Open open)
   const double unit_s = reader->description().time_unit_s;
   if (choose_bin) bin_config_.bin_s = unit_s;
   binner_ = std::make_unique<PhotonBinner>(std::move(reader), bin_config_);
-  const PhotonSurvey survey = binner_->survey();
+  PhotonSteps steps;
+  const PhotonSurvey survey = binner_->survey(config.detectors, steps);
   note_silent_end(config, survey, unit_s);
   check_detectors(path_, config.detectors, survey.detectors);
   if (config.detectors.empty()) detectors = all_detectors(survey, binner_->reader().description());
@@ -130,6 +132,9 @@ PhotonCounts::PhotonCounts(const AutocorrelateConfig& config, Open open)
                       fmt::format("at most {:.9g} s, the length of {}",
                                   static_cast<double>(survey.ticks) * unit_s, path_),
                       "choose shorter bins");
+  if (total_ > 0)
+    stops_ =
+        steps.stops(survey.ticks, binner_->ticks_per_bin(), binner_->bin_s(), detectors.size());
   description_ = binner_->description(type);
   description_.bin_reason = std::move(reason);
 }

@@ -6,10 +6,12 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "tautline/formats/count_reader.h"
 #include "tautline/pipeline/photons/autocorrelate_config.h"
 #include "tautline/pipeline/photons/bin_photons.h"
+#include "tautline/pipeline/photons/empty_counts.h"
 
 namespace tautline::pipeline {
 
@@ -27,6 +29,8 @@ class PhotonCounts final : public formats::CountReader {
   std::uint64_t total_samples() const override { return total_; }
   /// Of the chosen detectors, in the whole file.
   std::uint64_t total_photons() const { return photons_; }
+  /// Stops of all chosen detectors in the whole file, in order.
+  const std::vector<BinRange>& stops() const { return stops_; }
   void seek(std::uint64_t first_sample) override;
   std::size_t read(std::span<std::byte> counts) override;
   /// The photons, with bins counted from the place of `seek`; a new reader after each `seek`. Must not be mixed with
@@ -42,6 +46,7 @@ class PhotonCounts final : public formats::CountReader {
   BinPhotonsConfig bin_config_;
   std::unique_ptr<PhotonBinner> binner_;
   std::uint64_t total_ = 0, photons_ = 0;
+  std::vector<BinRange> stops_;
 };
 
 }  // namespace tautline::pipeline

@@ -1,8 +1,11 @@
 // The memory for all outputs of an autocorrelator's state: sums, monitors, totals and counts.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <limits>
 #include <vector>
 
 #include "tautline/stages/autocorrelate/autocorrelate.h"
@@ -44,6 +47,25 @@ class StageSums {
   }
   void add(const StageSums& more) {
     change(more, [](auto& value, auto other) { value += other; });
+  }
+  /// Whether the sum of both, neither of which is negative, stays below 2^63.
+  bool can_add(const StageSums& more) const {
+    for (std::size_t i = 0; i < integers_.size(); ++i)
+      if (integers_[i] > std::numeric_limits<std::int64_t>::max() - more.integers_[i]) return false;
+    return true;
+  }
+  void copy_to(const stages::autocorrelate::Sums& out) {
+    const auto copy = [](const core::MutableSampleView<2>& from,
+                         const core::MutableSampleView<2>& to) {
+      std::memcpy(to.data(), from.data(), from.extent(0) * from.extent(1) * sizeof(double));
+    };
+    const auto all = views();
+    copy(all.sums, out.sums);
+    copy(all.lead_in, out.lead_in);
+    copy(all.monitor_direct, out.monitor_direct);
+    copy(all.monitor_delayed, out.monitor_delayed);
+    copy(all.totals, out.totals);
+    std::copy(counts_.begin(), counts_.end(), out.counts.begin());
   }
   /// Subtracts the lead-in from the sums.
   void drop_lead_in() {

@@ -31,11 +31,33 @@ figure::Panel discs(const std::string& title, const std::vector<double>& x,
 // DMs and times are never below zero, and neither are their axes.
 void begin_at_zero(figure::Panel& panel) {
   for (figure::Axis* const one : {&panel.x, &panel.y})
-    if (one->label != "width" && one->low < 0) one->low = 0;
+    if (one->label != "width" && one->label != "latency" && one->low < 0) one->low = 0;
 }
 
 figure::Axis dm_axis() {
   return axis("DM", "pc cm\u207b\u00b3");
+}
+
+// Of the candidates of a live search, which say how late they came.
+void add_latency(const std::vector<core::Candidate>& candidates, Figure& made) {
+  std::vector<double> time, latency, snr;
+  for (const core::Candidate& one : candidates) {
+    if (!one.latency_s) continue;
+    time.push_back(one.time_s);
+    latency.push_back(*one.latency_s);
+    snr.push_back(one.snr);
+  }
+  if (latency.empty()) return;
+  figure::Panel panel =
+      discs("Latency", time, latency, snr, axis("time", "s"), axis("latency", "s"));
+  panel.y.low = std::min(0.0, *std::min_element(latency.begin(), latency.end()));
+  made.panels.push_back(std::move(panel));
+  std::sort(latency.begin(), latency.end());
+  made.facts.push_back({"latency", fmt::format("median {:.3g} s, largest {:.3g} s",
+                                               latency[latency.size() / 2], latency.back())});
+  made.notes.push_back(
+      "Latency: data that had come behind the pulse in the lowest channel when its candidate was "
+      "written.");
 }
 
 }  // namespace
@@ -83,8 +105,9 @@ Figure plot_candidates(const PlotConfig& config) {
   widths.scale = figure::Scale::logarithmic;
   made.panels.push_back(discs("Strength and width", width, snr, snr, widths, snr_axis));
   for (std::size_t k = 1; k < 3; ++k) made.panels[k].wide = false;
-  for (figure::Panel& panel : made.panels) begin_at_zero(panel);
   made.notes.push_back("Discs grow, and go from dark to light, with S/N.");
+  add_latency(candidates, made);
+  for (figure::Panel& panel : made.panels) begin_at_zero(panel);
   return made;
 }
 

@@ -55,14 +55,28 @@ figure::Line trace_line(const core::RateTrace& trace, const std::string& name) {
   return line;
 }
 
-// Of steps of equal length, whose times are their middles. The last one, which may be shorter, is left out.
+// Of steps of equal length, whose times are their middles; steps in stops that were left out are not in the trace. The
+// last one, which may be shorter, is left out.
 CountLine counts_of(const core::RateTrace& trace, const std::string& name) {
-  CountLine line{name, {}, 0, 0};
+  CountLine line{.name = name, .counts = {}};
   if (trace.time_s.size() < 3) return line;
-  line.cell = trace.time_s[1] - trace.time_s[0];
+  std::vector<double> between;
+  for (std::size_t k = 1; k + 1 < trace.time_s.size(); ++k)
+    between.push_back(trace.time_s[k] - trace.time_s[k - 1]);
+  const auto middle = between.begin() + static_cast<std::ptrdiff_t>(between.size() / 2);
+  std::nth_element(between.begin(), middle, between.end());
+  line.cell = *middle;
   line.first = trace.time_s[0] - line.cell / 2;
-  for (std::size_t k = 0; k + 1 < trace.rate_khz.size(); ++k)
+  for (std::size_t k = 0; k + 1 < trace.rate_khz.size(); ++k) {
+    constexpr double kMostLeftOut = 1e5;
+    const double steps = k == 0 ? 1 : (trace.time_s[k] - trace.time_s[k - 1]) / line.cell;
+    if (steps > 1.5 && steps < kMostLeftOut) {
+      const std::size_t first = line.counts.size();
+      line.counts.resize(first + static_cast<std::size_t>(std::llround(steps)) - 1);
+      line.left_out.push_back({first, line.counts.size()});
+    }
     line.counts.push_back(std::round(trace.rate_khz[k] * 1e3 * line.cell));
+  }
   return line;
 }
 

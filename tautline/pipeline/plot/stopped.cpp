@@ -5,15 +5,14 @@
 
 #include <algorithm>
 
-#include "tautline/pipeline/photons/empty_counts.h"
-
 namespace tautline::pipeline::plot {
 
 void mark_stops(std::span<const CountLine> lines, formats::figure::Panel& panel,
                 std::vector<std::string>& notes) {
   std::vector<std::string> names;
   for (const CountLine& line : lines) {
-    const auto stops = stopped_steps(line.counts, lines.size());
+    auto stops = stopped_steps(line.counts, lines.size());
+    stops.insert(stops.end(), line.left_out.begin(), line.left_out.end());
     if (stops.empty()) continue;
     names.push_back(line.name.empty() ? "the sensor" : line.name);
     for (const StepRange& stop : stops) {

@@ -143,6 +143,43 @@ TEST_F(LivePackets, OfTheGuidesTelescopeGiveWhatTheirFileGives) {
   expect_the_files(run_and_send({"--layout", hilltop.layout, "--rate", "0.05"}));
 }
 
+// An array of `channelize` says its rate, start and inputs by the record beside it, as a DADA file does.
+TEST_F(LivePackets, OfAChannelizedArrayNeedNoOptions) {
+  const std::string guide = read_file(source_folder() + "/docs/guide/packets.md");
+  const std::size_t begin = guide.find("# hilltop.toml"), end = guide.find("```", begin);
+  std::string layout = guide.substr(begin, end - begin);
+  const std::string rate = "rate_hz = 1e6";
+  ASSERT_NE(layout.find(rate), std::string::npos);
+  layout.replace(layout.find(rate), rate.size(), "rate_hz = 1e5");
+  const Telescope slow{scratch / "slow.toml", core::kCi8, 128, 3, 32 * 200, 100'000};
+  write_file(slow.layout, layout);
+  write_voltages({"", core::kCi8, 1, 3, slow.channels * slow.samples, 12'800'000});
+  for (const char* name : {"s.npy", "s.dada"})
+    ASSERT_EQ(run_command({"channelize", scratch / "voltages.dada", "-o", scratch / name,
+                           "--channels", "128", "--requantize", "8"},
+                          scratch.path().string())
+                  .status,
+              kDone);
+  std::string fields = fields_of(slow);
+  const std::string start = "utc_start = \"" + std::string(kPacketsStart) + "\"\n";
+  fields.erase(fields.find(start), start.size());
+  write_pipeline(fields);
+  files = {scratch / "s.dada"};
+  const Outcome of_dada = run_and_send({"--layout", slow.layout, "--rate", "0.5"});
+  files = {scratch / "s.npy"};
+  const Outcome of_array = run_and_send({"--layout", slow.layout, "--rate", "0.5"});
+  EXPECT_GE(of_array.live.middles.size(), 2U);
+  EXPECT_TRUE(of_array.live == of_dada.live);
+  EXPECT_EQ(of_array.sent["records"], of_dada.sent["records"]);
+  EXPECT_EQ(of_array.sent["data_s"], of_dada.sent["data_s"]);
+  std::filesystem::remove(scratch / "s.npy.json");
+  const CommandResult without =
+      run_command({"send", scratch / "s.npy", "--layout", slow.layout, "--to", "udp://127.0.0.1:9"},
+                  scratch.path().string());
+  EXPECT_EQ(without.status, kWrongUsage);
+  EXPECT_NE(without.err.find("--rate-hz"), std::string::npos) << without.err;
+}
+
 // Lost packets lower the weights of their channels, antenna and times alone; all else is the clean run's to the bit.
 TEST_F(LivePackets, ThatAreLostReachTheWeightsThatTheyTouch) {
   write_voltages(kFEngines);

@@ -1,5 +1,9 @@
 // Figures of cut-outs, of candidates as lines of JSON and of histograms of microtimes, and what `inspect` says of them.
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <filesystem>
+#include <sstream>
 
 #include "tautline/core/error.h"
 #include "tests/end_to_end/documented_json.h"
@@ -118,6 +122,42 @@ TEST_F(PlotSearchFiles, CandidatesAsLinesOfJsonAreThoseOfTheList) {
   EXPECT_EQ(bad.status, kFailed);
   const auto lines = std::count(events.begin(), events.end(), '\n');
   EXPECT_NE(bad.err.find("line " + std::to_string(lines + 1)), std::string::npos) << bad.err;
+}
+
+// Each at its time; lists that do not say how late candidates came have no such panel.
+TEST_F(PlotSearchFiles, EventsHaveTheirLatency) {
+  simulate_pulse(2.1, 50);
+  const CommandResult found = run({"--json", "search", scratch / "a.fil", "-o", scratch / "c.csv",
+                                   "--dms", "0:100:2", "--max-width", "0.02", "--latency", "1",
+                                   "--threshold", "5", "--events", scratch / "events.jsonl"});
+  ASSERT_EQ(found.status, kDone) << found.err;
+  write_file(scratch / "printed.jsonl", found.out);
+  const figure::Figure made = figure_of("events.jsonl");
+  const figure::Panel& latency = panel(made, "Latency");
+  EXPECT_EQ(figure::caption(latency.x), "time (s)");
+  EXPECT_EQ(figure::caption(latency.y), "latency (s)");
+  EXPECT_LE(latency.y.low, 0);
+  const figure::Line& line = latency.lines.at(0);
+  std::istringstream events(read_file(scratch / "events.jsonl"));
+  std::vector<double> sorted;
+  std::size_t k = 0;
+  for (std::string text; std::getline(events, text); ++k) {
+    const json one = json::parse(text);
+    ASSERT_LT(k, line.x.size());
+    EXPECT_EQ(line.x[k], one["time_s"].get<double>());
+    EXPECT_EQ(line.y[k], one["latency_s"].get<double>());
+    EXPECT_EQ(line.strength[k], one["snr"].get<double>());
+    EXPECT_GE(latency.y.high, line.y[k]);
+    sorted.push_back(line.y[k]);
+  }
+  ASSERT_GE(k, 1u);
+  EXPECT_EQ(k, line.x.size());
+  std::sort(sorted.begin(), sorted.end());
+  const std::pair<std::string, std::string> fact{
+      "latency", fmt::format("median {:.3g} s, largest {:.3g} s", sorted[k / 2], sorted.back())};
+  EXPECT_NE(std::find(made.facts.begin(), made.facts.end(), fact), made.facts.end());
+  for (const char* name : {"printed.jsonl", "c.csv"})
+    for (const figure::Panel& one : figure_of(name).panels) EXPECT_NE(one.title, "Latency") << name;
 }
 
 TEST_F(PlotSearchFiles, AHistogramOfMicrotimesIsThatOfItsTags) {

@@ -367,6 +367,14 @@ TEST_F(Plot, CountsThatStop) {
   ASSERT_EQ(of_curve.size(), 1u);
   EXPECT_NEAR(of_curve[0].first, 0.6, 0.003);
   EXPECT_NEAR(of_curve[0].second, 1, 0.003);
+  // So long that it is left out of the curve, and of its trace.
+  must({"autocorrelate", scratch / "closed.npy", "-o", scratch / "left.h5", "--bin", "1e-2"});
+  const figure::Figure left = figure_of("left.h5");
+  const auto& left_out = panel(left, "Count rate");
+  ASSERT_EQ(left_out.empty.size(), 1u);
+  EXPECT_NEAR(left_out.empty[0].first, 6, 0.03);
+  EXPECT_NEAR(left_out.empty[0].second, 10, 0.03);
+  for (const double x : left_out.lines.at(0).x) EXPECT_TRUE(x < 6.05 || x > 9.95) << x;
   drawn("closed.npy", {"--bin", "1e-3"});
 }
 

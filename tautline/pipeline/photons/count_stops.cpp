@@ -1,0 +1,230 @@
+#include "tautline/pipeline/photons/count_stops.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include "tautline/core/sample_view.h"
+
+namespace tautline::pipeline {
+
+namespace {
+
+constexpr std::uint64_t kStopSteps = 1000;
+// Bins that repeat a count other than zero are a stop from here on, if they are two steps or more and leave this part of
+// all steps.
+constexpr std::uint64_t kFewestConstantBins = 1000, kFewestConstantSteps = 2, kChangingPart = 4;
+
+using CountRow = std::vector<std::byte>;
+
+bool has_no_count(std::span<const std::byte> bytes) {
+  return std::all_of(bytes.begin(), bytes.end(), [](std::byte b) { return b == std::byte{}; });
+}
+
+class CountLooker {
+ public:
+  explicit CountLooker(std::unique_ptr<formats::CountReader> reader)
+      : reader_(std::move(reader)),
+        row_bytes_(reader_->description().sensors * core::bytes_of(reader_->description().type)) {
+    constexpr std::size_t kBytes = std::size_t{1} << 20;
+    rows_.resize(std::max(kBytes / row_bytes_, std::size_t{1}) * row_bytes_);
+  }
+
+  std::size_t sensors() const { return reader_->description().sensors; }
+
+  // Counts of all sensors together.
+  double sum(const BinRange& bins) {
+    double total = 0;
+    in_blocks(bins, most_rows(), [&](std::uint64_t, std::span<const std::byte> bytes) {
+      const auto& description = reader_->description();
+      const core::SampleView<2> view(bytes.data(), description.type,
+                                     {bytes.size() / row_bytes_, description.sensors});
+      core::with_type<std::uint8_t, std::uint16_t, std::uint32_t, float>(
+          view, "samples", [&]<class Count>(const core::View<const Count, 2>& counts) {
+            using Sum = std::conditional_t<std::is_same_v<Count, float>, double, std::uint64_t>;
+            Sum block = 0;
+            for (std::size_t i = 0; i < bytes.size() / sizeof(Count); ++i)
+              block += static_cast<Sum>(counts.data()[i]);
+            total += static_cast<double>(block);
+          });
+      return true;
+    });
+    return total;
+  }
+
+  // The row that all of these bins have; none where they differ, or cannot be read.
+  std::optional<CountRow> repeated(const BinRange& bins) {
+    constexpr std::size_t kFirstBytes = 4096;
+    CountRow row;
+    std::uint64_t equal = 0;
+    in_blocks(bins, std::max(kFirstBytes / row_bytes_, std::size_t{1}),
+              [&](std::uint64_t, std::span<const std::byte> bytes) {
+                if (row.empty()) row.assign(bytes.begin(), bytes.begin() + of_row());
+                const std::size_t rest = bytes.size() - row_bytes_;
+                const bool same = std::equal(row.begin(), row.end(), bytes.begin()) &&
+                                  std::memcmp(bytes.data(), bytes.data() + row_bytes_, rest) == 0;
+                equal += same ? bytes.size() / row_bytes_ : 0;
+                return same;
+              });
+    if (equal == 0 || equal < bins.bins()) return std::nullopt;
+    return row;
+  }
+
+  // The first and the end of the last of these bins that differ from the row; `otherwise` where none does.
+  BinRange differing(const BinRange& bins, const CountRow& row, BinRange otherwise) {
+    std::optional<std::uint64_t> first;
+    in_blocks(bins, most_rows(), [&](std::uint64_t bin, std::span<const std::byte> bytes) {
+      for (std::size_t at = 0; at < bytes.size(); at += row_bytes_, ++bin) {
+        if (std::equal(row.begin(), row.end(), bytes.begin() + static_cast<std::ptrdiff_t>(at)))
+          continue;
+        if (!first) first = bin;
+        otherwise = {*first, bin + 1};
+      }
+      return true;
+    });
+    return otherwise;
+  }
+
+ private:
+  std::ptrdiff_t of_row() const { return static_cast<std::ptrdiff_t>(row_bytes_); }
+  std::size_t most_rows() const { return rows_.size() / row_bytes_; }
+
+  // Reads until take(bin, bytes) returns false; first `rows` at a time, then more.
+  template <class Take>
+  void in_blocks(const BinRange& bins, std::size_t rows, const Take& take) {
+    if (place_ != bins.first) reader_->seek(bins.first);
+    place_ = bins.first;
+    while (place_ < bins.end) {
+      rows = std::min(rows, most_rows());
+      const auto wanted =
+          static_cast<std::size_t>(std::min<std::uint64_t>(bins.end - place_, rows));
+      const std::size_t found = reader_->read(std::span(rows_).first(wanted * row_bytes_));
+      const std::uint64_t bin = std::exchange(place_, place_ + found);
+      if (found == 0 || !take(bin, std::span<const std::byte>(rows_).first(found * row_bytes_)))
+        return;
+      rows *= 4;
+    }
+  }
+
+  std::unique_ptr<formats::CountReader> reader_;
+  std::size_t row_bytes_;
+  std::vector<std::byte> rows_;
+  std::uint64_t place_ = 0;
+};
+
+// Neighbouring steps whose bins all have one row.
+struct RepeatedSteps {
+  StepRange steps;
+  bool zero = false;
+};
+
+class StopSearch {
+ public:
+  StopSearch(std::unique_ptr<formats::CountReader> reader, std::uint64_t first,
+             std::uint64_t samples, double bin_s)
+      : looker_(std::move(reader)),
+        first_(first),
+        samples_(samples),
+        step_(samples / kStopSteps),
+        steps_(static_cast<std::size_t>(samples / step_)),
+        bin_s_(bin_s) {}
+
+  std::vector<BinRange> find() {
+    std::vector<StepRange> zero, constant;
+    std::size_t ordinary = steps_;
+    for (const auto& [steps, is_zero] : repeated_steps()) {
+      ordinary -= steps.steps();
+      (is_zero ? zero : constant).push_back(steps);
+    }
+    std::vector<BinRange> stops = without_counts(zero);
+    if (ordinary * kChangingPart >= steps_)
+      for (const StepRange& steps : constant)
+        if (const BinRange stop = widened(steps); stop.bins() > kFewestConstantBins)
+          stops.push_back(stop);
+    std::sort(stops.begin(), stops.end(),
+              [](const BinRange& a, const BinRange& b) { return a.first < b.first; });
+    for (BinRange& stop : stops) stop = {stop.first - first_, stop.end - first_};
+    return stops;
+  }
+
+ private:
+  // The last step has the rest, too.
+  BinRange bins_of(const StepRange& steps) const {
+    return {first_ + steps.first * step_,
+            steps.end == steps_ ? first_ + samples_ : first_ + steps.end * step_};
+  }
+
+  std::vector<RepeatedSteps> repeated_steps() {
+    std::vector<RepeatedSteps> runs;
+    CountRow last;  // of the last run
+    const auto drop_short = [&] {
+      if (!runs.empty() && !runs.back().zero && runs.back().steps.steps() < kFewestConstantSteps)
+        runs.pop_back();
+    };
+    for (std::size_t k = 0; k < steps_; ++k) {
+      std::optional<CountRow> row = looker_.repeated(bins_of({k, k + 1}));
+      if (!row) continue;
+      if (!runs.empty() && runs.back().steps.end == k && last == *row) {
+        ++runs.back().steps.end;
+        continue;
+      }
+      drop_short();
+      runs.push_back({{k, k + 1}, has_no_count(*row)});
+      last = std::move(*row);
+    }
+    drop_short();
+    return runs;
+  }
+
+  // Stops by the rule; `zero`: where no step has a count.
+  std::vector<BinRange> without_counts(const std::vector<StepRange>& zero) {
+    std::vector<BinRange> stops;
+    const auto dark_for = [&](std::uint64_t bins) {
+      return beyond_darkness(static_cast<double>(bins) * bin_s_, looker_.sensors());
+    };
+    // With the steps on either side, which it may reach into.
+    if (std::none_of(zero.begin(), zero.end(), [&](const StepRange& run) {
+          return dark_for(bins_of(run).bins() + 2 * step_);
+        }))
+      return stops;
+    std::vector<double> counts(steps_);
+    for (std::size_t k = 0; k < steps_; ++k) counts[k] = looker_.sum(bins_of({k, k + 1}));
+    for (const StepRange& steps : stopped_steps(counts, 1))
+      if (const BinRange stop = widened(steps); dark_for(stop.bins())) stops.push_back(stop);
+    return stops;
+  }
+
+  // To the nearest bins that differ, in the steps on either side.
+  BinRange widened(const StepRange& steps) {
+    BinRange stop = bins_of(steps);
+    const CountRow row = looker_.repeated({stop.first, stop.first + 1}).value();
+    if (steps.first > 0) {
+      const BinRange before = bins_of({steps.first - 1, steps.first});
+      stop.first = looker_.differing(before, row, {before.first, before.first}).end;
+    }
+    if (steps.end < steps_) {
+      const BinRange after = bins_of({steps.end, steps.end + 1});
+      stop.end = looker_.differing(after, row, {after.end, after.end}).first;
+    }
+    return stop;
+  }
+
+  CountLooker looker_;
+  std::uint64_t first_, samples_, step_;
+  std::size_t steps_;
+  double bin_s_;
+};
+
+}  // namespace
+
+std::vector<BinRange> find_stops(const std::function<std::unique_ptr<formats::CountReader>()>& open,
+                                 std::uint64_t first, std::uint64_t samples, double bin_s) {
+  if (samples < kStopSteps) return {};
+  return StopSearch(open(), first, samples, bin_s).find();
+}
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,43 @@
+// Photons against time, in steps, as a file of time tags is read: where all detectors stop.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "tautline/pipeline/photons/empty_counts.h"
+
+namespace tautline::pipeline {
+
+/// Up to 2,000 steps of equal length; neighbours are joined when a photon lies behind the last one, so that a run has
+/// 1,000 or more.
+class PhotonSteps {
+ public:
+  /// In order of time.
+  void add(std::uint64_t tick) {
+    while (tick >> shift_ >= kMost) join();
+    const auto k = static_cast<std::size_t>(tick >> shift_);
+    if (k >= steps_.size()) steps_.resize(k + 1);
+    Step& step = steps_[k];
+    if (step.photons++ == 0) step.first = tick;
+    step.last = tick;
+  }
+
+  /// Stops of a run of `ticks`, in bins of `ticks_per_bin` ticks and `bin_s` seconds: stopped_steps() of `detectors`
+  /// together that are beyond_darkness(), from behind the last bin with a photon to the next one.
+  std::vector<BinRange> stops(std::uint64_t ticks, std::uint64_t ticks_per_bin, double bin_s,
+                              std::size_t detectors) const;
+
+ private:
+  static constexpr std::size_t kMost = 2000;
+  struct Step {
+    std::uint64_t photons = 0, first = 0,
+                  last = 0;  ///< and the ticks of the first and the last one
+  };
+  void join();
+
+  std::vector<Step> steps_;
+  unsigned shift_ = 0;  ///< a step has 2^shift ticks
+};
+
+}  // namespace tautline::pipeline
