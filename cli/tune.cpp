@@ -19,6 +19,7 @@
 #include "tautline/jit/tuner.h"
 #include "tautline/jit/tuning_sweep.h"
 #include "tautline/jit/wisdom.h"
+#include "tautline/pipeline/bench/measure_problem.h"
 #include "tautline/pipeline/bench/tune_stage.h"
 
 namespace tautline::cli {
