@@ -12,6 +12,7 @@
 #include "tautline/core/error.h"
 #include "tautline/stages/dedisperse/case.h"
 #include "tautline/stages/dedisperse/tunables.h"
+#include "tests/support/seed.h"
 
 namespace tautline::stages::dedisperse {
 
