@@ -27,6 +27,8 @@ void summarise(const Global& global, const std::string& schema, const std::strin
                  {"empty_samples", s.empty.samples},
                  {"empty_stretches", pipeline::empty_stretches(s.empty, kNamed)},
                  {"empty_inputs", pipeline::empty_inputs(s.empty)},
+                 {"empty_values", s.empty.values},
+                 {"empty_channels", pipeline::empty_channels(s.empty, kNamed)},
                  {"level_steps", pipeline::level_steps(s.level_steps)},
                  {"constant_channels", pipeline::constant_channels(s.constant_channels)},
                  {"clipped", s.clipped},

@@ -4,23 +4,13 @@
 #include <cstdint>
 
 #include "tautline/core/constant_run.h"
+#include "tautline/stream/input_samples.h"
 
 namespace tautline::stream {
 
 namespace {
 
 constexpr std::uint64_t kParts = 16, kTimes = 64;
-
-std::uint64_t bits_at(const std::byte* bytes, std::size_t bit, std::size_t count) {
-  std::uint64_t value = 0;
-  for (std::size_t done = 0; done < count;) {
-    const std::size_t at = bit + done, take = std::min(8 - at % 8, count - done);
-    const auto part = std::to_integer<std::uint64_t>(bytes[at / 8] >> (at % 8));
-    value |= (part & ((std::uint64_t{1} << take) - 1)) << done;
-    done += take;
-  }
-  return value;
-}
 
 // What the channels of one input have been so far.
 struct InputChannels {
@@ -31,8 +21,6 @@ struct InputChannels {
 
 void look(const core::RawBlock& block, std::vector<InputChannels>& inputs) {
   const core::RawLayout& layout = block.layout;
-  const std::size_t bits =
-      static_cast<std::size_t>(layout.format.bits) * (layout.format.complex ? 2 : 1);
   std::vector<std::uint64_t> before(layout.channels), now(layout.channels);
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     std::vector<bool> valid(block.samples, true);
@@ -41,16 +29,11 @@ void look(const core::RawBlock& block, std::vector<InputChannels>& inputs) {
         for (std::size_t t = span.first_sample;
              t < std::min(block.samples, span.first_sample + span.samples); ++t)
           valid[t] = false;
-    const std::size_t first = layout.offset_bits +
-                              i / layout.polarisations * layout.antenna_stride_bits +
-                              i % layout.polarisations * layout.polarisation_stride_bits;
+    const InputSamples samples(block, i);
     InputChannels& input = inputs[i];
     for (std::size_t t = 0; t < block.samples; ++t) {
       before.swap(now);
-      for (std::size_t c = 0; c < layout.channels; ++c)
-        now[c] =
-            bits_at(block.bytes.data(),
-                    first + t * layout.time_stride_bits + c * layout.channel_stride_bits, bits);
+      for (std::size_t c = 0; c < layout.channels; ++c) now[c] = samples.value(t, c);
       if (t == 0 || !valid[t] || !valid[t - 1] || now == before) continue;
       if (input.seen++ == 0) input.first = now;
       for (std::size_t c = 0; c < layout.channels; ++c)
@@ -85,8 +68,6 @@ std::vector<ConstantChannel> find_constant_channels(const std::vector<std::strin
     block.samples = reader->read(kTimes, block);
     look(block, inputs);
   }
-  // Noise of one bit, 95 % ones, is the least that is useful: samples of few bits often come in bytes.
-  constexpr int kFewestBits = 1;
   const std::size_t least =
       core::repeats_of_nothing(kFewestBits, static_cast<double>(channels * count));
   std::vector<ConstantChannel> constant;

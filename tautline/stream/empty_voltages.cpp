@@ -6,6 +6,7 @@
 #include "tautline/core/constant_run.h"
 #include "tautline/core/integers.h"
 #include "tautline/core/validity.h"
+#include "tautline/stream/input_samples.h"
 
 namespace tautline::stream {
 
@@ -13,8 +14,6 @@ namespace {
 
 // Fewer equal samples in all channels together are not worth a gap.
 constexpr std::size_t kLeastRepeats = 16;
-// Samples of one bit are often stored in wider ones (VDIF, arrays); the limit for one bit serves all.
-constexpr int kFewestBits = 1;
 
 // Samples that one call compares.
 constexpr std::size_t kPiece = 256;
@@ -59,40 +58,17 @@ class EmptyVoltageFinder::Pieces {
 
 namespace {
 
-// The samples of one input in a block.
-class InputSamples {
+// The samples of one input in a block, all channels together.
+class InputTimes {
  public:
-  InputSamples(const core::RawBlock& block, std::size_t input)
-      : bytes_(block.bytes.data()),
-        layout_(block.layout),
-        first_bit_(layout_.offset_bits +
-                   input / layout_.polarisations * layout_.antenna_stride_bits +
-                   input % layout_.polarisations * layout_.polarisation_stride_bits),
-        bits_(static_cast<std::size_t>(layout_.format.bits_per_sample())) {}
+  InputTimes(const core::RawBlock& block, std::size_t input)
+      : samples_(block, input), channels_(block.layout.channels) {}
 
-  // All bits of a stored sample.
   std::uint64_t value(std::size_t t, std::size_t channel) const {
-    const std::size_t bit =
-        first_bit_ + t * layout_.time_stride_bits + channel * layout_.channel_stride_bits;
-    std::uint64_t value = 0;
-    if (bits_ < 8)
-      return std::to_integer<std::uint64_t>(bytes_[bit / 8]) >> bit % 8 & core::low_bits(bits_);
-    switch (bits_) {
-      case 8:
-        return std::to_integer<std::uint64_t>(bytes_[bit / 8]);
-      case 16:
-        std::memcpy(&value, bytes_ + bit / 8, 2);
-        return value;
-      case 32:
-        std::memcpy(&value, bytes_ + bit / 8, 4);
-        return value;
-      default:
-        std::memcpy(&value, bytes_ + bit / 8, 8);
-        return value;
-    }
+    return samples_.value(t, channel);
   }
   bool equal(std::size_t a, std::size_t b) const {
-    for (std::size_t c = 0; c < layout_.channels; ++c)
+    for (std::size_t c = 0; c < channels_; ++c)
       if (value(a, c) != value(b, c)) return false;
     return true;
   }
@@ -103,7 +79,7 @@ class InputSamples {
     while (t < end) {
       const std::size_t piece = (t - 1) / kPiece, next = (piece + 1) * kPiece;
       if ((t - 1) % kPiece == 0 && next < end &&
-          (constant(t - 1, next) || pieces.constant(piece))) {
+          (samples_.constant(t - 1, next) || pieces.constant(piece))) {
         t = next + 1;
         continue;
       }
@@ -114,34 +90,14 @@ class InputSamples {
   }
   // Samples that are not finite are counted as such, not as empty.
   bool finite(std::size_t t) const {
-    if (!layout_.format.is_float()) return true;
-    const std::size_t parts = layout_.format.complex ? 2 : 1;
-    for (std::size_t c = 0; c < layout_.channels; ++c)
-      for (std::size_t part = 0; part < parts; ++part)
-        if (!is_finite(value(t, c) >> part * (bits_ / parts))) return false;
+    for (std::size_t c = 0; c < channels_; ++c)
+      if (!samples_.finite(value(t, c))) return false;
     return true;
   }
 
  private:
-  // Whether samples [first, last] are equal, where an input's samples are contiguous; else false.
-  bool constant(std::size_t first, std::size_t last) const {
-    if (bits_ < 8 || layout_.time_stride_bits != bits_) return false;
-    for (std::size_t c = 0; c < layout_.channels; ++c) {
-      const std::byte* from =
-          bytes_ + (first_bit_ + first * bits_ + c * layout_.channel_stride_bits) / 8;
-      if (std::memcmp(from, from + bits_ / 8, (last - first) * bits_ / 8) != 0) return false;
-    }
-    return true;
-  }
-  // Tests the exponent's bits.
-  bool is_finite(std::uint64_t bits) const {
-    const std::uint64_t exponent = layout_.format.bits == 16 ? 0x7c00 : 0x7f800000;
-    return (bits & exponent) != exponent;
-  }
-
-  const std::byte* bytes_;
-  core::RawLayout layout_;
-  std::size_t first_bit_, bits_;
+  InputSamples samples_;
+  std::size_t channels_;
 };
 
 // Parts of a block in which an input's samples are valid.
@@ -256,7 +212,7 @@ void EmptyVoltageFinder::mark(core::RawBlock& block, std::size_t input, std::siz
 std::size_t EmptyVoltageFinder::go_on(OpenRun& open, std::size_t input, std::size_t first,
                                       std::size_t end, core::RawBlock& block,
                                       core::RawBlock& before, Pieces& pieces) {
-  const InputSamples samples(block, input);
+  const InputTimes samples(block, input);
   for (std::size_t c = 0; c < open.value.size(); ++c)
     if (samples.value(first, c) != open.value[c]) return first;
   const std::size_t stop = samples.end_of_run(first, end, pieces);
@@ -280,7 +236,7 @@ void EmptyVoltageFinder::look_at(std::size_t input, std::size_t first, std::size
   }
   open.samples = 0;
   open.entry.reset();
-  const InputSamples samples(block, input);
+  const InputTimes samples(block, input);
   const auto equal = [&](std::size_t a, std::size_t b) { return samples.equal(a, b); };
   const auto around = [&](std::size_t k) {
     core::ConstantRun run{k, samples.end_of_run(k, end, pieces)};

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tautline/core/voltage.h"
+#include "tautline/stream/empty_channels.h"
 
 namespace tautline::stream {
 
@@ -22,6 +23,8 @@ struct EmptyVoltages {
   std::uint64_t samples = 0, stretches = 0;  ///< times x inputs; an input's stretch is one
   std::vector<std::uint64_t> inputs;         ///< [input] times
   std::vector<EmptyInput> list;              ///< the first kListed stretches
+  std::uint64_t values = 0;                  ///< times x channels x inputs, of single channels
+  std::vector<EmptyChannel> channels = {};
   static constexpr std::size_t kListed = 10'000;
 };
 

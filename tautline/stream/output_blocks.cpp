@@ -112,6 +112,7 @@ void OutputBlocks::fill(const CapturedBlock& captured) {
     block.valid = {};
   else
     captured.validity(false, block.valid);
+  if (empty_ != nullptr) empty_->look(raw, block.valid);
 }
 
 }  // namespace tautline::stream

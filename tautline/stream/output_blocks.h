@@ -15,6 +15,7 @@
 #include "tautline/core/time.h"
 #include "tautline/engine/node.h"
 #include "tautline/stream/capture.h"
+#include "tautline/stream/empty_channels.h"
 
 namespace tautline::stream {
 
@@ -54,9 +55,12 @@ class OutputBlocks final : public BlockStore {
 
   OutputBlocks(SegmentClock clock, std::size_t port = 0) : clock_(std::move(clock)), port_(port) {}
   /// Before packets are placed: the outputs of the calling node, and the capture's block layout.
-  void use(engine::Outputs& outputs, const core::RawLayout& layout) {
+  /// `empty`: invalidates channels that do not change; null: nothing does.
+  void use(engine::Outputs& outputs, const core::RawLayout& layout,
+           EmptyChannelFinder* empty = nullptr) {
     outputs_ = &outputs;
     layout_ = layout;
+    empty_ = empty;
   }
 
   std::byte* begin() override;
@@ -85,6 +89,7 @@ class OutputBlocks final : public BlockStore {
   std::size_t port_;
   engine::Outputs* outputs_ = nullptr;
   core::RawLayout layout_;
+  EmptyChannelFinder* empty_ = nullptr;
   std::deque<engine::Block*> begun_;
   std::optional<std::uint64_t> segment_;
   core::Instant segment_start_;

@@ -189,12 +189,12 @@ std::size_t PacketVoltages::read(std::size_t samples, core::RawBlock& block,
   return block.samples;
 }
 
-void PacketVoltages::place_in(engine::Outputs& outputs) {
+void PacketVoltages::place_in(engine::Outputs& outputs, EmptyChannelFinder* empty) {
   if (placing_) return;
   placing_ = true;
   if (config_.processor >= 0 && config_.threads == 1)
     stay_on(config_.processor);  // the source's thread; others may have peeked before
-  outputs_.use(outputs, capture_.block_layout());
+  outputs_.use(outputs, capture_.block_layout(), empty);
   while (own_places_.size() < own_.size()) own_places_.push_back(outputs_.begin());
 }
 

@@ -70,8 +70,8 @@ class PacketVoltages final : public VoltageStream, private BlockStore {
   }
   /// Whether all complete blocks were read.
   bool all_read() const { return given_.empty(); }
-  /// Then packets are placed in the blocks of `outputs` from now on.
-  void place_in(engine::Outputs& outputs);
+  /// Then packets are placed in the blocks of `outputs` from now on. `empty`: OutputBlocks::use().
+  void place_in(engine::Outputs& outputs, EmptyChannelFinder* empty = nullptr);
   /// Places the packets that have come, or waits a little. False at the end: after a stop, the duration or silence.
   /// Throws Error(io) where no accepted packet came in `wait_s`.
   bool receive();

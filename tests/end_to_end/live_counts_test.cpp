@@ -176,6 +176,14 @@ TEST_F(LiveCounts, NothingAndFloatsThatAreNoCounts) {
         << nothing.err;
     EXPECT_EQ(read_file(scratch / "nothing.zip"), "kept");
   }
+  // No option is to blame.
+  const CommandResult empty =
+      run_through_pipe("", {"autocorrelate", "-", "-o", scratch / "empty.zip", "--bin", "1"});
+  EXPECT_EQ(empty.status, kFailed) << empty.err;
+  EXPECT_NE(empty.err.find("standard input: empty, expected counts or time tags"),
+            std::string::npos)
+      << empty.err;
+  EXPECT_EQ(empty.err.find("--dtype"), std::string::npos) << empty.err;
 
   std::vector<float> values(900, 2.0f);
   values[600 + 1] = std::numeric_limits<float>::quiet_NaN();

@@ -168,6 +168,61 @@ TEST(VoltageSteps, GainsThatChangeAtAJoinAreFound) {
   }
 }
 
+// Padding of both inputs, of one alone, and with the join inside; the step is where data go on behind the last kind.
+TEST(VoltageSteps, StepsBesidePaddingAreFound) {
+  auto random = tests::generator();
+  JoinedVoltages voltages;
+  voltages.inputs = 3;
+  voltages.times = 60'000;
+  const std::uint64_t join = voltages.times;
+  struct Padding {
+    std::uint64_t before, after;  // times between the join and the padding's ends
+    bool of_one;
+  };
+  for (const Padding padding :
+       {Padding{30'000, 0, false}, Padding{0, 30'000, false}, Padding{20'000, 15'000, false},
+        Padding{25'000, 20'000, true}, Padding{1'000, 0, true}})
+    for (const bool steps : {true, false}) {
+      const std::uint64_t jitter = padding.before > 0 && padding.after > 0 ? random() % 100 : 0;
+      const auto files =
+          voltages.write(random, [&](std::uint64_t t, std::size_t input, double noise) {
+            const bool padded = t + padding.before >= join && t < join + padding.after + jitter;
+            if (padded && (input == 1 || !padding.of_one)) return 0.0;
+            return noise * (steps && input == 1 && t >= join ? 1.2 : 1);
+          });
+      const auto found = find_voltage_steps(files, {});
+      ASSERT_EQ(found.size(), steps ? 1u : 0u) << padding.before << " " << padding.after;
+      if (!steps) continue;
+      EXPECT_EQ(inputs_of(found[0]), (std::vector<std::size_t>{1}));
+      EXPECT_NEAR(found[0].inputs[0].power_ratio, 1.44, 0.15);
+      // A sample of noise beside the padding may be zero, too.
+      const std::uint64_t expected =
+          join + (padding.before > 0 && padding.after > 0 ? padding.after + jitter : 0);
+      EXPECT_GE(found[0].sample, expected);
+      EXPECT_LE(found[0].sample, expected + 2);
+    }
+}
+
+// As often as without padding.
+TEST(VoltageSteps, NoiseBesidePaddingSeemsToStepAsOften) {
+  auto random = tests::generator();
+  JoinedVoltages voltages;
+  voltages.inputs = 16;
+  voltages.files = 40;
+  voltages.times = 4096;
+  const auto files = voltages.write(random, [&](std::uint64_t t, std::size_t, double noise) {
+    const std::uint64_t in_file = t % voltages.times;
+    return in_file >= 300 && in_file < 1400 ? 0 : noise;
+  });
+  std::size_t seeming = 0;
+  for (const VoltageStep& step : find_voltage_steps(files, {}, {}, 2.5))
+    seeming += step.inputs.size();
+  // 1.83 % of 624, 11.4, within six standard deviations.
+  EXPECT_GT(seeming, 0u);
+  EXPECT_LT(seeming, 32u);
+  EXPECT_TRUE(find_voltage_steps(files, {}).empty());
+}
+
 TEST(VoltageSteps, GapsShortFilesAndInputsThatStopHaveNone) {
   auto random = tests::generator();
   JoinedVoltages voltages;

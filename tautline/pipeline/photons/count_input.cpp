@@ -198,6 +198,13 @@ void open_stream(CountInput& input, const AutocorrelateConfig& config, std::stop
       std::make_unique<stream::LiveInput>(config.input, live_buffer_bytes(config), std::move(stop));
   input.pipe = bytes.get();
   const auto first = first_bytes(*bytes);
+  if (first.empty() && !config.raw.dtype) {  // what is missing is no option
+    if (bytes->stopped()) throw Error(ErrorKind::io, bytes->name(), "interrupted", "");
+    const std::string fault = bytes->fault();
+    throw Error(ErrorKind::io, bytes->name(),
+                fault.empty() ? "empty" : "nothing came (" + fault + ")", "counts or time tags",
+                "see what the program before the pipe said");
+  }
   if (formats::recognise_photons(first, "")) {
     input.live_tags = bin_live_tags(std::move(bytes), config);
     input.one_by_one = true;

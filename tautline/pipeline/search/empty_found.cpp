@@ -1,5 +1,7 @@
 #include "tautline/pipeline/search/empty_found.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -19,6 +21,19 @@ nlohmann::ordered_json empty_channels(const EmptyFound& found) {
   for (std::size_t c = 0; c < found.channels.size(); ++c)
     if (found.channels[c] > 0) list.push_back({{"channel", c}, {"samples", found.channels[c]}});
   return list;
+}
+
+std::string empty_channels_text(const EmptyFound& found) {
+  constexpr std::size_t kNamed = 8;
+  std::string text;
+  std::size_t named = 0;
+  for (std::size_t c = 0; c < found.channels.size(); ++c) {
+    if (found.channels[c] == 0) continue;
+    if (named == kNamed) return text + " ...";
+    text +=
+        fmt::format("{}channel {} for {} samples", named++ > 0 ? ", " : "", c, found.channels[c]);
+  }
+  return text;
 }
 
 }  // namespace tautline::pipeline

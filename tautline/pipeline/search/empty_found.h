@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <string>
 #include <vector>
 
 namespace tautline::pipeline {
@@ -27,5 +28,7 @@ struct EmptyFound {
 nlohmann::ordered_json empty_stretches(const EmptyFound& found, std::size_t most = 1000);
 /// Channels that stopped for a while: {channel, samples}.
 nlohmann::ordered_json empty_channels(const EmptyFound& found);
+/// "channel 5 for 2000 samples, channel 7 for 19000 samples ..."; empty for none.
+std::string empty_channels_text(const EmptyFound& found);
 
 }  // namespace tautline::pipeline

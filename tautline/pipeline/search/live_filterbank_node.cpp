@@ -1,5 +1,7 @@
 #include "tautline/pipeline/search/live_filterbank_node.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -36,6 +38,7 @@ LiveFilterbankNode::LiveFilterbankNode(std::unique_ptr<stream::LiveFilterbank> f
                                        const LiveFilterbankConfig& config) {
   const formats::FilterbankDescription description = filterbank->description();
   const double rate_hz = description.rate_hz.value();
+  log_ = config.log;
   if (config.duration_s >= 0)
     total_samples_ = static_cast<std::uint64_t>(std::clamp(std::round(config.duration_s * rate_hz),
                                                            1.0, static_cast<double>(kLiveSamples)));
@@ -109,6 +112,11 @@ bool LiveFilterbankNode::produce(engine::Outputs& outputs) {
 // After a stop: the spectra that had come.
 void LiveFilterbankNode::finish(engine::Outputs& outputs) {
   while (more_) produce(outputs);
+  const std::string stopped = empty_channels_text(empty());
+  if (log_ && !stopped.empty())
+    log_(core::LogLevel::warning,
+         fmt::format("channels that do not change, replaced by their means: {}, of {} samples",
+                     stopped, counters().at("samples")));
 }
 
 }  // namespace tautline::pipeline

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tautline/core/fields.h"
+#include "tautline/core/log.h"
 #include "tautline/engine/node.h"
 #include "tautline/pipeline/filterbank_stream.h"
 #include "tautline/pipeline/search/filterbank_source_node.h"
@@ -29,6 +30,7 @@ struct LiveFilterbankConfig {
   bool fill_gaps = false;           ///< empty stretches are filled, not left out
   bool keep_constant = false;       ///< stretches that never change are data
   std::size_t block_samples = 0;    ///< 0: kLiveBlock
+  core::LogSink log = {};           ///< is told at the end which channels stopped; none: it is not
 };
 const core::Fields<LiveFilterbankConfig>& fields(const LiveFilterbankConfig&);
 
@@ -72,6 +74,7 @@ class LiveFilterbankNode final : public engine::Node {
   std::shared_ptr<PassingFilterbank> reader_;
   std::optional<FilterbankSourceNode> source_;
   LeftOutChannels left_out_;
+  core::LogSink log_;
   bool more_ = true;
 };
 

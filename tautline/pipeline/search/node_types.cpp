@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "tautline/core/error.h"
+#include "tautline/formats/input_stream.h"
 #include "tautline/formats/partial_file.h"
 #include "tautline/pipeline/graph_streams.h"
 #include "tautline/pipeline/pace.h"
@@ -322,10 +323,13 @@ std::unique_ptr<engine::Node> make_candidate_events(const CandidateEvents& confi
 std::unique_ptr<engine::Node> make_live_filterbank(const LiveFilterbankConfig& config,
                                                    const NodeContext& context) {
   constexpr std::size_t kShare = 16, kMost = std::size_t{256} << 20;
+  if (formats::is_stream(config.path)) refuse_planned_pipe(context, "path", config.path);
+  LiveFilterbankConfig with_log = config;
+  with_log.log = context.log;
   return std::make_unique<LiveFilterbankNode>(
       std::make_unique<stream::LiveFilterbank>(
           config.path, std::min(context.memory_bytes / kShare, kMost), config.wait_s, context.stop),
-      config);
+      with_log);
 }
 
 std::unique_ptr<engine::Node> make_candidate_file(const CandidateFile& config,

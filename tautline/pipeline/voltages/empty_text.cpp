@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -28,6 +29,38 @@ std::map<std::size_t, std::vector<std::size_t>> inputs_of_channels(
   std::map<std::size_t, std::vector<std::size_t>> inputs;
   for (const stream::ConstantChannel& one : constant) inputs[one.channel].push_back(one.input);
   return inputs;
+}
+
+std::string stretches_text(const stream::EmptyVoltages& found, std::uint64_t samples) {
+  const auto stretches = inputs_of_stretches(found);
+  std::string text;
+  std::size_t named = 0;
+  for (const auto& [times, inputs] : stretches) {
+    if (named == kNamedStretches) return text + " ...";
+    text += named++ > 0 ? "; " : "";
+    text += name_inputs(inputs, found.inputs.size());
+    if (times.first == 0 && times.second == samples)
+      text += inputs.size() == 1 ? " never changes" : " never change";
+    else
+      text += fmt::format(" for {} samples from {}", times.second, times.first);
+  }
+  return text;
+}
+
+// Channels that stopped for as long, by channel.
+std::string channels_text(const stream::EmptyVoltages& found) {
+  std::map<std::pair<std::size_t, std::uint64_t>, std::vector<std::size_t>> inputs;
+  for (const stream::EmptyChannel& one : found.channels)
+    inputs[{one.channel, one.samples}].push_back(one.input);
+  std::string text;
+  std::size_t named = 0;
+  for (const auto& [channel, of] : inputs) {
+    if (named == kNamedStretches) return text + " ...";
+    text += named++ > 0 ? "; " : "";
+    text += fmt::format("channel {} of {} for {} samples", channel.first,
+                        name_inputs(of, found.inputs.size()), channel.second);
+  }
+  return text;
 }
 
 }  // namespace
@@ -77,20 +110,18 @@ nlohmann::ordered_json empty_inputs(const stream::EmptyVoltages& found) {
   return list;
 }
 
-std::string empty_text(const stream::EmptyVoltages& found, std::uint64_t samples) {
-  const auto stretches = inputs_of_stretches(found);
-  std::string text;
-  std::size_t named = 0;
-  for (const auto& [times, inputs] : stretches) {
-    if (named == kNamedStretches) return text + " ...";
-    text += named++ > 0 ? "; " : "";
-    text += name_inputs(inputs, found.inputs.size());
-    if (times.first == 0 && times.second == samples)
-      text += inputs.size() == 1 ? " never changes" : " never change";
-    else
-      text += fmt::format(" for {} samples from {}", times.second, times.first);
+nlohmann::ordered_json empty_channels(const stream::EmptyVoltages& found, std::size_t most) {
+  auto list = nlohmann::ordered_json::array();
+  for (std::size_t k = 0; k < std::min(most, found.channels.size()); ++k) {
+    const stream::EmptyChannel& one = found.channels[k];
+    list.push_back({{"channel", one.channel}, {"input", one.input}, {"samples", one.samples}});
   }
-  return text;
+  return list;
+}
+
+std::string empty_text(const stream::EmptyVoltages& found, std::uint64_t samples) {
+  const std::string stretches = stretches_text(found, samples), channels = channels_text(found);
+  return stretches + (stretches.empty() || channels.empty() ? "" : "; ") + channels;
 }
 
 }  // namespace tautline::pipeline

@@ -18,8 +18,11 @@ nlohmann::ordered_json empty_stretches(const stream::EmptyVoltages& found, std::
 /// Inputs that were empty for a while: {input, samples}.
 nlohmann::ordered_json empty_inputs(const stream::EmptyVoltages& found);
 
-/// "input 3 never changes; inputs 0, 1 for 4096 samples from 1000; all inputs for 403 samples from 20000 ...", of a
-/// stream of `samples` times; empty where no stretch is empty.
+/// Single channels that stopped for a while, of live voltages: {channel, input, samples}.
+nlohmann::ordered_json empty_channels(const stream::EmptyVoltages& found, std::size_t most = 1000);
+
+/// "input 3 never changes; inputs 0, 1 for 4096 samples from 1000; all inputs for 403 samples from 20000 ...; channel 5
+/// of all inputs for 19000 samples", of a stream of `samples` times; empty where no stretch is empty.
 std::string empty_text(const stream::EmptyVoltages& found, std::uint64_t samples);
 
 /// "channel 5 of all inputs; channel 7 of inputs 0, 1 ..." of `inputs`; empty for none.

@@ -72,6 +72,7 @@ FEngine::FEngine(std::shared_ptr<const device::Device> device,
       sample_bytes_(static_cast<std::size_t>(unpacked_.bits_per_sample()) / 8),
       inputs_(description.inputs()),
       coarse_(share.count > 0 ? share.count : description.channels),
+      first_coarse_(share.first),
       channels_(is_filtered(description, config) ? coarse_ * bank_channels(description, config)
                                                  : coarse_),
       hop_(1),
@@ -220,7 +221,7 @@ void FEngine::make_ready(device::Queue& queue) {
   queue.fill(clipped_on_device_.data(), 0, clipped_on_device_.bytes());
 }
 
-void FEngine::push(device::Queue& queue, const core::RawBlock& block) {
+void FEngine::push(device::Queue& queue, const core::RawBlock& block, core::ValidityView channels) {
   make_ready(queue);
   if (line_) {
     not_finite_ += unpack(queue, block, line_->rows(queue), line_->row_stride_bytes(),
@@ -230,6 +231,7 @@ void FEngine::push(device::Queue& queue, const core::RawBlock& block) {
   }
   not_finite_ += unpack(queue, block, filter_ ? samples_.data() : output_memory_,
                         row_samples_ * sample_bytes_, validity_of(block));
+  take_validity(block, channels);
   filled_ = block.samples;
   consumed_ = 0;
 }
@@ -238,6 +240,27 @@ void FEngine::push(device::Queue& queue, const core::RawBlock& block) {
 core::View<std::uint64_t, 2> FEngine::validity_of(const core::RawBlock& block) {
   all_valid_ = stages::unpack::all_valid(block);
   return all_valid_ ? core::View<std::uint64_t, 2>() : validity_.mutable_view();
+}
+
+// After unpack, which invalidates samples that are not finite.
+void FEngine::take_validity(const core::RawBlock& block, const core::ValidityView& channels) {
+  by_channel_ = !channels.empty();
+  if (!by_channel_) return;
+  if (channel_validity_.rows() == 0)
+    channel_validity_ = core::ValidityMask(coarse_ * inputs_, max_block_samples_);
+  for (std::size_t row = 0; row < channel_validity_.rows(); ++row) {
+    std::uint64_t* to = channel_validity_.row(row);
+    const std::uint64_t* from = channels.row(first_coarse_ * inputs_ + row);
+    core::copy_bits(from, 0, block.samples, to, 0);
+    if (all_valid_) continue;
+    const std::uint64_t* of_input = validity_.row(row % inputs_);
+    for (std::size_t w = 0; w < core::validity_words(block.samples); ++w) to[w] &= of_input[w];
+  }
+  all_valid_ = false;
+  if (!filter_ || spectra_by_channel_) return;
+  spectra_by_channel_ = true;
+  spectra_valid_ = core::ValidityMask(coarse_ * inputs_, std::max<std::size_t>(1, max_spectra_));
+  fine_valid_ = core::ValidityMask(channels_ * inputs_, std::max<std::size_t>(1, max_spectra_));
 }
 
 // Returns the number of samples that are not finite.
@@ -282,8 +305,10 @@ SpectraChunk FEngine::take_channelized(std::size_t limit) {
 
 // The validity of the block's next `count` samples.
 core::ValidityView FEngine::copy_validity(std::size_t count, core::ValidityMask& to) const {
-  for (std::size_t i = 0; i < inputs_; ++i) {
-    core::copy_bits(validity_.row(i), consumed_, count, to.row(i), 0);
+  const core::ValidityMask& from = by_channel_ ? channel_validity_ : validity_;
+  if (to.rows() != from.rows()) to = core::ValidityMask(from.rows(), to.samples());
+  for (std::size_t i = 0; i < from.rows(); ++i) {
+    core::copy_bits(from.row(i), consumed_, count, to.row(i), 0);
     if (count % 64 != 0) to.row(i)[count / 64] &= core::low_bits(count % 64);
   }
   return to.view();
@@ -308,6 +333,7 @@ SpectraChunk FEngine::take_filtered(device::Queue& queue, std::size_t limit) {
 SpectraChunk FEngine::filter(device::Queue& queue, stages::channelize::Input& input) {
   input.row_stride_bytes = row_samples_ * sample_bytes_;
   const auto* samples = static_cast<const std::byte*>(input.samples);
+  const core::ValidityView valid = input.validity;
   const std::size_t expected = filter_->spectra(states_.front()->held_samples(), input.count);
   const bool spectra_last = output_ == stages::channelize::Output::spectra_float;
   const std::size_t each = channels_ / coarse_;
@@ -320,13 +346,16 @@ SpectraChunk FEngine::filter(device::Queue& queue, stages::channelize::Input& in
   const auto all = rows.slice(spectra_last ? 1 : 2, output_place_, expected);
 
   stages::channelize::OutputViews out;
-  out.valid = spectra_valid_.mutable_view();
+  const core::View<std::uint64_t, 2> spectra_valid = spectra_valid_.mutable_view();
+  out.valid = spectra_valid;
   out.clipped = {device_->compiles() ? clipped_on_device_.as<std::uint64_t>() : clipped_.data(),
                  {inputs_}};
   std::size_t spectra = 0;
   for (std::size_t k = 0; k < coarse_; ++k) {
     const std::size_t first = (descending ? coarse_ - 1 - k : k) * each;
     input.samples = samples + k * inputs_ * input.row_stride_bytes;
+    if (valid.extent(0) > inputs_) input.validity = valid.slice(0, k * inputs_, inputs_);
+    if (spectra_by_channel_) out.valid = spectra_valid.slice(0, k * inputs_, inputs_);
     out.samples = all.slice(spectra_last ? 2 : 0, first, each);
     out.gains = {gains_.empty() ? nullptr : gains_.data() + (range_.first + first) * inputs_,
                  {each, inputs_}};
@@ -337,9 +366,22 @@ SpectraChunk FEngine::filter(device::Queue& queue, stages::channelize::Input& in
   chunk.spectra = spectra;
   chunk.first_spectrum = next_spectrum_;
   chunk.samples = all;
-  chunk.valid = spectra_valid_.view();
+  chunk.valid = spectra_by_channel_ ? of_fine_channels() : spectra_valid_.view();
   next_spectrum_ += spectra;
   return chunk;
+}
+
+// Fine channels have the validity of their coarse channel.
+core::ValidityView FEngine::of_fine_channels() {
+  const std::size_t each = channels_ / coarse_;
+  const bool descending = coarse_ > 1 && description_.bandwidth_hz < 0;
+  for (std::size_t c = 0; c < channels_; ++c) {
+    const std::size_t k = descending ? coarse_ - 1 - c / each : c / each;
+    for (std::size_t i = 0; i < inputs_; ++i)
+      std::copy_n(spectra_valid_.row(k * inputs_ + i), core::validity_words(max_spectra_),
+                  fine_valid_.row(c * inputs_ + i));
+  }
+  return fine_valid_.view();
 }
 
 }  // namespace tautline::pipeline

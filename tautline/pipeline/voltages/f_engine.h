@@ -29,7 +29,8 @@ struct SpectraChunk {
   std::size_t spectra = 0;
   std::uint64_t first_spectrum = 0;  ///< since the segment's start
   core::SampleView<3> samples;       ///< [channel][input][time], or [input][spectrum][channel]
-  core::ValidityView valid;          ///< [input][word]; empty: all valid
+  /// [input][word], or [channel x input][word] where channels differ; empty: all valid.
+  core::ValidityView valid;
 };
 
 /// One stream's F-engine. Not thread-safe.
@@ -67,8 +68,9 @@ class FEngine {
 
   /// Clears all history: the next sample is the first of a new segment.
   void begin_segment(const core::Instant& start);
-  /// Takes a block. Every spectrum of earlier blocks must have been taken.
-  void push(device::Queue& queue, const core::RawBlock& block);
+  /// Takes a block. Every spectrum of earlier blocks must have been taken. `channels`: the validity of the stream's
+  /// channels, [channel x input], beside that of the block; no rows: channels do not differ.
+  void push(device::Queue& queue, const core::RawBlock& block, core::ValidityView channels = {});
   /// Clears all history: the next spectrum begins with this sample of the last pushed block. Only for streams without
   /// delays.
   void restart_at(std::size_t sample);
@@ -86,8 +88,6 @@ class FEngine {
   std::size_t span_samples() const { return span_; }
   core::SampleFormat sample_format() const;
   std::size_t max_spectra() const { return max_spectra_; }
-  /// Whether spectra are the samples of a stream that is channelized already.
-  bool hands_on() const { return !filter_; }
   std::string backend() const;
   /// Memory that the engine allocates when its first segment begins, beside that of its output.
   device::MemoryUse bytes() const;
@@ -102,7 +102,9 @@ class FEngine {
   std::uint64_t unpack(device::Queue& queue, const core::RawBlock& block, void* rows,
                        std::size_t row_bytes, core::View<std::uint64_t, 2> valid);
   core::View<std::uint64_t, 2> validity_of(const core::RawBlock& block);
+  void take_validity(const core::RawBlock& block, const core::ValidityView& channels);
   core::ValidityView copy_validity(std::size_t count, core::ValidityMask& to) const;
+  core::ValidityView of_fine_channels();
   SpectraChunk take_filtered(device::Queue& queue, std::size_t limit);
   SpectraChunk take_channelized(std::size_t limit);
   SpectraChunk take_delayed(device::Queue& queue, std::size_t limit);
@@ -117,6 +119,7 @@ class FEngine {
   core::SampleFormat unpacked_;
   std::size_t sample_bytes_, inputs_;
   std::size_t coarse_;  // filter banks: one, or one in each coarse channel of this engine
+  std::size_t first_coarse_;
   std::size_t channels_, hop_, span_, max_block_samples_, max_spectra_;
   ChannelRange range_;
   stages::channelize::Output output_;
@@ -136,12 +139,16 @@ class FEngine {
   device::Buffer samples_;       // [input][time] as unpacked, for the filter
   core::ValidityMask validity_;  // [input][time] of samples_, unless
   bool all_valid_ = false;       // every sample of the last block is valid
-  std::size_t row_samples_ = 0;  // capacity of a row of samples_
+  // [coarse channel x input][time], instead, where the channels of the last block differ.
+  core::ValidityMask channel_validity_;
+  bool by_channel_ = false,
+       spectra_by_channel_ = false;  // the last block, and the filters' history
+  std::size_t row_samples_ = 0;      // capacity of a row of samples_
   std::size_t filled_ = 0, consumed_ = 0;
   void* output_memory_ = nullptr;
   std::size_t output_row_ = 0, output_place_ = 0;  // of its rows; 0: as long as the next chunk
   device::Buffer own_output_;                      // where no output memory was given
-  core::ValidityMask spectra_valid_, input_valid_;
+  core::ValidityMask spectra_valid_, input_valid_, fine_valid_;
   std::uint64_t next_spectrum_ = 0;
   std::vector<float> gains_;
   std::vector<std::uint64_t> clipped_;

@@ -28,9 +28,8 @@ core::Rational divided(const core::Rational& rate_hz, std::size_t by) {
   return core::make_rational(rate_hz.numerator / shared, rate_hz.denominator * (divisor / shared));
 }
 
-// Rows of `samples` samples from `first` on; none where all are valid.
-void copy_validity(const core::ValidityView& from, std::size_t first, std::size_t samples,
-                   core::ValidityMask& to) {
+// The first `samples` samples of the rows; none where all are valid.
+void copy_validity(const core::ValidityView& from, std::size_t samples, core::ValidityMask& to) {
   if (from.empty()) {
     to = {};
     return;
@@ -38,7 +37,24 @@ void copy_validity(const core::ValidityView& from, std::size_t first, std::size_
   if (to.rows() != from.extent(0) || to.samples() != samples)
     to = core::ValidityMask(from.extent(0), samples);
   for (std::size_t row = 0; row < to.rows(); ++row)
-    core::copy_bits(from.row(row), first, samples, to.row(row), 0);
+    core::copy_bits(from.row(row), 0, samples, to.row(row), 0);
+}
+
+// The channels that a filter bank makes of these, in ascending order of frequency; without one, the same.
+std::vector<stream::ConstantChannel> after_filter(
+    const std::vector<stream::ConstantChannel>& constant,
+    const core::VoltageDescription& description, const FilterConfig& filter) {
+  if (!is_filtered(description, filter)) return constant;
+  const std::size_t fine = channels_of(description, filter) / description.channels;
+  std::vector<stream::ConstantChannel> after;
+  for (const stream::ConstantChannel& one : constant)
+    for (std::size_t c = 0; c < fine; ++c)
+      after.push_back(
+          {(description.bandwidth_hz < 0 ? description.channels - 1 - one.channel : one.channel) *
+                   fine +
+               c,
+           one.input});
+  return after;
 }
 
 }  // namespace
@@ -66,22 +82,23 @@ std::vector<engine::Stream> FEngineNode::open(std::span<const engine::Stream> in
   auto extents = engine_->output_extents();
   choose_block_spectra();
   if (block_spectra_ > 0) extents[2] = block_row_;
-  Spectra details{.voltages = description,
-                  .files = voltages_.files,
-                  .stream_channels = channels_of(description, config_.filter),
-                  .channels = engine_->range(),
-                  .hop_samples = engine_->hop_samples(),
-                  .span_samples = engine_->span_samples(),
-                  .format = engine_->sample_format(),
-                  .gains = rounded ? config_.gains : nullptr,
-                  .requantised_bits = !rounded                            ? 0
-                                      : form == Output::corner_turned_ci4 ? 4
-                                                                          : 8,
-                  .device = config_.device->name(),
-                  .kernels = engine_->backend(),
-                  .phase_centre = config_.phase_centre,
-                  .end = voltages_.end,
-                  .constant_channels = voltages_.constant_channels};
+  Spectra details{
+      .voltages = description,
+      .files = voltages_.files,
+      .stream_channels = channels_of(description, config_.filter),
+      .channels = engine_->range(),
+      .hop_samples = engine_->hop_samples(),
+      .span_samples = engine_->span_samples(),
+      .format = engine_->sample_format(),
+      .gains = rounded ? config_.gains : nullptr,
+      .requantised_bits = !rounded                            ? 0
+                          : form == Output::corner_turned_ci4 ? 4
+                                                              : 8,
+      .device = config_.device->name(),
+      .kernels = engine_->backend(),
+      .phase_centre = config_.phase_centre,
+      .end = voltages_.end,
+      .constant_channels = after_filter(voltages_.constant_channels, description, config_.filter)};
   using Axes = std::vector<std::string>;
   return {{.kind = "spectra",
            .arrays = {{"spectra",
@@ -246,16 +263,21 @@ void FEngineNode::choose_block_spectra() {
 // The chunk follows the spectra already in the block.
 void FEngineNode::add_to_block(const engine::Block& raw, const SpectraChunk& chunk) {
   output_->set_time(raw);
-  if (block_valid_.rows() == 0)
-    block_valid_ = core::ValidityMask(chunk.valid.extent(0), block_row_);
+  if (block_valid_.rows() < chunk.valid.extent(0)) {
+    core::ValidityMask mask(chunk.valid.extent(0), block_row_);
+    for (std::size_t row = 0; block_valid_.rows() > 0 && row < mask.rows(); ++row)
+      core::copy_bits(block_valid_.row(row % block_valid_.rows()), 0, in_block_, mask.row(row), 0);
+    block_valid_ = std::move(mask);
+  }
   for (std::size_t row = 0; row < block_valid_.rows(); ++row)
-    core::copy_bits(chunk.valid.row(row), 0, chunk.spectra, block_valid_.row(row), in_block_);
+    core::copy_bits(chunk.valid.row(row % chunk.valid.extent(0)), 0, chunk.spectra,
+                    block_valid_.row(row), in_block_);
   in_block_ += chunk.spectra;
 }
 
 void FEngineNode::give_block(engine::Outputs& outputs) {
   output_->set_extent(0, 2, in_block_);
-  copy_validity(block_valid_.view(), 0, in_block_, output_->valid);
+  copy_validity(block_valid_.view(), in_block_, output_->valid);
   hand_on(next_spectrum_ - in_block_, in_block_, outputs);
   in_block_ = 0;
 }
@@ -306,19 +328,12 @@ void FEngineNode::filter(const engine::Block& raw, core::RawBlock& block,
                          engine::Outputs& outputs) {
   device::Queue& queue = outputs.queue(config_.device);
   next_output(outputs);
-  // Unfiltered channels have masks of their own; filtered ones and floats use the intersection of all channels' masks.
-  const bool by_channel =
-      raw.valid.rows() > 0 && engine_->hands_on() && !block.layout.format.is_float();
-  core::ValidityView channels;
-  if (by_channel) {
-    block.invalid.clear();
-    const std::size_t inputs = engine_->inputs();
-    channels =
-        raw.valid.view().slice(0, engine_->range().first * inputs, engine_->range().count * inputs);
-  }
-  engine_->push(queue, block);
+  // The block's own times are those at which some channel is invalid.
+  const bool by_channel = raw.valid.rows() > engine_->inputs();
+  if (by_channel) block.invalid.clear();
+  engine_->push(queue, block, by_channel ? raw.valid.view() : core::ValidityView());
   if (passed_samples_ > 0) engine_->restart_at(passed_samples_);
-  std::size_t done = std::exchange(passed_samples_, 0);
+  passed_samples_ = 0;
   std::uint64_t first = next_spectrum_;
   for (;;) {
     const std::size_t most = spectra_until_edge(first, outputs);
@@ -335,9 +350,7 @@ void FEngineNode::filter(const engine::Block& raw, core::RawBlock& block,
     out.arrays[0].data = const_cast<void*>(chunk.samples.data());
     std::copy_n(chunk.samples.extents().begin(), 3, out.arrays[0].extents.begin());
     std::copy_n(chunk.samples.strides().begin(), 3, out.arrays[0].strides.begin());
-    copy_validity(by_channel ? channels : chunk.valid, by_channel ? done : 0, chunk.spectra,
-                  out.valid);
-    done += chunk.spectra;
+    copy_validity(chunk.valid, chunk.spectra, out.valid);
     first = passed_spectra_ + chunk.first_spectrum;
     give(raw, first, chunk.spectra, outputs);
     first += chunk.spectra;

@@ -162,6 +162,7 @@ std::shared_ptr<formats::ForwardBytes> pipe_of(const VoltageFiles& config,
   if (pace_of(config.rate, context) > 0)
     throw Error(ErrorKind::config, "files", *pipe + ", as if live", "files",
                 "data of a pipe come when they are sent: give no rate");
+  refuse_planned_pipe(context, "files", *pipe);
   return stream::open_pipe(*pipe, context.memory_bytes, context.stop);
 }
 

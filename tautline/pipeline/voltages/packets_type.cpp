@@ -35,6 +35,7 @@ struct Packets : formats::ReaderOptions {
   std::size_t buffer_bytes = std::size_t{64} << 20;
   std::size_t threads = 1;
   int processor = -1;
+  bool keep_constant = false;
 };
 const core::Fields<Packets>& fields(const Packets&) {
   using C = Packets;
@@ -107,6 +108,8 @@ const core::Fields<Packets>& fields(const Packets&) {
                .help = "number of the processor that receives, of several threads the first one's; "
                        "negative: any"},
               &C::processor)
+          .add({.name = "keep_constant", .help = "channels that do not change are data"},
+               &C::keep_constant)
           .include("", reader_options,
                    some_of<C>(fields_of<formats::ReaderOptions>(),
                               {"rate_hz", "centre_hz", "bandwidth_hz", "utc_start"}));
@@ -177,7 +180,8 @@ std::unique_ptr<engine::Node> make_packets(const Packets& config, const NodeCont
   packets.processor = config.processor;
   packets.log = context.log;
   return std::make_unique<VoltageSourceNode>(
-      std::make_unique<stream::PacketVoltages>(std::move(packets)));
+      std::make_unique<stream::PacketVoltages>(std::move(packets)), config.keep_constant,
+      context.log);
 }
 
 }  // namespace

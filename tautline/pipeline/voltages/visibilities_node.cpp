@@ -123,11 +123,10 @@ std::vector<engine::Stream> VisibilitiesNode::open(std::span<const engine::Strea
   integrations_per_s_ = inputs[0].rate_hz.value() / static_cast<double>(sums.integration_spectra);
   Visibilities details{describe(inputs), gains_, all_channels_, clock_of(spectra)};
   channel_hz_ = details.description.channel_hz;
-  const std::size_t fine = stream_channels_ / spectra.voltages.channels;
   for (const stream::ConstantChannel& one : spectra.constant_channels)
-    for (std::size_t c = one.channel * fine; c < (one.channel + 1) * fine; ++c)
-      if (c >= all_channels_.first && c - all_channels_.first < all_channels_.count)
-        constant_.push_back({c - all_channels_.first, one.input});
+    if (one.channel >= all_channels_.first &&
+        one.channel - all_channels_.first < all_channels_.count)
+      constant_.push_back({one.channel - all_channels_.first, one.input});
   const std::vector<std::string> axes{"channel", "baseline"};
   const std::vector<std::size_t> extents{
       channel_hz_.size(),

@@ -110,11 +110,12 @@ std::string spectra_record(const VoltageNodes& nodes, const Spectra& spectra,
   const auto facts = facts_of(nodes);
   record["spectra"] = facts.at("spectra");
   record["invalid_spectra"] = invalid_spectra;
-  for (const char* name :
-       {"lost_samples", "dropped_samples", "empty_samples", "clipped", "not_finite"})
+  for (const char* name : {"lost_samples", "dropped_samples", "empty_samples", "empty_values",
+                           "clipped", "not_finite"})
     record[name] = facts.at(name);
   record["empty_stretches"] = empty_stretches(nodes.source->empty());
   record["empty_inputs"] = empty_inputs(nodes.source->empty());
+  record["empty_channels"] = empty_channels(nodes.source->empty());
   record["level_steps"] = level_steps(nodes.source->level_steps());
   add_channels(record, spectra);
   return record.dump(1) + "\n";

@@ -1,6 +1,7 @@
 #include "tautline/pipeline/voltages/voltage_sink_node.h"
 
 #include "tautline/core/error.h"
+#include "tautline/pipeline/voltages/make_voltage_sink.h"
 
 namespace tautline::pipeline {
 
@@ -41,13 +42,27 @@ void VoltageSinkNode::process(std::size_t, const engine::Block& block, engine::O
                      {from.extent(1), from.extent(2), from.extent(0)},
                      {from.stride(1), from.stride(2), from.stride(0)}};
   }
-  chunk.valid = block.valid.view();
+  leave_out_constant(block);
+  const core::ValidityMask& valid = valid_.rows() > 0 ? valid_ : block.valid;
+  chunk.valid = valid.view();
   sink_->write(chunk);
   came_ += block.samples;
   // With masks by channel, a spectrum that is invalid in some channels counts by their fraction.
   const std::size_t inputs = spectra_.voltages.inputs();
-  const std::size_t parts = std::max<std::size_t>(1, block.valid.rows() / inputs);
-  invalid_ += (block.valid.rows() * block.samples - block.valid.count() + parts - 1) / parts;
+  const std::size_t parts = std::max<std::size_t>(1, valid.rows() / inputs);
+  invalid_ += (valid.rows() * block.samples - valid.count() + parts - 1) / parts;
+}
+
+// Spectra of files have the validity of their inputs alone.
+void VoltageSinkNode::leave_out_constant(const engine::Block& block) {
+  if (spectra_.constant_channels.empty()) return;
+  const std::size_t inputs = spectra_.voltages.inputs();
+  valid_ = core::ValidityMask(spectra_.stream_channels * inputs, block.samples);
+  for (std::size_t row = 0; block.valid.rows() > 0 && row < valid_.rows(); ++row)
+    core::copy_bits(block.valid.row(row % block.valid.rows()), 0, block.samples, valid_.row(row),
+                    0);
+  for (const stream::ConstantChannel& one : spectra_.constant_channels)
+    valid_.set(one.channel * inputs + one.input, 0, block.samples, false);
 }
 
 // An output without a single time is a mistake, not a result.

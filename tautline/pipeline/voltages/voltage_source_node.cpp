@@ -35,7 +35,9 @@ VoltageSourceNode::VoltageSourceNode(VoltageSourceConfig config,
   } else {
     stream_ = std::make_shared<stream::VoltageSequence>(config_.files, config_.options);
   }
-  if (!config_.options.keep_constant) finder_.emplace(stream_->description());
+  if (config_.options.keep_constant) return;
+  finder_.emplace(stream_->description());
+  if (live_ && stream_->description().channelized()) channels_.emplace(stream_->description());
 }
 
 VoltageSourceNode::VoltageSourceNode(std::shared_ptr<stream::PeekedVoltages> live,
@@ -43,14 +45,29 @@ VoltageSourceNode::VoltageSourceNode(std::shared_ptr<stream::PeekedVoltages> liv
     : stream_(live), live_(std::move(live)) {
   config_.log = std::move(log);
   config_.options.keep_constant = keep_constant;
-  if (!keep_constant) finder_.emplace(stream_->description());
+  if (keep_constant) return;
+  finder_.emplace(stream_->description());
+  if (stream_->description().channelized()) channels_.emplace(stream_->description());
 }
 
-VoltageSourceNode::VoltageSourceNode(std::unique_ptr<stream::PacketVoltages> packets)
+VoltageSourceNode::VoltageSourceNode(std::unique_ptr<stream::PacketVoltages> packets,
+                                     bool keep_constant, core::LogSink log)
     : packets_(packets.get()), block_samples_(packets->block_samples()) {
   live_ = std::make_shared<stream::PeekedVoltages>(std::move(packets));
   stream_ = live_;
-  config_.options.keep_constant = true;
+  config_.log = std::move(log);
+  config_.options.keep_constant = true;  // whole inputs: blocks are handed on as they come
+  if (!keep_constant && stream_->description().channelized())
+    channels_.emplace(stream_->description());
+}
+
+stream::EmptyVoltages VoltageSourceNode::empty() const {
+  stream::EmptyVoltages empty = finder_ ? finder_->found() : stream::EmptyVoltages();
+  empty.inputs.resize(stream_->description().inputs());
+  if (!channels_) return empty;
+  empty.values = channels_->values();
+  empty.channels = channels_->found();
+  return empty;
 }
 
 // Threads of the stream may use blocks of this node's output, and others may keep the stream for longer.
@@ -107,10 +124,11 @@ void VoltageSourceNode::finish(engine::Outputs& outputs) {
 // Peeked samples are copied to the run's blocks; later packets are placed in them.
 bool VoltageSourceNode::place_packets(engine::Outputs& outputs) {
   if (live_->hand_over() && packets_->all_read()) {
-    packets_->place_in(outputs);
+    packets_->place_in(outputs, channels_ ? &*channels_ : nullptr);
     return packets_->receive();
   }
-  fill(outputs.begin());
+  engine::Block& block = outputs.begin();
+  if (fill(block)) find_empty_channels(block);
   outputs.commit();
   return true;
 }
@@ -127,10 +145,16 @@ bool VoltageSourceNode::produce(engine::Outputs& outputs) {
     finder_->look(block.payload_of<core::RawBlock>(),
                   follows_on ? &held_->payload_of<core::RawBlock>() : nullptr);
   }
+  if (held_ != nullptr) find_empty_channels(*held_);
   if (held_ != nullptr || (more && !finder_)) outputs.commit();
   held_ = more && finder_ ? &block : nullptr;
   ended_ = !more;
   return more;
+}
+
+void VoltageSourceNode::find_empty_channels(engine::Block& block) {
+  block.valid = {};
+  if (channels_) channels_->look(block.payload_of<core::RawBlock>(), block.valid);
 }
 
 // False: there are no more samples.
@@ -168,6 +192,7 @@ engine::Counters VoltageSourceNode::counters() const {
                             {"trailing_bytes", damage.trailing_bytes},
                             {"gap_samples", stream_->gap_samples()},
                             {"empty_samples", finder_ ? finder_->found().samples : 0},
+                            {"empty_values", channels_ ? channels_->values() : 0},
                             {"level_steps", steps_.size()}};
   counters.merge(stream_->counters());
   return counters;

@@ -11,6 +11,7 @@
 #include "tautline/core/log.h"
 #include "tautline/engine/node.h"
 #include "tautline/stream/constant_channels.h"
+#include "tautline/stream/empty_channels.h"
 #include "tautline/stream/empty_voltages.h"
 #include "tautline/stream/packet_voltages.h"
 #include "tautline/stream/peeked_voltages.h"
@@ -40,7 +41,8 @@ class VoltageSourceNode final : public engine::Node {
   VoltageSourceNode(std::shared_ptr<stream::PeekedVoltages> live, bool keep_constant,
                     core::LogSink log = {});
   /// A live stream of packets.
-  explicit VoltageSourceNode(std::unique_ptr<stream::PacketVoltages> packets);
+  explicit VoltageSourceNode(std::unique_ptr<stream::PacketVoltages> packets,
+                             bool keep_constant = false, core::LogSink log = {});
   /// A pipe as a live stream; files where there is none.
   VoltageSourceNode(VoltageSourceConfig config, std::shared_ptr<formats::ForwardBytes> piped);
   ~VoltageSourceNode() override;
@@ -67,10 +69,8 @@ class VoltageSourceNode final : public engine::Node {
   void finish(engine::Outputs& outputs) override;
   engine::Counters counters() const override;
   std::uint64_t samples() const { return packets_ != nullptr ? packets_->samples() : samples_; }
-  /// None where constant stretches are kept.
-  stream::EmptyVoltages empty() const {
-    return finder_ ? finder_->found() : stream::EmptyVoltages();
-  }
+  /// None where constant stretches are kept; of packets, the channels alone.
+  stream::EmptyVoltages empty() const;
   /// Level steps where files join: searched when the run starts, unless constant stretches are kept.
   const std::vector<stream::VoltageStep>& level_steps() const { return steps_; }
   /// Searched in files when the graph is opened, unless constant stretches are kept.
@@ -78,6 +78,7 @@ class VoltageSourceNode final : public engine::Node {
 
  private:
   bool fill(engine::Block& block);
+  void find_empty_channels(engine::Block& block);
   bool place_packets(engine::Outputs& outputs);
 
   VoltageSourceConfig config_;
@@ -89,6 +90,8 @@ class VoltageSourceNode final : public engine::Node {
   std::size_t block_samples_ = 0, first_block_samples_ = 0;  // 0: as the others
   std::uint64_t next_ = 0, samples_ = 0;              // of the segment, and of the stream so far
   std::optional<stream::EmptyVoltageFinder> finder_;  // none: constant stretches are data
+  // Of live voltages that are channelized; those of files are read before the run.
+  std::optional<stream::EmptyChannelFinder> channels_;
   std::vector<stream::VoltageStep> steps_;
   std::vector<stream::ConstantChannel> constant_;
   engine::Block* held_ = nullptr;  // read, not yet handed on

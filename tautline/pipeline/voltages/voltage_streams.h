@@ -105,7 +105,7 @@ struct Spectra {
   std::string device, kernels;
   formats::PhaseCentre phase_centre;                            ///< direction of the delays
   core::Instant end;                                            ///< as in RawVoltages
-  std::vector<stream::ConstantChannel> constant_channels = {};  ///< as in RawVoltages
+  std::vector<stream::ConstantChannel> constant_channels = {};  ///< of all channels of the stream
 };
 
 struct Sums {

@@ -232,6 +232,35 @@ TEST_F(LiveSearch, WhatHoldsNothingIsThatOfTheFile) {
   EXPECT_EQ(record["data_segments"], of_file["data_segments"]);
 }
 
+// It is left out of a file; of a stream, its means take its place.
+TEST_F(LiveSearch, AChannelThatNeverChangesIsNamed) {
+  const std::size_t times = 30'000;
+  auto values = noise_with_pulses(shape_, times, {{40, 10'000, 40}, {25, 22'000, 30}}, random_);
+  for (std::size_t t = 0; t < times; ++t) values[t * 32 + 20] = 77;
+  write_filterbank(scratch_ / "a.fil", shape_, values);
+  write_pipeline(std::string(kPipe));
+  std::string line = "exec '" + command_path() + "'";
+  for (const std::string& word : words()) line += " '" + word + "'";
+  const CommandResult piped =
+      run_program("/bin/sh", {"-c", line + " < " + (scratch_ / "a.fil")}, scratch_ / "run");
+  ASSERT_EQ(piped.status, kDone) << piped.err;
+  EXPECT_NE(piped.err.find("channel 20 for 30000 samples, of 30000 samples"), std::string::npos)
+      << piped.err;
+  EXPECT_EQ(nlohmann::json::parse(read_file(scratch_ / "list.csv.json"))["empty_channels"],
+            nlohmann::json({{{"channel", 20}, {"samples", times}}}));
+  const auto live = listed();
+  write_pipeline(
+      "[filterbank]\ntype = \"filterbank_files\"\nfiles = [\"" + (scratch_ / "a.fil") + "\"]\n",
+      "latency_s = 1\n");
+  const CommandResult file = run_command(words(), scratch_ / "run");
+  ASSERT_EQ(file.status, kDone) << file.err;
+  const auto of_file = listed();
+  ASSERT_EQ(of_file.size(), live.size());
+  EXPECT_GE(live.size(), 3u);
+  for (std::size_t k = 1; k < live.size(); ++k)
+    EXPECT_NEAR(std::stod(live[k]), std::stod(of_file[k]), 1e-3) << live[k] << "\n" << of_file[k];
+}
+
 TEST_F(LiveSearch, MasksAsTheDataPass) {
   auto values = noise_with_pulses(shape_, 16000, {{40, 9000, 40}}, random_);
   for (std::size_t t = 10000; t < 14000; ++t) values[t * 32 + 9] = (t / 10) % 2 ? 255 : 0;
@@ -273,6 +302,11 @@ TEST_F(LiveSearch, RefusesWhatCannotBe) {
   refuse({"--set", "pulses.latency_s=0.3"}, "latency_s");
   write_pipeline(std::string(kPipe) + "wait_s = 0.2\npath = \"" + (scratch_ / "pipe") + "\"\n");
   ASSERT_EQ(mkfifo((scratch_ / "pipe").c_str(), 0600), 0);
+  for (const char* word : {"--check", "--plan"})  // nobody writes, and nobody is waited for
+    refuse({word}, "of which nothing is known before the run reads it");
+  const CommandResult checked = run_command(
+      words({"--check", "--set", "filterbank.path=" + (scratch_ / "a.fil")}), scratch_ / "run");
+  EXPECT_EQ(checked.status, kDone) << checked.err;
   refuse({}, "0 bytes came within", kFailed);
   write_file(scratch_ / "text", std::string(500, 'x'));
   const CommandResult result =

@@ -8,6 +8,7 @@
 #include <random>
 #include <thread>
 
+#include "tautline/core/constant_run.h"
 #include "tautline/formats/dada/dada.h"
 #include "tautline/formats/voltage_reader.h"
 #include "tautline/stream/packetiser.h"
@@ -220,6 +221,50 @@ TEST_F(LivePackets, ThatAreLostReachTheWeightsThatTheyTouch) {
   EXPECT_EQ(wrong, 0U);
   EXPECT_EQ(missing_autos, of(sent, "lost") * 8 * 256 * 2);
   EXPECT_LT(touched, whole.values.size());
+}
+
+TEST_F(LivePackets, OfAChannelThatNeverChangesAreInvalidFromThenOn) {
+  write_voltages(kFEngines);
+  constexpr std::size_t kInputs = 6, kChannel = 11, kInput = 3;
+  std::string bytes = read_file(files[0]);
+  const std::size_t header = bytes.size() - kFEngines.samples * kFEngines.channels * kInputs * 2;
+  for (std::size_t t = 0; t < kFEngines.samples; ++t)
+    for (std::size_t part = 0; part < 2; ++part)
+      bytes[header + ((t * kFEngines.channels + kChannel) * kInputs + kInput) * 2 + part] = '\5';
+  write_file(files[0], bytes);
+  write_pipeline(fields_of(kFEngines));
+  const FileVisibilities whole = from_files();
+  const auto repeats = static_cast<std::int64_t>(core::repeats_of_nothing(
+      1, kFEngines.rate_hz * static_cast<double>(kFEngines.channels * kInputs)));
+  for (const bool keep : {false, true}) {
+    const Outcome outcome =
+        run_and_send({"--layout", "meerkat-f", "--rate", "1"}, 1,
+                     {"packets.keep_constant=" + std::string(keep ? "true" : "false")});
+    ASSERT_EQ(outcome.status, kDone);
+    EXPECT_EQ(outcome.counters.at("empty_values"),
+              keep ? 0 : static_cast<std::int64_t>(kFEngines.samples) - repeats);
+    ASSERT_EQ(outcome.live.counts.size(), whole.counts.size());
+    constexpr std::size_t kBaselines = kInputs * (kInputs + 1) / 2;
+    std::vector<std::int64_t> counts(kBaselines);  // of the channel
+    std::size_t changed = 0;
+    for (std::size_t k = 0; k < whole.counts.size(); ++k) {
+      if (k / kBaselines % kFEngines.channels == kChannel)
+        counts[k % kBaselines] += outcome.live.counts[k];
+      else
+        changed += outcome.live.counts[k] == whole.counts[k] ? 0 : 1;
+      changed +=
+          outcome.live.counts[k] != whole.counts[k] || outcome.live.values[k] == whole.values[k]
+              ? 0
+              : 1;
+    }
+    EXPECT_EQ(changed, 0u);
+    for (std::size_t i = 0, baseline = 0; i < kInputs; ++i)
+      for (std::size_t j = 0; j <= i; ++j, ++baseline)
+        EXPECT_EQ(counts[baseline], !keep && (i == kInput || j == kInput)
+                                        ? repeats
+                                        : static_cast<std::int64_t>(kFEngines.samples))
+            << i << " " << j;
+  }
 }
 
 // Integrations of one payload each: a baseline has none of an integration where either of its antennas lost it, else
