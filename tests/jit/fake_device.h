@@ -1,6 +1,7 @@
 // A device that compiles nothing real, and counts what it is asked: for the logic around it.
 #pragma once
 
+#include <future>
 #include <atomic>
 #include <cstring>
 #include <memory>
