@@ -257,8 +257,9 @@ std::string OptionWords::message(const core::Error& error) const {
   const bool of_config = error.kind() != core::ErrorKind::format && !input;
   std::string advice = text(error.advice());
   // "--integration 0.25 s": the unit is taken for a file.
-  if (input && core::text::in_seconds("1" + error.field()) != "1" + error.field())
-    advice += "; between a number and its unit is no blank: 1" + error.field();
+  const std::string file = error.field().substr(0, error.field().find(": "));
+  if (names_input(command_, file) && core::text::in_seconds("1" + file) != "1" + file)
+    advice += "; between a number and its unit is no blank: 1" + file;
   return core::Error(error.kind(), of_config ? text(option_of(error.field())) : text(error.field()),
                      text(error.value()), text(error.limit()), advice)
       .what();
