@@ -66,7 +66,7 @@ void add_send(CLI::App& app, const Global& global, Action& action) {
             "files");
   add_required_field(*command, *config, "to");
   add_fields(*command, *config,
-             {"layout", "rate", "rate_hz", "impair", "connect_s", "repeat", "first_count",
+             {"layout", "rate", "record_rate_hz", "impair", "connect_s", "repeat", "first_count",
               "interface", "start_s", "duration_s"});
   add_reader_options(*command, *config, "reader.");
   command->footer(

@@ -178,7 +178,7 @@ const core::Fields<SendConfig>& fields(const SendConfig&) {
                &C::layout)
           .add({.name = "rate", .help = "times real time; 0: as fast as it is taken"}, &C::rate,
                core::between(0, 1e6))
-          .add({.name = "rate_hz",
+          .add({.name = "record_rate_hz",
                 .unit = "Hz",
                 .help = "of records: samples per second of each input at `rate` 1",
                 .option = "sample-rate"},

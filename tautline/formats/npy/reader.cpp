@@ -130,6 +130,8 @@ core::VoltageDescription with_record(const std::string& path, core::VoltageDescr
     if (d.bandwidth_hz == 0) d.bandwidth_hz = record.at("bandwidth_hz");
     if (d.antennas <= 1) d.antennas = record.at("antennas");
     if (d.polarisations <= 1) d.polarisations = record.at("polarisations");
+    if (d.telescope.empty()) d.telescope = record.value("telescope", "");
+    if (d.source.empty()) d.source = record.value("source", "");
     if (d.start == core::Instant{}) {
       d.start = core::parse_utc(record.at("start_utc").get<std::string>());
       d.start.fraction_numerator = record.at("start_fraction_s").at(0);

@@ -85,7 +85,7 @@ class StackReader : public CountReader {
     for (; !ended_ && next_ < frames_ && (done + 1) * bytes <= counts.size(); ++done) {
       if (!read_frame(counts.subspan(done * bytes, bytes))) break;
       ++next_;
-      if (next_ < frames_ && TIFFReadDirectory(file_.get()) == 0) end("its directory");
+      if (next_ < frames_ && !read_directory(next_)) end("its directory");
     }
     return done;
   }
@@ -120,10 +120,24 @@ class StackReader : public CountReader {
                                             : core::SampleType::u32;
   }
 
+  // libtiff finds a frame by its number from the first one on: its place is noted here.
   void go_to(std::uint64_t frame) {
     next_ = std::min(frame, frames_);
-    if (next_ < frames_ && TIFFSetDirectory(file_.get(), static_cast<tdir_t>(next_)) == 0)
-      end("its directory");
+    if (places_.empty()) places_.push_back(TIFFCurrentDirOffset(file_.get()));
+    std::uint64_t at = std::min<std::uint64_t>(next_, places_.size() - 1);
+    if (next_ == frames_) return;
+    if (TIFFCurrentDirOffset(file_.get()) != places_[at] &&
+        TIFFSetSubDirectory(file_.get(), places_[at]) == 0)
+      return end("its directory");
+    while (at < next_)
+      if (!read_directory(++at)) return end("its directory");
+  }
+
+  // The directory after the current one, of frame number `frame`.
+  bool read_directory(std::uint64_t frame) {
+    if (TIFFReadDirectory(file_.get()) == 0) return false;
+    if (frame == places_.size()) places_.push_back(TIFFCurrentDirOffset(file_.get()));
+    return true;
   }
 
   // Frames after one that cannot be read cannot be found.
@@ -180,6 +194,7 @@ class StackReader : public CountReader {
   std::unique_ptr<TIFF, Close> file_;
   Frame frame_;
   std::uint64_t frames_ = 0, next_ = 0;
+  std::vector<std::uint64_t> places_;  // bytes of the first directories, in order
   bool ended_ = false;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "tautline/core/curve_label.h"
 #include "tautline/core/error.h"
@@ -18,6 +19,7 @@ namespace {
 namespace figure = formats::figure;
 
 constexpr std::size_t kMostCurves = 8, kMostTrace = 1000;
+constexpr double kMissingStep = 1.5;  // times the trace's step: a step is missing
 
 std::string name_of_curve(const core::CorrelationCurve& curve, std::size_t index) {
   const std::string label = core::label_of(curve);
@@ -37,20 +39,39 @@ figure::Line curve_line(const core::CorrelationCurve& curve, const std::string& 
   return line;
 }
 
+// The length of most steps; the last one, which may be shorter, does not count.
+double step_of(const core::RateTrace& trace) {
+  std::vector<double> between;
+  for (std::size_t k = 1; k + 1 < trace.time_s.size(); ++k)
+    between.push_back(trace.time_s[k] - trace.time_s[k - 1]);
+  if (between.empty()) return std::numeric_limits<double>::infinity();
+  const auto middle = between.begin() + static_cast<std::ptrdiff_t>(between.size() / 2);
+  std::nth_element(between.begin(), middle, between.end());
+  return *middle;
+}
+
+// The line ends where steps are missing.
 figure::Line trace_line(const core::RateTrace& trace, const std::string& name) {
   figure::Line line;
   line.name = name;
   const std::size_t per =
       std::max<std::size_t>(1, (trace.time_s.size() + kMostTrace - 1) / kMostTrace);
-  for (std::size_t k = 0; k < trace.time_s.size(); k += per) {
-    const std::size_t end = std::min(k + per, trace.time_s.size());
+  const double step = step_of(trace);
+  for (std::size_t k = 0; k < trace.time_s.size();) {
     double time = 0, rate = 0;
-    for (std::size_t i = k; i < end; ++i) {
-      time += trace.time_s[i];
-      rate += trace.rate_khz[i];
+    const std::size_t first = k;
+    bool missing = false;
+    for (; k < std::min(first + per, trace.time_s.size()) && !missing; ++k) {
+      time += trace.time_s[k];
+      rate += trace.rate_khz[k];
+      missing = k + 1 < trace.time_s.size() &&
+                trace.time_s[k + 1] - trace.time_s[k] > kMissingStep * step;
     }
-    line.x.push_back(time / static_cast<double>(end - k));
-    line.y.push_back(rate / static_cast<double>(end - k));
+    line.x.push_back(time / static_cast<double>(k - first));
+    line.y.push_back(rate / static_cast<double>(k - first));
+    if (!missing) continue;
+    line.x.push_back(trace.time_s[k - 1] + step);
+    line.y.push_back(std::numeric_limits<double>::quiet_NaN());
   }
   return line;
 }
@@ -60,17 +81,12 @@ figure::Line trace_line(const core::RateTrace& trace, const std::string& name) {
 CountLine counts_of(const core::RateTrace& trace, const std::string& name) {
   CountLine line{.name = name, .counts = {}};
   if (trace.time_s.size() < 3) return line;
-  std::vector<double> between;
-  for (std::size_t k = 1; k + 1 < trace.time_s.size(); ++k)
-    between.push_back(trace.time_s[k] - trace.time_s[k - 1]);
-  const auto middle = between.begin() + static_cast<std::ptrdiff_t>(between.size() / 2);
-  std::nth_element(between.begin(), middle, between.end());
-  line.cell = *middle;
+  line.cell = step_of(trace);
   line.first = trace.time_s[0] - line.cell / 2;
   for (std::size_t k = 0; k + 1 < trace.rate_khz.size(); ++k) {
     constexpr double kMostLeftOut = 1e5;
     const double steps = k == 0 ? 1 : (trace.time_s[k] - trace.time_s[k - 1]) / line.cell;
-    if (steps > 1.5 && steps < kMostLeftOut) {
+    if (steps > kMissingStep && steps < kMostLeftOut) {
       const std::size_t first = line.counts.size();
       line.counts.resize(first + static_cast<std::size_t>(std::llround(steps)) - 1);
       line.left_out.push_back({first, line.counts.size()});

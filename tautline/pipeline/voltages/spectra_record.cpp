@@ -16,6 +16,8 @@ void add_channels(nlohmann::ordered_json& record, const Spectra& spectra) {
   record["bandwidth_hz"] = d.bandwidth_hz;
   record["antennas"] = d.antennas;
   record["polarisations"] = d.polarisations;
+  record["telescope"] = d.telescope;
+  record["source"] = d.source;
   record["start_utc"] = core::to_dada(d.start);
   record["start_fraction_s"] = {d.start.fraction_numerator, d.start.fraction_denominator};
   record["channel_hz"] = channel_frequencies_hz(spectra.voltages, spectra.stream_channels);

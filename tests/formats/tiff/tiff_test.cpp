@@ -124,6 +124,29 @@ TEST(Tiff, EveryTypeAndByteOrder) {
     }
 }
 
+// Frames that were read, that were passed over, and that are new.
+TEST(Tiff, SeeksToAndFro) {
+  const tests::ScratchFolder folder;
+  auto random = tests::generator();
+  const Stack stack{.frames = 50};
+  const auto values = random_values(stack);
+  save(folder / "x.tif", file_of(stack, values));
+  const auto reader = open(folder / "x.tif");
+  for (int trial = 0; trial < 200; ++trial) {
+    const std::size_t frame = random() % 50, count = 1 + random() % (50 - frame);
+    std::vector<std::byte> block(count * 15);
+    reader->seek(frame);
+    ASSERT_EQ(reader->read(block), count) << frame;
+    for (std::size_t k = 0; k < block.size(); ++k)
+      ASSERT_EQ(std::to_integer<std::uint32_t>(block[k]), values[frame * 15 + k]) << frame;
+  }
+  reader->seek(50);
+  EXPECT_TRUE(read_all(*reader, 1).empty());
+  reader->seek(49);
+  EXPECT_EQ(read_all(*reader, 2).size(), 15u);
+  EXPECT_FALSE(reader->damage().any());
+}
+
 TEST(Tiff, DamageIsCountedAndNonsenseRefused) {
   const tests::ScratchFolder folder;
   Stack stack;
