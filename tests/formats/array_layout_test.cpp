@@ -99,7 +99,7 @@ TEST(ArrayLayout, NamesTheFieldThatIsWrong) {
       {"name = 3\n" + kPlace + antenna, "name"},
       {"latitude_deg = 91\nlongitude_deg = 0\n" + antenna, "latitude_deg"},
       {"latitude_deg = nan\nlongitude_deg = 0\n" + antenna, "latitude_deg"},
-      {"latitude_deg = \"0\"\nlongitude_deg = 0\n" + antenna, "latitude_deg"},
+      {"latitude_deg = \"north\"\nlongitude_deg = 0\n" + antenna, "latitude_deg"},
       {"latitude_deg = 1\n" + antenna, "longitude_deg"},
       {"altitude_m = 1\n" + antenna, "latitude_deg"},
       {antenna, "[[antenna]] 1: enu_m"},
