@@ -80,9 +80,8 @@ function(tautline_unity target files_at_once)
 endfunction()
 
 # The target is what only drives the library: its options, and the headers of common_headers.h, which are compiled once
-# for libraries and once for programs. GCC fails where it uses headers compiled with another -O, and Clang refuses those
-# compiled with other definitions. At -O0, under the sanitizers, GCC 12 fails over vector
-# instructions after them: there each file reads them.
+# for libraries and once for programs. GCC fails where it uses headers compiled with another -O, and at -O0, under the
+# sanitizers, over vector instructions after them; Clang refuses those compiled with other definitions.
 set(common_headers ${TAUTLINE_UNITY})
 if(TAUTLINE_SANITIZE OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   set(common_headers OFF)
@@ -99,9 +98,6 @@ if(common_headers)
 endif()
 function(tautline_driver target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic ${TAUTLINE_DRIVER_OPTIONS})
-  if(TAUTLINE_UNITY AND TAUTLINE_SANITIZE)
-    target_compile_options(${target} PRIVATE "SHELL:-include ${PROJECT_SOURCE_DIR}/cmake/common_headers.h")
-  endif()
   if(common_headers)
     get_target_property(type ${target} TYPE)
     if(type STREQUAL "EXECUTABLE")

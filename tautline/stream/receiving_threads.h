@@ -6,6 +6,7 @@
 #include <functional>
 #include <latch>
 #include <memory>
+#include <stop_token>
 #include <thread>
 #include <vector>
 

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "tautline/formats/mwa32t/writer.h"
+#include "tautline/formats/partial_file.h"
 #include "tautline/stream/tcp.h"
 #include "tautline/stream/udp.h"
 #include "tests/end_to_end/documented_json.h"
@@ -133,7 +134,7 @@ TEST_F(LiveReceiverParts, BeginNewFilesOnHangUp) {
   start(example(), {"visibilities.each_s=0.05"});
   auto clients = connect();
   send(clients, 0, 12'800 * 7 + 5000);
-  wait_for(scratch / "live-0001.uvh5");
+  wait_for(formats::partial_name(scratch / "live-0002.uvh5"));  // which has its first integration
   kill(*run_pid, SIGHUP);
   std::this_thread::sleep_for(1s);
   send(clients, 12'800 * 7 + 5000, 200'000);

@@ -1,6 +1,7 @@
 // `run` with receivers that `send` plays: what comes over the network equals what is correlated from the files.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <span>

@@ -1,6 +1,7 @@
 // Files of voltages between which a receiver's gain changes: named, and everything left as it is.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "tautline/formats/visibility_reader.h"

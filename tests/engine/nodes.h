@@ -1,6 +1,7 @@
 // Small nodes that the tests of the engine build graphs of.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstring>

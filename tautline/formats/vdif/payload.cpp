@@ -1,5 +1,6 @@
 #include "tautline/formats/vdif/payload.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>

@@ -1,5 +1,6 @@
 #include "tautline/pipeline/report/base64.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 

@@ -1,6 +1,7 @@
 // DADA files put together by hand, so that readers are not judged by our own writer.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
