@@ -5,7 +5,7 @@ file(GLOB tautline_cli_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cli/*.cpp
 add_executable(tautline_command ${tautline_cli_sources})
 tautline_opens_modules(tautline_command)
 set_target_properties(tautline_command PROPERTIES OUTPUT_NAME tautline)
-tautline_unity(tautline_command 14)
+tautline_unity(tautline_command ${TAUTLINE_FILES_AT_ONCE})
 target_include_directories(tautline_command PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
 target_link_libraries(tautline_command PRIVATE tautline_monitor CLI11::CLI11 spdlog::spdlog fmt::fmt
                                                nlohmann_json::nlohmann_json Threads::Threads)

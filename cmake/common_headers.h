@@ -1,4 +1,5 @@
-// Headers that most files read. They are compiled once for the library and once for programs (TAUTLINE_UNITY).
+// Headers that most files read, compiled once for libraries, once for their loops over samples and once for programs
+// (TAUTLINE_UNITY).
 #include <algorithm>
 #include <array>
 #include <atomic>

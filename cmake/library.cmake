@@ -14,7 +14,8 @@ target_compile_options(tautline_options INTERFACE -Wall -Wextra -Wpedantic -Wcon
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 warns wrongly of std::string's and std::vector's own copies and, at -Og, of std::stop_source. The compiler
   # collects its garbage from half a gigabyte on; sooner, that takes 3 to 10 % of its time.
-  foreach(option -Wno-restrict -Wno-stringop-overflow -Wno-maybe-uninitialized --param=ggc-min-heapsize=524288)
+  foreach(option -Wno-restrict -Wno-stringop-overflow -Wno-maybe-uninitialized -Wno-array-bounds
+                 --param=ggc-min-heapsize=524288)
     add_compile_options($<$<COMPILE_LANGUAGE:CXX>:${option}>)
   endforeach()
 endif()
@@ -49,9 +50,10 @@ endif()
 set_source_files_properties(${PROJECT_SOURCE_DIR}/tautline/device/opencl/opencl_fft.cpp
                             PROPERTIES COMPILE_OPTIONS "-O0;-fno-sanitize=all")
 
-# Several files of a layer are compiled as one, which reads their headers once. Files that stand alone:
-# those with options of their own, and the kernels that are compiled for instruction sets beyond the
-# compiler's own.
+# Several files of a layer are compiled as one, which reads their headers once; the compiler then takes up to 1.2 GB.
+# Files that stand alone: those with options of their own, and the kernels that are compiled for instruction sets beyond
+# the compiler's own.
+set(TAUTLINE_FILES_AT_ONCE 28)
 option(TAUTLINE_UNITY "Compile several files as one, common headers once: half the time of a build from nothing" ON)
 function(tautline_unity target files_at_once)
   if(TAUTLINE_UNITY)
@@ -79,9 +81,9 @@ function(tautline_unity target files_at_once)
   endforeach()
 endfunction()
 
-# The target is what only drives the library: its options, and the headers of common_headers.h, which are compiled once
-# for libraries and once for programs. GCC fails where it uses headers compiled with another -O, and at -O0, under the
-# sanitizers, over vector instructions after them; Clang refuses those compiled with other definitions.
+# The headers of common_headers.h are compiled once for libraries, once for those with loops over samples and once for
+# programs. GCC fails where it uses headers compiled with another -O, and at -O0, under the sanitizers, over vector
+# instructions after them; Clang refuses those compiled with other definitions.
 set(common_headers ${TAUTLINE_UNITY})
 if(TAUTLINE_SANITIZE OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   set(common_headers OFF)
@@ -89,13 +91,18 @@ endif()
 if(common_headers)
   file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/common_headers.cpp CONTENT "int main() {}\n")
   add_library(tautline_library_headers OBJECT EXCLUDE_FROM_ALL ${PROJECT_BINARY_DIR}/common_headers.cpp)
+  add_library(tautline_loops_headers OBJECT EXCLUDE_FROM_ALL ${PROJECT_BINARY_DIR}/common_headers.cpp)
   add_executable(tautline_program_headers EXCLUDE_FROM_ALL ${PROJECT_BINARY_DIR}/common_headers.cpp)
-  foreach(headers tautline_library_headers tautline_program_headers)
+  foreach(headers tautline_library_headers tautline_loops_headers tautline_program_headers)
     target_link_libraries(${headers} PRIVATE fmt::fmt nlohmann_json::nlohmann_json)
-    target_compile_options(${headers} PRIVATE -Wpedantic ${TAUTLINE_DRIVER_OPTIONS})
+    target_compile_options(${headers} PRIVATE -Wpedantic)
+    if(NOT headers STREQUAL "tautline_loops_headers")
+      target_compile_options(${headers} PRIVATE ${TAUTLINE_DRIVER_OPTIONS})
+    endif()
     target_precompile_headers(${headers} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/common_headers.h)
   endforeach()
 endif()
+# The target is what only drives the library.
 function(tautline_driver target)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic ${TAUTLINE_DRIVER_OPTIONS})
   if(common_headers)
@@ -109,21 +116,21 @@ function(tautline_driver target)
 endfunction()
 
 # Adds a static library of the sources to the layers.
-function(tautline_add_layer target files_at_once)
+function(tautline_add_layer target)
   add_library(${target} STATIC EXCLUDE_FROM_ALL ${ARGN})
   target_link_libraries(${target} PRIVATE tautline_options fmt::fmt)
-  tautline_unity(${target} ${files_at_once})
+  tautline_unity(${target} ${TAUTLINE_FILES_AT_ONCE})
   set(tautline_layers ${tautline_layers} ${target} PARENT_SCOPE)
 endfunction()
 
-# tautline_layer(NAME FOLDER [BATCH n] [LINK libraries...] [INCLUDE folders...] [ONLY regular expression]
+# tautline_layer(NAME FOLDER [LINK libraries...] [INCLUDE folders...] [ONLY regular expression]
 #                [WITHOUT regular expressions...])
 # adds tautline_NAME and, of the files without loops over samples, tautline_NAME_drivers, which it links.
 set(sample_loops_list ${PROJECT_SOURCE_DIR}/cmake/sample_loops.txt)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${sample_loops_list})
 file(STRINGS ${sample_loops_list} TAUTLINE_SAMPLE_LOOPS REGEX "^[^#]")
 function(tautline_layer name folder)
-  cmake_parse_arguments(PARSE_ARGV 2 layer "" "BATCH;ONLY" "LINK;INCLUDE;WITHOUT")
+  cmake_parse_arguments(PARSE_ARGV 2 layer "" "ONLY" "LINK;INCLUDE;WITHOUT")
   file(GLOB_RECURSE drivers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tautline/${folder}/*.cpp)
   if(layer_ONLY)
     list(FILTER drivers INCLUDE REGEX "${layer_ONLY}")
@@ -146,14 +153,17 @@ function(tautline_layer name folder)
   list(REMOVE_ITEM drivers ${loops})
   set(targets tautline_${name})
   if(loops AND drivers)
-    tautline_add_layer(tautline_${name} ${layer_BATCH} ${loops})
-    tautline_add_layer(tautline_${name}_drivers ${layer_BATCH} ${drivers})
+    tautline_add_layer(tautline_${name} ${loops})
+    if(common_headers)
+      target_precompile_headers(tautline_${name} REUSE_FROM tautline_loops_headers)
+    endif()
+    tautline_add_layer(tautline_${name}_drivers ${drivers})
     tautline_driver(tautline_${name}_drivers)
     target_link_libraries(tautline_${name}_drivers PUBLIC tautline_${name})
     target_link_libraries(tautline_${name} PUBLIC tautline_${name}_drivers)
     list(APPEND targets tautline_${name}_drivers)
   else()
-    tautline_add_layer(tautline_${name} ${layer_BATCH} ${loops} ${drivers})
+    tautline_add_layer(tautline_${name} ${loops} ${drivers})
     if(drivers)
       tautline_driver(tautline_${name})
     endif()
@@ -165,13 +175,13 @@ function(tautline_layer name folder)
   set(tautline_layers ${tautline_layers} PARENT_SCOPE)
 endfunction()
 
-tautline_layer(core core BATCH 12 LINK fmt::fmt)
-tautline_layer(device device BATCH 8
+tautline_layer(core core LINK fmt::fmt)
+tautline_layer(device device
   LINK tautline_core TBB::tbb hwy::hwy kissfft::kissfft-float OpenCL::OpenCL Threads::Threads
        ${CMAKE_DL_LIBS}
   INCLUDE ${TAUTLINE_VKFFT_INCLUDE})
-tautline_layer(engine engine BATCH 10 LINK tautline_device)
-tautline_layer(jit jit BATCH 14 LINK tautline_device nlohmann_json::nlohmann_json)
+tautline_layer(engine engine LINK tautline_device)
+tautline_layer(jit jit LINK tautline_device nlohmann_json::nlohmann_json)
 include(${PROJECT_SOURCE_DIR}/cmake/kernels.cmake)
 
 # Instruction sets that only x86-64 has.
@@ -182,18 +192,18 @@ endif()
 file(GLOB stages RELATIVE ${PROJECT_SOURCE_DIR}/tautline/stages ${PROJECT_SOURCE_DIR}/tautline/stages/*)
 set(tautline_stages)
 foreach(stage IN LISTS stages)
-  tautline_layer(stages_${stage} stages/${stage} BATCH 10 LINK tautline_jit WITHOUT ${other_processors})
+  tautline_layer(stages_${stage} stages/${stage} LINK tautline_jit WITHOUT ${other_processors})
   list(APPEND tautline_stages tautline_stages_${stage})
 endforeach()
 
 # Formats of libraries that take long to load stand by themselves, so that a program can open them when it
 # needs them (tautline/formats/modules).
 set(heavy "/formats/(uvh5|curves_hdf5|cutout_hdf5|photon_hdf5|measurement_set|psrfits|figure|picture|modules)/")
-tautline_layer(figure formats/figure BATCH 10 LINK tautline_core)
+tautline_layer(figure formats/figure LINK tautline_core)
 if(TAUTLINE_CAIRO)
   target_compile_definitions(tautline_figure PRIVATE TAUTLINE_CAIRO)
 endif()
-tautline_layer(formats formats BATCH 14 WITHOUT ${heavy}
+tautline_layer(formats formats WITHOUT ${heavy}
   LINK tautline_figure nlohmann_json::nlohmann_json tomlplusplus::tomlplusplus
        ${TAUTLINE_ERFA_LIBRARY}
   INCLUDE ${TAUTLINE_ERFA_INCLUDE} $<$<BOOL:${TAUTLINE_ZIP}>:${TAUTLINE_MINIZIP_INCLUDE}>)
@@ -218,7 +228,7 @@ endif()
 set(tautline_modules)
 function(tautline_heavy_formats name)
   cmake_parse_arguments(PARSE_ARGV 1 heavy "" "FOLDERS" "LINK;INCLUDE")
-  tautline_layer(formats_${name} formats BATCH 10 ONLY "/formats/(${heavy_FOLDERS})/"
+  tautline_layer(formats_${name} formats ONLY "/formats/(${heavy_FOLDERS})/"
     LINK tautline_formats ${heavy_LINK} INCLUDE ${heavy_INCLUDE})
   target_link_libraries(tautline_formats PUBLIC tautline_formats_${name})
   set(tautline_layers ${tautline_layers} PARENT_SCOPE)
@@ -253,20 +263,20 @@ if(TAUTLINE_CAIRO)
 endif()
 # Asio and Beast are large, and most of the time of their files: those are compiled as one.
 set(connections "/stream/(tcp|http_[a-z]+)\\.cpp$")
-tautline_layer(stream stream BATCH 8 WITHOUT "${connections}"
+tautline_layer(stream stream WITHOUT "${connections}"
   LINK tautline_formats tautline_engine Threads::Threads)
-tautline_layer(connections stream BATCH 8 ONLY "${connections}" LINK tautline_stream
+tautline_layer(connections stream ONLY "${connections}" LINK tautline_stream
   INCLUDE $<$<BOOL:${TAUTLINE_BOOST}>:${TAUTLINE_BOOST_INCLUDE}>)
 target_link_libraries(tautline_stream PUBLIC tautline_connections)
 set(command_alone "/pipeline/(plot|monitor)/")
-tautline_layer(pipeline pipeline BATCH 15 WITHOUT ${command_alone}
+tautline_layer(pipeline pipeline WITHOUT ${command_alone}
   LINK ${tautline_stages} tautline_engine tautline_stream TBB::tbb
        $<$<BOOL:${TAUTLINE_FIT}>:${TAUTLINE_CMINPACK_LIBRARY}>
   INCLUDE $<$<BOOL:${TAUTLINE_FIT}>:${TAUTLINE_CMINPACK_INCLUDE}>)
 include(${PROJECT_SOURCE_DIR}/web/assets.cmake)
 # The folders that only the command needs.
-tautline_layer(plot pipeline/plot BATCH 10 LINK tautline_pipeline)
-tautline_layer(monitor pipeline/monitor BATCH 10 LINK tautline_plot)
+tautline_layer(plot pipeline/plot LINK tautline_pipeline)
+tautline_layer(monitor pipeline/monitor LINK tautline_plot)
 
 # What is installed: one library.
 set(objects)

@@ -40,7 +40,7 @@ std::string cache_key(const Device& device, const ProgramSource& source) {
   return key;
 }
 
-std::string describe(const ProgramSource& source) {
+std::string name_of(const ProgramSource& source) {
   std::string text = "kernel file " + source.name;
   for (std::size_t d = 0; d < source.defines.size(); ++d)
     text += (d == 0 ? " with " : " ") + source.defines[d];
@@ -53,7 +53,7 @@ auto named(const ProgramSource& source, const Work& work) {
   try {
     return work();
   } catch (const Error& error) {
-    throw Error(error.kind(), describe(source), error.what(), {});
+    throw Error(error.kind(), name_of(source), error.what(), {});
   }
 }
 
@@ -66,7 +66,7 @@ std::shared_ptr<const Program> load_cached(const Device& device, const ProgramSo
   } catch (const Error& error) {
     // The driver refused the cached binary: compile again. A fault of the program itself comes back
     // then.
-    device.shared().log(core::LogLevel::debug, describe(source) +
+    device.shared().log(core::LogLevel::debug, name_of(source) +
                                                    ": the cached program was refused (" +
                                                    error.what() + "); compiling again");
     cache.remove(key);

@@ -10,7 +10,7 @@
 namespace tautline::tests {
 namespace {
 
-constexpr std::size_t kTimes = 8000;
+constexpr std::size_t kCleanedTimes = 8000;
 
 class Cleaning : public ::testing::Test {
  protected:
@@ -62,7 +62,7 @@ class Cleaning : public ::testing::Test {
 
 // Two channels of 32 that are loud for two of eight seconds.
 TEST_F(Cleaning, IqrmMasksChannelsWhileTheyAreLoudAndCountsThem) {
-  auto values = noise_with_pulses(shape_, kTimes, {{40, 2400, 30}}, random_);
+  auto values = noise_with_pulses(shape_, kCleanedTimes, {{40, 2400, 30}}, random_);
   for (std::size_t t = 4000; t < 6000; ++t)
     for (const std::size_t c : {5u, 17u}) values[t * 32 + c] = (t / 10) % 2 ? 255 : 0;
   write_filterbank(scratch_ / "in.fil", shape_, values);
@@ -93,8 +93,8 @@ TEST_F(Cleaning, IqrmMasksChannelsWhileTheyAreLoudAndCountsThem) {
 // A pulse in interval 2 of 8 and interference in interval 5, both at DM 0 to 100; and one channel
 // that is loud throughout.
 TEST_F(Cleaning, AMaskTakesOutItsIntervalsAndChannelsAndIsCounted) {
-  auto values = noise_with_pulses(shape_, kTimes, {{40, 2400, 30}, {60, 5500, 60}}, random_);
-  for (std::size_t t = 0; t < kTimes; ++t) values[t * 32 + 3] = t % 2 ? 255 : 0;
+  auto values = noise_with_pulses(shape_, kCleanedTimes, {{40, 2400, 30}, {60, 5500, 60}}, random_);
+  for (std::size_t t = 0; t < kCleanedTimes; ++t) values[t * 32 + 3] = t % 2 ? 255 : 0;
   write_filterbank(scratch_ / "in.fil", shape_, values);
   // Upwards in frequency: the file's channel 3 is number 28.
   const MaskFile mask{1500 - 8 * 31, 8, 1e-3, 32, 8, 1000, {28}, {5}};
@@ -137,8 +137,8 @@ TEST_F(Cleaning, AMaskTakesOutItsIntervalsAndChannelsAndIsCounted) {
 }
 
 TEST_F(Cleaning, FlagsAreOffUnlessAskedForAndNamedInEveryOutput) {
-  auto values = noise_with_pulses(shape_, kTimes, {{40, 2400, 30}}, random_);
-  for (std::size_t t = 0; t < kTimes; ++t) {
+  auto values = noise_with_pulses(shape_, kCleanedTimes, {{40, 2400, 30}}, random_);
+  for (std::size_t t = 0; t < kCleanedTimes; ++t) {
     values[t * 32 + 7] = 100;                      // dead
     values[t * 32 + 20] = t / 500 % 2 ? 250 : 10;  // comes and goes
   }
@@ -176,7 +176,7 @@ TEST_F(Cleaning, FlagsAreOffUnlessAskedForAndNamedInEveryOutput) {
 
 TEST_F(Cleaning, ZeroDmTakesOutWhatHasNoDispersion) {
   write_filterbank(scratch_ / "in.fil", shape_,
-                   noise_with_pulses(shape_, kTimes, {{80, 2400, 30}, {0, 5000, 60}}, random_));
+                   noise_with_pulses(shape_, kCleanedTimes, {{80, 2400, 30}, {0, 5000, 60}}, random_));
   run("search", {});
   EXPECT_GE(near(5000), 1u);
   const nlohmann::json clean = run("search", {"--zero-dm"});
@@ -187,15 +187,15 @@ TEST_F(Cleaning, ZeroDmTakesOutWhatHasNoDispersion) {
 
 // Of every channel, of those left out too, and of what the file says of signed samples.
 TEST_F(Cleaning, TheBandpassIsRecordedWhenAskedFor) {
-  const auto noise = noise_with_pulses(shape_, kTimes, {}, random_);
+  const auto noise = noise_with_pulses(shape_, kCleanedTimes, {}, random_);
   for (const double level : {0, 128}) {
     auto values = noise;
     std::vector<double> mean(32, 0), squares(32, 0);
     for (std::size_t k = 0; k < values.size(); ++k) {
       values[k] = values[k] * (k % 32 + 1) / 32 - level;
       values[k] = std::round(values[k]);
-      mean[k % 32] += values[k] / kTimes;
-      squares[k % 32] += values[k] * values[k] / kTimes;
+      mean[k % 32] += values[k] / kCleanedTimes;
+      squares[k % 32] += values[k] * values[k] / kCleanedTimes;
     }
     shape_.is_signed = level > 0;
     write_filterbank(scratch_ / "in.fil", shape_, values);
@@ -226,7 +226,7 @@ TEST_F(Cleaning, IfsWhoseMeaningNobodyKnowsAreWarnedOf) {
   shape_.nifs = 4;
   SigprocShape wide = shape_;
   wide.nchans *= 4;
-  write_filterbank(scratch_ / "in.fil", shape_, noise_with_pulses(wide, kTimes, {}, random_));
+  write_filterbank(scratch_ / "in.fil", shape_, noise_with_pulses(wide, kCleanedTimes, {}, random_));
   for (const std::string command : {"search", "dedisperse"}) {
     run(command, {});
     EXPECT_NE(plan_.find("4 IFs are added up"), std::string::npos) << plan_;
@@ -239,7 +239,7 @@ TEST_F(Cleaning, IfsWhoseMeaningNobodyKnowsAreWarnedOf) {
 }
 
 TEST_F(Cleaning, ThePlanTellsMemoryAndTheRateToExpect) {
-  write_filterbank(scratch_ / "in.fil", shape_, noise_with_pulses(shape_, kTimes, {}, random_));
+  write_filterbank(scratch_ / "in.fil", shape_, noise_with_pulses(shape_, kCleanedTimes, {}, random_));
   for (const std::string command : {"search", "dedisperse"}) {
     const nlohmann::json summary = run(command, {});
     EXPECT_NE(plan_.find("MiB"), std::string::npos) << plan_;
@@ -256,11 +256,11 @@ class Gap : public Cleaning {
   static constexpr std::size_t kGap = 3000, kSecond = 5000;
   void write_both(std::size_t second_pulse = 1000) {
     const auto a =
-        noise_with_pulses(shape_, kTimes, {{40, 2400, 30}, {20, kTimes - 120, 30}}, random_);
+        noise_with_pulses(shape_, kCleanedTimes, {{40, 2400, 30}, {20, kCleanedTimes - 120, 30}}, random_);
     const auto b = noise_with_pulses(shape_, kSecond, {{70, second_pulse, 30}}, random_);
     write_filterbank(scratch_ / "in.fil", shape_, a);
     SigprocShape later = shape_;
-    later.tstart += static_cast<double>(kTimes + kGap) * shape_.tsamp / 86400;
+    later.tstart += static_cast<double>(kCleanedTimes + kGap) * shape_.tsamp / 86400;
     write_filterbank(scratch_ / "later.fil", later, b);
     first_ = a, second_ = b;
   }
@@ -272,11 +272,11 @@ TEST_F(Gap, EndsASearchAndBeginsAnother) {
   const nlohmann::json summary = run("search", {scratch_ / "later.fil", "--plot", scratch_ / "p"});
   EXPECT_EQ(summary["data_segments"], 2);
   EXPECT_EQ(summary["gap_samples"], kGap);
-  EXPECT_EQ(summary["samples"], kTimes + kSecond);
+  EXPECT_EQ(summary["samples"], kCleanedTimes + kSecond);
   // Noise may cut a wing of a bright pulse off, which is then a faint one.
   EXPECT_EQ(near(2400, 5, 10), 1u);
-  EXPECT_EQ(near(kTimes + kGap + 1000, 5, 10), 1u);
-  EXPECT_EQ(record_["data_segments"][1]["first_sample"], kTimes + kGap);
+  EXPECT_EQ(near(kCleanedTimes + kGap + 1000, 5, 10), 1u);
+  EXPECT_EQ(record_["data_segments"][1]["first_sample"], kCleanedTimes + kGap);
   EXPECT_EQ(record_["data_segments"][1]["trials"], 101);
   // Times go on through the gap.
   for (const auto& line : lines_)
@@ -313,9 +313,9 @@ TEST_F(Gap, OfASeriesIsFilledCountedAndToldToPresto) {
   write_both();
   const nlohmann::json summary = run("dedisperse", {scratch_ / "later.fil", "--max-loss", "0"});
   EXPECT_EQ(summary["gap_samples"], kGap);
-  EXPECT_EQ(summary["samples"], kTimes + kGap + kSecond);
+  EXPECT_EQ(summary["samples"], kCleanedTimes + kGap + kSecond);
   EXPECT_EQ(record_["gap_samples"], kGap);
-  EXPECT_EQ(record_["data_segments"][1]["first_sample"], kTimes + kGap);
+  EXPECT_EQ(record_["data_segments"][1]["first_sample"], kCleanedTimes + kGap);
   const auto zero_dm = row(0);
   const auto sum_of = [&](const std::vector<double>& values, std::size_t t) {
     double sum = 0;
@@ -325,13 +325,13 @@ TEST_F(Gap, OfASeriesIsFilledCountedAndToldToPresto) {
   double filling = 0;
   for (std::size_t c = 0; c < 32; ++c) {
     double mean = 0;
-    for (std::size_t t = kTimes - 4096; t < kTimes; ++t) mean += first_[t * 32 + c] / 4096;
+    for (std::size_t t = kCleanedTimes - 4096; t < kCleanedTimes; ++t) mean += first_[t * 32 + c] / 4096;
     filling += std::round(mean);
   }
   for (std::size_t t = 0; t < zero_dm.size(); ++t) {
-    const double expected = t < kTimes          ? sum_of(first_, t)
-                            : t < kTimes + kGap ? filling
-                                                : sum_of(second_, t - kTimes - kGap);
+    const double expected = t < kCleanedTimes          ? sum_of(first_, t)
+                            : t < kCleanedTimes + kGap ? filling
+                                                : sum_of(second_, t - kCleanedTimes - kGap);
     ASSERT_EQ(zero_dm[t], expected) << t;
   }
   const CommandResult presto =
