@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Every file reads, itself or by the tree's headers, the standard header of each name that it uses.
+"""Every file reads, itself or by the tree's headers, the standard header of each name that it uses, and a header of each
+layer.
 
-Where common headers are compiled once (cmake/common_headers.h) the compiler does not notice one that is missing.
+Where files are compiled as one, and common headers once (cmake/common_headers.h), the compiler does not notice one that
+is missing.
 """
 import pathlib
 import re
@@ -54,9 +56,11 @@ GIVES = {
     "functional": {"utility"}, "future": {"thread"}, "map": {"utility"}, "sstream": {"string"},
     "string": {"string_view"},
 }
-LIBRARIES = {"fmt::": "fmt/", "nlohmann::": "nlohmann/"}
+PREFIXES = {"fmt::": "fmt/", "nlohmann::": "nlohmann/"} | {
+    f"{layer}::": f"tautline/{layer}/" for layer in ("core", "device", "jit", "engine", "stages", "formats", "stream")
+}
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.M)
-NOT_CODE = re.compile(r'R"\w*\(.*?\)\w*"|//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.S)
+NOT_CODE = re.compile(r'R"\w*\(.*?\)\w*"|//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\bnamespace [\w:]+', re.S)
 
 
 def missing(texts):
@@ -70,7 +74,7 @@ def missing(texts):
             for name in INCLUDE.findall(texts[file]):
                 near = str(pathlib.PurePosixPath(file).parent / name)
                 own = next((path for path in (name, near) if path in texts), None)
-                found |= headers(own) if own else {name} | GIVES.get(name, set())
+                found |= headers(own) | {own} if own else {name} | GIVES.get(name, set())
             read[file] = found
         return read[file]
 
@@ -79,9 +83,10 @@ def missing(texts):
         if "-inl." in file:
             continue
         code, have = NOT_CODE.sub("", texts[file]), headers(file)
+        have = have | {f"tautline/{layer}/" for layer in re.findall(r"\bnamespace tautline::(\w+)", texts[file])}
         used = {HEADER[name]: name for name in re.findall(r"\bstd::(\w+)", code) if name in HEADER}
         lines += [f"{file}: <{header}> (std::{used[header]})" for header in sorted(set(used) - have)]
-        lines += [f"{file}: {prefix} ({name})" for name, prefix in LIBRARIES.items()
+        lines += [f"{file}: {prefix} ({name})" for name, prefix in PREFIXES.items()
                   if re.search(rf"\b{name}", code) and not any(header.startswith(prefix) for header in have)]
     return lines
 

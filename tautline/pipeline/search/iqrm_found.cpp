@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tautline/pipeline/search/iqrm_config.h"
+
 namespace tautline::pipeline {
 
 const core::Fields<IqrmConfig>& fields(const IqrmConfig&) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <thread>
 
+#include "tautline/stream/udp.h"
 #include "tests/end_to_end/streams/live_packets.h"
 
 namespace tautline::tests {
