@@ -54,6 +54,7 @@ class TagReader final : public formats::PhotonReader {
     for (std::size_t k = 0; k < tags_.size(); ++k)
       if (!tags_[k].empty()) {
         all.detectors.push_back({static_cast<std::uint16_t>(k), tags_[k].size()});
+        all.times.push_back(tags_[k]);
         all.last_time = std::max(all.last_time, tags_[k].back());
       }
     return all;

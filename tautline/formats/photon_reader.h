@@ -69,6 +69,7 @@ struct DetectorCount {
 struct KnownPhotons {
   std::vector<DetectorCount> detectors;
   std::uint64_t last_time = 0;  ///< of the last photon
+  std::vector<std::span<const std::uint64_t>> times;  ///< [detector] of its photons, ascending
 };
 
 /// Not thread-safe: one thread reads at a time. Constructors throw Error(format) when a header

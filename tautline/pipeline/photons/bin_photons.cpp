@@ -214,6 +214,10 @@ PhotonSurvey PhotonBinner::survey(std::span<const std::uint16_t> chosen, PhotonS
   if (const auto known = reader_->known()) {
     PhotonSurvey survey{known->detectors, known->detectors};
     if (!survey.detectors.empty()) survey.ticks = survey.clock_ticks = known->last_time + 1;
+    for (std::size_t d = 0; d < known->detectors.size(); ++d)
+      if (chosen.empty() ||
+          std::ranges::find(chosen, known->detectors[d].channel) != chosen.end())
+        steps.add_all(known->times[d]);
     return survey;
   }
   std::vector<std::uint64_t> all(kChannels), gated(kChannels);

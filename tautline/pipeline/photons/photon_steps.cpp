@@ -18,8 +18,25 @@ void PhotonSteps::join() {
   ++shift_;
 }
 
+void PhotonSteps::add_all(std::span<const std::uint64_t> ticks) {
+  if (ticks.empty()) return;
+  while (ticks.back() >> shift_ >= kMost) join();
+  steps_.resize(std::max<std::size_t>(steps_.size(), (ticks.back() >> shift_) + 1));
+  for (auto from = ticks.begin(); from != ticks.end();) {
+    const std::uint64_t k = *from >> shift_;
+    const auto end = std::partition_point(
+        from, ticks.end(), [&](std::uint64_t tick) { return tick >> shift_ == k; });
+    Step& step = steps_[k];
+    step.first = step.photons == 0 ? *from : std::min(step.first, *from);
+    step.last = std::max(step.last, *(end - 1));
+    step.photons += static_cast<std::uint64_t>(end - from);
+    from = end;
+  }
+}
+
 std::vector<BinRange> PhotonSteps::stops(std::uint64_t ticks, std::uint64_t ticks_per_bin,
-                                         double bin_s, std::size_t detectors) const {
+                                         double bin_s, std::size_t detectors) {
+  while ((ticks - 1) >> shift_ >= kMost) join();
   std::vector<double> counts(static_cast<std::size_t>(((ticks - 1) >> shift_) + 1));
   for (std::size_t k = 0; k < std::min(counts.size(), steps_.size()); ++k)
     counts[k] = static_cast<double>(steps_[k].photons);

@@ -3,14 +3,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "tautline/pipeline/photons/empty_counts.h"
 
 namespace tautline::pipeline {
 
-/// Up to 2,000 steps of equal length; neighbours are joined when a photon lies behind the last one, so that a run has
-/// 1,000 or more.
+/// Up to 2,000 steps of equal length; neighbours are joined when a photon, or the end of the run, lies behind the last
+/// one, so that a run has 1,000 or more.
 class PhotonSteps {
  public:
   /// In order of time.
@@ -23,10 +24,13 @@ class PhotonSteps {
     step.last = tick;
   }
 
+  /// All photons of one detector, ascending; detectors one after the other.
+  void add_all(std::span<const std::uint64_t> ticks);
+
   /// Stops of a run of `ticks`, in bins of `ticks_per_bin` ticks and `bin_s` seconds: stopped_steps() of `detectors`
   /// together that are beyond_darkness(), from behind the last bin with a photon to the next one.
   std::vector<BinRange> stops(std::uint64_t ticks, std::uint64_t ticks_per_bin, double bin_s,
-                              std::size_t detectors) const;
+                              std::size_t detectors);
 
  private:
   static constexpr std::size_t kMost = 2000;

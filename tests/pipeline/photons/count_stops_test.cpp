@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "tautline/formats/memory/memory_readers.h"
@@ -313,7 +314,24 @@ TEST(PhotonStops, StepsKnowTheLastPhotonAndTheNext) {
     }
     const auto found = steps.stops(ticks.back() + 1, 1, 1e3, 1);
     EXPECT_EQ(found, (std::vector<BinRange>{{ticks[at] + 1, ticks[at + 1]}})) << trial;
+    // Of two detectors one after the other, the same.
+    std::array<std::vector<std::uint64_t>, 2> halves;
+    for (const std::uint64_t one : ticks) halves[random() % 2].push_back(one);
+    PhotonSteps of_two;
+    for (const auto& half : halves) of_two.add_all(half);
+    EXPECT_EQ(of_two.stops(ticks.back() + 1, 1, 1e3, 1), found) << trial;
   }
+}
+
+// Where a run goes on long behind the last photon, or has none, steps become longer and not more.
+TEST(PhotonStops, OfRunsThatGoOnBehindTheLastPhoton) {
+  const std::uint64_t photons = 100'000, end = std::uint64_t{1} << 50;
+  PhotonSteps steps;
+  for (std::uint64_t tick = 0; tick < photons; ++tick) steps.add(tick);
+  const auto found = steps.stops(end, 1, 1e-9, 1);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0], (BinRange{photons, end}));
+  EXPECT_TRUE(PhotonSteps().stops(end, 1, 1e-9, 1).empty());
 }
 
 // Rolling curves and runs that will be resumed keep their times: the stop is named alone.
