@@ -33,6 +33,21 @@ def test_tags_are_counts(tags: Any, method: str) -> None:
     assert both.g.shape == (2, len(k.lag_s))
 
 
+def test_tags_that_stop(rng: np.random.Generator) -> None:
+    """The stop is left out as from counts; ticks that are few beside the clock take neither time nor memory."""
+    tags = np.sort(rng.integers(0, 100_000_000, 100_000))
+    first, last = tags[tags < 40_000_000][-1], tags[tags >= 60_000_000][0]
+    tags = tags[(tags <= first) | (tags >= last)]
+    options: dict[str, Any] = {"bins": 16, "levels": 6, "device": "cpu"}
+    k = tl.autocorrelate(tags=tags, tick_s=1e-6, bin_s=1e-5, **options)
+    all_s, stop_s = (tags[-1] + 1) // 10 * 1e-5, (last // 10 - first // 10 - 1) * 1e-5
+    assert k.duration_s == pytest.approx(all_s - stop_s, abs=1e-9)
+    counts = binned(tags, 10, (int(tags[-1]) + 1) // 10)
+    assert np.array_equal(k.sums, tl.autocorrelate(counts, bin_s=1e-5, **options).sums)
+    fine = tl.autocorrelate(tags=tags * 1_000_000, tick_s=1e-12, bin_s=1e-12, tag_method="direct", **options)
+    assert fine.duration_s == pytest.approx(all_s - stop_s, abs=2e-5)
+
+
 def test_a_positive_lag_is_a_later_second_detector(rng: np.random.Generator) -> None:
     first = np.sort(rng.integers(0, 10**6, 3000))
     k = tl.autocorrelate(tags=(first, first + 50), tick_s=1e-6, bin_s=1e-5, bins=10, levels=2)

@@ -325,12 +325,13 @@ TEST(PhotonStops, StepsKnowTheLastPhotonAndTheNext) {
 
 // Where a run goes on long behind the last photon, or has none, steps become longer and not more.
 TEST(PhotonStops, OfRunsThatGoOnBehindTheLastPhoton) {
-  const std::uint64_t photons = 100'000, end = std::uint64_t{1} << 50;
-  PhotonSteps steps;
-  for (std::uint64_t tick = 0; tick < photons; ++tick) steps.add(tick);
-  const auto found = steps.stops(end, 1, 1e-9, 1);
-  ASSERT_EQ(found.size(), 1u);
-  EXPECT_EQ(found[0], (BinRange{photons, end}));
+  const std::uint64_t photons = 100'000, end = std::uint64_t{1} << 50, between = 1 << 30;
+  PhotonSteps steps, short_steps;
+  for (std::uint64_t k = 0; k < photons; ++k) steps.add(k * between), short_steps.add(k);
+  EXPECT_EQ(steps.stops(end, 1, 1e-9, 1),
+            (std::vector<BinRange>{{(photons - 1) * between + 1, end}}));
+  // All photons are in one step, which does not say how many a step has.
+  EXPECT_TRUE(short_steps.stops(end, 1, 1e-9, 1).empty());
   EXPECT_TRUE(PhotonSteps().stops(end, 1, 1e-9, 1).empty());
 }
 
