@@ -8,9 +8,9 @@
 - a library's headers only where the table below has them: CUDA, NVRTC and OpenCL in device/cuda and device/opencl,
   sockets in stream/;
 - no printing, abort or exit under tautline/, and no option of the command in its texts;
-- every stage has a header that tautline.h includes, descriptions of its fields, a reference, a case file and its
+- every stage has a header that tautline.h includes, a description of each field, a reference, a case file and its
   harness, tunables, a CPU backend, a maths page, tests and an entry in the table that `bench` and `tune` are made from; a role has the same file name in every stage;
-- every folder of tests that is named as a layer mirrors that layer's folders;
+- every folder of tests that is named as a layer mirrors that layer's folders, and every format has tests;
 - every path that README, docs and cmake/sample_loops.txt name exists.
 """
 import pathlib
@@ -97,6 +97,19 @@ STRING = re.compile(r'"(?:\\.|[^"\\\n])*"')
 STAGE_PARTS = ("{}.h", "{}.cpp", "fields.cpp", "reference.cpp", "case.h", "case_run.h", "tunables.h")
 CPU_PARTS = ("cpu/plan.cpp", "cpu/dispatch.cpp", "cpu/kernels.h")
 TUNED_PARTS = ("tune.cpp", "gpu/tuning.h", "gpu/tuning.cpp")
+# Members of a stage's Config, and those that only code fills and no field describes.
+CONFIG = re.compile(r"^struct Config \{\n(.*?)^\};", re.M | re.S)
+MEMBER = re.compile(r"^  [\w:]+(?:<[\w:<>, ]+>)? (\w+)(?: = [^;]+)?;", re.M)
+UNDESCRIBED = {"layout", "lengths", "pairs"}
+# Folders of formats/ without a folder of tests -> the tests that cover them.
+TESTED_BY = {
+    "cutout_hdf5": "tests/end_to_end/search/cutouts_test.cpp",
+    "figure": "tests/pipeline/plot/figure_test.cpp",
+    "modules": "tests/end_to_end/modules_test.cpp",
+    "picture": "tests/pipeline/plot/picture_test.cpp",
+    "pt3": "tests/formats/ptu/ptu_test.cpp",
+    "toml": "tests/pipeline/graph_file/graph_file_test.cpp",
+}
 # An option of the command in a text, and files whose texts have options of compilers and properties of styles.
 OPTION = re.compile(r"(?<![\w!-])--[a-z]")
 OTHERS_OPTIONS = ("device/cuda/cuda_compile.cpp", "jit/tuning_page.cpp")
@@ -237,6 +250,17 @@ def check_stage(folder):
         needed.append(f"an entry in {STAGE_TABLE.relative_to(ROOT)}")
     for part in needed:
         complain(folder, f"a stage needs {part}")
+    if not needed:
+        check_fields(folder)
+
+
+def check_fields(folder):
+    """Every member of a stage's Config has a field, or none because only code fills it."""
+    header = (folder / f"{folder.name}.h").read_text(encoding="utf-8")
+    fields = "\n".join(path.read_text(encoding="utf-8") for path in folder.glob("fields.*"))
+    for member in MEMBER.findall("".join(CONFIG.findall(COMMENT.sub("", header)))):
+        if member not in UNDESCRIBED and not re.search(rf"\b{member}\b", COMMENT.sub("", fields)):
+            complain(folder, f"Config::{member} has no description in fields.cpp")
 
 
 def check_roles(stages):
@@ -258,6 +282,16 @@ def check_mirrored():
             mirrored = ROOT / "tautline" / folder.relative_to(ROOT / "tests")
             if not mirrored.is_dir():
                 complain(folder, f"{mirrored.relative_to(ROOT)}, which it mirrors, does not exist")
+
+
+def check_formats():
+    """Every format has tests, in a folder of its name or where TESTED_BY says."""
+    for folder in sorted((ROOT / "tautline" / "formats").iterdir()):
+        if folder.is_dir():
+            own = f"tests/formats/{folder.name}"
+            tests = TESTED_BY.get(folder.name, own)
+            if not ((ROOT / tests).is_file() or any((ROOT / own).glob("*_test.cpp"))):
+                complain(folder, f"a format needs tests: {tests}")
 
 
 # Paths in backquotes or link targets that look like files or folders of this tree.
@@ -294,6 +328,7 @@ def main():
             check_stage(folder)
     check_roles(ROOT / "tautline" / "stages")
     check_mirrored()
+    check_formats()
     documents = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
     for path in documents:
         if path.exists():

@@ -167,6 +167,7 @@ class Layers(Checked):
                 files[path] = including(header, "<fmt/format.h>", "<vector>", "<sys/stat.h>", "<unistd.h>")
                 if not any(folder == place or folder.startswith(place + "/") for place in allowed):
                     wrong.append(path)
+        files |= {f"tests/{folder}/a_test.cpp": "" for folder in folders if folder.startswith("formats/")}
         self.exactly(files, wrong)
         self.one("includes <unknown/library.h>", {"tautline/formats/a.cpp": including("<unknown/library.h>")})
 
@@ -225,6 +226,17 @@ class Stages(Checked):
         headers = self.complaints(without=["tautline/stages/fold/fold.h"])
         self.assertTrue(any("a stage needs fold.h" in line for line in headers), headers)
 
+    def test_each_member_of_a_config_is_described(self):
+        stage = "tautline/stages/fold/"
+        config = ("struct Config {\n  int depth = 1;  ///< or breadth\n  std::vector<core::Pair<int, 2>> rows = {};\n"
+                  "  // Of all.\n  std::vector<Pair> pairs;\n  int sum() const { return depth; }\n  int all() const {\n"
+                  "    return depth;\n  }\n};\nstruct State {\n  int held = 0;\n};\n")
+        described = {stage + "fold.h": config, stage + "fields.cpp": "&Config::depth", stage + "fields.h": "&C::rows"}
+        self.assertEqual(self.complaints(described), [])
+        for member, without in (("depth", "fields.cpp"), ("rows", "fields.h")):
+            self.one(f"Config::{member} has no description in fields.cpp",
+                     described | {stage + without: f"// &Config::{member}"})
+
     def test_parts_of_tuned_stages_and_of_gpus_are_needed_there_only(self):
         gpu = [f"tautline/stages/fold/{part}" for part in STAGE if part.startswith("gpu/")]
         tuned = [f"tautline/stages/fold/{part}" for part in ("tune.h", "tune.cpp")]
@@ -244,6 +256,23 @@ class TestsAndDocuments(Checked):
                  {"tests/formats/wav/a_test.cpp": "", "tests/formats/wav/b.h": ""})
         self.assertEqual(self.complaints({"tests/formats/a_test.cpp": "", "tests/end_to_end/wav/a_test.cpp": "",
                                           "tests/pipeline/bench/a_test.cpp": "", "tests/core/data/a.txt": ""}), [])
+
+    def test_every_format_has_tests(self):
+        format = {"tautline/formats/wav/wav.h": ""}
+        self.one("tautline/formats/wav: a format needs tests: tests/formats/wav", format)
+        self.one("a format needs tests", format | {"tests/formats/wav/bytes.h": ""})
+        self.assertEqual(self.complaints(format | {"tests/formats/wav/wav_test.cpp": ""}), [])
+        # Tests elsewhere are listed, and each entry is of a format without tests of its own.
+        script = (ROOT / "scripts/check_layers.py").read_text(encoding="utf-8")
+        listed = re.findall(r'^    "(\w+)": "(\S+)",', script[script.index("TESTED_BY = {"):].split("\n}\n")[0], re.M)
+        self.assertGreater(len(listed), 3)
+        for name, tests in listed:
+            self.assertTrue((ROOT / "tautline/formats" / name).is_dir(), name)
+            self.assertFalse((ROOT / "tests/formats" / name).exists(), name)
+            mirrored = str(pathlib.Path(tests).parent).replace("tests/", "tautline/", 1)
+            elsewhere = {f"tautline/formats/{name}/own.h": "", f"{mirrored}/own.h": ""}
+            self.assertIn(f"tautline/formats/{name}: a format needs tests: {tests}", self.complaints(elsewhere))
+            self.assertEqual(self.complaints(elsewhere | {tests: ""}), [])
 
     def test_dead_links(self):
         for path in ("README.md", "CONTRIBUTING.md", "docs/a.md", "docs/guide/a.md"):
