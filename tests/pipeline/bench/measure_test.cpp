@@ -1,6 +1,7 @@
 // Measured limits, problems and rates: plausible, complete, and refused where they make no sense.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <fstream>
@@ -83,6 +84,25 @@ TEST_P(Measure, CorrelateHasItsWorkAndAFractionOfALimit) {
     EXPECT_TRUE(m.limit == "arithmetic" || m.limit == "memory") << m.limit;
     EXPECT_FALSE(m.instruction_set.empty());
   }
+}
+
+// At the limit the work takes 5 ms; a time that does not wait for its end would be some tens of microseconds. Ten times
+// the limit is more than a busy machine makes of it.
+TEST_P(Measure, TimesAreThoseOfFinishedWork) {
+  const std::size_t inputs = 256, channels = 8;
+  const double rate = std::max({limits().float_operations_per_s, limits().int8_operations_per_s,
+                                limits().int8_matrix_operations_per_s});
+  const double operations_of_sample = 8.0 * (inputs * (inputs + 1) / 2) * channels;
+  const double samples = 5e-3 * rate / operations_of_sample;
+  const auto block = static_cast<std::size_t>(std::clamp(samples, 256.0, 65536.0));
+  const Measurement m = pipeline::measure_stage(
+      "correlate",
+      {{"inputs", inputs},
+       {"channels", channels},
+       {"samples", block},
+       {"blocks", static_cast<std::size_t>(samples / static_cast<double>(block)) + 1}},
+      device, limits(), 0);
+  EXPECT_LT(m.fraction_of_limit, 10) << m.problem << ", " << m.seconds << " s";
 }
 
 TEST_P(Measure, CorrelateOfHalvesAndOfSeveralBlocks) {

@@ -107,7 +107,7 @@ TEST(TuningSpace, HasEachDesignThatTheDeviceRuns) {
   device.properties_value.compute_capability = 90;
   EXPECT_TRUE(held(512).contains("wgmma_held_stages"));
   EXPECT_FALSE(held(20).contains("wgmma_held_stages"));
-  EXPECT_EQ(gpu::tuning_key({.inputs = 512, .defer_sums = true}, device).variant, "ci8 held");
+  EXPECT_EQ(gpu::tuning_key({.inputs = 512, .defer_sums = true}, device).variant, "ci8 deferred");
   // A change of the design alone is legal; tunables of other designs must be the default's.
   jit::Configuration c = space(90).default_configuration();
   c["design"] = design(GpuDesign::tiled);

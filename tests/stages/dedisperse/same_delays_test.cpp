@@ -57,6 +57,13 @@ std::vector<Tunables> gpu_tunables() {
           {.gpu = {.items_time = 16, .items_dm = 8, .elements_time = 2, .levels = 3}}};
 }
 
+std::vector<std::int64_t> exact_delays(const DelayPlan& plan) {
+  std::vector<std::int64_t> exact;
+  for (std::size_t i = 0; i < plan.trials(); ++i)
+    for (std::size_t c = 0; c < plan.channels(); ++c) exact.push_back(plan.exact()(i, c));
+  return exact;
+}
+
 // Of every trial and channel.
 std::vector<std::int64_t> delays_of(const Plan& plan) {
   std::vector<std::int64_t> delays;
@@ -98,11 +105,23 @@ class SameDelays : public ::testing::TestWithParam<Asked> {
 TEST_P(SameDelays, TheReferenceSumsThem) {
   EXPECT_EQ(reference_->choice().method == Method::subband, GetParam().subbands);
   EXPECT_EQ(reference_->choice().loss > 0, GetParam().subbands);
-  const DelayPlan plan(config_);
-  std::vector<std::int64_t> exact;
-  for (std::size_t i = 0; i < plan.trials(); ++i)
-    for (std::size_t c = 0; c < plan.channels(); ++c) exact.push_back(plan.exact()(i, c));
-  EXPECT_EQ(delays_ != exact, GetParam().subbands);
+  EXPECT_EQ(delays_ != exact_delays(DelayPlan(config_)), GetParam().subbands);
+}
+
+// As where a header rounds them: a quarter of a hertz off.
+TEST(SameDelaysOf, FrequenciesThatAreHardlyOff) {
+  std::mt19937_64 random = tests::generator();
+  Config config = problem({Method::automatic, 0, false});
+  for (double& mhz : config.frequencies_mhz) mhz += random() % 2 == 0 ? 0.25e-6 : -0.25e-6;
+  const std::vector<std::int64_t> exact = exact_delays(DelayPlan(config));
+  std::vector<std::string> names = host_devices();
+  names.push_back("reference");
+  for (const std::string& name : names) {
+    const auto plan = make_plan(config, device::open(device::parse_selection(name)));
+    EXPECT_NE(plan->choice().method, Method::subband) << name;
+    EXPECT_EQ(plan->choice().loss, 0) << name;
+    EXPECT_TRUE(delays_of(*plan) == exact) << name;
+  }
 }
 
 TEST_P(SameDelays, OnProcessors) {

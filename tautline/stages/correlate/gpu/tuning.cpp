@@ -114,7 +114,7 @@ bool fits(const GpuTunables& t, const GpuTunables& defaults, const Config& confi
 jit::TuningKey tuning_key(const Config& config, const device::Device& device) {
   const bool deferred = wgmma_runs(config, device) && DeferredSums::worth(config);
   return jit::tuning_key(
-      device, "correlate", core::to_string(config.format) + (deferred ? " held" : ""),
+      device, "correlate", core::to_string(config.format) + (deferred ? " deferred" : ""),
       {{"inputs", config.inputs}, {"channels", config.channels}, {"samples", config.max_samples}});
 }
 
