@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/faults/support.h"
+#include "tests/formats/sigproc/sigproc_files.h"
 #include "tests/support/environment.h"
 #include "tests/support/small_disk.h"
 
@@ -19,7 +20,15 @@ class Faults : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
     std::filesystem::create_directory(scratch / "data");
-    write_file(scratch / "data/in.dada", DadaFile{}.bytes());
+    const std::string voltages = DadaFile{}.bytes();
+    const std::string noise = voltages.substr(voltages.size() - DadaFile{}.payload_bytes);
+    SigprocShape shape;
+    shape.nchans = 64;
+    SigprocBytes header = sigproc_header(shape);
+    write_file(scratch / "data/in.dada", voltages);
+    write_file(scratch / "data/in.fil",
+               std::string(header.bytes().begin(), header.bytes().end()) + noise);
+    write_file(scratch / "data/in.u8", noise);
   }
 
   CommandResult run(const std::string& fault, std::vector<std::string> arguments,
@@ -45,6 +54,28 @@ class Faults : public ::testing::TestWithParam<std::string> {
     return {"channelize", scratch / "data/in.dada", "-o", scratch / "data/x.npy", "--channels",
             "64"};
   }
+  std::vector<std::string> dedisperse() const {
+    return {"dedisperse", scratch / "data/in.fil", "-o", scratch / "data/s.npy", "--dms", "0:20:5"};
+  }
+  std::vector<std::string> search() const {
+    return {"search", scratch / "data/in.fil", "-o", scratch / "data/c.csv", "--dms", "0:20:5"};
+  }
+  std::vector<std::string> autocorrelate() const {
+    return {"autocorrelate",
+            scratch / "data/in.u8",
+            "-o",
+            scratch / "data/g.h5",
+            "--dtype",
+            "u8",
+            "--sensors",
+            "16",
+            "--bin",
+            "1e-5"};
+  }
+  void remove_outputs() const {
+    for (const std::string& name : listing(scratch / "data"))
+      if (!name.starts_with("in.")) std::filesystem::remove(scratch / ("data/" + name));
+  }
   // Neither emulated nor a CPU behind OpenCL.
   bool real_gpu() const {
     return GetParam() == "cuda:0" || (GetParam() == "opencl:0" && !device::opencl::is_host_cpu(0));
@@ -52,11 +83,21 @@ class Faults : public ::testing::TestWithParam<std::string> {
   // Checks a run that failed as it should: status 1, no output, and existing files unchanged.
   void expect_clean_failure(const CommandResult& result) {
     EXPECT_EQ(result.status, 1) << result.err;
-    EXPECT_EQ(listing(scratch / "data"), std::vector<std::string>{"in.dada"}) << result.err;
+    EXPECT_EQ(listing(scratch / "data"), kInputs) << result.err;
     EXPECT_TRUE(says(result, "tautline: ")) << result.err;
     EXPECT_EQ(result.out, "");
   }
 
+  // A launch that traps.
+  void expect_kernel_named(const CommandResult& result) {
+    EXPECT_TRUE(says(result, "kernel "));
+    EXPECT_TRUE(says(result, ".kernel"));
+    EXPECT_TRUE(says(result, selection(GetParam()) + " ("));
+    EXPECT_TRUE(says(result, "start the program again"));
+    EXPECT_TRUE(says(result, "CUDA_LAUNCH_BLOCKING") || GetParam().starts_with("opencl"));
+  }
+
+  const std::vector<std::string> kInputs{"in.dada", "in.fil", "in.u8"};
   ScratchFolder scratch;
   // The emulated GPU's programs are empty: they must not meet those of a real one.
   Environment cache{"TAUTLINE_CACHE", scratch / "cache"};
@@ -64,12 +105,14 @@ class Faults : public ::testing::TestWithParam<std::string> {
 
 // Otherwise the failures below would prove nothing.
 TEST_P(Faults, WithoutOneEverythingIsWritten) {
-  for (const auto& command : {correlate(), channelize()}) {
+  for (const auto& command : {correlate(), channelize(), dedisperse(), search(), autocorrelate()}) {
     const CommandResult result = run("none", command);
     EXPECT_EQ(result.status, 0) << result.err;
   }
-  EXPECT_EQ(listing(scratch / "data"),
-            (std::vector<std::string>{"in.dada", "v.html", "v.uvh5", "x.npy", "x.npy.json"}));
+  EXPECT_EQ(
+      listing(scratch / "data"),
+      (std::vector<std::string>{"c.csv", "c.csv.json", "g.h5", "in.dada", "in.fil", "in.u8",
+                                "s.npy", "s.npy.json", "v.html", "v.uvh5", "x.npy", "x.npy.json"}));
 }
 
 // Whichever launch it is.
@@ -83,18 +126,38 @@ TEST_P(Faults, AKernelThatTrapsIsNamed) {
       SCOPED_TRACE(result.err);
       expect_clean_failure(result);
       if (launch == 1) record(GetParam(), command[0] + ", a launch that traps", result);
-      EXPECT_TRUE(says(result, "kernel "));
-      EXPECT_TRUE(says(result, ".kernel"));
-      EXPECT_TRUE(says(result, selection(GetParam()) + " ("));
-      EXPECT_TRUE(says(result, "start the program again"));
-      EXPECT_TRUE(says(result, "CUDA_LAUNCH_BLOCKING") || GetParam().starts_with("opencl"));
+      expect_kernel_named(result);
       if (HasFailure()) return;
       if (real_gpu()) launch += 5;  // it takes a second to start
     }
     EXPECT_GE(launch, command[0] == "correlate" ? 8 : 2);
-    for (const std::string& name : listing(scratch / "data"))
-      if (name != "in.dada") std::filesystem::remove(scratch / ("data/" + name));
+    remove_outputs();
   }
+}
+
+// The first launch and allocation, and later ones.
+TEST_P(Faults, OfSearchesAndCountsAreNamed) {
+  for (const auto& command : {dedisperse(), search(), autocorrelate()})
+    for (const std::string kind : {"trap * ", "memory ", "pinned "}) {
+      int n = 1, failures = 0;
+      for (;; n *= 2, ++failures) {
+        const CommandResult result = run(kind + std::to_string(n), command);
+        if (result.status == 0) break;
+        ASSERT_LT(n, 10'000);
+        SCOPED_TRACE(command[0] + ", " + kind + std::to_string(n) + ": " + result.err);
+        expect_clean_failure(result);
+        if (n == 1) record(GetParam(), command[0] + ", " + kind + "1", result);
+        if (kind == "trap * ") {
+          expect_kernel_named(result);
+        } else {
+          EXPECT_TRUE(says(result, " MiB") || says(result, " KiB"));
+          EXPECT_TRUE(says(result, "lower --memory"));
+        }
+        if (HasFailure()) return;
+      }
+      EXPECT_GE(failures, kind == "trap * " ? 2 : 1) << command[0] << ", " << kind;
+      remove_outputs();
+    }
 }
 
 TEST_P(Faults, ByItsOwnNameWhenTheDriverWaitsForEachKernel) {
@@ -133,7 +196,7 @@ TEST_P(Faults, EveryAllocationThatFindsNoRoomSaysSo) {
       if (HasFailure()) return;
     }
     EXPECT_GE(failures, kind == "memory" ? 3 : 2);
-    for (const char* name : {"data/v.uvh5", "data/v.html"}) std::filesystem::remove(scratch / name);
+    remove_outputs();
   }
 }
 
