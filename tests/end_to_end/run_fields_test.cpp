@@ -276,8 +276,9 @@ TEST_F(RunTrials, ExpectsARateOfWhatItMeasured) {
       done(with_fields({"run", example("search.toml"), "--plan"},
                        {"filterbank.files=" + (scratch / "obs.fil"), "pulses.dms.range=0:100:2",
                         "candidates.path=" + (scratch / "c.csv")}));
-  for (const char* said : {"expected rate, measured", "pulses: ", "not measured: filterbank",
-                           "bound by pulses on ", " x real time, ", " s for 3", "MB/s of input"})
+  for (const char* said : {"expected rate, measured", "  filterbank: ", "(reading)",
+                           "  pulses: ", "not measured: candidates\n", "bound by ",
+                           " x real time, ", " s for 3", "MB/s of input"})
     EXPECT_NE(plan.out.find(said), std::string::npos) << said << "\n" << plan.out;
   EXPECT_FALSE(std::filesystem::exists(scratch / "c.csv"));
 }
@@ -293,12 +294,36 @@ TEST_F(RunTrials, PlansAreJsonToo) {
   EXPECT_EQ(plan["nodes"][0]["outputs"][0]["kind"], "filterbank");
   EXPECT_NE(plan["nodes"][1]["kernels"].get<std::string>().find("portable"), std::string::npos)
       << plan["nodes"][1];
-  EXPECT_EQ(plan["bound_by"], "pulses");
-  ASSERT_EQ(plan["measured"].size(), 1u);
-  const double seconds = plan["measured"][0]["seconds_per_data_s"];
+  ASSERT_EQ(plan["measured"].size(), 2u);
+  EXPECT_EQ(plan["measured"][0]["node"], "filterbank");
+  EXPECT_EQ(plan["measured"][0]["device"], "reading");
+  EXPECT_EQ(plan["measured"][1]["node"], "pulses");
+  const double reading = plan["measured"][0]["seconds_per_data_s"];
+  EXPECT_GT(reading, 0);
+  // Whichever takes longer.
+  const double searching = plan["measured"][1]["seconds_per_data_s"];
+  const double seconds = std::max(searching, reading);
+  EXPECT_EQ(plan["bound_by"], seconds == reading ? "filterbank" : "pulses");
   EXPECT_NEAR(plan["expected_s"], seconds * plan["data_s"].get<double>(), 1e-9);
   EXPECT_NEAR(plan["expected_real_time_factor"].get<double>() * seconds, 1, 1e-9);
-  EXPECT_EQ(plan["not_measured"], nlohmann::json({"filterbank", "candidates"}));
+  EXPECT_EQ(plan["not_measured"], nlohmann::json({"candidates"}));
+}
+
+// In the output's folder, where nothing is left.
+TEST_F(RunTrials, ExpectsWhatWritingTakes) {
+  std::filesystem::create_directory(scratch / "series");
+  const CommandResult told =
+      done(with_fields({"--json", "run", example("dedisperse.toml"), "--plan"},
+                       {"filterbank.files=" + (scratch / "obs.fil"), "trials.dms.range=0:100:2",
+                        "series.path=" + (scratch / "series/x.npy")}));
+  const nlohmann::json plan = nlohmann::json::parse(told.out);
+  ASSERT_EQ(plan["measured"].size(), 3u) << plan["measured"];
+  EXPECT_EQ(plan["measured"][0]["device"], "reading");
+  EXPECT_EQ(plan["measured"][2]["node"], "series");
+  EXPECT_EQ(plan["measured"][2]["device"], "writing");
+  EXPECT_GT(plan["measured"][2]["seconds_per_data_s"], 0);
+  EXPECT_TRUE(plan["not_measured"].empty());
+  EXPECT_TRUE(std::filesystem::is_empty(scratch / "series"));
 }
 
 TEST_F(RunVoltages, ExpectsARateOfEachStage) {
@@ -306,8 +331,8 @@ TEST_F(RunVoltages, ExpectsARateOfEachStage) {
   arguments.push_back("--plan");
   const CommandResult plan = done(arguments);
   for (const char* said : {"\nf on cpu: unpack portable", "\nx.sums on cpu: correlate portable",
-                           "  f: ", "  x.sums: ", "  x: ", "not measured: voltages, visibilities",
-                           "bound by ", " x real time"})
+                           "  f: ", "  x.sums: ", "  x: ", "  voltages: ", "(reading)",
+                           "not measured: visibilities\n", "bound by ", " x real time"})
     EXPECT_NE(plan.out.find(said), std::string::npos) << said << "\n" << plan.out;
 }
 

@@ -5,6 +5,8 @@
 
 #include <map>
 
+#include "tautline/pipeline/time_writing.h"
+
 namespace tautline::pipeline {
 
 namespace {
@@ -35,9 +37,7 @@ ExpectedRate expected_rate(const engine::Run& run) {
   const engine::Stream& source = run.plan().front().outputs.front();
   const double rate_hz = source.rate_hz.value();
   rate.stream_s = static_cast<double>(source.total_samples) / rate_hz;
-  if (source.max_samples > 0)
-    rate.source_bytes_per_s = static_cast<double>(source.block_bytes()) /
-                              static_cast<double>(source.max_samples) * rate_hz;
+  rate.source_bytes_per_s = bytes_per_s(source);
   find_bound(rate);
   return rate;
 }
@@ -45,12 +45,12 @@ ExpectedRate expected_rate(const engine::Run& run) {
 std::string describe(const ExpectedRate& rate) {
   std::string text = "expected rate, measured for some milliseconds a node:\n";
   for (const ExpectedNode& node : rate.measured)
-    text += fmt::format("  {}: {:.3g} s on {} for 1 s of data\n", node.name, node.load.seconds,
+    text += fmt::format("  {}: {:.3g} s for 1 s of data ({})\n", node.name, node.load.seconds,
                         node.load.device);
   if (!rate.not_measured.empty())
     text += fmt::format("  not measured: {}\n", fmt::join(rate.not_measured, ", "));
   if (rate.bound_by.empty()) return text + "  nothing is known of the rate\n";
-  text += fmt::format("  bound by {} on {}: at most about {:.3g} x real time", rate.bound_by,
+  text += fmt::format("  bound by {} ({}): at most about {:.3g} x real time", rate.bound_by,
                       rate.busiest.device, rate.real_time_factor());
   if (rate.stream_s > 0)
     text += fmt::format(", {:.3g} s for {:.6g} s of data", rate.busiest.seconds * rate.stream_s,

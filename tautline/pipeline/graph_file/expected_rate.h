@@ -13,10 +13,11 @@ struct ExpectedNode {
   engine::Load load;
 };
 
-/// Nodes of one device take their turns, however many lanes they are on; devices work at the same time.
+/// Nodes of one device take their turns, however many lanes they are on; devices work at the same time, and so do
+/// reading (kReading) and writing (kWriting).
 struct ExpectedRate {
   std::vector<ExpectedNode> measured;     ///< in the graph's order
-  std::vector<std::string> not_measured;  ///< sources, copies and sinks, mostly
+  std::vector<std::string> not_measured;  ///< copies, live sources and most sinks
   double stream_s = 0;                    ///< of the first source; 0: not known
   double source_bytes_per_s = 0;          ///< of blocks that it gives, in real time
   engine::Load busiest;                   ///< the device that has most to do, and how much

@@ -10,6 +10,8 @@
 #include <utility>
 
 #include "tautline/core/error.h"
+#include "tautline/pipeline/photons/photon_counts.h"
+#include "tautline/pipeline/time_reading.h"
 
 namespace tautline::pipeline {
 
@@ -58,6 +60,30 @@ class CountSource final : public CountSourceNode {
     return {std::move(stream)};
   }
   device::MemoryUse bytes() const override { return {rows_bytes(), 0}; }
+
+  // Time tags are read from their file's first one on, so none from inside it.
+  std::optional<engine::Load> expected_load() const override {
+    if (input_.live() || pace_ > 0 || dynamic_cast<PhotonCounts*>(input_.file.get()) != nullptr)
+      return {};
+    const PartToRead part = part_to_read(input_.samples, block_samples_, row_bytes());
+    const std::size_t most = std::min<std::uint64_t>(block_samples_, part.samples);
+    const std::size_t sensors = input_.sensors->sensors().size();
+    const core::SampleType type = input_.sensors->type_of_sums(input_.description.type);
+    std::vector<std::byte> rows(most * row_bytes()), sums(most * sensors * core::bytes_of(type));
+    std::uint64_t left = part.samples;
+    input_.file->seek(input_.first + part.first);
+    const auto load = time_reading(1 / input_.bin_s, [&]() -> std::size_t {
+      const std::size_t wanted = std::min<std::uint64_t>(most, left);
+      if (wanted == 0) return 0;
+      const std::size_t samples = input_.file->read(std::span(rows).first(wanted * row_bytes()));
+      if (input_.sensors->adds()) add_sensors(rows.data(), {sums.data(), type, {samples, sensors}});
+      left -= samples;
+      return samples;
+    });
+    input_.file->seek(input_.first);
+    return load;
+  }
+
   void start(engine::Outputs&) override { rows_.resize(rows_bytes()); }
   bool live() const override { return input_.live(); }
   engine::Counters counters() const override {
@@ -100,6 +126,14 @@ class CountSource final : public CountSourceNode {
     return input_.description.sensors * core::bytes_of(input_.description.type);
   }
 
+  // Of as many rows, as they were read.
+  void add_sensors(const std::byte* rows, const core::MutableSampleView<2>& sums) const {
+    input_.sensors->add_sensors(
+        core::SampleView<2>(rows, input_.description.type,
+                            {sums.extents()[0], input_.description.sensors}),
+        sums);
+  }
+
   std::size_t take_photons(std::vector<BinnedPhoton>& photons) {
     const std::uint64_t until = std::min(input_.photons->read_bins(photons), input_.samples);
     photons.erase(std::partition_point(photons.begin(), photons.end(),
@@ -129,9 +163,7 @@ class CountSource final : public CountSourceNode {
     }
     block.set_extent(0, 0, samples);
     if (adds) {
-      input_.sensors->add_sensors(core::SampleView<2>(rows.data(), input_.description.type,
-                                                      {samples, input_.description.sensors}),
-                                  block.view<2>());
+      add_sensors(rows.data(), block.view<2>());
     } else if (rows.data() != own) {
       std::copy_n(rows.begin(), samples * row_bytes(), own);
     }

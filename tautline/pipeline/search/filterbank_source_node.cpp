@@ -1,7 +1,11 @@
 #include "tautline/pipeline/search/filterbank_source_node.h"
 
 #include <algorithm>
+#include <cstring>
 #include <span>
+
+#include "tautline/engine/block_pool.h"
+#include "tautline/pipeline/time_reading.h"
 
 namespace tautline::pipeline {
 
@@ -59,6 +63,32 @@ std::vector<engine::Stream> FilterbankSourceNode::open(std::span<const engine::S
            .max_samples = block_samples_,
            .pace = pace_,
            .details = stream_}};
+}
+
+// Another node reads a piece of the first part, which it cleans in the same way.
+std::optional<engine::Load> FilterbankSourceNode::expected_load() const {
+  if (pace_ > 0) return {};
+  FilterbankPart part = stream_.parts.front();
+  const PartToRead piece =
+      part_to_read(part.placed.range.count, block_samples_, stream_.description().sample_bytes());
+  part.placed = {{part.placed.range.first + piece.first, piece.samples},
+                 part.placed.grid_first + piece.first};
+  part.passes = 1;
+  FilterbankSourceNode node(readers_, {.parts = {part},
+                                       .block_samples = block_samples_,
+                                       .mask = mask_,
+                                       .empty = empty_config_,
+                                       .left_out = stream_.left_out});
+  engine::BlockPool pool(node.open({}).front(), 1, 0, nullptr);
+  pool.allocate();
+  engine::Block& block = *pool.take(false);
+  std::memset(block.arrays.front().data, 0, block_samples_ * stream_.description().sample_bytes());
+  node.begin_pass();
+  return time_reading(stream_.beam_of(part).rate_hz.value(), [&]() -> std::size_t {
+    const std::uint64_t before = node.done_;
+    if (before == piece.samples || !node.fill(block, {})) return 0;
+    return static_cast<std::size_t>(node.done_ - before);
+  });
 }
 
 bool FilterbankSourceNode::produce(engine::Outputs& outputs) {

@@ -67,6 +67,8 @@ class FilterbankSourceNode final : public engine::Node {
   std::size_t block_samples() const { return block_samples_; }
 
   std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
+  /// None for files that are read as if they were live.
+  std::optional<engine::Load> expected_load() const override;
   bool produce(engine::Outputs& outputs) override;
   /// Of the first pass over each part: "samples" (times, those without data among them), "masked" (times x channels),
   /// "empty_samples" (times), "empty_values" (times x channels). Of the readers: "lost_samples", "dropped_samples",

@@ -4,6 +4,7 @@
 
 #include "tautline/core/error.h"
 #include "tautline/pipeline/search/dedisperse_node.h"
+#include "tautline/pipeline/time_writing.h"
 
 namespace tautline::pipeline {
 
@@ -34,6 +35,11 @@ std::vector<engine::Stream> TrialSinkNode::open(std::span<const engine::Stream> 
     record_ = std::make_unique<formats::AppendFile>(
         series_record_path(files_.format, files_.output), files_.overwrite);
   return {};
+}
+
+std::optional<engine::Load> TrialSinkNode::expected_load() const {
+  if (files_.sink || files_.format != SeriesFormat::npy || inputs_.empty()) return {};
+  return time_writing(files_.output, bytes_per_s(inputs_.front()));
 }
 
 void TrialSinkNode::begin_segment(std::size_t input, const engine::Block&, engine::Outputs&) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -37,6 +38,8 @@ class TrialSinkNode final : public engine::Node {
 
   /// Opens the files, so that existing ones are refused before the run.
   std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
+  /// Of an array; a folder's files are written by several threads at a time.
+  std::optional<engine::Load> expected_load() const override;
   void begin_segment(std::size_t input, const engine::Block& first,
                      engine::Outputs& outputs) override;
   void process(std::size_t input, const engine::Block& block, engine::Outputs& outputs) override;

@@ -1,6 +1,7 @@
 #include "tautline/pipeline/voltages/voltage_sink_node.h"
 
 #include "tautline/core/error.h"
+#include "tautline/pipeline/time_writing.h"
 #include "tautline/pipeline/voltages/make_voltage_sink.h"
 
 namespace tautline::pipeline {
@@ -14,6 +15,7 @@ std::vector<engine::Stream> VoltageSinkNode::open(std::span<const engine::Stream
                        : spectra_.requantised_bits == 4 ? Requantise::bits4
                                                         : Requantise::off;
   channels_first_ = inputs[0].arrays.front().axes.front() == "channel";
+  bytes_per_s_ = bytes_per_s(inputs[0]);
   if (!power() && !channels_first_)
     throw core::Error(core::ErrorKind::config, "input", inputs[0].kind,
                       "spectra [channel][input][time]");
@@ -23,6 +25,11 @@ std::vector<engine::Stream> VoltageSinkNode::open(std::span<const engine::Stream
                   .span_samples = spectra_.span_samples,
                   .spectra = inputs[0].total_samples};
   return {};
+}
+
+std::optional<engine::Load> VoltageSinkNode::expected_load() const {
+  if (power()) return {};
+  return time_writing(config_.output, bytes_per_s_);
 }
 
 void VoltageSinkNode::start(engine::Outputs&) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "tautline/engine/node.h"
 #include "tautline/formats/partial_file.h"
@@ -22,6 +23,8 @@ class VoltageSinkNode final : public engine::Node {
       : config_(config), nodes_(std::move(nodes)) {}
 
   std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
+  /// None for power, whose integration comes first.
+  std::optional<engine::Load> expected_load() const override;
   void start(engine::Outputs& outputs) override;
   void process(std::size_t input, const engine::Block& block, engine::Outputs& outputs) override;
   void finish(engine::Outputs& outputs) override;
@@ -36,6 +39,7 @@ class VoltageSinkNode final : public engine::Node {
   VoltageNodes nodes_;
   Spectra spectra_;
   bool channels_first_ = true;  // [channel][input][time]
+  double bytes_per_s_ = 0;      // of its input
   SinkDescription description_;
   std::unique_ptr<VoltageSink> sink_;
   std::unique_ptr<formats::PartialFile> beside_;

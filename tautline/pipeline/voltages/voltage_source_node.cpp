@@ -1,9 +1,13 @@
 #include "tautline/pipeline/voltages/voltage_source_node.h"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <utility>
 
 #include "tautline/core/error.h"
+#include "tautline/engine/block_pool.h"
+#include "tautline/pipeline/time_reading.h"
 #include "tautline/pipeline/voltages/empty_text.h"
 #include "tautline/pipeline/voltages/step_text.h"
 #include "tautline/pipeline/voltages/voltage_streams.h"
@@ -81,13 +85,16 @@ void VoltageSourceNode::set_first_block_samples(std::size_t samples) {
     first_block_samples_ = samples;
 }
 
+engine::ArrayType VoltageSourceNode::bytes_of_blocks() const {
+  return {"bytes", core::SampleType::u8, {"byte"}, {stream_->block_bytes(block_samples_)}};
+}
+
 std::vector<engine::Stream> VoltageSourceNode::open(std::span<const engine::Stream>) {
   const core::VoltageDescription& description = stream_->description();
   if (!live_ && !config_.options.keep_constant && description.channelized())
     constant_ = stream::find_constant_channels(config_.files, config_.options.reader);
   return {{.kind = "raw voltages",
-           .arrays =
-               {{"bytes", core::SampleType::u8, {"byte"}, {stream_->block_bytes(block_samples_)}}},
+           .arrays = {bytes_of_blocks()},
            .rate_hz = description.rate_hz,
            .start = description.start,
            .total_samples = stream_->total_samples(),
@@ -98,6 +105,33 @@ std::vector<engine::Stream> VoltageSourceNode::open(std::span<const engine::Stre
                                               : std::size_t{1},
            .details = RawVoltages{description, stream_->layout(block_samples_), stream_->end(),
                                   stream_->files(), config_.options, live_, constant_}}};
+}
+
+// Another node reads part of the same files into two blocks in turn: the one before is needed to look for stretches.
+std::optional<engine::Load> VoltageSourceNode::expected_load() const {
+  if (live_ || config_.rate > 0) return {};
+  const double rate_hz = stream_->description().rate_hz.value();
+  const PartToRead part =
+      part_to_read(stream_->total_samples(), block_samples_,
+                   std::max<std::size_t>(1, stream_->block_bytes(block_samples_) / block_samples_));
+  VoltageSourceConfig config{config_.files, config_.options};
+  config.options.start_s += static_cast<double>(part.first) / rate_hz;
+  config.options.duration_s = static_cast<double>(part.samples) / rate_hz;
+  VoltageSourceNode node(config);
+  node.set_block_samples(block_samples_);
+  engine::BlockPool pool({.kind = {}, .arrays = {node.bytes_of_blocks()}}, 2, 0, nullptr);
+  pool.allocate();
+  std::array<engine::PooledBlock*, 2> blocks{pool.take(false), pool.take(false)};
+  for (engine::Block* block : blocks)
+    std::memset(block->arrays.front().data, 0, block->arrays.front().extents[0]);
+  return time_reading(rate_hz, [&]() -> std::size_t {
+    engine::Block& block = *blocks[0];
+    block.arrays.front().extents[0] = node.bytes_of_blocks().extents[0];
+    if (!node.read(block)) return 0;
+    node.held_ = &block;
+    std::swap(blocks[0], blocks[1]);
+    return block.samples;
+  });
 }
 
 void VoltageSourceNode::start(engine::Outputs& outputs) {
@@ -139,17 +173,23 @@ bool VoltageSourceNode::produce(engine::Outputs& outputs) {
     return !ended_;
   }
   engine::Block& block = outputs.begin();
-  const bool more = fill(block);
-  if (finder_ && more) {
-    const bool follows_on = held_ != nullptr && held_->segment == block.segment;
-    finder_->look(block.payload_of<core::RawBlock>(),
-                  follows_on ? &held_->payload_of<core::RawBlock>() : nullptr);
-  }
+  const bool more = read(block);
   if (held_ != nullptr) find_empty_channels(*held_);
   if (held_ != nullptr || (more && !finder_)) outputs.commit();
   held_ = more && finder_ ? &block : nullptr;
   ended_ = !more;
   return more;
+}
+
+// False: there are no more samples. Looks for empty stretches, which may have begun in the block before.
+bool VoltageSourceNode::read(engine::Block& block) {
+  if (!fill(block)) return false;
+  if (finder_) {
+    const bool follows_on = held_ != nullptr && held_->segment == block.segment;
+    finder_->look(block.payload_of<core::RawBlock>(),
+                  follows_on ? &held_->payload_of<core::RawBlock>() : nullptr);
+  }
+  return true;
 }
 
 void VoltageSourceNode::find_empty_channels(engine::Block& block) {

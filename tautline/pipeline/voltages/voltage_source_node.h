@@ -63,6 +63,8 @@ class VoltageSourceNode final : public engine::Node {
 
   std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
   device::MemoryUse bytes() const override { return {stream_->bytes(), 0}; }
+  /// None for live streams, and for files that are read as if they were live.
+  std::optional<engine::Load> expected_load() const override;
   void start(engine::Outputs& outputs) override;
   bool produce(engine::Outputs& outputs) override;
   bool live() const override { return stream_->live(); }
@@ -77,6 +79,8 @@ class VoltageSourceNode final : public engine::Node {
   const std::vector<stream::ConstantChannel>& constant_channels() const { return constant_; }
 
  private:
+  engine::ArrayType bytes_of_blocks() const;
+  bool read(engine::Block& block);
   bool fill(engine::Block& block);
   void find_empty_channels(engine::Block& block);
   bool place_packets(engine::Outputs& outputs);

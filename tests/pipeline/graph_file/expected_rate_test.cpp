@@ -43,8 +43,8 @@ TEST(ExpectedRate, IsBoundByTheDeviceWithMostToDo) {
   EXPECT_EQ(rate.measured.size(), 4u);
   EXPECT_GT(rate.stream_s, 0);
   const std::string text = describe(rate);
-  for (const char* said : {"stage1: 0.375 s on there", "not measured: numbers, sink",
-                           "bound by stage0 on here: at most about 2.29 x real time"})
+  for (const char* said : {"stage1: 0.375 s for 1 s of data (there)", "not measured: numbers, sink",
+                           "bound by stage0 (here): at most about 2.29 x real time"})
     EXPECT_NE(text.find(said), std::string::npos) << text;
 }
 
