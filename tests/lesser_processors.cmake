@@ -24,8 +24,14 @@ function(tautline_on_lesser_processors folder filter)
 endfunction()
 
 tautline_on_lesser_processors(end_to_end
-  "Channelize.*:BadInput.TooLittle*:AutocorrelateOptions.ManySensors:DevicesAndBench.DevicesLists*:Demo.ItsCommands*")
-tautline_on_lesser_processors(end_to_end/search "Refusals.TooLittleMemory*:SearchMemory.*")
+  "Channelize.*:BadInput.TooLittle*:AutocorrelateOptions.ManySensors:DevicesAndBench.DevicesLists*:Demo.ItsCommands*\
+:OptionWords.ErrorsAndAdvice*:EmptyVoltageFiles.AnAntennaThatStops*")
+set(searches "Refusals.TooLittleMemory*:SearchMemory.*:RunSearch.ReadsItsFiles*:SeveralTrials.InOneArray*")
+string(APPEND searches ":Cleaning.TheBandpass*")
+if(TAUTLINE_HDF5)
+  string(APPEND searches ":Cutouts.ThoseThatMemory*:RunSearch.RefusesCutouts*")
+endif()
+tautline_on_lesser_processors(end_to_end/search "${searches}")
 # Without those that take long, of statistics, of pages and of what is kept in memory as it came.
 tautline_on_lesser_processors(pipeline/voltages "*-*Buffers.Dumps*")
 tautline_on_lesser_processors(pipeline/search "SearchBlocks.*:SearchFilterbank.*:DedisperseFilterbank.*")
