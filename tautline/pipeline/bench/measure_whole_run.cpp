@@ -1,13 +1,20 @@
 #include "tautline/pipeline/bench/measure_whole_run.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <functional>
+#include <numeric>
 #include <random>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "tautline/core/error.h"
+#include "tautline/core/stopwatch.h"
+#include "tautline/core/threads.h"
 #include "tautline/formats/dada/dada.h"
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/npy/npy.h"
@@ -24,7 +31,8 @@ namespace tautline::pipeline {
 namespace {
 
 constexpr std::size_t kPatternBytes = std::size_t{64} << 20;
-constexpr std::size_t kLeastRuns = 3;
+constexpr std::size_t kPlainBytes = std::size_t{4} << 20;  // of one writing
+constexpr std::size_t kLeastRuns = 5, kPlainWritings = 3;
 // The simulated part of a filterbank, which is repeated; shorter where there are many pulses a
 // second, each of which takes tens of milliseconds to make.
 constexpr double kPartSeconds = 20, kShortPartSeconds = 5, kManyPulses_hz = 5;
@@ -136,6 +144,51 @@ VoltageFile prepare_voltages(Config& config, const RunFolder& folder, const std:
   return make_voltages(config.inputs.front(), sizes, channels);
 }
 
+struct PlainWriting {
+  double bytes = 0, seconds = 0;
+};
+
+// New files of the sizes of a run's series, which are removed, written by a program that does nothing else: large
+// pieces, several files at a time, which exist already and are empty, as the run's are. The fastest of a few times.
+PlainWriting write_plainly(const std::string& series) {
+  std::vector<std::size_t> sizes;
+  if (std::filesystem::is_directory(series)) {
+    for (const auto& entry : std::filesystem::directory_iterator(series))
+      if (entry.path().extension() == ".dat") sizes.push_back(entry.file_size());
+  } else {
+    sizes.push_back(std::filesystem::file_size(series));
+  }
+  std::filesystem::remove_all(series);
+  std::filesystem::create_directory(series);
+  const std::vector<std::byte> pattern = random_bytes(kPatternBytes, ~std::uint64_t{0});
+  const auto path_of = [&](std::size_t n) { return series + "/" + std::to_string(n); };
+  PlainWriting plain;
+  for (std::size_t k = 0; k < kPlainWritings; ++k) {
+    for (std::size_t n = 0; n < sizes.size(); ++n) std::ofstream(path_of(n), std::ios::binary);
+    const auto start = core::Clock::now();
+    core::in_pieces(sizes.size(), sizes.size(), [&](std::size_t n, std::size_t, std::size_t) {
+      const std::string path = path_of(n);
+      std::ofstream file(path, std::ios::binary | std::ios::app);
+      for (std::size_t left = sizes[n]; left > 0 && file;) {
+        const std::size_t count = std::min(left, kPlainBytes);
+        const std::size_t at = left % (pattern.size() - count + 1);
+        file.write(reinterpret_cast<const char*>(pattern.data()) + at,
+                   static_cast<std::streamsize>(count));
+        left -= count;
+      }
+      file.close();
+      if (!file)
+        throw core::Error(core::ErrorKind::io, path, "cannot be written", "",
+                          "set TMPDIR to a folder with more room, or measure fewer seconds");
+    });
+    const double seconds = core::seconds_since(start);
+    plain.seconds = k == 0 ? seconds : std::min(plain.seconds, seconds);
+    for (std::size_t n = 0; n < sizes.size(); ++n) std::filesystem::remove(path_of(n));
+  }
+  plain.bytes = static_cast<double>(std::accumulate(sizes.begin(), sizes.end(), std::size_t{0}));
+  return plain;
+}
+
 FilterbankRunConfig filterbank_config(const Problem& sizes, const std::string& path) {
   FilterbankRunConfig config;
   config.inputs = {path};
@@ -243,12 +296,18 @@ Measurement measure_run_dedisperse(const Problem& sizes, const std::vector<Devic
   DedisperseConfig config;
   static_cast<FilterbankRunConfig&>(config) =
       filterbank_config(sizes, make_filterbank(folder, sizes));
-  config.output = folder / "run.npy";
+  const bool files = sizes.at("files") != 0;
+  config.format = files ? SeriesFormat::dat : SeriesFormat::npy;
+  config.output = folder / (files ? "run" : "run.npy");
   const double bytes = static_cast<double>(std::filesystem::file_size(config.inputs.front()));
-  return measure_whole(bytes, budget_s, [&] {
+  Measurement m = measure_whole(bytes, budget_s, [&] {
     const DedisperseSummary s = dedisperse_filterbank(config, devices.front());
     return WholeRun{s.profile, s.backend, s.stream_s};
   });
+  const PlainWriting plain = write_plainly(config.output);
+  m.fraction_of_limit = plain.seconds / m.seconds;
+  m.limit = fmt::format("plain writing, {:.3g} GB/s", plain.bytes / plain.seconds / 1e9);
+  return m;
 }
 
 Measurement measure_run_autocorrelate(const Problem& sizes,

@@ -53,6 +53,7 @@ TEST(MeasureStage, EveryWholeRunOnSmallProblems) {
                                    {{"channelized", 1}, {"rate_hz", 10000}},
                                    {{"output_bits", 32}},
                                    {{"zero_dm", 1}, {"impulses", 3}},
+                                   {{"files", 1}},
                                    {{"bits", 16}}};
   for (const std::string& run : whole_runs())
     for (Problem problem : asked) {
@@ -67,11 +68,15 @@ TEST(MeasureStage, EveryWholeRunOnSmallProblems) {
       EXPECT_EQ(m.stage, run);
       EXPECT_GT(m.rate, 0);
       ASSERT_TRUE(m.profile.has_value());
-      EXPECT_TRUE(std::any_of(m.profile->nodes.begin(), m.profile->nodes.end(),
-                              [&](const auto& node) { return node.node == m.limit; }))
-          << m.limit;
       EXPECT_GT(m.fraction_of_limit, 0);
-      EXPECT_LE(m.fraction_of_limit, 1);
+      if (run == "run_dedisperse") {
+        EXPECT_TRUE(m.limit.starts_with("plain writing, ")) << m.limit;
+      } else {
+        EXPECT_TRUE(std::any_of(m.profile->nodes.begin(), m.profile->nodes.end(),
+                                [&](const auto& node) { return node.node == m.limit; }))
+            << m.limit;
+        EXPECT_LE(m.fraction_of_limit, 1);
+      }
       ASSERT_TRUE(m.real_time_factor.has_value());
       EXPECT_GT(*m.real_time_factor, 0);
       EXPECT_EQ(m.has_inputs, m.bandwidth_hz > 0);
