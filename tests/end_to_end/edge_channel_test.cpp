@@ -128,8 +128,8 @@ TEST_F(EdgeChannel, IsKnownOfSpectraInFiles) {
     EXPECT_EQ(kept.counts,
               std::vector<std::int64_t>(expected.counts.size(), expected.counts.back()))
         << file;
-    for (std::size_t k = 0; k < 3 * kChannels; ++k)
-      EXPECT_LT(std::abs(out.values[k] - expected.values[k]),
+    for (std::size_t k = 0; k < 3 * kChannels; ++k)  // those of channel 0 are read as zeros
+      EXPECT_LE(std::abs(out.values[k] - expected.values[k]),
                 1e-4f * std::abs(expected.values[k / 3 * 3]))
           << file << " " << k;
     // Of fine channels inside it, those up to its middle hold the band's other end, and the tone.
