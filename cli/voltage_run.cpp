@@ -13,9 +13,9 @@ void summarise(const Global& global, const std::string& schema, const std::strin
                const pipeline::VoltageRunSummary& s, const OwnSummary& own) {
   constexpr std::size_t kNamed = 20;  // stretches
   const formats::Damage& damage = s.damage;
-  const std::string empty = pipeline::empty_text(s.empty, s.samples);
-  const std::string constant = pipeline::constant_text(s.constant_channels, s.inputs);
-  const std::string steps = pipeline::level_steps_text(s.level_steps, s.inputs);
+  const std::string empty = pipeline::empty_text(s.empty, s.samples, s.input_names);
+  const std::string constant = pipeline::constant_text(s.constant_channels, s.input_names);
+  const std::string steps = pipeline::level_steps_text(s.level_steps, s.input_names);
   nlohmann::ordered_json object{{"output", output},
                                 {"inputs", s.inputs},
                                 {"antenna_names", s.antenna_names},

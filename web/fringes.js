@@ -6,6 +6,19 @@
   const DEGREES = 180 / Math.PI;
   const QUANTITIES = { coefficient: "correlation coefficient", power: "power (unit²)", decibel: "power (dB of unit²)" };
 
+  const INTRO = "One baseline against time and frequency. Point at a picture to read it, press to pin a cut through it.";
+
+  /** Why edge channels are hatched; empty where none is flagged. */
+  function edgesText(facts) {
+    const fact = facts.find(([name]) => name === "flagged_edge_channels");
+    if (!fact) return "";
+    const channels = fact[1].split(", "), named = channels.slice(0, 4).join(", ");
+    const more = channels.length > 4 ? ` and ${channels.length - 4} more` : "";
+    return channels.length === 1
+      ? ` Channel ${named} is flagged, and hatched where it is drawn by itself: both ends of the band fall into it.`
+      : ` Channels ${named}${more} are flagged, and hatched where they are drawn by themselves: both ends of a band fall into each.`;
+  }
+
   tautline.FringePanel = class {
     constructor(root, store) {
       this.store = store;
@@ -68,8 +81,7 @@
       ];
       root.append(
         element("div.section-head", {}, element("h2", {}, "Fringes"),
-          element("p", {}, "One baseline against time and frequency. Point at a picture to read it, " +
-                           "press to pin a cut through it.")),
+          this.intro = element("p")),
         ...parts);
     }
 
@@ -118,6 +130,7 @@
       const something = store.description.baselines.length > 0 && store.rows.length > 0;
       this.root.hidden = !something;
       if (!something) return;
+      this.intro.textContent = INTRO + edgesText(store.status.facts);
       this.chooseBaseline();
       const b = this.picker.value;
       this.data = store.fringes(b, this.mode === "coefficient");

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "tautline/core/error.h"
 #include "tautline/core/validity.h"
+#include "tautline/formats/recorded_spectra.h"
 
 namespace tautline::formats {
 
@@ -16,14 +16,16 @@ namespace {
 using Json = nlohmann::json;
 using core::InvalidSpan;
 
-// The record beside a file; null where there is none, or one of another kind.
-Json mask_record(const std::string& name) {
-  std::ifstream file(name, std::ios::binary);
-  if (!file) return nullptr;
-  Json record = Json::parse(file, nullptr, false);
-  if (!record.is_object()) return nullptr;
+constexpr const char* kSpectra = "tautline.channelize.record";
+
+// The record beside a file; null where there is none, or one without a list of invalid samples.
+Json mask_record(const std::string& path) {
+  Json record = record_beside(path);
+  if (record.is_null()) return record;
   const Json schema = record.value("schema", Json());
-  return schema == "tautline.dump" || schema == "tautline.record" ? record : Json(nullptr);
+  const bool known = schema == "tautline.dump" || schema == "tautline.record" ||
+                     (schema == kSpectra && record.contains("invalid"));
+  return known ? record : Json(nullptr);
 }
 
 // The invalid spans; of a dump also the missed ones, which may lie outside its file.
@@ -38,7 +40,7 @@ Json listed_in(const Json& record) {
 RecordMask::RecordMask(const std::string& path, std::uint64_t samples, std::size_t inputs,
                        Damage& damage) {
   const std::string name = path + ".json";
-  const Json record = mask_record(name);
+  const Json record = mask_record(path);
   if (record.is_null()) return;
   const auto wrong = [&](const std::string& found) {
     return core::Error(core::ErrorKind::format, name, found,
@@ -46,7 +48,10 @@ RecordMask::RecordMask(const std::string& path, std::uint64_t samples, std::size
                        "remove it to take every sample for valid");
   };
   try {
-    if (const auto recorded = record.at("samples").get<std::uint64_t>(); recorded < samples) {
+    const bool spectra = record.at("schema") == kSpectra;
+    lost_ = !spectra || of_damaged_input(record);
+    const auto recorded = record.at(spectra ? "spectra" : "samples").get<std::uint64_t>();
+    if (recorded < samples) {
       damage.note(fmt::format("{}: of a file of {} samples, expected {}: not used", name, recorded,
                               samples));
       return;
@@ -71,12 +76,17 @@ RecordMask::RecordMask(const std::string& path, std::uint64_t samples, std::size
           fmt::format("{}: {} stretches of invalid samples were too many to be listed; "
                       "they are taken for valid",
                       name, left_out));
+    if (const auto values = record.value("invalid_values", std::uint64_t{0}); values > 0)
+      damage.note(fmt::format(
+          "{}: {} invalid values of single channels are not listed; they are taken for valid", name,
+          values));
   } catch (const Json::exception& problem) {
     throw wrong(problem.what());
   }
   if (spans_.empty()) return;
-  damage.note(fmt::format("{}: lists {} stretches of invalid or missing samples, which are lost",
-                          name, spans_.size()));
+  if (lost_)
+    damage.note(fmt::format("{}: lists {} stretches of invalid or missing samples, which are lost",
+                            name, spans_.size()));
   std::stable_sort(spans_.begin(), spans_.end(),
                    [](const Span& a, const Span& b) { return a.first < b.first; });
 }
@@ -98,7 +108,7 @@ std::uint64_t RecordMask::mark(core::RawBlock& block) {
         valid.set(i, lost.first_sample, lost.samples, false);
   }
   std::erase_if(open_, [&](const Span& span) { return span.end <= end; });
-  return std::uint64_t{inputs} * block.samples - valid.count();
+  return lost_ ? std::uint64_t{inputs} * block.samples - valid.count() : 0;
 }
 
 }  // namespace tautline::formats

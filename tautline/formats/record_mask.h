@@ -16,13 +16,13 @@ class RecordMask {
  public:
   /// None.
   RecordMask() = default;
-  /// The samples that PATH.json lists, where it is a record of `buffer` or `voltage_record`, for a file of `samples`
-  /// times. Other records are ignored; a record of a shorter file is ignored and noted as damage. Throws Error(format)
-  /// on a record that contradicts itself.
+  /// The samples that PATH.json lists, where it is a record of `buffer`, `voltage_record` or `channelize`, for a file
+  /// of `samples` times. Other records are ignored; a record of a shorter file is ignored and noted as damage. Throws
+  /// Error(format) on a record that contradicts itself.
   RecordMask(const std::string& path, std::uint64_t samples, std::size_t inputs, Damage& damage);
 
-  /// Appends the listed samples of a block to block.invalid and returns their number (times x inputs). Blocks come in
-  /// the order of time.
+  /// Appends the listed samples of a block to block.invalid and returns how many of them are lost (times x inputs):
+  /// none of spectra of which inputs did not change for a while. Blocks come in the order of time.
   std::uint64_t mark(core::RawBlock& block);
 
  private:
@@ -34,6 +34,7 @@ class RecordMask {
   std::vector<Span> spans_;  // in the order of their first samples
   std::size_t next_ = 0;     // behind those that have begun
   std::vector<Span> open_;   // that have begun and not ended
+  bool lost_ = true;
 };
 
 }  // namespace tautline::formats

@@ -3,11 +3,15 @@
 
 #include <cmath>
 #include <complex>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <string>
+#include <vector>
 
 #include "tautline/formats/npy/header.h"
 #include "tautline/formats/visibility_reader.h"
+#include "tests/end_to_end/file_visibilities.h"
 #include "tests/end_to_end/run_command.h"
 #include "tests/support/scratch.h"
 
@@ -90,6 +94,55 @@ TEST_F(EdgeChannel, AveragesAreMadeWithoutIt) {
   EXPECT_EQ(a.counts(1, 0), b.counts(1, 0));
   // The tone is gone.
   EXPECT_LT(std::abs(a.visibilities(0, 1)), std::abs(b.visibilities(0, 1)) / 10);
+}
+
+// Spectra that are in a file: the record beside it says which channel it is.
+TEST_F(EdgeChannel, IsKnownOfSpectraInFiles) {
+  constexpr std::size_t kChannels = 32;
+  write(kEdgeRate_hz / 2 - 0.3 * kEdgeRate_hz / kChannels);
+  correlate("direct.uvh5", {"--channels", "32", "--requantize", "off"});
+  // One integration, [channel][baseline].
+  const FileVisibilities expected = visibilities_in(scratch / "direct.uvh5");
+  ASSERT_EQ(expected.counts.size(), 3 * kChannels);
+  EXPECT_EQ(expected.counts.front(), 0);
+  const auto run = [&](const std::vector<std::string>& words) {
+    const CommandResult result = run_command(words, scratch.path().string());
+    EXPECT_EQ(result.status, kDone) << result.err;
+    return nlohmann::json::parse(result.out);
+  };
+  for (const std::string file : {"s.npy", "s.dada"}) {
+    run({"--json", "channelize", scratch / "x.npy", "-o", scratch / file, "--rate-hz", "1000000",
+         "--centre-hz", "1e9", "--channels", "32"});
+    const auto of_spectra = [&](const std::string& output, std::vector<std::string> more) {
+      std::vector<std::string> words{"--json", "correlate",      scratch / file,
+                                     "-o",     scratch / output, "--integration",
+                                     "0.1",    "--overwrite"};
+      words.insert(words.end(), more.begin(), more.end());
+      return run(words);
+    };
+    EXPECT_EQ(of_spectra("out.uvh5", {})["edge_channels"], nlohmann::json({0}));
+    EXPECT_TRUE(of_spectra("kept.uvh5", {"--keep-edge"})["edge_channels"].empty());
+    const FileVisibilities out = visibilities_in(scratch / "out.uvh5"),
+                           kept = visibilities_in(scratch / "kept.uvh5");
+    EXPECT_EQ(out.counts, expected.counts) << file;
+    EXPECT_EQ(kept.counts,
+              std::vector<std::int64_t>(expected.counts.size(), expected.counts.back()))
+        << file;
+    for (std::size_t k = 0; k < 3 * kChannels; ++k)  // those of channel 0 are read as zeros
+      EXPECT_LE(std::abs(out.values[k] - expected.values[k]),
+                1e-4f * std::abs(expected.values[k / 3 * 3]))
+          << file << " " << k;
+    // Of fine channels inside it, those up to its middle hold the band's other end, and the tone.
+    auto edges = nlohmann::json({0, 1, 2});
+    for (std::size_t c = 4; c < 4 * kChannels; c += 4) edges.push_back(c);
+    EXPECT_EQ(of_spectra("fine.uvh5", {"--fine", "4"})["edge_channels"], edges);
+    of_spectra("fine.uvh5", {"--fine", "4", "--keep-edge"});
+    const FileVisibilities fine = visibilities_in(scratch / "fine.uvh5");
+    std::size_t loudest = 0;
+    for (std::size_t c = 0; c < 4 * kChannels; ++c)
+      if (std::abs(fine.values[3 * c + 1]) > std::abs(fine.values[3 * loudest + 1])) loudest = c;
+    EXPECT_EQ(loudest, 1u);
+  }
 }
 
 TEST_F(EdgeChannel, IsNoneWhereChannelsAreOddOrTheRangeLeavesItOut) {

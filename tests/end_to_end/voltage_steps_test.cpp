@@ -57,7 +57,7 @@ TEST(VoltageStepFiles, AGainThatChangesBetweenFilesIsNamedAndLeftAsItIs) {
   EXPECT_EQ(summary["integrations"], 4);
   EXPECT_NE(
       read_file(page).find(
-          "steps of level where files join: b.dada after a.dada (sample 100000): input 1 by +"),
+          "steps of level where files join: b.dada after a.dada (sample 100000): input 1x by +"),
       std::string::npos);
   // The step is in the visibilities: 1.69 times the power of the input with itself, nothing flagged.
   const auto reader = formats::open_visibilities(scratch / "v.uvh5");
@@ -74,7 +74,9 @@ TEST(VoltageStepFiles, AGainThatChangesBetweenFilesIsNamedAndLeftAsItIs) {
   EXPECT_NEAR(power(3, 0) / power(0, 0), 1, 0.05);
 
   const CommandResult text = run({"channelize", a, b, "-o", scratch / "x.npy", "--channels", "16"});
-  EXPECT_NE((text.out + text.err).find("steps of level, left as they are: b.dada after a.dada"),
+  EXPECT_NE((text.out + text.err)
+                .find("steps of level, left as they are: b.dada after a.dada (sample 100000): "
+                      "input 1x by +"),
             std::string::npos)
       << text.out << text.err;
   const auto record = nlohmann::json::parse(read_file(scratch / "x.npy.json"));

@@ -45,6 +45,7 @@ EXPECTED = {
     "one_input": {INTEGRATION + "[2].textContent": "the only one, cut short of 1 s"},
     "parts_of_integrations": {INTEGRATION + "[2].textContent": "3 of them on average, cut short of 1 s",
                               f"Math.abs(parseFloat({INTEGRATION}[1].textContent) - 250) < 10": True},
+    "fringes": {"/ Channel 0 is flagged, .* ends of the band/.test(document.querySelector('#fringes .section-head p').textContent)": True},
     "noisy_baselines": {"document.querySelector('#fringes .facts dd').textContent": "0x – 1x"},
     "fit_of_one": {ERROR_BARS: True, "document.getElementById('maps').hidden": True},
     "fit_of_many": {ERROR_BARS: True, "document.querySelectorAll('#maps canvas').length": 6},

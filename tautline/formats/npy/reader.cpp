@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <array>
 #include <exception>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -12,6 +11,8 @@
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/npy/header.h"
 #include "tautline/formats/npy/npy.h"
+#include "tautline/formats/record_mask.h"
+#include "tautline/formats/recorded_spectra.h"
 #include "tautline/formats/strided_source.h"
 
 namespace tautline::formats::npy {
@@ -103,17 +104,6 @@ void require_rate(const core::VoltageDescription& assumed, const std::string& fi
       "a rate in Hz, which a NPY file cannot hold",
       "give the sample rate (`rate_hz`), or put the .json that tautline wrote with the "
       "array beside it");
-}
-
-// The record of channelize beside an array (PATH.json); null where there is no such record.
-Json channelize_record(const std::string& path) {
-  std::ifstream file(path + ".json");
-  if (!file) return nullptr;
-  Json record = Json::parse(file, nullptr, false);
-  const bool known = record.is_object() &&
-                     record.value("schema", Json()) == "tautline.channelize.record" &&
-                     record.contains("rate_hz");
-  return known ? record : Json(nullptr);
 }
 
 // The record's values, where the caller said nothing else.
@@ -219,7 +209,9 @@ std::unique_ptr<VoltageReader> open(const std::string& path,
   const std::uint64_t times = header.shape[header.shape.size() - (pairs ? 2 : 1)];
   Damage damage;
   shape.times = check_size(file, header, shape, times, inputs, damage);
-  return open_strided(std::move(file), std::move(d), axes, shape, std::move(damage));
+  RecordMask mask(path, shape.times, d.inputs(), damage);
+  return open_strided(std::move(file), std::move(d), axes, shape, std::move(damage),
+                      std::move(mask));
 }
 
 }  // namespace tautline::formats::npy

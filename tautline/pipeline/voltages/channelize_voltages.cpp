@@ -5,6 +5,7 @@
 #include "tautline/pipeline/device_memory.h"
 #include "tautline/pipeline/graph_run.h"
 #include "tautline/pipeline/voltages/block_size.h"
+#include "tautline/pipeline/voltages/empty_text.h"
 #include "tautline/pipeline/voltages/engines.h"
 #include "tautline/pipeline/voltages/make_voltage_sink.h"
 #include "tautline/pipeline/voltages/measure_gains.h"
@@ -101,6 +102,7 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
   s.level_steps = voltages.level_steps();
   s.constant_channels = voltages.constant_channels();
   s.antenna_names = description.antenna_names;
+  s.input_names = names_of_inputs(description);
   s.backend = f.backend();
   s.written = file.counters().at("written");
   s.invalid_spectra = file.counters().at("invalid_spectra");

@@ -14,7 +14,6 @@
 #include "tautline/pipeline/voltages/block_size.h"
 #include "tautline/pipeline/voltages/empty_text.h"
 #include "tautline/pipeline/voltages/engines.h"
-#include "tautline/pipeline/voltages/frequencies.h"
 #include "tautline/pipeline/voltages/measure_gains.h"
 #include "tautline/pipeline/voltages/rethrow_of_stage.h"
 #include "tautline/pipeline/voltages/tracking.h"
@@ -73,6 +72,7 @@ class Correlation {
 
   bool filtered_ = true;
   std::size_t inputs_ = 0, channels_ = 0;
+  std::vector<std::string> input_names_;
   ChannelRange kept_;  // the correlated channels
   SharedGains gains_;  // null: no rounding
 };
@@ -100,6 +100,7 @@ Correlation::Correlation(const CorrelateConfig& config, const DeviceList& device
 void Correlation::add_engines() {
   const core::VoltageDescription& description = source_->sequence().description();
   const formats::ArrayLayout layout = array_for(config_.array_path, description);
+  input_names_ = names_of_inputs(layout);
   const Tracking tracking =
       choose_tracking(config_.delays_path, config_.phase_centre, layout, description.start,
                       source_->sequence().end(), config_.earth);
@@ -193,10 +194,12 @@ CorrelateSummary Correlation::run(const std::stop_token& stop) {
   if (!config_.report_path.empty())
     formats::refuse_existing(config_.report_path, config_.overwrite);
   if (config_.opened) config_.opened(description);
-  if (const std::string constant = constant_text(source_->constant_channels(), inputs_);
+  if (const std::string constant = constant_text(source_->constant_channels(), input_names_);
       !constant.empty())
     host_->shared().log(core::LogLevel::warning,
                         "never change, flagged (`keep_constant` keeps them): " + constant);
+  if (source_->unchanging_spectra() > 0)
+    host_->shared().log(core::LogLevel::warning, unchanging_text(source_->unchanging_spectra()));
   if (gains_ && !config_.piped) (void)gains_->values(stop);  // before other memory is allocated
   try {
     watched.go(stop);
@@ -240,9 +243,10 @@ CorrelateSummary Correlation::summary(const engine::Run& run) const {
   s.level_steps = source_->level_steps();
   s.constant_channels = source_->constant_channels();
   if (!config_.keep_edge)
-    for (const std::size_t edge : edge_channels(voltages, channels_))
+    for (const std::size_t edge : sums.spectra.edge_channels)
       if (edge >= kept_.first && edge < kept_.first + kept_.count) s.edge_channels.push_back(edge);
   s.antenna_names = source_->sequence().description().antenna_names;
+  s.input_names = input_names_;
   s.backend = sums.spectra.kernels;
   s.memory_bytes = run.bytes().host_bytes;
   s.profile = run.profile();

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "tautline/formats/input_name.h"
+
 namespace tautline::pipeline {
 
 namespace {
@@ -31,14 +33,15 @@ std::map<std::size_t, std::vector<std::size_t>> inputs_of_channels(
   return inputs;
 }
 
-std::string stretches_text(const stream::EmptyVoltages& found, std::uint64_t samples) {
+std::string stretches_text(const stream::EmptyVoltages& found, std::uint64_t samples,
+                           const std::vector<std::string>& names) {
   const auto stretches = inputs_of_stretches(found);
   std::string text;
   std::size_t named = 0;
   for (const auto& [times, inputs] : stretches) {
     if (named == kNamedStretches) return text + " ...";
     text += named++ > 0 ? "; " : "";
-    text += name_inputs(inputs, found.inputs.size());
+    text += name_inputs(inputs, names);
     if (times.first == 0 && times.second == samples)
       text += inputs.size() == 1 ? " never changes" : " never change";
     else
@@ -48,7 +51,8 @@ std::string stretches_text(const stream::EmptyVoltages& found, std::uint64_t sam
 }
 
 // Channels that stopped for as long, by channel.
-std::string channels_text(const stream::EmptyVoltages& found) {
+std::string channels_text(const stream::EmptyVoltages& found,
+                          const std::vector<std::string>& names) {
   std::map<std::pair<std::size_t, std::uint64_t>, std::vector<std::size_t>> inputs;
   for (const stream::EmptyChannel& one : found.channels)
     inputs[{one.channel, one.samples}].push_back(one.input);
@@ -57,8 +61,8 @@ std::string channels_text(const stream::EmptyVoltages& found) {
   for (const auto& [channel, of] : inputs) {
     if (named == kNamedStretches) return text + " ...";
     text += named++ > 0 ? "; " : "";
-    text += fmt::format("channel {} of {} for {} samples", channel.first,
-                        name_inputs(of, found.inputs.size()), channel.second);
+    text += fmt::format("channel {} of {} for {} samples", channel.first, name_inputs(of, names),
+                        channel.second);
   }
   return text;
 }
@@ -66,13 +70,13 @@ std::string channels_text(const stream::EmptyVoltages& found) {
 }  // namespace
 
 std::string constant_text(const std::vector<stream::ConstantChannel>& constant,
-                          std::size_t inputs) {
+                          const std::vector<std::string>& names) {
   std::string text;
   std::size_t named = 0;
   for (const auto& [channel, of] : inputs_of_channels(constant)) {
     if (named == kNamedStretches) return text + " ...";
     text += named++ > 0 ? "; " : "";
-    text += fmt::format("channel {} of {}", channel, name_inputs(of, inputs));
+    text += fmt::format("channel {} of {}", channel, name_inputs(of, names));
   }
   return text;
 }
@@ -84,11 +88,31 @@ nlohmann::ordered_json constant_channels(const std::vector<stream::ConstantChann
   return list;
 }
 
-std::string name_inputs(const std::vector<std::size_t>& inputs, std::size_t all) {
-  if (all > 1 && inputs.size() == all) return "all inputs";
+std::string unchanging_text(std::uint64_t spectra) {
+  return fmt::format(
+      "spectra that inputs which did not change made invalid, by the record beside the file: {} "
+      "(times x inputs)",
+      spectra);
+}
+
+std::vector<std::string> names_of_inputs(const formats::ArrayLayout& array) {
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < array.inputs.size(); ++i)
+    names.push_back(formats::input_name(array, i));
+  return names;
+}
+
+std::vector<std::string> names_of_inputs(const core::VoltageDescription& description) {
+  const std::size_t feeds = description.polarisations == 2 ? 2 : 1;
+  return names_of_inputs(formats::unknown_array(description.inputs() / feeds, feeds));
+}
+
+std::string name_inputs(const std::vector<std::size_t>& inputs,
+                        const std::vector<std::string>& names) {
+  if (names.size() > 1 && inputs.size() == names.size()) return "all inputs";
   std::string text = inputs.size() == 1 ? "input" : "inputs";
   for (std::size_t k = 0; k < inputs.size() && k < kNamedInputs; ++k)
-    text += fmt::format("{} {}", k > 0 ? "," : "", inputs[k]);
+    text += fmt::format("{} {}", k > 0 ? "," : "", names.at(inputs[k]));
   if (inputs.size() > kNamedInputs)
     text += fmt::format(" and {} more", inputs.size() - kNamedInputs);
   return text;
@@ -119,8 +143,10 @@ nlohmann::ordered_json empty_channels(const stream::EmptyVoltages& found, std::s
   return list;
 }
 
-std::string empty_text(const stream::EmptyVoltages& found, std::uint64_t samples) {
-  const std::string stretches = stretches_text(found, samples), channels = channels_text(found);
+std::string empty_text(const stream::EmptyVoltages& found, std::uint64_t samples,
+                       const std::vector<std::string>& names) {
+  const std::string stretches = stretches_text(found, samples, names),
+                    channels = channels_text(found, names);
   return stretches + (stretches.empty() || channels.empty() ? "" : "; ") + channels;
 }
 

@@ -1,4 +1,4 @@
-// The empty stretches of voltages as text for people and as JSON for records.
+// The empty stretches of voltages as text for people, in which inputs have names, and as JSON for records.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "tautline/core/voltage.h"
+#include "tautline/formats/array_layout.h"
 #include "tautline/stream/constant_channel.h"
 #include "tautline/stream/empty_voltages.h"
 
@@ -21,16 +23,25 @@ nlohmann::ordered_json empty_inputs(const stream::EmptyVoltages& found);
 /// Single channels that stopped for a while, of live voltages: {channel, input, samples}.
 nlohmann::ordered_json empty_channels(const stream::EmptyVoltages& found, std::size_t most = 1000);
 
-/// "input 3 never changes; inputs 0, 1 for 4096 samples from 1000; all inputs for 403 samples from 20000 ...; channel 5
+/// "input 3x never changes; inputs 0x, 1x for 4096 samples from 1000; all inputs for 403 samples from 20000 ...; channel 5
 /// of all inputs for 19000 samples", of a stream of `samples` times; empty where no stretch is empty.
-std::string empty_text(const stream::EmptyVoltages& found, std::uint64_t samples);
+std::string empty_text(const stream::EmptyVoltages& found, std::uint64_t samples,
+                       const std::vector<std::string>& names);
 
-/// "channel 5 of all inputs; channel 7 of inputs 0, 1 ..." of `inputs`; empty for none.
-std::string constant_text(const std::vector<stream::ConstantChannel>& constant, std::size_t inputs);
+/// "channel 5 of all inputs; channel 7 of inputs 0x, 1x ..."; empty for none.
+std::string constant_text(const std::vector<stream::ConstantChannel>& constant,
+                          const std::vector<std::string>& names);
 /// {channel, inputs} of each.
 nlohmann::ordered_json constant_channels(const std::vector<stream::ConstantChannel>& constant);
 
-/// "input 3", "inputs 0, 1, 2, 3 and 12 more", "all inputs" of `all`.
-std::string name_inputs(const std::vector<std::size_t>& inputs, std::size_t all);
+/// The warning about `spectra` (times x inputs) that records beside files list as invalid, and that are not lost.
+std::string unchanging_text(std::uint64_t spectra);
+
+/// Names of all inputs: those of an array, and where none is given those of unknown_array.
+std::vector<std::string> names_of_inputs(const formats::ArrayLayout& array);
+std::vector<std::string> names_of_inputs(const core::VoltageDescription& description);
+/// "input 3x", "inputs 0x, 1x, 2x, 3x and 12 more", "all inputs" of `names`.
+std::string name_inputs(const std::vector<std::size_t>& inputs,
+                        const std::vector<std::string>& names);
 
 }  // namespace tautline::pipeline

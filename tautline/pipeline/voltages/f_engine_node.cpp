@@ -11,6 +11,7 @@
 #include "tautline/core/error.h"
 #include "tautline/core/integers.h"
 #include "tautline/pipeline/time_calls.h"
+#include "tautline/pipeline/voltages/frequencies.h"
 #include "tautline/pipeline/voltages/integrator.h"
 
 namespace tautline::pipeline {
@@ -98,7 +99,9 @@ std::vector<engine::Stream> FEngineNode::open(std::span<const engine::Stream> in
       .kernels = engine_->backend(),
       .phase_centre = config_.phase_centre,
       .end = voltages_.end,
-      .constant_channels = after_filter(voltages_.constant_channels, description, config_.filter)};
+      .constant_channels = after_filter(voltages_.constant_channels, description, config_.filter),
+      .edge_channels = edge_channels(description, channels_of(description, config_.filter),
+                                     voltages_.edge_channels)};
   using Axes = std::vector<std::string>;
   return {{.kind = "spectra",
            .arrays = {{"spectra",

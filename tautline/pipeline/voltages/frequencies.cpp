@@ -1,6 +1,7 @@
 #include "tautline/pipeline/voltages/frequencies.h"
 
 #include <cmath>
+#include <set>
 
 namespace tautline::pipeline {
 
@@ -38,14 +39,17 @@ std::vector<double> channel_frequencies_hz(const core::VoltageDescription& descr
 }
 
 std::vector<std::size_t> edge_channels(const core::VoltageDescription& description,
-                                       std::size_t channels) {
+                                       std::size_t channels,
+                                       const std::vector<std::size_t>& of_input) {
   const std::size_t fine = channels / description.channels;
-  std::vector<std::size_t> edges;
+  std::set<std::size_t> edges;
+  for (const std::size_t edge : of_input)
+    for (std::size_t k = 0; k <= fine / 2; ++k) edges.insert(edge * fine + k);
   // With an odd number of channels no channel's centre is at the edge; for a single received channel the edge is
   // unknown.
-  if (!description.format.complex || fine < 2 || fine % 2 != 0) return edges;
-  for (std::size_t lowest = 0; lowest < channels; lowest += fine) edges.push_back(lowest);
-  return edges;
+  if (description.format.complex && fine > 1 && fine % 2 == 0)
+    for (std::size_t lowest = 0; lowest < channels; lowest += fine) edges.insert(lowest);
+  return {edges.begin(), edges.end()};
 }
 
 double channel_width_hz(const core::VoltageDescription& description, std::size_t channels) {

@@ -19,9 +19,12 @@ std::vector<double> channel_frequencies_hz(const core::VoltageDescription& descr
 
 /// Those of `channels` whose centre is half the sampling rate below the middle of a band of complex samples: they
 /// contain the lower edge of the band and, aliased, the upper one. Of fine channels the lowest in each coarse one. None
-/// for real samples, an odd number of channels, and input that keeps its own channels. Ascending.
+/// for real samples and an odd number of channels. Where the input's channels are kept, `of_input` are its edge
+/// channels; of fine channels inside one of these, all up to the middle one contain frequencies beyond the edge.
+/// Ascending.
 std::vector<std::size_t> edge_channels(const core::VoltageDescription& description,
-                                       std::size_t channels);
+                                       std::size_t channels,
+                                       const std::vector<std::size_t>& of_input);
 
 /// Distance between channels, positive.
 double channel_width_hz(const core::VoltageDescription& description, std::size_t channels);

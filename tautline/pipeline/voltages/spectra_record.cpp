@@ -20,6 +20,7 @@ void add_channels(nlohmann::ordered_json& record, const Spectra& spectra) {
   record["source"] = d.source;
   record["start_utc"] = core::to_dada(d.start);
   record["start_fraction_s"] = {d.start.fraction_numerator, d.start.fraction_denominator};
+  record["edge_channels"] = spectra.edge_channels;
   record["channel_hz"] = channel_frequencies_hz(spectra.voltages, spectra.stream_channels);
   if (!spectra.gains) return;
   const std::size_t inputs = spectra.voltages.inputs();

@@ -7,8 +7,8 @@
 
 namespace tautline::pipeline {
 
-/// Adds `channel_hz` [channel] and, for rounded spectra, `requantisation_gains` [channel][input]: the factors of the
-/// voltages before rounding.
+/// Adds `channel_hz` [channel], `edge_channels` and, for rounded spectra, `requantisation_gains` [channel][input]: the
+/// factors of the voltages before rounding.
 void add_channels(nlohmann::ordered_json& record, const Spectra& spectra);
 
 }  // namespace tautline::pipeline

@@ -39,7 +39,8 @@ nlohmann::ordered_json level_steps(const std::vector<stream::VoltageStep>& steps
   return list;
 }
 
-std::string level_steps_text(const std::vector<stream::VoltageStep>& steps, std::size_t inputs) {
+std::string level_steps_text(const std::vector<stream::VoltageStep>& steps,
+                             const std::vector<std::string>& names) {
   std::string text;
   for (std::size_t k = 0; k < steps.size(); ++k) {
     if (k == kNamedSteps) return text + " ...";
@@ -53,7 +54,7 @@ std::string level_steps_text(const std::vector<stream::VoltageStep>& steps, std:
     }
     text += fmt::format("{}{} after {} (sample {}): {} by {:+.2f}", k > 0 ? "; " : "",
                         file_name(step.after), file_name(step.before), step.sample,
-                        name_inputs(numbers, inputs), least);
+                        name_inputs(numbers, names), least);
     text += fmt::format("{:+.2f}", most) == fmt::format("{:+.2f}", least)
                 ? " dB"
                 : fmt::format(" to {:+.2f} dB", most);

@@ -13,8 +13,9 @@ namespace tautline::pipeline {
 /// {sample, before, after, inputs: {input, db}} of each; decibels of power.
 nlohmann::ordered_json level_steps(const std::vector<stream::VoltageStep>& steps);
 
-/// "b.dada after a.dada (sample 4096): inputs 0, 1 by -0.61 to +1.49 dB; ...", of a stream of `inputs`; empty without
+/// "b.dada after a.dada (sample 4096): inputs 0x, 1x by -0.61 to +1.49 dB; ...", `names` of all inputs; empty without
 /// steps.
-std::string level_steps_text(const std::vector<stream::VoltageStep>& steps, std::size_t inputs);
+std::string level_steps_text(const std::vector<stream::VoltageStep>& steps,
+                             const std::vector<std::string>& names);
 
 }  // namespace tautline::pipeline

@@ -158,7 +158,7 @@ formats::VisibilityDescription VisibilitiesNode::describe(
   output.channel_hz.assign(first, first + static_cast<std::ptrdiff_t>(all_channels_.count));
   output.channel_width_hz = channel_width_hz(voltages, spectra.stream_channels);
   if (!config_.keep_edge)
-    for (const std::size_t edge : edge_channels(voltages, spectra.stream_channels))
+    for (const std::size_t edge : spectra.edge_channels)
       if (edge >= all_channels_.first && edge < all_channels_.first + all_channels_.count)
         output.flagged_channels.push_back(edge - all_channels_.first);
   if (!output.flagged_channels.empty())

@@ -47,7 +47,7 @@ struct VisibilitiesNodeConfig {
   formats::PhaseCentre phase_centre = {};
   formats::EarthOrientation earth = {};
   std::string history = {};
-  bool keep_edge = false;  ///< edge_channels() are not flagged
+  bool keep_edge = false;  ///< Spectra::edge_channels are not flagged
   /// Rotates the fringes by these delays; null: no rotation.
   std::shared_ptr<const formats::delays::Table> rotation = {};
 };

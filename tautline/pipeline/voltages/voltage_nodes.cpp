@@ -87,19 +87,20 @@ void finish_page(const VoltageNodes& nodes, report::ReportBuilder& page) {
   page.set_clipped(clipped_by(nodes), 2 * facts.at("spectra") * channels);
   for (const std::string& message : nodes.source->sequence().damage().messages)
     page.add_warning(message);
-  const std::string empty = empty_text(nodes.source->empty(), nodes.source->samples());
+  const std::vector<std::string> names = names_of_inputs(page.digest().description().array);
+  const std::string empty = empty_text(nodes.source->empty(), nodes.source->samples(), names);
   if (!empty.empty()) page.add_warning("samples that never change, taken for lost: " + empty);
-  const std::string steps = level_steps_text(nodes.source->level_steps(),
-                                             nodes.source->sequence().description().inputs());
-  const std::string constant = constant_text(nodes.source->constant_channels(),
-                                             nodes.source->sequence().description().inputs());
+  const std::string steps = level_steps_text(nodes.source->level_steps(), names);
+  const std::string constant = constant_text(nodes.source->constant_channels(), names);
   if (!constant.empty()) page.add_warning("never change, flagged: " + constant);
+  if (const std::uint64_t spectra = nodes.source->unchanging_spectra(); spectra > 0)
+    page.add_warning(unchanging_text(spectra));
   if (!steps.empty()) page.add_warning("steps of level where files join: " + steps);
   if (facts.at("overflowed") > 0) page.add_warning(overflow_message(facts.at("overflowed")));
 }
 
 std::string spectra_record(const VoltageNodes& nodes, const Spectra& spectra,
-                           const std::string& history, std::uint64_t invalid_spectra) {
+                           const std::string& history, const InvalidSpectra& invalid) {
   nlohmann::ordered_json record{{"schema", "tautline.channelize.record"},
                                 {"version", 1},
                                 {"history", history},
@@ -109,7 +110,7 @@ std::string spectra_record(const VoltageNodes& nodes, const Spectra& spectra,
                                 {"samples", nodes.source->counters().at("samples")}};
   const auto facts = facts_of(nodes);
   record["spectra"] = facts.at("spectra");
-  record["invalid_spectra"] = invalid_spectra;
+  record["invalid_spectra"] = invalid.spectra;
   for (const char* name : {"lost_samples", "dropped_samples", "empty_samples", "empty_values",
                            "clipped", "not_finite"})
     record[name] = facts.at(name);
@@ -118,6 +119,8 @@ std::string spectra_record(const VoltageNodes& nodes, const Spectra& spectra,
   record["empty_channels"] = empty_channels(nodes.source->empty());
   record["level_steps"] = level_steps(nodes.source->level_steps());
   add_channels(record, spectra);
+  invalid.spans.write_to(record);
+  if (invalid.values > 0) record["invalid_values"] = invalid.values;
   return record.dump(1) + "\n";
 }
 

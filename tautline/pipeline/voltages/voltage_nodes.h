@@ -10,6 +10,7 @@
 #include "tautline/engine/graph.h"
 #include "tautline/pipeline/report/report_builder.h"
 #include "tautline/pipeline/voltages/f_engine_node.h"
+#include "tautline/pipeline/voltages/invalid_spans.h"
 #include "tautline/pipeline/voltages/visibilities_node.h"
 #include "tautline/pipeline/voltages/voltage_source_node.h"
 
@@ -35,8 +36,14 @@ std::vector<std::uint64_t> clipped_by(const VoltageNodes& nodes);
 /// Counts and damage, for the page of a run that has ended.
 void finish_page(const VoltageNodes& nodes, report::ReportBuilder& page);
 
+/// The invalid spectra of a file, which are zeros there.
+struct InvalidSpectra {
+  InvalidSpans spans;         ///< of inputs, in spectra
+  std::uint64_t spectra = 0;  ///< times x inputs
+  std::uint64_t values = 0;   ///< of single channels, where others of the input are valid
+};
 /// OUTPUT.json beside a file of spectra: history, device, kernels, counts, frequencies and gains.
 std::string spectra_record(const VoltageNodes& nodes, const Spectra& spectra,
-                           const std::string& history, std::uint64_t invalid_spectra);
+                           const std::string& history, const InvalidSpectra& invalid);
 
 }  // namespace tautline::pipeline

@@ -71,7 +71,7 @@ void VoltageRecord::write(std::span<const std::byte> bytes, const core::RawLayou
     const std::size_t from = std::max(span.first_sample, first),
                       to = std::min(span.first_sample + span.samples, first + samples);
     if (from >= to) continue;
-    note_invalid({span.input, samples_ + (from - first), to - from});
+    invalid_.add(span.input, samples_ + (from - first), to - from);
     if (vdif_)
       vdif_->mark_invalid(
           {span.input, static_cast<std::size_t>(samples_) + (from - first), to - from});
@@ -80,18 +80,6 @@ void VoltageRecord::write(std::span<const std::byte> bytes, const core::RawLayou
   for (std::size_t done = 0; done < samples; done += step)
     put(pack_times(bytes, layout, first + done, std::min(step, samples - done), packed_));
   samples_ += samples;
-}
-
-// Bounded: a long recording with losses would fill the memory.
-void VoltageRecord::note_invalid(const Invalid& span) {
-  constexpr std::size_t kMostSpans = 1'000'000;
-  if (!invalid_.empty() && invalid_.back().input == span.input &&
-      invalid_.back().first + invalid_.back().samples == span.first)
-    invalid_.back().samples += span.samples;
-  else if (invalid_.size() < kMostSpans)
-    invalid_.push_back(span);
-  else
-    ++invalid_left_out_;
 }
 
 void VoltageRecord::fill(std::uint64_t samples) {
@@ -117,13 +105,7 @@ void VoltageRecord::finish(nlohmann::ordered_json record) {
   record["centre_hz"] = description_.centre_hz;
   record["bandwidth_hz"] = description_.bandwidth_hz;
   if (vdif_) record["padding_samples"] = vdif_->padding();
-  auto& invalid = record["invalid"] = nlohmann::ordered_json::array();
-  for (const Invalid& span : invalid_) {
-    nlohmann::ordered_json input;
-    if (span.input != core::InvalidSpan::kAllInputs) input = span.input;
-    invalid.push_back({{"input", input}, {"first_sample", span.first}, {"samples", span.samples}});
-  }
-  if (invalid_left_out_ > 0) record["invalid_left_out"] = invalid_left_out_;
+  invalid_.write_to(record);
   formats::PartialFile beside(options_.path + ".json", options_.overwrite);
   const std::string text = record.dump(1) + "\n";
   beside.write_at(0, std::as_bytes(std::span(text)));

@@ -13,6 +13,7 @@
 #include "tautline/core/voltage.h"
 #include "tautline/formats/dada/dada.h"
 #include "tautline/formats/vdif/writer.h"
+#include "tautline/pipeline/voltages/invalid_spans.h"
 
 namespace tautline::pipeline {
 
@@ -55,13 +56,7 @@ class VoltageRecord {
   std::optional<formats::dada::Writer> dada_;
   std::optional<formats::vdif::Writer> vdif_;
   std::uint64_t samples_ = 0;
-  struct Invalid {
-    std::size_t input;
-    std::uint64_t first, samples;
-  };
-  void note_invalid(const Invalid& span);
-  std::vector<Invalid> invalid_;
-  std::uint64_t invalid_left_out_ = 0;  // spans beyond the most that are kept
+  InvalidSpans invalid_;
   std::vector<std::byte> packed_;
 };
 

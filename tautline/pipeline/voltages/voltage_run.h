@@ -21,6 +21,7 @@ struct VoltageRunSummary {
   std::uint64_t not_finite = 0;  ///< float samples
   double elapsed_s = 0, stream_s = 0;
   std::vector<std::string> antenna_names;  ///< as the format has them; empty: none
+  std::vector<std::string> input_names;    ///< for people, as pages and plots have them
   formats::Damage damage;
   stream::EmptyVoltages empty;
   std::vector<stream::VoltageStep> level_steps;  ///< where files join

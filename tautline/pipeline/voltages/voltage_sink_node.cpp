@@ -1,10 +1,38 @@
 #include "tautline/pipeline/voltages/voltage_sink_node.h"
 
+#include <algorithm>
+#include <bit>
+
 #include "tautline/core/error.h"
 #include "tautline/pipeline/time_writing.h"
 #include "tautline/pipeline/voltages/make_voltage_sink.h"
 
 namespace tautline::pipeline {
+
+namespace {
+
+// The first sample from `first` on that is valid, or that is not; the end where there is none.
+std::size_t next_sample(const core::ValidityMask& mask, std::size_t row, std::size_t first,
+                        bool valid) {
+  while (first < mask.samples()) {
+    const std::uint64_t word = mask.row(row)[first / 64];
+    if (const std::uint64_t rest = (valid ? word : ~word) >> (first % 64); rest != 0)
+      return std::min(mask.samples(), first + static_cast<std::size_t>(std::countr_zero(rest)));
+    first = (first / 64 + 1) * 64;
+  }
+  return mask.samples();
+}
+
+// Calls found(first, end) for each run of invalid samples of a row.
+template <class Found>
+void each_invalid_run(const core::ValidityMask& mask, std::size_t row, const Found& found) {
+  for (std::size_t end = 0, first; (first = next_sample(mask, row, end, false)) < mask.samples();) {
+    end = next_sample(mask, row, first, true);
+    found(first, end);
+  }
+}
+
+}  // namespace
 
 std::vector<engine::Stream> VoltageSinkNode::open(std::span<const engine::Stream> inputs) {
   spectra_ = inputs[0].detail<Spectra>();
@@ -53,11 +81,38 @@ void VoltageSinkNode::process(std::size_t, const engine::Block& block, engine::O
   const core::ValidityMask& valid = valid_.rows() > 0 ? valid_ : block.valid;
   chunk.valid = valid.view();
   sink_->write(chunk);
+  note_invalid(block);
   came_ += block.samples;
   // With masks by channel, a spectrum that is invalid in some channels counts by their fraction.
   const std::size_t inputs = spectra_.voltages.inputs();
   const std::size_t parts = std::max<std::size_t>(1, valid.rows() / inputs);
-  invalid_ += (valid.rows() * block.samples - valid.count() + parts - 1) / parts;
+  invalid_.spectra += (valid.rows() * block.samples - valid.count() + parts - 1) / parts;
+}
+
+// Lists the times at which no channel of an input is valid. Channels that never change are not among them: readers of
+// the file find these for themselves.
+void VoltageSinkNode::note_invalid(const engine::Block& block) {
+  const core::ValidityMask& valid = block.valid;
+  const std::size_t inputs = spectra_.voltages.inputs(), samples = block.samples;
+  const std::size_t missing = valid.rows() * samples - valid.count();
+  if (missing == 0) return;
+  core::ValidityMask some(inputs, samples, false), any(1, samples, false);
+  for (std::size_t row = 0; row < valid.rows(); ++row)
+    for (std::size_t w = 0; w < core::validity_words(samples); ++w) {
+      some.row(row % inputs)[w] |= valid.row(row)[w];
+      any.row(0)[w] |= valid.row(row)[w];
+    }
+  invalid_.values += missing - valid.rows() / inputs * (inputs * samples - some.count());
+  const auto add = [&](std::size_t input, std::size_t first, std::size_t end) {
+    invalid_.spans.add(input, came_ + first, end - first);
+  };
+  each_invalid_run(any, 0, [&](std::size_t first, std::size_t end) {
+    add(core::InvalidSpan::kAllInputs, first, end);
+  });
+  for (std::size_t i = 0; i < inputs; ++i)
+    each_invalid_run(some, i, [&](std::size_t first, std::size_t end) {
+      if (core::count_valid(any.row(0), first, end - first) > 0) add(i, first, end);
+    });
 }
 
 // Spectra of files have the validity of their inputs alone.
@@ -92,7 +147,7 @@ bool VoltageSinkNode::power() const {
 }
 
 engine::Counters VoltageSinkNode::counters() const {
-  return {{"written", sink_ ? sink_->written() : 0}, {"invalid_spectra", invalid_}};
+  return {{"written", sink_ ? sink_->written() : 0}, {"invalid_spectra", invalid_.spectra}};
 }
 
 }  // namespace tautline::pipeline

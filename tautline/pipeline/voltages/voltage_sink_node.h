@@ -34,6 +34,7 @@ class VoltageSinkNode final : public engine::Node {
  private:
   bool power() const;
   void leave_out_constant(const engine::Block& block);
+  void note_invalid(const engine::Block& block);
 
   ChannelizeConfig config_;
   VoltageNodes nodes_;
@@ -44,7 +45,8 @@ class VoltageSinkNode final : public engine::Node {
   std::unique_ptr<VoltageSink> sink_;
   std::unique_ptr<formats::PartialFile> beside_;
   core::ValidityMask valid_;  // of a block, where channels never change
-  std::uint64_t came_ = 0, invalid_ = 0;
+  std::uint64_t came_ = 0;
+  InvalidSpectra invalid_;
 };
 
 }  // namespace tautline::pipeline

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <set>
 #include <utility>
 
 #include "tautline/core/error.h"
 #include "tautline/engine/block_pool.h"
+#include "tautline/formats/recorded_spectra.h"
 #include "tautline/pipeline/time_reading.h"
 #include "tautline/pipeline/voltages/empty_text.h"
 #include "tautline/pipeline/voltages/step_text.h"
@@ -93,6 +95,13 @@ std::vector<engine::Stream> VoltageSourceNode::open(std::span<const engine::Stre
   const core::VoltageDescription& description = stream_->description();
   if (!live_ && !config_.options.keep_constant && description.channelized())
     constant_ = stream::find_constant_channels(config_.files, config_.options.reader);
+  std::set<std::size_t> edges;
+  unchanging_ = 0;  // a graph is opened several times
+  for (const std::string& file : live_ ? std::vector<std::string>() : config_.files) {
+    const auto recorded = formats::recorded_spectra(file, description.channels);
+    edges.insert(recorded.edge_channels.begin(), recorded.edge_channels.end());
+    unchanging_ += recorded.unchanging;
+  }
   return {{.kind = "raw voltages",
            .arrays = {bytes_of_blocks()},
            .rate_hz = description.rate_hz,
@@ -104,7 +113,8 @@ std::vector<engine::Stream> VoltageSourceNode::open(std::span<const engine::Stre
                           : finder_           ? std::size_t{2}
                                               : std::size_t{1},
            .details = RawVoltages{description, stream_->layout(block_samples_), stream_->end(),
-                                  stream_->files(), config_.options, live_, constant_}}};
+                                  stream_->files(), config_.options, live_, constant_,
+                                  std::vector<std::size_t>(edges.begin(), edges.end())}}};
 }
 
 // Another node reads part of the same files into two blocks in turn: the one before is needed to look for stretches.
@@ -144,12 +154,17 @@ void VoltageSourceNode::start(engine::Outputs& outputs) {
 void VoltageSourceNode::finish(engine::Outputs& outputs) {
   while (live_ && !ended_) produce(outputs);
   if (!config_.log) return;
-  const std::string empty = empty_text(this->empty(), samples_);
+  // The array, whose names of the inputs others give, is not known here.
+  std::vector<std::string> numbers;
+  for (std::size_t i = 0; i < stream_->description().inputs(); ++i)
+    numbers.push_back(std::to_string(i));
+  const std::string empty = empty_text(this->empty(), samples_, numbers);
   if (!empty.empty())
     config_.log(core::LogLevel::warning, "samples that never change, taken for lost: " + empty);
-  const std::string constant = constant_text(constant_, stream_->description().inputs());
+  const std::string constant = constant_text(constant_, numbers);
   if (!constant.empty()) config_.log(core::LogLevel::warning, "never change: " + constant);
-  const std::string steps = level_steps_text(steps_, stream_->description().inputs());
+  if (unchanging_ > 0) config_.log(core::LogLevel::warning, unchanging_text(unchanging_));
+  const std::string steps = level_steps_text(steps_, numbers);
   if (!steps.empty())
     config_.log(core::LogLevel::warning,
                 "steps of level where files join, left as they are: " + steps);

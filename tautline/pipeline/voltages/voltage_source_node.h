@@ -77,6 +77,9 @@ class VoltageSourceNode final : public engine::Node {
   const std::vector<stream::VoltageStep>& level_steps() const { return steps_; }
   /// Searched in files when the graph is opened, unless constant stretches are kept.
   const std::vector<stream::ConstantChannel>& constant_channels() const { return constant_; }
+  /// Spectra (times x inputs) that records beside the files list as invalid and that are not lost; read when the graph
+  /// is opened.
+  std::uint64_t unchanging_spectra() const { return unchanging_; }
 
  private:
   engine::ArrayType bytes_of_blocks() const;
@@ -98,6 +101,7 @@ class VoltageSourceNode final : public engine::Node {
   std::optional<stream::EmptyChannelFinder> channels_;
   std::vector<stream::VoltageStep> steps_;
   std::vector<stream::ConstantChannel> constant_;
+  std::uint64_t unchanging_ = 0;
   engine::Block* held_ = nullptr;  // read, not yet handed on
 };
 

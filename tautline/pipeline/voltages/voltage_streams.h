@@ -89,6 +89,7 @@ struct RawVoltages {
   /// No files: the stream itself, to peek at before it runs.
   std::shared_ptr<stream::PeekedVoltages> live = {};
   std::vector<stream::ConstantChannel> constant_channels = {};  ///< of the samples
+  std::vector<std::size_t> edge_channels = {};                  ///< the same, by a record
 };
 
 /// Each block's array has strides of its own.
@@ -106,6 +107,7 @@ struct Spectra {
   formats::PhaseCentre phase_centre;                            ///< direction of the delays
   core::Instant end;                                            ///< as in RawVoltages
   std::vector<stream::ConstantChannel> constant_channels = {};  ///< of all channels of the stream
+  std::vector<std::size_t> edge_channels = {};                  ///< the same
 };
 
 struct Sums {

@@ -279,6 +279,14 @@ TEST_F(PipedChannels, ThatStopAreInvalidInWhatChannelizeWrites) {
   EXPECT_NEAR(piped["invalid_spectra"].get<double>(), of_pipe, 0.02 * of_pipe);
   const auto record = nlohmann::json::parse(read_file(scratch / "channels.dada.json"));
   EXPECT_EQ(record["empty_channels"].size(), 2u);
+  // Spans are of whole inputs: the values of single channels are counted, and readers say so.
+  EXPECT_EQ(record["invalid"], nlohmann::json::array());
+  EXPECT_EQ(record["invalid_values"], kFine * (invalid(2, 1) + invalid(3, 0)));
+  const CommandResult read =
+      run({"correlate", scratch / "channels.dada", "-o", scratch / "v.uvh5"});
+  EXPECT_EQ(read.status, kDamaged);
+  EXPECT_NE(read.err.find(" invalid values of single channels are not listed"), std::string::npos)
+      << read.err;
   const auto filed = json_of(run(words(scratch / "x.dada")));
   EXPECT_EQ(filed["constant_channels"], nlohmann::json({{{"channel", 2}, {"inputs", {1}}}}));
   EXPECT_NEAR(filed["invalid_spectra"].get<double>(), static_cast<double>(spectra) / 4,

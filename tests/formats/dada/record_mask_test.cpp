@@ -107,7 +107,7 @@ TEST_F(DadaRecords, OfOthersAreLeftAlone) {
   record["schema"] = "tautline.record";
   record.erase("missed");
   EXPECT_EQ(valid_of(*open_with(record), 0, 99, random).count(), kInputs * kSamples - 20);
-  for (const Json& schema : {Json("tautline.channelize.record"), Json(7), Json()}) {
+  for (const Json& schema : {Json("tautline.search.record"), Json(7), Json()}) {
     record["schema"] = schema;
     const auto reader = open_with(record);
     EXPECT_EQ(valid_of(*reader, 0, 99, random).count(), kInputs * kSamples) << schema;
@@ -120,6 +120,41 @@ TEST_F(DadaRecords, OfOthersAreLeftAlone) {
   EXPECT_EQ(valid_of(*reader, 0, 99, random).count(), kInputs * kSamples);
   ASSERT_EQ(reader->damage().messages.size(), 1u);
   EXPECT_NE(reader->damage().messages[0].find("of a file of 999 samples"), std::string::npos);
+}
+
+TEST_F(DadaRecords, OfSpectraAreLostWhereTheirInputWas) {
+  Json record{{"schema", "tautline.channelize.record"},
+              {"version", 1},
+              {"samples", 7 * kSamples},
+              {"spectra", kSamples},
+              {"rate_hz", {1, 1}},
+              {"invalid_spectra", 60},
+              {"invalid", {span(1, 10, 20), span(Json(), 990, 10)}},
+              {"lost_samples", 0}};
+  auto random = tests::generator();
+  auto reader = open_with(record);
+  EXPECT_EQ(valid_of(*reader, 0, 99, random).count(), kInputs * kSamples - 60);
+  EXPECT_FALSE(reader->damage().any());
+  record["lost_samples"] = 3;
+  reader = open_with(record);
+  EXPECT_EQ(valid_of(*reader, 0, 99, random).count(), kInputs * kSamples - 60);
+  EXPECT_EQ(reader->damage().lost_samples, 60u);
+  EXPECT_EQ(reader->damage().messages.size(), 1u);
+  record["lost_samples"] = 0;
+  record["invalid_values"] = 5;
+  reader = open_with(record);
+  ASSERT_EQ(reader->damage().messages.size(), 1u);
+  EXPECT_NE(reader->damage().messages[0].find("5 invalid values of single channels"),
+            std::string::npos)
+      << reader->damage().messages[0];
+  // Of a shorter file, and one without the list.
+  record["spectra"] = kSamples - 1;
+  EXPECT_EQ(valid_of(*open_with(record), 0, 99, random).count(), kInputs * kSamples);
+  record.erase("invalid");
+  EXPECT_FALSE(open_with(record)->damage().any());
+  record["invalid"] = Json::array();
+  record["lost_samples"] = "none";
+  EXPECT_THROW(open_with(record), core::Error);
 }
 
 TEST_F(DadaRecords, ThatContradictThemselvesAreRefused) {

@@ -1,0 +1,59 @@
+#include "tautline/formats/recorded_spectra.h"
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tautline/core/error.h"
+
+namespace tautline::formats {
+
+namespace {
+using Json = nlohmann::json;
+}
+
+Json record_beside(const std::string& path) {
+  std::ifstream file(path + ".json", std::ios::binary);
+  if (!file) return nullptr;
+  Json record = Json::parse(file, nullptr, false);
+  return record.is_object() ? record : Json(nullptr);
+}
+
+Json channelize_record(const std::string& path) {
+  Json record = record_beside(path);
+  const bool known = !record.is_null() &&
+                     record.value("schema", Json()) == "tautline.channelize.record" &&
+                     record.contains("rate_hz");
+  return known ? record : Json(nullptr);
+}
+
+bool of_damaged_input(const Json& record) {
+  return record.value("lost_samples", std::uint64_t{0}) > 0 ||
+         record.value("not_finite", std::uint64_t{0}) > 0;
+}
+
+RecordedSpectra recorded_spectra(const std::string& path, std::size_t channels) {
+  RecordedSpectra spectra;
+  const Json record = channelize_record(path);
+  if (record.is_null()) return spectra;
+  const auto wrong = [&](const std::string& found) {
+    return core::Error(core::ErrorKind::format, path + ".json", found,
+                       "the record that channelize wrote beside the file",
+                       "remove it, or channelize again");
+  };
+  try {
+    spectra.edge_channels =
+        record.value("edge_channels", Json::array()).get<std::vector<std::size_t>>();
+    if (record.contains("invalid") && !of_damaged_input(record))
+      spectra.unchanging = record.at("invalid_spectra").get<std::uint64_t>();
+  } catch (const Json::exception& problem) {
+    throw wrong(problem.what());
+  }
+  std::sort(spectra.edge_channels.begin(), spectra.edge_channels.end());
+  if (!spectra.edge_channels.empty() && spectra.edge_channels.back() >= channels)
+    throw wrong("edge channel " + std::to_string(spectra.edge_channels.back()) + " of " +
+                std::to_string(channels) + " channels");
+  return spectra;
+}
+
+}  // namespace tautline::formats

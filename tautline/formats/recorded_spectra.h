@@ -1,0 +1,29 @@
+// The record that `channelize` writes beside a file of spectra: facts that the file's format has no fields for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+namespace tautline::formats {
+
+/// The object in PATH.json; null where there is none.
+nlohmann::json record_beside(const std::string& path);
+/// The same, where it is the record of `channelize`; else null.
+nlohmann::json channelize_record(const std::string& path);
+
+/// Whether invalid spectra are damage, by the record of `channelize`: samples were lost or not finite. Else inputs did
+/// not change for a while.
+bool of_damaged_input(const nlohmann::json& record);
+
+struct RecordedSpectra {
+  std::vector<std::size_t> edge_channels;  ///< channels with both ends of a band, ascending
+  std::uint64_t unchanging = 0;            ///< invalid spectra, times x inputs, that are no damage
+};
+/// By the record beside a file of `channels` channels; nothing without one. Throws Error(format) on a record that
+/// contradicts itself.
+RecordedSpectra recorded_spectra(const std::string& path, std::size_t channels);
+
+}  // namespace tautline::formats
