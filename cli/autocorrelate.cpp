@@ -141,7 +141,9 @@ void add_autocorrelate(CLI::App& app, const Global& global, Action& action) {
   add_input(*command, config.input,
             "counts [time][sensor] (NPY or raw), TIFF stacks, or photon time tags (PTU, PT3, SPC, "
             "Photon-HDF5); - or a named pipe: live");
-  add_required_output(*command, config.output, "G.csv, G.zip or G.h5");
+  add_required_output(*command, config.output,
+                      "G.csv (PyCorrFit's), G.table.csv (with a heading, as pandas reads it), "
+                      "G.zip or G.h5");
   add_fields(*command, config, {"start_s", "duration_s", "keep_constant"});
   add_overwrite(*command, config.overwrite);
   add_strict(*command, options->strict);

@@ -52,7 +52,7 @@
       const options = Object.assign(this.options(), {
         file: rows.length ? rows : empty,
         dateWindow: xRange,
-        valueRange: this.phase ? [-reach, reach] : yRange || (this.zeroBased ? [0, null] : null),
+        valueRange: this.phase ? [-reach, reach] : yRange || this.rangeWithErrors(rows) || (this.zeroBased ? [0, null] : null),
         visibility: this.series.map((one) => !hidden.includes(one.name)),
       });
       if (this.graph) {
@@ -61,6 +61,21 @@
       }
       const { file, ...rest } = options;
       this.graph = new Dygraph(this.place, file, rest);
+    }
+
+    /** Of all values and of whole error bars, with some room; null where there are no bars: dygraphs sees values alone. */
+    rangeWithErrors(rows) {
+      if (!this.errors || !this.errors.length) return null;
+      let low = Infinity, high = -Infinity;
+      const include = (value) => {
+        if (value === null || !isFinite(value)) return;
+        low = Math.min(low, value);
+        high = Math.max(high, value);
+      };
+      for (const [, ...values] of rows) values.forEach(include);
+      for (const [, y, error] of this.errors) [y - error, y + error].forEach(include);
+      const room = 0.04 * (high - low) || 1;
+      return [low - room, high + room];
     }
 
     /** Small closure phases get a closer look; `zoom` says that they may. */

@@ -58,7 +58,7 @@ class Curves:
         self.facts = facts
 
     def write(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Writes .csv (one curve, as PyCorrFit reads it), .zip of them, or .h5."""
+        """Writes .csv (one curve, as PyCorrFit reads it), .table.csv (with a heading), .zip of CSVs, or .h5."""
         self._kept.write(os.fspath(path), history("autocorrelate"), bool(overwrite))
 
     def __repr__(self) -> str:

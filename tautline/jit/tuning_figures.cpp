@@ -118,7 +118,7 @@ std::string histogram(const TunedProblem& problem, double fixed_rate) {
   const double best_rate = best == nullptr ? 0 : problem.rate(best->seconds);
   const double gain = gain_over_default(problem);
   constexpr double kTop = 74, kBottom = 260;
-  const RateAxis axis{52, kWidth - 16, std::max(d.most, best_rate) * 1.02};
+  const RateAxis axis{52, kWidth - 28, std::max(d.most, best_rate) * 1.02};
   const auto highest = static_cast<double>(*std::max_element(d.bins.begin(), d.bins.end()));
 
   std::string body = axis.draw(kTop, kBottom, problem.unit);

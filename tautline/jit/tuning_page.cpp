@@ -17,15 +17,15 @@ using figures::with_prefix;
 
 constexpr std::string_view kStyle = R"(
 :root { --page: #f4f6f8; --surface: #fff; --line: #d9dfe5; --text: #16202b; --muted: #55636f;
-  --axis: #8a97a3; --grid: #e6eaee; --bar: #9db9d6; --best: #0b63b5; --default: #7b8794; --fixed: #d0560a;
+  --axis: #8a97a3; --grid: #e6eaee; --bar: #9db9d6; --best: #0b63b5; --default: #7b8794; --fixed: #bf4d00;
   color-scheme: light; }
-@media (prefers-color-scheme: dark) { :root { --page: #0e1318; --surface: #171e25; --line: #2a343e;
+@media screen and (prefers-color-scheme: dark) { :root { --page: #0e1318; --surface: #171e25; --line: #2a343e;
   --text: #e6ecf1; --muted: #9aa8b4; --axis: #6b7884; --grid: #28323b; --bar: #3d5f80; --best: #6cb6ff;
   --default: #8d9aa6; --fixed: #ff9f50; color-scheme: dark; } }
 body { margin: 0 auto; max-width: 980px; padding: 22px 20px 40px; background: var(--page); color: var(--text);
   font: 14px/1.45 system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif; }
 h1 { font-size: 24px; margin: 0; } h2 { font-size: 18px; margin: 30px 0 8px; } h3 { font-size: 14px; margin: 0 0 6px; }
-p { color: var(--muted); margin: 4px 0 0; overflow-wrap: anywhere; }
+p { color: var(--muted); margin: 4px 0 0; } h1, h2, h3, p { overflow-wrap: anywhere; }
 .tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); gap: 10px; margin: 12px 0; }
 .tile, .card { background: var(--surface); border: 1px solid var(--line); border-radius: 10px; padding: 10px 14px; }
 .card { margin: 12px 0; overflow-x: auto; }
@@ -34,9 +34,9 @@ p { color: var(--muted); margin: 4px 0 0; overflow-wrap: anywhere; }
 .tile small { display: block; color: var(--muted); }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 th, td { text-align: left; padding: 4px 14px 4px 0; border-bottom: 1px solid var(--line); vertical-align: top; }
-th { color: var(--muted); font-weight: 500; } td.n, th.n { text-align: right; white-space: nowrap; } tr.winner td { font-weight: 600; }
+th { color: var(--muted); font-weight: 500; } td.n, th.n { text-align: right; } td.n { white-space: nowrap; } tr.winner td { font-weight: 600; }
 td.why { overflow-wrap: anywhere; }
-svg { display: block; width: 100%; height: auto; font-size: 12px; }
+svg { display: block; width: 100%; min-width: 600px; height: auto; font-size: 12px; }
 svg text { fill: var(--text); } svg .tick { fill: var(--muted); font-size: 11px; } svg .label { fill: var(--muted); }
 svg .grid { stroke: var(--grid); } svg .axis { stroke: var(--axis); } svg .bar { fill: var(--bar); }
 svg .mark { stroke-width: 1.5; } svg line.mean { stroke: var(--axis); stroke-dasharray: 4 3; }
@@ -49,6 +49,7 @@ svg .curve.best { stroke: var(--best); } svg .curve.default { stroke: var(--defa
 svg .curve.mean { stroke: var(--axis); stroke-dasharray: 4 3; }
 svg .dot.best { fill: var(--best); } svg .dot.default { fill: var(--default); } svg .dot.fixed { fill: var(--fixed); }
 summary { cursor: pointer; }
+@media print { body { padding: 0; } .card { overflow-x: visible; } }
 )";
 
 std::string tile(std::string_view name, const std::string& value, const std::string& note) {
@@ -90,10 +91,10 @@ std::string tiles(const TunedProblem& problem) {
 }
 
 std::string finalists_table(const TunedProblem& problem) {
-  std::string html =
+  std::string html = fmt::format(
       "<div class=card><h3>Timed again, in turn</h3><table><tr><th class=n>time<th "
-      "class=n>spread<th "
-      "class=n>rate<th>configuration</tr>\n";
+      "class=n>spread<th class=n>{}<th>configuration</tr>\n",
+      escape(problem.unit));
   bool first = true;
   for (const Result& r : problem.report.finalists) {
     html +=
@@ -138,8 +139,8 @@ std::string dropped_table(const TunedProblem& problem) {
 }
 
 std::string parameters_card(const TunedProblem& problem) {
-  std::string html = "<div class=card><h3>Best rate by the value of each parameter</h3>" +
-                     figures::parameters(problem) +
+  std::string html = "<div class=card><h3>Best rate by the value of each parameter, " +
+                     escape(problem.unit) + "</h3>" + figures::parameters(problem) +
                      "<table><tr><th>parameter<th>what it trades</tr>\n";
   for (const Parameter& parameter : problem.space.parameters())
     html += fmt::format("<tr><td>{}<td>{}</tr>\n", escape(parameter.name), escape(parameter.why));
@@ -152,7 +153,7 @@ std::string section(const TunedProblem& problem, double fixed_rate) {
                   escape(problem.key.variant), escape(describe(problem.key.problem)));
   html += tiles(problem);
   if (problem.report.best() == nullptr) html += "<p>No candidate could be timed again.</p>";
-  html += "<div class=card><h3>All candidates that were measured</h3>" +
+  html += "<div class=card><h3>Number of candidates by rate, of all that were measured</h3>" +
           figures::histogram(problem, fixed_rate) + "</div>\n";
   if (problem.report.best() != nullptr) html += finalists_table(problem) + parameters_card(problem);
   return html + dropped_table(problem);

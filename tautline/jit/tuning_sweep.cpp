@@ -237,7 +237,8 @@ std::string sweep_section(const std::vector<Sweep>& sweeps) {
     html += charts(sweep);
     html += sweep.fixed ? "<p>Best fixed configuration: " + escape(describe(*sweep.fixed)) + "</p>"
                         : "<p>No configuration was measured at every size.</p>";
-    html += "</div>\n<div class=card>" + table(sweep) + "</div>\n";
+    html += "</div>\n<div class=card><h3>Rates, " + escape(sweep.unit) + "</h3>" + table(sweep) +
+            "</div>\n";
   }
   return html;
 }

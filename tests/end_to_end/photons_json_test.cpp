@@ -133,6 +133,20 @@ TEST_F(PhotonsJson, SimulateCorrelateFitAndInspectCurves) {
   EXPECT_EQ(keys_of(held["curves"][0]), (Keys{"first", "second", "cross", "lags", "undefined_lags",
                                               "standard_errors", "mean_rate_hz"}));
   EXPECT_EQ(held["curves"][0]["undefined_lags"], 0);
+  // The same with a heading, and with lag 0.
+  ASSERT_EQ(run_command({"--device", "cpu", "autocorrelate", scratch / "x.npy", "-o",
+                         scratch / "g.table.csv", "--bin", "1e-5", "--lags", "standard", "--bins",
+                         "16", "--sensor-mask", mask()},
+                        scratch.path().string())
+                .status,
+            kDone);
+  const auto table = json({"inspect", scratch / "g.table.csv"}, "tautline.inspect.curves");
+  EXPECT_EQ(table["format"], "CSV table");
+  EXPECT_GT(table["curves"][0]["lags"], held["curves"][0]["lags"]);
+  EXPECT_EQ(table["curves"][0]["mean_rate_hz"], held["curves"][0]["mean_rate_hz"]);
+  EXPECT_EQ(json({"compare", scratch / "g.table.csv", scratch / "g.csv"},
+                 "tautline.compare.curves")["rms_sigmas"],
+            0);
   const auto compared =
       json({"compare", scratch / "g.csv", scratch / "g.csv"}, "tautline.compare.curves");
   EXPECT_EQ(compared["rms_sigmas"], 0);
@@ -143,6 +157,10 @@ TEST_F(PhotonsJson, SimulateCorrelateFitAndInspectCurves) {
                            "tautline.fit");
   EXPECT_EQ(fitted["curves"], 1);
   EXPECT_EQ(fitted["from_segments"], false);
+  EXPECT_EQ(json({"fit", scratch / "g.table.csv", "-o", scratch / "again.csv", "--model", "3d",
+                  "--range", "1e-5:5e-3", "--waist", "0.25"},
+                 "tautline.fit")["medians"],
+            fitted["medians"]);
   EXPECT_EQ(keys_of(fitted["medians"]),
             (Keys{"n", "tau_d_s", "kappa", "offset", "g0", "d_um2_per_s", "reduced_chi2"}));
 #else

@@ -76,7 +76,7 @@ TEST_F(TimeTags, PairsAreOfDetectorsByTheirNumbers) {
   EXPECT_EQ(both.first[0].label, "detector 4");
   EXPECT_EQ(both.second[0].label, "detector 1");
   EXPECT_NE(both.sums, one.sums);
-  // The page and the CSV name both.
+  // The CSV names both.
   const auto csv = scratch_ / "g.csv";
   ASSERT_EQ(run_command(
                 {"autocorrelate", scratch_ / "x.ptu", "-o", csv, "--bin", "10us", "--pairs", "1x4"},

@@ -12,6 +12,7 @@ import zipfile
 import h5py
 import interop_support
 import numpy as np
+import pandas
 import ptufile
 from pycorrfit import readfiles
 
@@ -52,21 +53,29 @@ def check_tables(checks, path, h5, sensor, cross):
     table = np.loadtxt(path, comments="#")
     keep = (h5["lag_s"][:] > 0) & np.isfinite(h5["g"][sensor]) & (h5["sem"][sensor] > 0)
     checks.that(table.shape == (keep.sum(), 5), f"a table of shape {table.shape}")
-    try:
-        import pandas
-    except ImportError:
-        print("pandas is not in the environment: its reader is left out")
-    else:
-        frame = pandas.read_csv(path, comment="#", sep="\t", names=["lag_s", "g", "fit", "residual", "error"])
-        checks.that(frame.shape == table.shape and np.array_equal(frame.to_numpy(dtype=float), table),
-                    f"pandas reads a table of shape {frame.shape}")
     trace = np.loadtxt(path.with_suffix(".trace.txt"), comments="#")
     checks.that(trace.ndim == 2 and trace.shape[1] == (3 if cross else 2) and len(trace) > 1,
                 f"a trace of shape {trace.shape}")
     checks.that(np.all(np.diff(trace[:, 0]) > 0) and np.all(trace[:, 1:] >= 0), "a trace that is none")
 
 
-# Why the names of columns are a comment.
+# As pandas opens it: one table with the names of its columns and every lag, lag 0 too.
+def check_pandas(checks, path, h5):
+    checks.where = path.name
+    frame = pandas.read_csv(path, comment="#")
+    checks.that(list(frame.columns) == ["lag_s", "g", "standard_error"], f"columns {list(frame.columns)}")
+    checks.that(len(frame) == len(h5["lag_s"]), f"{len(frame)} lags, expected {len(h5['lag_s'])}")
+    if len(frame.columns) != 3 or len(frame) != len(h5["lag_s"]):
+        return
+    checks.that((frame.dtypes == float).all(), f"types {list(frame.dtypes)}")
+    checks.that(frame.lag_s.iloc[0] == 0, "lag 0 is not the first")
+    sem = h5["sem"][0]
+    checks.that(np.isnan(sem).any() and not np.isnan(sem).all(), "the test needs lags without a standard error")
+    for column, expected in (("lag_s", h5["lag_s"][:]), ("g", h5["g"][0]), ("standard_error", sem)):
+        checks.that(np.allclose(frame[column], expected, rtol=1e-10, atol=0, equal_nan=True), f"{column} differs")
+
+
+# Why the names of columns are a comment in the others.
 def check_heading(checks, path, folder):
     checks.where = "a heading that is no comment"
     rows = [line for line in path.read_text().splitlines() if not line.startswith("#")]
@@ -77,7 +86,7 @@ def check_heading(checks, path, folder):
             readfiles.open_any(str(named))
         except ValueError:
             continue
-        checks.that(False, f"PyCorrFit reads it, with {separator!r} between columns: curves could have one for pandas")
+        checks.that(False, f"PyCorrFit reads it, with {separator!r} between columns: all curves could have one")
 
 
 # Without counts G is undefined: PyCorrFit opens such a curve as one without points, and the others beside it.
@@ -153,13 +162,14 @@ def main():
         tautline(options, "simulate", "photons", "--duration", 1, "--bin", BIN_S, "--seed", options.seed + 1,
                  "--model", "diffusion:n=0.3,tau=2e-4,rate=5e4", "-o", folder / "one.npy")
         lags = ["--bin", BIN_S, "--lags", "standard", "--bins", 16, "--levels", 14]
-        for source, target in [("one.npy", "one.csv"), ("one.npy", "one.h5"), ("x.npy", "x.zip"), ("x.npy", "x.h5")]:
+        for source, target in [("one.npy", "one.csv"), ("one.npy", "one.table.csv"), ("one.npy", "one.h5"), ("x.npy", "x.zip"), ("x.npy", "x.h5")]:
             tautline(options, "autocorrelate", folder / source, "-o", folder / target, *lags)
         for target in ("cc.zip", "cc.h5"):
             tautline(options, "autocorrelate", folder / "x.npy", "-o", folder / target, "--pairs", "1:0", *lags)
         with h5py.File(folder / "one.h5") as h5:
             check_curve(checks, "one.csv", readfiles.open_any(str(folder / "one.csv")), 0, h5, 0, False)
             check_tables(checks, folder / "one.csv", h5, 0, False)
+            check_pandas(checks, folder / "one.table.csv", h5)
         check_heading(checks, folder / "one.csv", folder)
         for archive, cross, count in (("x", False, 3), ("cc", True, 2)):
             opened = readfiles.open_any(str(folder / f"{archive}.zip"))

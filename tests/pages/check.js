@@ -6,7 +6,8 @@
   const named = (one) => {
     const title = one.closest("figure, section, header, nav, footer");
     const words = (title && title.querySelector(".card-title, h1, h2") || one).textContent.trim().slice(0, 60);
-    return `<${one.tagName.toLowerCase()}${one.className ? "." + one.className : ""}> in "${words}"`;
+    const kind = one.getAttribute("class");
+    return `<${one.tagName.toLowerCase()}${kind ? "." + kind : ""}> in "${words}"`;
   };
   const scrolls = (one, axis) => /auto|scroll/.test(getComputedStyle(one)[axis === "x" ? "overflowX" : "overflowY"]);
   const inScroller = (one) => {
@@ -62,7 +63,7 @@
   for (const [text, parent] of texts) {
     if (parent.closest("#run, footer")) continue;
     for (const wrong of [/\b(NaN|undefined|null|Infinity|\[object)\b/, /\b60 s\b/, /\d[.]\d{5,} [kMG]?Hz/,
-                         /\b1 (antennas|inputs|baselines|channels|candidates|integrations|detections|curves|samples)\b/])
+                         /\b1 (antennas|inputs|baselines|channels|candidates|integrations|detections|curves|samples)\b(?!=)/])
       if (wrong.test(text)) say(`"${text}"`, named(parent));
   }
 
@@ -92,8 +93,9 @@
   for (const [text, parent] of texts) {
     const style = getComputedStyle(parent);
     const size = parseFloat(style.fontSize), bold = Number(style.fontWeight) >= 600;
-    if (faint(style.color, behind(parent), size >= 24 || (bold && size >= 18.66) ? 3 : 4.5))
-      say(`contrast ${contrast(rgb(style.color), behind(parent)).toFixed(2)} of "${text.slice(0, 40)}"`, named(parent));
+    const ink = parent instanceof SVGElement ? style.fill : style.color;
+    if (faint(ink, behind(parent), size >= 24 || (bold && size >= 18.66) ? 3 : 4.5))
+      say(`contrast ${contrast(rgb(ink), behind(parent)).toFixed(2)} of "${text.slice(0, 40)}"`, named(parent));
   }
   for (const key of document.querySelectorAll(".key i"))
     if (shown(key) && faint(getComputedStyle(key).backgroundColor, behind(key.parentElement), 3)) say("a curve's colour is faint", named(key));
@@ -117,6 +119,17 @@
         if (overlap(label, other)) say(`"${label.text}" and "${other.text}" lie on each other`, named(plot));
     });
   };
+  // Words of a figure in SVG, whose size follows the figure's.
+  for (const figure of document.querySelectorAll("svg[role=img]")) {
+    if (!shown(figure)) continue;
+    const labels = [...figure.querySelectorAll("text")].filter((one) => one.textContent.trim()).map((one) => {
+      const { left, right, top, bottom } = one.getBoundingClientRect();
+      const size = parseFloat(getComputedStyle(one).fontSize) * one.getScreenCTM().a;
+      if (size < 8.95) say(`"${one.textContent}" of ${size.toFixed(1)} pixels`, named(figure));
+      return { text: one.textContent, left, right, top, bottom };
+    });
+    judge(figure, "N", "N", labels, figure.getBoundingClientRect(), "");
+  }
   for (const canvas of document.querySelectorAll("canvas[role=img]")) {
     if (!shown(canvas)) continue;
     const { texts: labels, frames } = window.drawnOn(canvas);

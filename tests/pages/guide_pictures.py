@@ -1,26 +1,72 @@
 #!/usr/bin/env python3
-"""Makes pictures of pages that the guide shows (docs/guide/figures), from simulated data, in headless Chromium.
+"""Makes pictures of pages that the guide shows (docs/guide/figures), from simulated data, in headless Chromium. Those of
+the monitor need the program of live_run.cpp.
 
-    tests/pages/guide_pictures.py --command build/tautline [--output docs/guide/figures] [--only fit-page.png]
+    tests/pages/guide_pictures.py --command build/tautline [--live-run build/tests/pages/live_run]
+                                  [--output docs/guide/figures] [--only fit-page.png]
 """
 import argparse
+import os
 import pathlib
+import re
+import shlex
 import struct
 import sys
 import tempfile
+import time
 import zlib
 
 import browser
+import live_test
 from makers import Maker
 from pages_test import PAPER, SKIPPED
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 SEED = 20260320
+
+
+def demo(maker):
+    """The array of the demo, for a shorter time."""
+    array, scene = (ROOT / "examples/demo" / name for name in ("array.toml", "scene.toml"))
+    maker.tautline("simulate", "voltages", "--array", array, "--scene", scene, "--duration", 1.5, "--seed", 1, "-o", "demo.dada")
+    maker.tautline("correlate", "demo.dada", "--array", array, "--channels", 128, "--taps", 8, "--integration", 0.05, "-o",
+                   "demo.uvh5", "--report", "demo.html")
+    return "demo.html"
+
+
+def fringes(maker):
+    """The files and commands of the guide's page, up to the page that it shows."""
+    text = (ROOT / "docs/guide/interferometry.md").read_text()
+    for content in re.findall(r"^```toml\n(# (?:array|scene)\.toml.*?)^```", text, re.DOTALL | re.MULTILINE):
+        maker.write(content.split()[1], content)
+    for words in re.findall(r"^    tautline (.+)$", text, re.MULTILINE):
+        maker.tautline(*shlex.split(words))
+        if (maker.folder / "fringes.html").exists():
+            return "fringes.html"
+    sys.exit("interferometry.md writes no fringes.html")
+
+
+def search(maker):
+    """The commands of the guide's page, with a seed."""
+    block = re.search(r"## Try it\n\n```sh\n(.*?)```", (ROOT / "docs/guide/search.md").read_text(), re.DOTALL)[1]
+    for words in block.replace("\\\n", "").splitlines():
+        command = shlex.split(words)[1:]
+        maker.tautline(*command, *(["--seed", SEED] if command[0] == "simulate" else []))
+    return "try/candidates.html"
+
+
 # Of each picture: its page, the page's width, its colours, whether it is printed, and how much of it from the top.
 PICTURES = {
     "fit-page.png": (Maker.fit_of_many, 1280, "light", False, 1180),
     "phone-dark.png": (Maker.candidates, 400, "dark", False, 1000),
     "printed-page.png": (Maker.fringes, 1280, "light", True, 1015),
+    "report.png": (demo, 1100, "light", False, 1150),
+    "fringes-page.png": (fringes, 1100, "light", False, 1150),
+    "search.png": (search, 1100, "light", False, 1995),
 }
+# Of the monitor: how much from the top.
+LIVE_PICTURES = {"monitor.png": 1430, "monitor-search.png": 1830}
+LIVE_WIDTH, LIVE_S = 1280, 11
 STEP = 8  # of each colour: finer ones cannot be told apart and are most of a file
 
 
@@ -71,16 +117,46 @@ def unfilter(kind, row, above, size):
             return
 
 
+def live_page(chromium, program, maker, name):
+    """Opens the monitor's page of a run of visibilities that goes on, or of a search that has ended."""
+    chromium.look(LIVE_WIDTH)
+    if name == "monitor.png":
+        run = live_test.LiveRun(program, maker.folder)
+        chromium.open(run.url)
+        time.sleep(LIVE_S)
+    else:
+        live_test.pipelines(maker)
+        os.chdir(maker.folder)
+        run = live_test.LiveRun(program, "search.toml")
+        chromium.open(run.url)
+        until = time.monotonic() + live_test.PATIENCE_S
+        while not chromium.run("/^finished/.test(document.querySelector('.subtitle')?.textContent) && "
+                               "document.querySelectorAll('#drawings canvas').length === 2"):
+            if time.monotonic() > until:
+                sys.exit("the search did not end")
+            time.sleep(0.1)
+    chromium.settle()
+    return run
+
+
+def save(chromium, path, height):
+    chromium.screenshot(path, height)
+    path.write_bytes(smaller(path.read_bytes()))
+    print(path, path.stat().st_size, "bytes")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--command", required=True, type=pathlib.Path)
-    parser.add_argument("--output", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parents[2] / "docs/guide/figures")
-    parser.add_argument("--only", choices=PICTURES)
+    parser.add_argument("--live-run", type=pathlib.Path, help="the program of live_run.cpp, for pictures of the monitor")
+    parser.add_argument("--output", type=pathlib.Path, default=ROOT / "docs/guide/figures")
+    parser.add_argument("--only", choices=[*PICTURES, *LIVE_PICTURES])
     options = parser.parse_args()
     program = browser.find()
     if program is None:
         print("skipped: no Chromium here (Debian's chromium; scripts/install --tests)")
         return SKIPPED
+    output, live_run = options.output.resolve(), options.live_run and options.live_run.resolve()
     with tempfile.TemporaryDirectory(prefix="tautline-pictures-") as folder, browser.Browser(program) as chromium:
         maker = Maker(options.command.resolve(), pathlib.Path(folder), SEED)
         for name, (make, width, theme, printed, height) in PICTURES.items():
@@ -90,10 +166,15 @@ def main():
             chromium.open(maker.folder / make(maker))
             if printed:
                 chromium.print_layout(PAPER)
-            path = options.output / name
-            chromium.screenshot(path, height)
-            path.write_bytes(smaller(path.read_bytes()))
-            print(path, path.stat().st_size, "bytes")
+            save(chromium, output / name, height)
+        for name, height in LIVE_PICTURES.items():
+            if options.only not in (None, name):
+                continue
+            if options.live_run is None:
+                print(name, "is left out: no --live-run")
+                continue
+            with live_page(chromium, live_run, maker, name):
+                save(chromium, output / name, height)
     return 0
 
 

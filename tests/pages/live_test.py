@@ -22,7 +22,7 @@ import browser
 import pages_test
 
 HERE = pathlib.Path(__file__).resolve().parent
-VIEWS = ((400, "light"), (1280, "dark"), (2560, "light"))
+VIEWS = ((400, "light"), (1280, "dark"), (2560, "light"), (2560, "dark"))
 PATIENCE_S = 60
 SHOWN_WITHIN_S = 2
 

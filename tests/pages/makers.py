@@ -1,5 +1,6 @@
 """Makers of pages of every kind: each simulates data, has the command write a page of them, and names it."""
 import json
+import os
 import subprocess
 import sys
 
@@ -33,9 +34,9 @@ class Maker:
     def __init__(self, command, folder, seed):
         self.command, self.folder, self.seed = command, folder, seed
 
-    def tautline(self, *words, status=(0,)):
-        result = subprocess.run([self.command, "--quiet", "--device", "cpu", *map(str, words)], cwd=self.folder,
-                                capture_output=True, text=True, check=False)
+    def tautline(self, *words, status=(0,), device="cpu", environment=None):
+        result = subprocess.run([self.command, "--quiet", "--device", device, *map(str, words)], cwd=self.folder,
+                                capture_output=True, text=True, check=False, env=environment)
         if result.returncode not in status:
             sys.exit(f"tautline {' '.join(map(str, words))}\n{result.stdout}{result.stderr}")
         return result.stdout
@@ -260,6 +261,19 @@ class Maker:
         self.tags()
         return self.plotted("tags.ptu", "tags.html")
 
+    def pair(self):
+        self.tags()
+        if not (self.folder / "pair.h5").exists():
+            self.tautline("autocorrelate", "tags.ptu", "-o", "pair.h5", "--bin", "10us", "--pairs", "0x1")
+        return "pair.h5"
+
+    def figure_of_a_pair(self):
+        return self.plotted(self.pair(), "pair.html")
+
+    def fit_of_a_pair(self):
+        self.tautline("fit", self.pair(), "-o", "pair.csv", "--model", "3d", "--report", "pair-fit.html", status=(0, 3))
+        return "pair-fit.html"
+
     def figure_of_plain_tags(self):
         self.tautline("simulate", "photons", "--duration", 1, "--tags", "t2", "--model", "diffusion:n=1,tau=1e-3,rate=2e4",
                       "--seed", self.seed, "-o", "plain.ptu")
@@ -301,6 +315,25 @@ class Maker:
                 "tautline": "0.1.0"}))
         self.write("wisdom.jsonl", "\n".join(lines) + "\n")
         return self.plotted("wisdom.jsonl", "wisdom.html")
+
+    def tuned(self, stage, *words):
+        """The report of a tuning run on a device that compiles kernels; None where there is none."""
+        found = [json.loads(line) for line in self.tautline("--json", "devices").splitlines()]
+        device = next((one["device"] for one in found if one["device"].startswith(("cuda:", "opencl:")) and one["supported"]), None)
+        if device is None:
+            return None
+        self.tautline("tune", stage, *words, "--strategy", "random", "--candidates", 3, "--budget", 600, "--seed", self.seed,
+                      "--report", "tuning", device=device,
+                      environment={**os.environ, "TAUTLINE_CACHE": str(self.folder / "cache")})
+        return f"tuning/tuning-{stage}.html"
+
+    def tuning_of_a_sweep(self):
+        return self.tuned("dedisperse", "--problem", "apertif,channels=16,samples=256", "--sweep", "trials=2:4", "--fix",
+                          "items_time=16,items_dm=2,elements_time=1,elements_dm=2")
+
+    def tuning_of_two_problems(self):
+        return self.tuned("autocorrelate", "--problem", "sensors=1,samples=100000,bins=4,levels=2", "--problem",
+                          "sensors=2,samples=100000,bins=4,levels=2")
 
     def warnings(self):
         """A file that is cut short, in a sample, and of which stretches hold nothing."""

@@ -2,7 +2,7 @@
 (() => {
   const drawn = new WeakMap();
   const of = (canvas) => {
-    if (!drawn.has(canvas)) drawn.set(canvas, { texts: [], frames: [], upright: 0 });
+    if (!drawn.has(canvas)) drawn.set(canvas, { texts: [], frames: [], uprights: [], clips: [] });
     return drawn.get(canvas);
   };
   window.drawnOn = of;
@@ -21,17 +21,23 @@
              upright: Math.abs(t.b) < 1e-6 };
   };
   const context = CanvasRenderingContext2D.prototype;
-  const { fillText, strokeRect, moveTo, lineTo } = context;
+  const { fillText, strokeRect, moveTo, lineTo, rect } = context;
   const last = new WeakMap();
   context.moveTo = function (x, y) {
-    last.set(this, x);
+    last.set(this, [x, y]);
     return moveTo.call(this, x, y);
   };
   /** Upright lines: error bars, and a few of the grid. */
   context.lineTo = function (x, y) {
-    if (last.get(this) === x) ++of(this.canvas).upright;
-    last.set(this, x);
+    const [fromX, fromY] = last.get(this) || [];
+    if (fromX === x) of(this.canvas).uprights.push(placed(this, x, fromY, x, y));
+    last.set(this, [x, y]);
     return lineTo.call(this, x, y);
+  };
+  /** The areas of charts, outside which nothing is drawn. */
+  context.rect = function (x, y, w, h) {
+    of(this.canvas).clips.push(placed(this, x, y, x + w, y + h));
+    return rect.call(this, x, y, w, h);
   };
   context.fillText = function (text, x, y, ...rest) {
     const size = this.measureText(text);

@@ -1,5 +1,5 @@
-// Files of correlation curves: CSV as PyCorrFit reads it (and .zip of several), read and written;
-// Correlator.com's .SIN and ALV's .ASC, read; HDF5 of all sensors, read and written.
+// Files of correlation curves: CSV as PyCorrFit reads it (and .zip of several) or as a table with a heading, read and
+// written; Correlator.com's .SIN and ALV's .ASC, read; HDF5 of all sensors, read and written.
 // docs/guide/formats.md lists the contents of each.
 #pragma once
 
@@ -13,7 +13,7 @@
 namespace tautline::formats::curves {
 
 struct CurveFile {
-  std::string format;  ///< "PyCorrFit CSV", "Correlator.com SIN", "ALV ASC", "HDF5"
+  std::string format;  ///< "PyCorrFit CSV", "CSV table", "Correlator.com SIN", "ALV ASC", "HDF5"
   std::vector<core::CorrelationCurve> curves;
   std::map<std::string, std::string> facts;  ///< other facts in the file
 };
@@ -51,6 +51,14 @@ CurveFile read_hdf5_file(const std::string& path);
 /// with nan for g. `facts` go into the comments. Throws Error(unsupported) where no lag is above 0.
 std::string csv_text(const core::CorrelationCurve& curve, std::string_view title,
                      const CurvesFacts& facts);
+
+/// The names of the columns, which PyCorrFit would take for numbers, then every lag: as pandas reads it. `nan` for an
+/// undefined g or standard error.
+inline constexpr std::string_view kTableHeading = "lag_s,g";
+std::string table_text(const core::CorrelationCurve& curve, std::string_view title,
+                       const CurvesFacts& facts);
+/// "G.table.csv"; other CSVs are PyCorrFit's.
+inline constexpr std::string_view kTableEnding = ".table.csv";
 
 /// The rates over time: seconds, then kHz of each signal. Empty where the curve has no trace.
 std::string trace_text(const core::CorrelationCurve& curve, std::string_view title);

@@ -1,4 +1,5 @@
-// PyCorrFit's CSV: comments that begin with #, then lag (s) and G, then traces.
+// PyCorrFit's CSV: comments that begin with #, then lag (s) and G, then traces. Tables have a line with the names of
+// their columns, too.
 #include <cmath>
 #include <filesystem>
 #include <limits>
@@ -21,15 +22,16 @@ bool has_prefix(std::string_view text, std::string_view prefix) {
 
 enum class Part { curve, first_trace, second_trace };
 
-// Adds one line of numbers to the part of the curve that it belongs to.
-void add_row(core::CorrelationCurve& curve, Part part, const std::vector<double>& row) {
+// Adds one line of numbers to the part of the curve that it belongs to. Lines of `with_error` columns end with a
+// standard error.
+void add_row(core::CorrelationCurve& curve, Part part, const std::vector<double>& row,
+             std::size_t with_error) {
   if (part == Part::curve) {
     curve.lag_s.push_back(row[0]);
     curve.g.push_back(row[1]);
-    // Five columns: the last one is the weight, a standard error.
-    if (row.size() == 5)
-      curve.standard_error.push_back(row[4] > 0 ? row[4]
-                                                : std::numeric_limits<double>::quiet_NaN());
+    if (row.size() == with_error)
+      curve.standard_error.push_back(row.back() > 0 ? row.back()
+                                                    : std::numeric_limits<double>::quiet_NaN());
     return;
   }
   core::RateTrace& trace = part == Part::first_trace ? curve.first.trace : curve.second.trace;
@@ -88,6 +90,7 @@ CurveFile read_lines_of_csv(const std::string& path, const std::vector<std::stri
   core::CorrelationCurve curve;
   curve.first.mean_rate_hz = curve.second.mean_rate_hz = std::numeric_limits<double>::quiet_NaN();
   Part part = Part::curve;
+  std::size_t with_error = 5;  // lag, G, fit, residual, weight
   for (std::size_t n = 0; n < lines.size(); ++n) {
     const std::string_view line = trim(lines[n]);
     if (line.empty()) continue;
@@ -100,11 +103,16 @@ CurveFile read_lines_of_csv(const std::string& path, const std::vector<std::stri
         read_comment(line, curve, file);
       continue;
     }
+    if (curve.lag_s.empty() && line.starts_with(kTableHeading)) {
+      file.format = "CSV table";
+      with_error = 3;
+      continue;
+    }
     const std::vector<double> row = numbers(line, kSeparators);
     if (row.size() < 2)
       throw format_error(path, "line " + std::to_string(n + 1), std::string(line.substr(0, 60)),
                          "two numbers or more, lag (s) and G", what_it_may_be(path));
-    add_row(curve, part, row);
+    add_row(curve, part, row, with_error);
   }
   if (curve.lag_s.empty()) throw format_error(path, "curve", "no lags", "lines of lag (s) and G");
   if (curve.standard_error.size() != curve.g.size()) curve.standard_error.clear();

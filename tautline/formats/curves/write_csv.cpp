@@ -119,6 +119,19 @@ std::string csv_text(const core::CorrelationCurve& curve, std::string_view title
   return text;
 }
 
+std::string table_text(const core::CorrelationCurve& curve, std::string_view title,
+                       const CurvesFacts& facts) {
+  const bool errors = curve.standard_error.size() == curve.g.size();
+  std::string text = header(curve, title, facts);
+  text += fmt::format("{}{}\n", kTableHeading, errors ? ",standard_error" : "");
+  for (std::size_t l = 0; l < curve.lag_s.size(); ++l) {
+    text += fmt::format("{:.10e},{:.10e}", curve.lag_s[l], curve.g[l]);
+    if (errors) text += fmt::format(",{:.10e}", written_error(curve, l));
+    text += '\n';
+  }
+  return text;
+}
+
 std::string trace_text(const core::CorrelationCurve& curve, std::string_view title) {
   const core::RateTrace &first = curve.first.trace, &second = curve.second.trace;
   if (first.time_s.empty()) return {};
@@ -138,7 +151,8 @@ void write_csv(const std::string& path, const core::CorrelationCurve& curve,
                const CurvesFacts& facts, bool overwrite) {
   const std::string title = core::label_of(curve), trace = trace_text(curve, title);
   PartialFile file(path, overwrite);
-  file.write(csv_text(curve, title, facts));
+  file.write(path.ends_with(kTableEnding) ? table_text(curve, title, facts)
+                                          : csv_text(curve, title, facts));
   if (trace.empty()) {
     std::error_code none;  // an older curve's trace would be taken for this curve's
     if (overwrite) std::filesystem::remove(trace_path(path), none);

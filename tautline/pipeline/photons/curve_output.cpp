@@ -16,7 +16,9 @@ void check_curve_output(const std::string& path, bool overwrite) {
 }
 
 std::string window_path(const std::string& path) {
-  const std::size_t dot = path.rfind('.');
+  using formats::curves::kTableEnding;
+  const std::size_t dot =
+      path.ends_with(kTableEnding) ? path.size() - kTableEnding.size() : path.rfind('.');
   return path.substr(0, dot) + ".window" + path.substr(dot);
 }
 

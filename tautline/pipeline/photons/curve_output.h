@@ -19,7 +19,7 @@ std::string window_path(const std::string& path);
 /// Throws Error(config) when the output cannot contain that many curves of good sensors, or only lag 0.
 void check_curves_fit(const std::string& path, std::size_t curves, bool only_zero_lag);
 
-/// One curve as CSV, several as a .zip of CSVs (masked ones left out), all as HDF5.
+/// One curve as CSV (a .table.csv as a table with a heading), several as a .zip of CSVs (masked ones left out), all as HDF5.
 void write_curves(const std::string& path, const core::CorrelationCurves& curves,
                   const formats::curves::CurvesFacts& facts, bool overwrite);
 

@@ -72,7 +72,8 @@ struct CurveFile {
 };
 const core::Fields<CurveFile>& fields(const CurveFile&) {
   static const auto all = core::Fields<CurveFile>().add(
-      {.name = "path", .help = "G.csv, G.zip or G.h5", .option = "output"}, &CurveFile::path);
+      {.name = "path", .help = "G.csv, G.table.csv, G.zip or G.h5", .option = "output"},
+      &CurveFile::path);
   return all;
 }
 

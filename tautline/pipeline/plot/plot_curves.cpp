@@ -96,21 +96,26 @@ CountLine counts_of(const core::RateTrace& trace, const std::string& name) {
   return line;
 }
 
+// A point with its error bar.
+void add_reach(const figure::Line& line, std::size_t k, std::vector<double>& values) {
+  const double error = k < line.error.size() && std::isfinite(line.error[k]) ? line.error[k] : 0;
+  values.insert(values.end(), {line.y[k] - error, line.y[k] + error});
+}
+
 // Without the shortest lags where these stand far above all others: shot noise and afterpulses would push the rest to
 // the axis.
 std::vector<double> without_shot_noise(const std::vector<figure::Line>& lines) {
   constexpr std::size_t kShortest = 3, kEnough = 20;
-  std::vector<double> values, shortest;
-  for (const figure::Line& line : lines) {
-    const auto cut = static_cast<std::ptrdiff_t>(line.y.size() > kEnough ? kShortest : 0);
-    shortest.insert(shortest.end(), line.y.begin(), line.y.begin() + cut);
-    values.insert(values.end(), line.y.begin() + cut, line.y.end());
-  }
+  std::vector<double> values;
+  const auto cut = [](const figure::Line& line) { return line.y.size() > kEnough ? kShortest : 0; };
+  for (const figure::Line& line : lines)
+    for (std::size_t k = cut(line); k < line.y.size(); ++k) add_reach(line, k, values);
   figure::Axis rest;
   figure::fit_axis(rest, values);
   const double reach = 0.5 * (rest.high - rest.low);
-  for (const double value : shortest)
-    if (value > rest.low - reach && value < rest.high + reach) values.push_back(value);
+  for (const figure::Line& line : lines)
+    for (std::size_t k = 0; k < cut(line); ++k)
+      if (line.y[k] > rest.low - reach && line.y[k] < rest.high + reach) add_reach(line, k, values);
   return values;
 }
 
@@ -164,7 +169,9 @@ Figure figure_of_curves(const std::string& title, const std::vector<core::Correl
   if (first.duration_s > 0) made.facts.push_back({"length", in_seconds(first.duration_s)});
   if (std::isfinite(first.first.mean_rate_hz) && first.first.mean_rate_hz > 0)
     made.facts.push_back({"count rate", in_hertz(first.first.mean_rate_hz)});
-  figure::Panel panel{"Correlation", axis("lag", "s"), axis("G", "")};
+  const std::string label = count == 1 ? core::label_of(first) : "";
+  figure::Panel panel{label.empty() ? "Correlation" : "Correlation of " + label, axis("lag", "s"),
+                      axis("G", "")};
   panel.x.scale = figure::Scale::logarithmic;
   panel.tall = true;
   std::vector<double> lags;

@@ -93,7 +93,10 @@ void add_panels(Figure& made, const FitTable& table, const std::vector<DrawnFit>
   for (const DrawnFit& one : fits) {
     lags.insert(lags.end(), one.all.lag_s.begin(), one.all.lag_s.end());
     // What was left out, as afterpulses of the shortest lags, need not be in the picture.
-    heights.insert(heights.end(), one.used.g.begin(), one.used.g.end());
+    for (std::size_t k = 0; k < one.used.g.size(); ++k) {
+      const double error = weighted ? one.used.standard_error[k] : 0;
+      heights.insert(heights.end(), {one.used.g[k] - error, one.used.g[k] + error});
+    }
     measured.push_back({one.name, figure::Style::points, one.all.lag_s, one.all.g,
                         weighted ? one.all.standard_error : std::vector<double>{}});
     models.push_back(model_line(table, one));

@@ -50,6 +50,7 @@ class Recorded : public ::testing::Test {
     words.insert(words.end(), more.begin(), more.end());
     const CommandResult result = run(words);
     EXPECT_EQ(result.status, 0) << result.err;
+    said_ = result.out;
     record_ = nlohmann::json::parse(read_file(output + ".json"));
     std::istringstream lines(read_file(output));
     std::string list;
@@ -65,6 +66,7 @@ class Recorded : public ::testing::Test {
   }
   ScratchFolder scratch_;
   nlohmann::json record_;
+  std::string said_;  // the summary
   std::size_t samples_ = 0;
 };
 
@@ -73,11 +75,16 @@ TEST_F(Recorded, PaddingChangesNoCandidate) {
   const std::string file = (kFolder / "parkes_8bit_1.fil").string();
   const std::string alone = list_of(file);
   EXPECT_EQ(record_["empty_samples"], 0);
+  EXPECT_EQ(said_.find("empty:"), std::string::npos) << said_;
   write_file(scratch_ / "padded.fil", read_file(file) + std::string(403 * kChannels, '\0'));
   EXPECT_EQ(list_of(scratch_ / "padded.fil"), alone);
   EXPECT_GT(std::count(alone.begin(), alone.end(), '\n'), 1);
   EXPECT_EQ(record_["empty_samples"], 403);
   EXPECT_EQ(record_["empty_stretches"][0]["first_sample"], kRecordedTimes);
+  EXPECT_NE(said_.find("\n  empty: 1 stretch in which no channel changes, taken for gaps: 403 "
+                       "samples from 4096\n"),
+            std::string::npos)
+      << said_;
 }
 
 #ifdef TAUTLINE_CFITSIO

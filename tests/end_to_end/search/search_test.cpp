@@ -1,6 +1,7 @@
 // The command from a simulated file to candidates, and what it says of bad input.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <sstream>
@@ -68,6 +69,46 @@ TEST(SearchCommand, FindsWhatWasSimulatedInEveryFormat) {
     EXPECT_NEAR(std::stod(fields[1]), 3, 0.004);
     EXPECT_NEAR(std::stod(fields[1]), std::stod(fields[2]) * 512e-6, 1e-6);
     EXPECT_NEAR(std::stod(fields[5]), 80, 8);
+  }
+}
+
+// Padding in the middle and at the end, and a channel that never changes, in the summary that users read.
+TEST(SearchCommand, WhatHoldsNothingIsSaid) {
+  const ScratchFolder folder;
+  const std::string fil = simulate(folder), whole = read_file(fil);
+  constexpr std::size_t kChannels = 64, kTimes = 15'625;
+  const auto first = static_cast<std::ptrdiff_t>(whole.size() - kTimes * kChannels);
+  auto random = generator();
+  const std::size_t middle = 4'000 + random() % 4'000, length = 200 + random() % 1'000, end = 500;
+  const std::size_t constant = random() % kChannels;
+  std::string bytes = whole;
+  const auto fill = [&](std::size_t from, std::size_t count) {
+    std::fill_n(bytes.begin() + first + static_cast<std::ptrdiff_t>(from * kChannels),
+                count * kChannels, '\7');
+  };
+  fill(middle, length);
+  fill(kTimes - end, end);
+  for (std::size_t t = 0; t < kTimes; ++t)
+    bytes[static_cast<std::size_t>(first) + t * kChannels + constant] = '\7';
+  const std::string stretches =
+      "\n  empty: 2 stretches in which no channel changes, taken for gaps: " +
+      std::to_string(length) + " samples from " + std::to_string(middle) + ", " +
+      std::to_string(end) + " samples from " + std::to_string(kTimes - end) + "\n";
+  for (const bool search : {true, false}) {
+    const auto said = [&] {
+      const CommandResult result =
+          run_command({search ? "search" : "dedisperse", fil, "-o",
+                       folder / (search ? "c.csv" : "s.npy"), "--overwrite", "--dms", "0:40:10"},
+                      folder.path().string());
+      EXPECT_EQ(result.status, 0) << result.err;
+      return result.out;
+    };
+    write_file(fil, whole);
+    EXPECT_EQ(said().find("empty:"), std::string::npos);
+    write_file(fil, bytes);
+    const std::string text = said();
+    EXPECT_NE(text.find(stretches), std::string::npos) << text;
+    EXPECT_NE(text.find("\n  empty: 1 channel never changed, left out"), std::string::npos) << text;
   }
 }
 

@@ -132,6 +132,49 @@ TEST(CurveCsv, UndefinedLagsAndErrors) {
   EXPECT_TRUE(plain.standard_error.empty());
 }
 
+TEST(CurveCsv, ATableHasAHeadingAndEveryLag) {
+  const tests::ScratchFolder folder;
+  core::CorrelationCurve curve = made_up(true);
+  curve.g[5] = curve.standard_error[5] = curve.standard_error[7] = kNan;
+  const std::string path = folder / "g.table.csv";
+  for (const bool errors : {true, false}) {
+    if (!errors) curve.standard_error.clear();
+    write_csv(path, curve, {"tautline, a test: 1,2", {{"input", "a,b.npy"}}}, true);
+    std::vector<std::string> rows;
+    std::istringstream lines(load(path));
+    for (std::string line; std::getline(lines, line);)
+      if (!line.starts_with('#')) rows.push_back(line);
+    ASSERT_EQ(rows.size(), 41u);
+    EXPECT_EQ(rows[0], errors ? "lag_s,g,standard_error" : "lag_s,g");
+    for (const std::string& row : rows)
+      EXPECT_EQ(std::count(row.begin(), row.end(), ','), errors ? 2 : 1) << row;
+    const CurveFile file = read(path);
+    EXPECT_EQ(file.format, "CSV table");
+    EXPECT_EQ(file.facts.at("input"), "a,b.npy");
+    ASSERT_EQ(file.curves.size(), 1u);
+    const core::CorrelationCurve& found = file.curves[0];
+    EXPECT_TRUE(found.cross);
+    EXPECT_EQ(found.second.label, "sensor 8");
+    EXPECT_EQ(found.first.trace.rate_khz, curve.first.trace.rate_khz);
+    ASSERT_EQ(found.lag_s.size(), curve.lag_s.size());
+    ASSERT_EQ(found.standard_error.size(), curve.standard_error.size());
+    const auto same = [](double a, double b) {
+      return std::isnan(b) ? std::isnan(a) : std::fabs(a - b) <= 1e-10 * std::fabs(b);
+    };
+    for (std::size_t l = 0; l < curve.lag_s.size(); ++l) {
+      EXPECT_TRUE(same(found.lag_s[l], curve.lag_s[l])) << l;
+      EXPECT_TRUE(same(found.g[l], curve.g[l])) << l;
+      if (errors) {
+        EXPECT_TRUE(same(found.standard_error[l], curve.standard_error[l])) << l;
+      }
+    }
+  }
+  EXPECT_TRUE(std::filesystem::exists(folder / "g.table.trace.txt"));
+  // A heading stands before the numbers.
+  save(path, "1e-6,0.5\nlag_s,g\n");
+  EXPECT_THROW(read(path), core::Error);
+}
+
 // PyCorrFit passes over lines of nan, and fails on a file without any line.
 TEST(CurveCsv, UndefinedAtEveryLag) {
   const tests::ScratchFolder folder;

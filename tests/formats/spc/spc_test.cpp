@@ -1,4 +1,4 @@
-// Becker & Hickl's records, made byte by byte from the table of bits; awkward input is counted and said.
+// Becker & Hickl's records; awkward input is counted and said.
 #include "tautline/formats/spc/spc.h"
 
 #include <gtest/gtest.h>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tautline/core/error.h"
+#include "tests/formats/spc/records.h"
 #include "tests/support/scratch.h"
 #include "tests/support/seed.h"
 
@@ -18,20 +19,6 @@ namespace {
 
 void write_bytes(const std::string& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary) << bytes;
-}
-
-std::string bytes_of(const std::vector<std::uint32_t>& words) {
-  std::string bytes;
-  for (const std::uint32_t word : words)
-    for (int shift = 0; shift < 32; shift += 8) bytes += static_cast<char>(word >> shift & 0xFF);
-  return bytes;
-}
-
-// A clock of 12.5 ns and two routing bits.
-constexpr std::uint32_t kHeader = 0x90000000 | 125;
-
-std::uint32_t photon_word(std::uint32_t macro, std::uint32_t detector, std::uint32_t adc) {
-  return adc << 16 | detector << 12 | macro;
 }
 
 std::vector<Photon> read_all(PhotonReader& reader, std::size_t at_once = 7) {

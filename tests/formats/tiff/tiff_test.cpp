@@ -1,4 +1,4 @@
-// TIFF stacks, written byte by byte: each type, either byte order, damage.
+// TIFF stacks: each type, either byte order, damage.
 #include "tautline/formats/tiff/tiff.h"
 
 #include <gtest/gtest.h>
@@ -10,67 +10,12 @@
 #include <vector>
 
 #include "tautline/core/error.h"
+#include "tests/formats/tiff/stack_file.h"
 #include "tests/support/scratch.h"
 #include "tests/support/seed.h"
 
 namespace tautline::formats::tiff {
 namespace {
-
-struct Stack {
-  std::uint32_t columns = 5, rows = 3, frames = 4;
-  int bits = 8, format = 1;  // 1 unsigned, 2 signed, 3 float
-  bool big_endian = false;
-};
-
-class Bytes {
- public:
-  explicit Bytes(bool big) : big_(big) {}
-  void put(std::uint64_t value, int bytes) {
-    for (int b = 0; b < bytes; ++b)
-      text += static_cast<char>(value >> 8 * (big_ ? bytes - 1 - b : b) & 255);
-  }
-  void entry(int tag, int type, std::uint32_t value) {
-    put(static_cast<std::uint64_t>(tag), 2);
-    put(static_cast<std::uint64_t>(type), 2);
-    put(1, 4);
-    put(value, type == 3 ? 2 : 4);
-    if (type == 3) put(0, 2);
-  }
-  std::string text;
-
- private:
-  bool big_;
-};
-
-// The classic layout: a header, then for each frame its pixels and its directory.
-std::string file_of(const Stack& s, const std::vector<std::uint32_t>& values) {
-  Bytes out(s.big_endian);
-  out.text = s.big_endian ? "MM" : "II";
-  out.put(42, 2);
-  const std::uint32_t pixels = s.columns * s.rows,
-                      frame_bytes = pixels * static_cast<std::uint32_t>(s.bits) / 8;
-  const std::uint32_t padded = frame_bytes + frame_bytes % 2, directory_bytes = 2 + 9 * 12 + 4;
-  out.put(8 + padded, 4);
-  for (std::uint32_t f = 0; f < s.frames; ++f) {
-    const auto start = static_cast<std::uint32_t>(out.text.size());
-    for (std::uint32_t k = 0; k < pixels; ++k) out.put(values[f * pixels + k], s.bits / 8);
-    if (frame_bytes % 2) out.put(0, 1);
-    out.put(9, 2);
-    out.entry(256, 4, s.columns);
-    out.entry(257, 4, s.rows);
-    out.entry(258, 3, static_cast<std::uint32_t>(s.bits));
-    out.entry(259, 3, 1);
-    out.entry(262, 3, 1);
-    out.entry(273, 4, start);
-    out.entry(278, 4, s.rows);
-    out.entry(279, 4, frame_bytes);
-    out.entry(339, 3, static_cast<std::uint32_t>(s.format));
-    const bool last = f + 1 == s.frames;
-    out.put(last ? 0 : out.text.size() + 4 + padded, 4);
-    (void)directory_bytes;
-  }
-  return out.text;
-}
 
 std::vector<std::uint32_t> random_values(const Stack& s) {
   auto random = tests::generator();

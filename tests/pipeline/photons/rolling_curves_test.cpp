@@ -189,6 +189,7 @@ TEST_F(RollingCurvesOf, GoIntoAFileOfTheirOwn) {
   run.window_s = 2000;
   autocorrelate_counts(run, device_);
   EXPECT_EQ(window_path(run.output), scratch / "run.window.zip");
+  EXPECT_EQ(window_path("run.table.csv"), "run.window.table.csv");
   const WindowSteps steps = steps_of_window(config(LagScheme::chain, false).stage, 4000);
   AutocorrelateConfig part = run;
   part.window_s = 0;
