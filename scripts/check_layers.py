@@ -11,6 +11,7 @@
 - every stage has a header that tautline.h includes, descriptions of its fields, a reference, a case file and its
   harness, tunables, a CPU backend, a maths page, tests and an entry in the table that `bench` and `tune` are made from; a role has the same file name in every stage;
 - every folder of tests that is named as a layer mirrors that layer's folders;
+- a test names every pipeline of examples/pipelines;
 - every path that README, docs and cmake/sample_loops.txt name exists.
 """
 import pathlib
@@ -260,6 +261,15 @@ def check_mirrored():
                 complain(folder, f"{mirrored.relative_to(ROOT)}, which it mirrors, does not exist")
 
 
+def check_pipelines():
+    """Tests run the pipelines of the examples, or parts of them, by their names."""
+    tests = [path for path in (ROOT / "tests").rglob("*") if path.suffix in (".cpp", ".h", ".py")]
+    text = "".join(path.read_text(encoding="utf-8") for path in tests)
+    for path in sorted((ROOT / "examples" / "pipelines").glob("*.toml")):
+        if not re.search(rf"(?<![\w-]){re.escape(path.name)}", text):
+            complain(path, "a pipeline of the examples that no test names")
+
+
 # Paths in backquotes or link targets that look like files or folders of this tree.
 TOP_FOLDERS = "tautline|cli|python|web|tests|bench|examples|docs|cmake|scripts"
 PATH = re.compile(rf"(?:`|\]\()((?:{TOP_FOLDERS}|\.ci)/[\w./+-]*|[A-Z][\w]+\.(?:md|txt|json|cff))[`)#]")
@@ -294,6 +304,7 @@ def main():
             check_stage(folder)
     check_roles(ROOT / "tautline" / "stages")
     check_mirrored()
+    check_pipelines()
     documents = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
     for path in documents:
         if path.exists():
