@@ -269,6 +269,10 @@ void say_instead(const std::string& path, const std::string& name) {
   made_files().emplace_back(path, name);
 }
 
+std::string said_name(const std::string& path) {
+  return in_users_words(path);
+}
+
 void say_options_in_help(CLI::App& app) {
   const OptionWords words(app);
   for (CLI::Option* option : app.get_options())

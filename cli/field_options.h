@@ -97,6 +97,8 @@ class OptionWords {
 
 /// From here on all that is said names `name` where it would name the file `path`, which the run made for itself.
 void say_instead(const std::string& path, const std::string& name);
+/// That name, or the path of a file that has no other.
+std::string said_name(const std::string& path);
 
 /// Replaces fields by options in the help of `app` and of its commands.
 void say_options_in_help(CLI::App& app);

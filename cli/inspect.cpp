@@ -13,6 +13,7 @@
 #include "cli/inspect_search.h"
 #include "cli/inspect_text.h"
 #include "cli/output_names.h"
+#include "cli/piped_inputs.h"
 #include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 #include "tautline/core/time.h"
@@ -45,7 +46,7 @@ int inspect_voltages(const Global& global, const std::string& path, const Inspec
   const double seconds = static_cast<double>(reader->total_samples()) / d.rate_hz.value();
   if (global.json) {
     print_json("tautline.inspect.voltages", 1,
-               {{"file", path},
+               {{"file", said_name(path)},
                 {"format", core::to_string(d.format)},
                 {"antennas", d.antennas},
                 {"polarisations", d.polarisations},
@@ -65,7 +66,7 @@ int inspect_voltages(const Global& global, const std::string& path, const Inspec
                 {"damage", damage.messages}});
     return damage_status(damage, 0, options.strict);
   }
-  fmt::print("{}: antenna voltages\n", path);
+  fmt::print("{}: antenna voltages\n", said_name(path));
   fmt::print("  samples     {} {} of {} ({} x {}), {}\n", reader->total_samples(),
              core::to_string(d.format), core::counted(d.inputs(), "input"),
              core::counted(d.antennas, "antenna"), core::counted(d.polarisations, "polarisation"),
@@ -120,7 +121,7 @@ int inspect_visibilities(const Global& global, const std::string& path) {
   const std::vector<std::string> names = input_names(d.array);
   if (global.json) {
     print_json("tautline.inspect.visibilities", 1,
-               {{"file", path},
+               {{"file", said_name(path)},
                 {"antennas", d.array.antennas.size()},
                 {"inputs", d.array.inputs.size()},
                 {"input_names", names},
@@ -139,7 +140,7 @@ int inspect_visibilities(const Global& global, const std::string& path) {
                 {"extra", d.extra}});
     return kDone;
   }
-  fmt::print("{}: visibilities\n", path);
+  fmt::print("{}: visibilities\n", said_name(path));
   fmt::print("  inputs      {} of {} ({})\n", d.array.inputs.size(),
              core::counted(d.array.antennas.size(), "antenna"), d.array.name);
   fmt::print("  names       {}\n", names_text(names));
@@ -171,7 +172,7 @@ int inspect_measurement_set(const Global& global, const std::string& path) {
                          {"highest_hz", window.highest_hz},
                          {"channel_width_hz", window.channel_width_hz}});
     print_json("tautline.inspect.measurement_set", 1,
-               {{"file", path},
+               {{"file", said_name(path)},
                 {"telescope", c.telescope},
                 {"antennas", c.antennas},
                 {"fields", c.fields},
@@ -189,7 +190,7 @@ int inspect_measurement_set(const Global& global, const std::string& path) {
                 {"highest_weight", c.highest_weight}});
     return kDone;
   }
-  fmt::print("{}: a Measurement Set\n", path);
+  fmt::print("{}: a Measurement Set\n", said_name(path));
   fmt::print("  antennas    {} ({}): {}\n", c.antennas.size(), c.telescope,
              names_text(numbered(c.antennas)));
   for (const auto& window : c.windows)
@@ -283,7 +284,8 @@ int worse_of(int a, int b) {
   return rank(a) >= rank(b) ? a : b;
 }
 
-int run_inspect(const Global& global, const InspectOptions& options) {
+int run_inspect(const Global& global, InspectOptions& options) {
+  const PipedInputs piped(global, options.files);
   if (options.files.size() == 1) return inspect_file(global, options.files.front(), options);
   // One that cannot be read keeps nobody from the others.
   int worst = kDone;
@@ -297,7 +299,7 @@ int run_inspect(const Global& global, const InspectOptions& options) {
       if (error.kind() == core::ErrorKind::config) status = kWrongUsage;
       if (global.json)
         print_json("tautline.inspect.error", 1,
-                   {{"file", path}, {"message", message}, {"status", status}});
+                   {{"file", said_name(path)}, {"message", message}, {"status", status}});
     }
     worst = worse_of(worst, status);
   }
@@ -328,6 +330,7 @@ void add_inspect(CLI::App& app, const Global& global, Action& action) {
   add_reader_options(*command, options->reader, "");
   command->footer(
       "Examples: tautline inspect night.dada\n"
+      "          zstdcat night.fil.zst | tautline inspect -\n"
       "          tautline inspect cell.ptu --tcspc histogram.csv");
   command->callback([&global, &action, options, command] {
     action = [&global, options, command] {

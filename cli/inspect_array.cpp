@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "cli/field_options.h"
 #include "tautline/core/counted.h"
 #include "tautline/formats/count_reader.h"
 #include "tautline/formats/input_file.h"
@@ -34,7 +35,7 @@ int inspect_series(const Global& global, const std::string& path,
   const std::uint64_t samples = header.shape.back();
   if (global.json) {
     print_json("tautline.inspect.series", 1,
-               {{"file", path},
+               {{"file", said_name(path)},
                 {"type", header.type},
                 {"trials", header.shape.front()},
                 {"samples", samples},
@@ -44,7 +45,7 @@ int inspect_series(const Global& global, const std::string& path,
                 {"dm_constant", record.value("dm_constant", Json())}});
     return kDone;
   }
-  fmt::print("{}: dedispersed series\n", path);
+  fmt::print("{}: dedispersed series\n", said_name(path));
   fmt::print("  trials      {}, DM {} to {}\n", header.shape.front(), dms.front().dump(),
              dms.back().dump());
   fmt::print("  samples     {} of {:.6g} s, {}\n", samples, tsamp_s.get<double>(), header.type);
@@ -66,7 +67,7 @@ int inspect_counts(const Global& global, const std::string& path, bool strict) {
   const formats::CountDescription& d = reader->description();
   if (global.json)
     print_json("tautline.inspect.counts", 1,
-               {{"file", path},
+               {{"file", said_name(path)},
                 {"format", d.format},
                 {"type", core::to_string(d.type)},
                 {"samples", reader->total_samples()},
@@ -74,7 +75,8 @@ int inspect_counts(const Global& global, const std::string& path, bool strict) {
                 {"rows", d.rows},
                 {"columns", d.columns}});
   else
-    fmt::print("{}: photon counts\n  times       {} of {}, {}\n", path, reader->total_samples(),
+    fmt::print("{}: photon counts\n  times       {} of {}, {}\n", said_name(path),
+               reader->total_samples(),
                d.rows > 0 ? fmt::format("{} x {} pixels (rows x columns)", d.rows, d.columns)
                           : core::counted(d.sensors, "sensor"),
                core::to_string(d.type));

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "cli/command.h"
+#include "cli/field_options.h"
 #include "cli/inspect_array.h"
 #include "cli/inspect_text.h"
 #include "tautline/core/counted.h"
@@ -54,7 +55,7 @@ int inspect_tags(const Global& global, const std::string& path, bool strict,
     for (const auto& one : detectors)
       by_detector.push_back({{"detector", one.channel}, {"photons", one.photons}});
     print_json("tautline.inspect.photons", 1,
-               {{"file", path},
+               {{"file", said_name(path)},
                 {"format", d.format},
                 {"record_type", d.record_type},
                 {"mode", mode},
@@ -76,7 +77,7 @@ int inspect_tags(const Global& global, const std::string& path, bool strict,
     if (!tcspc.path.empty()) write_histogram(global, tcspc, path, *reader);
     return damage_status(reader->damage(), 0, strict);
   }
-  fmt::print("{}: photon time tags\n", path);
+  fmt::print("{}: photon time tags\n", said_name(path));
   fmt::print("  records     {} of {}: {} photons, {} markers, {} overflows\n", d.records,
              d.record_type, c.photons, c.markers, c.overflow_records);
   if (d.macro_clock)
@@ -131,14 +132,16 @@ int inspect_curves(const Global& global, const std::string& path) {
                         {"undefined_lags", undefined_lags(one)},
                         {"standard_errors", !one.standard_error.empty()},
                         {"mean_rate_hz", number_or_null(one.first.mean_rate_hz)}});
-    print_json(
-        "tautline.inspect.curves", 1,
-        {{"file", path}, {"format", file.format}, {"curves", curves}, {"facts", file.facts}});
+    print_json("tautline.inspect.curves", 1,
+               {{"file", said_name(path)},
+                {"format", file.format},
+                {"curves", curves},
+                {"facts", file.facts}});
     return kDone;
   }
   const core::CorrelationCurve& first = file.curves.front();
-  fmt::print("{}: {} ({})\n", path, core::counted(file.curves.size(), "correlation curve"),
-             file.format);
+  fmt::print("{}: {} ({})\n", said_name(path),
+             core::counted(file.curves.size(), "correlation curve"), file.format);
   fmt::print("  lags        {}, {:.4g} s to {:.4g} s{}\n", first.lag_s.size(), first.lag_s.front(),
              first.lag_s.back(), first.standard_error.empty() ? "" : ", with standard errors");
   if (first.duration_s > 0) fmt::print("  length      {:.6g} s\n", first.duration_s);
@@ -169,12 +172,12 @@ int inspect_tcspc(const Global& global, const std::string& path) {
   const std::size_t bins = histogram.counts.front().size();
   if (global.json)
     print_json("tautline.inspect.tcspc", 1,
-               {{"file", path},
+               {{"file", said_name(path)},
                 {"bins", bins},
                 {"bin_s", histogram.unit_s},
                 {"detectors", std::move(detectors)}});
   else
-    fmt::print("{}: photons by microtime\n  bins        {} of {:.4g} ps\n{}", path, bins,
+    fmt::print("{}: photons by microtime\n  bins        {} of {:.4g} ps\n{}", said_name(path), bins,
                histogram.unit_s * 1e12, lines);
   return kDone;
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "cli/field_options.h"
 #include "cli/inspect_text.h"
 #include "tautline/core/counted.h"
 #include "tautline/core/dispersion.h"
@@ -41,7 +42,7 @@ Json segments_json(const formats::FilterbankReader& reader) {
 void print_filterbank_json(const std::string& path, const formats::FilterbankReader& reader) {
   const formats::FilterbankDescription& d = reader.description();
   print_json("tautline.inspect.filterbank", 1,
-             {{"file", path},
+             {{"file", said_name(path)},
               {"format", d.format},
               {"time_series", d.time_series},
               {"channels", d.channels},
@@ -79,7 +80,8 @@ void print_filterbank_json(const std::string& path, const formats::FilterbankRea
 
 void print_filterbank(const std::string& path, const formats::FilterbankReader& reader) {
   const formats::FilterbankDescription& d = reader.description();
-  fmt::print("{}: {} {}\n", path, d.format, d.time_series ? "time series" : "filterbank");
+  fmt::print("{}: {} {}\n", said_name(path), d.format,
+             d.time_series ? "time series" : "filterbank");
   fmt::print("  samples     {} of {} and {}, {}{}\n", d.samples,
              core::counted(d.channels, "channel"), core::counted(d.ifs, "IF"),
              d.is_signed ? "signed, " : "", core::counted(d.bits, "bit"));
@@ -123,7 +125,7 @@ int inspect_mask(const Global& global, const std::string& path) {
                           static_cast<double>(mask.intervals);
   if (global.json) {
     print_json("tautline.inspect.mask", 1,
-               {{"file", path},
+               {{"file", said_name(path)},
                 {"channels", mask.channels},
                 {"intervals", mask.intervals},
                 {"interval_s", mask.interval_s},
@@ -135,7 +137,7 @@ int inspect_mask(const Global& global, const std::string& path) {
                 {"masked_fraction", fraction}});
     return kDone;
   }
-  fmt::print("{}: rfifind mask\n", path);
+  fmt::print("{}: rfifind mask\n", said_name(path));
   fmt::print("  channels    {} of {:.6g} MHz from {:.6f} MHz, {} zapped\n", mask.channels,
              mask.channel_width_mhz, mask.low_channel_mhz, mask.zapped_channels.size());
   fmt::print("  intervals   {} of {} samples ({:.6g} s), {} zapped\n", mask.intervals,
@@ -149,7 +151,7 @@ int inspect_candidates(const Global& global, const std::string& path) {
   const auto best = std::max_element(candidates.begin(), candidates.end(),
                                      [](const auto& a, const auto& b) { return a.snr < b.snr; });
   if (global.json) {
-    Json object{{"file", path}, {"candidates", candidates.size()}, {"best", Json()}};
+    Json object{{"file", said_name(path)}, {"candidates", candidates.size()}, {"best", Json()}};
     if (best != candidates.end())
       object["best"] = {{"snr", best->snr},
                         {"dm", best->dm},
@@ -158,7 +160,7 @@ int inspect_candidates(const Global& global, const std::string& path) {
     print_json("tautline.inspect.candidates", 1, std::move(object));
     return kDone;
   }
-  fmt::print("{}: {}\n", path, core::counted(candidates.size(), "candidate"));
+  fmt::print("{}: {}\n", said_name(path), core::counted(candidates.size(), "candidate"));
   if (best != candidates.end())
     fmt::print("  best        S/N {:.2f} at {:.6f} s, DM {:.6g}, {} wide\n", best->snr,
                best->time_s, best->dm, core::counted(best->width_samples, "sample"));
@@ -169,7 +171,7 @@ int inspect_cutout(const Global& global, const std::string& path) {
   const formats::cutout_hdf5::CutoutFile c = formats::cutout_hdf5::read(path);
   if (global.json) {
     print_json("tautline.inspect.cutout", 1,
-               {{"file", path},
+               {{"file", said_name(path)},
                 {"id", c.id},
                 {"source", c.source},
                 {"cut_out_of", c.file},
@@ -185,7 +187,7 @@ int inspect_cutout(const Global& global, const std::string& path) {
                 {"dm_time", {c.dms, c.dm_times}}});
     return kDone;
   }
-  fmt::print("{}: the cut-out of a candidate\n", path);
+  fmt::print("{}: the cut-out of a candidate\n", said_name(path));
   fmt::print("  candidate   S/N {:.2f} at {:.6f} s, DM {:.6g}, {} wide\n", c.snr, c.time_s, c.dm,
              core::counted(c.width_samples, "sample"));
   fmt::print("  cut out of  {}  source {}\n", c.file, c.source);

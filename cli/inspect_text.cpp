@@ -8,6 +8,7 @@
 #include <fstream>
 #include <utility>
 
+#include "cli/field_options.h"
 #include "tautline/core/angle.h"
 #include "tautline/core/counted.h"
 #include "tautline/core/error.h"
@@ -33,7 +34,7 @@ int inspect_layout(const Global& global, const std::string& path) {
                           {"ecef_m", antenna.ecef_m},
                           {"diameter_m", antenna.diameter_m}});
     print_json("tautline.inspect.array", 1,
-               {{"file", path},
+               {{"file", said_name(path)},
                 {"name", array.name},
                 {"latitude_deg", array.latitude_deg},
                 {"longitude_deg", array.longitude_deg},
@@ -42,7 +43,7 @@ int inspect_layout(const Global& global, const std::string& path) {
                 {"inputs", array.inputs.size()}});
     return kDone;
   }
-  fmt::print("{}: an array, {}\n", path, array.name);
+  fmt::print("{}: an array, {}\n", said_name(path), array.name);
   fmt::print("  place       {:+.6f} {:+.6f} degrees (latitude, longitude), {:.1f} m\n",
              array.latitude_deg, array.longitude_deg, array.altitude_m);
   fmt::print("  antennas    {}, {}{}\n", array.antennas.size(),
@@ -55,7 +56,7 @@ int inspect_sky(const Global& global, const std::string& path) {
   const formats::scene::Scene scene = formats::scene::read_scene(path);
   if (global.json)
     print_json("tautline.inspect.scene", 1,
-               {{"file", path},
+               {{"file", said_name(path)},
                 {"name", scene.name},
                 {"start_utc", core::to_iso(scene.start)},
                 {"centre_hz", scene.centre_hz},
@@ -67,7 +68,7 @@ int inspect_sky(const Global& global, const std::string& path) {
     fmt::print(
         "{}: a scene of simulate voltages, {}\n  band        {:.6f} MHz wide about {:.6f} MHz\n"
         "  start       {} UTC\n  holds       {}, {}, {}\n",
-        path, scene.name, scene.bandwidth_hz.value() / 1e6, scene.centre_hz / 1e6,
+        said_name(path), scene.name, scene.bandwidth_hz.value() / 1e6, scene.centre_hz / 1e6,
         core::to_iso(scene.start), core::counted(scene.sources.size(), "source"),
         core::counted(scene.tones.size(), "tone"),
         core::counted(scene.missing.size(), "missing piece"));
@@ -78,7 +79,7 @@ int inspect_filterbank_scene(const Global& global, const std::string& path) {
   const formats::scene::FilterbankScene scene = formats::scene::read_filterbank_scene(path);
   if (global.json)
     print_json("tautline.inspect.filterbank_scene", 1,
-               {{"file", path},
+               {{"file", said_name(path)},
                 {"name", scene.name},
                 {"channels", scene.channels},
                 {"fch1_mhz", scene.fch1_mhz},
@@ -91,8 +92,8 @@ int inspect_filterbank_scene(const Global& global, const std::string& path) {
     fmt::print(
         "{}: a scene of simulate filterbank, {}\n  band        {} from {:.6f} MHz in steps of "
         "{:.6g} MHz, {:.6g} s a sample\n  holds       {}, {}, {}\n",
-        path, scene.name, core::counted(scene.channels, "channel"), scene.fch1_mhz, scene.foff_mhz,
-        scene.tsamp_s, core::counted(scene.pulses.size(), "pulse"),
+        said_name(path), scene.name, core::counted(scene.channels, "channel"), scene.fch1_mhz,
+        scene.foff_mhz, scene.tsamp_s, core::counted(scene.pulses.size(), "pulse"),
         core::counted(scene.impulses.size(), "impulse"),
         core::counted(scene.carriers.size(), "carrier"));
   return kDone;
@@ -109,14 +110,14 @@ int inspect_delays(const Global& global, const std::string& path, const formats:
       table.has("valid_until") ? core::to_iso(table.instant("valid_until")) : "";
   if (global.json)
     print_json("tautline.inspect.delays", 1,
-               {{"file", path},
+               {{"file", said_name(path)},
                 {"phase_centre", centre},
                 {"ra_deg", placed ? JsonObject(ra_deg) : JsonObject()},
                 {"dec_deg", placed ? JsonObject(dec_deg) : JsonObject()},
                 {"delays", delays},
                 {"valid_until", until}});
   else
-    fmt::print("{}: a table of delays, {}\n  points at   {}{}\n  valid until {}\n", path,
+    fmt::print("{}: a table of delays, {}\n  points at   {}{}\n  valid until {}\n", said_name(path),
                core::counted(delays, "model"), centre,
                placed ? fmt::format(", {:.6f} {:+.6f} degrees (ICRS)", ra_deg, dec_deg) : "",
                until.empty() ? "any time" : until + " UTC");
@@ -156,10 +157,10 @@ int inspect_record(const Global& global, const std::string& path) {
                       record.is_discarded() ? "not whole JSON" : "JSON of no known schema",
                       "a truth of simulate, or a record that a command wrote");
   if (global.json) {
-    print_json("tautline.inspect.record", 1, {{"file", path}, {"record", record}});
+    print_json("tautline.inspect.record", 1, {{"file", said_name(path)}, {"record", record}});
     return kDone;
   }
-  fmt::print("{}: {} {}\n", path, schema.get<std::string>(), record.value("version", 0));
+  fmt::print("{}: {} {}\n", said_name(path), schema.get<std::string>(), record.value("version", 0));
   for (const auto& [key, value] : record.items()) {
     if (key == "schema" || key == "version") continue;
     if (value.is_array() && !value.empty() && (value.size() > 4 || value.front().is_structured()))

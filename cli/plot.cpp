@@ -3,9 +3,15 @@
 
 #include <fmt/format.h>
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "cli/command.h"
 #include "cli/common_options.h"
 #include "cli/field_options.h"
+#include "cli/piped_inputs.h"
+#include "tautline/core/error.h"
 #include "tautline/formats/distinct_files.h"
 
 namespace tautline::cli {
@@ -19,17 +25,23 @@ struct PlotOptions {
 };
 
 std::string default_output(std::string input) {
+  if (input == "-")
+    throw core::Error(core::ErrorKind::config, "-o", "not given",
+                      "X.html, X.png, X.svg or X.pdf for what comes by standard input");
   while (input.size() > 1 && input.back() == '/') input.pop_back();
   return input + ".html";
 }
 
-int run_plot(const Global& global, const PlotOptions& options) {
+int run_plot(const Global& global, PlotOptions& options) {
   const std::string output =
       options.output.empty() ? default_output(options.config.input) : options.output;
   pipeline::require_figure_name(output);
   formats::require_distinct({{"-o", output}}, {{"input", options.config.input},
                                                {"--mask", options.config.mask},
                                                {"--fit", options.config.fit}});
+  std::vector<std::string> inputs{options.config.input};
+  const PipedInputs piped(global, inputs, output, options.overwrite);
+  options.config.input = inputs.front();
   ProgressLine line(global);
   const pipeline::PlotRun run{
       [&] { return open_device(global); },

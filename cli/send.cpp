@@ -61,8 +61,8 @@ void add_send(CLI::App& app, const Global& global, Action& action) {
   auto* command = app.add_subcommand("send", "files played onto the network, as telescopes would");
   auto config = std::make_shared<stream::SendConfig>();
   add_input(*command, config->files,
-            "over TCP, files of MWA receivers, each a connection, in this order; over UDP, "
-            "voltages of any format, consecutive files or `receivers`",
+            "over TCP, files of MWA receivers, each a connection, in this order; over UDP, and "
+            "over TCP of other formats, voltages, consecutive files or `receivers`",
             "files");
   add_required_field(*command, *config, "to");
   add_fields(*command, *config,

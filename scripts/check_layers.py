@@ -10,7 +10,8 @@
 - no printing, abort or exit under tautline/, and no option of the command in its texts;
 - every stage has a header that tautline.h includes, a description of each field, a reference, a case file and its
   harness, tunables, a CPU backend, a maths page, tests and an entry in the table that `bench` and `tune` are made from; a role has the same file name in every stage;
-- every folder of tests that is named as a layer mirrors that layer's folders, and every format has tests;
+- every folder of tests that is named as a layer mirrors that layer's folders, every format has tests, and a test names
+  every pipeline of examples/pipelines;
 - every path that README, docs and cmake/sample_loops.txt name exists.
 """
 import pathlib
@@ -294,6 +295,15 @@ def check_formats():
                 complain(folder, f"a format needs tests: {tests}")
 
 
+def check_pipelines():
+    """Tests run the pipelines of the examples, or parts of them, by their names."""
+    tests = [path for path in (ROOT / "tests").rglob("*") if path.suffix in (".cpp", ".h", ".py")]
+    text = "".join(path.read_text(encoding="utf-8") for path in tests)
+    for path in sorted((ROOT / "examples" / "pipelines").glob("*.toml")):
+        if not re.search(rf"(?<![\w-]){re.escape(path.name)}", text):
+            complain(path, "a pipeline of the examples that no test names")
+
+
 # Paths in backquotes or link targets that look like files or folders of this tree.
 TOP_FOLDERS = "tautline|cli|python|web|tests|bench|examples|docs|cmake|scripts"
 PATH = re.compile(rf"(?:`|\]\()((?:{TOP_FOLDERS}|\.ci)/[\w./+-]*|[A-Z][\w]+\.(?:md|txt|json|cff))[`)#]")
@@ -329,6 +339,7 @@ def main():
     check_roles(ROOT / "tautline" / "stages")
     check_mirrored()
     check_formats()
+    check_pipelines()
     documents = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
     for path in documents:
         if path.exists():

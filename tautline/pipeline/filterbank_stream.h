@@ -13,6 +13,7 @@
 
 namespace tautline::pipeline {
 
+class FilledValues;
 struct FilterbankInput;
 
 /// Samples [first, first + count) of a reader's data: what start_s and duration_s name.
@@ -51,6 +52,7 @@ struct FilterbankStream {
       left_out;  ///< [beam] channels that sums over channels leave out
   std::shared_ptr<const FilterbankInput> input;         ///< where files were opened for the run
   std::shared_ptr<const InjectedPulses> injected = {};  ///< where some are put in on the way
+  std::shared_ptr<const FilledValues> filled = {};      ///< where data may be lost on the way
   bool live = false;  ///< one part of kLiveSamples, of one beam, whose segments each begin anew
   std::size_t held_samples = 0;  ///< that have come behind a block when a source gives it
   bool leaves_gaps = false;      ///< live: where it holds nothing

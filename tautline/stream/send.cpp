@@ -8,8 +8,10 @@
 #include <memory>
 #include <span>
 
+#include "tautline/formats/file_formats.h"
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/mwa32t/counters.h"
+#include "tautline/formats/mwa32t/mwa32t.h"
 #include "tautline/formats/packets/packet_layout.h"
 #include "tautline/stream/impairment.h"
 #include "tautline/stream/send_packets.h"
@@ -115,8 +117,15 @@ class RecordSender {
   std::vector<std::byte> piece_, sent_;
 };
 
-SendSummary send_records(const SendConfig& config, const std::vector<Endpoint>& to,
-                         const SendProgress& progress, const std::stop_token& stop) {
+// Whether these are voltages of another format, for all receivers together.
+bool holds_voltages(const std::string& path) {
+  const auto head = formats::InputFile(path).head(kHeadBytes);
+  const auto* format = formats::find_format(&formats::FileFormat::voltages, head, path);
+  return format != nullptr && format->voltages != mwa32t::open;
+}
+
+SendSummary send_over_tcp(const SendConfig& config, const std::vector<Endpoint>& to,
+                          const SendProgress& progress, const std::stop_token& stop) {
   if (to.size() > 1)
     throw core::Error(core::ErrorKind::config, "to", std::to_string(to.size()) + " addresses",
                       "one: receivers are numbered as they connect");
@@ -124,10 +133,12 @@ SendSummary send_records(const SendConfig& config, const std::vector<Endpoint>& 
   if (impairment.reorder > 0)
     throw core::Error(core::ErrorKind::config, "impair", "reorder", "loss, duplicate or corrupt",
                       "TCP keeps the order");
+  const mwa32t::Mode mode = mode_of(config.layout);
+  if (holds_voltages(config.files.front())) return send_packets(config, to, progress, stop);
   std::vector<RecordSender> senders;
   std::uint64_t longest = 0;
   for (std::size_t k = 0; k < config.files.size(); ++k) {
-    senders.emplace_back(config.files[k], mode_of(config.layout), config.repeat, impairment, k);
+    senders.emplace_back(config.files[k], mode, config.repeat, impairment, k);
     longest = std::max(longest, senders[k].records() * config.repeat);
   }
   const auto patience =
@@ -168,7 +179,7 @@ const core::Fields<SendConfig>& fields(const SendConfig&) {
   static const auto all =
       core::Fields<C>()
           .add({.name = "to",
-                .help = "who is sent to: tcp://HOST:PORT for records of MWA receivers, "
+                .help = "who is sent to: tcp://HOST:PORT for records as MWA receivers send them, "
                         "udp://HOST:PORT for packets; several where packets of each antenna have "
                         "an address of their own"},
                &C::to)
@@ -192,8 +203,8 @@ const core::Fields<SendConfig>& fields(const SendConfig&) {
                 .help = "how long somebody who listens is waited for"},
                &C::connect_s, core::between(0, 86'400))
           .add({.name = "repeat",
-                .help = "of records: how often the files are sent, one stream without a gap, for "
-                        "long tests; they hold whole periods of the counter"},
+                .help = "how often the files are sent, one stream without a gap, for long tests; "
+                        "files of records hold whole periods of the counter"},
                &C::repeat, core::between(1, 1'000'000))
           .add(
               {.name = "first_count",
@@ -231,12 +242,9 @@ SendSummary send_files(const SendConfig& config, const SendProgress& progress,
       throw core::Error(core::ErrorKind::config, "layout", "not given",
                         fmt::format("for packets (udp:) one of {}, or a TOML file",
                                     fmt::join(formats::packets::preset_names(), ", ")));
-    if (config.repeat != 1)
-      throw core::Error(core::ErrorKind::config, "repeat", std::to_string(config.repeat),
-                        "1 over UDP", "files of MWA receivers over TCP are sent several times");
     return send_packets(config, to, progress, stop);
   }
-  return send_records(config, to, progress, stop);
+  return send_over_tcp(config, to, progress, stop);
 }
 
 }  // namespace tautline::stream

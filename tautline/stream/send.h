@@ -1,5 +1,6 @@
 // Plays files onto the network as the instruments that recorded them would: files of MWA receivers over TCP, one
-// connection each, of one clock; voltages of any format over UDP, in packets of any layout.
+// connection each, of one clock; voltages of any format over UDP, in packets of any layout, or over TCP as the MWA's
+// receivers send them.
 #pragma once
 
 #include <stop_token>

@@ -13,7 +13,8 @@
 namespace tautline::stream {
 
 struct SendConfig {
-  /// Over TCP each file is a connection, in this order; over UDP the files are one stream, as `correlate` takes them.
+  /// Over TCP each file of an MWA receiver is a connection, in this order; others, and all over UDP, are one stream, as
+  /// `correlate` takes them.
   std::vector<std::string> files;
   /// tcp://HOST:PORT, or udp://HOST:PORT, one for each sender that a layout distinguishes by address.
   std::vector<std::string> to;
@@ -23,7 +24,7 @@ struct SendConfig {
   double rate_hz = 1'280'000;  ///< of records: samples (times) a second at rate 1
   std::string impair;          ///< parse_impairment()
   double connect_s = 10;       ///< how long to wait for a TCP listener
-  std::uint64_t repeat = 1;    ///< of records: how often the files are sent, as one stream
+  std::uint64_t repeat = 1;    ///< how often the files are sent, as one stream
   // Of packets:
   /// None: as the layout counts from the files' start, or 0.
   std::optional<std::uint64_t> first_count;

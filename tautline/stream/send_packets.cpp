@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
 #include <thread>
 #include <utility>
@@ -12,6 +15,7 @@
 #include "tautline/core/error.h"
 #include "tautline/stream/impairment.h"
 #include "tautline/stream/packetiser.h"
+#include "tautline/stream/tcp.h"
 #include "tautline/stream/udp.h"
 #include "tautline/stream/voltage_sequence.h"
 
@@ -24,22 +28,43 @@ using SendClock = std::chrono::steady_clock;
 
 // Packets between two looks at the clock: few enough for the buffers on the way, many enough for one system call.
 constexpr std::uint64_t kPacketsBetweenLooks = 32;
+// Of records of one connection: about 3 ms, well inside the tolerance of receivers.
+constexpr std::uint64_t kRecordsBetweenLooks = 4096;
 // A reordered packet is sent after at most so many later ones.
 constexpr std::size_t kFarthestReordered = 16;
 // Samples of voltages that are read at a time.
 constexpr std::size_t kSendBlock_bytes = std::size_t{1} << 20;
 
-// Sends packets at their times, after the simulated faults.
+// A source's connection, and what it has not sent yet.
+struct Connection {
+  TcpClient client;
+  std::vector<std::byte> waiting = {};
+
+  void send() {
+    client.write(waiting);
+    waiting.clear();
+  }
+};
+
+// Sends packets at their times, after the simulated faults: over UDP to an address for each source, over TCP by a
+// connection for each.
 class ImpairedSenders {
  public:
-  ImpairedSenders(const SendConfig& config, const std::vector<Endpoint>& to,
+  ImpairedSenders(const SendConfig& config, const std::vector<Endpoint>& to, std::uint64_t sources,
                   const Impairment& impairment, std::stop_token stop, SendSummary& summary)
       : rate_(config.rate),
         impairment_(impairment),
         fate_(impairment, 0),
         stop_(std::move(stop)),
         summary_(summary) {
-    for (const Endpoint& address : to) senders_.emplace_back(address, config.interface);
+    if (to.front().transport == Endpoint::Transport::udp) {
+      for (const Endpoint& address : to) senders_.emplace_back(address, config.interface);
+    } else {
+      between_looks_ = kRecordsBetweenLooks * sources;
+      const std::chrono::milliseconds patience(static_cast<std::int64_t>(config.connect_s * 1e3));
+      while (connections_.size() < sources)
+        connections_.push_back({TcpClient(to.front(), patience, stop_)});
+    }
     started_ = SendClock::now();
   }
 
@@ -51,7 +76,7 @@ class ImpairedSenders {
   }
 
   void send(std::span<const std::byte> packet, std::uint64_t source) {
-    if (since_begin_ % kPacketsBetweenLooks == 0)
+    if (since_begin_ % between_looks_ == 0)
       wait_for(begin_s_ + static_cast<double>(since_begin_) / packets_per_s_);
     ++since_begin_;
     send_due(false);
@@ -77,7 +102,7 @@ class ImpairedSenders {
 
   void finish() {
     send_due(true);
-    for (UdpSender& sender : senders_) sender.flush();
+    flush();
     summary_.elapsed_s = since_start_s();
   }
 
@@ -92,9 +117,19 @@ class ImpairedSenders {
     return std::chrono::duration<double>(SendClock::now() - started_).count();
   }
   void put(std::span<const std::byte> packet, std::uint64_t source) {
-    senders_[static_cast<std::size_t>(source)].send(packet);
+    if (connections_.empty()) {
+      senders_[static_cast<std::size_t>(source)].send(packet);
+    } else {
+      Connection& connection = connections_[static_cast<std::size_t>(source)];
+      connection.waiting.insert(connection.waiting.end(), packet.begin(), packet.end());
+      if (connection.waiting.size() >= kRecordsBetweenLooks * packet.size()) connection.send();
+    }
     ++summary_.records;
     summary_.bytes += packet.size();
+  }
+  void flush() {
+    for (UdpSender& sender : senders_) sender.flush();
+    for (Connection& connection : connections_) connection.send();
   }
   void send_due(bool all) {
     for (DelayedPacket& one : delayed_)
@@ -110,7 +145,7 @@ class ImpairedSenders {
       if (stop_.stop_requested()) wait_until_due(SendClock::now(), stop_);
       return;
     }
-    for (UdpSender& sender : senders_) sender.flush();
+    flush();
     const double due_s = rate_ > 0 ? stream_s / rate_ : since_start_s();
     summary_.behind_s = std::max(summary_.behind_s, since_start_s() - due_s);
     wait_until_due(started_ + std::chrono::duration_cast<SendClock::duration>(
@@ -124,6 +159,8 @@ class ImpairedSenders {
   std::stop_token stop_;
   SendSummary& summary_;
   std::vector<UdpSender> senders_;
+  std::vector<Connection> connections_;
+  std::uint64_t between_looks_ = kPacketsBetweenLooks;
   std::vector<DelayedPacket> delayed_;
   std::vector<std::byte> damaged_;
   SendClock::time_point started_;
@@ -160,47 +197,55 @@ void wait_until_due(SendClock::time_point time, const std::stop_token& stop) {
 
 SendSummary send_packets(const SendConfig& config, const std::vector<Endpoint>& to,
                          const SendProgress& progress, const std::stop_token& stop) {
-  const PacketLayout layout = formats::packets::read_layout(config.layout);
+  const PacketLayout layout =
+      formats::packets::read_layout(config.layout.empty() ? "mwa32t" : config.layout);
   const Impairment impairment = parse_impairment(config.impair);
-  VoltageSequence files(config.files, {.reader = config.reader,
-                                       .start_s = config.start_s,
-                                       .duration_s = config.duration_s,
-                                       .keep_constant = true});
-  const core::VoltageDescription& voltages = files.description();
+  const auto open_files = [&] {
+    return std::make_unique<VoltageSequence>(config.files,
+                                             SequenceOptions{.reader = config.reader,
+                                                             .start_s = config.start_s,
+                                                             .duration_s = config.duration_s,
+                                                             .keep_constant = true});
+  };
+  auto files = open_files();
+  const core::VoltageDescription voltages = files->description();
   SendSummary summary;
   std::optional<ImpairedSenders> senders;
   Packetiser packetiser(layout, voltages, first_count_of(config, layout, voltages.start),
                         [&](std::span<const std::byte> packet, std::uint64_t source) {
                           senders->send(packet, source);
                         });
-  require_address_each(layout, packetiser.sources(), to.size());
-  senders.emplace(config, to, impairment, stop, summary);
+  if (to.front().transport == Endpoint::Transport::udp)
+    require_address_each(layout, packetiser.sources(), to.size());
+  senders.emplace(config, to, packetiser.sources(), impairment, stop, summary);
 
-  const std::size_t payload_bytes = std::max<std::size_t>(1, files.block_bytes(layout.samples()));
+  const std::size_t payload_bytes = std::max<std::size_t>(1, files->block_bytes(layout.samples()));
   const std::size_t samples =
       layout.samples() * std::max<std::size_t>(1, kSendBlock_bytes / payload_bytes);
   const double rate_hz = voltages.rate_hz.value();
   core::RawBlock block;
   SegmentPlace segment;
-  std::uint64_t segment_first = 0, next = 0;
-  while (files.read(samples, block, segment) > 0) {
-    if (segment.first_block) {
-      segment_first = static_cast<std::uint64_t>(
-          core::samples_between(voltages.start, segment.start, voltages.rate_hz));
-      next = 0;
+  const double total =
+      static_cast<double>(files->total_samples()) * static_cast<double>(config.repeat);
+  std::uint64_t sent = 0;  // samples, with gaps
+  for (std::uint64_t turn = 0; turn < config.repeat; ++turn) {
+    if (turn > 0) files = open_files();
+    const std::uint64_t begin = sent;
+    while (files->read(samples, block, segment) > 0) {
+      if (segment.first_block)
+        sent = begin + static_cast<std::uint64_t>(
+                           core::samples_between(voltages.start, segment.start, voltages.rate_hz));
+      block.first_sample = sent;
+      sent += block.samples;
+      senders->set_time(static_cast<double>(block.first_sample) / rate_hz,
+                        packetiser.packets_per_s());
+      packetiser.take(block);
+      if (progress && total > 0) progress(std::min(1.0, static_cast<double>(sent) / total));
     }
-    block.first_sample = segment_first + next;
-    next += block.samples;
-    senders->set_time(static_cast<double>(block.first_sample) / rate_hz,
-                      packetiser.packets_per_s());
-    packetiser.take(block);
-    if (progress && files.total_samples() > 0)
-      progress(std::min(1.0, static_cast<double>(block.first_sample + block.samples) /
-                                 static_cast<double>(files.total_samples())));
   }
   packetiser.finish();
   senders->finish();
-  summary.stream_s = static_cast<double>(segment_first + next) / rate_hz;
+  summary.stream_s = static_cast<double>(sent) / rate_hz;
   summary.left_out = packetiser.counters().left_out;
   summary.clipped = packetiser.counters().clipped;
   summary.trailing_samples = packetiser.counters().trailing_samples;

@@ -1,4 +1,4 @@
-// Voltages of files to packets on the network: the UDP part of `tautline send`.
+// Voltages of files to packets over UDP, or to records over TCP, as the instruments of a layout send them.
 #pragma once
 
 #include <chrono>

@@ -274,6 +274,12 @@ class TestsAndDocuments(Checked):
             self.assertIn(f"tautline/formats/{name}: a format needs tests: {tests}", self.complaints(elsewhere))
             self.assertEqual(self.complaints(elsewhere | {tests: ""}), [])
 
+    def test_pipelines_of_the_examples_are_named_by_tests(self):
+        files = {"examples/pipelines/fold.toml": "", "tests/end_to_end/other_test.cpp": 'f("unfold.toml", "fold");'}
+        self.one("examples/pipelines/fold.toml: a pipeline of the examples that no test names", files)
+        for named in ("tests/end_to_end/a_test.cpp", "tests/pages/a_test.py"):
+            self.assertEqual(self.complaints(files | {named: 'f("examples/pipelines/fold.toml");'}), [])
+
     def test_dead_links(self):
         for path in ("README.md", "CONTRIBUTING.md", "docs/a.md", "docs/guide/a.md"):
             names = ["`tautline/core/none.h`", "[a](none.md)", "`docs/none`", "`CHANGES.md`", "[a](../none/a.md#there)"]

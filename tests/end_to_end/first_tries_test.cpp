@@ -62,7 +62,7 @@ TEST_F(FirstTries, TheEnvironmentIsNamedWhereItNamesTheDevice) {
 }
 
 TEST_F(FirstTries, StreamsAndAddressesAreNoMissingFiles) {
-  expect_said({"inspect", "-"}, kFailed,
+  expect_said({"send", "-", "--layout", "meerkat-f", "--to", "udp://127.0.0.1:9"}, kFailed,
               "-: standard input, expected the name of a file; the commands correlate");
   expect_said(
       {"correlate", "tcp://localhost:99", "-o", scratch / "v.uvh5"}, kFailed,
@@ -73,8 +73,9 @@ TEST_F(FirstTries, StreamsAndAddressesAreNoMissingFiles) {
 }
 
 TEST_F(FirstTries, AnEmptyPipeIsNoFileOfAnUnknownKind) {
-  for (const char* command : {"correlate", "channelize", "dedisperse", "search"}) {
+  for (const char* command : {"correlate", "channelize", "dedisperse", "search", "plot"}) {
     const std::string output = scratch / (command[0] == 's'   ? "c.csv"
+                                          : command[0] == 'p' ? "p.html"
                                           : command[0] == 'd' ? "s.npy"
                                           : command[1] == 'o' ? "v.uvh5"
                                                               : "v.npy");

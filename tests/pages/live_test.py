@@ -311,30 +311,40 @@ def watch_packets(watch, command, folder):
     chromium.call("Page.navigate", url="about:blank")
 
 
-def watch_file(watch, program, name, path, titles):
+def watch_file(watch, program, name, path, titles, early=None):
+    """The figures of a run, and one that is there before its end."""
+    finished = "(document.querySelector('.subtitle') && document.querySelector('.subtitle').textContent.startsWith('finished'))"
+
+    def has(title):
+        return f"[...document.querySelectorAll('#drawings h2')].some((one) => one.textContent === {title!r})"
+
     with LiveRun(program, path) as run:
         watch.chromium.open(run.url)
-        watch.until("document.querySelector('.subtitle') && document.querySelector('.subtitle').textContent.startsWith('finished')",
-                    f"the end of {name}")
+        if early:
+            watch.until(f"{has(early)} || {finished}", f"{name}: {early} meanwhile")
+            if watch.chromium.run(f"Boolean({finished})"):
+                watch.complaints.append(f"{name}: {early} came at the end")
+        watch.until(finished, f"the end of {name}")
         for title in titles:
-            watch.until(f"[...document.querySelectorAll('#drawings h2')].some((one) => one.textContent === {title!r})", f"{name}: {title}")
+            watch.until(has(title), f"{name}: {title}")
         watch.judge(name)
 
 
 def pipelines(maker):
-    """Pipelines of other kinds than visibilities, and the figures that their pages have."""
+    """Pipelines of other kinds than visibilities, the figures that their pages have, and one that comes before the end:
+    20 s of a filterbank, as if live at twice the rate."""
     maker.candidates()
     maker.photons("many", 16, 4)
     folder = maker.folder
     (folder / "search.toml").write_text(
-        '[filterbank]\ntype = "filterbank_files"\nfiles = ["pulses.fil"]\n'
-        '[pulses]\ntype = "search"\ninputs = "filterbank"\ndms.range = "0:300"\n'
+        '[filterbank]\ntype = "filterbank_files"\nfiles = ["pulses.fil"]\nrate = 2\n'
+        '[pulses]\ntype = "search"\ninputs = "filterbank"\ndms.range = "0:300"\nmax_width_s = 0.03\nlatency_s = 2.5\n'
         '[candidates]\ntype = "candidate_file"\ninputs = "pulses"\npath = "found.csv"\n')
     (folder / "curves.toml").write_text(
         '[counts]\ntype = "count_file"\npath = "many.npy"\nbin_s = 2e-5\n'
         '[curves]\ntype = "autocorrelator"\ninputs = "counts"\nbins = 16\nlevels = 8\n'
         '[file]\ntype = "curve_file"\ninputs = "curves"\npath = "live.h5"\n')
-    return {"search": ("search.toml", ("Filterbank", "Pulses")), "curves": ("curves.toml", ("Curves",))}
+    return {"search": ("search.toml", ("Filterbank", "Pulses"), "Pulses"), "curves": ("curves.toml", ("Curves",))}
 
 
 def main():
@@ -360,9 +370,9 @@ def main():
         watch_live_run(watch, live_run, folder)
         watch_packets(watch, options.command.resolve(), folder)
         maker = pages_test.Maker(options.command.resolve(), pathlib.Path(folder), options.seed)
-        for name, (path, titles) in pipelines(maker).items():
+        for name, about in pipelines(maker).items():
             os.chdir(folder)
-            watch_file(watch, live_run, name, path, titles)
+            watch_file(watch, live_run, name, *about)
         os.chdir("/")
     for complaint in complaints:
         print(complaint)

@@ -2,6 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "tautline/core/error.h"
 #include "tests/stream/capture_support.h"
@@ -87,19 +92,33 @@ TEST(Capture, WrapsOfPresetsAreExact) {
     expect_exact_across_wrap(formats::packets::read_layout(name), false);
 }
 
+// With fewer packets before the change than prove the stream's position, and more; with the last one before it and the
+// first two behind it lost, too.
 TEST(Capture, HalfYearsOfVdifFollowOn) {
   const PacketLayout layout = formats::packets::read_layout("vdif");
-  // 2027-01-01, half-year 54, is 9862 days from 2000-01-01.
-  const std::uint64_t start = std::uint64_t{9862} * 86400 * 2000 - 3;
-  Bench bench(config_of(layout, 1));
-  for (std::uint64_t time = 0; time < 20; ++time) {
-    auto packet = packet_of(bench.capture, layout, start, time, 0);
-    EXPECT_EQ(packet[7], std::byte(time < 3 ? 53 : 54));
-    bench.capture.place(packet);
-  }
-  bench.capture.finish();
-  EXPECT_EQ(bench.counters().accepted, 20u);
-  EXPECT_EQ(bench.counters().sent(), 20u);
+  for (const std::uint64_t before : {3u, 30u})
+    for (const std::uint64_t lost : {0u, 3u}) {
+      // 2027-01-01, half-year 54, is 9862 days from 2000-01-01.
+      const std::uint64_t start = std::uint64_t{9862} * 86400 * 2000 - before, times = before + 17;
+      Bench bench(config_of(layout, 1));
+      for (std::uint64_t time = 0; time < times; ++time) {
+        auto packet = packet_of(bench.capture, layout, start, time, 0);
+        EXPECT_EQ(packet[7], std::byte(time < before ? 53 : 54));
+        if (time + 1 < before || time + 1 >= before + lost) bench.capture.place(packet);
+      }
+      bench.capture.finish();
+      EXPECT_EQ(bench.counters().accepted, times - lost);
+      EXPECT_EQ(bench.counters().missing, lost);
+      EXPECT_EQ(bench.counters().sent(), times);
+      EXPECT_EQ(bench.counters().jumps, 0u);
+      std::uint64_t samples = 0;
+      for (const auto& block : bench.store.blocks) {
+        EXPECT_EQ(block.start_count, start);
+        EXPECT_EQ(block.first, samples);
+        samples += block.samples;
+      }
+      EXPECT_EQ(samples, times * layout.samples());
+    }
 }
 
 TEST(Capture, JumpsNeedSeveralPackets) {
@@ -224,6 +243,60 @@ TEST(Capture, OthersPacketsAreForeign) {
   EXPECT_EQ(bench.counters().foreign, flows.flows() - ours);
 }
 
+TEST(Capture, OthersSubArraysAreForeign) {
+  const PacketLayout layout = formats::packets::parse_layout(R"(
+header_bytes = 12
+axes = [[2, "channel"], [4, "time"], [2, "polarisation"]]
+sample = "ci8"
+step = 4
+[fields]
+antenna = { offset_bits = 0, bits = 16 }
+channel = { offset_bits = 16, bits = 16 }
+sub_array = { offset_bits = 32, bits = 8 }
+counter = { offset_bits = 48, bits = 48 }
+)",
+                                                             "shared.toml");
+  constexpr std::uint64_t kArrays = 3, kSentTimes = 30;
+  for (const std::optional<std::uint64_t> wanted :
+       {std::optional<std::uint64_t>(), std::optional<std::uint64_t>(1)}) {
+    CaptureConfig config = config_of(layout);
+    config.sub_array = wanted;
+    Bench bench(config);
+    const auto payload = [&](std::uint64_t array, std::uint64_t time, std::size_t flow) {
+      return payload_of(time, flow + 100 * array, layout.part_bytes());
+    };
+    for (std::uint64_t time = 0; time < kSentTimes; ++time)
+      for (std::uint64_t array = 0; array < kArrays; ++array)
+        for (std::size_t flow = 0; flow < bench.flows(); ++flow) {
+          const auto bytes = payload(array, time, flow);
+          auto header = bench.capture.placement().header(flow);
+          header.count = time * layout.step;
+          header.sub_array = array;
+          header.payload = bytes;
+          std::vector<std::byte> packet;
+          formats::packets::encode(layout, header, packet);
+          bench.capture.place(packet);
+        }
+    bench.capture.finish();
+    const std::uint64_t others = (kArrays - 1) * kSentTimes * bench.flows();
+    EXPECT_EQ(bench.counters().accepted, kSentTimes * bench.flows());
+    EXPECT_EQ(bench.counters().foreign, wanted ? others : 0);
+    EXPECT_EQ(bench.counters().duplicate,
+              wanted ? 0 : others);  // everybody's: the first of a place
+    EXPECT_EQ(bench.counters().missing, 0u);
+    auto placement = bench.capture.placement();
+    std::uint64_t time = 0;
+    std::vector<std::byte> found(layout.part_bytes());
+    for (const auto& block : bench.store.blocks)
+      for (std::size_t at = 0; at < block.samples; at += layout.samples(), ++time)
+        for (std::size_t flow = 0; flow < bench.flows(); ++flow) {
+          placement.take(flow, at, block.bytes.data(), found.data());
+          EXPECT_TRUE(found == payload(wanted.value_or(0), time, flow)) << time << " " << flow;
+        }
+    EXPECT_EQ(time, kSentTimes);
+  }
+}
+
 TEST(Capture, BadWindowsAreRefused) {
   const auto fails = [](CaptureConfig config, const std::string& field) {
     KeepingStore store;
@@ -290,6 +363,44 @@ TEST(CaptureHostile, RandomBytesAreCounted) {
   EXPECT_EQ(bench.counters().accepted, good);
   EXPECT_EQ(bench.counters().sent(), good + sent);
   EXPECT_EQ(bench.counters().invalid(), sent);
+}
+
+// A flipped bit of a header costs the place of its packet and no other; bits that no field has cost nothing.
+TEST(CaptureHostile, FlippedBitsOfHeadersLoseTheirPlaceAlone) {
+  auto random = generator();
+  const PacketLayout layout = small_layout(48);
+  constexpr std::uint64_t kSentTimes = 60;
+  for (std::size_t bit = 0; bit < 8 * layout.header_bytes; ++bit) {
+    const bool unused = bit >= 48 && bit < 80;
+    Bench bench(config_of(layout));
+    // So far from the end that no time behind it is counted, where a counter is ahead by less than the window.
+    const std::uint64_t start = random() >> 17, hit = 10 + random() % 30;
+    const std::size_t hit_flow = random() % bench.flows();
+    for (std::uint64_t time = 0; time < kSentTimes; ++time)
+      for (std::size_t flow = 0; flow < bench.flows(); ++flow) {
+        auto packet = packet_of(bench.capture, layout, start, time, flow);
+        if (time == hit && flow == hit_flow) packet[bit / 8] ^= std::byte{0x80} >> bit % 8;
+        bench.capture.place(packet);
+      }
+    bench.capture.finish();
+    const auto& c = bench.counters();
+    const std::uint64_t places = kSentTimes * bench.flows(), refused = unused ? 0 : 1;
+    EXPECT_EQ(c.accepted, places - refused) << bit;
+    EXPECT_EQ(c.missing, refused) << bit;
+    EXPECT_EQ(c.late + c.duplicate + c.invalid(), refused) << bit;
+    EXPECT_EQ(c.jumps, 0u) << bit;
+    const std::size_t payload_samples = layout.samples(), at = hit * payload_samples;
+    std::uint64_t valid = 0;
+    for (const auto& block : bench.store.blocks) {
+      valid += block.valid.count();
+      if (at < block.first || at >= block.first + block.samples) continue;
+      const auto& box = bench.capture.placement().box(hit_flow);
+      using formats::packets::AxisName;
+      const std::size_t row = box.begin(AxisName::channel) * 4 + box.begin(AxisName::antenna) * 2;
+      EXPECT_EQ(block.valid.valid(row, at - block.first), unused) << bit;
+    }
+    EXPECT_EQ(valid, c.accepted * payload_samples * 2 * 2) << bit;  // channels, polarisations
+  }
 }
 
 TEST(CaptureHostile, DamagedPacketsOfEveryPreset) {

@@ -321,6 +321,60 @@ TEST_F(MwaReceiverConnections, LoseExactlyWhatTheirCountersSkip) {
   EXPECT_EQ(stream->damage().lost_samples, lost);
 }
 
+// Records that are sent again, and records whose counter is broken: each is counted, and costs no other.
+TEST_F(MwaReceiverConnections, CountWhatComesTwiceAndBrokenCounters) {
+  constexpr std::int64_t kTimes = 60'000;
+  start(2);
+  read_all(333);
+  std::vector<std::byte> bytes;
+  const auto add = [&](const std::vector<std::byte>& more) {
+    bytes.insert(bytes.end(), more.begin(), more.end());
+  };
+  std::vector<std::int64_t> broken;
+  std::uint64_t repeated = 0, jumps = 0;
+  std::int64_t time = 0;
+  for (; time < kTimes - 5000; ++jumps) {
+    const std::int64_t next = time + 100 + static_cast<std::int64_t>(random() % 2500);
+    add(records(1, time, next));
+    time = next;
+    if (random() % 2 == 0) {
+      const std::int64_t back =
+          1 + static_cast<std::int64_t>(
+                  random() % static_cast<std::uint64_t>(std::min<std::int64_t>(time, 3000)));
+      add(records(1, time - back, time));
+      repeated += static_cast<std::uint64_t>(back);
+    } else {
+      auto one = records(1, time, time + 1);
+      one[random() % 2] ^= static_cast<std::byte>(1 + random() % 255);
+      add(one);
+      broken.push_back(time++);
+    }
+  }
+  add(records(1, time, kTimes));
+  {
+    TcpClient one = connect(0), other = connect(1);
+    send({{&one, records(0, 0, kTimes)}, {&other, bytes}});
+  }
+  reader.join();
+  ASSERT_EQ(static_cast<std::int64_t>(given.size()), kTimes);
+  expect_given(0, 0, 0, kTimes);
+  std::int64_t from = 0;
+  for (const std::int64_t at : broken) {
+    expect_given(1, 0, from, at);
+    expect_lost(1, 0, at, at + 1);
+    from = at + 1;
+  }
+  expect_given(1, 0, from, kTimes);
+  const auto counters = stream->counters();
+  EXPECT_EQ(counters.at("repeated_records"), repeated);
+  EXPECT_EQ(counters.at("counter_jumps"), jumps);
+  EXPECT_EQ(counters.at("late_records"), 0U);
+  const formats::Damage damage = stream->damage();
+  EXPECT_EQ(damage.dropped_samples, repeated * kInputs);
+  EXPECT_EQ(damage.lost_samples, broken.size() * kInputs);
+  EXPECT_EQ(damage.trailing_bytes, broken.size() * 34);
+}
+
 // A clock that runs fast: its samples wait for the others' of the same counters, and none is lost.
 TEST_F(MwaReceiverConnections, WhoseClocksDisagreeAreAlignedByTheirCounters) {
   start(2);
@@ -350,17 +404,24 @@ TEST_F(MwaReceiverConnections, ThatFallSilentAreNotWaitedForLong) {
   silent.write(records(1, 0, 1500));
   connect(0).write(records(0, 0, 40'000));
   wait_for_samples(39'000);
-  silent.write(records(1, 1500, 30'000));  // too late
-  wait_for_samples(39'000);
+  silent.write(records(1, 1500, 41'000));  // too late, but for the last 1,000
+  wait_for_samples(41'000);
   stop.request_stop();
   reader.join();
-  expect_given(0, 0, 0, 39'000);
+  expect_given(0, 0, 0, 40'000);
+  expect_lost(0, 0, 40'000, 41'000);
   expect_given(1, 0, 0, 1500);
-  expect_lost(1, 0, 1500, 39'000);
-  const auto messages = stream->damage().messages;
-  EXPECT_EQ(std::count_if(messages.begin(), messages.end(),
-                          [](const auto& m) { return m.find("sends nothing") != m.npos; }),
-            1);
+  expect_lost(1, 0, 1500, 40'000);
+  expect_given(1, 0, 40'000, 41'000);
+  const formats::Damage damage = stream->damage();
+  for (const char* said_once : {"sends nothing", "sends again"})
+    EXPECT_EQ(std::count_if(damage.messages.begin(), damage.messages.end(),
+                            [&](const auto& m) { return m.find(said_once) != m.npos; }),
+              1)
+        << said_once;
+  EXPECT_EQ(stream->counters().at("late_records"), 38'500U);
+  EXPECT_EQ(damage.dropped_samples, 38'500U * kInputs);
+  EXPECT_EQ(damage.lost_samples, 39'500U * kInputs);
 }
 
 // A receiver of rubbish costs its own inputs alone.

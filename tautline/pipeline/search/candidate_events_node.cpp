@@ -36,6 +36,7 @@ std::string line_of(const FoundCandidate& found, const formats::candidates::Sear
                               {"latency_s", found.latency_s},
                               {"beam", c.beam},
                               {"file", search.file}};
+  if (found.filled) line["filled"] = *found.filled;
   if (search.injections) line["injected"] = c.injected;
   return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }

@@ -29,6 +29,7 @@ FilterbankSourceNode::FilterbankSourceNode(
               std::move(config.left_out),
               std::move(config.input),
               {},
+              {},
               false,
               0,
               false},

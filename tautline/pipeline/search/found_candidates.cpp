@@ -4,6 +4,7 @@
 
 #include "tautline/core/dispersion.h"
 #include "tautline/core/error.h"
+#include "tautline/pipeline/filled_values.h"
 #include "tautline/pipeline/search/filterbank_input.h"
 #include "tautline/pipeline/search/injection.h"
 #include "tautline/pipeline/search/merge_pulses.h"
@@ -141,6 +142,15 @@ FoundCandidate FoundCandidates::candidate_from(const stages::detect::Pulse& puls
                                          stream_.dm_constant);
   const auto end = static_cast<double>(grid_first_ + pulse.first + pulse.width);
   one.latency_s = (static_cast<double>(came) - end) / rate_hz - one.sweep_s;
+  if (stream_.filterbank.filled) {
+    std::vector<std::uint64_t> first;
+    for (const double mhz : beam.channel_mhz)
+      first.push_back(
+          grid_first_ + pulse.first +
+          static_cast<std::uint64_t>(core::dispersion_delay_samples(
+              one.candidate.dm, mhz, beam.highest_mhz(), 1 / rate_hz, stream_.dm_constant)));
+    one.filled = stream_.filterbank.filled->fraction(first, pulse.width);
+  }
   if (stream_.filterbank.injected)
     for (const InjectedPulse& known : stream_.filterbank.injected->all())
       one.candidate.injected =

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <memory>
 #include <span>
 
 #include "tautline/core/error.h"
@@ -78,17 +80,20 @@ std::vector<engine::Stream> PowerNode::open(std::span<const engine::Stream> inpu
   most_samples_ = static_cast<std::size_t>(input.max_samples / config_.integrate) + 1;
   const std::uint64_t total = input.total_samples / config_.integrate;
   FilterbankStream details;
-  details.beams = {power_description(spectra_, rate_hz)};
+  description_ = power_description(spectra_, rate_hz);
+  details.beams = {description_};
   details.parts = {{{{0, input.total_samples > 0 ? total : kLiveSamples}, 0}, 1, 0}};
   details.files = spectra_.files;
   details.left_out = {{}};
   details.live = true;
+  filled_values_ = std::make_shared<FilledValues>(channels_);
+  details.filled = filled_values_;
   return {
       {.kind = "filterbank",
        .arrays =
            {{"samples", core::SampleType::f32, {"time", "channel"}, {most_samples_, channels_}}},
        .rate_hz = rate_hz,
-       .start = details.beams.front().start,
+       .start = description_.start,
        .total_samples = total,
        .max_samples = most_samples_,
        .details = std::move(details)}};
@@ -101,6 +106,8 @@ void PowerNode::begin_segment(std::size_t, const engine::Block& first, engine::O
   sums_.front().reset();
   segment_start_ = core::advance(begin_of(spectra_, first.segment_start),
                                  static_cast<std::int64_t>(first.first), rate_hz_);
+  grid_first_ = static_cast<std::uint64_t>(std::max<std::int64_t>(
+      0, core::samples_between(description_.start, segment_start_, description_.rate_hz)));
 }
 
 void PowerNode::process(std::size_t, const engine::Block& block, engine::Outputs& outputs) {
@@ -124,7 +131,11 @@ void PowerNode::process(std::size_t, const engine::Block& block, engine::Outputs
       out->samples = 0;
     }
     auto* const power = static_cast<float*>(out->arrays.front().data);
-    filled_ += sums_.front().take({power + out->samples * channels_, channels_}, WithoutData::mean);
+    empty_channels_.clear();
+    filled_ += sums_.front().take({power + out->samples * channels_, channels_}, WithoutData::mean,
+                                  &empty_channels_);
+    if (!empty_channels_.empty())
+      filled_values_->add(grid_first_ + first_ + out->samples, empty_channels_);
     ++out->samples;
   }
   if (out == nullptr) return;

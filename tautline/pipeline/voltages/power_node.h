@@ -3,10 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "tautline/core/fields.h"
 #include "tautline/engine/node.h"
+#include "tautline/formats/filterbank_reader.h"
+#include "tautline/pipeline/filled_values.h"
 #include "tautline/pipeline/voltages/power_sums.h"
 #include "tautline/pipeline/voltages/voltage_streams.h"
 
@@ -41,8 +44,12 @@ class PowerNode final : public engine::Node {
   std::vector<PowerSums> sums_;  // one
   core::Rational rate_hz_;       // of spectra
   core::Instant segment_start_;
+  formats::FilterbankDescription description_;
   std::uint64_t segment_ = 0, first_ = 0, samples_ = 0, filled_ = 0;
-  bool any_ = false;  // segments so far
+  std::uint64_t grid_first_ = 0;  // the segment's place on the filterbank's grid
+  std::shared_ptr<FilledValues> filled_values_;
+  std::vector<std::size_t> empty_channels_;  // of a sample
+  bool any_ = false;                         // segments so far
 };
 
 }  // namespace tautline::pipeline

@@ -83,15 +83,18 @@ std::size_t PowerSums::add(const SpectraChunk& chunk, std::size_t first) {
   return count;
 }
 
-std::size_t PowerSums::take(std::span<float> sample, WithoutData without) {
+std::size_t PowerSums::take(std::span<float> sample, WithoutData without,
+                            std::vector<std::size_t>* empty_channels) {
   std::size_t empty = 0;
   for (std::size_t c = 0; c < channels_; ++c) {
     const std::uint64_t valid = valid_ + channel_valid_[c];
     const double scale = valid > 0 ? 1.0 / static_cast<double>(valid) : 0.0;
-    if (valid == 0)
-      ++empty;
-    else
+    if (valid > 0) {
       mean_samples_[c] = std::min(mean_samples_[c] + 1, kSamplesOfMean);
+    } else {
+      ++empty;
+      if (empty_channels != nullptr) empty_channels->push_back(channels_ - 1 - c);
+    }
     for (std::size_t product = 0; product < products_; ++product) {
       const std::size_t k = product * channels_ + c;
       const double power = sums_[k] * scale;

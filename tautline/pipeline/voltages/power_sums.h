@@ -35,8 +35,9 @@ class PowerSums {
   std::size_t add(const SpectraChunk& chunk, std::size_t first);
   bool complete() const { return filled_ == integrate_; }
   /// [product][channel], the last channel first: ascending frequencies become descending. Returns the number of
-  /// channels in which no spectrum was valid.
-  std::size_t take(std::span<float> sample, WithoutData without = WithoutData::zero);
+  /// channels in which no spectrum was valid, and adds these channels of `sample` to `empty_channels`.
+  std::size_t take(std::span<float> sample, WithoutData without = WithoutData::zero,
+                   std::vector<std::size_t>* empty_channels = nullptr);
   /// Drops spectra that do not fill a sample.
   void reset();
 

@@ -6,6 +6,8 @@
 #include <atomic>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <span>
+#include <string>
 #include <thread>
 
 #include "tautline/core/constant_run.h"
@@ -39,6 +41,25 @@ TEST_F(LivePackets, ToThePipelineOfTheExamplesGiveWhatTheirFileGives) {
                    {"visibilities.path=" + (scratch / "live.uvh5"),
                     "packets.listen=udp://127.0.0.1:0", "packets.centre_hz=1.4e9",
                     "packets.silence_s=2", std::string("packets.utc_start=") + kPacketsStart}));
+}
+
+// Sent three times without a gap, a file is one of three times the length, though it ends inside a packet.
+TEST_F(LivePackets, OfAFileThatIsSentAgainAreALongerFiles) {
+  constexpr std::size_t kPart = 256 * 13 + 100, kPackets = 3 * kPart / 256;
+  write_voltages({"meerkat-f", core::kCi8, 32, 3, kPart, kFEngines.rate_hz});
+  write_pipeline(fields_of(kFEngines));
+  const Outcome outcome = run_and_send({"--layout", "meerkat-f", "--rate", "1", "--repeat", "3"});
+  EXPECT_EQ(outcome.sent.at("records"), kPackets * 3 * 2 * 2);
+  EXPECT_EQ(outcome.sent.at("trailing_samples"), 3 * kPart % 256);
+  constexpr std::size_t kTimeBytes = 32 * 3 * 2 * 2;
+  const std::string bytes = read_file(files[0]),
+                    part = bytes.substr(bytes.size() - kPart * kTimeBytes);
+  const std::string all = (part + part + part).substr(0, kPackets * 256 * kTimeBytes);
+  const core::VoltageDescription description = formats::open_voltages(files[0], {})->description();
+  formats::dada::Writer writer(files[0], description, {.overwrite = true});
+  writer.write(std::as_bytes(std::span(all)));
+  writer.finish();
+  expect_the_files(outcome);
 }
 
 TEST_F(LivePackets, OfSnapBoardsGiveWhatTheirFileGives) {
@@ -318,6 +339,10 @@ TEST_F(LivePackets, ThatAreDamagedAreCounted) {
       run_and_send({"--layout", "meerkat-f", "--rate", "1", "--impair",
                     "corrupt=0.2,jitter=2ms,loss=0.01,seed=" + std::to_string(random() % 999)});
   EXPECT_GT(outcome.sent.at("corrupted"), 0);
+  const auto of = [&](const char* name) { return outcome.counters.at(name).get<std::uint64_t>(); };
+  EXPECT_GE(of("accepted") + of("missing"), 39U * 3 * 2 * 2);
+  EXPECT_GE(of("missing"), outcome.sent.at("lost").get<std::uint64_t>());
+  EXPECT_EQ(of("lost_samples"), (of("missing") * 8 * 256 * 2 + 31) / 32);
 }
 
 // Everything that came before the signal is in the file.

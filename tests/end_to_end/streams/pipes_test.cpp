@@ -2,7 +2,13 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <chrono>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <system_error>
 #include <thread>
+#include <vector>
 
 #include "tests/end_to_end/run_command.h"
 #include "tests/support/scratch.h"
@@ -100,6 +106,38 @@ TEST_F(PipedFiles, OfVoltagesAreChannelizedAsFilesAre) {
       scratch / "x.dada", {"channelize", "-", "--channels", "16", "-o", scratch / "pipe.npy"});
   ASSERT_EQ(piped.status, kDone) << piped.err;
   EXPECT_EQ(read_file(scratch / "pipe.npy"), read_file(scratch / "file.npy"));
+}
+
+// Under the pipe's name.
+TEST_F(PipedFiles, AreInspectedAsFilesAre) {
+  make_filterbank();
+  const CommandResult file = run({"--json", "inspect", scratch / "x.fil"}),
+                      piped = run_piped(scratch / "x.fil", {"--json", "inspect", "-"});
+  ASSERT_EQ(piped.status, kDone) << piped.err;
+  auto expected = nlohmann::json::parse(file.out);
+  EXPECT_EQ(expected.at("samples"), 10'000);
+  expected["file"] = "standard input";
+  EXPECT_EQ(nlohmann::json::parse(piped.out), expected);
+  const CommandResult text = run_piped(scratch / "x.fil", {"inspect", "-"});
+  EXPECT_TRUE(text.out.starts_with("standard input: ")) << text.out;
+}
+
+// A named pipe's picture has its name; that of standard input needs one.
+TEST_F(PipedFiles, ArePlottedAsFilesAre) {
+  make_filterbank();
+  std::filesystem::create_directory(scratch / "pipes");
+  const std::string pipe = scratch / "pipes/x.fil";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  ASSERT_EQ(run({"plot", scratch / "x.fil", "-o", scratch / "file.html"}).status, kDone);
+  const pid_t pid = start_command({"plot", pipe, "-o", scratch / "pipe.html"},
+                                  scratch.path().string(), {{"TMPDIR", scratch / "meanwhile"}});
+  write_file(pipe, read_file(scratch / "x.fil"));
+  const CommandResult piped = finish_command(pid, scratch.path().string());
+  ASSERT_EQ(piped.status, kDone) << piped.err;
+  EXPECT_EQ(read_file(scratch / "pipe.html"), read_file(scratch / "file.html"));
+  const CommandResult nameless = run_piped(scratch / "x.fil", {"plot", "-"});
+  EXPECT_EQ(nameless.status, kWrongUsage) << nameless.err;
+  EXPECT_NE(nameless.err.find("-o: not given, expected X.html"), std::string::npos) << nameless.err;
 }
 
 // Not of the file in which it is kept meanwhile.

@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -83,6 +85,23 @@ TEST(PacketLayouts, FieldsOfAnyWidthAtAnyBit) {
           ASSERT_EQ(set, wanted) << order << offset << ' ' << bits << " bit " << b;
         }
       }
+}
+
+TEST(PacketLayouts, SubArraysAreReadAsWritten) {
+  const PacketLayout layout = parse_layout(
+      kLayoutHead + "[fields]\n" + kLayoutCounter + "sub_array = { offset_bits = 64, bits = 12 }\n",
+      "shared.toml");
+  const std::vector<std::byte> payload(layout.part_bytes());
+  for (const std::uint64_t array : {0u, 1u, 0x5a3u, 0xfffu}) {
+    PacketHeader header, again;
+    header.sub_array = array;
+    header.payload = payload;
+    std::vector<std::byte> packet;
+    encode(layout, header, packet);
+    ASSERT_EQ(decode(layout, packet, 0, again), Refusal::none);
+    EXPECT_EQ(again.sub_array, array);
+    EXPECT_EQ(std::to_integer<unsigned>(packet[8]), array >> 4);  // big-endian
+  }
 }
 
 TEST(PacketLayouts, BeginWithAPreset) {
