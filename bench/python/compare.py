@@ -4,7 +4,7 @@ on the same cores.
 
     PYTHONPATH=build/python .venv-package/bin/python bench/python/compare.py [ROW ...] [--rounds 5] [--small]
 
-Rows: import, small_call, stages, runs, multipletau, tags, dedisperse. Each line has medians of the rounds and of the
+Rows: import, small_call, stages, calls, runs, multipletau, tags, dedisperse. Each line has medians of the rounds and of the
 ratios round by round. Peers run in processes of their own, which have imported and worked once before the first round;
 they are looked for in .venv-package, .venv-interop, .venv-interop-search and .venv-peers (`python3 -m venv .venv-peers
 && .venv-peers/bin/pip install numpy tttrlib pycorrelate`). A row whose peer is absent says so.
@@ -208,10 +208,10 @@ def stage_runs(options):
     spectra = 3072 // scale
     x = rng.integers(-128, 128, (16, spectra * 1024, 2), np.int8)
     bank = tl.stages.channelize.Plan(1024, 16, dtype="ci8", taps=8, max_samples=x.shape[1], device="cpu")
-    out = np.zeros((16, spectra, 1024), np.complex64)
+    out = on_a_line(np.zeros((16, spectra, 1024), np.complex64))
     bank.execute(x, out=out[:, : bank.spectra(x.shape[1])])  # later calls have the history of this one
     problem = f"inputs=16,channels=1024,taps=8,output_bits=32,spectra={spectra}"
-    yield "channelize", "numpy's memory", problem, lambda: bank.execute(x, out=out)
+    yield "channelize", "on a cache line", problem, lambda: bank.execute(x, out=out)
     times, trials, channels = 98_304 // scale, 100, 1024
     mhz, dms = 1500 - 0.25 * np.arange(channels), 0.25 * np.arange(trials)
     sky = rng.integers(0, 256, (times, channels), np.uint8)
@@ -222,21 +222,51 @@ def stage_runs(options):
     yield "dedisperse", "numpy's memory", problem, lambda: dedisperser.execute(sky, out=series)
 
 
-def row_stages(options, folder):
-    tautline = [str(options.tautline), "--device", "cpu", "--json", "bench"]
+def beside_bench(row, options, runs):
+    """Of each of `runs`, as stage_runs has them, the call in turns with `bench`."""
 
     def stage(name, problem):
-        command = [*tautline, name, "--problem", problem, "--budget", "0.3"]
+        command = [str(options.tautline), "--device", "cpu", "--json", "bench", name, "--problem", problem, "--budget", "0.3"]
         return json.loads(subprocess.check_output(command, text=True))["seconds"]
 
-    for name, memory, problem, call in stage_runs(options):
+    for name, memory, problem, call in runs:
         own, other, ratio = in_turns(
             options.rounds, lambda: statistics.median(seconds(call) for _ in range(5)), lambda: stage(name, problem)
         )
-        say(
-            "stages",
-            f"{name} {problem}, {memory}: {own * 1e3:.1f} ms, `bench` {other * 1e3:.1f} ms: {1 / ratio:.3f} of its time",
-        )
+        say(row, f"{name} {problem}, {memory}: {own * 1e3:.1f} ms, `bench` {other * 1e3:.1f} ms: {1 / ratio:.3f} of its time")
+
+
+def row_stages(options, folder):
+    beside_bench("stages", options, stage_runs(options))
+
+
+def call_runs(options):
+    """The same of functions that take whole arrays: each makes a plan and a new array, and `bench` neither."""
+    import tautline as tl
+
+    rng = np.random.default_rng()
+    scale = 16 if options.small else 1
+    spectra = 3072 // scale
+    x = rng.integers(-128, 128, (16, spectra * 1024, 2), np.int8)
+    problem = f"inputs=16,channels=1024,taps=8,output_bits=32,spectra={spectra}"
+    yield "channelize", "tl.channelize", problem, lambda: tl.channelize(x, 1024, taps=8, device="cpu")
+    times, trials, channels = 98_304 // scale, 100, 1024
+    known = {"frequencies": 1500 - 0.25 * np.arange(channels), "sample_time_s": 50e-6, "device": "cpu"}
+    dms = 0.25 * np.arange(trials)
+    sky = rng.integers(0, 256, (times, channels), np.uint8)
+    problem = f"channels={channels},top_khz=1500000,width_hz=250000,rate_hz=20000,step_millidm=250,trials={trials},samples={times},bits=8"
+    yield "dedisperse", "tl.dedisperse", problem, lambda: tl.dedisperse(sky, dms, **known)
+    series = rng.normal(100_000, 300, (trials, 262_144 // scale)).astype(np.int32)  # as `bench` has it
+    problem = f"trials={trials},samples={series.shape[1]},rate_hz=20000,width_ms=100"
+    yield "detect", "tl.detect", problem, lambda: tl.detect(series, sample_time_s=50e-6, device="cpu")
+    counts = rng.integers(0, 256, (98_304 // scale, 1024), np.uint8)
+    problem = f"sensors=1024,samples={len(counts)}"
+    fields = {"bin_s": 1.6e-6, "bins": 32, "levels": 10, "lag_scheme": "chain", "device": "cpu"}
+    yield "autocorrelate", "tl.autocorrelate", problem, lambda: tl.autocorrelate(counts, **fields)
+
+
+def row_calls(options, folder):
+    beside_bench("calls", options, call_runs(options))
 
 
 def run_calls(options, folder):
@@ -263,6 +293,21 @@ def run_calls(options, folder):
         "search", f"{sky.nbytes / 1e6:.0f} MB, 101 trials", lambda: tl.search(sky, device="cpu", **search),
         ["search", f"{folder}/x.fil", "-o", f"{folder}/x.csv", "--dms", "0:100:1", "--threshold", "7"],
     )  # fmt: skip
+    photons = 5_000_000 // scale
+    times = np.cumsum(np.minimum(rng.geometric(1 / 200, photons), 4000))  # ticks of 1 ns
+    write_spc(pathlib.Path(folder, "x.spc"), times)
+    fields = {"lag_scheme": "standard", "levels": 16, "bins": 16, "segments": 1}
+    yield (
+        "autocorrelate", f"{photons} photons", lambda: tl.autocorrelate(tags=times, tick_s=1e-9, bin_s=1e-9, **fields),
+        ["autocorrelate", f"{folder}/x.spc", "-o", f"{folder}/x.h5", "--bin", "1e-9", "--lags", "standard", "--levels", "16", "--bins", "16", "--segments", "1"],
+    )  # fmt: skip
+
+
+def write_spc(path, times):
+    """Ticks of 1 ns, less than 4,096 apart, as Becker & Hickl's file: 12 bits of each, and bit 30 where they begin anew."""
+    wraps = np.diff(times >> 12, prepend=0)
+    header = np.uint32(1 << 31 | 10)  # a clock of 10 x 0.1 ns
+    np.concatenate([[header], (times & 0xFFF | wraps << 30).astype(np.uint32)]).astype("<u4").tofile(path)
 
 
 def row_runs(options, folder):
@@ -384,7 +429,7 @@ def main():
     parser.add_argument("rows", nargs="*", metavar="ROW", help=" ".join(ROWS))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--small", action="store_true", help="small sizes, to see that it runs")
-    parser.add_argument("--tautline", type=pathlib.Path, default=ROOT / "build" / "tautline", help="the command, for `stages`")
+    parser.add_argument("--tautline", type=pathlib.Path, default=ROOT / "build" / "tautline", help="the command, for `stages`, `calls` and `runs`")
     options = parser.parse_args()
     say("load", " ".join(f"{load:.1f}" for load in os.getloadavg()) + f" on {len(os.sched_getaffinity(0))} cores")
     for name in options.rows or ROWS:

@@ -1,18 +1,29 @@
-// Plans that are kept: one stream through one stage, into arrays of the caller's.
+// The kept plans of the stages, into arrays of the caller's.
+#include <nanobind/stl/map.h>
+
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <mutex>
-#include <type_traits>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "bindings.h"
 #include "curve_sums.h"
+#include "kept_plan.h"
+#include "tautline/core/candidate.h"
 #include "tautline/core/correlation_curve.h"
+#include "tautline/core/fields.h"
 #include "tautline/core/window.h"
-#include "tautline/device/cuda/cuda_device.h"
 #include "tautline/stages/autocorrelate/autocorrelate.h"
 #include "tautline/stages/autocorrelate/normalise.h"
 #include "tautline/stages/channelize/channelize.h"
 #include "tautline/stages/correlate/correlate.h"
 #include "tautline/stages/dedisperse/dedisperse.h"
+#include "tautline/stages/detect/detect.h"
 
 namespace tautline::python {
 
@@ -22,134 +33,9 @@ using core::Error;
 using core::ErrorKind;
 using core::SampleType;
 
-/// An array that is written.
-using OutputArray = nb::ndarray<>;
-
-template <std::size_t Rank>
-core::MutableSampleView<Rank> written_view(const OutputArray& array, const std::string& field,
-                                           bool pairs) {
-  const auto view = view_of<Rank>(AnyArray(array), field, pairs);
-  return {array.data(), view.type(), view.extents(), view.strides()};
-}
-
-// Stages take dense last axes, and rows that do not overlap.
-template <std::size_t Rank>
-void require_rows(const core::SampleView<Rank>& view, const std::string& field) {
-  if (view.size() == 0) return;
-  std::ptrdiff_t below = 1;
-  for (std::size_t a = Rank; a-- > 0;) {
-    const bool fits = a + 1 == Rank ? view.stride(a) == 1 : view.stride(a) >= below;
-    if (view.extent(a) > 1 && !fits)
-      throw Error(ErrorKind::config, field,
-                  "a stride of " + std::to_string(view.stride(a)) + " on axis " + std::to_string(a),
-                  "a dense last axis, and rows in order", "give numpy.ascontiguousarray of it");
-    below = std::max(below, view.stride(a) * static_cast<std::ptrdiff_t>(view.extent(a)));
-  }
-}
-
 bool is_pair(SampleType type) {
   return type == SampleType::ci8 || type == SampleType::ci16;
 }
-
-/// The common base of all kept plans. One thread at a time uses a state.
-class Kept {
- public:
-  explicit Kept(const std::string& name)
-      : selection_(selection_of(name)),
-        device(device::open(selection_)),
-        queue(device->make_queue()),
-        done_(device->make_event()) {}
-
-  /// Until the caller's stream has done what it was given: before the state goes. With the interpreter's lock, which
-  /// others may take meanwhile.
-  void wait() {
-    if (last_ == 0) return;
-    const Unlocked unlocked;
-    done_->synchronise();
-  }
-  /// The number of the CUDA device whose arrays are taken; -1: none.
-  int cuda() const {
-    return device->api() == device::Api::cuda ? static_cast<int>(selection_.number) : -1;
-  }
-  /// Throws Error(config) unless the arrays lie where `stream` says: 0, the host's memory; else the device's.
-  template <class... Arrays>
-  void require_place(std::uintptr_t stream, const Arrays&... arrays) const {
-    const auto check = [&](const auto& array) {
-      const bool there = array.device_type() == nb::device::cuda::value;
-      const bool fits = stream == 0 ? array.device_type() == nb::device::cpu::value ||
-                                          array.device_type() == nb::device::cuda_host::value
-                                    : there && array.device_id() == cuda();
-      if (!fits)
-        throw Error(ErrorKind::config, "samples", "arrays of different memory",
-                    "all in the host's, or all in that of the plan's device");
-    };
-    (check(arrays), ...);
-  }
-  /// work(queue) with the lock, without the interpreter's: on the queue of the plan, until it is done, or on the
-  /// caller's stream, where it may go on when this returns. Streams that follow each other wait for what the one before
-  /// was given.
-  template <class Work>
-  auto run(std::uintptr_t stream, const Work& work) {
-    const UnlockedComputation unlocked;
-    const std::lock_guard lock(mutex);
-    device::Queue& on = stream == 0 ? *queue : caller(stream);
-    if (stream != last_) on.wait(*done_);
-    last_ = stream;
-    const auto finish = [&] {
-      if (stream == 0)
-        on.synchronise();
-      else
-        on.record(*done_);
-    };
-    if constexpr (std::is_void_v<decltype(work(on))>) {
-      work(on);
-      finish();
-    } else {
-      const auto result = work(on);
-      finish();
-      return result;
-    }
-  }
-
- private:
-  device::Queue& caller(std::uintptr_t stream) {
-    if (wrapped_ == nullptr || wrapped_stream_ != stream)
-      wrapped_ = device::cuda::wrap_stream(*device, reinterpret_cast<void*>(stream));
-    wrapped_stream_ = stream;
-    return *wrapped_;
-  }
-
-  device::Selection selection_;
-
- public:
-  std::shared_ptr<const device::Device> device;
-  std::unique_ptr<device::Queue> queue;
-  std::mutex mutex;
-
- private:
-  std::unique_ptr<device::Event> done_;  // of the caller's stream before
-  std::unique_ptr<device::Queue> wrapped_;
-  std::uintptr_t wrapped_stream_ = 0, last_ = 0;
-};
-
-/// A plan and the state of its one stream.
-template <class Plan, class State>
-class KeptPlan {
- public:
-  explicit KeptPlan(const std::string& device) : kept_(device) {}
-  ~KeptPlan() { kept_.wait(); }
-  void reset() {
-    const std::lock_guard lock(kept_.mutex);
-    state_->reset();
-  }
-  std::string backend() const { return plan_->backend(); }
-  int cuda() const { return kept_.cuda(); }
-
- protected:
-  Kept kept_;
-  std::shared_ptr<const Plan> plan_;
-  std::unique_ptr<State> state_;
-};
 
 class ChannelizePlan : public KeptPlan<stages::channelize::Plan, stages::channelize::State> {
  public:
@@ -304,6 +190,65 @@ class DedispersePlan : public KeptPlan<stages::dedisperse::Plan, stages::dedispe
   std::string dtype_;
 };
 
+class DetectPlan : public KeptPlan<stages::detect::Plan, stages::detect::State> {
+ public:
+  // `options`: fields of the stage's Config; `dms`: of each trial, for its pulses.
+  DetectPlan(const std::map<std::string, std::string>& options, std::vector<double> dms,
+             const std::string& device)
+      : KeptPlan(device), dms_(std::move(dms)) {
+    stages::detect::Config config;
+    for (const auto& [name, text] : options) core::set(config, name, text);
+    plan_ = stages::detect::make_plan(config, kept_.device);
+    state_ = plan_->make_state(*kept_.queue);
+  }
+  // Searches series [trial][time].
+  void execute(const AnyArray& series, std::uintptr_t stream) {
+    kept_.require_place(stream, series);
+    const auto view = view_of<2>(series, "series");
+    require_rows<2>(view, "series");
+    kept_.run(stream, [&](device::Queue& queue) { plan_->execute(queue, *state_, view); });
+  }
+  void finish() {
+    kept_.run(0, [&](device::Queue& queue) { plan_->finish(queue, *state_); });
+  }
+  // Pulses that are complete and were not taken, best first: {name: array}, facts of the stream.
+  nb::object take() {
+    std::vector<stages::detect::Pulse> pulses;
+    stages::detect::Counters counters;
+    {
+      const UnlockedComputation unlocked;
+      const std::lock_guard lock(kept_.mutex);
+      pulses = state_->take();
+      counters = state_->counters();
+    }
+    std::ranges::stable_sort(pulses, std::greater{}, &stages::detect::Pulse::snr);
+    std::vector<core::Candidate> found;
+    for (const auto& pulse : pulses)
+      found.push_back(
+          {.dm = dms_.at(pulse.trial),
+           .dm_index = pulse.trial,
+           .snr = pulse.snr,
+           .sample = pulse.sample(),
+           .time_s = static_cast<double>(pulse.sample()) * plan_->config().sample_time_s,
+           .width_samples = pulse.width,
+           .members = pulse.members,
+           .first_sample = pulse.begin,
+           .last_sample = pulse.end - 1});
+    nb::dict said;
+    said["detect_backend"] = plan_->backend();
+    said["widths"] =
+        as_array(std::vector<std::uint64_t>(plan_->widths().begin(), plan_->widths().end()));
+    said["samples"] = counters.samples;
+    said["missing"] = counters.missing;
+    said["detections"] = counters.detections;
+    return nb::make_tuple(columns_of(found), said);
+  }
+  std::size_t latency_samples() const { return plan_->latency_samples(); }
+
+ private:
+  std::vector<double> dms_;
+};
+
 class AutocorrelatePlan
     : public KeptPlan<stages::autocorrelate::Plan, stages::autocorrelate::State> {
  public:
@@ -375,46 +320,38 @@ class AutocorrelatePlan
 }  // namespace
 
 void bind_plans(nb::module_& module) {
-  nb::class_<ChannelizePlan>(module, "ChannelizePlan")
+  bind_plan<ChannelizePlan>(module, "ChannelizePlan")
       .def(nb::init<std::size_t, std::size_t, const std::string&, std::size_t, std::size_t,
                     const std::string&, double, bool, bool, const std::string&>(),
            nb::call_guard<Unlocked>())
-      .def("spectra", &ChannelizePlan::spectra)
-      .def("execute", &ChannelizePlan::execute)
-      .def("reset", &ChannelizePlan::reset, nb::call_guard<Unlocked>())
-      .def("cuda", &ChannelizePlan::cuda)
-      .def("backend", &ChannelizePlan::backend);
-  nb::class_<CorrelatePlan>(module, "CorrelatePlan")
+      .def("spectra", &ChannelizePlan::spectra);
+  bind_plan<CorrelatePlan>(module, "CorrelatePlan")
       .def(
           nb::init<std::size_t, std::size_t, const std::string&, std::size_t, const std::string&>(),
           nb::call_guard<Unlocked>())
-      .def("execute", &CorrelatePlan::execute)
       .def("begin", &CorrelatePlan::begin, nb::call_guard<Unlocked>())
-      .def("exact", &CorrelatePlan::exact)
-      .def("cuda", &CorrelatePlan::cuda)
-      .def("backend", &CorrelatePlan::backend);
-  nb::class_<AutocorrelatePlan>(module, "AutocorrelatePlan")
+      .def("exact", &CorrelatePlan::exact);
+  bind_plan<AutocorrelatePlan>(module, "AutocorrelatePlan")
       .def(nb::init<std::size_t, const std::string&, const std::string&, std::size_t, std::size_t,
                     const std::string&, const std::vector<std::pair<std::uint32_t, std::uint32_t>>&,
                     std::size_t, const std::string&>(),
            nb::call_guard<Unlocked>())
-      .def("execute", &AutocorrelatePlan::execute)
       .def("read", &AutocorrelatePlan::read)
-      .def("samples", &AutocorrelatePlan::samples)
-      .def("reset", &AutocorrelatePlan::reset, nb::call_guard<Unlocked>())
-      .def("cuda", &AutocorrelatePlan::cuda)
-      .def("backend", &AutocorrelatePlan::backend);
-  nb::class_<DedispersePlan>(module, "DedispersePlan")
+      .def("samples", &AutocorrelatePlan::samples);
+  bind_plan<DedispersePlan>(module, "DedispersePlan")
       .def(nb::init<std::vector<double>, double, std::vector<double>, const std::string&,
                     std::size_t, double, bool, std::size_t, const std::string&>(),
            nb::call_guard<Unlocked>())
-      .def("execute", &DedispersePlan::execute)
-      .def("reset", &DedispersePlan::reset, nb::call_guard<Unlocked>())
       .def("max_delay", &DedispersePlan::max_delay)
       .def("room", &DedispersePlan::room)
-      .def("floats", &DedispersePlan::floats)
-      .def("cuda", &DedispersePlan::cuda)
-      .def("backend", &DedispersePlan::backend);
+      .def("floats", &DedispersePlan::floats);
+  bind_plan<DetectPlan>(module, "DetectPlan")
+      .def(nb::init<const std::map<std::string, std::string>&, std::vector<double>,
+                    const std::string&>(),
+           nb::call_guard<Unlocked>())
+      .def("finish", &DetectPlan::finish)
+      .def("take", &DetectPlan::take)
+      .def("latency_samples", &DetectPlan::latency_samples);
 }
 
 }  // namespace tautline::python

@@ -14,7 +14,6 @@
 #include "tautline/stages/autocorrelate/normalise.h"
 #include "tautline/stages/channelize/channelize.h"
 #include "tautline/stages/dedisperse/dedisperse.h"
-#include "tautline/stages/detect/detect.h"
 
 namespace tautline::python {
 
@@ -199,60 +198,6 @@ nb::object dedisperse(const Array& samples, bool spectra, std::vector<double> fr
   return nb::make_tuple(made.array, sum.not_finite);
 }
 
-// Pulses of [trial][time], best first: {name: array}, facts. `dms`: of the trials.
-nb::object detect(const Array& series, const std::vector<double>& dms, double sample_time_s,
-                  double threshold, double max_width_s, double baseline_s, const std::string& noise,
-                  double noise_s, std::size_t time_samples, std::size_t dm_trials,
-                  std::size_t width_octaves, const std::string& device,
-                  const nb::object& progress) {
-  namespace stage = stages::detect;
-  const auto view = view_of<2>(series, "series");
-  stage::Config config;
-  config.trials = view.extent(0);
-  config.type = view.type();
-  config.sample_time_s = sample_time_s;
-  config.threshold = threshold;
-  config.max_width_s = max_width_s;
-  config.baseline_s = baseline_s;
-  core::set(config, "noise", noise);
-  config.noise_s = noise_s;
-  config.links.time_samples = time_samples;
-  config.links.dm_trials = dm_trials;
-  config.links.width_octaves = width_octaves;
-  config.max_samples = std::clamp<std::size_t>(view.extent(1), 1, config.max_samples);
-  const auto on = open_stage(config, device);
-  in_pieces(progress, *on.queue, view.extent(1), config.max_samples,
-            [&](std::size_t first, std::size_t some) {
-              on.plan->execute(*on.queue, *on.state, view.slice(1, first, some));
-            });
-  std::vector<stage::Pulse> pulses;
-  {
-    const UnlockedComputation unlocked;
-    on.plan->finish(*on.queue, *on.state);
-    pulses = on.state->take();
-  }
-  std::ranges::stable_sort(pulses, std::greater{}, &stage::Pulse::snr);
-  std::vector<core::Candidate> found;
-  for (const stage::Pulse& pulse : pulses)
-    found.push_back({.dm = dms.at(pulse.trial),
-                     .dm_index = pulse.trial,
-                     .snr = pulse.snr,
-                     .sample = pulse.sample(),
-                     .time_s = static_cast<double>(pulse.sample()) * sample_time_s,
-                     .width_samples = pulse.width,
-                     .members = pulse.members,
-                     .first_sample = pulse.begin,
-                     .last_sample = pulse.end - 1});
-  nb::dict said;
-  said["detect_backend"] = on.plan->backend();
-  said["widths"] =
-      as_array(std::vector<std::uint64_t>(on.plan->widths().begin(), on.plan->widths().end()));
-  said["samples"] = on.state->counters().samples;
-  said["missing"] = on.state->counters().missing;
-  said["detections"] = on.state->counters().detections;
-  return nb::make_tuple(columns_of(found), said);
-}
-
 // multipletau's lag scheme of [time][sensor]: lags in samples, level, pairs of samples and values, [lag], [lag], [lag],
 // [pair][lag], then of each pair the sums of the earlier series and of the products at lag 0. `normalization` none:
 // sums.
@@ -320,10 +265,6 @@ void bind_stages(nb::module_& module) {
              nb::arg("dm_constant"), nb::arg("reference_mhz"), nb::arg("ignored_channels"),
              nb::arg("zero_dm"), nb::arg("downsample"), nb::arg("device"),
              nb::arg("progress").none());
-  module.def("detect", detect, nb::arg("series"), nb::arg("dms"), nb::arg("sample_time_s"),
-             nb::arg("threshold"), nb::arg("max_width_s"), nb::arg("baseline_s"), nb::arg("noise"),
-             nb::arg("noise_s"), nb::arg("time_samples"), nb::arg("dm_trials"),
-             nb::arg("width_octaves"), nb::arg("device"), nb::arg("progress").none());
   module.def("standard_curves", standard_curves, nb::arg("samples"), nb::arg("m"),
              nb::arg("levels"), nb::arg("coarsening"), nb::arg("normalization"), nb::arg("pairs"),
              nb::arg("device"), nb::arg("progress").none());

@@ -21,7 +21,8 @@ from .opening import File, open
 from .photons import Curves, autocorrelate
 from .nodes import ArrayType, Block, Node, Stream
 from .pipelines import Pipeline, node_types
-from .pulses import Candidates, dedisperse, detect, search
+from .candidates import Candidates
+from .pulses import dedisperse, detect, search
 
 __all__ = [
     "ArrayType",

@@ -8,21 +8,21 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .devices import cuda_of
-from .errors import UnsupportedError, refuse
+from .devices import cuda_of, no_host_array
+from .errors import refuse
 
 
-def host_array(x: Any, field: str) -> npt.NDArray[Any]:
-    """Any array of the host's as numpy's, without a copy; sequences of numbers are copied."""
+def host_array(x: Any, field: str, plan: str = "") -> npt.NDArray[Any]:
+    """Any array of the host's as numpy's, without a copy; sequences of numbers are copied.
+
+    `plan`: what the error of an array of a GPU names as taking it.
+    """
     if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
         raise refuse(field, "a masked array", "an array without masked elements", "fill it first")
     if isinstance(x, np.ndarray):
         return np.asarray(x)
     if cuda_of(x, field) is not None:
-        text = f"{field}: an array in a GPU's memory, expected one in the host's memory; copy it first"
-        error = UnsupportedError(text)
-        error.field, error.limit = field, "one in the host's memory"
-        raise error
+        raise no_host_array(x, field, plan)
     try:
         if hasattr(x, "__dlpack__"):
             return np.asarray(np.from_dlpack(x))
@@ -77,9 +77,9 @@ def dense_rows(x: npt.NDArray[Any], row_axis: int = -1) -> npt.NDArray[Any]:
     return x
 
 
-def voltages(x: Any, field: str = "samples") -> tuple[npt.NDArray[Any], bool]:
+def voltages(x: Any, field: str, plan: str) -> tuple[npt.NDArray[Any], bool]:
     """[..., time] of complex64, float32, int8 or int16, or with True of int8 or int16 with a last axis of 2."""
-    x = host_array(x, field)
+    x = host_array(x, field, plan)
     if x.dtype.name in ("complex128", "float64"):
         x = x.astype(np.complex64 if x.dtype.kind == "c" else np.float32)
     require_type(x, field, ("complex64", "float32", "int8", "int16"))

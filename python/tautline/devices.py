@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from .errors import ConfigError, UnsupportedError, refuse
+from .errors import ConfigError, UnsupportedError, refuse, unsupported
 
 _HOST = (1, 3)  # DLPack's numbers for the host's memory, and for its pinned memory
 _CUDA = 2
+_LIBRARIES = ("cupy", "torch")
+_ADOPTED = "cupy.from_dlpack or torch.from_dlpack"
 _LEGACY_STREAM = 1  # CUDA's name for the default stream
 
 
@@ -26,10 +28,8 @@ def cuda_of(x: Any, field: str) -> int | None:
     if kind in _HOST:
         return None
     if kind != _CUDA:
-        text = f"{field}: an array in a device's memory that is not CUDA's; copy it to the host first"
-        error = UnsupportedError(text)
-        error.field, error.limit = field, "the host's memory, or CUDA's"
-        raise error
+        found = "an array in a device's memory that is not CUDA's"
+        raise unsupported(field, found, "the host's memory, or CUDA's", "copy it to the host first")
     return int(number)
 
 
@@ -49,10 +49,7 @@ def stream_for(arrays: dict[str, Any], cuda: int) -> int:
             found = "an array in the host's memory" if place is None else f"an array of cuda:{place}"
             raise _elsewhere(field, found, cuda)
     for field, x in arrays.items():
-        if _library(x) not in ("cupy", "torch"):
-            wanted = "one of cupy or torch, whose current stream is known"
-            advice = "give cupy.from_dlpack or torch.from_dlpack of it"
-            raise refuse(field, f"an array of {_library(x)}", wanted, advice)
+        _require_library(field, x)
     if _library(first) == "cupy":
         pointer = importlib.import_module("cupy").cuda.get_current_stream(cuda).ptr
     else:
@@ -60,23 +57,27 @@ def stream_for(arrays: dict[str, Any], cuda: int) -> int:
     return int(pointer) or _LEGACY_STREAM
 
 
-def empty_beside(x: Any, shape: tuple[int, ...], dtype: type[Any]) -> Any:
-    """A new array of x's library, in the same memory."""
+def array_beside(x: Any, shape: tuple[int, ...], dtype: type[Any], make: str = "empty") -> Any:
+    """A new array of x's library, in the same memory; `make`: empty or zeros."""
     cuda = cuda_of(x, "samples")
     if cuda is None:  # on a cache line: numpy's large arrays begin 16 bytes behind one, which costs up to a sixth
         size = math.prod(shape) * np.dtype(dtype).itemsize
-        memory = np.empty(size + 64, np.uint8)
+        memory = getattr(np, make)(size + 64, np.uint8)
         begin = -memory.ctypes.data % 64
         return memory[begin : begin + size].view(dtype).reshape(shape)
-    library = _library(x)
-    if library == "cupy":
-        cupy = importlib.import_module("cupy")
-        with cupy.cuda.Device(cuda):
-            return cupy.empty(shape, dtype)
-    if library == "torch":
-        torch = importlib.import_module("torch")
-        return torch.empty(shape, dtype=getattr(torch, np.dtype(dtype).name), device=x.device)
-    raise refuse("out", f"none for an array of {library}", "an array of the same device to write into")
+    _require_library("samples", x)
+    module = importlib.import_module(_library(x))
+    if _library(x) == "torch":
+        return getattr(module, make)(shape, dtype=getattr(module, np.dtype(dtype).name), device=x.device)
+    with module.cuda.Device(cuda):
+        return getattr(module, make)(shape, dtype)
+
+
+def no_host_array(x: Any, field: str, plan: str) -> UnsupportedError:
+    """The error of a call that takes arrays of the host alone; `plan`: what takes those of a GPU, or nothing."""
+    given = "it" if _library(x) in _LIBRARIES else f"{_ADOPTED} of it"
+    advice = "copy it first" + (f", or give {given} to tautline.{plan}" if plan else "")
+    return unsupported(field, f"an array of cuda:{cuda_of(x, field)}", "one in the host's memory", advice)
 
 
 def type_name(x: Any) -> str:
@@ -86,7 +87,13 @@ def type_name(x: Any) -> str:
 
 def _library(x: Any) -> str:
     names = [one.__module__.split(".", 1)[0] for one in type(x).__mro__]
-    return next((name for name in names if name in ("cupy", "torch")), names[0])
+    return next((name for name in names if name in _LIBRARIES), names[0])
+
+
+def _require_library(field: str, x: Any) -> None:
+    if _library(x) not in _LIBRARIES:
+        wanted = "one of cupy or torch, whose current stream is known"
+        raise refuse(field, f"an array of {_library(x)}", wanted, f"give {_ADOPTED} of it")
 
 
 def _elsewhere(field: str, found: str, cuda: int) -> ConfigError:

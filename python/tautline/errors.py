@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 __all__ = [
     "Error",
     "ConfigError",
@@ -46,6 +48,8 @@ class DeviceError(Error, RuntimeError):
     """A device failed."""
 
 
+_Kind = TypeVar("_Kind", bound=Error)
+
 _CLASSES: dict[str, type[Error]] = {
     "config": ConfigError,
     "format": FormatError,
@@ -65,7 +69,15 @@ def make(kind: str, text: str, field: str, value: str, limit: str, advice: str) 
 
 def refuse(field: str, value: object, limit: str, advice: str = "") -> ConfigError:
     """A ConfigError as the library words them."""
-    text = f"{field}: {value}, expected {limit}" + (f"; {advice}" if advice else "")
-    error = ConfigError(text)
+    return _worded(ConfigError, field, value, limit, advice)
+
+
+def unsupported(field: str, value: object, limit: str, advice: str = "") -> UnsupportedError:
+    """An UnsupportedError as the library words them."""
+    return _worded(UnsupportedError, field, value, limit, advice)
+
+
+def _worded(kind: type[_Kind], field: str, value: object, limit: str, advice: str) -> _Kind:
+    error = kind(f"{field}: {value}, expected {limit}" + (f"; {advice}" if advice else ""))
     error.field, error.value, error.limit, error.advice = field, str(value), limit, advice
     return error

@@ -89,7 +89,7 @@ def channelize(
             x, channels, where, progress, taps=taps, window=window, cutoff=cutoff, corner_turned=corner_turned,
             lower_sideband=lower_sideband,
         )  # fmt: skip
-    samples, pairs = voltages(x, "x")
+    samples, pairs = voltages(x, "x", "stages.channelize.Plan")
     require_axes(samples, "x", (2, 3) if pairs else (1, 2), "[time] or [input][time]")
     one = samples.ndim == (2 if pairs else 1)
     if one:

@@ -15,7 +15,7 @@ from . import _tautline
 from .arguments import whole
 from .arrays import dense_rows, host_array, native
 from .correlation import Progress
-from .errors import UnsupportedError, refuse
+from .errors import refuse, unsupported
 
 __all__ = ["autocorrelate", "correlate", "DtypeWarning", "InvalidMWarning"]
 
@@ -103,16 +103,14 @@ def _series(
     series: list[npt.NDArray[Any]] = []
     kinds: list[np.dtype[Any]] = []
     for field, x in arrays.items():
-        array = native(host_array(x, field))
+        array = native(host_array(x, field, "stages.autocorrelate.Plan"))
         if array.ndim not in (1, 2):
             raise refuse(field, f"an array of {array.ndim} axes", "[time] or [time][sensor]")
         if series and array.shape != series[0].shape:
             raise refuse(field, f"shape {array.shape}", f"the shape of a, {series[0].shape}")
         kind = array.dtype if dtype is None else np.dtype(dtype)
         if kind.kind == "c" or array.dtype.kind == "c":
-            error = UnsupportedError(f"{field}: complex numbers, expected real ones; use the package multipletau")
-            error.field, error.limit = field, "real numbers"
-            raise error
+            raise unsupported(field, "complex numbers", "real ones", "use the package multipletau")
         if kind.kind != "f":
             warnings.warn("Input dtype is not float; casting to np.float64!", warning, stacklevel=4)
             kind = np.dtype(np.float64)

@@ -185,7 +185,7 @@ def _ticks(tags: Any) -> list[npt.NDArray[np.uint64]]:
 
 def counted(x: Any, field: str) -> npt.NDArray[Any]:
     """[time] or [time, sensor] of uint8, uint16, uint32 or float32."""
-    counts = native(host_array(x, field))
+    counts = native(host_array(x, field, "stages.autocorrelate.Plan"))
     require_axes(counts, field, (1, 2), "[time] or [time][sensor]")
     if counts.dtype.name in ("uint8", "uint16", "uint32", "float32"):
         return counts

@@ -22,11 +22,12 @@ from .arguments import (
     whole,
 )
 from .arrays import dense_rows, host_array, is_array, native, require_axes, require_type
+from .candidates import Candidates, candidates_of
 from .correlation import Progress
-from .devices import cuda_of, empty_beside, type_name
+from .devices import array_beside, cuda_of, type_name
 from .errors import refuse
-from .stages.dedisperse import Plan
-
+from .stages import dedisperse as dedisperse_stage
+from .stages import detect as detect_stage
 
 _DEDISPERSE = Fields("dedisperse")
 _SEARCH = Fields("search")
@@ -126,36 +127,6 @@ def _dedisperse_array(
     return made  # type: ignore[no-any-return]
 
 
-class Candidates(np.ndarray[Any, np.dtype[np.void]]):
-    """What `search` and `detect` give: a structured array, best first, with what the run says of itself.
-
-    Attributes
-    ----------
-    facts : dict
-        Kernels, samples, trials, and everything that was counted.  Of pulses that `inject` put in: injected, how many;
-        recalled, how many of these a candidate is of; snr_ratio, the mean of the candidates' S/N over the pulses' own;
-        clipped, samples at the largest value where pulses were put in.
-    """
-
-    facts: dict[str, Any]
-
-    def __array_finalize__(self, made_of: Any) -> None:
-        self.facts = getattr(made_of, "facts", {})
-
-    def __reduce__(self) -> Any:
-        make, arguments, array = super().__reduce__()  # type: ignore[misc]
-        return make, arguments, (array, self.facts)
-
-    def __setstate__(self, state: Any) -> None:
-        array, self.facts = state
-        super().__setstate__(array)
-
-    def __getitem__(self, key: Any) -> Any:
-        part = super().__getitem__(key)
-        # A column is numbers alone.
-        return part.view(np.ndarray) if isinstance(part, Candidates) and part.dtype.names is None else part
-
-
 @documented(_SEARCH, ("list", "range", "plot_folder", "most_plots"))
 def search(
     x: Any,
@@ -217,7 +188,7 @@ def search(
     columns, said = _tautline.search(
         names, samples, facts, texts, trials, output, bool(overwrite), history("search"), device, progress
     )
-    return _candidates(columns, said)
+    return candidates_of(columns, said)
 
 
 @documented_arguments(_DETECT)
@@ -243,7 +214,8 @@ def detect(
     ----------
     series
         [trial, time] as `dedisperse` gives them, or [time] of one trial: int32 or float32 (float64 is rounded).
-        Samples that are NaN, infinite or too large (2^30 and 1e30) are missing.
+        Samples that are NaN, infinite or too large (2^30 and 1e30) are missing.  An array of a GPU (cupy, torch) is read
+        there, on its library's current stream.
     dms
         Of the trials, in pc cm^-3, for the column `dm`; without them that is NaN.  Trials are in ascending order of DM.
     {fields}
@@ -262,34 +234,36 @@ def detect(
     ConfigError
         An argument or the array is not what is allowed.
     """
-    array = native(host_array(series, "series"))
-    if array.dtype.name == "float64":
-        array = array.astype(np.float32)
-    require_type(array, "series", ("int32", "float32"))
-    require_axes(array, "series", (1, 2), "[time] or [trial][time]")
-    rows = dense_rows(np.atleast_2d(array))
-    trials = [float("nan")] * len(rows) if dms is None else numbers(dms, "dms")
-    if len(trials) != len(rows):
-        raise refuse("dms", f"{len(trials)} of them", f"{len(rows)}, one for each trial")
-    columns, said = _tautline.detect(
-        rows, trials, number(sample_time_s, "sample_time_s"), number(threshold, "threshold"), number(max_width_s, "max_width_s"),
-        number(baseline_s, "baseline_s"), noise, number(noise_s, "noise_s"), whole(time_samples, "time_samples"),
-        whole(dm_trials, "dm_trials"), whole(width_octaves, "width_octaves"), device, progress,
+    cuda = cuda_of(series, "series")
+    if cuda is not None and hasattr(series, "dtype") and hasattr(series, "shape"):
+        rows, device = series, f"cuda:{cuda}" if device == "auto" else device
+    else:
+        rows = native(host_array(series, "series", "stages.detect.Plan"))
+        if rows.dtype.name == "float64":
+            rows = rows.astype(np.float32)
+    if type_name(rows) not in _SERIES:
+        raise refuse("series", type_name(rows), "one of " + " ".join(_SERIES), "convert it")
+    require_axes(rows, "series", (1, 2), "[time] or [trial][time]")
+    rows = rows if rows.ndim == 2 else rows[None]
+    if cuda is None:
+        rows = dense_rows(rows)
+    trials, times = rows.shape
+    plan = detect_stage.Plan(
+        trials, dms, sample_time_s=sample_time_s, threshold=threshold, max_width_s=max_width_s, baseline_s=baseline_s,
+        noise=noise, noise_s=noise_s, time_samples=time_samples, dm_trials=dm_trials, width_octaves=width_octaves,
+        dtype=_SERIES[type_name(rows)], max_samples=min(max(times, 1), _PIECE), device=device,
     )  # fmt: skip
-    return _candidates(columns, said)
-
-
-def _candidates(columns: dict[str, npt.NDArray[Any]], facts: dict[str, Any]) -> Candidates:
-    kinds = [(name, column.dtype) for name, column in columns.items()]
-    found = np.empty(len(columns["dm"]), dtype=kinds).view(Candidates)
-    for name, column in columns.items():
-        found[name] = column
-    found.facts = facts
-    return found
+    for start in range(0, times, _PIECE):
+        plan.execute(rows[:, start : start + _PIECE])
+        if progress is not None:
+            progress(min(start + _PIECE, times), times)
+    plan.finish()
+    return plan.take()
 
 
 _FORMATS = {"uint8": "u8", "int8": "i8", "uint16": "u16", "int16": "i16", "float32": "f32"}
 _DEVICE_FIELDS = ("dm_constant", "zero_dm", "downsample")
+_SERIES = {"int32": "i32", "float32": "f32"}
 _PIECE = 1 << 16  # times in an execute
 
 
@@ -305,9 +279,9 @@ def _dedisperse_on_device(
             raise refuse(field, "given for an array of a GPU", "one of " + ", ".join(_DEVICE_FIELDS), "leave it out")
     if frequencies is None or sample_time_s is None:
         raise refuse("frequencies and sample_time_s", "not both given", "those of the array, in MHz and s")
-    plan = Plan(frequencies, sample_time_s, dms, dtype=_FORMATS[name], max_samples=_PIECE, device=device, **fields)
+    plan = dedisperse_stage.Plan(frequencies, sample_time_s, dms, dtype=_FORMATS[name], max_samples=_PIECE, device=device, **fields)
     times = max(0, x.shape[0] // fields.get("downsample", 1) - plan.max_delay)
-    made = empty_beside(x, (plan.trials, times + plan.room), plan.dtype.type)
+    made = array_beside(x, (plan.trials, times + plan.room), plan.dtype.type)
     done = 0
     for start in range(0, x.shape[0], _PIECE):
         done += plan.execute(x[start : start + _PIECE], out=made[:, done:]).shape[1]
@@ -335,7 +309,7 @@ def described_filterbank(
 
 
 def _filterbank(x: Any, axes: str) -> npt.NDArray[Any]:
-    samples = native(host_array(x, "x"))
+    samples = native(host_array(x, "x", "stages.dedisperse.Plan"))
     if samples.dtype.name == "float64":
         samples = samples.astype(np.float32)
     require_type(samples, "x", tuple(_FORMATS))

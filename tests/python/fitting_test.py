@@ -74,3 +74,22 @@ def test_a_fit_repeats_that_counts_stopped(rng: np.random.Generator, tmp_path: p
     assert [one.startswith("counts stop") for one in tl.fit(k, model="3d", fixed={"kappa": 5}).status] == [False, True]
     good = tl.autocorrelate(counts[:100_000], bin_s=1e-4, bins=16, levels=6)
     assert not good.facts["counts_stop"] and not any("counts stop" in one for one in tl.fit(good, model="3d", fixed={"kappa": 5}).warnings)
+
+
+def test_progress_is_told_and_may_raise(rng: np.random.Generator) -> None:
+    k = tl.autocorrelate(rng.poisson(3, (20_000, 12)), bin_s=1e-6, bins=8, levels=4)
+    seen: list[tuple[int, int]] = []
+    r = tl.fit(k, fixed={"kappa": 5}, progress=lambda done, total: seen.append((done, total)))
+    assert len(r.status) == 12 and seen and seen == sorted(seen) and seen[-1] == (12, 12)
+
+    class Enough(Exception):
+        pass
+
+    def stop(done: int, total: int) -> None:
+        seen.append((done, total))
+        raise Enough
+
+    seen.clear()
+    with pytest.raises(Enough):
+        tl.fit(k, fixed={"kappa": 5}, progress=stop)
+    assert len(seen) == 1  # and no more

@@ -107,6 +107,10 @@ def test_a_chain_of_plans_without_a_copy_to_the_host(gpu: Any, rng: np.random.Ge
     plan.begin()
     plan.execute(there, out, counted)
     assert np.array_equal(gpu.back(out), sums) and np.array_equal(gpu.back(counted), counts)
+    for _ in range(2):  # without counts
+        plan.begin()
+        assert gpu.host_bytes(lambda: plan.execute(there, out=out)) in (None, 0)
+        assert np.array_equal(gpu.back(out), sums) and np.array_equal(gpu.back(counted), counts)
 
 
 def test_dedisperse(gpu: Any, rng: np.random.Generator) -> None:
@@ -115,6 +119,32 @@ def test_dedisperse(gpu: Any, rng: np.random.Generator) -> None:
         expected = tl.dedisperse(x, np.arange(0, 100, 5.0), frequencies=MHZ, sample_time_s=1e-3, device="cpu")
         found = gpu.back(tl.dedisperse(gpu.there(x), np.arange(0, 100, 5.0), frequencies=MHZ, sample_time_s=1e-3))
         assert found.shape == expected.shape and np.allclose(found, expected, rtol=1e-5)
+
+
+def test_detect(gpu: Any, rng: np.random.Generator) -> None:
+    series, dms = rng.normal(0, 100, (5, 200_000)), np.arange(5.0)
+    series[2, 70_000:70_008] += 900
+    series[1:4, 150_000] += 2000
+    for dtype, name in ((np.int32, "i32"), (np.float32, "f32")):
+        x = series.astype(dtype)
+        expected = tl.detect(x, dms, sample_time_s=1e-3, device="cpu")
+        there = gpu.there(x)
+        found = tl.detect(there, dms, sample_time_s=1e-3)
+        assert len(expected) > 1 and np.array_equal(found, expected) and found.facts["detect_backend"] != expected.facts["detect_backend"]
+        with gpu.stream():
+            moved = gpu.there(x)
+            assert np.array_equal(tl.detect(moved, dms, sample_time_s=1e-3), expected)
+        plan = tl.stages.detect.Plan(5, dms, sample_time_s=1e-3, dtype=name, max_samples=50_000, device="cuda:0")
+        parts = []
+        for start in range(0, 200_000, 50_000):
+            plan.execute(there[:, start : start + 50_000])
+            parts.append(plan.take())
+            saved = plan.save()
+            plan.reset()
+            plan.load(saved)
+        plan.finish()
+        whole = np.concatenate([*parts, plan.take()])
+        assert np.array_equal(np.sort(whole, order="sample"), np.sort(expected, order="sample"))
 
 
 def test_the_guides_snippet(gpu: Any, rng: np.random.Generator) -> None:

@@ -5,7 +5,9 @@ import pathlib
 import re
 from typing import Any
 
+import numpy as np
 import pytest
+import tautline as tl
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -26,6 +28,26 @@ def test_the_guide(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> N
         assert abs(pulses["dm"][0] - 56.7) < 3 and abs(pulses["sample"][0] - 9004) <= 2
     assert "filter.channels 1 2 to 65536" in said.getvalue()
     assert (tmp_path / "fringes.uvh5").exists()
+
+
+class Bar:
+    """What tqdm's has: how much is done, and a function that adds to it."""
+
+    def __init__(self) -> None:
+        self.n = self.updates = 0
+
+    def update(self, more: int) -> None:
+        assert more >= 0
+        self.n += more
+        self.updates += 1
+
+
+def test_the_progress_of_the_guide_moves_a_bar() -> None:
+    text = (ROOT / "docs" / "guide" / "python.md").read_text()
+    (line,) = re.findall(r"`progress=(lambda [^`]*)`", " ".join(text.split()))
+    bar = Bar()
+    tl.detect(np.ones((2, 200_000), np.float32), sample_time_s=1e-3, progress=eval(line, {"bar": bar}))  # noqa: S307
+    assert bar.n == 200_000 and bar.updates > 1
 
 
 # Pages whose snippets run here; and what runs those of others, which need other packages or the command.

@@ -78,3 +78,26 @@ def test_what_is_no_count_is_refused(counts: Any, error: Any) -> None:
 def test_an_array_needs_a_bin() -> None:
     with pytest.raises(tl.ConfigError, match="bin_s"):
         tl.autocorrelate(np.ones(100, np.uint8))
+
+
+def test_progress_is_told_and_may_raise(rng: np.random.Generator) -> None:
+    counts = rng.poisson(1, (200_000, 2)).astype(np.uint8)
+    tags = np.sort(rng.integers(0, 10**9, 300_000))
+    inputs: list[dict[str, Any]] = [{"counts": counts, "bin_s": 1e-6}, {"tags": tags, "tick_s": 1e-9, "bin_s": 1e-7}]
+    seen: list[tuple[int, int]] = []
+    for given in inputs:
+        seen.clear()
+        tl.autocorrelate(**given, progress=lambda done, total: seen.append((done, total)))
+        assert seen and seen == sorted(seen) and seen[-1][0] == seen[-1][1] > 0, seen
+
+    class Enough(Exception):
+        pass
+
+    def stop(done: int, total: int) -> None:
+        seen.append((done, total))
+        raise Enough
+
+    seen.clear()
+    with pytest.raises(Enough):
+        tl.autocorrelate(counts, bin_s=1e-6, progress=stop)
+    assert len(seen) == 1  # and no more

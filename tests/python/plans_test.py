@@ -56,6 +56,26 @@ def test_correlate(rng: np.random.Generator, dtype: str) -> None:
     assert (counts == 500).all() and np.allclose(got, expected, rtol=0 if dtype == "ci8" else 1e-5, atol=0 if dtype == "ci8" else 100)
 
 
+@pytest.mark.parametrize("dtype", ["ci8", "cf32"])
+def test_counts_may_be_left_out(rng: np.random.Generator, dtype: str) -> None:
+    z = rng.integers(-128, 128, (5, 4, 3000, 2))
+    x = z.astype(np.int8) if dtype == "ci8" else (z[..., 0] + 1j * z[..., 1]).astype(np.complex64)
+    counting, plain = (tl.stages.correlate.Plan(channels=5, inputs=4, dtype=dtype, max_samples=500) for _ in range(2))
+    expected, counts = counting.sums()
+    vis, some = plain.sums()
+    for integration in (slice(0, 1700), slice(1700, 3000)):
+        counting.begin()
+        plain.begin()
+        for part in pieces(rng, 1300, 500):
+            samples = np.ascontiguousarray(x[:, :, integration][:, :, part])
+            counting.execute(samples, out=expected, counts=counts)
+            plain.execute(samples, out=vis)
+        assert expected.any() and np.array_equal(vis, expected)
+    plain.execute(x[:, :, :100], out=vis, counts=some)  # of this call alone
+    counting.execute(x[:, :, :100], out=expected, counts=counts)
+    assert (some == 100).all() and np.array_equal(vis, expected)
+
+
 @pytest.mark.parametrize("dtype, name", [("uint8", "u8"), ("int16", "i16"), ("float32", "f32")])
 def test_dedisperse(rng: np.random.Generator, dtype: str, name: str) -> None:
     x = rng.integers(0, 100, (5000, 32)).astype(dtype)
@@ -67,6 +87,134 @@ def test_dedisperse(rng: np.random.Generator, dtype: str, name: str) -> None:
     assert np.array_equal(np.concatenate(parts, axis=1), expected)
     plan.reset()
     assert np.array_equal(plan.execute(x[:700]), expected[:, : 700 - plan.max_delay])
+
+
+def with_pulses(rng: np.random.Generator, trials: int, times: int, dtype: str) -> Any:
+    """Series of noise with three pulses, each in a few trials."""
+    series = rng.normal(0, 100, (trials, times))
+    for at in rng.integers(1000, times - 1000, 3):
+        trial = int(rng.integers(0, trials - 2))
+        series[trial : trial + 3, at : at + int(rng.integers(1, 20))] += 1200
+    return series.astype(dtype)
+
+
+@pytest.mark.parametrize("device", ["cpu", "reference"])
+@pytest.mark.parametrize("dtype, name", [("int32", "i32"), ("float32", "f32")])
+def test_detect(rng: np.random.Generator, dtype: str, name: str, device: str) -> None:
+    series, dms = with_pulses(rng, 6, 60_000, dtype), np.arange(6) / 2
+    expected = tl.detect(series, dms, sample_time_s=1e-3, threshold=7, device=device)
+    plan = tl.stages.detect.Plan(6, dms, sample_time_s=1e-3, threshold=7, dtype=name, max_samples=9000, device=device)
+    assert len(expected) >= 1 and len(plan.take()) == 0 and plan.latency_samples > 0
+    for _ in range(2):
+        parts = []
+        for part in pieces(rng, 60_000, 9000):
+            plan.execute(series[:, part])
+            parts.append(plan.take())
+        plan.finish()
+        early = sum(len(part) for part in parts)
+        known = (expected["last_sample"] + plan.latency_samples < 60_000).sum() if device == "cpu" else 0
+        parts.append(plan.take())
+        found = np.concatenate(parts)
+        order = ["sample", "dm_index", "width_samples"]
+        assert early >= known and np.array_equal(np.sort(found, order=order), np.sort(expected, order=order))
+        assert parts[-1].facts == {**parts[-1].facts, "samples": 60_000, "missing": 0} and len(plan.take()) == 0
+        assert parts[-1].facts["detections"] == expected.facts["detections"]
+        with pytest.raises(tl.ConfigError, match="after finish"):
+            plan.execute(series[:, :100])
+        plan.reset()
+
+
+def test_series_that_a_search_refuses(rng: np.random.Generator) -> None:
+    series = with_pulses(rng, 4, 9000, "int32")
+    dms = np.arange(4.0)
+    plan = tl.stages.detect.Plan(4, dms, sample_time_s=1e-3, max_samples=9000)
+    for bad in (series[:3], series[0], series.astype(np.float32), series[:, ::2], series[::-1], np.zeros((4, 9001), np.int32), "series"):
+        with pytest.raises((tl.ConfigError, TypeError)):
+            plan.execute(bad)
+    plan.execute(series)
+    plan.finish()
+    assert np.array_equal(plan.take(), tl.detect(series, dms, sample_time_s=1e-3))  # nothing of the refused ones
+    bad_arguments: list[tuple[dict[str, Any], str]] = [
+        ({"trials": 0}, "trials"),
+        ({"dms": [1, 2]}, "dms"),
+        ({"dtype": "u8"}, "dtype"),
+        ({"sample_time_s": 0}, "sample_time_s"),
+        ({"threshold": float("nan")}, "threshold"),
+        ({"noise": "loud"}, "noise"),
+        ({"max_width_s": 1e-4}, "max_width_s"),
+        ({"width_octaves": 17}, "links.width_octaves"),
+        ({"max_samples": 0}, "max_samples"),
+        ({"device": "abacus"}, "device"),
+    ]
+    for arguments, field in bad_arguments:
+        good: dict[str, Any] = {"trials": 4, "sample_time_s": 1e-3}
+        with pytest.raises(tl.ConfigError) as caught:
+            tl.stages.detect.Plan(**{**good, **arguments})
+        assert caught.value.field == field
+
+
+@pytest.mark.parametrize("device", ["cpu", "reference"])
+@pytest.mark.parametrize("stage", ["channelize", "dedisperse", "autocorrelate", "detect"])
+def test_another_plan_goes_on_with_a_saved_state(rng: np.random.Generator, stage: str, device: str) -> None:
+    x: Any = rng.integers(0, 100, (6000, 32)).astype(np.uint8)
+    axis = 0
+    if stage == "channelize":
+        x, axis = rng.standard_normal((3, 6000)).astype(np.float32), 1
+    elif stage == "detect":
+        x, axis = with_pulses(rng, 3, 6000, "int32"), 1
+
+    def made(other: bool = False) -> Any:
+        if stage == "channelize":
+            return tl.stages.channelize.Plan(16, 3, dtype="f32", taps=5 if other else 4, device=device)
+        if stage == "dedisperse":
+            return tl.stages.dedisperse.Plan(MHZ, 1e-3, [0, 9, 40 if other else 30], device=device)
+        if stage == "autocorrelate":
+            return tl.stages.autocorrelate.Plan(32, bins=8, levels=5 if other else 4, device=device)
+        return tl.stages.detect.Plan(3, [0, 1, 2], sample_time_s=1e-3, threshold=7 if other else 6, device=device)
+
+    def given(plan: Any, first: int, last: int) -> Any:
+        got = plan.execute(np.ascontiguousarray(np.take(x, range(first, last), axis)))
+        if stage == "autocorrelate":
+            return plan.read().sums
+        if stage == "detect":
+            plan.finish()
+            return plan.take()
+        return got.copy()
+
+    cut = int(rng.integers(1500, 4500))
+    whole, first, second, other = made(), made(), made(), made(other=True)
+    whole.execute(np.ascontiguousarray(np.take(x, range(cut), axis)))
+    first.execute(np.ascontiguousarray(np.take(x, range(cut), axis)))
+    second.execute(np.ascontiguousarray(np.take(x, range(100), axis)))  # of another stream
+    saved = first.save()
+    expected = given(whole, cut, 6000)
+    assert expected.size and isinstance(saved, bytes)
+    second.load(saved)
+    assert np.array_equal(given(second, cut, 6000), expected)
+    assert np.array_equal(given(first, cut, 6000), expected)  # saving changes nothing
+    fresh = given(made(), 0, cut)
+    for bad in (saved[:-1], b"", saved + b"0", other.save()):
+        again = made()
+        again.execute(np.ascontiguousarray(np.take(x, range(77), axis)))
+        with pytest.raises(tl.FormatError):
+            again.load(bad)
+        assert np.array_equal(given(again, 0, cut), fresh)  # the stream begins anew
+
+
+def test_a_saved_correlator_begins(rng: np.random.Generator) -> None:
+    z = rng.integers(-128, 128, (2, 3, 100, 2)).astype(np.int8)
+    first, second = tl.stages.correlate.Plan(2, 3), tl.stages.correlate.Plan(2, 3)
+    expected, counts = first.sums()
+    first.execute(z, expected, counts)
+    first.begin()
+    second.load(first.save())
+    vis, counts = np.ones_like(expected), np.ones_like(counts)
+    second.execute(z, vis, counts)
+    assert np.array_equal(vis, expected) and (counts == 100).all()
+    second.begin()
+    second.reset()
+    second.execute(z, vis, counts)
+    assert np.array_equal(vis, 2 * expected) and (counts == 200).all()
 
 
 class Indexed(Foreign):
@@ -93,6 +241,9 @@ def test_arrays_of_other_libraries_are_read_and_written_in_place(rng: np.random.
     wanted, _ = tl.stages.correlate.Plan(5, 4).sums()
     tl.stages.correlate.Plan(5, 4).execute(z, wanted, np.zeros_like(counts))
     assert np.array_equal(sums, wanted) and (counts == 300).all() and sums.any()
+    sums[:] = 0
+    tl.stages.correlate.Plan(5, 4).execute(other(z), out=other(sums))
+    assert np.array_equal(sums, wanted)
     x = rng.integers(0, 200, (500, 32)).astype(np.uint8)
     plan = tl.stages.dedisperse.Plan(MHZ, 1e-3, [0.0], dtype="u8", max_samples=500)
     series = np.full((1, plan.room), -1, np.int32)
@@ -150,6 +301,34 @@ def test_bad_sums_are_refused(rng: np.random.Generator) -> None:
         with pytest.raises((tl.ConfigError, TypeError)):
             plan.execute(bad, vis, counts)
     assert not vis.any() and not counts.any()
+
+
+def test_outputs_that_are_read_only_stay_as_they_are(rng: np.random.Generator) -> None:
+    voltages = rng.standard_normal((2, 512)).astype(np.complex64)
+    z = rng.integers(-9, 9, (2, 3, 100, 2)).astype(np.int8)
+    x = rng.integers(0, 99, (500, 32)).astype(np.uint8)
+    filter_bank = tl.stages.channelize.Plan(32, 2, taps=2)
+    correlator = tl.stages.correlate.Plan(2, 3)
+    dedisperser = tl.stages.dedisperse.Plan(MHZ, 1e-3, [0.0, 9.0], max_samples=500)
+    series = np.zeros((2, dedisperser.room), dedisperser.dtype)
+    vis, counts = correlator.sums()
+    spectra = np.zeros((2, 15, 32), np.complex64)
+    calls: list[tuple[Any, Any]] = [
+        (spectra, lambda: filter_bank.execute(voltages, out=spectra)),
+        (vis, lambda: correlator.execute(z, vis, counts)),
+        (vis, lambda: correlator.execute(z, vis)),
+        (counts, lambda: correlator.execute(z, vis, counts)),
+        (series, lambda: dedisperser.execute(x, out=series)),
+    ]
+    for output, call in calls:
+        output.flags.writeable = False
+        with pytest.raises((tl.ConfigError, TypeError)):
+            call()
+        assert not any(one.any() for one in (spectra, vis, counts, series))
+        output.flags.writeable = True
+    for output, call in calls:
+        call()
+        assert output.any()
 
 
 def test_threads_take_turns(rng: np.random.Generator) -> None:

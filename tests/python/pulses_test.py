@@ -185,6 +185,25 @@ def test_arrays_in_pieces_tell_how_far_they_are(rng: np.random.Generator) -> Non
     assert told[-1] == (150_000, 150_000)
 
 
+def test_search_tells_how_far_it_is(rng: np.random.Generator) -> None:
+    seen: list[tuple[int, int]] = []
+    x, mhz, tsamp = with_pulse(rng)
+    tl.search(x, "0:150", frequencies=mhz, sample_time_s=tsamp, progress=lambda done, total: seen.append((done, total)))
+    assert seen and seen == sorted(seen) and seen[-1] == (len(x), len(x))
+
+    class Enough(Exception):
+        pass
+
+    def stop(done: int, total: int) -> None:
+        seen.append((done, total))
+        raise Enough
+
+    seen.clear()
+    with pytest.raises(Enough):
+        tl.search(x, "0:150", frequencies=mhz, sample_time_s=tsamp, progress=stop)
+    assert len(seen) == 1  # and no more
+
+
 def test_what_progress_raises_stops_a_stage(rng: np.random.Generator) -> None:
     class Enough(Exception):
         pass

@@ -83,6 +83,7 @@ def test_the_arguments_of_plans_are_those_of_their_stages() -> None:
         (stages.correlate.Plan, "inputs channels max_samples"),
         (stages.dedisperse.Plan, "sample_time_s dms dm_constant zero_dm downsample max_samples"),
         (stages.autocorrelate.Plan, "sensors lag_scheme bins levels coarsening max_samples"),
+        (stages.detect.Plan, "trials sample_time_s threshold max_width_s baseline_s noise noise_s time_samples dm_trials width_octaves max_samples"),
         (tl.detect, "sample_time_s threshold max_width_s baseline_s noise noise_s time_samples dm_trials width_octaves"),
     ):
         lines = [line.strip() for line in (plan.__doc__ or "").splitlines()]

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from .. import _tautline, devices
 from ..arguments import Fields, documented_arguments, whole
+from .kept import KeptPlan
 
 __all__ = ["Plan", "Sums"]
 
@@ -23,7 +24,7 @@ class Sums(NamedTuple):
 
 
 @documented_arguments(Fields("stages.autocorrelate"))
-class Plan:
+class Plan(KeptPlan):
     """Correlation of counts over quasi-logarithmic lags, and the history and sums of one stream.
 
     Parameters
@@ -36,6 +37,8 @@ class Plan:
     device
         auto, cpu, reference, cuda:N or opencl:N.
     """
+
+    _plan: _tautline.AutocorrelatePlan
 
     def __init__(
         self,
@@ -68,12 +71,3 @@ class Plan:
     def samples(self) -> int:
         """Times of the stream so far."""
         return self._plan.samples()
-
-    def reset(self) -> None:
-        """The next time starts a stream."""
-        self._plan.reset()
-
-    @property
-    def backend(self) -> str:
-        """The kernels that run."""
-        return self._plan.backend()

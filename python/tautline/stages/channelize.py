@@ -9,12 +9,13 @@ import numpy.typing as npt
 
 from .. import _tautline, devices
 from ..arguments import Fields, documented_arguments, number, whole
+from .kept import KeptPlan
 
 __all__ = ["Plan"]
 
 
 @documented_arguments(Fields("stages.channelize"))
-class Plan:
+class Plan(KeptPlan):
     """A filter bank and the history of one stream. Several threads may call it, one after the other.
 
     Parameters
@@ -25,6 +26,8 @@ class Plan:
     corner_turned, device
         As tautline.channelize has them.
     """
+
+    _plan: _tautline.ChannelizePlan
 
     def __init__(
         self,
@@ -61,16 +64,7 @@ class Plan:
         if out is None:
             count = self._plan.spectra(samples.shape[1] if samples.ndim > 1 else 0)
             shape = (self.channels, self.inputs, count) if self.corner_turned else (self.inputs, count, self.channels)
-            out = devices.empty_beside(samples, shape, np.complex64)
+            out = devices.array_beside(samples, shape, np.complex64)
         stream = devices.stream_for({"samples": samples, "out": out}, self._cuda)
         written = self._plan.execute(samples, out, stream)
         return out[..., :written] if self.corner_turned else out[:, :written]
-
-    def reset(self) -> None:
-        """The next sample starts a stream."""
-        self._plan.reset()
-
-    @property
-    def backend(self) -> str:
-        """The kernels that run."""
-        return self._plan.backend()

@@ -8,12 +8,13 @@ import numpy as np
 
 from .. import _tautline, devices
 from ..arguments import DISPERSION_CONSTANT, Fields, documented_arguments, megahertz, number, numbers, whole
+from .kept import KeptPlan
 
 __all__ = ["Plan"]
 
 
 @documented_arguments(Fields("stages.dedisperse"))
-class Plan:
+class Plan(KeptPlan):
     """Sums along the delays of trials, and the times of one stream that later ones need.
 
     Parameters
@@ -26,6 +27,8 @@ class Plan:
     device
         auto, cpu, reference, cuda:N or opencl:N.
     """
+
+    _plan: _tautline.DedispersePlan
 
     def __init__(
         self,
@@ -59,16 +62,7 @@ class Plan:
         the plan's GPU (cupy, torch) stay there, and the work goes to their library's current stream.
         """
         if out is None:
-            out = devices.empty_beside(samples, (self.trials, self.room), self.dtype.type)
+            out = devices.array_beside(samples, (self.trials, self.room), self.dtype.type)
         stream = devices.stream_for({"samples": samples, "out": out}, self._cuda)
         written = self._plan.execute(samples, out, stream)
         return out[:, :written]
-
-    def reset(self) -> None:
-        """The next time starts a stream."""
-        self._plan.reset()
-
-    @property
-    def backend(self) -> str:
-        """The kernels that run."""
-        return self._plan.backend()
