@@ -85,15 +85,7 @@ void VoltageSourceNode::set_first_block_samples(std::size_t samples) {
 
 std::vector<engine::Stream> VoltageSourceNode::open(std::span<const engine::Stream>) {
   const core::VoltageDescription& description = stream_->description();
-  if (!live_ && !config_.options.keep_constant && description.channelized())
-    constant_ = stream::find_constant_channels(config_.files, config_.options.reader);
-  std::set<std::size_t> edges;
-  unchanging_ = 0;  // a graph is opened several times
-  for (const std::string& file : live_ ? std::vector<std::string>() : config_.files) {
-    const auto recorded = formats::recorded_spectra(file, description.channels);
-    edges.insert(recorded.edge_channels.begin(), recorded.edge_channels.end());
-    unchanging_ += recorded.unchanging;
-  }
+  if (!live_ && !looked_) look_at_files();
   return {{.kind = "raw voltages",
            .arrays =
                {{"bytes", core::SampleType::u8, {"byte"}, {stream_->block_bytes(block_samples_)}}},
@@ -106,8 +98,22 @@ std::vector<engine::Stream> VoltageSourceNode::open(std::span<const engine::Stre
                           : finder_           ? std::size_t{2}
                                               : std::size_t{1},
            .details = RawVoltages{description, stream_->layout(block_samples_), stream_->end(),
-                                  stream_->files(), config_.options, live_, constant_,
-                                  std::vector<std::size_t>(edges.begin(), edges.end())}}};
+                                  stream_->files(), config_.options, live_, constant_, edges_}}};
+}
+
+// Once, though a graph is opened several times.
+void VoltageSourceNode::look_at_files() {
+  looked_ = true;
+  const core::VoltageDescription& description = stream_->description();
+  if (!config_.options.keep_constant && description.channelized())
+    constant_ = stream::find_constant_channels(config_.files, config_.options.reader);
+  std::set<std::size_t> edges;
+  for (const std::string& file : config_.files) {
+    const auto recorded = formats::recorded_spectra(file, description.channels);
+    edges.insert(recorded.edge_channels.begin(), recorded.edge_channels.end());
+    unchanging_ += recorded.unchanging;
+  }
+  edges_.assign(edges.begin(), edges.end());
 }
 
 void VoltageSourceNode::start(engine::Outputs& outputs) {
