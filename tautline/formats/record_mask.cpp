@@ -18,14 +18,11 @@ using core::InvalidSpan;
 
 constexpr const char* kSpectra = "tautline.channelize.record";
 
-// The record beside a file; null where there is none, or one without a list of invalid samples.
-Json mask_record(const std::string& path) {
-  Json record = record_beside(path);
-  if (record.is_null()) return record;
+bool has_list(const Json& record) {
+  if (record.is_null()) return false;
   const Json schema = record.value("schema", Json());
-  const bool known = schema == "tautline.dump" || schema == "tautline.record" ||
-                     (schema == kSpectra && record.contains("invalid"));
-  return known ? record : Json(nullptr);
+  return schema == "tautline.dump" || schema == "tautline.record" ||
+         (schema == kSpectra && record.contains("invalid"));
 }
 
 // The invalid spans; of a dump also the missed ones, which may lie outside its file.
@@ -37,11 +34,10 @@ Json listed_in(const Json& record) {
 
 }  // namespace
 
-RecordMask::RecordMask(const std::string& path, std::uint64_t samples, std::size_t inputs,
-                       Damage& damage) {
+RecordMask::RecordMask(const Json& record, const std::string& path, std::uint64_t samples,
+                       std::size_t inputs, Damage& damage) {
   const std::string name = path + ".json";
-  const Json record = mask_record(path);
-  if (record.is_null()) return;
+  if (!has_list(record)) return;
   const auto wrong = [&](const std::string& found) {
     return core::Error(core::ErrorKind::format, name, found,
                        "the record that was written with the file",

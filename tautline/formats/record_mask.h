@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -16,10 +17,11 @@ class RecordMask {
  public:
   /// None.
   RecordMask() = default;
-  /// The samples that PATH.json lists, where it is a record of `buffer`, `voltage_record` or `channelize`, for a file
-  /// of `samples` times. Other records are ignored; a record of a shorter file is ignored and noted as damage. Throws
+  /// The samples that the record beside a file of `samples` times lists, where it is of `buffer`, `voltage_record` or
+  /// `channelize`. Other records are ignored; a record of a shorter file is ignored and noted as damage. Throws
   /// Error(format) on a record that contradicts itself.
-  RecordMask(const std::string& path, std::uint64_t samples, std::size_t inputs, Damage& damage);
+  RecordMask(const nlohmann::json& record, const std::string& path, std::uint64_t samples,
+             std::size_t inputs, Damage& damage);
 
   /// Appends the listed samples of a block to block.invalid and returns how many of them are lost (times x inputs):
   /// none of spectra of which inputs did not change for a while. Blocks come in the order of time.

@@ -11,9 +11,8 @@ namespace tautline::formats {
 
 /// The object in PATH.json; null where there is none.
 nlohmann::json record_beside(const std::string& path);
-/// The same, where it is the record of `channelize`; else null.
-nlohmann::json channelize_record(const std::string& path);
-
+/// Whether a record is that of `channelize`.
+bool is_of_channelize(const nlohmann::json& record);
 /// Whether invalid spectra are damage, by the record of `channelize`: samples were lost or not finite. Else inputs did
 /// not change for a while.
 bool of_damaged_input(const nlohmann::json& record);

@@ -1,4 +1,5 @@
 // DADA files become strided sources: the header gives the order of the axes.
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -9,6 +10,7 @@
 #include "tautline/formats/dada/header.h"
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/record_mask.h"
+#include "tautline/formats/recorded_spectra.h"
 #include "tautline/formats/strided_source.h"
 
 namespace tautline::formats::dada {
@@ -133,7 +135,7 @@ std::unique_ptr<VoltageReader> open(InputFile file) {
                 "a whole number of times of " + std::to_string(time_bits) +
                     " bits, as time is not the slowest axis (ORDER)",
                 "where each row begins cannot be known in a file that was cut short");
-  RecordMask mask(path, shape.times, header.description.inputs(), damage);
+  RecordMask mask(record_beside(path), path, shape.times, header.description.inputs(), damage);
   return open_strided(std::move(file), std::move(header.description), std::move(header.axes), shape,
                       std::move(damage), std::move(mask));
 }

@@ -107,9 +107,9 @@ void require_rate(const core::VoltageDescription& assumed, const std::string& fi
 }
 
 // The record's values, where the caller said nothing else.
-core::VoltageDescription with_record(const std::string& path, core::VoltageDescription d) {
-  const Json record = channelize_record(path);
-  if (record.is_null()) return d;
+core::VoltageDescription with_record(const Json& record, const std::string& path,
+                                     core::VoltageDescription d) {
+  if (!is_of_channelize(record)) return d;
   try {
     const core::SampleFormat unknown;
     if (d.format == unknown)
@@ -175,12 +175,13 @@ bool recognise(std::span<const std::byte> first_bytes, const std::string& name) 
 }
 
 bool has_channelize_record(const std::string& path) {
-  return !channelize_record(path).is_null();
+  return is_of_channelize(record_beside(path));
 }
 
 std::unique_ptr<VoltageReader> open(const std::string& path,
                                     const core::VoltageDescription& given) {
-  const core::VoltageDescription assumed = with_record(path, given);
+  const Json record = record_beside(path);
+  const core::VoltageDescription assumed = with_record(record, path, given);
   require_rate(assumed, path);
   InputFile file(path);
   const Header header = parse_header(file.head(kMaxHeaderBytes), path);
@@ -209,7 +210,7 @@ std::unique_ptr<VoltageReader> open(const std::string& path,
   const std::uint64_t times = header.shape[header.shape.size() - (pairs ? 2 : 1)];
   Damage damage;
   shape.times = check_size(file, header, shape, times, inputs, damage);
-  RecordMask mask(path, shape.times, d.inputs(), damage);
+  RecordMask mask(record, path, shape.times, d.inputs(), damage);
   return open_strided(std::move(file), std::move(d), axes, shape, std::move(damage),
                       std::move(mask));
 }

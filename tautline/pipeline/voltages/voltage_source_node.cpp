@@ -93,15 +93,7 @@ engine::ArrayType VoltageSourceNode::bytes_of_blocks() const {
 
 std::vector<engine::Stream> VoltageSourceNode::open(std::span<const engine::Stream>) {
   const core::VoltageDescription& description = stream_->description();
-  if (!live_ && !config_.options.keep_constant && description.channelized())
-    constant_ = stream::find_constant_channels(config_.files, config_.options.reader);
-  std::set<std::size_t> edges;
-  unchanging_ = 0;  // a graph is opened several times
-  for (const std::string& file : live_ ? std::vector<std::string>() : config_.files) {
-    const auto recorded = formats::recorded_spectra(file, description.channels);
-    edges.insert(recorded.edge_channels.begin(), recorded.edge_channels.end());
-    unchanging_ += recorded.unchanging;
-  }
+  if (!live_ && !looked_) look_at_files();
   return {{.kind = "raw voltages",
            .arrays = {bytes_of_blocks()},
            .rate_hz = description.rate_hz,
@@ -113,8 +105,22 @@ std::vector<engine::Stream> VoltageSourceNode::open(std::span<const engine::Stre
                           : finder_           ? std::size_t{2}
                                               : std::size_t{1},
            .details = RawVoltages{description, stream_->layout(block_samples_), stream_->end(),
-                                  stream_->files(), config_.options, live_, constant_,
-                                  std::vector<std::size_t>(edges.begin(), edges.end())}}};
+                                  stream_->files(), config_.options, live_, constant_, edges_}}};
+}
+
+// Once, though a graph is opened several times.
+void VoltageSourceNode::look_at_files() {
+  looked_ = true;
+  const core::VoltageDescription& description = stream_->description();
+  if (!config_.options.keep_constant && description.channelized())
+    constant_ = stream::find_constant_channels(config_.files, config_.options.reader);
+  std::set<std::size_t> edges;
+  for (const std::string& file : config_.files) {
+    const auto recorded = formats::recorded_spectra(file, description.channels);
+    edges.insert(recorded.edge_channels.begin(), recorded.edge_channels.end());
+    unchanging_ += recorded.unchanging;
+  }
+  edges_.assign(edges.begin(), edges.end());
 }
 
 // Another node reads part of the same files into two blocks in turn: the one before is needed to look for stretches.

@@ -84,6 +84,7 @@ class VoltageSourceNode final : public engine::Node {
  private:
   engine::ArrayType bytes_of_blocks() const;
   bool read(engine::Block& block);
+  void look_at_files();
   bool fill(engine::Block& block);
   void find_empty_channels(engine::Block& block);
   bool place_packets(engine::Outputs& outputs);
@@ -101,7 +102,9 @@ class VoltageSourceNode final : public engine::Node {
   std::optional<stream::EmptyChannelFinder> channels_;
   std::vector<stream::VoltageStep> steps_;
   std::vector<stream::ConstantChannel> constant_;
+  std::vector<std::size_t> edges_;  // channels, by records
   std::uint64_t unchanging_ = 0;
+  bool looked_ = false;
   engine::Block* held_ = nullptr;  // read, not yet handed on
 };
 
