@@ -296,7 +296,7 @@ def run_calls(options, folder):
     photons = 5_000_000 // scale
     times = np.cumsum(np.minimum(rng.geometric(1 / 200, photons), 4000))  # ticks of 1 ns
     write_spc(pathlib.Path(folder, "x.spc"), times)
-    fields = {"lag_scheme": "standard", "levels": 16, "bins": 16, "segments": 1}
+    fields = {"lag_scheme": "standard", "levels": 16, "bins": 16, "segments": 1, "device": "cpu"}
     yield (
         "autocorrelate", f"{photons} photons", lambda: tl.autocorrelate(tags=times, tick_s=1e-9, bin_s=1e-9, **fields),
         ["autocorrelate", f"{folder}/x.spc", "-o", f"{folder}/x.h5", "--bin", "1e-9", "--lags", "standard", "--levels", "16", "--bins", "16", "--segments", "1"],

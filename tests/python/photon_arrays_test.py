@@ -8,7 +8,7 @@ import tautline as tl
 
 
 def binned(times: Any, per_bin: Any, bins: Any) -> Any:
-    return np.bincount(times // per_bin, minlength=bins)[:bins]
+    return np.bincount((times // per_bin).astype(np.int64), minlength=bins)[:bins]
 
 
 @pytest.fixture
