@@ -72,12 +72,9 @@ function(tautline_unity target files_at_once)
       set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS
         "-Og;-g0;-fno-sanitize=undefined;--param=asan-instrumentation-with-call-threshold=0")
     endif()
-    if(vectors OR options)
-      set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-    endif()
     # Precompiled headers bring options of their own: with them GCC fuses multiplications and additions in kernels.
     if(vectors OR options)
-      set_source_files_properties(${source} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+      set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON SKIP_PRECOMPILE_HEADERS ON)
     endif()
   endforeach()
 endfunction()
