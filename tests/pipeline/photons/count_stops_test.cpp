@@ -325,7 +325,8 @@ TEST(PhotonStops, StepsKnowTheLastPhotonAndTheNext) {
 
 // Where a run goes on long behind the last photon, or has none, steps become longer and not more.
 TEST(PhotonStops, OfRunsThatGoOnBehindTheLastPhoton) {
-  const std::uint64_t photons = 100'000, end = std::uint64_t{1} << 50, between = 1 << 30;
+  const std::uint64_t photons = 100'000, end = std::uint64_t{1} << 50,
+                      between = end / photons * 3 / 5;
   PhotonSteps steps, short_steps;
   for (std::uint64_t k = 0; k < photons; ++k) steps.add(k * between), short_steps.add(k);
   EXPECT_EQ(steps.stops(end, 1, 1e-9, 1),
