@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tautline as tl
+from support import assert_progress_may_raise
 
 
 def write_curve(path: pathlib.Path, lag_s: Any, g: Any) -> None:
@@ -81,15 +82,4 @@ def test_progress_is_told_and_may_raise(rng: np.random.Generator) -> None:
     seen: list[tuple[int, int]] = []
     r = tl.fit(k, fixed={"kappa": 5}, progress=lambda done, total: seen.append((done, total)))
     assert len(r.status) == 12 and seen and seen == sorted(seen) and seen[-1] == (12, 12)
-
-    class Enough(Exception):
-        pass
-
-    def stop(done: int, total: int) -> None:
-        seen.append((done, total))
-        raise Enough
-
-    seen.clear()
-    with pytest.raises(Enough):
-        tl.fit(k, fixed={"kappa": 5}, progress=stop)
-    assert len(seen) == 1  # and no more
+    assert_progress_may_raise(lambda progress: tl.fit(k, fixed={"kappa": 5}, progress=progress))

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tautline as tl
+from support import assert_progress_may_raise
 
 
 def test_against_the_definition(rng: np.random.Generator) -> None:
@@ -89,15 +90,4 @@ def test_progress_is_told_and_may_raise(rng: np.random.Generator) -> None:
         seen.clear()
         tl.autocorrelate(**given, progress=lambda done, total: seen.append((done, total)))
         assert seen and seen == sorted(seen) and seen[-1][0] == seen[-1][1] > 0, seen
-
-    class Enough(Exception):
-        pass
-
-    def stop(done: int, total: int) -> None:
-        seen.append((done, total))
-        raise Enough
-
-    seen.clear()
-    with pytest.raises(Enough):
-        tl.autocorrelate(counts, bin_s=1e-6, progress=stop)
-    assert len(seen) == 1  # and no more
+    assert_progress_may_raise(lambda progress: tl.autocorrelate(counts, bin_s=1e-6, progress=progress))

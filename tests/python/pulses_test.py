@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tautline as tl
-from support import write_filterbank
+from support import assert_progress_may_raise, write_filterbank
 
 K = tl.DISPERSION_CONSTANT
 
@@ -190,18 +190,7 @@ def test_search_tells_how_far_it_is(rng: np.random.Generator) -> None:
     x, mhz, tsamp = with_pulse(rng)
     tl.search(x, "0:150", frequencies=mhz, sample_time_s=tsamp, progress=lambda done, total: seen.append((done, total)))
     assert seen and seen == sorted(seen) and seen[-1] == (len(x), len(x))
-
-    class Enough(Exception):
-        pass
-
-    def stop(done: int, total: int) -> None:
-        seen.append((done, total))
-        raise Enough
-
-    seen.clear()
-    with pytest.raises(Enough):
-        tl.search(x, "0:150", frequencies=mhz, sample_time_s=tsamp, progress=stop)
-    assert len(seen) == 1  # and no more
+    assert_progress_may_raise(lambda progress: tl.search(x, "0:150", frequencies=mhz, sample_time_s=tsamp, progress=progress))
 
 
 def test_what_progress_raises_stops_a_stage(rng: np.random.Generator) -> None:

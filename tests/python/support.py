@@ -121,3 +121,20 @@ def numbers(total: int, length: Any = 100) -> Any:
             return {"x": block}
 
     return Numbers()
+
+
+def assert_progress_may_raise(call: Any) -> None:
+    """What the first call of `progress` raises ends call(progress), and it is not called again."""
+
+    class Enough(Exception):
+        pass
+
+    seen: list[tuple[int, int]] = []
+
+    def stop(done: int, total: int) -> None:
+        seen.append((done, total))
+        raise Enough
+
+    with pytest.raises(Enough):
+        call(stop)
+    assert len(seen) == 1
