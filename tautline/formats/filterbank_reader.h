@@ -9,6 +9,7 @@
 // format.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -126,6 +127,11 @@ struct FilterbankDescription {
     for (const double dm : trial_dms)
       dms.push_back(dm * refdm_constant.value_or(dm_constant) / dm_constant);
     return dms;
+  }
+  /// Of delivered integers.
+  std::uint32_t largest_value() const {
+    return ((std::uint32_t{1} << std::min(bits, 16)) - 1) *
+           static_cast<std::uint32_t>(std::max<std::size_t>(1, summed_ifs.size()));
   }
   std::size_t sample_bytes() const { return channels * bytes_of(delivered); }
   double duration_s() const { return static_cast<double>(samples) / rate_hz.value(); }

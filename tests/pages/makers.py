@@ -282,7 +282,7 @@ class Maker:
     def figure_of_counts(self):
         """A camera of 12 rows, of which the first is bright; its bin is not in the file."""
         self.tautline("simulate", "photons", "--shape", "12x32", "--duration", 0.5, "--bin", 1e-3, "--model",
-                      "diffusion:n=1,tau=1e-2,rate=1e4", "--hot-sensors", *range(32), "--hot-rate", 1e4, "--seed", self.seed,
+                      "diffusion:n=1,tau=1e-2,rate=1e4", "--hot-sensors", *range(32), "--hot-rate", 1e5, "--seed", self.seed,
                       "-o", "camera.npy")
         self.tautline("plot", "camera.npy", "--bin", 1e-3, "-o", "camera.html")
         return "camera.html"

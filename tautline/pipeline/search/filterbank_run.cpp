@@ -140,8 +140,7 @@ stages::dedisperse::Config stage_config(const FilterbankRunConfig& config,
   stage.sample_time_s = description.tsamp_s;
   stage.bits = static_cast<int>(8 * formats::bytes_of(description.delivered));
   if (description.delivered != formats::Delivered::f32) {
-    stage.max_value = static_cast<std::uint32_t>(((std::uint64_t{1} << description.bits) - 1) *
-                                                 description.summed_ifs.size());
+    stage.max_value = description.largest_value();
     stage.zero_level = description.zero_level;
   }
   stage.dm_constant = config.dm_constant;

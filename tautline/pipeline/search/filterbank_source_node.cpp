@@ -35,6 +35,7 @@ FilterbankSourceNode::FilterbankSourceNode(
               false},
       block_samples_(config.block_samples),
       mask_(std::move(config.mask)),
+      masked_times_(config.masked_times),
       empty_config_(config.empty) {
   for (const auto& reader : readers_) stream_.beams.push_back(reader->description());
   stream_.left_out.resize(readers_.size());
@@ -78,6 +79,7 @@ std::optional<engine::Load> FilterbankSourceNode::expected_load() const {
   FilterbankSourceNode node(readers_, {.parts = {part},
                                        .block_samples = block_samples_,
                                        .mask = mask_,
+                                       .masked_times = masked_times_,
                                        .empty = empty_config_,
                                        .left_out = stream_.left_out});
   engine::BlockPool pool(node.open({}).front(), 1, 0, nullptr);
@@ -114,7 +116,7 @@ bool FilterbankSourceNode::produce(engine::Outputs& outputs) {
 
 // Means of channels are those of earlier samples, so each pass begins with none.
 void FilterbankSourceNode::begin_pass() {
-  if (mask_) masking_ = std::make_unique<MaskIntervals>(*mask_, reader());
+  if (mask_) masking_ = std::make_unique<MaskIntervals>(*mask_, masked_times_, reader());
   if (empty_config_ != Empty::keep)
     empty_ = std::make_unique<EmptyStretches>(reader(), part().placed.range,
                                               stream_.left_out[part().beam]);

@@ -35,6 +35,7 @@ struct FilterbankSourceConfig {
   std::vector<FilterbankPart> parts;  ///< by beam, in order of time
   std::size_t block_samples = 0;      ///< times in a block at most
   std::optional<formats::presto::Mask> mask = {};
+  MaskedTimes masked_times = MaskedTimes::mean;
   Empty empty = Empty::keep;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> data_segments = {};
   std::vector<std::string> files = {};                  ///< FilterbankStream's
@@ -92,6 +93,7 @@ class FilterbankSourceNode final : public engine::Node {
   std::size_t block_samples_;
   double pace_ = 0;
   std::optional<formats::presto::Mask> mask_;
+  MaskedTimes masked_times_;
   Empty empty_config_;
   std::unique_ptr<MaskIntervals> masking_;  // of the current pass
   std::unique_ptr<EmptyStretches> empty_;

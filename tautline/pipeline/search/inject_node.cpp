@@ -59,8 +59,7 @@ std::vector<engine::Stream> InjectNode::open(std::span<const engine::Stream> inp
         core::text::write_number(static_cast<double>(kLeastNoiseWindow) / rate_hz) + " s or more");
   window_samples_ =
       std::max(kLeastNoiseWindow, static_cast<std::size_t>(std::lround(kNoiseWindow * rate_hz)));
-  max_value_ = static_cast<double>(((std::uint64_t{1} << std::min(description.bits, 16)) - 1) *
-                                   std::max<std::size_t>(1, description.summed_ifs.size()));
+  max_value_ = description.largest_value();
   used_.assign(description.channels, 1);
   for (const std::size_t c : filterbank_.left_out.front()) used_[c] = 0;
   filterbank_.injected = pulses_;

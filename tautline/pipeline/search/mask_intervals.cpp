@@ -11,15 +11,31 @@ namespace {
 
 constexpr std::size_t kFirstSamples = 4096;
 
+// A deviate of mean 0 and variance 1, nearly normal (the sum of four uniform ones), for every number: bits mixed by the
+// finaliser of SplitMix64 (Steele, Lea & Flood 2014).
+double deviate(std::uint64_t number) {
+  std::uint64_t x = (number + 1) * 0x9E3779B97F4A7C15u;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+  x ^= x >> 31;
+  const std::uint64_t sum = (x & 0xFFFF) + (x >> 16 & 0xFFFF) + (x >> 32 & 0xFFFF) + (x >> 48);
+  constexpr double kMean = 2 * 65535.0, kDeviation = 65536 * 0.57735026918962576;  // sqrt(4 / 12)
+  return (static_cast<double>(sum) - kMean) / kDeviation;
+}
+
 }  // namespace
 
-MaskIntervals::MaskIntervals(formats::presto::Mask mask, formats::FilterbankReader& reader)
+MaskIntervals::MaskIntervals(formats::presto::Mask mask, MaskedTimes times,
+                             formats::FilterbankReader& reader)
     : mask_(std::move(mask)),
+      times_(times),
       description_(reader.description()),
       throughout_(description_.channels, 0),
       flags_(description_.channels, 0),
       means_(description_.channels, 0),
-      sums_(description_.channels, 0) {
+      deviations_(description_.channels, 0),
+      sums_(description_.channels, 0),
+      squares_(description_.channels, 0) {
   // Zapped channels count upwards in frequency.
   formats::presto::Mask whole = mask_;
   whole.zapped_intervals.clear();
@@ -32,8 +48,7 @@ MaskIntervals::MaskIntervals(formats::presto::Mask mask, formats::FilterbankRead
   const std::size_t got = reader.read(0, kFirstSamples, bytes);
   formats::with_samples(description_.delivered, bytes.data(),
                         [&](const auto* spectra) { measure(spectra, got, true); });
-  for (std::size_t c = 0; c < means_.size(); ++c)
-    means_[c] = counted_ > 0 ? sums_[c] / counted_ : 0;
+  take_over(true);
 }
 
 template <class Sample>
@@ -43,40 +58,59 @@ void MaskIntervals::measure(const Sample* spectra, std::size_t samples, bool all
     for (std::size_t c = 0; c < channels; ++c) {
       if constexpr (std::is_same_v<Sample, float>)
         if (!std::isfinite(spectra[c])) continue;
-      if (all || flags_[c] == 0) sums_[c] += static_cast<double>(spectra[c]);
+      if (!all && flags_[c] != 0) continue;
+      const auto value = static_cast<double>(spectra[c]);
+      sums_[c] += value;
+      squares_[c] += value * value;
     }
   counted_ += static_cast<double>(samples);
 }
 
-// Takes over the means of the interval that ends.
-void MaskIntervals::begin_interval(std::size_t interval) {
-  if (started_ && counted_ > 0)
-    for (std::size_t c = 0; c < means_.size(); ++c)
-      if (flags_[c] == 0) means_[c] = sums_[c] / counted_;
+// Mean and standard deviation of what was measured, of all channels or of those without flags.
+void MaskIntervals::take_over(bool all) {
+  if (counted_ > 0)
+    for (std::size_t c = 0; c < means_.size(); ++c) {
+      if (!all && flags_[c] != 0) continue;
+      means_[c] = sums_[c] / counted_;
+      deviations_[c] = std::sqrt(std::max(0.0, squares_[c] / counted_ - means_[c] * means_[c]));
+    }
   std::fill(sums_.begin(), sums_.end(), 0.0);
+  std::fill(squares_.begin(), squares_.end(), 0.0);
   counted_ = 0;
+}
+
+void MaskIntervals::begin_interval(std::size_t interval) {
+  if (started_) take_over(false);
   started_ = true;
   interval_ = interval;
   flags_ = mask_.channel_flags(interval, description_);
-  any_flagged_ = false;
+  std::size_t flagged = 0;
   for (std::size_t c = 0; c < flags_.size(); ++c)
-    any_flagged_ = any_flagged_ || (flags_[c] != 0 && throughout_[c] == 0);
+    if (flags_[c] != 0 && throughout_[c] == 0) ++flagged;
+  any_flagged_ = flagged > 0;
+  noise_ = times_ == MaskedTimes::noise && 2 * flagged > flags_.size() - ignored_.size();
 }
 
 template <class Sample>
-void MaskIntervals::apply_to(Sample* spectra, std::size_t samples) {
+void MaskIntervals::apply_to(Sample* spectra, std::uint64_t first_sample, std::size_t samples) {
   measure(spectra, samples, false);
   if (!any_flagged_) return;
   const std::size_t channels = description_.channels;
+  const double largest = description_.largest_value();
   for (std::size_t c = 0; c < channels; ++c) {
     if (flags_[c] == 0 || throughout_[c] != 0) continue;
-    Sample mean;
-    if constexpr (std::is_same_v<Sample, float>) {
-      mean = static_cast<Sample>(means_[c]);
-    } else {
-      mean = static_cast<Sample>(std::lround(means_[c]));
-    }
-    for (std::size_t t = 0; t < samples; ++t) spectra[t * channels + c] = mean;
+    const auto sample_of = [&](double value) {
+      if constexpr (std::is_same_v<Sample, float>)
+        return static_cast<float>(value);
+      else
+        return static_cast<Sample>(std::clamp(std::round(value), 0.0, largest));
+    };
+    const Sample mean = sample_of(means_[c]);
+    for (std::size_t t = 0; t < samples; ++t)
+      spectra[t * channels + c] =
+          noise_
+              ? sample_of(means_[c] + deviations_[c] * deviate((first_sample + t) * channels + c))
+              : mean;
     masked_ += samples;
   }
 }
@@ -94,7 +128,8 @@ void MaskIntervals::apply(std::span<std::byte> spectra, std::uint64_t first_samp
     if (interval + 1 < mask_.intervals && end - at < count)
       count = static_cast<std::size_t>(end - at);
     std::byte* from = spectra.data() + done * description_.sample_bytes();
-    formats::with_samples(description_.delivered, from, [&](auto* part) { apply_to(part, count); });
+    formats::with_samples(description_.delivered, from,
+                          [&](auto* part) { apply_to(part, at, count); });
     done += count;
   }
 }

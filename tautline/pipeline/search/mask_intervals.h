@@ -1,4 +1,4 @@
-// rfifind's masks applied to spectra: masked samples are replaced by their channel's mean.
+// rfifind's masks applied to spectra: masked samples are replaced by their channel's mean, or by noise like its own.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,20 @@
 
 namespace tautline::pipeline {
 
-/// The mean of a channel is that of its last unmasked interval before, or, when there is none yet,
-/// of the first 4,096 samples of the data: so it does not depend on how the data are cut into
-/// blocks. Rounded to a whole number for integers. Channels masked throughout the file are left to
-/// be ignored.
+/// What takes the place of samples in intervals of which more than half of the channels are masked.
+enum class MaskedTimes {
+  mean,  ///< means, as in other intervals: the sums are constant where all channels are masked
+  noise  ///< noise of the channel's mean and standard deviation, so that what is measured in the sums is not too small
+};
+
+/// Mean and standard deviation of a channel are those of its last unmasked interval before, or, when there is none
+/// yet, of the first 4,096 samples of the data. They do not depend on how the data are cut into blocks, nor does noise,
+/// which is a function of a sample's place. Rounded to whole numbers for integers. Channels masked throughout the file
+/// are left to be ignored.
 class MaskIntervals {
  public:
   /// Reads the first samples. Throws Error(config) when the mask was made for other channels.
-  MaskIntervals(formats::presto::Mask mask, formats::FilterbankReader& reader);
+  MaskIntervals(formats::presto::Mask mask, MaskedTimes times, formats::FilterbankReader& reader);
 
   /// Channels in the file's order that are masked throughout.
   const std::vector<std::size_t>& ignored_channels() const { return ignored_; }
@@ -30,17 +36,20 @@ class MaskIntervals {
  private:
   void begin_interval(std::size_t interval);
   template <class Sample>
-  void apply_to(Sample* spectra, std::size_t samples);
+  void apply_to(Sample* spectra, std::uint64_t first_sample, std::size_t samples);
+  void take_over(bool all);
   template <class Sample>
   void measure(const Sample* spectra, std::size_t samples, bool all);
 
   formats::presto::Mask mask_;
+  MaskedTimes times_;
   formats::FilterbankDescription description_;
   std::vector<std::size_t> ignored_;
   std::vector<std::uint8_t> throughout_, flags_;  ///< [channel]
-  std::vector<double> means_, sums_;              ///< [channel]
+  std::vector<double> means_, deviations_;        ///< [channel]
+  std::vector<double> sums_, squares_;            ///< [channel], of the interval so far
   double counted_ = 0;
-  bool any_flagged_ = false, started_ = false;
+  bool any_flagged_ = false, noise_ = false, started_ = false;
   std::size_t interval_ = 0;
   std::uint64_t masked_ = 0;
 };

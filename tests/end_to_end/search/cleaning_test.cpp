@@ -90,6 +90,30 @@ TEST_F(Cleaning, IqrmMasksChannelsWhileTheyAreLoudAndCountsThem) {
   run("search", {"--iqrm-radius", "3"}, 2);
 }
 
+// Three of eight intervals masked: the noise is still that of the others, so that no S/N grows.
+TEST_F(Cleaning, AMaskOfWholeIntervalsLeavesTheNoise) {
+  write_filterbank(
+      scratch_ / "in.fil", shape_,
+      noise_with_pulses(shape_, kCleanedTimes, {{40, 2400, 30}, {60, 5500, 30}}, random_));
+  write_file(scratch_ / "x_rfifind.mask",
+             MaskFile{1500 - 8 * 31, 8, 1e-3, 32, 8, 1000, {}, {1, 4, 5}}.bytes());
+  const auto snr_of_the_pulse = [&] {
+    double best = 0;
+    for (const auto& line : lines_)
+      if (line["schema"] == "tautline.candidate" &&
+          std::fabs(line["sample"].get<double>() - 2400) <= 5)
+        best = std::max(best, line["snr"].get<double>());
+    return best;
+  };
+  run("search", {});
+  const double before = snr_of_the_pulse();
+  EXPECT_GT(before, 12);  // 21
+  run("search", {"--mask", scratch_ / "x_rfifind.mask"});
+  EXPECT_EQ(near(5500, 400), 0u);
+  EXPECT_NEAR(snr_of_the_pulse(), before, 0.1 * before);
+  EXPECT_LE(lines_.size(), 5u);  // the plan, the pulse, the summary; noise once in a while
+}
+
 // A pulse in interval 2 of 8 and interference in interval 5, both at DM 0 to 100; and one channel
 // that is loud throughout.
 TEST_F(Cleaning, AMaskTakesOutItsIntervalsAndChannelsAndIsCounted) {
@@ -175,8 +199,9 @@ TEST_F(Cleaning, FlagsAreOffUnlessAskedForAndNamedInEveryOutput) {
 }
 
 TEST_F(Cleaning, ZeroDmTakesOutWhatHasNoDispersion) {
-  write_filterbank(scratch_ / "in.fil", shape_,
-                   noise_with_pulses(shape_, kCleanedTimes, {{80, 2400, 30}, {0, 5000, 60}}, random_));
+  write_filterbank(
+      scratch_ / "in.fil", shape_,
+      noise_with_pulses(shape_, kCleanedTimes, {{80, 2400, 30}, {0, 5000, 60}}, random_));
   run("search", {});
   EXPECT_GE(near(5000), 1u);
   const nlohmann::json clean = run("search", {"--zero-dm"});
@@ -226,7 +251,8 @@ TEST_F(Cleaning, IfsWhoseMeaningNobodyKnowsAreWarnedOf) {
   shape_.nifs = 4;
   SigprocShape wide = shape_;
   wide.nchans *= 4;
-  write_filterbank(scratch_ / "in.fil", shape_, noise_with_pulses(wide, kCleanedTimes, {}, random_));
+  write_filterbank(scratch_ / "in.fil", shape_,
+                   noise_with_pulses(wide, kCleanedTimes, {}, random_));
   for (const std::string command : {"search", "dedisperse"}) {
     run(command, {});
     EXPECT_NE(plan_.find("4 IFs are added up"), std::string::npos) << plan_;
@@ -239,7 +265,8 @@ TEST_F(Cleaning, IfsWhoseMeaningNobodyKnowsAreWarnedOf) {
 }
 
 TEST_F(Cleaning, ThePlanTellsMemoryAndTheRateToExpect) {
-  write_filterbank(scratch_ / "in.fil", shape_, noise_with_pulses(shape_, kCleanedTimes, {}, random_));
+  write_filterbank(scratch_ / "in.fil", shape_,
+                   noise_with_pulses(shape_, kCleanedTimes, {}, random_));
   for (const std::string command : {"search", "dedisperse"}) {
     const nlohmann::json summary = run(command, {});
     EXPECT_NE(plan_.find("MiB"), std::string::npos) << plan_;
@@ -255,8 +282,8 @@ class Gap : public Cleaning {
  protected:
   static constexpr std::size_t kGap = 3000, kSecond = 5000;
   void write_both(std::size_t second_pulse = 1000) {
-    const auto a =
-        noise_with_pulses(shape_, kCleanedTimes, {{40, 2400, 30}, {20, kCleanedTimes - 120, 30}}, random_);
+    const auto a = noise_with_pulses(shape_, kCleanedTimes,
+                                     {{40, 2400, 30}, {20, kCleanedTimes - 120, 30}}, random_);
     const auto b = noise_with_pulses(shape_, kSecond, {{70, second_pulse, 30}}, random_);
     write_filterbank(scratch_ / "in.fil", shape_, a);
     SigprocShape later = shape_;
@@ -325,13 +352,14 @@ TEST_F(Gap, OfASeriesIsFilledCountedAndToldToPresto) {
   double filling = 0;
   for (std::size_t c = 0; c < 32; ++c) {
     double mean = 0;
-    for (std::size_t t = kCleanedTimes - 4096; t < kCleanedTimes; ++t) mean += first_[t * 32 + c] / 4096;
+    for (std::size_t t = kCleanedTimes - 4096; t < kCleanedTimes; ++t)
+      mean += first_[t * 32 + c] / 4096;
     filling += std::round(mean);
   }
   for (std::size_t t = 0; t < zero_dm.size(); ++t) {
     const double expected = t < kCleanedTimes          ? sum_of(first_, t)
                             : t < kCleanedTimes + kGap ? filling
-                                                : sum_of(second_, t - kCleanedTimes - kGap);
+                                                       : sum_of(second_, t - kCleanedTimes - kGap);
     ASSERT_EQ(zero_dm[t], expected) << t;
   }
   const CommandResult presto =

@@ -95,7 +95,7 @@ class PacketSearch : public LiveRun {
                    "[f]\ntype = \"filter_bank\"\ninputs = \"packets\"\n"
                    "[filterbank]\ntype = \"power\"\ninputs = \"f\"\nintegrate = 4\n"
                    "[pulses]\ntype = \"search\"\ninputs = \"filterbank\"\ndms.range = \"0:40:1\"\n"
-                   "max_width_s = 0.01\nthreshold = 10\nlatency_s = 1\n"
+                   "max_width_s = 0.01\nthreshold = 20\nlatency_s = 1\n"
                    "[list]\ntype = \"candidate_file\"\ninputs = \"pulses\"\npath = \"" +
                    (scratch / "list.csv") +
                    "\"\n[events]\ntype = \"candidate_events\"\n"

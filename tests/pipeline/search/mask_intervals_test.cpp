@@ -17,7 +17,9 @@ constexpr std::size_t kMaskChannels = 6, kTimes = 250;
 // Samples in memory.
 class MemoryReader final : public formats::FilterbankReader {
  public:
-  MemoryReader(std::vector<std::uint8_t> samples, bool rising) : samples_(std::move(samples)) {
+  MemoryReader(std::vector<std::uint8_t> samples, bool rising, int bits = 8)
+      : samples_(std::move(samples)) {
+    description_.bits = bits;
     description_.channels = kMaskChannels;
     for (std::size_t c = 0; c < kMaskChannels; ++c)
       description_.channel_mhz.push_back(1400 +
@@ -67,14 +69,14 @@ TEST(MaskIntervals, MaskedSamplesBecomeTheMeanOfTheIntervalBefore) {
       return static_cast<int>(std::lround(sum / static_cast<double>(to - from)));
     };
     for (const std::size_t block : {kTimes, std::size_t{1}, std::size_t{37}}) {
-      MaskIntervals mask(make_mask(), reader);
+      MaskIntervals mask(make_mask(), MaskedTimes::mean, reader);
       EXPECT_EQ(mask.ignored_channels(), std::vector<std::size_t>{channel(1)});
       auto masked = samples;
       for (std::size_t t = 0; t < kTimes; t += block) {
         const std::size_t count = std::min(block, kTimes - t);
-        mask.apply(
-            std::as_writable_bytes(std::span(masked).subspan(t * kMaskChannels, count * kMaskChannels)), t,
-            count);
+        mask.apply(std::as_writable_bytes(
+                       std::span(masked).subspan(t * kMaskChannels, count * kMaskChannels)),
+                   t, count);
       }
       for (std::size_t t = 0; t < kTimes; ++t)
         for (std::size_t c = 0; c < kMaskChannels; ++c) {
@@ -91,11 +93,59 @@ TEST(MaskIntervals, MaskedSamplesBecomeTheMeanOfTheIntervalBefore) {
   }
 }
 
+// In the third interval, where more than half of the channels are masked; of two bits, so that no value is above 3.
+TEST(MaskIntervals, WhereMostChannelsAreMaskedNoiseLikeThatOfTheIntervalBeforeMayTakeTheirPlace) {
+  auto random = tests::generator();
+  std::vector<std::uint8_t> samples(kMaskChannels * kTimes);
+  for (auto& sample : samples) sample = static_cast<std::uint8_t>(random() % 4);
+  MemoryReader reader(samples, true, 2);
+  const auto masked_in = [&](std::size_t block) {
+    MaskIntervals mask(make_mask(), MaskedTimes::noise, reader);
+    auto masked = samples;
+    for (std::size_t t = 0; t < kTimes; t += block) {
+      const std::size_t count = std::min(block, kTimes - t);
+      mask.apply(std::as_writable_bytes(
+                     std::span(masked).subspan(t * kMaskChannels, count * kMaskChannels)),
+                 t, count);
+    }
+    return masked;
+  };
+  const auto masked = masked_in(kTimes);
+  EXPECT_EQ(masked_in(1), masked);
+  EXPECT_EQ(masked_in(37), masked);
+  double sum = 0, squares = 0;
+  std::size_t count = 0, levels[4] = {};
+  for (std::size_t t = 0; t < kTimes; ++t)
+    for (std::size_t c = 0; c < kMaskChannels; ++c) {
+      const std::uint8_t value = masked[t * kMaskChannels + c];
+      ASSERT_LE(value, 3);
+      if (c == 1) continue;  // ignored by whoever sums
+      if (t < 200) {
+        if (t < 100 || c != 3) {
+          ASSERT_EQ(value, samples[t * kMaskChannels + c]);
+        } else {
+          ASSERT_EQ(value, masked[100 * kMaskChannels + 3]);
+        }
+        continue;
+      }
+      ++levels[value];
+      ++count;
+      sum += value;
+      squares += value * value;
+    }
+  ASSERT_EQ(count, 250u);
+  const double mean = sum / 250, variance = squares / 250 - mean * mean;
+  // 1.5 and 1.25 of the uniform levels; rounded normal deviates, cut off at 0 and 3, have 1.1. Six standard errors.
+  EXPECT_NEAR(mean, 1.5, 0.6);
+  EXPECT_NEAR(variance, 1.15, 0.5);
+  for (const std::size_t level : levels) EXPECT_GT(level, 0u);
+}
+
 TEST(MaskIntervals, AMaskOfOtherChannelsIsRefused) {
   MemoryReader reader(std::vector<std::uint8_t>(kMaskChannels * kTimes), true);
   auto mask = make_mask();
   mask.channels = 7;
-  EXPECT_THROW(MaskIntervals(mask, reader), core::Error);
+  EXPECT_THROW(MaskIntervals(mask, MaskedTimes::mean, reader), core::Error);
 }
 
 }  // namespace
