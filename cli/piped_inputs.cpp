@@ -16,6 +16,7 @@
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/input_stream.h"
 #include "tautline/formats/partial_file.h"
+#include "tautline/formats/seeming_kind.h"
 #include "tautline/formats/voltage_reader.h"
 #include "tautline/stream/piped_input.h"
 
@@ -116,9 +117,13 @@ void PipedInputs::copy(const Global& global, std::string& input, formats::Forwar
   if (done == 0)
     throw core::Error(core::ErrorKind::io, bytes.name(), "nothing came", "data",
                       "did the command before the pipe fail?");
-  spdlog::info("{}: {} bytes, kept in {} meanwhile", bytes.name(), done, path);
-  say_instead(path, bytes.name());
-  input = path;
+  file.close();
+  // Standard input has no name to go by.
+  const std::string named = input == "-" ? path + formats::ending_by_contents(path) : path;
+  std::filesystem::rename(path, named);
+  spdlog::info("{}: {} bytes, kept in {} meanwhile", bytes.name(), done, named);
+  say_instead(named, bytes.name());
+  input = named;
 }
 
 }  // namespace tautline::cli
