@@ -118,8 +118,9 @@ void PipedInputs::copy(const Global& global, std::string& input, formats::Forwar
     throw core::Error(core::ErrorKind::io, bytes.name(), "nothing came", "data",
                       "did the command before the pipe fail?");
   file.close();
-  // Standard input has no name to go by.
-  const std::string named = input == "-" ? path + formats::ending_by_contents(path) : path;
+  // "-" and "/dev/fd/3" are no names to go by.
+  const bool has_ending = std::filesystem::path(input).has_extension();
+  const std::string named = has_ending ? path : path + formats::ending_by_contents(path);
   std::filesystem::rename(path, named);
   spdlog::info("{}: {} bytes, kept in {} meanwhile", bytes.name(), done, named);
   say_instead(named, bytes.name());

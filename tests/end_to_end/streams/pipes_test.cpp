@@ -138,6 +138,8 @@ TEST_F(PipedFiles, OfCandidatesAreInspectedAsFilesAre) {
     const auto list = inspected(scratch / name);
     EXPECT_EQ(list["schema"], "tautline.inspect.candidates");
     EXPECT_GE(list["candidates"], 1);
+    const CommandResult nameless = run_piped(scratch / name, {"inspect", "/dev/stdin"});
+    EXPECT_EQ(nameless.status, kDone) << nameless.err;
   }
 }
 

@@ -155,8 +155,7 @@ TEST_F(CompareTruthOfRuns, AgreesWithTheCorrelator) {
   }
 }
 
-// As much in a channel and an integration as they lose before rotation. At 30 GHz the fringes of the longest baselines
-// change by half a turn in 0.1 s, which costs a third of their amplitude.
+// At 30 GHz the fringes turn by up to once in 0.1 s, which costs 9 % of the bright source's amplitude on average.
 TEST_F(CompareTruthOfRuns, FringesThatAreRotatedAfterCorrelationLoseWhatIsPredicted) {
   Case which{.phase_centre = "bright=154.376,-14.754",
              .centre_hz = 30e9,
@@ -169,7 +168,8 @@ TEST_F(CompareTruthOfRuns, FringesThatAreRotatedAfterCorrelationLoseWhatIsPredic
     const CorrelatedRun run(which);
     const TruthComparison found = compare_truth(run.visibilities_path, run.truth_path, kTolerance);
     EXPECT_TRUE(found.agrees) << found.verdict;
-    EXPECT_NEAR(found.mean_amplitude_ratio, 1, 0.005);
+    // The bright source's own noise is 1 / sqrt(512,000): seven times as much.
+    EXPECT_NEAR(found.mean_amplitude_ratio, 1, 0.01);
     // As if the voltages had been delayed: too much is expected.
     Spoilt delayed(run.visibilities_path, as_it_is, [](formats::VisibilityDescription& d) {
       EXPECT_EQ(d.extra.erase(kFringesRotated), 1U);
@@ -177,7 +177,7 @@ TEST_F(CompareTruthOfRuns, FringesThatAreRotatedAfterCorrelationLoseWhatIsPredic
     const TruthComparison other =
         compare_truth(delayed, simulation::read_truth(run.truth_path), kTolerance);
     EXPECT_FALSE(other.agrees);
-    EXPECT_LT(other.mean_amplitude_ratio, 0.99);
+    EXPECT_LT(other.mean_amplitude_ratio, 0.96);
   }
 }
 
