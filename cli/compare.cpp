@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include "cli/command.h"
 #include "cli/common_options.h"
@@ -23,6 +25,7 @@ struct CompareOptions {
   std::string visibilities, truth;
   std::size_t rows = 12;
   std::size_t curve = 0, other_curve = 0;
+  double recall = 0.9;
 };
 
 void print_tables(const pipeline::TruthComparison& c, std::size_t rows) {
@@ -111,16 +114,17 @@ void print_candidates(const pipeline::CandidateComparison& c, std::size_t rows) 
       std::isfinite(c.recall) ? fmt::format(" (recall {:.4g})", c.recall)
                               : ": none lies wholly in the data",
       c.false_alarms, c.candidates, c.duplicates);
-  if (!std::isfinite(c.mean_snr_ratio)) return;
-  fmt::print("S/N over the true S/N: {:.4g}{} (0.943 is the best boxcar's on a Gaussian)\n",
-             c.mean_snr_ratio,
-             std::isfinite(c.snr_ratio_scatter)
-                 ? fmt::format(", scatter {:.3g}", c.snr_ratio_scatter)
-                 : "");
+  if (std::isfinite(c.mean_snr_ratio))
+    fmt::print("S/N over the true S/N: {:.4g}{} (0.943 is the best boxcar's on a Gaussian)\n",
+               c.mean_snr_ratio,
+               std::isfinite(c.snr_ratio_scatter)
+                   ? fmt::format(", scatter {:.3g}", c.snr_ratio_scatter)
+                   : "");
+  fmt::print("{}\n", c.verdict);
 }
 
 int run_candidates(const Global& global, const CompareOptions& options) {
-  const auto c = pipeline::compare_candidates(options.visibilities, options.truth);
+  const auto c = pipeline::compare_candidates(options.visibilities, options.truth, options.recall);
   if (global.json)
     print_json("tautline.compare.candidates", 1,
                {{"candidates", c.candidates},
@@ -131,18 +135,21 @@ int run_candidates(const Global& global, const CompareOptions& options) {
                 {"duplicates", c.duplicates},
                 {"cut", c.cut},
                 {"mean_snr_ratio", number_or_null(c.mean_snr_ratio)},
-                {"snr_ratio_scatter", number_or_null(c.snr_ratio_scatter)}});
+                {"snr_ratio_scatter", number_or_null(c.snr_ratio_scatter)},
+                {"agrees", c.agrees},
+                {"verdict", c.verdict}});
   else
     print_candidates(c, options.rows);
-  return kDone;
+  return c.agrees ? kDone : kFailed;
 }
 
-// Which curve is said of curves alone.
-void refuse_curve_numbers(const CLI::App& command, const std::string& file) {
-  for (const char* option : {"--curve", "--other-curve"})
+// Options that only one kind of file has.
+void refuse_options(const CLI::App& command, const std::string& file,
+                    const std::vector<std::string>& options, const std::string& limit) {
+  for (const std::string& option : options)
     if (command.count(option) > 0)
-      throw core::Error(core::ErrorKind::config, option, "given for " + file,
-                        "only for correlation curves", "leave it out");
+      throw core::Error(core::ErrorKind::config, option, "given for " + file, limit,
+                        "leave it out");
 }
 
 int run_compare(const Global& global, const CompareOptions& options) {
@@ -150,7 +157,11 @@ int run_compare(const Global& global, const CompareOptions& options) {
   const bool candidates =
       options.truth.ends_with(".json") && formats::candidates::recognise(options.visibilities);
   const bool curves = !candidates && formats::curves::recognise(options.visibilities);
-  if (!curves) refuse_curve_numbers(*options.command, options.visibilities);
+  if (!curves)
+    refuse_options(*options.command, options.visibilities, {"--curve", "--other-curve"},
+                   "only for correlation curves");
+  if (!candidates)
+    refuse_options(*options.command, options.visibilities, {"--recall"}, "only for candidates");
   if (candidates) return run_candidates(global, options);
   if (options.visibilities.ends_with(".json") && !options.truth.ends_with(".json"))
     throw core::Error(core::ErrorKind::config, "visibilities", options.visibilities + ", a truth",
@@ -204,6 +215,11 @@ void add_compare(CLI::App& app, const Global& global, Action& action) {
           {.name = "curve", .help = "which of the first file's curves, from 0"});
   add_own(*command, options->other_curve,
           {.name = "other_curve", .help = "which of the second file's curves, from 0"});
+  add_own(*command, options->recall,
+          {.name = "recall",
+           .help = "of candidates: the least fraction of the pulses that must be found; where "
+                   "fewer are, the status is 1"},
+          core::plain_text<double>(core::between(0, 1)));
   command->footer(
       "Examples: tautline compare sky.uvh5 sky.truth.json\n"
       "          tautline compare candidates.csv obs.truth.json\n"

@@ -54,7 +54,9 @@ bool voltages_come_in_order(std::span<const std::byte> first_bytes, const std::s
 
 std::string voltages_help() {
   return "voltage files (" +
-         formats::names_of(formats::formats_with(&formats::FileFormat::voltages)) + ")";
+         formats::names_of(formats::formats_with(&formats::FileFormat::voltages)) +
+         "); NPY: [time], [input][time] or [channel][input][time], antenna slow and polarisation "
+         "fast; complex integers (--format ci8) have a last axis of 2";
 }
 
 void InputOptions::warn_of_unknown_frequency(const std::string& file) {

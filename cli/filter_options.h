@@ -35,7 +35,7 @@ struct FilterOptions {
   void fill(pipeline::FilterConfig& filter) const;
 };
 
-/// "voltage files (DADA, ...)".
+/// "voltage files (DADA, ...)", and the axes of NPY.
 std::string voltages_help();
 
 /// Whether a pipe of voltages can be read as it comes.

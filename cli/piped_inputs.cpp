@@ -16,6 +16,7 @@
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/input_stream.h"
 #include "tautline/formats/partial_file.h"
+#include "tautline/formats/seeming_kind.h"
 #include "tautline/formats/voltage_reader.h"
 #include "tautline/stream/piped_input.h"
 
@@ -116,9 +117,14 @@ void PipedInputs::copy(const Global& global, std::string& input, formats::Forwar
   if (done == 0)
     throw core::Error(core::ErrorKind::io, bytes.name(), "nothing came", "data",
                       "did the command before the pipe fail?");
-  spdlog::info("{}: {} bytes, kept in {} meanwhile", bytes.name(), done, path);
-  say_instead(path, bytes.name());
-  input = path;
+  file.close();
+  // "-" and "/dev/fd/3" are no names to go by.
+  const bool has_ending = std::filesystem::path(input).has_extension();
+  const std::string named = has_ending ? path : path + formats::ending_by_contents(path);
+  std::filesystem::rename(path, named);
+  spdlog::info("{}: {} bytes, kept in {} meanwhile", bytes.name(), done, named);
+  say_instead(named, bytes.name());
+  input = named;
 }
 
 }  // namespace tautline::cli

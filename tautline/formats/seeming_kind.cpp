@@ -10,6 +10,7 @@
 
 #include "tautline/formats/file_formats.h"
 #include "tautline/formats/text.h"
+#include "tautline/formats/uvh5/uvh5.h"
 
 namespace tautline::formats {
 
@@ -35,25 +36,43 @@ constexpr std::array<Mark, 8> kOthers{{{"PK\x03\x04"sv, "a ZIP archive"},
                                        {"<!doctype html"sv, "an HTML page"},
                                        {"{"sv, "JSON"}}};
 
-// Texts by their first bytes, and the command that reads such a text.
-constexpr Mark kAlv{"ALV-"sv,
-                    "this is a correlation curve (ALV): fit, compare and inspect read it"};
+// Texts, the command that reads such a text, and the ending that its readers go by.
+struct Text {
+  std::string_view words, kind, ending;
+};
+// By the first bytes.
+constexpr Text kAlv{
+    "ALV-"sv, "this is a correlation curve (ALV): fit, compare and inspect read it"sv, ".ASC"sv};
+constexpr std::string_view kCandidates =
+    "these are candidates: compare, plot and inspect read them";
 // By words within the first bytes.
-constexpr std::array<Mark, 9> kTexts{
-    {{"snr,time_s,sample,"sv, "these are candidates: compare, plot and inspect read them"},
-     {"\"tautline.candidate\""sv, "these are candidates: compare, plot and inspect read them"},
+constexpr std::array<Text, 11> kTexts{
+    {{"snr,time_s,sample,"sv, kCandidates, ".csv"sv},
+     {"file,snr,stime,"sv, kCandidates, ".csv"sv},
+     {"# DM      Sigma "sv, kCandidates, ".singlepulse"sv},
+     {"\"tautline.candidate\""sv, kCandidates, ""sv},
      {"sensor,label,row,column,status"sv,
-      "these are results of fit, a table for programs that read CSV"},
-     {"time_s,detector_"sv, "this is a histogram of microtimes: plot and inspect read it"},
+      "these are results of fit, a table for programs that read CSV"sv, ""sv},
+     {"time_s,detector_"sv, "this is a histogram of microtimes: plot and inspect read it"sv,
+      ".csv"sv},
      {"holds one correlation curve"sv,
-      "this is a correlation curve: fit, compare and inspect read it"},
+      "this is a correlation curve: fit, compare and inspect read it"sv, ".csv"sv},
      {"[CorrelationFunction]"sv,
-      "this is a correlation curve (Correlator.com): fit, compare and inspect read it"},
+      "this is a correlation curve (Correlator.com): fit, compare and inspect read it"sv, ".SIN"sv},
      {"[[antenna]]"sv,
       "this is an array of antennas: correlate, delays and simulate voltages take it beside their "
-      "input"},
-     {"[[source]]"sv, "this is a scene: simulate voltages reads it"},
-     {"<html"sv, "this is a page: open it in a browser"}}};
+      "input"sv,
+      ".toml"sv},
+     {"[[source]]"sv, "this is a scene: simulate voltages reads it"sv, ".toml"sv},
+     {"<html"sv, "this is a page: open it in a browser"sv, ""sv}}};
+
+// Heimdall's lists have no heading: nine numbers or more in a line.
+bool is_heimdall_list(std::string_view head) {
+  constexpr std::ptrdiff_t kLeastTabs = 8;
+  const std::string_view line = head.substr(0, head.find('\n'));
+  return line.find_first_not_of("0123456789.+-e\t\r") == std::string_view::npos &&
+         std::count(line.begin(), line.end(), '\t') >= kLeastTabs;
+}
 
 bool is_text(std::string_view head) {
   return std::none_of(head.begin(), head.end(), [](char c) {
@@ -109,16 +128,31 @@ const FileFormat* format_of(const std::string& path) {
   return by_bytes->kind == "HDF5" && by_name != nullptr ? by_name : by_bytes;
 }
 
+const Text* known_text(std::string_view bytes) {
+  if (!is_text(bytes)) return nullptr;
+  if (bytes.starts_with(kAlv.words)) return &kAlv;
+  const auto* known = std::ranges::find_if(
+      kTexts, [&](const Text& text) { return bytes.find(text.words) != std::string_view::npos; });
+  return known == kTexts.end() ? nullptr : known;
+}
+
 std::string commands_for_text(const std::string& path) {
-  const std::string bytes = first_bytes_of(path);
-  if (!is_text(bytes)) return {};
-  if (bytes.starts_with(kAlv.bytes)) return std::string(kAlv.kind);
-  for (const Mark& mark : kTexts)
-    if (bytes.find(mark.bytes) != std::string::npos) return std::string(mark.kind);
-  return {};
+  const Text* known = known_text(first_bytes_of(path));
+  return known == nullptr ? std::string() : std::string(known->kind);
 }
 
 }  // namespace
+
+std::string ending_by_contents(const std::string& path) {
+  const std::string bytes = first_bytes_of(path);
+#ifdef TAUTLINE_HDF5
+  if (bytes.starts_with("\x89HDF\r\n\x1a\n"sv))
+    return uvh5::holds_visibilities(path) ? ".uvh5" : ".h5";
+#endif
+  if (is_heimdall_list(bytes)) return ".cand";
+  const Text* known = known_text(bytes);
+  return known == nullptr ? std::string() : std::string(known->ending);
+}
 
 bool is_known_text(const std::string& path) {
   return !commands_for_text(path).empty();

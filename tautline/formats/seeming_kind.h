@@ -16,6 +16,10 @@ std::string seeming_kind(const std::string& path);
 /// (PT3): autocorrelate reads it". Empty when nothing is recognised. Throws nothing.
 std::string commands_for(const std::string& path);
 
+/// The ending that a file of such contents has, where its readers need one and its first bytes (in HDF5: its datasets)
+/// tell: correlation curves, visibilities, candidates, arrays of antennas ... Empty for any other file.
+std::string ending_by_contents(const std::string& path);
+
 /// Whether the file is text, told by its first bytes, of a kind that commands_for() knows. Throws nothing.
 bool is_known_text(const std::string& path);
 

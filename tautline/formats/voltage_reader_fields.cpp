@@ -1,3 +1,4 @@
+#include "tautline/core/frequency_text.h"
 #include "tautline/formats/voltage_reader.h"
 
 namespace tautline::formats {
@@ -8,14 +9,21 @@ std::string number_text(double value) {
   return value == 0 ? "" : core::text::write_number(value);
 }
 
+core::Rational read_frequency(const std::string& text, const std::string& or_else = "") {
+  try {
+    return core::parse_decimal(core::in_hertz(text));
+  } catch (const core::Error& error) {
+    core::text::refuse(text, error.limit() + or_else + ", in hertz or with a unit (1.28MHz)");
+  }
+}
+
 // Negative for the lower sideband.
 double read_bandwidth(const std::string& text) {
   const bool negative = text.starts_with('-');
-  try {
-    return core::parse_decimal(negative ? text.substr(1) : text).value() * (negative ? -1 : 1);
-  } catch (const core::Error& error) {
-    core::text::refuse(text, error.limit() + ", after a minus sign for the lower sideband");
-  }
+  return read_frequency(negative ? text.substr(1) : text,
+                        ", after a minus sign for the lower sideband")
+             .value() *
+         (negative ? -1 : 1);
 }
 
 }  // namespace
@@ -39,10 +47,10 @@ const core::Fields<ReaderOptions>& fields(const ReaderOptions&) {
           .add_text(
               {.name = "rate_hz",
                .unit = "Hz",
-               .help = "samples per second of each input",
+               .help = "samples per second of each input, as 1.28e6 or 1.28MHz",
                .option = "rate-hz"},
               [](const C& c) { return number_text(c.assumed.rate_hz.value()); },
-              [](C& c, const std::string& text) { c.assumed.rate_hz = core::parse_decimal(text); })
+              [](C& c, const std::string& text) { c.assumed.rate_hz = read_frequency(text); })
           .add_text(
               {.name = "centre_hz",
                .unit = "Hz",
@@ -50,7 +58,7 @@ const core::Fields<ReaderOptions>& fields(const ReaderOptions&) {
                .option = "centre-hz"},
               [](const C& c) { return number_text(c.assumed.centre_hz); },
               [](C& c, const std::string& text) {
-                c.assumed.centre_hz = core::parse_decimal(text).value();
+                c.assumed.centre_hz = read_frequency(text).value();
               })
           .add_text(
               {.name = "bandwidth_hz",

@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 
+#include "tautline/core/frequency_text.h"
 #include "tautline/formats/file_formats.h"
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/mwa32t/counters.h"
@@ -193,7 +194,7 @@ const core::Fields<SendConfig>& fields(const SendConfig&) {
                 .unit = "Hz",
                 .help = "of records: samples per second of each input at `rate` 1",
                 .option = "sample-rate"},
-               &C::rate_hz, core::between(1e-3, 1e12))
+               &C::rate_hz, core::hertz_text(core::between(1e-3, 1e12)))
           .add({.name = "impair",
                 .help = "what the network is to do to it: parts of the records, most delay, seed",
                 .form = "loss=,reorder=,duplicate=,corrupt=,jitter=,seed="},

@@ -110,6 +110,30 @@ TEST_F(OptionWords, ATimeInMicrosecondsMayHaveAUnit) {
   EXPECT_NE(plan("20ms"), plan("0"));
 }
 
+TEST_F(OptionWords, AFrequencyMayHaveAUnit) {
+  ASSERT_EQ(run({"simulate", "filterbank", "--nchans", "16", "--fch1", "1.5GHz", "--foff",
+                 "-500kHz", "--tsamp", "1ms", "--duration", "1", "-o", scratch / "x.fil"})
+                .status,
+            kDone);
+  const CommandResult said = run({"inspect", scratch / "x.fil"});
+  EXPECT_NE(said.out.find("first channel at 1500.000000, steps of -0.5 MHz"), std::string::npos)
+      << said.out;
+  expect_said({"channelize", "x.npy", "-o", scratch / "c.npy", "--rate-hz", "1.28mHz"}, kWrongUsage,
+              "--rate-hz: 1.28mHz, expected a positive decimal number of at most 18 "
+              "digits, in hertz or with a unit (1.28MHz)");
+}
+
+TEST_F(OptionWords, TheHelpHasTheAxesOfNumpysVoltages) {
+  for (const char* command : {"correlate", "channelize"}) {
+    std::string help = run({command, "-h"}).out;
+    // As one line.
+    for (std::size_t at = 0; (at = help.find('\n', at)) != std::string::npos;)
+      help.replace(at, help.find_first_not_of(" \n", at) - at, " ");
+    EXPECT_NE(help.find("NPY: [time], [input][time] or [channel][input][time]"), std::string::npos)
+        << help;
+  }
+}
+
 TEST_F(OptionWords, AUnitBehindABlankIsTakenForAFile) {
   expect_said({"correlate", voltages(), "-o", scratch / "v.uvh5", "--integration", "0.25", "ms"},
               kFailed, "check the name; between a number and its unit is no blank: 1ms");

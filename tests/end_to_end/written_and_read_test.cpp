@@ -150,12 +150,14 @@ TEST_F(WrittenAndRead, CandidatesAreComparedWithTheTruth) {
   }
   // A list of nothing but a false alarm.
   write_file(scratch / "false.cand", "9\t1000\t0.5\t2\t3\t500\t1\t1000\t1001\n");
-  const nlohmann::json none = json({"compare", scratch / "false.cand", scratch / "x.truth.json"});
+  const std::vector<std::string> words{"compare", scratch / "false.cand", scratch / "x.truth.json"};
+  const nlohmann::json none = json({"compare", words[1], words[2], "--recall", "0"});
   EXPECT_EQ(none["found"], 0);
   EXPECT_EQ(none["false_alarms"], 1);
   EXPECT_TRUE(none["mean_snr_ratio"].is_null());
-  EXPECT_NE(run({"compare", scratch / "false.cand", scratch / "x.truth.json"}).out.find("missed"),
-            std::string::npos);
+  const CommandResult text = run_command(words, scratch.path().string());
+  EXPECT_EQ(text.status, kFailed);
+  EXPECT_NE(text.out.find("missed"), std::string::npos) << text.out;
 }
 
 TEST_F(WrittenAndRead, TheColumnsOfYour) {

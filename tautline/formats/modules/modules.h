@@ -23,6 +23,7 @@ struct Hdf5Module {
   decltype(&formats::remove_partial_files) remove_partial_files;
   decltype(&uvh5::create) create_uvh5;
   decltype(&uvh5::open) open_uvh5;
+  decltype(&uvh5::holds_visibilities) holds_visibilities;
   decltype(&curves_hdf5::write) write_curves;
   decltype(&curves_hdf5::read) read_curves;
   decltype(&photon_hdf5::open) open_photons;

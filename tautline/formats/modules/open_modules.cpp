@@ -56,6 +56,10 @@ std::unique_ptr<VisibilityReader> uvh5::open(const std::string& path) {
   return hdf5_module(path).open_uvh5(path);
 }
 
+bool uvh5::holds_visibilities(const std::string& path) {
+  return hdf5_module(path).holds_visibilities(path);
+}
+
 void curves_hdf5::write(const std::string& path, const core::CorrelationCurves& curves,
                         const curves::CurvesFacts& facts, bool overwrite) {
   hdf5_module(path).write_curves(path, curves, facts, overwrite);

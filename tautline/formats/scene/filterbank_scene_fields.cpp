@@ -1,3 +1,4 @@
+#include "tautline/core/frequency_text.h"
 #include "tautline/formats/scene/filterbank_scene.h"
 
 namespace tautline::formats::scene {
@@ -36,9 +37,9 @@ const core::Fields<FilterbankScene>& fields(const FilterbankScene&) {
           .add({.name = "channels", .help = "channels", .option = "nchans"}, &C::channels,
                core::between(1, 1 << 20))
           .add({.name = "fch1_mhz", .unit = "MHz", .help = "centre of the first channel"},
-               &C::fch1_mhz)
+               &C::fch1_mhz, core::megahertz_text())
           .add({.name = "foff_mhz", .unit = "MHz", .help = "to the next channel, with its sign"},
-               &C::foff_mhz)
+               &C::foff_mhz, core::megahertz_text())
           .add({.name = "tsamp_s", .unit = "s", .help = "length of a sample"}, &C::tsamp_s,
                core::between(1e-12, 1e6))
           .add({.name = "bits", .help = "of a sample; 32: float", .option = "nbits"}, &C::bits,

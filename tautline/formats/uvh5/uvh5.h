@@ -26,4 +26,7 @@ std::unique_ptr<VisibilityWriter> create(const std::string& path,
 /// polarisations; pyuvdata's reorder_blts("time") makes such a file of any other.
 std::unique_ptr<VisibilityReader> open(const std::string& path);
 
+/// Whether an HDF5 file has visibilities; false for any other file.
+bool holds_visibilities(const std::string& path);
+
 }  // namespace tautline::formats::uvh5

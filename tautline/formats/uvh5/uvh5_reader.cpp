@@ -20,6 +20,7 @@ using core::ErrorKind;
 using hdf5::InputFile;
 using hdf5::QuietErrors;
 
+constexpr const char* kExpected = "UVH5 visibilities (.uvh5)";
 constexpr double kDegPerRad = 180 / std::numbers::pi;
 constexpr double kUnixEpochJd = 2440587.5;
 constexpr double kSecondsPerDay = 86400;
@@ -36,7 +37,7 @@ struct Target {
 
 class Uvh5Reader final : public VisibilityReader {
  public:
-  explicit Uvh5Reader(const std::string& path) : file_(path, "UVH5 visibilities (.uvh5)") {
+  explicit Uvh5Reader(const std::string& path) : file_(path, kExpected) {
     read_axes();
     read_antennas();
     read_rows();
@@ -280,6 +281,16 @@ class Uvh5Reader final : public VisibilityReader {
 std::unique_ptr<VisibilityReader> open(const std::string& path) {
   const QuietErrors quiet;
   return std::make_unique<Uvh5Reader>(path);
+}
+
+bool holds_visibilities(const std::string& path) {
+  const QuietErrors quiet;
+  try {
+    const InputFile file(path, kExpected);
+    return file.has("Data/visdata");
+  } catch (const Error&) {
+    return false;
+  }
 }
 
 }  // namespace tautline::formats::uvh5

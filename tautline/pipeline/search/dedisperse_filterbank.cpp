@@ -200,8 +200,8 @@ std::string Dedispersion::expect() {
   summary_.expected_s = seconds * static_cast<double>(range().count);
   const std::string masking =
       config_.iqrm ? iqrm_text(config_.iqrm_limits, description_) + "\n" : "";
-  return describe_trials(chosen_.plan) + "\n" + describe_loss(chosen_, summary_.loss) + "\n" +
-         masking + stages::dedisperse::describe(plans_) + "\nexpected: " +
+  return describe_trials(chosen_.plan, config_.dms) + "\n" + describe_loss(chosen_, summary_.loss) +
+         "\n" + masking + stages::dedisperse::describe(plans_) + "\nexpected: " +
          describe_expected("dedispersion", seconds * rate_hz_,
                            live_ ? 1 : static_cast<double>(range().count) / rate_hz_);
 }

@@ -198,8 +198,9 @@ const core::Fields<DmChoice>& fields(const DmChoice&) {
           .add_text(
               {.name = "range",
                .unit = "pc cm^-3",
-               .help = "trials: LO:HI:STEP with HI among them, LO:HI in steps that lose at most "
-                       "`max_loss`, or one",
+               .help =
+                   "trials: LO:HI:STEP from LO on, none above HI; LO:HI in steps that lose at most "
+                   "`max_loss`; or one",
                .option = "dms",
                .form = "LO:HI:STEP"},
               trials_text, set_trials)

@@ -115,13 +115,20 @@ std::pair<double, double> dm_steps(const std::vector<double>& dms) {
   return {least, most};
 }
 
-std::string describe_trials(const stages::dedisperse::DmPlan& trials) {
+std::string describe_trials(const stages::dedisperse::DmPlan& trials, const DmChoice& choice) {
   const std::vector<double> dms = trials.dms();
-  if (dms.size() < 2) return fmt::format("1 trial, DM {:.10g}", dms.empty() ? 0 : dms.front());
+  std::string end;
+  if (choice.list.empty() && choice.step > 0 && choice.high && !dms.empty() &&
+      *choice.high - dms.back() > 1e-3 * choice.step)
+    end = fmt::format("; {:.10g} is no trial, as steps of {:.10g} do not divide the range",
+                      *choice.high, choice.step);
+  if (dms.size() < 2)
+    return fmt::format("1 trial, DM {:.10g}", dms.empty() ? 0 : dms.front()) + end;
   const auto [least, most] = dm_steps(dms);
   return fmt::format("{} trials, DM {:.10g} to {:.10g} in steps of {:.4g}{}", dms.size(),
                      dms.front(), dms.back(), least,
-                     most > 1.001 * least ? fmt::format(" to {:.4g}", most) : "");
+                     most > 1.001 * least ? fmt::format(" to {:.4g}", most) : "") +
+         end;
 }
 
 std::string describe_loss(const ChosenTrials& trials, double subband_loss) {

@@ -91,8 +91,8 @@ void require_delays(const DmChoice& choice, const stages::dedisperse::Band& band
 /// Least and greatest step from one trial to the next; zeros for one trial.
 std::pair<double, double> dm_steps(const std::vector<double>& dms);
 
-/// The number of trials and their steps, as text.
-std::string describe_trials(const stages::dedisperse::DmPlan& trials);
+/// The number of trials and their steps, as text; of LO:HI:STEP also that the last one is below HI.
+std::string describe_trials(const stages::dedisperse::DmPlan& trials, const DmChoice& choice);
 /// "loss: at most 2 % of the S/N of a pulse of 1 ms, ...", as text: the loss that max_loss limits. `subband_loss`: as
 /// planned.
 std::string describe_loss(const ChosenTrials& trials, double subband_loss);

@@ -19,11 +19,12 @@ struct WidthNoise {
   bool is_much() const;
 };
 
-/// Of a series from which a running mean over `baseline_samples` is taken first: 1.4826 MAD of the sums over (1.4826
-/// MAD of the samples) sqrt(width), for the widths of which the series holds kLeastSums or more. `whole_numbers`: a
-/// sample has steps of 1. Pulses that fill little of the series do not count. Nothing where samples do not scatter.
-std::vector<WidthNoise> noise_of_widths(std::span<const float> series, bool whole_numbers,
-                                        std::size_t baseline_samples,
+/// Of the pieces of a series from each of which a running mean over `baseline_samples` is taken first: 1.4826 MAD of
+/// the sums over (1.4826 MAD of the samples) sqrt(width), for the widths of which the pieces hold kLeastSums or more.
+/// `whole_numbers`: a sample has steps of 1. Pulses that fill little of the series do not count. Nothing where samples
+/// do not scatter.
+std::vector<WidthNoise> noise_of_widths(std::span<const std::span<const float>> pieces,
+                                        bool whole_numbers, std::size_t baseline_samples,
                                         std::span<const std::size_t> widths);
 
 inline constexpr std::size_t kLeastSums = 16;

@@ -65,6 +65,8 @@ TrialStretch read_trial(formats::FilterbankReader& reader, const PlacedRange& da
     append(trial.data(), plan->output_type(), result.samples, stretch.series);
     done += got;
   }
+  stretch.first_sample = data.grid_first + first;
+  stretch.max_delay = plan->max_delay();
   return stretch;
 }
 

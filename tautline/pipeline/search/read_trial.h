@@ -17,6 +17,8 @@ namespace tautline::pipeline {
 struct TrialStretch {
   std::vector<float> series;
   bool whole_numbers = false;
+  std::uint64_t first_sample = 0;  ///< on the grid of times
+  std::uint64_t max_delay = 0;     ///< samples that the latest channel is behind the first one
 };
 
 /// `samples` of the trial of `config` (one DM; its blocks and method are chosen here) about `middle`, a sample of the

@@ -139,7 +139,7 @@ void SearchPlan::choose_trials(const SearchConfig& config) {
   for (const FilterbankPart& part : parts_) longest = std::max(longest, part.placed.range.count);
   require_delays(choice_, band, static_cast<double>(longest) / description_.rate_hz.value());
   chosen_ = pipeline::choose_trials(config, choice_, band);
-  trials_text_ = describe_trials(chosen_.plan);
+  trials_text_ = describe_trials(chosen_.plan, choice_);
   if (description_.trial_dms.size() > 1)
     trials_text_ = core::counted(chosen_.plan.trials(), "trial") + ", as they were dedispersed";
 }

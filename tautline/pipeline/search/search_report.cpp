@@ -18,6 +18,7 @@
 #include "tautline/pipeline/search/filterbank_record.h"
 #include "tautline/pipeline/search/noise_of_widths.h"
 #include "tautline/pipeline/search/read_trial.h"
+#include "tautline/pipeline/search/times_without_data.h"
 
 namespace tautline::pipeline {
 
@@ -274,9 +275,15 @@ void SearchReport::measure_noise(const std::stop_token& stop) {
   const TrialStretch stretch = read_trial(*beam.reader, data, middle, samples, std::move(trial),
                                           config_.mask.empty() ? nullptr : &mask, host);
   const std::array widths{static_cast<std::size_t>(widest->width_samples)};
-  const auto noise =
-      noise_of_widths(stretch.series, stretch.whole_numbers || description().whole_numbers,
-                      part.detect->baseline_samples(), widths);
+  const SampleRange needed{stretch.first_sample, stretch.series.size() + stretch.max_delay};
+  auto without = empty_times(summary_.empty, config_.beams ? widest->beam : 0, needed);
+  if (!config_.mask.empty())
+    for (const SampleRange& one :
+         masked_times(mask, description(), channels_beside(beam, *widest), needed))
+      without.push_back(one);
+  const auto noise = noise_of_widths(pieces_of_data(stretch, std::move(without)),
+                                     stretch.whole_numbers || description().whole_numbers,
+                                     part.detect->baseline_samples(), widths);
   if (noise.empty()) return;
   summary_.noise_of_width = noise.front();
   if (!noise.front().is_much()) return;

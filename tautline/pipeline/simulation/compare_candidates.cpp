@@ -1,5 +1,7 @@
 #include "tautline/pipeline/simulation/compare_candidates.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
@@ -9,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "tautline/core/counted.h"
 #include "tautline/core/dispersion.h"
 #include "tautline/core/error.h"
 #include "tautline/formats/candidates/candidates.h"
@@ -101,10 +104,24 @@ void add_ratios(CandidateComparison& comparison) {
   comparison.snr_ratio_scatter = ratios.size() < 2 ? kNone : std::sqrt(squares / (count - 1));
 }
 
+void judge(CandidateComparison& comparison, std::size_t true_pulses, double least_recall) {
+  const std::size_t whole = comparison.pulses.size();
+  comparison.agrees = true_pulses == 0 || comparison.recall >= least_recall;
+  if (true_pulses == 0)
+    comparison.verdict = "agrees: the truth has no pulse, so none was missed";
+  else if (whole == 0)
+    comparison.verdict = "does not agree: no pulse is whole in the data, so nothing can be found";
+  else
+    comparison.verdict =
+        fmt::format("{}: {} of {} found, recall {:.4g}, expected {:.4g} or more",
+                    comparison.agrees ? "agrees" : "does not agree", comparison.found,
+                    core::counted(whole, "pulse"), comparison.recall, least_recall);
+}
+
 }  // namespace
 
 CandidateComparison compare_candidates(const std::string& candidates_path,
-                                       const std::string& truth_path) {
+                                       const std::string& truth_path, double least_recall) {
   std::vector<Candidate> candidates = formats::candidates::read(candidates_path);
   FilterbankTruth truth = read_filterbank_truth(truth_path);
   std::stable_sort(candidates.begin(), candidates.end(),
@@ -131,6 +148,7 @@ CandidateComparison compare_candidates(const std::string& candidates_path,
                                                 : static_cast<double>(comparison.found) /
                                                       static_cast<double>(comparison.pulses.size());
   add_ratios(comparison);
+  judge(comparison, truth.pulses.size(), least_recall);
   return comparison;
 }
 

@@ -13,11 +13,12 @@
 
 #include "tautline/core/baseline.h"
 #include "tautline/core/error.h"
-#include "tautline/core/requantise.h"
+#include "tautline/core/field_text.h"
 #include "tautline/core/units.h"
 #include "tautline/formats/astronomy.h"
 #include "tautline/formats/seeming_kind.h"
-#include "tautline/pipeline/voltages/gains.h"
+#include "tautline/pipeline/simulation/kept_amplitude.h"
+#include "tautline/pipeline/voltages/visibility_facts.h"
 
 namespace tautline::pipeline {
 namespace {
@@ -38,9 +39,11 @@ constexpr double kToneChannels = 3;
 constexpr double kEdgeChannels = 0.75;
 constexpr std::size_t kMostClosures = 512;
 
-double sinc(double turns) {
-  const double x = std::numbers::pi * turns;
-  return std::abs(x) < 1e-6 ? 1 : std::sin(x) / x;
+/// The number of channels or integrations that became one; 1 where the file does not say.
+std::size_t averaged(const VisibilityDescription& description, const char* name) {
+  const auto found = description.extra.find(name);
+  if (found == description.extra.end()) return 1;
+  return std::max<std::size_t>(1, core::text::read<std::size_t>(found->second));
 }
 
 double wrapped_deg(double degrees) {
@@ -61,7 +64,13 @@ struct ComparedPair {
 class Comparison {
  public:
   Comparison(const VisibilityDescription& description, const Truth& truth)
-      : description_(description), truth_(truth), kept_(kept_by_rounding(description)) {
+      : description_(description),
+        truth_(truth),
+        kept_(simulation::kept_by_rounding(description)),
+        rotated_(description.extra.contains(kFringesRotated)),
+        channels_in_one_(averaged(description, kAveragedChannels)),
+        correlated_s_(description.integration_s /
+                      static_cast<double>(averaged(description, kAveragedIntegrations))) {
     choose_channels();
     choose_pairs();
     power_sum_.assign(description.channel_hz.size() * inputs(), 0);
@@ -184,18 +193,22 @@ class Comparison {
     const std::vector<double> before = tracked_delays(integration, -0.5);
     const std::vector<double> middle = tracked_delays(integration, 0);
     const std::vector<double> after = tracked_delays(integration, 0.5);
-    delay_s_.assign(truth_.sources.size() * antennas, 0);
-    drift_s_.assign(truth_.sources.size() * antennas, 0);
+    for (auto* values : {&arrival_s_, &arrival_drift_s_, &delay_s_, &drift_s_})
+      values->assign(truth_.sources.size() * antennas, 0);
     for (std::size_t s = 0; s < truth_.sources.size(); ++s)
       for (std::size_t a = 0; a < antennas; ++a) {
         const TrueSource& source = truth_.sources[s];
         const double acceleration = source.delay_acceleration_per_s[a];
-        delay_s_[s * antennas + a] = source.delay_s[a] + source.delay_rate[a] * since_s +
-                                     acceleration * since_s * since_s / 2 - middle[a];
-        drift_s_[s * antennas + a] =
-            (source.delay_rate[a] + acceleration * since_s) * integration.integration_s -
-            (after[a] - before[a]);
+        const std::size_t at = s * antennas + a;
+        arrival_s_[at] = source.delay_s[a] + source.delay_rate[a] * since_s +
+                         acceleration * since_s * since_s / 2;
+        arrival_drift_s_[at] =
+            (source.delay_rate[a] + acceleration * since_s) * integration.integration_s;
+        delay_s_[at] = arrival_s_[at] - middle[a];
+        drift_s_[at] = arrival_drift_s_[at] - (after[a] - before[a]);
       }
+    integrations_in_one_ = std::max<std::size_t>(
+        1, static_cast<std::size_t>(std::llround(integration.integration_s / correlated_s_)));
   }
 
   /// Arrival delays of the phase centre, `fraction` of the integration from its middle; zero
@@ -229,19 +242,6 @@ class Comparison {
     hz_ = hz;
   }
 
-  /// The factors by which rounding to few bits reduces correlations and powers: 0.96 and 0.98 with
-  /// 4 bits, 1 to a few parts in 10,000 with 8.
-  struct Kept {
-    double correlation = 1, power = 1;
-  };
-  static Kept kept_by_rounding(const VisibilityDescription& description) {
-    const auto bits = description.extra.find(kRequantisedBits);
-    if (bits == description.extra.end() || bits->second != "4") return {};
-    const int limit = core::requantise_limit(4);
-    return {core::requantised_correlation(core::kRequantise4Rms, limit),
-            core::requantised_power(core::kRequantise4Rms, limit)};
-  }
-
   /// The mean over the channel and the integration of conj(x_1) x_2.
   Complex model(const ComparedPair& pair) const {
     const std::size_t antennas = truth_.antenna_numbers.size();
@@ -250,9 +250,15 @@ class Comparison {
       const std::size_t one = s * antennas + pair.true_first;
       const std::size_t other = s * antennas + pair.true_second;
       const TrueSource& source = truth_.sources[s];
+      const auto kept = [&](const std::vector<double>& left_s, const std::vector<double>& arrival_s,
+                            double hz, std::size_t parts) {
+        const double turns = (left_s[other] - left_s[one]) * hz;
+        if (!rotated_) return simulation::mean_of_turns(turns);
+        return simulation::mean_of_rotated(turns, (arrival_s[other] - arrival_s[one]) * hz, parts);
+      };
       const double smearing =
-          sinc((delay_s_[other] - delay_s_[one]) * description_.channel_width_hz) *
-          sinc((drift_s_[other] - drift_s_[one]) * hz_);
+          kept(delay_s_, arrival_s_, description_.channel_width_hz, channels_in_one_) *
+          kept(drift_s_, arrival_drift_s_, hz_, integrations_in_one_);
       sum += flux_[s] * (pair.feed == 'x' ? source.power_x : source.power_y) * smearing *
              std::conj(phasor_[one]) * phasor_[other];
     }
@@ -430,11 +436,15 @@ class Comparison {
 
   const VisibilityDescription& description_;
   const Truth& truth_;
-  Kept kept_;
+  simulation::KeptByRounding kept_;
+  bool rotated_;  ///< the fringes, after correlation; else the voltages were delayed
+  std::size_t channels_in_one_, integrations_in_one_ = 1;
+  double correlated_s_;
   std::vector<std::size_t> channels_;
   std::vector<ComparedPair> pairs_;
-  // Of the integration at hand, [source][antenna]; and of the channel at hand.
-  std::vector<double> delay_s_, drift_s_;
+  // Of the integration at hand, [source][antenna], as the signals arrived and less the phase centre's; and of the
+  // channel at hand.
+  std::vector<double> arrival_s_, arrival_drift_s_, delay_s_, drift_s_;
   std::vector<Complex> phasor_;
   std::vector<double> flux_;
   double hz_ = 0;

@@ -14,9 +14,6 @@
 
 namespace tautline::pipeline {
 
-/// The extra entry of a visibility file with the number of bits of its voltages.
-inline constexpr const char* kRequantisedBits = "requantised_bits";
-
 /// Spectra over which gains are measured before they are fixed (all of them, if fewer).
 inline constexpr std::uint64_t kGainSpectra = 1024;
 /// The target rms of a component, in steps.

@@ -9,6 +9,7 @@
 #include "tautline/core/baseline.h"
 #include "tautline/core/error.h"
 #include "tautline/formats/visibility_layout.h"
+#include "tautline/pipeline/voltages/visibility_facts.h"
 
 namespace tautline::pipeline {
 
@@ -31,12 +32,12 @@ void average_description(const Reduction& reduction, formats::VisibilityDescript
   description.integration_s *= static_cast<double>(reduction.average_time);
   description.nominal_count *= static_cast<std::int64_t>(group * reduction.average_time);
   if (group > 1) {
-    description.extra["averaged_channels"] = std::to_string(group);
+    description.extra[kAveragedChannels] = std::to_string(group);
     description.flagged_channels.clear();  // the averages are made without them
     description.extra.erase("flagged_edge_channels");
   }
   if (reduction.average_time > 1)
-    description.extra["averaged_integrations"] = std::to_string(reduction.average_time);
+    description.extra[kAveragedIntegrations] = std::to_string(reduction.average_time);
   description.autos_only |= reduction.autos_only;
 }
 

@@ -12,6 +12,7 @@
 #include "tautline/pipeline/voltages/delay_tracking.h"
 #include "tautline/pipeline/voltages/frequencies.h"
 #include "tautline/pipeline/voltages/gains.h"
+#include "tautline/pipeline/voltages/visibility_facts.h"
 
 namespace tautline::pipeline {
 
@@ -179,6 +180,7 @@ formats::VisibilityDescription VisibilitiesNode::describe(
   output.extra["device"] = fmt::format("{}", fmt::join(devices, ", "));
   output.extra["kernels"] = spectra.kernels;
   output.extra["inputs"] = fmt::format("{}", fmt::join(spectra.files, " "));
+  if (config_.rotation) output.extra[kFringesRotated] = "after correlation";
   if (spectra.requantised_bits > 0)
     output.extra.emplace(kRequantisedBits, std::to_string(spectra.requantised_bits));
   return output;

@@ -84,7 +84,8 @@ TEST_F(SearchInjection, FindsWhatWasPutInAndLeavesTheRest) {
   EXPECT_GE(same, 1u);
 
   const CommandResult compared =
-      run_command({"--json", "compare", scratch_ / "c.csv", scratch_ / "c.injected.truth.json"},
+      run_command({"--json", "compare", scratch_ / "c.csv", scratch_ / "c.injected.truth.json",
+                   "--recall", "0.5"},
                   scratch_.path().string());
   ASSERT_EQ(compared.status, kDone) << compared.err;
   const auto comparison = nlohmann::json::parse(compared.out);

@@ -1,20 +1,12 @@
 // Searches of data that are still arriving: candidates come within the latency, and are those of a file.
-#include <fcntl.h>
+#include "tests/end_to_end/search/live_search.h"
+
 #include <gtest/gtest.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <csignal>
-#include <optional>
 #include <thread>
-
-#include "tautline/stream/udp.h"
-#include "tests/end_to_end/documented_json.h"
-#include "tests/end_to_end/search/search_files.h"
-#include "tests/support/scratch.h"
 
 namespace tautline::tests {
 namespace {
@@ -22,67 +14,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr double kTsamp = 256e-6;
-
-class LiveSearch : public ::testing::Test {
- protected:
-  LiveSearch() {
-    shape_.nchans = 32;
-    shape_.fch1 = 1500;
-    shape_.foff = -8;
-    shape_.tsamp = kTsamp;
-    std::filesystem::create_directory(scratch_ / "run");
-  }
-  void TearDown() override {
-    if (pid_) kill(*pid_, SIGKILL), finish_command(*pid_, scratch_ / "run");
-  }
-  void write_pipeline(const std::string& source, const std::string& more = "") {
-    write_file(scratch_ / "live.toml", source +
-                                           "[pulses]\ntype = \"search\"\ninputs = \"filterbank\"\n"
-                                           "dms.range = \"0:60:1\"\nmax_width_s = 0.02\n" +
-                                           more +
-                                           "[list]\ntype = \"candidate_file\"\n"
-                                           "inputs = \"pulses\"\npath = \"list.csv\"\n"
-                                           "[events]\ntype = \"candidate_events\"\n"
-                                           "inputs = \"pulses\"\npath = \"events.jsonl\"\n");
-  }
-  std::vector<std::string> words(const std::vector<std::string>& more = {}) const {
-    std::vector<std::string> all{"--json",     "--device", "cpu", "run", scratch_ / "live.toml",
-                                 "--overwrite"};
-    all.insert(all.end(), {"--set", "list.path=" + (scratch_ / "list.csv"), "--set",
-                           "events.path=" + (scratch_ / "events.jsonl")});
-    all.insert(all.end(), more.begin(), more.end());
-    return all;
-  }
-  // Once the run reads it; a run that ends breaks it.
-  int open_pipe() const {
-    signal(SIGPIPE, SIG_IGN);
-    int pipe = -1;
-    for (int wait = 0; wait < 6000 && pipe < 0; ++wait) {
-      pipe = open((scratch_ / "pipe").c_str(), O_WRONLY | O_NONBLOCK);
-      if (pipe < 0) std::this_thread::sleep_for(10ms);
-    }
-    if (pipe >= 0) fcntl(pipe, F_SETFL, 0);
-    return pipe;
-  }
-  // Candidates in the order of the list, without what names the file.
-  std::vector<std::string> listed() const {
-    std::istringstream text(read_file(scratch_ / "list.csv"));
-    std::vector<std::string> lines;
-    for (std::string line; std::getline(text, line);)
-      lines.push_back(line.substr(0, line.rfind(',')));
-    return lines;
-  }
-  std::vector<nlohmann::json> events() const {
-    return json_lines(read_file(scratch_ / "events.jsonl"));
-  }
-
-  SigprocShape shape_;
-  ScratchFolder scratch_;
-  std::mt19937_64 random_ = generator();
-  std::optional<pid_t> pid_;
-};
-
-constexpr const char* kPipe = "[filterbank]\ntype = \"live_filterbank\"\n";
 
 TEST_F(LiveSearch, CandidatesComeWithinTheLatencyAndAreThoseOfTheFile) {
   const double latency_s = 1,
@@ -316,157 +247,6 @@ TEST_F(LiveSearch, RefusesWhatCannotBe) {
                   scratch_ / "run");
   EXPECT_EQ(result.status, kFailed);
   EXPECT_NE(result.err.find("no header of sigproc's"), std::string::npos) << result.err;
-}
-
-// The events of a night in files that a hang-up begins; together they are the whole.
-TEST_F(LiveSearch, BeginsNewFilesOfEventsOnHangUp) {
-  const std::size_t times = 30'000, first = 9000 + random_() % 500, second = 24'000;
-  write_filterbank(scratch_ / "a.fil", shape_,
-                   noise_with_pulses(shape_, times, {{40, first, 40}, {25, second, 30}}, random_));
-  const std::string bytes = read_file(scratch_ / "a.fil");
-  const std::size_t header = bytes.size() - times * 32;
-  ASSERT_EQ(mkfifo((scratch_ / "pipe").c_str(), 0600), 0);
-  write_pipeline(std::string(kPipe) + "path = \"" + (scratch_ / "pipe") + "\"\n");
-  pid_ = start_command(words({"--set", "events.each_s=3600"}), scratch_ / "run");
-  const int pipe = open_pipe();
-  ASSERT_GE(pipe, 0) << read_file(scratch_ / "run" + "/err");
-  std::size_t fed = 0;
-  const auto feed = [&](std::size_t until) {
-    while (fed < until) {
-      const ssize_t n = ::write(pipe, bytes.data() + fed, until - fed);
-      ASSERT_GT(n, 0);
-      fed += static_cast<std::size_t>(n);
-    }
-  };
-  const std::vector<std::string> names{scratch_ / "events-0001.jsonl",
-                                       scratch_ / "events-0002.jsonl"};
-  const auto is_in = [&](const std::string& name, std::size_t pulse) {
-    return std::ranges::any_of(json_lines(read_file(name)), [&](const nlohmann::json& line) {
-      return std::fabs(line["sample"].get<double>() - static_cast<double>(pulse)) < 5;
-    });
-  };
-  feed(header + 32 * (first + 6000));
-  for (int wait = 0; wait < 12'000 && !is_in(names[0], first); ++wait)
-    std::this_thread::sleep_for(10ms);
-  ASSERT_TRUE(is_in(names[0], first)) << read_file(scratch_ / "run" + "/err");
-  kill(*pid_, SIGHUP);
-  // The next block that comes after it was heard.
-  for (int wait = 0; wait < 15 && !std::filesystem::exists(names[1]); ++wait) {
-    std::this_thread::sleep_for(1s);
-    feed(fed + std::size_t{32} * 400);
-  }
-  EXPECT_TRUE(std::filesystem::exists(names[1]));
-  feed(bytes.size());
-  close(pipe);
-  const CommandResult result = finish_command(*pid_, scratch_ / "run");
-  pid_.reset();
-  ASSERT_EQ(result.status, kDone) << result.err;
-  EXPECT_FALSE(is_in(names[0], second));
-  EXPECT_TRUE(is_in(names[1], second));
-  const nlohmann::json summary =
-      nlohmann::json::parse(result.out.substr(result.out.rfind("{\"schema\"")));
-  EXPECT_EQ(summary["files"]["events"], names);
-  const auto parts = json_lines(read_file(names[0]) + read_file(names[1]));
-
-  write_pipeline(std::string(kPipe));
-  std::string line = "exec '" + command_path() + "'";
-  for (const std::string& word : words()) line += " '" + word + "'";
-  const CommandResult whole =
-      run_program("/bin/sh", {"-c", line + " < " + (scratch_ / "a.fil")}, scratch_ / "run");
-  ASSERT_EQ(whole.status, kDone) << whole.err;
-  const auto all = events();
-  ASSERT_EQ(parts.size(), all.size());
-  for (std::size_t k = 0; k < all.size(); ++k)
-    for (const char* key : {"snr", "sample", "dm", "utc"}) EXPECT_EQ(parts[k][key], all[k][key]);
-}
-
-// Found pulses, as datagrams to any listener.
-TEST_F(LiveSearch, SendsTriggers) {
-  write_filterbank(
-      scratch_ / "a.fil", shape_,
-      noise_with_pulses(shape_, 30'000, {{40, 12'000, 40}, {25, 20'000, 30}}, random_));
-  write_pipeline(std::string(kPipe),
-                 "[triggers]\ntype = \"candidate_triggers\"\ninputs = \"pulses\"\nthreshold = 15\n"
-                 "[sender]\ntype = \"trigger_sender\"\ninputs = \"triggers\"\n");
-  stream::UdpReceiver receiver({.listen = {stream::parse_endpoint("listen", "udp://127.0.0.1:0")},
-                                .buffer_bytes = std::size_t{64} << 10});
-  std::string line = "exec '" + command_path() + "'";
-  for (const std::string& word :
-       words({"--set", "sender.to=" + to_string(receiver.listening().front())}))
-    line += " '" + word + "'";
-  const CommandResult result =
-      run_program("/bin/sh", {"-c", line + " < " + (scratch_ / "a.fil")}, scratch_ / "run");
-  ASSERT_EQ(result.status, kDone) << result.err;
-  std::vector<nlohmann::json> sent;
-  const auto take = [&](std::span<const stream::UdpReceiver::Packet> packets, std::size_t) {
-    for (const auto& packet : packets)
-      sent.push_back(nlohmann::json::parse(
-          std::string_view(reinterpret_cast<const char*>(packet.data()), packet.size())));
-  };
-  while (receiver.receive(100ms, take) > 0) {
-  }
-  std::vector<nlohmann::json> bright;
-  for (const nlohmann::json& event : events())
-    if (event["snr"].get<double>() >= 15) bright.push_back(event);
-  EXPECT_GE(bright.size(), 2u);
-  ASSERT_EQ(sent.size(), bright.size());
-  for (std::size_t k = 0; k < sent.size(); ++k) {
-    EXPECT_TRUE(std::ranges::any_of(bright, [&](const nlohmann::json& event) {
-      return event["dm"] == sent[k]["dm"] && event["utc"] == sent[k]["time"];
-    })) << sent[k];
-    EXPECT_EQ(sent[k]["reference_hz"], 1.5e9);
-  }
-}
-
-// Events go to a pipe that nobody reads any more.
-TEST_F(LiveSearch, IsEndedWhereASinkStandsStill) {
-  write_filterbank(scratch_ / "a.fil", shape_, noise_with_pulses(shape_, 40'000, {}, random_));
-  const std::string read = scratch_ / "pipe", written = scratch_ / "events.pipe";
-  for (const std::string& name : {read, written}) ASSERT_EQ(mkfifo(name.c_str(), 0600), 0);
-  write_pipeline(std::string(kPipe) + "path = \"" + read + "\"\n");
-  const int events = open(written.c_str(), O_RDONLY | O_NONBLOCK);
-  ASSERT_GE(fcntl(events, F_SETPIPE_SZ, 4096), 4096);
-  pid_ = start_command(words({"--set", "pulses.threshold=4", "--set", "events.path=" + written,
-                              "--end-within", "1"}),
-                       scratch_ / "run");
-  const int pipe = open_pipe();
-  ASSERT_GE(pipe, 0) << read_file(scratch_ / "run" + "/err");
-  std::thread feed([&, bytes = read_file(scratch_ / "a.fil")] {
-    for (std::size_t fed = 0; fed < bytes.size();) {
-      const ssize_t n = ::write(pipe, bytes.data() + fed, bytes.size() - fed);
-      if (n <= 0) return;  // the run has ended
-      fed += static_cast<std::size_t>(n);
-    }
-  });
-  const auto waiting = [&] {
-    int bytes = 0;
-    return ioctl(events, FIONREAD, &bytes) == 0 ? bytes : -1;
-  };
-  for (int wait = 0, same = 0, before = 0; wait < 6000 && same < 100; ++wait) {
-    std::this_thread::sleep_for(10ms);
-    const int now = waiting();
-    same = now > 0 && now == before ? same + 1 : 0;
-    before = now;
-  }
-  EXPECT_GT(waiting(), 0);
-  kill(*pid_, SIGTERM);
-  siginfo_t gone{};
-  for (int wait = 0; wait < 6000 && gone.si_pid == 0; ++wait) {
-    std::this_thread::sleep_for(10ms);
-    ASSERT_EQ(waitid(P_PID, static_cast<id_t>(*pid_), &gone, WEXITED | WNOHANG | WNOWAIT), 0);
-  }
-  EXPECT_NE(gone.si_pid, 0) << "it did not end";
-  if (gone.si_pid == 0) kill(*pid_, SIGKILL);
-  const CommandResult result = finish_command(*pid_, scratch_ / "run");
-  pid_.reset();
-  feed.join();
-  close(pipe);
-  close(events);
-  EXPECT_EQ(result.status, kTerminated) << result.err;
-  EXPECT_NE(result.err.find("not waited for [events], which has stood still for"),
-            std::string::npos)
-      << result.err;
-  EXPECT_FALSE(std::filesystem::exists(scratch_ / "list.csv"));
 }
 
 // Voltages, channelized and detected in the graph, give the candidates of the filterbank that `channelize` writes.

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/end_to_end/documented_json.h"
@@ -49,6 +50,24 @@ TEST_F(SearchPlanned, SaysAllThatASearchDoesAndDoesNothing) {
       run({"search", fil_, "--dms", "0:300", "--plan", "-o", folder_ / "c.csv"});
   EXPECT_EQ(named.status, 0);
   EXPECT_EQ(entries(), 2u);
+}
+
+TEST_F(SearchPlanned, SaysThatTheRangesEndIsNoTrial) {
+  const std::string remark = " is no trial, as steps of ";
+  for (const auto& [range, said] : std::vector<std::pair<std::string, std::string>>{
+           {"0:10:3", "4 trials, DM 0 to 9 in steps of 3; 10" + remark + "3 do not divide"},
+           {"5:6:3", "1 trial, DM 5; 6" + remark + "3 do not divide"},
+           {"0:9:3", "4 trials, DM 0 to 9 in steps of 3\n"},
+           {"0:0.3:0.1", "4 trials, DM 0 to 0.3 in steps of 0.1\n"},
+           {"0:300:0.1", "3001 trials, DM 0 to 300 in steps of 0.1\n"},
+           {"7", "1 trial, DM 7\n"}}) {
+    const CommandResult searched = run({"search", fil_, "--dms", range, "--plan"});
+    EXPECT_EQ(searched.out.find(said), 0U) << range << "\n" << searched.out;
+    const CommandResult series =
+        run({"dedisperse", fil_, "-o", folder_ / "s.npy", "--dms", range, "--overwrite"});
+    EXPECT_EQ(series.status, 0) << series.err;
+    EXPECT_NE(series.err.find(said), std::string::npos) << range << "\n" << series.err;
+  }
 }
 
 TEST_F(SearchPlanned, TheJsonIsWhatTheSearchThenRecords) {

@@ -1,6 +1,9 @@
 // Searches say where the S/N of wide pulses rest on noise that is not white.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "tests/end_to_end/search/search_files.h"
 #include "tests/support/scratch.h"
 
@@ -70,6 +73,26 @@ TEST_F(RedNoise, IsNotSaidOfPulsesInWhiteNoise) {
   ASSERT_TRUE(summary["noise_of_width"].is_object()) << summary;
   EXPECT_LT(summary["noise_of_width"]["excess"], 1.5);
   EXPECT_EQ(said.find("white noise"), std::string::npos) << said;
+}
+
+// A broad faint pulse in white noise, beside zeros at the file's end or between masked intervals.
+TEST_F(RedNoise, IsNotSaidOfTimesWithoutData) {
+  auto random = generator();
+  std::vector<NoisePulse> pulses;
+  for (std::size_t k = 0; k < 60; ++k) pulses.push_back({0, 30'000 + k, 6});
+  auto values = noise_with_pulses(shape(), kTimes, pulses, random);
+  MaskFile mask{1485, 1, 1e-3, 16, 80, 1000, {}, {}};
+  for (std::int32_t k = 1; k < 80; k += 2) mask.zapped_intervals.push_back(k);
+  write_file(scratch / "x.mask", mask.bytes());
+  const auto expect_white = [&](const std::vector<std::string>& more) {
+    const auto [summary, said] = search(values, more);
+    ASSERT_TRUE(summary["noise_of_width"].is_object()) << summary;
+    EXPECT_NEAR(summary["noise_of_width"]["excess"], 1, 0.3) << summary["noise_of_width"];
+    EXPECT_EQ(said.find("white noise"), std::string::npos) << said;
+  };
+  expect_white({"--mask", scratch / "x.mask"});
+  std::fill(values.end() - 16 * 48'700, values.end(), 0);
+  expect_white({});
 }
 
 }  // namespace tautline::tests

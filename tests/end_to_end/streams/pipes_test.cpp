@@ -42,6 +42,18 @@ class PipedFiles : public ::testing::Test {
     EXPECT_TRUE(std::filesystem::is_empty(scratch / "meanwhile")) << "something was left";
   }
 
+  // What inspect says of a file, which it must say of its bytes by a pipe.
+  nlohmann::json inspected(const std::string& path) {
+    const CommandResult file = run({"--json", "inspect", path}),
+                        piped = run_piped(path, {"--json", "inspect", "-"});
+    EXPECT_EQ(file.status, kDone) << file.err;
+    EXPECT_EQ(piped.status, kDone) << piped.err;
+    auto expected = nlohmann::json::parse(file.out, nullptr, false);
+    expected["file"] = "standard input";
+    EXPECT_EQ(nlohmann::json::parse(piped.out, nullptr, false), expected);
+    return expected;
+  }
+
   void make_filterbank() {
     const CommandResult made =
         run({"simulate", "filterbank", "--nchans", "64", "--fch1", "1500", "--foff", "-1",
@@ -111,16 +123,50 @@ TEST_F(PipedFiles, OfVoltagesAreChannelizedAsFilesAre) {
 // Under the pipe's name.
 TEST_F(PipedFiles, AreInspectedAsFilesAre) {
   make_filterbank();
-  const CommandResult file = run({"--json", "inspect", scratch / "x.fil"}),
-                      piped = run_piped(scratch / "x.fil", {"--json", "inspect", "-"});
-  ASSERT_EQ(piped.status, kDone) << piped.err;
-  auto expected = nlohmann::json::parse(file.out);
-  EXPECT_EQ(expected.at("samples"), 10'000);
-  expected["file"] = "standard input";
-  EXPECT_EQ(nlohmann::json::parse(piped.out), expected);
+  EXPECT_EQ(inspected(scratch / "x.fil").at("samples"), 10'000);
   const CommandResult text = run_piped(scratch / "x.fil", {"inspect", "-"});
   EXPECT_TRUE(text.out.starts_with("standard input: ")) << text.out;
 }
+
+// Lists have no format that their first bytes name, but headings or columns.
+TEST_F(PipedFiles, OfCandidatesAreInspectedAsFilesAre) {
+  make_filterbank();
+  for (const std::string name : {"c.csv", "c.cand", "c.singlepulse", "c.your.csv"}) {
+    SCOPED_TRACE(name);
+    ASSERT_EQ(run({"search", scratch / "x.fil", "-o", scratch / name, "--dms", "0:60:1"}).status,
+              kDone);
+    const auto list = inspected(scratch / name);
+    EXPECT_EQ(list["schema"], "tautline.inspect.candidates");
+    EXPECT_GE(list["candidates"], 1);
+    const CommandResult nameless = run_piped(scratch / name, {"inspect", "/dev/stdin"});
+    EXPECT_EQ(nameless.status, kDone) << nameless.err;
+  }
+}
+
+#ifdef TAUTLINE_HDF5
+// Visibilities, curves, cut-outs and photons are told apart by what the file holds.
+TEST_F(PipedFiles, OfHdf5AreInspectedAsFilesAre) {
+  write_file(scratch / "v.dada", DadaFile().bytes());
+  make_filterbank();
+  const std::string visibilities = scratch / "v.uvh5", curves = scratch / "g.h5";
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"correlate", scratch / "v.dada", "-o", visibilities, "--channels", "16"},
+           {"simulate", "photons", "--sensors", "2", "--duration", "0.1", "--bin", "1e-4",
+            "--model", "diffusion:n=1,tau=1e-3,rate=1e5", "-o", scratch / "n.npy"},
+           {"autocorrelate", scratch / "n.npy", "--bin", "1e-4", "-o", curves},
+           {"search", scratch / "x.fil", "-o", scratch / "c.csv", "--dms", "0:60:1", "--cutouts",
+            scratch / "cutouts"}}) {
+    const CommandResult made = run(words);
+    ASSERT_EQ(made.status, kDone) << made.err;
+  }
+  EXPECT_EQ(inspected(visibilities)["schema"], "tautline.inspect.visibilities");
+  EXPECT_EQ(inspected(curves)["schema"], "tautline.inspect.curves");
+  std::string cutout;
+  for (const auto& entry : std::filesystem::directory_iterator(scratch / "cutouts"))
+    if (entry.path().extension() == ".h5") cutout = entry.path().string();
+  EXPECT_EQ(inspected(cutout)["schema"], "tautline.inspect.cutout");
+}
+#endif
 
 // A named pipe's picture has its name; that of standard input needs one.
 TEST_F(PipedFiles, ArePlottedAsFilesAre) {

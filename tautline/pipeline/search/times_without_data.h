@@ -1,0 +1,29 @@
+// Times of a filterbank that hold no data, and the pieces of a dedispersed series that are made of data alone.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "tautline/formats/filterbank_reader.h"
+#include "tautline/formats/presto/mask.h"
+#include "tautline/pipeline/filterbank_stream.h"
+#include "tautline/pipeline/search/empty_found.h"
+#include "tautline/pipeline/search/read_trial.h"
+
+namespace tautline::pipeline {
+
+/// Empty stretches of a beam that overlap `range`, on the beam's grid of times.
+std::vector<SampleRange> empty_times(const EmptyFound& found, std::size_t beam,
+                                     const SampleRange& range);
+
+/// Intervals of a mask that overlap `range`, in which more than half of the channels that are not ignored are masked.
+std::vector<SampleRange> masked_times(const formats::presto::Mask& mask,
+                                      const formats::FilterbankDescription& description,
+                                      const std::vector<std::size_t>& ignored_channels,
+                                      const SampleRange& range);
+
+/// The pieces of a trial none of whose samples needs a time `without_data`, in any order, in order of time.
+std::vector<std::span<const float>> pieces_of_data(const TrialStretch& trial,
+                                                   std::vector<SampleRange> without_data);
+
+}  // namespace tautline::pipeline
