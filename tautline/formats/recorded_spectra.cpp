@@ -4,6 +4,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <string>
+#include <vector>
 
 #include "tautline/core/error.h"
 
@@ -30,6 +32,13 @@ bool is_of_channelize(const Json& record) {
 bool of_damaged_input(const Json& record) {
   return record.value("lost_samples", std::uint64_t{0}) > 0 ||
          record.value("not_finite", std::uint64_t{0}) > 0;
+}
+
+std::string recorded_stokes(const std::string& path) {
+  const Json record = record_beside(path);
+  if (!is_of_channelize(record)) return {};
+  const Json stokes = record.value("stokes", Json());
+  return stokes.is_string() ? stokes.get<std::string>() : std::string();
 }
 
 RecordedSpectra recorded_spectra(const std::string& path, std::size_t channels) {

@@ -17,6 +17,9 @@ bool is_of_channelize(const nlohmann::json& record);
 /// not change for a while.
 bool of_damaged_input(const nlohmann::json& record);
 
+/// The Stokes parameters of a file of power, as "IQUV", by the record beside it; empty where there is none.
+std::string recorded_stokes(const std::string& path);
+
 struct RecordedSpectra {
   std::vector<std::size_t> edge_channels;  ///< channels with both ends of a band, ascending
   std::uint64_t unchanging = 0;            ///< invalid spectra, times x inputs, that are no damage
