@@ -1,6 +1,7 @@
 #include "tautline/formats/recorded_spectra.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -41,7 +42,8 @@ std::string recorded_stokes(const std::string& path) {
   return stokes.is_string() ? stokes.get<std::string>() : std::string();
 }
 
-RecordedSpectra recorded_spectra(const std::string& path, std::size_t channels) {
+RecordedSpectra recorded_spectra(const std::string& path, std::size_t channels,
+                                 std::size_t inputs) {
   RecordedSpectra spectra;
   const Json record = record_beside(path);
   if (!is_of_channelize(record)) return spectra;
@@ -55,6 +57,13 @@ RecordedSpectra recorded_spectra(const std::string& path, std::size_t channels) 
         record.value("edge_channels", Json::array()).get<std::vector<std::size_t>>();
     if (record.contains("invalid") && !of_damaged_input(record))
       spectra.unchanging = record.at("invalid_spectra").get<std::uint64_t>();
+    for (const Json& of_channel : record.value("requantisation_gains", Json::array())) {
+      const auto gains = of_channel.get<std::vector<float>>();
+      if (gains.size() != inputs)
+        throw wrong("requantisation_gains of " + std::to_string(gains.size()) + " inputs, not " +
+                    std::to_string(inputs));
+      spectra.gains.insert(spectra.gains.end(), gains.begin(), gains.end());
+    }
   } catch (const Json::exception& problem) {
     throw wrong(problem.what());
   }
@@ -62,6 +71,12 @@ RecordedSpectra recorded_spectra(const std::string& path, std::size_t channels) 
   if (!spectra.edge_channels.empty() && spectra.edge_channels.back() >= channels)
     throw wrong("edge channel " + std::to_string(spectra.edge_channels.back()) + " of " +
                 std::to_string(channels) + " channels");
+  if (!spectra.gains.empty() && spectra.gains.size() != channels * inputs)
+    throw wrong("requantisation_gains of " + std::to_string(spectra.gains.size() / inputs) +
+                " channels, not " + std::to_string(channels));
+  for (const float gain : spectra.gains)
+    if (!std::isnormal(gain) || gain < 0)
+      throw wrong("a gain of " + std::to_string(gain) + " in requantisation_gains");
   return spectra;
 }
 
