@@ -180,8 +180,8 @@ class FilterbankReader {
 };
 
 struct FilterbankOptions {
-  /// Which IFs to add up, from 0; empty: what the format says makes total intensity (PSRFITS), or
-  /// all (sigproc, which does not describe them).
+  /// Which IFs to add up, from 0; empty: what the format (PSRFITS), or the record of `channelize` beside a sigproc
+  /// file, says makes total intensity; else all.
   std::vector<std::size_t> ifs;
   /// Gives the reader of samples that are in no file (formats/memory); paths are then names for messages alone. None:
   /// the files'.

@@ -85,6 +85,9 @@ void FilterbankSequence::check_agreement(const Part& part) const {
                fmt::format("{}{}", b.bits, b.is_signed ? " signed" : ""),
                fmt::format("{}{}", a.bits, a.is_signed ? " signed" : ""));
   require_same(a.ifs == b.ifs, "IFs", std::to_string(b.ifs), std::to_string(a.ifs));
+  require_same(a.summed_ifs == b.summed_ifs, "IFs that are added up",
+               fmt::format("{}", fmt::join(b.summed_ifs, ",")),
+               fmt::format("{}", fmt::join(a.summed_ifs, ",")), "choose them with `ifs`");
   const char* series = "series of several DMs are not joined: search each by itself";
   require_same(a.refdm == b.refdm, "DM (refdm)", fmt::format("{}", b.refdm.value_or(0)),
                fmt::format("{}", a.refdm.value_or(0)),

@@ -17,12 +17,17 @@ bool is_of_channelize(const nlohmann::json& record);
 /// not change for a while.
 bool of_damaged_input(const nlohmann::json& record);
 
+/// The Stokes parameters of a file of power, as "IQUV", by the record beside it; empty where there is none.
+std::string recorded_stokes(const std::string& path);
+
 struct RecordedSpectra {
   std::vector<std::size_t> edge_channels;  ///< channels with both ends of a band, ascending
   std::uint64_t unchanging = 0;            ///< invalid spectra, times x inputs, that are no damage
+  /// [channel][input] factors of the voltages before they were rounded; none: not rounded.
+  std::vector<float> gains;
 };
-/// By the record beside a file of `channels` channels; nothing without one. Throws Error(format) on a record that
-/// contradicts itself.
-RecordedSpectra recorded_spectra(const std::string& path, std::size_t channels);
+/// By the record beside a file of `channels` channels and `inputs` inputs; nothing without one. Throws Error(format) on
+/// a record that contradicts itself.
+RecordedSpectra recorded_spectra(const std::string& path, std::size_t channels, std::size_t inputs);
 
 }  // namespace tautline::formats

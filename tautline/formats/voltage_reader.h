@@ -64,6 +64,9 @@ class VoltageReader {
   /// are delivered as bytes of any value and named in block.invalid.
   virtual std::size_t read(std::size_t samples, core::RawBlock& block) = 0;
   const Damage& damage() const { return damage_; }
+  /// Before the first read: damage(), and what the file's size and the headers and counters at its end tell of damage
+  /// that reading will find.
+  virtual Damage foreseen_damage() const { return damage_; }
 
  protected:
   /// An empty block, with bytes for `samples` from `first_sample` on.

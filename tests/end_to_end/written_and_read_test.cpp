@@ -4,6 +4,9 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "tests/end_to_end/documented_json.h"
 #include "tests/end_to_end/run_command.h"
@@ -76,6 +79,36 @@ TEST_F(WrittenAndRead, ChannelizedArraysNeedNoOptions) {
   const CommandResult without =
       run_command({"inspect", scratch / "s.npy"}, scratch.path().string());
   EXPECT_NE(without.err.find("--rate-hz"), std::string::npos) << without.err;
+}
+
+// The record beside the power says what its IFs are.
+TEST_F(WrittenAndRead, OfStokesParametersIAloneIsSearched) {
+  write_file(scratch / "v.dada", DadaFile{}.bytes());
+  for (const char* stokes : {"I", "IQUV"})
+    run({"channelize", scratch / "v.dada", "-o", scratch / (std::string(stokes) + ".fil"),
+         "--channels", "16", "--stokes", stokes});
+  EXPECT_EQ(json({"inspect", scratch / "IQUV.fil"})["summed_ifs"], nlohmann::json({0}));
+  const auto dedispersed = [&](const std::string& file, const std::vector<std::string>& more) {
+    std::vector<std::string> words{"dedisperse", scratch / file, "-o",         scratch / "d.npy",
+                                   "--dms",      "0:1:0.5",      "--overwrite"};
+    words.insert(words.end(), more.begin(), more.end());
+    const CommandResult result = run(words);
+    return std::pair(read_file(scratch / "d.npy"), result.err);
+  };
+  const std::string intensity = dedispersed("I.fil", {}).first;
+  const auto [taken, said] = dedispersed("IQUV.fil", {});
+  EXPECT_EQ(taken, intensity);
+  EXPECT_NE(said.find("I alone is taken (--ifs chooses)"), std::string::npos) << said;
+  const auto [chosen, nothing] = dedispersed("IQUV.fil", {"--ifs", "0,1"});
+  EXPECT_NE(chosen, intensity);
+  EXPECT_EQ(nothing.find("--ifs"), std::string::npos) << nothing;
+  run({"search", scratch / "IQUV.fil", "-o", scratch / "c.csv", "--dms", "0:1"});
+  EXPECT_EQ(nlohmann::json::parse(read_file(scratch / "c.csv.json"))["summed_ifs"],
+            nlohmann::json({0}));
+  std::filesystem::remove(scratch / "IQUV.fil.json");
+  const auto [added, warned] = dedispersed("IQUV.fil", {});
+  EXPECT_NE(added, intensity);
+  EXPECT_NE(warned.find("4 IFs are added up"), std::string::npos) << warned;
 }
 
 // Through a second filter bank, to arrays and to detected power. Names of equal length, which the power's header has.

@@ -34,6 +34,15 @@ BlockStream::BlockStream(const InputFile& file, const Cards& first, const Geomet
   if (unit_) first_index_ = static_cast<std::uint64_t>(first.integer("PKTIDX", 0, kMaxPacketIndex));
 }
 
+BlockStream::BlockStream(const BlockStream& other, Damage& damage)
+    : file_(other.file_),
+      geometry_(other.geometry_),
+      unit_(other.unit_),
+      damage_(damage),
+      first_keyword_(other.first_keyword_),
+      first_index_(other.first_index_),
+      stride_(other.stride_) {}
+
 // Positions at and beyond this one are taken for damage.
 std::uint64_t BlockStream::limit() const {
   const std::uint64_t blocks =
@@ -197,6 +206,8 @@ void BlockStream::finish() {
 void BlockStream::note_cut(const RawBlock& block) {
   const std::uint64_t left = file_.size() - std::min(file_.size(), block.data_offset);
   const std::uint64_t whole = whole_times(block.data_offset);
+  damage_.lost_samples +=
+      (geometry_.new_times() - block.samples) * geometry_.antennas * geometry_.polarisations;
   damage_.trailing_bytes += left - whole * geometry_.time_bits() * geometry_.rows() / 8;
   damage_.note(fmt::format(
       "{}: ends inside the block at byte {}: {} bytes, expected {}; {} of its {} "
@@ -204,18 +215,43 @@ void BlockStream::note_cut(const RawBlock& block) {
       file_.path(), block.data_offset, left, geometry_.data_bytes, whole, geometry_.times()));
 }
 
-std::uint64_t BlockStream::estimate_end() const {
+// The last block, where its header is at the expected place.
+std::optional<RawBlock> BlockStream::last_block() const {
   const std::uint64_t blocks = (file_.size() + stride_ - 1) / stride_;
-  if (file_.in_order()) return blocks * geometry_.new_times();  // not known
   for (std::uint64_t k = blocks; k > 0 && k + 2 > blocks; --k) {
     const auto cards = header_at((k - 1) * stride_);
     if (!cards) continue;
-    const std::uint64_t whole =
-        std::min(whole_times(cards->offset() + cards->bytes()), geometry_.new_times());
+    const std::uint64_t data = cards->offset() + cards->bytes();
     const auto position = unit_ ? position_of(*cards) : (k - 1) * geometry_.new_times();
-    if (position) return *position + whole;
+    if (position)
+      return RawBlock{data, *position, std::min(whole_times(data), geometry_.new_times())};
   }
-  return blocks * geometry_.new_times();
+  return std::nullopt;
+}
+
+std::uint64_t BlockStream::estimate_end() const {
+  const std::uint64_t blocks = (file_.size() + stride_ - 1) / stride_;
+  const auto last = file_.in_order() ? std::nullopt : last_block();
+  return last ? last->position + last->samples : blocks * geometry_.new_times();
+}
+
+void BlockStream::foresee(Damage& damage) const {
+  const auto last = file_.in_order() ? std::nullopt : last_block();
+  if (!last) return;
+  const std::uint64_t before = last->data_offset / stride_;
+  if (const std::uint64_t expected = before * geometry_.new_times(); last->position > expected) {
+    const std::uint64_t missing = last->position - expected;
+    damage.lost_samples += missing * geometry_.antennas * geometry_.polarisations;
+    damage.note(
+        fmt::format("{}: PKTIDX of the last block, at byte {}: sample {}, expected {} "
+                    "behind {} blocks; {} samples are missing",
+                    file_.path(), last->data_offset, last->position, expected, before, missing));
+  }
+  BlockStream end(*this, damage);
+  end.offset_ = std::max<std::uint64_t>(1, before) * stride_;  // the first block has been read
+  end.expected_ = last->position;
+  while (end.next()) {
+  }
 }
 
 }  // namespace tautline::formats::guppi

@@ -26,9 +26,15 @@ class BlockStream {
   std::optional<RawBlock> next();
   /// The end of the stream according to the file's last header, where one is at the expected place.
   std::uint64_t estimate_end() const;
+  /// Before the second block is asked for: adds the damage from the file's last header on, and the samples that are
+  /// missing before it. Nothing where no such header is at the expected place, or the bytes come in order.
+  void foresee(Damage& damage) const;
 
  private:
+  /// The same blocks, with their damage told elsewhere.
+  BlockStream(const BlockStream& other, Damage& damage);
   std::optional<Cards> header_at(std::uint64_t offset) const;
+  std::optional<RawBlock> last_block() const;
   std::optional<std::uint64_t> find_header(std::uint64_t from, bool forgets) const;
   std::uint64_t limit() const;
   std::optional<std::uint64_t> position_of(const Cards& cards) const;

@@ -82,6 +82,12 @@ class Reader : public VoltageReader {
 
   std::uint64_t total_samples() const override { return blocks_.estimate_end(); }
 
+  Damage foreseen_damage() const override {
+    Damage damage = damage_;
+    blocks_.foresee(damage);
+    return damage;
+  }
+
   void seek(std::uint64_t first_sample) override {
     position_ = first_sample;
     while (current_ && current_->position + current_->samples <= position_) {

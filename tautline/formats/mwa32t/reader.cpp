@@ -44,8 +44,14 @@ class Reader : public VoltageReader {
   std::uint64_t total_samples() const override {
     std::int64_t total = 0;
     for (const Receiver& r : receivers_)
-      total = std::max(total, static_cast<std::int64_t>(r.stream.size_in_records()) - r.lead);
+      total = std::max(total, static_cast<std::int64_t>(r.stream.estimate_end()) - r.lead);
     return static_cast<std::uint64_t>(total);
+  }
+
+  Damage foreseen_damage() const override {
+    Damage damage = damage_;
+    for (const Receiver& r : receivers_) r.stream.foresee(damage);
+    return damage;
   }
 
   void seek(std::uint64_t first_sample) override {

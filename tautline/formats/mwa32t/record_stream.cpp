@@ -84,6 +84,52 @@ void RecordStream::choose_first_record(std::uint64_t proof) {
                   path(), offset_));
 }
 
+// A place where counters do not go up by one is passed over.
+std::uint64_t RecordStream::estimate_end() const {
+  constexpr std::uint64_t kMostPlaces = 256;
+  const std::uint64_t records = size_in_records();
+  const std::uint64_t step = std::max<std::uint64_t>(kHalfPeriod, records / kMostPlaces);
+  std::vector<std::byte> bytes(kAlignedProof * record_);
+  std::uint64_t place = 0, position = 0;  // of the last counter that was believed
+  std::uint16_t counter = first_counter_;
+  const auto look_at = [&](std::uint64_t at, std::size_t proof) {
+    const auto window = std::span(bytes).first(proof * record_);
+    if (at <= place || file_.read(first_offset_ + at * record_, window) < window.size() ||
+        consecutive_records(window, record_, proof) < proof)
+      return;
+    // Records that come again step back a little.
+    const auto ahead = static_cast<std::uint16_t>(counter_at(window.data()) - counter -
+                                                  static_cast<std::uint16_t>(at - place));
+    position += at - place;
+    position = ahead < kCounterPeriod - kMaxBackstep
+                   ? position + ahead
+                   : less_or_zero(position, kCounterPeriod - ahead);
+    place = at;
+    counter = counter_at(window.data());
+  };
+  for (std::uint64_t at = step; at + kAlignedProof < records; at += step)
+    look_at(at, kAlignedProof);
+  look_at(less_or_zero(records, kAlignedProof), kAlignedProof);
+  look_at(less_or_zero(records, kLeastAtEnd), kLeastAtEnd);
+  return position + (records - place);
+}
+
+void RecordStream::foresee(Damage& damage) const {
+  const std::uint64_t records = size_in_records(), end = estimate_end();
+  if (end > records) {
+    damage.lost_samples += (end - records) * kInputsPerReceiver;
+    damage.note(
+        fmt::format("{}: {} records, expected {} by their counters: {} samples are missing "
+                    "(or that and a multiple of {})",
+                    path(), records, end, end - records, kCounterPeriod));
+  }
+  const std::uint64_t rest = (file_.size() - first_offset_) % record_;
+  if (rest == 0) return;
+  damage.trailing_bytes += rest;
+  damage.note(fmt::format("{}: {} bytes at the end, from byte {} on, expected records of {} bytes",
+                          path(), rest, file_.size() - rest, record_));
+}
+
 // True when `bytes` bytes of the file from offset_ on are in the buffer.
 bool RecordStream::load(std::size_t bytes) {
   if (offset_ >= buffer_offset_ && offset_ + bytes <= buffer_end()) return true;

@@ -29,14 +29,18 @@ class RecordStream {
   const std::string& path() const { return file_.path(); }
   Mode mode() const { return mode_; }
   std::uint16_t first_counter() const { return first_counter_; }
-  /// Records that the file's size leaves room for.
-  std::uint64_t size_in_records() const { return (file_.size() - first_offset_) / record_; }
+  /// The stream's length in samples, by the file's size and counters at some places: records between two of them that
+  /// are missing count as long as they are fewer than kCounterPeriod.
+  std::uint64_t estimate_end() const;
+  /// Adds the damage that these tell: samples that are missing, and an incomplete record at the end.
+  void foresee(Damage& damage) const;
 
   /// The next run, later than every run before it; its bytes stay until the next call. False at the
   /// end.
   bool next(Run& run);
 
  private:
+  std::uint64_t size_in_records() const { return (file_.size() - first_offset_) / record_; }
   void find_first_record(Mode wanted);
   void choose_first_record(std::uint64_t proof);
   bool load(std::size_t bytes);

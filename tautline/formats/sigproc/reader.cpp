@@ -9,6 +9,7 @@
 #include "tautline/core/exact_double.h"
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/packed_samples.h"
+#include "tautline/formats/recorded_spectra.h"
 #include "tautline/formats/sigproc/sigproc.h"
 
 namespace tautline::formats::sigproc {
@@ -125,13 +126,19 @@ namespace {
 
 class Reader final : public FilterbankReader {
  public:
-  Reader(InputFile file, ParsedHeader parsed, const FilterbankOptions& options)
+  Reader(InputFile file, ParsedHeader parsed, FilterbankOptions options)
       : file_(std::move(file)),
         data_offset_bytes_(parsed.header_bytes),
         time_bits_(static_cast<std::uint64_t>(parsed.header.nbits) * parsed.header.nchans *
                    parsed.header.nifs) {
-    description_ = describe(file_.path(), parsed, options);
     remarks_ = std::move(parsed.remarks);
+    if (options.ifs.empty() && parsed.header.nifs == 4 && recorded_stokes(file_.path()) == "IQUV") {
+      options.ifs = {0};
+      remarks_.push_back(file_.path() +
+                         ": Stokes parameters I, Q, U, V, by the record beside the file: I alone "
+                         "is taken (`ifs` chooses)");
+    }
+    description_ = describe(file_.path(), parsed, options);
     count_samples();
     add_remarks(parsed);
     file_.sequential();

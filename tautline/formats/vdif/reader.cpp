@@ -75,25 +75,37 @@ class Reader : public VoltageReader {
     return samples * sample_bytes() * description_.channels * description_.inputs();
   }
 
-  // The time of the last frames of the file, if they are at the places of whole frames.
   std::uint64_t total_samples() const override {
-    const std::uint64_t frames = frames_before_padding();
     const std::uint64_t threads = timeline_.threads.size();
-    const FrameScanner scanner(file_, header_, nullptr);
-    std::uint64_t end = 0;
-    for (std::uint64_t k = frames > 2 * threads ? frames - 2 * threads : 0; k <= frames; ++k) {
-      const std::uint64_t offset = k * header_.frame_bytes;
-      const auto header = scanner.header_at(offset);
-      if (!header || !timeline_.input_of(*header)) continue;
-      const std::int64_t position = timeline_.position_of(*header);
-      if (position < 0 || position >= timeline_.limit) continue;
-      const std::uint64_t left = file_.size() - offset - header_.header_bytes();
-      const std::size_t samples = packing_.samples_in(
-          static_cast<std::size_t>(std::min<std::uint64_t>(left, header_.payload_bytes())));
-      if (samples > 0)
-        end = std::max(end, static_cast<std::uint64_t>(position) * frame_samples_ + samples);
+    const std::uint64_t end = end_of_last_frames();
+    return end > 0 ? end : (frames_before_padding() + threads - 1) / threads * frame_samples_;
+  }
+
+  // Frames that are missing anywhere, by the time of the last ones, and an incomplete one at the end.
+  Damage foreseen_damage() const override {
+    Damage damage = damage_;
+    const std::uint64_t end = end_of_last_frames(), frames = frames_before_padding();
+    const std::uint64_t whole = frames * header_.frame_bytes;
+    const std::uint64_t rest = file_.size() - whole;
+    if (end == 0) return damage;
+    std::uint64_t held = frames * frame_samples_;
+    if (rest > 0) {
+      const std::uint64_t samples = samples_at(whole);
+      held += samples;
+      damage.trailing_bytes += rest;
+      damage.note(
+          fmt::format("{}: ends with {} bytes, from byte {} on, that are no whole frame of "
+                      "{} bytes; {} samples are whole in them",
+                      file_.path(), rest, whole, header_.frame_bytes, samples));
     }
-    return end > 0 ? end : (frames + threads - 1) / threads * frame_samples_;
+    if (const std::uint64_t expected = end * timeline_.threads.size(); held < expected) {
+      damage.lost_samples += expected - held;
+      damage.note(
+          fmt::format("{}: {} samples, expected {} by the times of its frames: {} threads "
+                      "of {} samples",
+                      file_.path(), held, expected, timeline_.threads.size(), end));
+    }
+    return damage;
   }
 
   void seek(std::uint64_t first_sample) override {
@@ -125,6 +137,31 @@ class Reader : public VoltageReader {
   }
 
  private:
+  // Samples of the frame at this byte, at most as many as the file has; 0: no frame of the stream is there. `position`:
+  // the frame's.
+  std::size_t samples_at(std::uint64_t offset, std::int64_t* position = nullptr) const {
+    const auto header = FrameScanner(file_, header_, nullptr).header_at(offset);
+    if (!header || !timeline_.input_of(*header)) return 0;
+    const std::int64_t at = timeline_.position_of(*header);
+    if (at < 0 || at >= timeline_.limit) return 0;
+    if (position != nullptr) *position = at;
+    const std::uint64_t left = file_.size() - offset - header_.header_bytes();
+    return packing_.samples_in(
+        static_cast<std::size_t>(std::min<std::uint64_t>(left, header_.payload_bytes())));
+  }
+
+  // The time of the last frames of the file, if they are at the places of whole frames; else 0.
+  std::uint64_t end_of_last_frames() const {
+    const std::uint64_t frames = frames_before_padding(), looked_at = 2 * timeline_.threads.size();
+    std::uint64_t end = 0;
+    for (std::uint64_t k = frames > looked_at ? frames - looked_at : 0; k <= frames; ++k) {
+      std::int64_t position = 0;
+      if (const std::size_t samples = samples_at(k * header_.frame_bytes, &position); samples > 0)
+        end = std::max(end, static_cast<std::uint64_t>(position) * frame_samples_ + samples);
+    }
+    return end;
+  }
+
   // Without those at the end that are zeros: recorders make files longer than what they write.
   std::uint64_t frames_before_padding() const {
     constexpr std::uint64_t kMostPadding = 1 << 16;  // so that the work is bounded

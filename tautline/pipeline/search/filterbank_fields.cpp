@@ -131,8 +131,8 @@ template <class C>
 void add_reading_fields(core::Fields<C>& to) {
   to.add(
       {.name = "reader.ifs",
-       .help = "IFs (polarisations) to add up, from 0; default: all of sigproc, total "
-               "intensity of PSRFITS"},
+       .help = "IFs (polarisations) to add up, from 0; default: total intensity, where the "
+               "file or its record says what they are, else all"},
       [](auto& c) -> auto& { return c.reader.ifs; }, core::plain_text<std::vector<std::size_t>>());
   add_range_fields(to);
 }

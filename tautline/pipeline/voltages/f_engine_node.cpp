@@ -58,6 +58,32 @@ std::vector<stream::ConstantChannel> after_filter(
   return after;
 }
 
+// Of this filter bank, times those of spectra that were rounded before they came here.
+SharedGains gains_of_spectra(const SharedGains& own, const RawVoltages& voltages,
+                             const FilterConfig& filter) {
+  if (!voltages.gains) return own;
+  if (own && own->schedule().changes())
+    throw core::Error(core::ErrorKind::unsupported, "settle_s",
+                      "given for spectra that were rounded before, by their record",
+                      "gains that stay", "leave `settle_s` and `follow_gains` out");
+  const core::VoltageDescription& description = voltages.description;
+  const std::size_t inputs = description.inputs(), channels = channels_of(description, filter);
+  const std::size_t fine = channels / description.channels;
+  const bool mirrored = is_filtered(description, filter) && description.bandwidth_hz < 0;
+  std::vector<float> gains(channels * inputs);
+  for (std::size_t k = 0; k < gains.size(); ++k) {
+    const std::size_t coarse = k / inputs / fine;
+    gains[k] = (*voltages.gains)[(mirrored ? description.channels - 1 - coarse : coarse) * inputs +
+                                 k % inputs];
+  }
+  if (!own) return std::make_shared<Gains>(std::move(gains));
+  return std::make_shared<Gains>([own, gains](const std::stop_token& stop) {
+    std::vector<float> product = own->values(stop);
+    for (std::size_t k = 0; k < product.size(); ++k) product[k] *= gains[k];
+    return product;
+  });
+}
+
 }  // namespace
 
 std::vector<engine::Stream> FEngineNode::open(std::span<const engine::Stream> inputs) {
@@ -91,7 +117,7 @@ std::vector<engine::Stream> FEngineNode::open(std::span<const engine::Stream> in
       .hop_samples = engine_->hop_samples(),
       .span_samples = engine_->span_samples(),
       .format = engine_->sample_format(),
-      .gains = rounded ? config_.gains : nullptr,
+      .gains = gains_of_spectra(rounded ? config_.gains : nullptr, voltages_, config_.filter),
       .requantised_bits = !rounded                            ? 0
                           : form == Output::corner_turned_ci4 ? 4
                                                               : 8,

@@ -100,7 +100,8 @@ void finish_page(const VoltageNodes& nodes, report::ReportBuilder& page) {
 }
 
 std::string spectra_record(const VoltageNodes& nodes, const Spectra& spectra,
-                           const std::string& history, const InvalidSpectra& invalid) {
+                           const std::string& history, const InvalidSpectra& invalid,
+                           const std::string& stokes) {
   nlohmann::ordered_json record{{"schema", "tautline.channelize.record"},
                                 {"version", 1},
                                 {"history", history},
@@ -119,6 +120,7 @@ std::string spectra_record(const VoltageNodes& nodes, const Spectra& spectra,
   record["empty_channels"] = empty_channels(nodes.source->empty());
   record["level_steps"] = level_steps(nodes.source->level_steps());
   add_channels(record, spectra);
+  if (!stokes.empty()) record["stokes"] = stokes;
   invalid.spans.write_to(record);
   if (invalid.values > 0) record["invalid_values"] = invalid.values;
   return record.dump(1) + "\n";

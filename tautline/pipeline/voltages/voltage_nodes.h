@@ -42,8 +42,10 @@ struct InvalidSpectra {
   std::uint64_t spectra = 0;  ///< times x inputs
   std::uint64_t values = 0;   ///< of single channels, where others of the input are valid
 };
-/// OUTPUT.json beside a file of spectra: history, device, kernels, counts, frequencies and gains.
+/// OUTPUT.json beside a file of spectra: history, device, kernels, counts, frequencies and gains. `stokes`: the
+/// parameters of power; empty: voltages.
 std::string spectra_record(const VoltageNodes& nodes, const Spectra& spectra,
-                           const std::string& history, const InvalidSpectra& invalid);
+                           const std::string& history, const InvalidSpectra& invalid,
+                           const std::string& stokes);
 
 }  // namespace tautline::pipeline

@@ -138,7 +138,8 @@ void VoltageSinkNode::finish(engine::Outputs&) {
 
 void VoltageSinkNode::publish() {
   sink_->finish();
-  beside_->write(spectra_record(nodes_, spectra_, config_.history, invalid_));
+  const char* stokes = !power() ? "" : config_.stokes == Stokes::iquv ? "IQUV" : "I";
+  beside_->write(spectra_record(nodes_, spectra_, config_.history, invalid_, stokes));
   beside_->finish();
 }
 

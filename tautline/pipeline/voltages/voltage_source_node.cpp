@@ -104,8 +104,9 @@ std::vector<engine::Stream> VoltageSourceNode::open(std::span<const engine::Stre
            .open_blocks = packets_ != nullptr ? packets_->open_blocks()
                           : finder_           ? std::size_t{2}
                                               : std::size_t{1},
-           .details = RawVoltages{description, stream_->layout(block_samples_), stream_->end(),
-                                  stream_->files(), config_.options, live_, constant_, edges_}}};
+           .details =
+               RawVoltages{description, stream_->layout(block_samples_), stream_->end(),
+                           stream_->files(), config_.options, live_, constant_, edges_, gains_}}};
 }
 
 // Once, though a graph is opened several times.
@@ -116,9 +117,18 @@ void VoltageSourceNode::look_at_files() {
     constant_ = stream::find_constant_channels(config_.files, config_.options.reader);
   std::set<std::size_t> edges;
   for (const std::string& file : config_.files) {
-    const auto recorded = formats::recorded_spectra(file, description.channels);
+    auto recorded = formats::recorded_spectra(file, description.channels, description.inputs());
     edges.insert(recorded.edge_channels.begin(), recorded.edge_channels.end());
     unchanging_ += recorded.unchanging;
+    if (&file == &config_.files.front()) {
+      if (!recorded.gains.empty())
+        gains_ = std::make_shared<const std::vector<float>>(std::move(recorded.gains));
+    } else if (recorded.gains != (gains_ ? *gains_ : std::vector<float>())) {
+      throw core::Error(core::ErrorKind::unsupported, file,
+                        "other `requantisation_gains` in its record than " + config_.files.front(),
+                        "files of spectra that were rounded with the same gains",
+                        "take each by itself, or `channelize` their voltages in one run");
+    }
   }
   edges_.assign(edges.begin(), edges.end());
 }

@@ -102,7 +102,8 @@ class VoltageSourceNode final : public engine::Node {
   std::optional<stream::EmptyChannelFinder> channels_;
   std::vector<stream::VoltageStep> steps_;
   std::vector<stream::ConstantChannel> constant_;
-  std::vector<std::size_t> edges_;  // channels, by records
+  std::vector<std::size_t> edges_;                   // channels, by records
+  std::shared_ptr<const std::vector<float>> gains_;  // the same
   std::uint64_t unchanging_ = 0;
   bool looked_ = false;
   engine::Block* held_ = nullptr;  // read, not yet handed on

@@ -90,6 +90,7 @@ struct RawVoltages {
   std::shared_ptr<stream::PeekedVoltages> live = {};
   std::vector<stream::ConstantChannel> constant_channels = {};  ///< of the samples
   std::vector<std::size_t> edge_channels = {};                  ///< the same, by a record
+  GainValues gains = {};  ///< [channel][input] of spectra that were rounded, by a record; null: none
 };
 
 /// Each block's array has strides of its own.

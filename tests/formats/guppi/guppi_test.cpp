@@ -38,6 +38,13 @@ class Guppi : public testing::Test {
       EXPECT_NE(std::string(error.what()).find("test.raw"), std::string::npos) << error.what();
     }
   }
+  // The damage that was known before reading is all that was found.
+  static void expect_foreseen(const VoltageReader& reader, const Damage& foreseen) {
+    EXPECT_TRUE(foreseen.any());
+    EXPECT_EQ(foreseen.lost_samples, reader.damage().lost_samples);
+    EXPECT_EQ(foreseen.dropped_samples, reader.damage().dropped_samples);
+    EXPECT_EQ(foreseen.trailing_bytes, reader.damage().trailing_bytes);
+  }
   Folder folder_;
   std::string path_ = folder_ / "test.raw";
   std::mt19937_64 random_ = tests::generator();
@@ -108,6 +115,7 @@ TEST_F(Guppi, DirectIoPadding) {
   recording.cards().insert(recording.cards().begin() + 1, {"DIRECTIO", "1"});
   ASSERT_EQ(recording.header(0).size() % 512, 0u);
   const auto reader = open_bytes(recording.bytes());
+  EXPECT_FALSE(reader->foreseen_damage().any());
   recording.expect(read_all(*reader, 50));
   EXPECT_FALSE(reader->damage().any());
 }
@@ -121,6 +129,7 @@ TEST_F(Guppi, DroppedBlocksAreInvalid) {
       if (packets == "PIPERBLK")
         recording.cards().push_back({"PIPERBLK", std::to_string((64 - overlap) / 8)});
       const auto reader = open_bytes(recording.bytes({0, 1, 3, 4, 8, 9, 11}));
+      EXPECT_EQ(reader->foreseen_damage().lost_samples, 5 * (64 - overlap) * 4);
       recording.expect(read_all(*reader, 100), {2, 5, 6, 7, 10});
       EXPECT_EQ(reader->damage().lost_samples, 5 * (64 - overlap) * 4);
       EXPECT_EQ(reader->damage().messages.size(), 3u);
@@ -184,18 +193,35 @@ TEST_F(Guppi, TruncatedTailsKeepWholeSamples) {
     const auto reader = open_bytes(bytes);
     const std::size_t expected = 2 * (64 - overlap) + 31;
     EXPECT_EQ(reader->total_samples(), expected);
+    const Damage foreseen = reader->foreseen_damage();
     const Stream stream = read_all(*reader, 50);
     ASSERT_EQ(stream.samples(), expected);
     recording.expect_values(stream, {}, 0);
     EXPECT_EQ(reader->damage().trailing_bytes, 4 * row - row / 2 - 1 - 31 * 16);
+    EXPECT_EQ(reader->damage().lost_samples, (64 - overlap - 31) * 2);
+    expect_foreseen(*reader, foreseen);
     bytes.resize(bytes.size() - row);  // a channel is missing: no sample of that block is whole
     const auto shorter = open_bytes(bytes);
+    const Damage foreseen_shorter = shorter->foreseen_damage();
     EXPECT_EQ(read_all(*shorter, 50).samples(), 2 * (64 - overlap));
-    EXPECT_TRUE(shorter->damage().any());
+    EXPECT_EQ(shorter->damage().lost_samples, (64 - overlap) * 2);
+    expect_foreseen(*shorter, foreseen_shorter);
     bytes.resize(2 * recording.block_bytes(0).size() + 100);  // inside a header
     const auto header = open_bytes(bytes);
+    const Damage foreseen_header = header->foreseen_damage();
     EXPECT_EQ(read_all(*header, 50).samples(), 2 * (64 - overlap));
     EXPECT_EQ(header->damage().trailing_bytes, 100u);
+    expect_foreseen(*header, foreseen_header);
+    for (const std::size_t rest : {100u, 0u}) {  // behind the first block
+      bytes.resize(recording.block_bytes(0).size() + rest);
+      EXPECT_EQ(open_bytes(bytes)->foreseen_damage().trailing_bytes, rest);
+    }
+    bytes.resize(bytes.size() - row / 2);  // inside the only block
+    const auto only = open_bytes(bytes);
+    const Damage foreseen_only = only->foreseen_damage();
+    read_all(*only, 50);
+    EXPECT_EQ(only->damage().lost_samples, (64 - overlap - 32) * 2);
+    expect_foreseen(*only, foreseen_only);
   }
 }
 
@@ -371,6 +397,7 @@ TEST_F(Guppi, RandomMutationsNeverBreakTheReader) {
       const std::size_t block = 1 + random_() % 200;
       if (reader->block_bytes(block) > 10'000'000) continue;
       EXPECT_LT(reader->total_samples(), std::uint64_t{1} << 32);
+      EXPECT_LT(reader->foreseen_damage().lost_samples, std::uint64_t{1} << 32);
       if (random_() % 4 == 0) reader->seek(random_() % 400);
       core::RawBlock raw;
       std::uint64_t samples = 0;

@@ -87,6 +87,7 @@ TEST_P(BothModes, RoundTripThroughTheWrapInAnySplit) {
     const auto reader = open(path, {});
     EXPECT_EQ(reader->description().inputs(), 16u);
     EXPECT_EQ(reader->total_samples(), 70'000u);
+    EXPECT_FALSE(reader->foreseen_damage().any());
     expect_times(read_all(*reader, block), 0, samples, range(0, 70'000));
     EXPECT_FALSE(reader->damage().any());
     EXPECT_EQ(reader->damage().lost_samples, 0u);
@@ -117,6 +118,8 @@ TEST_P(BothModes, GapsKeepTheirPlaceAndAreCounted) {
     writer.write(all.subspan(100 * 16));
     writer.finish();
     const auto reader = open(path, {});
+    EXPECT_EQ(reader->total_samples(), 200 + gap);
+    EXPECT_EQ(reader->foreseen_damage().lost_samples, gap * 16);
     expect_times(read_all(*reader, 64), 0, samples,
                  join({range(0, 100), missing(gap), range(100, 200)}));
     EXPECT_EQ(reader->damage().lost_samples, gap * 16);
@@ -124,6 +127,27 @@ TEST_P(BothModes, GapsKeepTheirPlaceAndAreCounted) {
     EXPECT_NE(reader->damage().messages[0].find(std::to_string(100 * record())), std::string::npos)
         << reader->damage().messages[0];
   }
+}
+
+// Together they are longer than the counter's period.
+TEST_P(BothModes, TheLengthHasAllGapsOfALongFile) {
+  const Samples samples(40'000 * kInputsPerReceiver);
+  const std::string path = folder_ / "long";
+  Writer writer(path, GetParam(), static_cast<std::uint16_t>(random_()));
+  std::uint64_t missing = 0;
+  for (int part = 0; part < 4; ++part) {
+    const std::uint64_t gap = part == 0 ? 0 : 1 + random_() % 60'000;
+    writer.skip(gap);
+    missing += gap;
+    writer.write(samples);
+  }
+  writer.finish();
+  const auto reader = open(path, {});
+  EXPECT_EQ(reader->total_samples(), 160'000 + missing);
+  const Damage foreseen = reader->foreseen_damage();
+  EXPECT_EQ(foreseen.lost_samples, missing * 16);
+  EXPECT_EQ(read_all(*reader, 100'000).samples(), 160'000 + missing);
+  EXPECT_EQ(reader->damage().lost_samples, foreseen.lost_samples);
 }
 
 TEST_P(BothModes, GapsAmongTheFirstAndLastRecords) {
@@ -294,6 +318,8 @@ TEST_P(BothModes, RandomMutationsNeverBreakTheReader) {
     tests::write_bytes(path, tests::mutate(good, random_));
     try {
       const auto reader = open(path, {});
+      EXPECT_LT(reader->total_samples(), 8u * 65'536);
+      EXPECT_LT(reader->foreseen_damage().lost_samples, 16u * 8 * 65'536);
       const Stream stream = read_all(*reader, 1 + random_() % 600);
       EXPECT_LT(stream.samples(), 8u * 65'536);
     } catch (const core::Error& error) {

@@ -46,6 +46,7 @@ TEST_F(Vdif, ThreadsInAnyOrderAndLegacyHeaders) {
     EXPECT_EQ(reader->description().start,
               core::advance(core::parse_utc("2014-01-01-00:16:40"), 7, core::make_rational(10, 1)));
     EXPECT_EQ(reader->total_samples(), recording.total());
+    EXPECT_FALSE(reader->foreseen_damage().any());
     recording.expect(read_all(*reader, 77));
     EXPECT_FALSE(reader->damage().any());
   }
@@ -69,6 +70,7 @@ TEST_F(Vdif, LostFramesKeepTheirPlaceAndAreCounted) {
   for (const std::size_t k : lost) order.erase(std::find(order.begin(), order.end(), k));
   const auto reader = open_bytes(recording.bytes());
   EXPECT_EQ(reader->total_samples(), recording.total());
+  EXPECT_EQ(reader->foreseen_damage().lost_samples, lost.size() * recording.samples_per_frame());
   recording.expect(read_all(*reader, 100), lost);
   EXPECT_EQ(reader->damage().lost_samples, lost.size() * recording.samples_per_frame());
   EXPECT_TRUE(reader->damage().any());
@@ -79,9 +81,12 @@ TEST_F(Vdif, PaddingBehindTheLastFrameIsNoTime) {
   for (const std::size_t padding : {1, 3, 40, 1'000}) {
     Recording recording = record(3, 50);
     auto bytes = recording.bytes();
+    const std::size_t whole = bytes.size();
     bytes.resize(bytes.size() + padding * bytes.size() / recording.order().size());
     const auto reader = open_bytes(bytes);
     EXPECT_EQ(reader->total_samples(), recording.total()) << padding;
+    EXPECT_EQ(reader->foreseen_damage().trailing_bytes, bytes.size() - whole);
+    EXPECT_EQ(reader->foreseen_damage().lost_samples, 0u);
     recording.expect(read_all(*reader, 100));
     EXPECT_TRUE(reader->damage().any());
   }
@@ -213,6 +218,8 @@ TEST_F(Vdif, TruncatedTailsKeepWholeSamples) {
   auto bytes = recording.bytes();
   bytes.resize(bytes.size() - 10);  // two words and a half of eight
   const auto reader = open_bytes(bytes);
+  EXPECT_EQ(reader->foreseen_damage().lost_samples, 0u);
+  EXPECT_GT(reader->foreseen_damage().trailing_bytes, 0u);
   const Stream stream = read_all(*reader, 64);
   EXPECT_EQ(stream.samples(), recording.total() - 3 * 16);
   EXPECT_EQ(reader->total_samples(), stream.samples());
@@ -231,6 +238,7 @@ TEST_F(Vdif, ACutFrameOfOneThreadLeavesTheOthersWhole) {
   auto bytes = recording.bytes();
   bytes.resize(bytes.size() - 4);
   const auto reader = open_bytes(bytes);
+  EXPECT_EQ(reader->foreseen_damage().lost_samples, 16u);
   const Stream stream = read_all(*reader, 64);
   ASSERT_EQ(stream.samples(), recording.total());
   EXPECT_TRUE(stream.valid(0, recording.total() - 1));
@@ -344,6 +352,7 @@ TEST_F(Vdif, RandomMutationsNeverBreakTheReader) {
       const std::size_t block = 1 + random_() % 500;
       if (reader->block_bytes(block) > 10'000'000) continue;
       EXPECT_LT(reader->total_samples(), std::uint64_t{1} << 40);
+      EXPECT_LT(reader->foreseen_damage().lost_samples, std::uint64_t{1} << 40);
       if (random_() % 4 == 0) reader->seek(random_() % 2'000);
       core::RawBlock raw;
       std::uint64_t samples = 0;

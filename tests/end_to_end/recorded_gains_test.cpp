@@ -1,0 +1,189 @@
+// Spectra that `channelize` rounded: the record beside the file has their gains, and `correlate` divides them out, as
+// it does with its own.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <cstddef>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "tests/end_to_end/file_visibilities.h"
+#include "tests/end_to_end/run_command.h"
+#include "tests/support/scratch.h"
+
+namespace tautline::tests {
+namespace {
+
+/// Noise of four inputs of unlike power, whose spectrum falls off: no two gains are alike.
+class RecordedGains : public ::testing::Test {
+ protected:
+  static constexpr std::size_t kTimes = 60'000, kInputs = 4, kChannels = 16, kBaselines = 10;
+
+  RecordedGains() { write_file(scratch / "x.dada", voltages(1)); }
+
+  std::string voltages(double scale) {
+    DadaFile dada;
+    dada.payload_bytes = 0;
+    std::string bytes = dada.bytes();
+    std::normal_distribution<double> normal;
+    std::vector<std::complex<double>> last(kInputs);
+    for (std::size_t t = 0; t < kTimes; ++t) {
+      const std::complex<double> common(normal(random), normal(random));
+      for (std::size_t i = 0; i < kInputs; ++i) {
+        last[i] = 0.5 * last[i] + std::complex<double>(normal(random), normal(random)) + common;
+        const double level = scale * (5 + 3 * static_cast<double>(i));
+        for (const double part : {last[i].real(), last[i].imag()})
+          bytes += static_cast<char>(std::lround(std::clamp(level * part, -127.0, 127.0)));
+      }
+    }
+    return bytes;
+  }
+  CommandResult run(std::vector<std::string> words, int status = kDone) {
+    words.emplace_back("--overwrite");
+    const CommandResult result = run_command(words, scratch.path().string());
+    EXPECT_EQ(result.status, status) << result.err;
+    return result;
+  }
+  void channelize(const std::string& input, const std::string& output, const std::string& form) {
+    run({"channelize", scratch / input, "-o", scratch / output, "--channels", "16", "--requantize",
+         form});
+  }
+  FileVisibilities correlate(const std::string& input, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> words{"correlate",          scratch / input, "-o",
+                                   scratch / "out.uvh5", "--integration", "0.01"};
+    words.insert(words.end(), more.begin(), more.end());
+    run(words);
+    return visibilities_in(scratch / "out.uvh5");
+  }
+  FileVisibilities of_voltages(const std::string& form) {
+    return correlate("x.dada", {"--channels", "16", "--requantize", form});
+  }
+  nlohmann::json record_of(const std::string& file) {
+    return nlohmann::json::parse(read_file(scratch / (file + ".json")));
+  }
+  void write_record(const std::string& file, const nlohmann::json& record) {
+    write_file(scratch / (file + ".json"), record.dump());
+  }
+  // The largest difference, as a fraction of the power of the baseline's inputs.
+  static double apart(const FileVisibilities& is, const FileVisibilities& should) {
+    EXPECT_EQ(is.counts, should.counts);
+    EXPECT_EQ(is.middles, should.middles);
+    EXPECT_EQ(is.values.size(), should.values.size());
+    if (is.values.size() != should.values.size()) return HUGE_VAL;
+    double most = 0;
+    for (std::size_t first = 0; first < is.values.size(); first += kBaselines)
+      for (std::size_t i = 0, k = first; i < kInputs; ++i)
+        for (std::size_t j = 0; j <= i; ++j, ++k) {
+          const auto power = [&](std::size_t input) {
+            return std::abs(should.values[first + input * (input + 3) / 2]);
+          };
+          if (should.counts[k] > 0)
+            most = std::max(most, static_cast<double>(std::abs(is.values[k] - should.values[k])) /
+                                      std::sqrt(power(i) * power(j)));
+        }
+    return most;
+  }
+
+  std::mt19937_64 random = generator();
+  ScratchFolder scratch;
+};
+
+// Rounding to 8 bits adds noise of 1.4 % of an input's amplitude to each of 800 spectra, to 4 bits 10 %, and clips.
+TEST_F(RecordedGains, AreDividedOutAsThoseOfCorrelate) {
+  const FileVisibilities exact = of_voltages("off");
+  ASSERT_GT(exact.middles.size(), 3u);
+  for (const auto& [file, form, noise] :
+       {std::tuple{"s.dada", "8", 8e-3}, {"s.npy", "8", 8e-3}, {"t.npy", "4", 0.1}}) {
+    channelize("x.dada", file, form);
+    const FileVisibilities is = correlate(file);
+    EXPECT_TRUE(is == of_voltages(form)) << file;
+    EXPECT_LT(apart(is, exact), noise) << file;
+    nlohmann::json record = record_of(file);
+    record.erase("requantisation_gains");
+    write_record(file, record);
+    EXPECT_GT(apart(correlate(file), exact), 0.5) << file;
+  }
+}
+
+TEST_F(RecordedGains, AreThoseOfARangeOfChannelsAndOfPipelines) {
+  channelize("x.dada", "s.dada", "8");
+  EXPECT_TRUE(correlate("s.dada", {"--channel-range", "3:9"}) ==
+              correlate("x.dada", {"--channels", "16", "--channel-range", "3:9"}));
+  write_file(scratch / "p.toml",
+             "[voltages]\ntype = \"voltage_files\"\nfiles = [\"" + (scratch / "s.dada") +
+                 "\"]\n[f]\ntype = \"filter_bank\"\ninputs = \"voltages\"\n[x]\ntype = "
+                 "\"correlator\"\ninputs = \"f\"\nintegration_s = 0.01\n[out]\ntype = "
+                 "\"visibility_file\"\ninputs = \"x\"\npath = \"" +
+                 (scratch / "p.uvh5") + "\"\n");
+  run({"run", scratch / "p.toml"});
+  EXPECT_TRUE(visibilities_in(scratch / "p.uvh5") == of_voltages("8"));
+}
+
+// Of fine channels inside rounded ones, with gains of their own or none; and of these in a file.
+TEST_F(RecordedGains, HoldForTheFineChannelsOfEachChannel) {
+  channelize("x.dada", "floats.dada", "off");
+  channelize("x.dada", "s.dada", "8");
+  const FileVisibilities exact =
+      correlate("floats.dada", {"--fine", "4", "--taps", "4", "--requantize", "off"});
+  for (const std::string form : {"off", "8"}) {
+    const std::vector<std::string> filter{"--fine", "4", "--taps", "4", "--requantize", form};
+    const FileVisibilities is = correlate("s.dada", filter);
+    EXPECT_LT(apart(is, exact), 2e-2) << form;
+    std::vector<std::string> words{"channelize", scratch / "s.dada", "-o", scratch / "fine.npy"};
+    words.insert(words.end(), filter.begin(), filter.end());
+    run(words);
+    EXPECT_LT(apart(correlate("fine.npy"), is), 1e-6) << form;
+  }
+}
+
+TEST_F(RecordedGains, ThatContradictTheFileOrEachOtherAreRefused) {
+  channelize("x.dada", "s.dada", "8");
+  const nlohmann::json record = record_of("s.dada");
+  const auto refused = [&](const nlohmann::json& gains, const std::string& said) {
+    nlohmann::json other = record;
+    other["requantisation_gains"] = gains;
+    write_record("s.dada", other);
+    const CommandResult result =
+        run({"correlate", scratch / "s.dada", "-o", scratch / "out.uvh5"}, kFailed);
+    EXPECT_NE(result.err.find("s.dada.json"), std::string::npos) << result.err;
+    EXPECT_NE(result.err.find(said), std::string::npos) << result.err;
+  };
+  nlohmann::json gains = record["requantisation_gains"];
+  gains.erase(3);
+  refused(gains, "of 15 channels, not 16");
+  gains = record["requantisation_gains"];
+  gains[3].erase(1);
+  refused(gains, "of 3 inputs, not 4");
+  gains = record["requantisation_gains"];
+  gains[3][1] = -1;
+  refused(gains, "a gain of -1");
+  refused("none", "type");
+  write_record("s.dada", record);
+  // A second file that goes on where the first one ends, with gains of its own.
+  std::string bytes = voltages(0.5);
+  write_file(scratch / "y.dada", bytes);
+  channelize("y.dada", "u.dada", "8");
+  bytes = read_file(scratch / "u.dada");
+  const std::size_t at = bytes.find("OBS_OFFSET");
+  ASSERT_NE(at, std::string::npos);
+  const std::string offset =
+      std::to_string(record["spectra"].get<std::size_t>() * kChannels * kInputs * 2);
+  bytes.replace(bytes.find('0', at), 1, offset);
+  bytes.erase(bytes.find('\0'), offset.size() - 1);
+  write_file(scratch / "u.dada", bytes);
+  const CommandResult result = run(
+      {"correlate", scratch / "s.dada", scratch / "u.dada", "-o", scratch / "out.uvh5"}, kFailed);
+  EXPECT_NE(result.err.find("u.dada: other requantisation_gains"), std::string::npos) << result.err;
+  std::filesystem::copy_file(scratch / "s.dada.json", scratch / "u.dada.json",
+                             std::filesystem::copy_options::overwrite_existing);
+  run({"correlate", scratch / "s.dada", scratch / "u.dada", "-o", scratch / "out.uvh5"});
+}
+
+}  // namespace
+}  // namespace tautline::tests
