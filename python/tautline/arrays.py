@@ -12,17 +12,17 @@ from .devices import cuda_of, no_host_array
 from .errors import refuse
 
 
-def host_array(x: Any, field: str, plan: str = "") -> npt.NDArray[Any]:
+def host_array(x: Any, field: str, *takers: str) -> npt.NDArray[Any]:
     """Any array of the host's as numpy's, without a copy; sequences of numbers are copied.
 
-    `plan`: what the error of an array of a GPU names as taking it.
+    `takers`: what the error of an array of a GPU names as taking it, one after the other.
     """
     if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
         raise refuse(field, "a masked array", "an array without masked elements", "fill it first")
     if isinstance(x, np.ndarray):
         return np.asarray(x)
     if cuda_of(x, field) is not None:
-        raise no_host_array(x, field, plan)
+        raise no_host_array(x, field, takers)
     try:
         if hasattr(x, "__dlpack__"):
             return np.asarray(np.from_dlpack(x))
@@ -33,7 +33,7 @@ def host_array(x: Any, field: str, plan: str = "") -> npt.NDArray[Any]:
 
 def is_array(x: Any) -> bool:
     """Whether it is numbers, and neither paths nor an opened file."""
-    if isinstance(x, np.ndarray) or hasattr(x, "__dlpack__"):
+    if isinstance(x, np.ndarray) or hasattr(x, "__dlpack__") or hasattr(x, "__cuda_array_interface__"):
         return True
     if isinstance(x, (str, bytes, os.PathLike)) or hasattr(x, "paths"):
         return False
@@ -77,9 +77,9 @@ def dense_rows(x: npt.NDArray[Any], row_axis: int = -1) -> npt.NDArray[Any]:
     return x
 
 
-def voltages(x: Any, field: str, plan: str) -> tuple[npt.NDArray[Any], bool]:
+def voltages(x: Any, field: str, *takers: str) -> tuple[npt.NDArray[Any], bool]:
     """[..., time] of complex64, float32, int8 or int16, or with True of int8 or int16 with a last axis of 2."""
-    x = host_array(x, field, plan)
+    x = host_array(x, field, *takers)
     if x.dtype.name in ("complex128", "float64"):
         x = x.astype(np.complex64 if x.dtype.kind == "c" else np.float32)
     require_type(x, field, ("complex64", "float32", "int8", "int16"))

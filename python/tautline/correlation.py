@@ -161,7 +161,7 @@ def correlate(
 
 def described_voltages(x: Any, given: dict[str, Any]) -> tuple[npt.NDArray[Any], bool, dict[str, Any]]:
     """[channel][input][time], whether integers are pairs, and what is said of them."""
-    samples, pairs = voltages(x, "x", "stages.correlate.Plan")
+    samples, pairs = voltages(x, "x", "channelize", "stages.correlate.Plan")
     axes = samples.ndim - (1 if pairs else 0)
     require_axes(samples, "x", (2, 3, 4) if pairs else (1, 2, 3), "[time], [input][time] or [channel][input][time]")
     samples = samples.reshape((1,) * (3 - axes) + samples.shape)

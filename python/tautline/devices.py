@@ -14,6 +14,7 @@ _HOST = (1, 3)  # DLPack's numbers for the host's memory, and for its pinned mem
 _CUDA = 2
 _LIBRARIES = ("cupy", "torch")
 _ADOPTED = "cupy.from_dlpack or torch.from_dlpack"
+_COPIES = {"cupy": "x.get()", "torch": "x.cpu()"}  # of an array x, in the host's memory
 _LEGACY_STREAM = 1  # CUDA's name for the default stream
 
 
@@ -23,6 +24,9 @@ def cuda_of(x: Any, field: str) -> int | None:
         return None
     where = getattr(x, "__dlpack_device__", None)
     if where is None:
+        if hasattr(x, "__cuda_array_interface__"):  # numba, pycuda
+            found = f"an array of {_library(x)} in CUDA's memory"
+            raise unsupported(field, found, "one of cupy or torch, or in the host's memory", "give cupy.asarray of it")
         return None
     kind, number = where()
     if kind in _HOST:
@@ -73,10 +77,12 @@ def array_beside(x: Any, shape: tuple[int, ...], dtype: type[Any], make: str = "
         return getattr(module, make)(shape, dtype)
 
 
-def no_host_array(x: Any, field: str, plan: str) -> UnsupportedError:
-    """The error of a call that takes arrays of the host alone; `plan`: what takes those of a GPU, or nothing."""
+def no_host_array(x: Any, field: str, takers: tuple[str, ...]) -> UnsupportedError:
+    """The error of a call that takes arrays of the host alone; `takers`: what takes those of a GPU, one after the other."""
     given = "it" if _library(x) in _LIBRARIES else f"{_ADOPTED} of it"
-    advice = "copy it first" + (f", or give {given} to tautline.{plan}" if plan else "")
+    advice = "copy it first" + (f" ({_COPIES[_library(x)]})" if _library(x) in _COPIES else "")
+    if takers:
+        advice += f", or give {given} to " + ", then to ".join(f"tautline.{taker}" for taker in takers)
     return unsupported(field, f"an array of cuda:{cuda_of(x, field)}", "one in the host's memory", advice)
 
 

@@ -103,7 +103,7 @@ def _dedisperse_array(
     x: Any, dms: Any, frequencies: Any, sample_time_s: Any, axes: str, device: str, progress: Progress | None,
     fields: dict[str, Any],
 ) -> npt.NDArray[Any]:
-    samples = _filterbank(x, axes)
+    samples = _filterbank(x, axes, "stages.dedisperse.Plan")
     for name in fields:
         if name not in _STAGE_FIELDS:
             raise refuse(name, "given for an array", "one of " + ", ".join(_STAGE_FIELDS), "leave it out")
@@ -294,7 +294,7 @@ def described_filterbank(
     x: Any, frequencies: Any, sample_time_s: Any, axes: str, start: str | None
 ) -> tuple[npt.NDArray[Any], dict[str, Any]]:
     """[time, channel] that runs take, with either axis dense, and what is said of it."""
-    samples = _filterbank(x, axes)
+    samples = _filterbank(x, axes, "dedisperse", "detect")
     if axes == "ft":
         samples = samples.T
     if frequencies is None or sample_time_s is None:
@@ -308,8 +308,8 @@ def described_filterbank(
     }
 
 
-def _filterbank(x: Any, axes: str) -> npt.NDArray[Any]:
-    samples = native(host_array(x, "x", "stages.dedisperse.Plan"))
+def _filterbank(x: Any, axes: str, *takers: str) -> npt.NDArray[Any]:
+    samples = native(host_array(x, "x", *takers))
     if samples.dtype.name == "float64":
         samples = samples.astype(np.float32)
     require_type(samples, "x", tuple(_FORMATS))

@@ -100,21 +100,47 @@ class Cupy(OnDevice):
 
 
 Cupy.__module__ = "cupy"
-PLANS = {name: f"tautline.stages.{name}.Plan" for name in ("channelize", "correlate", "dedisperse", "detect", "autocorrelate")}
-PLANS |= {"search": PLANS["dedisperse"], "multipletau": PLANS["autocorrelate"]}
+TAKERS = {name: [f"tautline.stages.{name}.Plan"] for name in ("channelize", "dedisperse", "detect", "autocorrelate")}
+TAKERS |= {"search": ["tautline.dedisperse", "tautline.detect"], "multipletau": TAKERS["autocorrelate"]}
+TAKERS |= {"correlate": ["tautline.channelize", "tautline.stages.correlate.Plan"]}
 
 
 @pytest.mark.parametrize("name", CALLS)
 def test_memory_of_a_device_is_refused(name: str) -> None:
-    # The error names the plan that takes it, and what makes an array of another library one that the plan takes.
-    for x, given in ((Cupy(), "it"), (OnDevice(), "cupy.from_dlpack or torch.from_dlpack of it")):
+    # The error names how to copy it, what takes it, and what makes an array of another library one that is taken.
+    for x, copied, given in ((Cupy(), " (x.get())", "it"), (OnDevice(), "", "cupy.from_dlpack or torch.from_dlpack of it")):
         with pytest.raises(tl.UnsupportedError) as caught:
             CALLS[name](x)
         error = caught.value
         assert error.field and error.value == "an array of cuda:0" and error.limit == "one in the host's memory"
-        assert error.advice == f"copy it first, or give {given} to {PLANS[name]}"
-        found = functools.reduce(getattr, PLANS[name].split(".")[1:], tl)
-        assert callable(getattr(found, "execute"))
+        assert error.advice == f"copy it first{copied}, or give {given} to {', then to '.join(TAKERS[name])}"
+        for taker in TAKERS[name]:
+            found = functools.reduce(getattr, taker.split(".")[1:], tl)
+            assert callable(getattr(found, "execute", found))
+
+
+class Numba:
+    """An array of a GPU that offers CUDA's array interface alone, and a copy to numpy."""
+
+    __cuda_array_interface__ = {"shape": (4, 16), "typestr": "<f4", "data": (0, False), "version": 3}
+    shape, ndim, dtype = (4, 16), 2, np.dtype(np.float32)
+
+    def __array__(self, *_: Any, **__: Any) -> None:
+        raise AssertionError("it is not copied unasked")
+
+
+Numba.__module__ = "numba.cuda"
+
+
+@pytest.mark.parametrize("name", [*CALLS, "plan"])
+def test_arrays_of_cudas_array_interface_are_told_what_makes_them_cupys(name: str) -> None:
+    with pytest.raises(tl.UnsupportedError) as caught:
+        if name == "plan":
+            tl.stages.channelize.Plan(16, 4, dtype="f32", device="cpu").execute(Numba())
+        else:
+            CALLS[name](Numba())
+    error = caught.value
+    assert error.field and error.value == "an array of numba in CUDA's memory" and error.advice == "give cupy.asarray of it"
 
 
 def test_plans_refuse_arrays_of_libraries_whose_stream_they_do_not_know() -> None:
@@ -357,10 +383,20 @@ def test_objects_that_die_while_they_are_used(rng: np.random.Generator) -> None:
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGALRM"), reason="no SIGALRM here")
-@pytest.mark.parametrize("name", ["search", "dedisperse"])
+@pytest.mark.parametrize("name", ["search", "dedisperse", "channelize", "correlate", "autocorrelate"])
 def test_errors_of_signal_handlers_stop_a_call(name: str, rng: np.random.Generator) -> None:
     class Late(Exception):
         pass
+
+    slow: dict[str, Any] = {"device": "reference"}
+    sky: dict[str, Any] = {"frequencies": np.linspace(1500, 1200, 256), "sample_time_s": 1e-4}
+    calls: dict[str, Any] = {
+        "search": lambda x, p: tl.search(x, "0:400:0.1", progress=p, **sky),
+        "dedisperse": lambda x, p: tl.dedisperse(x[:100_000], np.arange(0, 40, 0.2), progress=p, **sky, **slow),
+        "channelize": lambda x, p: tl.channelize(x.view(np.int8).reshape(1, -1)[:, : 1 << 26], 64, progress=p, **slow),
+        "correlate": lambda x, p: tl.correlate(x.view(np.int8).reshape(32, -1, 2)[:, :1_000_000], rate_hz=1e6, progress=p, **slow),
+        "autocorrelate": lambda x, p: tl.autocorrelate(x.reshape(-1, 16)[:5_000_000], bin_s=1e-6, pairs="all", device="cpu", progress=p),
+    }
 
     def handler(*_: Any) -> None:
         raise Late
@@ -370,13 +406,8 @@ def test_errors_of_signal_handlers_stop_a_call(name: str, rng: np.random.Generat
         x = np.tile(rng.integers(0, 99, (100000, 16)).astype(np.uint8), (10, 16))
         signal.setitimer(signal.ITIMER_REAL, 0.3)
         told: list[tuple[int, int]] = []
-        known: dict[str, Any] = {"frequencies": np.linspace(1500, 1200, 256), "sample_time_s": 1e-4}
-        known["progress"] = lambda done, total: told.append((done, total))
         with pytest.raises(Late):
-            if name == "search":
-                tl.search(x, "0:400:0.1", **known)
-            else:
-                tl.dedisperse(x[:100_000], np.arange(0, 40, 0.2), device="reference", **known)
+            calls[name](x, lambda done, total: told.append((done, total)))
         assert all(done < total for done, total in told)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)

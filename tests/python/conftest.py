@@ -1,4 +1,5 @@
 """Fresh random data in every run; the seed is printed, and `--seed` takes it again."""
+import signal
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ def pytest_addoption(parser: Any) -> None:
 
 
 def pytest_configure(config: Any) -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell's job in the background; tests of Ctrl-C need it
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.getoption("--seed") is None:
         config.option.seed = int(np.random.SeedSequence().generate_state(1)[0])
 

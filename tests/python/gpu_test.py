@@ -40,6 +40,10 @@ class Library:
     def stream(self) -> Any:
         return self.module.cuda.stream(self.module.cuda.Stream()) if self.name == "torch" else self.module.cuda.Stream(non_blocking=True)
 
+    def finish(self) -> None:
+        """Waits for all streams."""
+        (self.module.cuda if self.name == "torch" else self.module.cuda.Device()).synchronize()
+
     def host_bytes(self, work: Any) -> Any:
         """Of copies between the host and the GPU while work() runs; None where nobody counts them."""
         if self.name != "torch":
@@ -51,7 +55,7 @@ class Library:
         profiler = importlib.import_module("torch.profiler")
         with profiler.profile(activities=[profiler.ProfilerActivity.CUDA]) as profile:
             work()
-            self.module.cuda.synchronize()
+            self.finish()
         names = [event.name for event in profile.events()]
         assert names, "the profiler saw nothing"
         return sum("Memcpy HtoD" in name or "Memcpy DtoH" in name for name in names)
@@ -74,6 +78,15 @@ if pytest is not None:
     @pytest.fixture(params=LIBRARIES, ids=lambda one: one.name)
     def gpu(request: pytest.FixtureRequest) -> Any:
         return request.param
+
+
+def assert_refused(call: Any) -> None:
+    try:
+        call()
+    except tl.Error as error:
+        assert error.field
+    else:
+        raise AssertionError("it was taken")
 
 
 def test_channelize(gpu: Any, rng: np.random.Generator) -> None:
@@ -153,13 +166,18 @@ def test_the_guides_snippet(gpu: Any, rng: np.random.Generator) -> None:
     voltages = rng.integers(-100, 100, (64, 8, 512, 2)).astype(np.int8)
     host = tl.stages.correlate.Plan(64, 8, device="cpu")
     sums, valid = host.sums()
-    arrays = {"x": x, "voltages": voltages, "sums": sums, "valid": valid}
-    names: dict[str, Any] = {"tl": tl} | {name: gpu.there(array) for name, array in arrays.items()}
+    sky, dms = rng.integers(90, 110, (50000, 64)).astype(np.uint8), np.arange(0, 20, 2.0)
+    sky[30000:30008] += 90
+    arrays = {"x": x, "voltages": voltages, "sums": sums, "valid": valid, "sky": sky}
+    names: dict[str, Any] = {"tl": tl, "mhz": MHZ, "dms": dms} | {name: gpu.there(array) for name, array in arrays.items()}
     exec(compile(snippet, GUIDE.name, "exec"), names)  # noqa: S102
     host.execute(voltages, out=sums, counts=valid)
     assert np.array_equal(gpu.back(names["sums"]), sums) and np.array_equal(gpu.back(names["valid"]), valid)
     expected = tl.channelize(x, 1024, device="cpu")
     assert np.allclose(gpu.back(names["spectra"]), expected, rtol=0, atol=1e-4 * np.abs(expected).max())
+    series = tl.dedisperse(sky, dms, frequencies=MHZ, sample_time_s=256e-6, device="cpu")
+    pulses = tl.detect(series, dms, sample_time_s=256e-6, threshold=8, device="cpu")
+    assert pulses.size and np.array_equal(names["pulses"], pulses) and np.array_equal(gpu.back(names["series"]), series)
 
 
 def test_progress(gpu: Any, rng: np.random.Generator) -> None:
@@ -181,6 +199,43 @@ def test_autocorrelate(gpu: Any, rng: np.random.Generator) -> None:
     assert np.array_equal(results[0].sums, results[1].sums) and np.array_equal(results[0].g, results[1].g)
 
 
+def test_calls_go_behind_what_is_on_the_callers_stream(gpu: Any, rng: np.random.Generator) -> None:
+    z = rng.integers(-100, 100, (8, 4, 4096, 2)).astype(np.int8)
+    host, plan = (tl.stages.correlate.Plan(8, 4, device=device) for device in ("cpu", "cuda:0"))
+    sums, counts = host.sums()
+    there, late, out, counted = (gpu.there(x) for x in (np.zeros_like(z), z, sums, counts))
+    slow = gpu.there(np.ones(1 << 26, np.float32))
+    slow += 1
+    plan.execute(there, out, counted)  # kernels are compiled
+    gpu.finish()
+    plan.begin()
+    with gpu.stream():
+        for _ in range(400):  # half a GB each: a tenth of a second
+            slow += 1
+        there[...] = late
+        plan.execute(there, out, counted)
+    with gpu.stream():  # adds to the sums of the call before, which is on another stream
+        plan.execute(late, out, counted)
+    del plan
+    gpu.finish()
+    for _ in range(2):
+        host.execute(z, sums, counts)
+    assert np.array_equal(gpu.back(out), sums) and np.array_equal(gpu.back(counted), counts)
+
+
+def test_bad_arrays_are_refused(gpu: Any, rng: np.random.Generator) -> None:
+    x = rng.standard_normal((2, 4096)).astype(np.float32)
+    there, out = gpu.there(x), gpu.there(np.zeros((2, 57, 32), np.complex64))
+    plan = tl.stages.channelize.Plan(32, 2, dtype="f32", device="cuda:0")
+    for samples in (there[:, ::2], there[:1], there[0], there[None], gpu.there(x.astype(float)), gpu.there(x.astype(np.int8))):
+        assert_refused(lambda: plan.execute(samples, out=out))
+    for made in (out[:, :5], out[:1], out[..., ::2], out[0], gpu.there(np.zeros((2, 57, 32), np.float32))):
+        assert_refused(lambda: plan.execute(there, out=made))
+    assert not gpu.back(out).any()
+    plan.execute(there, out=out)
+    assert np.allclose(gpu.back(out), tl.channelize(x, 32, device="cpu"), atol=1e-3)
+
+
 def test_arrays_elsewhere_are_refused(gpu: Any, rng: np.random.Generator) -> None:
     x = rng.standard_normal((2, 4096)).astype(np.float32)
     there = gpu.there(x)
@@ -191,14 +246,11 @@ def test_arrays_elsewhere_are_refused(gpu: Any, rng: np.random.Generator) -> Non
         lambda: tl.channelize(there, 32, device="cpu"),
         lambda: tl.correlate(there, rate_hz=1e6),
         lambda: tl.search(there, "0:10", frequencies=MHZ, sample_time_s=1e-3),
+        lambda: tl.autocorrelate(there, bin_s=1e-3),
+        lambda: tl.multipletau.autocorrelate(there[0]),
     ]
     for call in mixed:
-        try:
-            call()
-        except tl.Error as error:
-            assert error.field
-        else:
-            raise AssertionError("it was taken")
+        assert_refused(call)
     assert np.allclose(gpu.back(on_gpu.execute(there)), tl.channelize(x, 32, device="cpu"), atol=1e-3)
 
 

@@ -93,6 +93,9 @@ def test_a_loader_of_torch(rng: np.random.Generator, method: str) -> None:
     assert all(np.array_equal(one, other.numpy(), equal_nan=True) for one, other in zip(expected, found, strict=True))
 
 
+@pytest.mark.skipif(
+    "libasan" in os.environ.get("LD_PRELOAD", ""), reason="AddressSanitizer's allocator has locks that a fork leaves locked"
+)
 def test_forks_while_other_threads_compute() -> None:
     # Locks that those threads hold at that moment are in the child for ever.
     code = f"import sys; sys.path.append({str(pathlib.Path(__file__).parent)!r})" + textwrap.dedent("""
