@@ -32,6 +32,7 @@ struct ChannelizeConfig {
   Stokes stokes = Stokes::i;  ///< power of all antennas is summed (an incoherent beam)
   double start_s = 0, duration_s = -1;
   bool keep_constant = false;  ///< stretches that never change are data
+  double longest_gap_s = 60;   ///< that is filled with zeros
   formats::ReaderOptions reader;
   std::size_t memory_bytes = core::half_of_memory();
   std::string history;

@@ -90,8 +90,8 @@ nlohmann::ordered_json constant_channels(const std::vector<stream::ConstantChann
 
 std::string unchanging_text(std::uint64_t spectra) {
   return fmt::format(
-      "spectra that inputs which did not change made invalid, by the record beside the file: {} "
-      "(times x inputs)",
+      "spectra that are zeros where inputs did not change or data had gaps, by the record beside "
+      "the file: {} (times x inputs)",
       spectra);
 }
 

@@ -16,8 +16,7 @@ using core::Error;
 using core::ErrorKind;
 using stages::channelize::Output;
 
-core::VoltageDescription channelized(const core::SampleFormat& format,
-                                     const SinkDescription& description) {
+core::VoltageDescription channelized(const SinkDescription& description) {
   core::VoltageDescription d = description.input;
   const std::size_t span = description.span_samples, hop = description.hop_samples;
   d.start = core::advance_half(
@@ -31,13 +30,8 @@ core::VoltageDescription channelized(const core::SampleFormat& format,
   d.rate_hz =
       core::make_rational(d.rate_hz.numerator / shared, d.rate_hz.denominator * (divisor / shared));
   d.channels = description.channels;
-  d.format = format;
+  d.format = description.format;
   return d;
-}
-
-core::VoltageDescription channelized(const ChannelizeConfig& config,
-                                     const SinkDescription& description) {
-  return channelized(output_format(output_of(config.requantise)), description);
 }
 
 // Writes the rows of one chunk with write(data, channel stride in bytes, row stride in bytes, times).
@@ -53,7 +47,7 @@ class DadaSink final : public VoltageSink {
  public:
   DadaSink(const ChannelizeConfig& config, const SinkDescription& description)
       : form_(form_wanted(config)),
-        writer_(config.output, channelized(config, description), options(config)) {}
+        writer_(config.output, channelized(description), options(config)) {}
 
   Output wants() const override { return form_; }
   void write(const SpectraChunk& chunk) override {
@@ -78,8 +72,8 @@ class NpySink final : public VoltageSink {
  public:
   NpySink(const ChannelizeConfig& config, const SinkDescription& description)
       : form_(form_wanted(config)),
-        writer_(config.output, output_format(output_of(config.requantise)), description.channels,
-                description.input.inputs(), description.spectra, config.overwrite) {}
+        writer_(config.output, description.format, description.channels, description.input.inputs(),
+                description.spectra, config.overwrite) {}
 
   Output wants() const override { return form_; }
   void write(const SpectraChunk& chunk) override {
@@ -96,10 +90,11 @@ class NpySink final : public VoltageSink {
 }  // namespace
 
 core::VoltageDescription channelized_description(const Spectra& spectra) {
-  return channelized(spectra.format, {.input = spectra.voltages,
-                                      .channels = spectra.stream_channels,
-                                      .hop_samples = spectra.hop_samples,
-                                      .span_samples = spectra.span_samples});
+  return channelized({.input = spectra.voltages,
+                      .format = spectra.format,
+                      .channels = spectra.stream_channels,
+                      .hop_samples = spectra.hop_samples,
+                      .span_samples = spectra.span_samples});
 }
 
 Output form_wanted(const ChannelizeConfig& config) {

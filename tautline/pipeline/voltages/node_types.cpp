@@ -135,6 +135,11 @@ const core::Fields<SpectraFile>& fields(const SpectraFile&) {
   static const auto all =
       core::Fields<C>()
           .add({.name = "path", .help = "the file that is written"}, &C::output)
+          .add({.name = "longest_gap_s",
+                .unit = "s",
+                .help = "gaps up to this length are zeros in the file, which the record beside it "
+                        "lists as invalid; a longer one is an error"},
+               &C::longest_gap_s, core::between(0, 1e6))
           .include("", self, some_of<C>(fields_of<ChannelizeConfig>(), {"integrate", "stokes"}));
   return all;
 }

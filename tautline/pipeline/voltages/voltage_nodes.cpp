@@ -100,8 +100,8 @@ void finish_page(const VoltageNodes& nodes, report::ReportBuilder& page) {
 }
 
 std::string spectra_record(const VoltageNodes& nodes, const Spectra& spectra,
-                           const std::string& history, const InvalidSpectra& invalid,
-                           const std::string& stokes) {
+                           const std::string& history, std::uint64_t times,
+                           const InvalidSpectra& invalid, const std::string& stokes) {
   nlohmann::ordered_json record{{"schema", "tautline.channelize.record"},
                                 {"version", 1},
                                 {"history", history},
@@ -110,8 +110,9 @@ std::string spectra_record(const VoltageNodes& nodes, const Spectra& spectra,
                                 {"inputs", spectra.files},
                                 {"samples", nodes.source->counters().at("samples")}};
   const auto facts = facts_of(nodes);
-  record["spectra"] = facts.at("spectra");
+  record["spectra"] = times;
   record["invalid_spectra"] = invalid.spectra;
+  record["gap_spectra"] = invalid.gaps;
   for (const char* name : {"lost_samples", "dropped_samples", "empty_samples", "empty_values",
                            "clipped", "not_finite"})
     record[name] = facts.at(name);

@@ -40,12 +40,13 @@ void finish_page(const VoltageNodes& nodes, report::ReportBuilder& page);
 struct InvalidSpectra {
   InvalidSpans spans;         ///< of inputs, in spectra
   std::uint64_t spectra = 0;  ///< times x inputs
+  std::uint64_t gaps = 0;     ///< times, of the spans, that the stream does not have
   std::uint64_t values = 0;   ///< of single channels, where others of the input are valid
 };
-/// OUTPUT.json beside a file of spectra: history, device, kernels, counts, frequencies and gains. `stokes`: the
-/// parameters of power; empty: voltages.
+/// OUTPUT.json beside a file of spectra: history, device, kernels, counts, frequencies and gains. `times`: spectra of
+/// the file, with gaps; `stokes`: the parameters of power; empty: voltages.
 std::string spectra_record(const VoltageNodes& nodes, const Spectra& spectra,
-                           const std::string& history, const InvalidSpectra& invalid,
-                           const std::string& stokes);
+                           const std::string& history, std::uint64_t times,
+                           const InvalidSpectra& invalid, const std::string& stokes);
 
 }  // namespace tautline::pipeline

@@ -23,6 +23,7 @@ class VoltageSink {
 /// The stream's properties that the sink needs.
 struct SinkDescription {
   core::VoltageDescription input;
+  core::SampleFormat format;  ///< of the spectra; power is floats
   std::size_t channels = 1;
   std::size_t hop_samples = 1;
   std::size_t span_samples = 1;  ///< of one spectrum

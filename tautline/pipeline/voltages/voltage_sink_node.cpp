@@ -1,7 +1,11 @@
 #include "tautline/pipeline/voltages/voltage_sink_node.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <vector>
 
 #include "tautline/core/error.h"
 #include "tautline/pipeline/time_writing.h"
@@ -43,11 +47,13 @@ std::vector<engine::Stream> VoltageSinkNode::open(std::span<const engine::Stream
                        : spectra_.requantised_bits == 4 ? Requantise::bits4
                                                         : Requantise::off;
   channels_first_ = inputs[0].arrays.front().axes.front() == "channel";
+  type_ = inputs[0].arrays.front().type;
   bytes_per_s_ = bytes_per_s(inputs[0]);
   if (!power() && !channels_first_)
     throw core::Error(core::ErrorKind::config, "input", inputs[0].kind,
                       "spectra [channel][input][time]");
   description_ = {.input = spectra_.voltages,
+                  .format = spectra_.format,
                   .channels = spectra_.stream_channels,
                   .hop_samples = spectra_.hop_samples,
                   .span_samples = spectra_.span_samples,
@@ -61,8 +67,60 @@ std::optional<engine::Load> VoltageSinkNode::expected_load() const {
 }
 
 void VoltageSinkNode::start(engine::Outputs&) {
-  sink_ = make_voltage_sink(config_, description_);
   beside_ = std::make_unique<formats::PartialFile>(config_.output + ".json", config_.overwrite);
+}
+
+// The output begins with the first block, whose time a live stream does not know before.
+void VoltageSinkNode::begin_segment(std::size_t, const engine::Block& first, engine::Outputs&) {
+  core::VoltageDescription& voltages = spectra_.voltages;
+  const auto hop = static_cast<std::int64_t>(spectra_.hop_samples);
+  const core::Instant start = core::advance(
+      first.segment_start, static_cast<std::int64_t>(first.first) * hop, voltages.rate_hz);
+  if (!sink_) {
+    voltages.start = description_.input.start = start;
+    sink_ = make_voltage_sink(config_, description_);
+    return;
+  }
+  const std::int64_t samples = core::samples_between(voltages.start, start, voltages.rate_hz);
+  const std::int64_t gap = (samples + hop / 2) / hop - static_cast<std::int64_t>(came_);
+  const double gap_s = static_cast<double>(gap * hop) / voltages.rate_hz.value();
+  if (gap < 0)
+    throw core::Error(core::ErrorKind::format, "inputs",
+                      fmt::format("a step back of {:.6g} s to {}", -gap_s, core::to_iso(start)),
+                      "times that ascend", "write what follows in a run of its own");
+  if (gap_s > config_.longest_gap_s)
+    throw core::Error(core::ErrorKind::format, "inputs",
+                      fmt::format("a gap of {:.6g} s before {}", gap_s, core::to_iso(start)),
+                      fmt::format("at most {:.6g} s", config_.longest_gap_s),
+                      "raise `longest_gap_s` (gaps are zeros in the file), or write each part in a "
+                      "run of its own");
+  if (gap > 0) fill(static_cast<std::uint64_t>(gap));
+}
+
+// One row of zeros serves all inputs, and all channels or times.
+void VoltageSinkNode::fill(std::uint64_t spectra) {
+  constexpr std::uint64_t kMost = 4096;  // at once
+  const std::size_t inputs = spectra_.voltages.inputs(), channels = spectra_.stream_channels,
+                    most = static_cast<std::size_t>(std::min(spectra, kMost));
+  const std::vector<std::byte> zeros(std::max(channels, most) * core::bytes_of(type_));
+  const core::ValidityMask none(inputs, most, false);
+  invalid_.spans.add(core::InvalidSpan::kAllInputs, came_, spectra);
+  invalid_.spectra += spectra * inputs;
+  invalid_.gaps += spectra;
+  came_ += spectra;
+  while (spectra > 0) {
+    const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(spectra, most));
+    SpectraChunk chunk;
+    chunk.spectra = count;
+    chunk.samples = {zeros.data(),
+                     type_,
+                     power() ? std::array<std::size_t, 3>{inputs, count, channels}
+                             : std::array<std::size_t, 3>{channels, inputs, count},
+                     {0, 0, 1}};
+    chunk.valid = none.view();
+    sink_->write(chunk);
+    spectra -= count;
+  }
 }
 
 void VoltageSinkNode::process(std::size_t, const engine::Block& block, engine::Outputs&) {
@@ -129,7 +187,7 @@ void VoltageSinkNode::leave_out_constant(const engine::Block& block) {
 
 // An output without a single time is a mistake, not a result.
 void VoltageSinkNode::finish(engine::Outputs&) {
-  if (sink_->written() > 0) return;
+  if (sink_ && sink_->written() > 0) return;
   throw core::Error(core::ErrorKind::format, config_.inputs.front() + ": spectra",
                     std::to_string(came_),
                     std::to_string(config_.integrate) + " at least, one power sample",
@@ -139,7 +197,7 @@ void VoltageSinkNode::finish(engine::Outputs&) {
 void VoltageSinkNode::publish() {
   sink_->finish();
   const char* stokes = !power() ? "" : config_.stokes == Stokes::iquv ? "IQUV" : "I";
-  beside_->write(spectra_record(nodes_, spectra_, config_.history, invalid_, stokes));
+  beside_->write(spectra_record(nodes_, spectra_, config_.history, came_, invalid_, stokes));
   beside_->finish();
 }
 
@@ -148,7 +206,9 @@ bool VoltageSinkNode::power() const {
 }
 
 engine::Counters VoltageSinkNode::counters() const {
-  return {{"written", sink_ ? sink_->written() : 0}, {"invalid_spectra", invalid_.spectra}};
+  return {{"written", sink_ ? sink_->written() : 0},
+          {"invalid_spectra", invalid_.spectra},
+          {"gap_spectra", invalid_.gaps}};
 }
 
 }  // namespace tautline::pipeline

@@ -15,7 +15,8 @@
 namespace tautline::pipeline {
 
 /// Takes "spectra" in the form that form_wanted() returns; for power also corner-turned floats. Writes OUTPUT.json
-/// beside the output.
+/// beside the output. A gap is filled with invalid spectra, zeros, so that the times behind it are right to half a
+/// spectrum; a gap longer than `longest_gap_s` and a step back in time throw Error(format).
 class VoltageSinkNode final : public engine::Node {
  public:
   /// `nodes`: of the same graph, before this one.
@@ -26,6 +27,8 @@ class VoltageSinkNode final : public engine::Node {
   /// None for power, whose integration comes first.
   std::optional<engine::Load> expected_load() const override;
   void start(engine::Outputs& outputs) override;
+  void begin_segment(std::size_t input, const engine::Block& first,
+                     engine::Outputs& outputs) override;
   void process(std::size_t input, const engine::Block& block, engine::Outputs& outputs) override;
   void finish(engine::Outputs& outputs) override;
   void publish() override;
@@ -33,19 +36,21 @@ class VoltageSinkNode final : public engine::Node {
 
  private:
   bool power() const;
+  void fill(std::uint64_t spectra);
   void leave_out_constant(const engine::Block& block);
   void note_invalid(const engine::Block& block);
 
   ChannelizeConfig config_;
   VoltageNodes nodes_;
   Spectra spectra_;
+  core::SampleType type_{};
   bool channels_first_ = true;  // [channel][input][time]
   double bytes_per_s_ = 0;      // of its input
   SinkDescription description_;
   std::unique_ptr<VoltageSink> sink_;
   std::unique_ptr<formats::PartialFile> beside_;
   core::ValidityMask valid_;  // of a block, where channels never change
-  std::uint64_t came_ = 0;
+  std::uint64_t came_ = 0;    // and those of gaps
   InvalidSpectra invalid_;
 };
 
