@@ -147,7 +147,7 @@ def test_vdif(rng: np.random.Generator, tmp_path: pathlib.Path, bits: int, compl
 
 @pytest.mark.parametrize("bytes_each", [1, 2])
 def test_mwa_receiver(rng: np.random.Generator, tmp_path: pathlib.Path, bytes_each: int) -> None:
-    # Counters wrap at 65,536; some records are lost behind the wrap. The file is as long as its size tells.
+    # Counters wrap at 65,536; some records are lost behind the wrap. The file is as long as its counters tell.
     times, half = 3000, 8 if bytes_each == 1 else 16
     x = rng.integers(-half, half, (times, 16, 2)).astype(np.int8)
     records = np.zeros(times, [("counter", "<u2"), ("samples", "u1", 16 * bytes_each)])
@@ -160,11 +160,11 @@ def test_mwa_receiver(rng: np.random.Generator, tmp_path: pathlib.Path, bytes_ea
     kept[1500:1700] = False
     (tmp_path / "x.mwa32t").write_bytes(records[kept].tobytes())
     f = tl.open(tmp_path / "x.mwa32t", utc_start="2026-03-20-14:00:00")
-    assert (f.kind, f.shape) == ("voltages", (1, 16, times - 200))
+    assert (f.kind, f.shape) == ("voltages", (1, 16, times))
     assert (f.header["antennas"], f.header["polarisations"], f.header["rate_hz"]) == (8, 2, 1.28e6)
     assert f.header["centre_hz"] == 154.88e6 and f.header["start_utc"].startswith("2026-03-20T14:00:00")
     x[~kept] = 0
-    check_reads(f, x[: times - 200].transpose(1, 0, 2), rng)
+    check_reads(f, x.transpose(1, 0, 2), rng)
 
 
 @pytest.mark.parametrize("order", ["<", ">"])
