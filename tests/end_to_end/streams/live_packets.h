@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -147,6 +148,16 @@ class LivePackets : public LiveRun {
     const FileVisibilities expected = from_files();
     EXPECT_GE(expected.middles.size(), 2U);
     EXPECT_TRUE(outcome.live == expected);
+  }
+
+  // A VDIF frame of 2-bit samples, of 2026's first half.
+  void put_vdif_frame(std::string& out, std::uint32_t second, std::uint32_t frame,
+                      std::uint32_t thread) {
+    for (const std::uint32_t word :
+         {second, 52u << 24 | frame, 1u << 29 | 8032 / 8, 1u << 26 | thread << 16 | 7})
+      for (int k = 0; k < 4; ++k) out.push_back(static_cast<char>(word >> 8 * k));
+    out.append(16, '\0');
+    for (int k = 0; k < 8000; ++k) out.push_back(static_cast<char>(random()));
   }
 
   std::string pipeline = scratch / "pipeline.toml";

@@ -111,10 +111,6 @@ TEST_F(LivePackets, ReceivedBySeveralThreads) {
   EXPECT_TRUE(visibilities_in(scratch / "live.uvh5") == from_files());
 }
 
-void put_vdif_word(std::string& out, std::uint32_t word) {
-  for (int k = 0; k < 4; ++k) out.push_back(static_cast<char>(word >> 8 * k));
-}
-
 // Two threads of 2-bit samples, through the filter bank: polarisations, or antennas that have an address each.
 class LiveVdif : public LivePackets, public ::testing::WithParamInterface<bool> {};
 
@@ -124,12 +120,7 @@ TEST_P(LiveVdif, GivesWhatItsFileGives) {
   for (std::uint32_t frame = 0; frame < 150; ++frame)
     for (std::uint32_t thread = 0; thread < 2; ++thread) {
       const std::uint32_t number = 1900 + frame;  // of 2,000 a second
-      put_vdif_word(bytes, 1000 + number / 2000);
-      put_vdif_word(bytes, 52u << 24 | number % 2000);
-      put_vdif_word(bytes, 1u << 29 | 8032 / 8);
-      put_vdif_word(bytes, 1u << 26 | thread << 16 | 7);
-      bytes.append(16, '\0');
-      for (int k = 0; k < 8000; ++k) bytes.push_back(static_cast<char>(random()));
+      put_vdif_frame(bytes, 1000 + number / 2000, number % 2000, thread);
     }
   files = {scratch / "station.vdif"};
   write_file(files[0], bytes);
