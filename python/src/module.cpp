@@ -104,7 +104,8 @@ NewArray new_array(core::SampleType type, std::vector<std::size_t> shape) {
   if (name == nullptr)
     throw core::Error(core::ErrorKind::unsupported, "samples", std::string(core::to_string(type)),
                       "types that numpy has");
-  nb::object array = nb::module_::import_("numpy").attr("empty")(nb::tuple(nb::cast(shape)), name);
+  nb::object array = nb::module_::import_("tautline.devices")
+                         .attr("on_a_cache_line")(nb::tuple(nb::cast(shape)), name);
   void* const data = nb::cast<nb::ndarray<nb::device::cpu>>(array).data();
   return {std::move(array), data};
 }

@@ -61,14 +61,19 @@ def stream_for(arrays: dict[str, Any], cuda: int) -> int:
     return int(pointer) or _LEGACY_STREAM
 
 
+def on_a_cache_line(shape: tuple[int, ...], dtype: Any, make: str = "empty") -> np.ndarray[Any, Any]:
+    """A new array of the host's. numpy's large arrays begin 16 bytes behind a cache line, which costs up to a sixth."""
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    memory = getattr(np, make)(size + 64, np.uint8)
+    begin = -memory.ctypes.data % 64
+    return memory[begin : begin + size].view(dtype).reshape(shape)  # type: ignore[no-any-return]
+
+
 def array_beside(x: Any, shape: tuple[int, ...], dtype: type[Any], make: str = "empty") -> Any:
     """A new array of x's library, in the same memory; `make`: empty or zeros."""
     cuda = cuda_of(x, "samples")
-    if cuda is None:  # on a cache line: numpy's large arrays begin 16 bytes behind one, which costs up to a sixth
-        size = math.prod(shape) * np.dtype(dtype).itemsize
-        memory = getattr(np, make)(size + 64, np.uint8)
-        begin = -memory.ctypes.data % 64
-        return memory[begin : begin + size].view(dtype).reshape(shape)
+    if cuda is None:
+        return on_a_cache_line(shape, dtype, make)
     _require_library("samples", x)
     module = importlib.import_module(_library(x))
     if _library(x) == "torch":

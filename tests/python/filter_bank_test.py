@@ -125,3 +125,12 @@ def test_arrays_longer_than_a_piece(rng: np.random.Generator) -> None:
     one = tl.channelize(x, 4096, taps=4, output="ci8", gains=0.1)
     parts = np.stack([got.real, got.imag], -1).transpose(2, 0, 1, 3) * np.float32(0.1)
     assert np.abs(one - parts.clip(-127, 127)).max() <= 0.5 + 1e-3
+
+
+@pytest.mark.parametrize("times", [63, 64, 1000, 3_000_000])
+def test_results_begin_on_a_cache_line(rng: np.random.Generator, times: int) -> None:
+    x = rng.integers(-99, 99, (2, times)).astype(np.int8)  # real: frames of 32
+    for output in ("cf32", "ci8"):
+        made = tl.channelize(x, 16, taps=2, output=output, gains=None if output == "cf32" else 0.1)
+        assert (made.ctypes.data % 64 == 0 or made.size == 0) and made.flags.c_contiguous and made.flags.writeable
+        assert made.shape[1 if output == "cf32" else 2] == max(0, times // 32 - 1)
