@@ -97,7 +97,7 @@ double sigma_of_block(const std::vector<float>& y, std::size_t first, std::size_
     if (!std::isnan(y[t]))
       values.push_back(type == core::SampleType::i32 ? y[t] + spreading()[t % kSpreadingPeriod]
                                                      : y[t]);
-  if (values.empty()) return 0;
+  if (values.size() < kFewestForNoise) return 0;
   const float median = median_of(values);
   for (float& v : values) v = std::fabs(v - median);
   return sigma_of(static_cast<double>(median_of(values)), type);

@@ -17,6 +17,8 @@ inline constexpr double kUnitsPerSigma = 1024;
 /// Least samples that sigma is measured on: 16,384 give it to 0.9 %, which raises the rate of noise
 /// over 4 sigma by 1 %.
 inline constexpr std::size_t kNoiseSamples = 16384;
+/// Of fewer samples sigma is 0, and there are no detections: the MAD of a few may be far too small.
+inline constexpr std::size_t kFewestForNoise = 128;
 /// MAD to standard deviation of a Gaussian.
 inline constexpr double kSigmaPerMad = 1.4826;
 /// Variance of spreading(), which is added to integers before their MAD is taken.

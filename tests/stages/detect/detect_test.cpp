@@ -344,6 +344,26 @@ TEST_P(Backend, FindsNothingWhereNothingChanges) {
   }
 }
 
+// The MAD of a few may be far too small.
+TEST_P(Backend, FindsNothingInAFewSamples) {
+  auto random = tests::generator();
+  Config config;
+  config.sample_time_s = 1e-3;
+  std::normal_distribution<float> normal;
+  for (const std::size_t samples : {2u, 20u, 127u, 128u}) {
+    Rows<float> series(1, std::vector<float>(samples));
+    for (float& value : series.front()) value = normal(random);
+    series.front()[samples / 2] = 1000;
+    const auto pulses = run(GetParam(), config, series, samples, random).pulses;
+    EXPECT_EQ(pulses.size(), samples < 128 ? 0u : 1u) << samples;
+  }
+  // Enough samples, too few of them with a value.
+  Rows<float> series(1, std::vector<float>(400, std::nanf("")));
+  for (std::size_t t = 0; t < 127; ++t) series.front()[2 * t] = normal(random);
+  series.front()[100] = 1000;
+  EXPECT_TRUE(run(GetParam(), config, series, 400, random).pulses.empty());
+}
+
 INSTANTIATE_TEST_SUITE_P(Cpu, Backend,
                          ::testing::Values("cpu:portable", "cpu:avx2", "cpu:avx512", "cpu:vnni",
                                            "cpu:amx"),

@@ -77,7 +77,7 @@ double NoiseMeter::sigma(const float* y, std::size_t n, std::uint64_t first, cor
     std::copy(y, y + n, values_.data());
     count = n;
   }
-  if (count == 0) return 0;
+  if (count < kFewestForNoise) return 0;
   // The medians of two blocks of n samples differ by 2.6 MAD / sqrt(n), their MADs by 1.7. The
   // first range is three times that around the last block's values; it has about 3 % of the
   // samples.
