@@ -56,6 +56,17 @@ formats::presto::Mask make_mask() {
   return mask;
 }
 
+std::vector<std::uint8_t> masked_in_blocks(MaskIntervals& mask, std::vector<std::uint8_t> samples,
+                                           std::size_t block) {
+  for (std::size_t t = 0; t < kTimes; t += block) {
+    const std::size_t count = std::min(block, kTimes - t);
+    mask.apply(std::as_writable_bytes(
+                   std::span(samples).subspan(t * kMaskChannels, count * kMaskChannels)),
+               t, count);
+  }
+  return samples;
+}
+
 TEST(MaskIntervals, MaskedSamplesBecomeTheMeanOfTheIntervalBefore) {
   auto random = tests::generator();
   std::vector<std::uint8_t> samples(kMaskChannels * kTimes);
@@ -71,13 +82,7 @@ TEST(MaskIntervals, MaskedSamplesBecomeTheMeanOfTheIntervalBefore) {
     for (const std::size_t block : {kTimes, std::size_t{1}, std::size_t{37}}) {
       MaskIntervals mask(make_mask(), MaskedTimes::mean, reader);
       EXPECT_EQ(mask.ignored_channels(), std::vector<std::size_t>{channel(1)});
-      auto masked = samples;
-      for (std::size_t t = 0; t < kTimes; t += block) {
-        const std::size_t count = std::min(block, kTimes - t);
-        mask.apply(std::as_writable_bytes(
-                       std::span(masked).subspan(t * kMaskChannels, count * kMaskChannels)),
-                   t, count);
-      }
+      const auto masked = masked_in_blocks(mask, samples, block);
       for (std::size_t t = 0; t < kTimes; ++t)
         for (std::size_t c = 0; c < kMaskChannels; ++c) {
           int expected = samples[t * kMaskChannels + c];
@@ -101,14 +106,7 @@ TEST(MaskIntervals, WhereMostChannelsAreMaskedNoiseLikeThatOfTheIntervalBeforeMa
   MemoryReader reader(samples, true, 2);
   const auto masked_in = [&](std::size_t block) {
     MaskIntervals mask(make_mask(), MaskedTimes::noise, reader);
-    auto masked = samples;
-    for (std::size_t t = 0; t < kTimes; t += block) {
-      const std::size_t count = std::min(block, kTimes - t);
-      mask.apply(std::as_writable_bytes(
-                     std::span(masked).subspan(t * kMaskChannels, count * kMaskChannels)),
-                 t, count);
-    }
-    return masked;
+    return masked_in_blocks(mask, samples, block);
   };
   const auto masked = masked_in(kTimes);
   EXPECT_EQ(masked_in(1), masked);
