@@ -83,14 +83,14 @@ class Kept {
     (check(arrays), ...);
   }
   /// work(queue) with the lock, without the interpreter's: on the queue of the plan, until it is done, or on the
-  /// caller's stream, where it may go on when this returns. Streams that follow each other wait for what the one before
-  /// was given.
+  /// caller's stream, where it may go on when this returns. Each call waits for the work of the one before, also where
+  /// the streams' handles are equal: a new stream may have the handle of one that is gone.
   template <class Work>
   auto run(std::uintptr_t stream, const Work& work) {
     const UnlockedComputation unlocked;
     const std::lock_guard lock(mutex);
     device::Queue& on = stream == 0 ? *queue : caller(stream);
-    if (stream != last_) on.wait(*done_);
+    if (last_ != 0) on.wait(*done_);
     last_ = stream;
     const auto finish = [&] {
       if (stream == 0)
