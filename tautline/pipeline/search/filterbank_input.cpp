@@ -125,7 +125,7 @@ std::unique_ptr<FilterbankSourceNode> make_filterbank_source(
   read.data_segments = input->filled;
   if (!config.mask.empty()) read.mask = formats::presto::read_mask(config.mask);
   // Gaps are not filled: the data are searched, and what is searched needs its noise.
-  if (input->filled.empty()) read.masked_times = MaskedTimes::noise;
+  if (input->filled.empty()) read.masked_times = MissingTimes::noise;
   if (!config.keep_constant) read.empty = input->filled.empty() ? Empty::split : Empty::fill;
   std::vector<std::shared_ptr<formats::FilterbankReader>> readers;
   for (std::size_t b = 0; b < input->beams.size(); ++b) {

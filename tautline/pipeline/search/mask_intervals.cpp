@@ -11,13 +11,9 @@ namespace {
 
 constexpr std::size_t kFirstSamples = 4096;
 
-// A deviate of mean 0 and variance 1, nearly normal (the sum of four uniform ones), for every number: bits mixed by the
-// finaliser of SplitMix64 (Steele, Lea & Flood 2014).
+// A deviate of mean 0 and variance 1, nearly normal (the sum of four uniform ones), for every number.
 double deviate(std::uint64_t number) {
-  std::uint64_t x = (number + 1) * 0x9E3779B97F4A7C15u;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
-  x ^= x >> 31;
+  const std::uint64_t x = random_bits(number);
   const std::uint64_t sum = (x & 0xFFFF) + (x >> 16 & 0xFFFF) + (x >> 32 & 0xFFFF) + (x >> 48);
   constexpr double kMean = 2 * 65535.0, kDeviation = 65536 * 0.57735026918962576;  // sqrt(4 / 12)
   return (static_cast<double>(sum) - kMean) / kDeviation;
@@ -25,7 +21,7 @@ double deviate(std::uint64_t number) {
 
 }  // namespace
 
-MaskIntervals::MaskIntervals(formats::presto::Mask mask, MaskedTimes times,
+MaskIntervals::MaskIntervals(formats::presto::Mask mask, MissingTimes times,
                              formats::FilterbankReader& reader)
     : mask_(std::move(mask)),
       times_(times),
@@ -88,7 +84,7 @@ void MaskIntervals::begin_interval(std::size_t interval) {
   for (std::size_t c = 0; c < flags_.size(); ++c)
     if (flags_[c] != 0 && throughout_[c] == 0) ++flagged;
   any_flagged_ = flagged > 0;
-  noise_ = times_ == MaskedTimes::noise && 2 * flagged > flags_.size() - ignored_.size();
+  noise_ = times_ == MissingTimes::noise && 2 * flagged > flags_.size() - ignored_.size();
 }
 
 template <class Sample>

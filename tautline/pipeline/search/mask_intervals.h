@@ -8,14 +8,9 @@
 
 #include "tautline/formats/filterbank_reader.h"
 #include "tautline/formats/presto/mask.h"
+#include "tautline/pipeline/search/channel_substitutes.h"
 
 namespace tautline::pipeline {
-
-/// What takes the place of samples in intervals of which more than half of the channels are masked.
-enum class MaskedTimes {
-  mean,  ///< means, as in other intervals: the sums are constant where all channels are masked
-  noise  ///< noise of the channel's mean and standard deviation, so that what is measured in the sums is not too small
-};
 
 /// Mean and standard deviation of a channel are those of its last unmasked interval before, or, when there is none
 /// yet, of the first 4,096 samples of the data. They do not depend on how the data are cut into blocks, nor does noise,
@@ -24,7 +19,7 @@ enum class MaskedTimes {
 class MaskIntervals {
  public:
   /// Reads the first samples. Throws Error(config) when the mask was made for other channels.
-  MaskIntervals(formats::presto::Mask mask, MaskedTimes times, formats::FilterbankReader& reader);
+  MaskIntervals(formats::presto::Mask mask, MissingTimes times, formats::FilterbankReader& reader);
 
   /// Channels in the file's order that are masked throughout.
   const std::vector<std::size_t>& ignored_channels() const { return ignored_; }
@@ -42,7 +37,7 @@ class MaskIntervals {
   void measure(const Sample* spectra, std::size_t samples, bool all);
 
   formats::presto::Mask mask_;
-  MaskedTimes times_;
+  MissingTimes times_;
   formats::FilterbankDescription description_;
   std::vector<std::size_t> ignored_;
   std::vector<std::uint8_t> throughout_, flags_;  ///< [channel]

@@ -80,7 +80,7 @@ TEST(MaskIntervals, MaskedSamplesBecomeTheMeanOfTheIntervalBefore) {
       return static_cast<int>(std::lround(sum / static_cast<double>(to - from)));
     };
     for (const std::size_t block : {kTimes, std::size_t{1}, std::size_t{37}}) {
-      MaskIntervals mask(make_mask(), MaskedTimes::mean, reader);
+      MaskIntervals mask(make_mask(), MissingTimes::mean, reader);
       EXPECT_EQ(mask.ignored_channels(), std::vector<std::size_t>{channel(1)});
       const auto masked = masked_in_blocks(mask, samples, block);
       for (std::size_t t = 0; t < kTimes; ++t)
@@ -105,7 +105,7 @@ TEST(MaskIntervals, WhereMostChannelsAreMaskedNoiseLikeThatOfTheIntervalBeforeMa
   for (auto& sample : samples) sample = static_cast<std::uint8_t>(random() % 4);
   MemoryReader reader(samples, true, 2);
   const auto masked_in = [&](std::size_t block) {
-    MaskIntervals mask(make_mask(), MaskedTimes::noise, reader);
+    MaskIntervals mask(make_mask(), MissingTimes::noise, reader);
     return masked_in_blocks(mask, samples, block);
   };
   const auto masked = masked_in(kTimes);
@@ -143,7 +143,7 @@ TEST(MaskIntervals, AMaskOfOtherChannelsIsRefused) {
   MemoryReader reader(std::vector<std::uint8_t>(kMaskChannels * kTimes), true);
   auto mask = make_mask();
   mask.channels = 7;
-  EXPECT_THROW(MaskIntervals(mask, MaskedTimes::mean, reader), core::Error);
+  EXPECT_THROW(MaskIntervals(mask, MissingTimes::mean, reader), core::Error);
 }
 
 }  // namespace
