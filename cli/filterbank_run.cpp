@@ -59,11 +59,15 @@ std::string iqrm_summary(const pipeline::IqrmFound& found) {
 std::string steps_text(const std::vector<pipeline::LevelStep>& steps) {
   constexpr std::size_t kMost = 3;
   std::string text;
-  for (std::size_t k = 0; k < std::min(kMost, steps.size()); ++k)
-    text += fmt::format("\n  level steps at the join of {} and {}: sample {}", steps[k].before,
-                        steps[k].after, steps[k].sample);
+  for (std::size_t k = 0; k < std::min(kMost, steps.size()); ++k) {
+    const pipeline::LevelStep& step = steps[k];
+    const std::string where = step.before == step.after
+                                  ? "inside " + step.before
+                                  : "at the join of " + step.before + " and " + step.after;
+    text += fmt::format("\n  level steps {}: sample {}", where, step.sample);
+  }
   if (steps.size() > kMost)
-    text += fmt::format("\n  level steps at {} more joins", steps.size() - kMost);
+    text += fmt::format("\n  level steps at {} more places", steps.size() - kMost);
   return text;
 }
 

@@ -106,6 +106,8 @@ std::shared_ptr<FilterbankInput> open_filterbanks(const FilterbankRunConfig& con
     beam.left_out = channels_to_leave_out(*beam.reader, beam.range, config);
     if (!config.keep_constant)
       beam.level_steps = find_level_steps(*beam.reader, beam.data_segments, beam.left_out.all);
+    for (LevelStep& step : beam.level_steps)
+      if (step.before.empty()) step.before = step.after = beam.files.front();
     split_at_steps(beam.level_steps, beam.data_segments);
     if (!fill_gaps) continue;
     const std::uint64_t first = beam.data_segments.front().grid_first;
