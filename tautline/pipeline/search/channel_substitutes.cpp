@@ -11,8 +11,8 @@ namespace tautline::pipeline {
 
 namespace {
 
-// Fewer samples of a channel in a piece do not take the place of earlier ones.
-constexpr std::size_t kEnoughSamples = 1024;
+// The samples of a channel in less than a quarter of a piece do not take the place of more from an earlier one.
+constexpr std::size_t kEnough = 4;
 // From one channel to the next, in samples: a power of two would put columns into the same lines of a cache.
 constexpr std::size_t kColumn = kMeanSamples + 64;
 
@@ -27,14 +27,15 @@ void transpose(const Sample* spectra, std::size_t times, std::size_t channels, S
   }
 }
 
-}  // namespace
-
+// 64 random bits for each number: the finaliser of SplitMix64 (Steele, Lea & Flood 2014).
 std::uint64_t random_bits(std::uint64_t number) {
   std::uint64_t x = (number + 1) * 0x9E3779B97F4A7C15u;
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
   x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
   return x ^ (x >> 31);
 }
+
+}  // namespace
 
 ChannelSubstitutes::ChannelSubstitutes(const formats::FilterbankDescription& description,
                                        std::size_t left_out, MissingTimes times)
@@ -44,7 +45,7 @@ ChannelSubstitutes::ChannelSubstitutes(const formats::FilterbankDescription& des
       channel_repeats_(empty_repeats_of_channel(description)),
       means_(description.sample_bytes()),
       counts_(description.channels, 0),
-      seen_(description.channels),
+      seen_(description.channels, 0),
       drawn_from_(times == MissingTimes::noise ? description.channels : 0) {}
 
 void ChannelSubstitutes::read(formats::FilterbankReader& reader, std::uint64_t first,
@@ -53,7 +54,14 @@ void ChannelSubstitutes::read(formats::FilterbankReader& reader, std::uint64_t f
   first_ = first;
   const std::size_t sample_bytes = description_.sample_bytes();
   std::vector<std::byte> spectra(static_cast<std::size_t>(count) * sample_bytes);
-  samples_ = reader.read_across(first, static_cast<std::size_t>(count), spectra);
+  const std::size_t got = reader.read_across(first, static_cast<std::size_t>(count), spectra);
+  take(std::span(spectra).first(got * sample_bytes));
+}
+
+void ChannelSubstitutes::take(std::span<const std::byte> spectra) {
+  ++piece_;
+  const std::size_t sample_bytes = description_.sample_bytes();
+  samples_ = spectra.size() / sample_bytes;
   const auto repeats = [&](std::size_t t) {
     const std::byte* spectrum = spectra.data() + t * sample_bytes;
     return std::memcmp(spectrum, spectrum - sample_bytes, sample_bytes) == 0;
@@ -87,7 +95,7 @@ void ChannelSubstitutes::measure_as(std::size_t channel) {
     kept.insert(kept.end(), end - t, column[t]);
     sum += value * static_cast<double>(end - t);
   }
-  if (kept.size() < kEnoughSamples && kept.size() <= counts_[channel]) return;
+  if (kept.empty() || (kEnough * kept.size() < samples_ && kept.size() <= counts_[channel])) return;
   counts_[channel] = kept.size();
   const double mean = sum / static_cast<double>(kept.size());
   auto& to = reinterpret_cast<Sample*>(means_.data())[channel];
@@ -101,8 +109,8 @@ void ChannelSubstitutes::measure_as(std::size_t channel) {
 }
 
 void ChannelSubstitutes::measure(std::size_t channel) {
-  if (seen_[channel] == first_) return;
-  seen_[channel] = first_;
+  if (seen_[channel] == piece_) return;
+  seen_[channel] = piece_;
   formats::with_samples(description_.delivered, columns_.data(), [&](auto* columns) {
     measure_as<std::remove_pointer_t<decltype(columns)>>(channel);
   });

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "tautline/formats/filterbank_reader.h"
@@ -19,9 +20,6 @@ enum class MissingTimes {
 /// Samples that a channel's mean is taken over.
 inline constexpr std::uint64_t kMeanSamples = 4096;
 
-/// 64 random bits for each number: the finaliser of SplitMix64 (Steele, Lea & Flood 2014).
-std::uint64_t random_bits(std::uint64_t number);
-
 /// The mean of each channel over a piece of a filterbank, and noise that is drawn from the channel's samples in the
 /// piece: it has their mean and their distribution in any number of bits. Samples that are not finite take no part, nor
 /// do those that hold nothing (docs/design/empty.md), nor equal ones at the piece's edges, which may be the end of a
@@ -32,8 +30,10 @@ class ChannelSubstitutes {
   ChannelSubstitutes(const formats::FilterbankDescription& description, std::size_t left_out,
                      MissingTimes times);
 
-  /// The piece to measure: up to kMeanSamples samples [first, first + count).
+  /// The piece to measure: up to kMeanSamples samples [first, first + count) of a reader, which are read once.
   void read(formats::FilterbankReader& reader, std::uint64_t first, std::uint64_t count);
+  /// The same, of spectra in memory.
+  void take(std::span<const std::byte> spectra);
   /// From now on a channel's values are those of the piece. A piece that has hardly any samples of the channel leaves
   /// those of the piece before.
   void measure(std::size_t channel);
@@ -54,12 +54,13 @@ class ChannelSubstitutes {
   MissingTimes times_;
   std::size_t spectra_repeats_, channel_repeats_;
   std::size_t samples_ = 0;                         // of the piece
-  std::optional<std::uint64_t> first_;              // of the piece
+  std::optional<std::uint64_t> first_;              // of the piece read last
+  std::uint64_t piece_ = 0;                         // its number, from 1
   std::vector<std::byte> columns_;                  // [channel][time] of the piece
   std::vector<std::uint8_t> empty_;                 // [time] of the piece: no channel changes
   std::vector<std::byte> means_;                    // [channel]
   std::vector<std::size_t> counts_;                 // [channel] of samples measured
-  std::vector<std::optional<std::uint64_t>> seen_;  // [channel] first_ of the piece measured last
+  std::vector<std::uint64_t> seen_;                 // [channel] the piece measured last
   std::vector<std::vector<std::byte>> drawn_from_;  // [channel], with MissingTimes::noise
 };
 

@@ -12,9 +12,9 @@
 
 namespace tautline::pipeline {
 
-/// Mean and standard deviation of a channel are those of its last unmasked interval before, or, when there is none
-/// yet, of the first 4,096 samples of the data. They do not depend on how the data are cut into blocks, nor does noise,
-/// which is a function of a sample's place. Rounded to whole numbers for integers. Channels masked throughout the file
+/// A channel's mean is that of its last unmasked interval before, or, when there is none yet, of the first 4,096 samples
+/// of the data; noise is drawn from the first 4,096 samples of the same (ChannelSubstitutes). They do not depend on how
+/// the data are cut into blocks. Means are rounded to whole numbers for integers. Channels masked throughout the file
 /// are left to be ignored.
 class MaskIntervals {
  public:
@@ -32,6 +32,7 @@ class MaskIntervals {
   void begin_interval(std::size_t interval);
   template <class Sample>
   void apply_to(Sample* spectra, std::uint64_t first_sample, std::size_t samples);
+  void keep(std::span<const std::byte> spectra);
   void take_over(bool all);
   template <class Sample>
   void measure(const Sample* spectra, std::size_t samples, bool all);
@@ -41,8 +42,9 @@ class MaskIntervals {
   formats::FilterbankDescription description_;
   std::vector<std::size_t> ignored_;
   std::vector<std::uint8_t> throughout_, flags_;  ///< [channel]
-  std::vector<double> means_, deviations_;        ///< [channel]
-  std::vector<double> sums_, squares_;            ///< [channel], of the interval so far
+  std::vector<double> means_, sums_;              ///< [channel]; sums of the interval so far
+  ChannelSubstitutes noise_of_;
+  std::vector<std::byte> kept_;  ///< first samples of the interval
   double counted_ = 0;
   bool any_flagged_ = false, noise_ = false, started_ = false;
   std::size_t interval_ = 0;
