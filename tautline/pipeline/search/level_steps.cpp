@@ -246,21 +246,22 @@ class StepsInside {
     const auto probes = static_cast<std::size_t>(
         std::min<std::uint64_t>(kMostProbes, range.count / kProbeDistance));
     if (probes < kLeastProbes) return {};
-    std::vector<std::uint64_t> first(probes);
-    std::vector<Levels> levels;
-    for (std::size_t k = 0; k < probes; ++k) {
-      first[k] = range.first + k * (range.count - kMostSpectra) / (probes - 1);
-      levels.push_back(levels_at(first[k]));
-    }
+    const auto first = [&](std::size_t k) {
+      return range.first + k * (range.count - kMostSpectra) / (probes - 1);
+    };
     std::vector<double> changes;
-    for (std::size_t k = 0; k + 1 < probes; ++k)
-      changes.push_back(std::abs(change(levels[k], levels[k + 1])));
+    Levels before = levels_at(first(0));
+    for (std::size_t k = 1; k < probes; ++k) {
+      Levels levels = levels_at(first(k));
+      changes.push_back(std::abs(change(before, levels)));
+      before = std::move(levels);
+    }
     const double unusual = kUnusualChange * usual(changes);
     std::vector<std::uint64_t> steps;
     for (std::size_t k = 0; k + 1 < probes; ++k) {
       if (changes[k] < unusual) continue;
       const std::uint64_t low = steps.empty() ? range.first : steps.back();
-      const std::uint64_t place = place_of(first[k], levels[k], first[k + 1], levels[k + 1]);
+      const std::uint64_t place = place_of(first(k), first(k + 1));
       if (place <= low) continue;
       const auto step =
           step_at(reader_, low, place, range.first + range.count, kMostSpectra, counts_, left_out_);
@@ -294,8 +295,8 @@ class StepsInside {
     return std::max(*half, std::sqrt(2 / (kMostSpectra * std::max(1.0, channels / 2))));
   }
   // Where the level turns from that at `low` into that at `high`: between two blocks, then between two spectra.
-  std::uint64_t place_of(std::uint64_t low, const Levels& before, std::uint64_t high,
-                         const Levels& after) {
+  std::uint64_t place_of(std::uint64_t low, std::uint64_t high) {
+    const Levels before = levels_at(low), after = levels_at(high);
     const double whole = change(before, after);
     while (high - low > kMostSpectra) {
       const std::uint64_t middle = low + (high - low) / 2;
