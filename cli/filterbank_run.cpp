@@ -32,6 +32,11 @@ std::string empty_text(const pipeline::FilterbankRunSummary& s) {
   if (stopped > 0)
     text += fmt::format("\n  empty: {} stopped for a while; means took their place",
                         core::counted(stopped, "channel"));
+  std::uint64_t mostly = 0;
+  for (const pipeline::EmptyTimes& one : s.empty.mostly) mostly += one.samples;
+  if (mostly > 0)
+    text += fmt::format(", noise for {} in which more than half of the channels stopped",
+                        core::counted(mostly, "sample"));
   if (s.constant_channels > 0)
     text += fmt::format("\n  empty: {} never changed, left out",
                         core::counted(s.constant_channels, "channel"));
@@ -54,11 +59,15 @@ std::string iqrm_summary(const pipeline::IqrmFound& found) {
 std::string steps_text(const std::vector<pipeline::LevelStep>& steps) {
   constexpr std::size_t kMost = 3;
   std::string text;
-  for (std::size_t k = 0; k < std::min(kMost, steps.size()); ++k)
-    text += fmt::format("\n  level steps at the join of {} and {}: sample {}", steps[k].before,
-                        steps[k].after, steps[k].sample);
+  for (std::size_t k = 0; k < std::min(kMost, steps.size()); ++k) {
+    const pipeline::LevelStep& step = steps[k];
+    const std::string where = step.before == step.after
+                                  ? "inside " + step.before
+                                  : "at the join of " + step.before + " and " + step.after;
+    text += fmt::format("\n  level steps {}: sample {}", where, step.sample);
+  }
   if (steps.size() > kMost)
-    text += fmt::format("\n  level steps at {} more joins", steps.size() - kMost);
+    text += fmt::format("\n  level steps at {} more places", steps.size() - kMost);
   return text;
 }
 

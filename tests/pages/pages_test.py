@@ -61,7 +61,7 @@ EXPECTED = {
     "doubtful_fits": {ERROR_BARS: True, "document.querySelectorAll('#maps canvas').length": 0},
     "candidates_of_padded_data": {
         "/Grey: no data. A grey line: files/.test(document.querySelector('#overview p').textContent)": True,
-        FACT.format("steps of level at joins"): "1", FACT.format("samples without data"): "3000"},
+        FACT.format("steps of level"): "1", FACT.format("samples without data"): "3000"},
     "candidates_of_beams": {"[...document.querySelectorAll('td')].some((one) => one.textContent === '3 (many)')": True},
     "warnings": {"document.querySelectorAll('.warning li').length >= 2": True},
     "figure_of_a_padded_filterbank": {

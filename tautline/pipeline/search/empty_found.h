@@ -21,6 +21,7 @@ struct EmptyFound {
   std::uint64_t values = 0;                  ///< times x channels of channels that stopped
   std::vector<std::uint64_t> channels;       ///< [channel] of each channel, all beams together
   std::vector<EmptyTimes> list;              ///< the first kListed stretches
+  std::vector<EmptyTimes> mostly;            ///< the first kListed at which most channels stopped
   static constexpr std::size_t kListed = 100'000;
 };
 

@@ -4,15 +4,13 @@
 #include <cstring>
 
 #include "tautline/core/constant_run.h"
-#include "tautline/core/integers.h"
-#include "tautline/pipeline/search/channel_means.h"
+#include "tautline/pipeline/search/empty_found.h"
+#include "tautline/pipeline/search/empty_rule.h"
 
 namespace tautline::pipeline {
 
 namespace {
 
-// Shorter stretches are not worth a gap, whatever their probability.
-constexpr std::size_t kLeastRepeats = 16;
 // Values of a channel in a window that are compared before all of them are.
 constexpr std::size_t kProbes = 8;
 
@@ -22,24 +20,6 @@ void compare_rows(const std::byte* a, const std::byte* b, std::vector<std::uint8
   const auto* y = reinterpret_cast<const Value*>(b);
   for (std::size_t c = 0; c < equal.size(); ++c)
     equal[c] = static_cast<std::uint8_t>(x[c] == y[c] ? 1 : 0);
-}
-
-// Equal samples of one channel in a row from which on it is empty.
-std::size_t repeats_of_channel(const formats::FilterbankDescription& description) {
-  return std::max(
-      kLeastRepeats,
-      core::repeats_of_nothing(description.bits, description.rate_hz.value() *
-                                                     static_cast<double>(description.channels)));
-}
-
-// Equal spectra in a row from which on a stretch is empty. Trials of series are sums of the same channels: they count
-// as one.
-std::size_t repeats_of_spectra(const formats::FilterbankDescription& description,
-                               std::size_t left_out) {
-  const std::size_t counting = description.time_series ? 1 : description.channels - left_out;
-  return std::max(kLeastRepeats, core::divide_up(core::repeats_of_nothing(
-                                                     description.bits, description.rate_hz.value()),
-                                                 std::max<std::size_t>(1, counting)));
 }
 
 // The next channel, not before `c`, that is set.
@@ -60,26 +40,29 @@ std::size_t spectra_ahead(const formats::FilterbankDescription& description,
                           std::span<const std::size_t> left_out) {
   const bool each_channel = !description.time_series && description.channels > 1;
   if (!each_channel) return 1;
-  return repeats_of_channel(description) + 1 + repeats_of_spectra(description, left_out.size());
+  return empty_repeats_of_channel(description) + 1 +
+         empty_repeats_of_spectra(description, left_out.size());
 }
 
 EmptyStretches::EmptyStretches(formats::FilterbankReader& reader, const SampleRange& range,
-                               std::span<const std::size_t> left_out)
+                               std::span<const std::size_t> left_out, MissingTimes times)
     : reader_(reader),
       range_(range),
       channels_(reader.description().channels),
       value_bytes_(formats::bytes_of(reader.description().delivered)),
       sample_bytes_(reader.description().sample_bytes()),
+      times_(times),
+      substitutes_(reader.description(), left_out.size(), times),
+      counting_(channels_ - left_out.size()),
       left_out_(channels_, 0),
       open_(channels_, 0),
       equal_(channels_, 0),
       masked_(channels_, 0),
-      values_(sample_bytes_),
       known_(channels_, 0) {
   for (const std::size_t c : left_out) left_out_[c] = 1;
   each_channel_ = !reader.description().time_series;
-  spectra_repeats_ = repeats_of_spectra(reader.description(), left_out.size());
-  channel_repeats_ = repeats_of_channel(reader.description());
+  spectra_repeats_ = empty_repeats_of_spectra(reader.description(), left_out.size());
+  channel_repeats_ = empty_repeats_of_channel(reader.description());
   ahead_.resize((channel_repeats_ + 1 + spectra_repeats_) * sample_bytes_);
 }
 
@@ -125,17 +108,29 @@ std::optional<SampleRange> EmptyStretches::find(std::span<const std::byte> block
   return SampleRange{first + run->first, end - (first + run->first)};
 }
 
-const std::vector<std::byte>& EmptyStretches::means_around(const SampleRange& stretch) {
-  // Whole pieces of the range, so that stretches near each other share one measurement.
+// Whole pieces of the range, so that stretches near each other share one measurement.
+void EmptyStretches::read_around(const SampleRange& stretch) {
   const std::uint64_t behind = stretch.first + stretch.count;
   std::uint64_t first =
       stretch.first >= kMeanSamples ? (stretch.first / kMeanSamples - 1) * kMeanSamples : behind;
   if (first >= range_.count) first = 0;
-  if (line_first_ != first)
-    line_ =
-        channel_means(reader_, range_.first + first, std::min(kMeanSamples, range_.count - first));
-  line_first_ = first;
-  return line_;
+  substitutes_.read(reader_, range_.first + first, std::min(kMeanSamples, range_.count - first));
+}
+
+void EmptyStretches::measure_around(const SampleRange& stretch) {
+  read_around(stretch);
+  substitutes_.measure_all();
+}
+
+void EmptyStretches::fill(std::span<std::byte> spectra, std::uint64_t first) const {
+  const std::size_t count = spectra.size() / sample_bytes_;
+  if (times_ == MissingTimes::noise) {
+    for (std::size_t c = 0; c < channels_; ++c)
+      substitutes_.draw(spectra.data(), c, 0, count, range_.first + first);
+    return;
+  }
+  for (std::size_t t = 0; t < count; ++t)
+    std::memcpy(spectra.data() + t * sample_bytes_, substitutes_.means().data(), sample_bytes_);
 }
 
 // A later position at which the channel has another value; the range's end if none is found.
@@ -150,19 +145,54 @@ std::uint64_t EmptyStretches::next_change(std::size_t channel, const std::byte* 
   return range_.count;
 }
 
-// Samples [from, to) of a channel, in a piece that begins at position `first`.
-void EmptyStretches::replace(std::byte* piece, std::size_t channel, std::size_t from,
-                             std::size_t to, std::uint64_t first) {
-  std::byte* value = values_.data() + channel * value_bytes_;
-  if (open_[channel] == 0 || from > 0) {
-    const std::byte* constant = piece + from * sample_bytes_ + channel * value_bytes_;
-    SampleRange run{first + from, to - from};
-    if (run.first < kMeanSamples) run.count = next_change(channel, constant, run.first) - run.first;
-    std::memcpy(value, means_around(run).data() + channel * value_bytes_, value_bytes_);
+// [time] of a piece: more than half of the channels are stopped, which is noted. Empty where there is no such time.
+std::vector<std::uint8_t> EmptyStretches::mostly_stopped(std::span<const Stopped> stopped,
+                                                         std::size_t times, std::uint64_t first) {
+  if (times_ == MissingTimes::mean || 2 * stopped.size() <= counting_) return {};
+  std::vector<std::int64_t> changes(times + 1, 0);
+  for (const Stopped& run : stopped) {
+    ++changes[run.from];
+    --changes[run.to];
   }
-  for (std::size_t t = from; t < to; ++t)
-    std::memcpy(piece + t * sample_bytes_ + channel * value_bytes_, value, value_bytes_);
-  masked_[channel] += to - from;
+  std::vector<std::uint8_t> mostly(times, 0);
+  std::int64_t channels = 0;
+  for (std::size_t t = 0; t < times; ++t) {
+    channels += changes[t];
+    if (2 * static_cast<std::size_t>(channels) <= counting_) continue;
+    mostly[t] = 1;
+    const std::uint64_t at = first + t;
+    if (!mostly_masked_.empty() && mostly_masked_.back().first + mostly_masked_.back().count == at)
+      ++mostly_masked_.back().count;
+    else if (mostly_masked_.size() < EmptyFound::kListed)
+      mostly_masked_.push_back({at, 1});
+  }
+  return mostly;
+}
+
+// In a piece that begins at position `first`.
+void EmptyStretches::replace(std::byte* piece, const Stopped& run, std::uint64_t first,
+                             std::span<const std::uint8_t> mostly) {
+  const std::size_t offset = run.channel * value_bytes_;
+  if (run.begins) {
+    const std::byte* constant = piece + run.from * sample_bytes_ + offset;
+    SampleRange stopped{first + run.from, run.to - run.from};
+    if (stopped.first < kMeanSamples)
+      stopped.count = next_change(run.channel, constant, stopped.first) - stopped.first;
+    read_around(stopped);
+    substitutes_.measure(run.channel);
+  }
+  const std::byte* mean = substitutes_.means().data() + offset;
+  for (std::size_t t = run.from, end = 0; t < run.to; t = end) {
+    end = t;
+    while (end < run.to && !mostly.empty() && mostly[end] != 0) ++end;
+    if (end > t) {
+      substitutes_.draw(piece, run.channel, t, end, range_.first + first);
+      continue;
+    }
+    std::memcpy(piece + t * sample_bytes_ + offset, mean, value_bytes_);
+    ++end;
+  }
+  masked_[run.channel] += run.to - run.from;
 }
 
 std::uint64_t EmptyStretches::mask_channels(std::span<std::byte> piece, std::uint64_t first,
@@ -180,17 +210,15 @@ std::uint64_t EmptyStretches::mask_channels(std::span<std::byte> piece, std::uin
   const auto equal = [&](std::size_t c, std::size_t a, std::size_t b) {
     return std::memcmp(row(a) + c * value_bytes_, row(b) + c * value_bytes_, value_bytes_) == 0;
   };
-  std::uint64_t replaced = 0;
+  std::vector<Stopped> stopped;
   std::fill(known_.begin(), known_.end(), 0);
   const auto look = [&](std::size_t c, std::size_t k) {
     const auto run = core::run_around([&](std::size_t a, std::size_t b) { return equal(c, a, b); },
                                       total, k, known_[c]);
-    known_[c] = run.end;  // from here on the data are as they were
+    known_[c] = run.end;
     const bool goes_on = open_[c] != 0 && run.first == 0;
     if (run.first >= count || (run.repeats() < channel_repeats_ && !goes_on)) return;
-    const std::size_t end = std::min(run.end, count);
-    replace(piece.data(), c, run.first, end, first);
-    replaced += end - run.first;
+    stopped.push_back({c, run.first, std::min(run.end, count), open_[c] == 0 || run.first > 0});
     open_[c] = run.end > count ? 1 : 0;
   };
   for (std::size_t c = 0; c < channels_; ++c)
@@ -208,6 +236,12 @@ std::uint64_t EmptyStretches::mask_channels(std::span<std::byte> piece, std::uin
     }
   }
   if (!ahead) std::fill(open_.begin(), open_.end(), 0);
+  const std::vector<std::uint8_t> mostly = mostly_stopped(stopped, count, first);
+  std::uint64_t replaced = 0;
+  for (const Stopped& run : stopped) {
+    replace(piece.data(), run, first, mostly);
+    replaced += run.to - run.from;
+  }
   return replaced;
 }
 

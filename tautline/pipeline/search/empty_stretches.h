@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tautline/formats/filterbank_reader.h"
+#include "tautline/pipeline/search/channel_substitutes.h"
 #include "tautline/pipeline/search/sample_range.h"
 
 namespace tautline::pipeline {
@@ -24,20 +25,25 @@ class EmptyStretches {
  public:
   /// `left_out`: channels that do not count. `reader` outlives this.
   EmptyStretches(formats::FilterbankReader& reader, const SampleRange& range,
-                 std::span<const std::size_t> left_out);
+                 std::span<const std::size_t> left_out, MissingTimes times = MissingTimes::mean);
 
   /// The first stretch of equal spectra that begins at spectrum `from` of a block or later: its whole length, which may
   /// reach beyond the block. `block` begins at position `first`.
   std::optional<SampleRange> find(std::span<const std::byte> block, std::uint64_t first,
                                   std::size_t from);
-  /// Replaces what single channels repeat in a piece of a block by means of these channels. `ahead`: the samples behind
-  /// the piece belong to it; false before a stretch. Returns how many values.
+  /// Replaces what single channels repeat in a piece of a block by means of these channels, or, with
+  /// MissingTimes::noise, by noise where more than half of the channels that count do. `ahead`: the samples behind the
+  /// piece belong to it; false before a stretch. Returns how many values.
   std::uint64_t mask_channels(std::span<std::byte> piece, std::uint64_t first, bool ahead);
-  /// One spectrum that replaces a stretch: means of the channels before it, or after it near the range's start.
-  const std::vector<std::byte>& means_around(const SampleRange& stretch);
+  /// Before a stretch is filled: measures the channels before it, or after it near the range's start.
+  void measure_around(const SampleRange& stretch);
+  /// Fills spectra of that stretch, the first one at position `first`, with means or noise.
+  void fill(std::span<std::byte> spectra, std::uint64_t first) const;
 
   /// Times that each channel had replaced so far.
   const std::vector<std::uint64_t>& masked() const { return masked_; }
+  /// Where more than half of the channels had noise put in so far: the first EmptyFound::kListed stretches, in order of time.
+  const std::vector<SampleRange>& mostly_masked() const { return mostly_masked_; }
   /// Equal spectra in a row from which on a stretch is empty.
   std::size_t least_repeats() const { return spectra_repeats_; }
 
@@ -45,8 +51,16 @@ class EmptyStretches {
   std::uint64_t end_of_run(std::span<const std::byte> spectrum, std::uint64_t from);
   std::size_t read_ahead(std::uint64_t first, std::size_t most);
   std::size_t changing_ahead(std::uint64_t first);
-  void replace(std::byte* piece, std::size_t channel, std::size_t from, std::size_t to,
-               std::uint64_t first);
+  void read_around(const SampleRange& stretch);
+  // Samples [from, to) of a channel in a piece, the whole of a run or what a run goes on with.
+  struct Stopped {
+    std::size_t channel, from, to;
+    bool begins;
+  };
+  std::vector<std::uint8_t> mostly_stopped(std::span<const Stopped> stopped, std::size_t times,
+                                           std::uint64_t first);
+  void replace(std::byte* piece, const Stopped& run, std::uint64_t first,
+               std::span<const std::uint8_t> mostly);
   std::uint64_t next_change(std::size_t channel, const std::byte* value, std::uint64_t from);
 
   formats::FilterbankReader& reader_;
@@ -54,14 +68,15 @@ class EmptyStretches {
   std::size_t channels_, value_bytes_, sample_bytes_;
   // Equal spectra in a row, and equal samples of one channel, from which on a stretch is empty.
   std::size_t spectra_repeats_ = 1, channel_repeats_ = 1;
-  bool each_channel_ = true;                           // is looked at by itself
-  std::vector<std::byte> ahead_;                       // spectra after a block
-  std::vector<std::byte> line_;                        // means
-  std::optional<std::uint64_t> line_first_;            // of the samples that they were taken over
+  bool each_channel_ = true;      // is looked at by itself
+  std::vector<std::byte> ahead_;  // spectra after a block
+  MissingTimes times_;
+  ChannelSubstitutes substitutes_;
+  std::size_t counting_;                               // channels
   std::vector<std::uint8_t> left_out_, open_, equal_;  // [channel]; open: the run continues
   std::vector<std::uint64_t> masked_;                  // [channel]
-  std::vector<std::byte> values_;                      // [channel] that replace an open run
   std::vector<std::size_t> known_;                     // [channel] end of the run seen last
+  std::vector<SampleRange> mostly_masked_;
 };
 
 }  // namespace tautline::pipeline

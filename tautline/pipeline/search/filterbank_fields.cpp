@@ -114,7 +114,7 @@ void add_cleaning_fields(core::Fields<C>& to) {
            &C::flag_channels)
       .add({.name = "keep_constant",
             .help = "take stretches and channels that never change for data (simulations without "
-                    "noise), not for gaps, and steps of level at joins of files too"},
+                    "noise), not for gaps, and steps of level too"},
            &C::keep_constant);
 }
 

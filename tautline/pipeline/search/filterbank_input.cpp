@@ -106,6 +106,8 @@ std::shared_ptr<FilterbankInput> open_filterbanks(const FilterbankRunConfig& con
     beam.left_out = channels_to_leave_out(*beam.reader, beam.range, config);
     if (!config.keep_constant)
       beam.level_steps = find_level_steps(*beam.reader, beam.data_segments, beam.left_out.all);
+    for (LevelStep& step : beam.level_steps)
+      if (step.before.empty()) step.before = step.after = beam.files.front();
     split_at_steps(beam.level_steps, beam.data_segments);
     if (!fill_gaps) continue;
     const std::uint64_t first = beam.data_segments.front().grid_first;
@@ -125,7 +127,7 @@ std::unique_ptr<FilterbankSourceNode> make_filterbank_source(
   read.data_segments = input->filled;
   if (!config.mask.empty()) read.mask = formats::presto::read_mask(config.mask);
   // Gaps are not filled: the data are searched, and what is searched needs its noise.
-  if (input->filled.empty()) read.masked_times = MaskedTimes::noise;
+  if (input->filled.empty()) read.masked_times = MissingTimes::noise;
   if (!config.keep_constant) read.empty = input->filled.empty() ? Empty::split : Empty::fill;
   std::vector<std::shared_ptr<formats::FilterbankReader>> readers;
   for (std::size_t b = 0; b < input->beams.size(); ++b) {

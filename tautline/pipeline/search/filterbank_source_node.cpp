@@ -105,21 +105,30 @@ bool FilterbankSourceNode::produce(engine::Outputs& outputs) {
     outputs.commit();
   }
   if (!filled || done_ == stream_.parts[turn.part].placed.range.count) {
-    if (empty_ && turn.pass == 0)
-      for (std::size_t c = 0; c < found_.channels.size(); ++c)
-        found_.channels[c] += empty_->masked()[c];
+    if (empty_ && turn.pass == 0) note_masked(turn);
     ++segment_;
     done_ = 0;
   }
   return segment_ < segments_;
 }
 
+// At the end of a part.
+void FilterbankSourceNode::note_masked(const FilterbankStream::Turn& turn) {
+  for (std::size_t c = 0; c < found_.channels.size(); ++c)
+    found_.channels[c] += empty_->masked()[c];
+  const FilterbankPart& of = stream_.parts[turn.part];
+  for (const SampleRange& one : empty_->mostly_masked())
+    if (found_.mostly.size() < EmptyFound::kListed)
+      found_.mostly.push_back({of.beam, of.placed.grid_first + one.first, one.count});
+}
+
 // Means of channels are those of earlier samples, so each pass begins with none.
 void FilterbankSourceNode::begin_pass() {
   if (mask_) masking_ = std::make_unique<MaskIntervals>(*mask_, masked_times_, reader());
   if (empty_config_ != Empty::keep)
-    empty_ = std::make_unique<EmptyStretches>(reader(), part().placed.range,
-                                              stream_.left_out[part().beam]);
+    empty_ = std::make_unique<EmptyStretches>(
+        reader(), part().placed.range, stream_.left_out[part().beam],
+        empty_config_ == Empty::split ? MissingTimes::noise : MissingTimes::mean);
   filling_ = {};
   skipping_ = false;
 }
@@ -132,10 +141,8 @@ std::size_t FilterbankSourceNode::fill_stretch(std::span<std::byte> bytes, bool 
     filling_.count += goes_on(bytes.subspan(static_cast<std::size_t>(left)), counting);
   end = filling_.first + filling_.count;
   const auto times = static_cast<std::size_t>(
-      std::min<std::uint64_t>(end - done_, bytes.size() / filled_with_.size()));
-  for (std::size_t t = 0; t < times; ++t)
-    std::copy(filled_with_.begin(), filled_with_.end(),
-              bytes.begin() + static_cast<std::ptrdiff_t>(t * filled_with_.size()));
+      std::min<std::uint64_t>(end - done_, bytes.size() / repeated_.size()));
+  if (!as_read_) empty_->fill(bytes.first(times * repeated_.size()), done_);
   return times;
 }
 
@@ -181,9 +188,9 @@ std::uint64_t FilterbankSourceNode::treat_empty(std::span<std::byte> bytes, bool
     if (!stretch) return samples;
     const auto spectrum = bytes.subspan(end * sample_bytes, sample_bytes);
     repeated_.assign(spectrum.begin(), spectrum.end());
-    if (filled_by_reader(stretch->first)) {
+    as_read_ = filled_by_reader(stretch->first);
+    if (as_read_) {
       filling_ = *stretch;
-      filled_with_ = repeated_;
       continue;
     }
     if (counting) {
@@ -199,7 +206,7 @@ std::uint64_t FilterbankSourceNode::treat_empty(std::span<std::byte> bytes, bool
       return end;
     }
     filling_ = *stretch;
-    filled_with_ = empty_->means_around(*stretch);
+    empty_->measure_around(*stretch);
   }
 }
 

@@ -25,7 +25,9 @@ namespace tautline::pipeline {
 enum class Empty {
   keep,  ///< they are data
   fill,  ///< means of the channels before them take their place
-  split  ///< long ones are left out, as gaps: each begins a segment for whoever reads. Short ones are filled.
+  /// Long ones are left out, as gaps: each begins a segment for whoever reads. Short ones are filled with noise like the
+  /// channels', as are channels where more than half of them stop.
+  split
 };
 
 /// With Empty::split, shorter stretches (lost packets) are filled: a search loses the longest delay before each gap.
@@ -35,7 +37,7 @@ struct FilterbankSourceConfig {
   std::vector<FilterbankPart> parts;  ///< by beam, in order of time
   std::size_t block_samples = 0;      ///< times in a block at most
   std::optional<formats::presto::Mask> mask = {};
-  MaskedTimes masked_times = MaskedTimes::mean;
+  MissingTimes masked_times = MissingTimes::mean;
   Empty empty = Empty::keep;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> data_segments = {};
   std::vector<std::string> files = {};                  ///< FilterbankStream's
@@ -79,6 +81,7 @@ class FilterbankSourceNode final : public engine::Node {
 
  private:
   void begin_pass();
+  void note_masked(const FilterbankStream::Turn& turn);
   bool fill(engine::Block& block, const FilterbankStream::Turn& turn);
   std::uint64_t treat_empty(std::span<std::byte> bytes, bool counting);
   std::size_t fill_stretch(std::span<std::byte> bytes, bool counting);
@@ -93,14 +96,14 @@ class FilterbankSourceNode final : public engine::Node {
   std::size_t block_samples_;
   double pace_ = 0;
   std::optional<formats::presto::Mask> mask_;
-  MaskedTimes masked_times_;
+  MissingTimes masked_times_;
   Empty empty_config_;
   std::unique_ptr<MaskIntervals> masking_;  // of the current pass
   std::unique_ptr<EmptyStretches> empty_;
-  SampleRange filling_;                 // a stretch that reached beyond the last block
-  std::vector<std::byte> filled_with_;  // one spectrum
-  std::vector<std::byte> repeated_;     // that of the last stretch
-  bool skipping_ = false;               // it was left out just before
+  SampleRange filling_;              // a stretch that reached beyond the last block
+  bool as_read_ = false;             // its spectra are the reader's
+  std::vector<std::byte> repeated_;  // the spectrum of the last stretch
+  bool skipping_ = false;            // it was left out just before
   EmptyFound found_;
   std::uint64_t segment_ = 0, segments_ = 0;  // in all passes
   std::uint64_t done_ = 0;                    // times of the pass

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "tautline/core/error.h"
-#include "tautline/pipeline/search/channel_means.h"
+#include "tautline/pipeline/search/channel_substitutes.h"
 
 namespace tautline::pipeline {
 
@@ -39,7 +39,10 @@ void GaplessReader::measure(std::size_t segment) {
   if (measured_ == segment) return;
   const formats::DataSegment& before = reader_->segments()[segment];
   const std::uint64_t count = std::min(kMeanSamples, before.samples);
-  line_ = channel_means(*reader_, before.first_sample + before.samples - count, count);
+  ChannelSubstitutes channels(description_, 0, MissingTimes::mean);
+  channels.read(*reader_, before.first_sample + before.samples - count, count);
+  channels.measure_all();
+  line_ = channels.means();
   measured_ = segment;
 }
 

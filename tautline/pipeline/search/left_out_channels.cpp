@@ -74,7 +74,7 @@ LeftOutChannels channels_to_leave_out(formats::FilterbankReader& reader, const S
   out.all = config.ignored_channels;
   if (!out.all.empty()) name("`ignored_channels`");
   if (!config.mask.empty()) {
-    const MaskIntervals mask(formats::presto::read_mask(config.mask), MaskedTimes::mean, reader);
+    const MaskIntervals mask(formats::presto::read_mask(config.mask), MissingTimes::mean, reader);
     out.all.insert(out.all.end(), mask.ignored_channels().begin(), mask.ignored_channels().end());
     if (!mask.ignored_channels().empty()) name("`mask` " + config.mask);
   }

@@ -1,5 +1,5 @@
-// A step of level where two files join (docs/design/empty.md): the next one has another mean or another standard
-// deviation.
+// A step of level (docs/design/empty.md), where two files join or inside a file: what follows has another mean or another
+// standard deviation.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace tautline::pipeline {
 struct LevelStep {
   std::uint64_t sample =
       0;  ///< the first after the step, on the grid of times, as candidates count
-  std::string before, after;  ///< the files
+  std::string before, after;  ///< the files; the same for a step inside one
 };
 
 }  // namespace tautline::pipeline

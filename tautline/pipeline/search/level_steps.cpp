@@ -5,7 +5,10 @@
 #include <cmath>
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <numbers>
+#include <optional>
 #include <span>
+#include <string>
 #include <utility>
 
 #include "tautline/core/step_fit.h"
@@ -23,6 +26,13 @@ using core::kStepSide;
 constexpr std::size_t kMostSpectra = 256, kLeastSpectra = 16;  // of a block
 // Spectra and bytes that are searched for empty stretches on either side of a join near which there are some, at most.
 constexpr std::uint64_t kMostSearched = 65'536, kMostSearchedBytes = std::uint64_t{256} << 20;
+
+// Blocks of kMostSpectra that are compared to find steps inside a file, and the least distance between them; fewer do
+// not tell a step from a drift. So many steps are none, but a level that is switched.
+constexpr std::size_t kMostProbes = 128, kLeastProbes = 5, kMostInside = 16;
+constexpr std::uint64_t kProbeDistance = 1024;
+// A change from one of them to the next that is looked at, in those that are usual.
+constexpr double kUnusualChange = 8;
 
 using Series = std::array<double, kStepBlocks>;  // a value of each block
 
@@ -207,6 +217,137 @@ bool level_steps_at(formats::FilterbankReader& reader, const Surroundings& aroun
   return quantity_steps(means, spacing) || quantity_steps(deviations, spacing);
 }
 
+std::size_t spectra_of_blocks(std::uint64_t before, std::uint64_t after) {
+  return static_cast<std::size_t>(
+      std::min<std::uint64_t>(kMostSpectra, std::min(before, after) / kStepSide));
+}
+
+// The step near `sample`, between `low` and `high`, by blocks of `least` spectra or more.
+std::optional<std::uint64_t> step_at(formats::FilterbankReader& reader, std::uint64_t low,
+                                     std::uint64_t sample, std::uint64_t high, std::size_t least,
+                                     const std::vector<bool>& counts,
+                                     const std::vector<std::size_t>& left_out) {
+  const std::size_t most = spectra_of_blocks(sample - low, high - sample);
+  if (most < least) return std::nullopt;
+  const Surroundings around = look_around(reader, low, sample, high, most, left_out);
+  const std::size_t spectra = spectra_of_blocks(length_of(around.before), length_of(around.after));
+  if (spectra < least || !level_steps_at(reader, around, spectra, counts)) return std::nullopt;
+  return around.join;
+}
+
+// Steps inside a file, one after the other. The levels of blocks are compared, then the place of a change is found.
+class StepsInside {
+ public:
+  StepsInside(formats::FilterbankReader& reader, const std::vector<bool>& counts,
+              const std::vector<std::size_t>& left_out)
+      : reader_(reader), counts_(counts), left_out_(left_out) {}
+
+  std::vector<std::uint64_t> of(const SampleRange& range) {
+    const auto probes = static_cast<std::size_t>(
+        std::min<std::uint64_t>(kMostProbes, range.count / kProbeDistance));
+    if (probes < kLeastProbes) return {};
+    const auto first = [&](std::size_t k) {
+      return range.first + k * (range.count - kMostSpectra) / (probes - 1);
+    };
+    std::vector<double> changes;
+    Levels before = levels_at(first(0));
+    for (std::size_t k = 1; k < probes; ++k) {
+      Levels levels = levels_at(first(k));
+      changes.push_back(std::abs(change(before, levels)));
+      before = std::move(levels);
+    }
+    const double unusual = kUnusualChange * usual(changes);
+    std::vector<std::uint64_t> steps;
+    for (std::size_t k = 0; k + 1 < probes; ++k) {
+      if (changes[k] < unusual) continue;
+      const std::uint64_t low = steps.empty() ? range.first : steps.back();
+      const std::uint64_t place = place_of(first(k), first(k + 1));
+      if (place <= low) continue;
+      const auto step =
+          step_at(reader_, low, place, range.first + range.count, kMostSpectra, counts_, left_out_);
+      if (step && *step > low) steps.push_back(*step);
+    }
+    return steps.size() > kMostInside ? std::vector<std::uint64_t>() : steps;
+  }
+
+ private:
+  Levels levels_at(std::uint64_t first) {
+    double time = 0;
+    return read_levels(reader_, {{first, kMostSpectra}}, 0, kMostSpectra, time);
+  }
+  // In standard deviations of a channel: the mean of the middle half of the channels.
+  double change(const Levels& from, const Levels& to) const {
+    std::vector<double> changes;
+    for (std::size_t c = 0; c < counts_.size(); ++c)
+      if (changes_in(c, from, to))
+        changes.push_back((to.mean[c] - from.mean[c]) /
+                          std::hypot(from.deviation[c], to.deviation[c]) * std::numbers::sqrt2);
+    return changes.empty() ? 0 : middle_mean(changes);
+  }
+  bool changes_in(std::size_t c, const Levels& from, const Levels& to) const {
+    return counts_[c] && from.deviation[c] > 0 && to.deviation[c] > 0;
+  }
+  // The median, and at least that of white noise in half of the channels.
+  double usual(std::vector<double> changes) const {
+    const auto half = changes.begin() + static_cast<std::ptrdiff_t>((changes.size() - 1) / 2);
+    std::nth_element(changes.begin(), half, changes.end());
+    const auto channels = static_cast<double>(std::count(counts_.begin(), counts_.end(), true));
+    return std::max(*half, std::sqrt(2 / (kMostSpectra * std::max(1.0, channels / 2))));
+  }
+  // Where the level turns from that at `low` into that at `high`: between two blocks, then between two spectra.
+  std::uint64_t place_of(std::uint64_t low, std::uint64_t high) {
+    const Levels before = levels_at(low), after = levels_at(high);
+    const double whole = change(before, after);
+    while (high - low > kMostSpectra) {
+      const std::uint64_t middle = low + (high - low) / 2;
+      const double part = change(before, levels_at(middle));
+      (part / whole > 0.5 ? high : low) = middle;
+    }
+    const auto wanted = static_cast<std::size_t>(high - low) + kMostSpectra;
+    std::vector<std::byte> bytes(wanted * reader_.description().sample_bytes());
+    const std::size_t got = reader_.read_across(low, wanted, bytes);
+    const std::vector<double> sums = formats::with_samples(
+        reader_.description().delivered, bytes.data(),
+        [&](const auto* spectra) { return sums_before(spectra, got, before, after); });
+    double best = -1;
+    std::uint64_t place = low;
+    for (std::size_t t = 1; t < got; ++t) {
+      const auto n = static_cast<double>(got), k = static_cast<double>(t);
+      const double step = sums[t] - sums[got] * k / n, squared = step * step / (k * (n - k));
+      if (squared > best) best = squared, place = low + t;
+    }
+    return place;
+  }
+  // [t] the sum over all spectra before t, of the channels in their noise.
+  template <class Sample>
+  std::vector<double> sums_before(const Sample* spectra, std::size_t count, const Levels& before,
+                                  const Levels& after) const {
+    std::vector<double> sums(count + 1, 0);
+    for (std::size_t t = 0; t < count; ++t, spectra += counts_.size()) {
+      sums[t + 1] = sums[t];
+      for (std::size_t c = 0; c < counts_.size(); ++c) {
+        const double x = static_cast<double>(spectra[c]) - before.mean[c];
+        if (changes_in(c, before, after) && std::isfinite(x))
+          sums[t + 1] += x / before.deviation[c];
+      }
+    }
+    return sums;
+  }
+
+  formats::FilterbankReader& reader_;
+  const std::vector<bool>& counts_;
+  const std::vector<std::size_t>& left_out_;
+};
+
+// The file that has a sample, where files join.
+std::string file_of(const std::vector<formats::FileJoin>& joins, std::uint64_t sample) {
+  if (joins.empty()) return {};
+  std::string file = joins.front().before;
+  for (const formats::FileJoin& join : joins)
+    if (join.sample <= sample) file = join.after;
+  return file;
+}
+
 }  // namespace
 
 std::vector<LevelStep> find_level_steps(formats::FilterbankReader& reader,
@@ -223,18 +364,18 @@ std::vector<LevelStep> find_level_steps(formats::FilterbankReader& reader,
       const std::uint64_t low = std::max(range.first, k > 0 ? joins[k - 1].sample : 0);
       const std::uint64_t high = std::min(range.first + range.count,
                                           k + 1 < joins.size() ? joins[k + 1].sample : UINT64_MAX);
-      const auto spectra_of = [](std::uint64_t before, std::uint64_t after) {
-        return static_cast<std::size_t>(
-            std::min<std::uint64_t>(kMostSpectra, std::min(before, after) / kStepSide));
-      };
-      const std::size_t most = spectra_of(join - low, high - join);
-      if (most < kLeastSpectra) continue;
-      const Surroundings around = look_around(reader, low, join, high, most, left_out);
-      const std::size_t spectra = spectra_of(length_of(around.before), length_of(around.after));
-      if (spectra >= kLeastSpectra && level_steps_at(reader, around, spectra, counts))
-        steps.push_back(
-            {grid_first + (around.join - range.first), joins[k].before, joins[k].after});
+      if (const auto step = step_at(reader, low, join, high, kLeastSpectra, counts, left_out))
+        steps.push_back({grid_first + (*step - range.first), joins[k].before, joins[k].after});
     }
+  std::vector<PlacedRange> parts = segments;
+  split_at_steps(steps, parts);
+  StepsInside inside(reader, counts, left_out);
+  for (const auto& [range, grid_first] : parts)
+    for (const std::uint64_t step : inside.of(range)) {
+      const std::string file = file_of(joins, step);
+      steps.push_back({grid_first + (step - range.first), file, file});
+    }
+  std::ranges::sort(steps, {}, &LevelStep::sample);
   return steps;
 }
 

@@ -1,4 +1,4 @@
-// Finds steps of level where files join (docs/design/empty.md).
+// Finds steps of level where files join and inside files (docs/design/empty.md).
 #pragma once
 
 #include <cstddef>
@@ -11,9 +11,10 @@
 
 namespace tautline::pipeline {
 
-/// The joins inside the data segments at which the level steps. Reads 4,096 spectra on either side of each join, or as
+/// The steps of level inside the data segments, in order of time. At joins of files: reads 4,096 spectra on either side of each join, or as
 /// many as there are up to the next join or gap; of fewer than 256 nothing is said. Empty stretches near a join are
-/// passed over; of one that has the join inside, the step is at its end. `left_out`: channels that do not count.
+/// passed over; of one that has the join inside, the step is at its end. Inside files: 128 blocks of 256 spectra at most
+/// are compared; the file's name is empty where there is no join. `left_out`: channels that do not count.
 std::vector<LevelStep> find_level_steps(formats::FilterbankReader& reader,
                                         const std::vector<PlacedRange>& segments,
                                         const std::vector<std::size_t>& left_out);

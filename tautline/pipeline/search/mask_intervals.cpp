@@ -9,23 +9,11 @@ namespace tautline::pipeline {
 
 namespace {
 
-constexpr std::size_t kFirstSamples = 4096;
-
-// A deviate of mean 0 and variance 1, nearly normal (the sum of four uniform ones), for every number: bits mixed by the
-// finaliser of SplitMix64 (Steele, Lea & Flood 2014).
-double deviate(std::uint64_t number) {
-  std::uint64_t x = (number + 1) * 0x9E3779B97F4A7C15u;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
-  x ^= x >> 31;
-  const std::uint64_t sum = (x & 0xFFFF) + (x >> 16 & 0xFFFF) + (x >> 32 & 0xFFFF) + (x >> 48);
-  constexpr double kMean = 2 * 65535.0, kDeviation = 65536 * 0.57735026918962576;  // sqrt(4 / 12)
-  return (static_cast<double>(sum) - kMean) / kDeviation;
-}
+constexpr std::size_t kFirstSamples = kMeanSamples;
 
 }  // namespace
 
-MaskIntervals::MaskIntervals(formats::presto::Mask mask, MaskedTimes times,
+MaskIntervals::MaskIntervals(formats::presto::Mask mask, MissingTimes times,
                              formats::FilterbankReader& reader)
     : mask_(std::move(mask)),
       times_(times),
@@ -33,9 +21,8 @@ MaskIntervals::MaskIntervals(formats::presto::Mask mask, MaskedTimes times,
       throughout_(description_.channels, 0),
       flags_(description_.channels, 0),
       means_(description_.channels, 0),
-      deviations_(description_.channels, 0),
       sums_(description_.channels, 0),
-      squares_(description_.channels, 0) {
+      noise_of_(description_, 0, times) {
   // Zapped channels count upwards in frequency.
   formats::presto::Mask whole = mask_;
   whole.zapped_intervals.clear();
@@ -48,6 +35,7 @@ MaskIntervals::MaskIntervals(formats::presto::Mask mask, MaskedTimes times,
   const std::size_t got = reader.read(0, kFirstSamples, bytes);
   formats::with_samples(description_.delivered, bytes.data(),
                         [&](const auto* spectra) { measure(spectra, got, true); });
+  keep(std::span(bytes).first(got * description_.sample_bytes()));
   take_over(true);
 }
 
@@ -59,23 +47,29 @@ void MaskIntervals::measure(const Sample* spectra, std::size_t samples, bool all
       if constexpr (std::is_same_v<Sample, float>)
         if (!std::isfinite(spectra[c])) continue;
       if (!all && flags_[c] != 0) continue;
-      const auto value = static_cast<double>(spectra[c]);
-      sums_[c] += value;
-      squares_[c] += value * value;
+      sums_[c] += static_cast<double>(spectra[c]);
     }
   counted_ += static_cast<double>(samples);
 }
 
-// Mean and standard deviation of what was measured, of all channels or of those without flags.
+// The first samples of an interval, from which noise is drawn.
+void MaskIntervals::keep(std::span<const std::byte> spectra) {
+  if (times_ == MissingTimes::mean) return;
+  const std::size_t most = kMeanSamples * description_.sample_bytes() - kept_.size();
+  kept_.insert(kept_.end(), spectra.begin(),
+               spectra.begin() + static_cast<std::ptrdiff_t>(std::min(most, spectra.size())));
+}
+
+// What was measured, of all channels or of those without flags.
 void MaskIntervals::take_over(bool all) {
-  if (counted_ > 0)
-    for (std::size_t c = 0; c < means_.size(); ++c) {
-      if (!all && flags_[c] != 0) continue;
-      means_[c] = sums_[c] / counted_;
-      deviations_[c] = std::sqrt(std::max(0.0, squares_[c] / counted_ - means_[c] * means_[c]));
-    }
+  if (times_ == MissingTimes::noise) noise_of_.take(kept_);
+  for (std::size_t c = 0; c < means_.size() && counted_ > 0; ++c) {
+    if (!all && flags_[c] != 0) continue;
+    means_[c] = sums_[c] / counted_;
+    if (times_ == MissingTimes::noise) noise_of_.measure(c);
+  }
   std::fill(sums_.begin(), sums_.end(), 0.0);
-  std::fill(squares_.begin(), squares_.end(), 0.0);
+  kept_.clear();
   counted_ = 0;
 }
 
@@ -88,30 +82,25 @@ void MaskIntervals::begin_interval(std::size_t interval) {
   for (std::size_t c = 0; c < flags_.size(); ++c)
     if (flags_[c] != 0 && throughout_[c] == 0) ++flagged;
   any_flagged_ = flagged > 0;
-  noise_ = times_ == MaskedTimes::noise && 2 * flagged > flags_.size() - ignored_.size();
+  noise_ = times_ == MissingTimes::noise && 2 * flagged > flags_.size() - ignored_.size();
 }
 
 template <class Sample>
 void MaskIntervals::apply_to(Sample* spectra, std::uint64_t first_sample, std::size_t samples) {
   measure(spectra, samples, false);
-  if (!any_flagged_) return;
   const std::size_t channels = description_.channels;
-  const double largest = description_.largest_value();
+  keep(std::as_bytes(std::span(spectra, samples * channels)));
+  if (!any_flagged_) return;
   for (std::size_t c = 0; c < channels; ++c) {
     if (flags_[c] == 0 || throughout_[c] != 0) continue;
-    const auto sample_of = [&](double value) {
-      if constexpr (std::is_same_v<Sample, float>)
-        return static_cast<float>(value);
-      else
-        return static_cast<Sample>(std::clamp(std::round(value), 0.0, largest));
-    };
-    const Sample mean = sample_of(means_[c]);
-    for (std::size_t t = 0; t < samples; ++t)
-      spectra[t * channels + c] =
-          noise_
-              ? sample_of(means_[c] + deviations_[c] * deviate((first_sample + t) * channels + c))
-              : mean;
     masked_ += samples;
+    if (noise_) {
+      noise_of_.draw(reinterpret_cast<std::byte*>(spectra), c, 0, samples, first_sample);
+      continue;
+    }
+    const Sample mean =
+        static_cast<Sample>(std::is_same_v<Sample, float> ? means_[c] : std::round(means_[c]));
+    for (std::size_t t = 0; t < samples; ++t) spectra[t * channels + c] = mean;
   }
 }
 

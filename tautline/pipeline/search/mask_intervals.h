@@ -8,23 +8,18 @@
 
 #include "tautline/formats/filterbank_reader.h"
 #include "tautline/formats/presto/mask.h"
+#include "tautline/pipeline/search/channel_substitutes.h"
 
 namespace tautline::pipeline {
 
-/// What takes the place of samples in intervals of which more than half of the channels are masked.
-enum class MaskedTimes {
-  mean,  ///< means, as in other intervals: the sums are constant where all channels are masked
-  noise  ///< noise of the channel's mean and standard deviation, so that what is measured in the sums is not too small
-};
-
-/// Mean and standard deviation of a channel are those of its last unmasked interval before, or, when there is none
-/// yet, of the first 4,096 samples of the data. They do not depend on how the data are cut into blocks, nor does noise,
-/// which is a function of a sample's place. Rounded to whole numbers for integers. Channels masked throughout the file
+/// A channel's mean is that of its last unmasked interval before, or, when there is none yet, of the first 4,096 samples
+/// of the data; noise is drawn from the first 4,096 samples of the same (ChannelSubstitutes). They do not depend on how
+/// the data are cut into blocks. Means are rounded to whole numbers for integers. Channels masked throughout the file
 /// are left to be ignored.
 class MaskIntervals {
  public:
   /// Reads the first samples. Throws Error(config) when the mask was made for other channels.
-  MaskIntervals(formats::presto::Mask mask, MaskedTimes times, formats::FilterbankReader& reader);
+  MaskIntervals(formats::presto::Mask mask, MissingTimes times, formats::FilterbankReader& reader);
 
   /// Channels in the file's order that are masked throughout.
   const std::vector<std::size_t>& ignored_channels() const { return ignored_; }
@@ -37,17 +32,19 @@ class MaskIntervals {
   void begin_interval(std::size_t interval);
   template <class Sample>
   void apply_to(Sample* spectra, std::uint64_t first_sample, std::size_t samples);
+  void keep(std::span<const std::byte> spectra);
   void take_over(bool all);
   template <class Sample>
   void measure(const Sample* spectra, std::size_t samples, bool all);
 
   formats::presto::Mask mask_;
-  MaskedTimes times_;
+  MissingTimes times_;
   formats::FilterbankDescription description_;
   std::vector<std::size_t> ignored_;
   std::vector<std::uint8_t> throughout_, flags_;  ///< [channel]
-  std::vector<double> means_, deviations_;        ///< [channel]
-  std::vector<double> sums_, squares_;            ///< [channel], of the interval so far
+  std::vector<double> means_, sums_;              ///< [channel]; sums of the interval so far
+  ChannelSubstitutes noise_of_;
+  std::vector<std::byte> kept_;  ///< first samples of the interval
   double counted_ = 0;
   bool any_flagged_ = false, noise_ = false, started_ = false;
   std::size_t interval_ = 0;

@@ -76,7 +76,7 @@ void require_whole(const FilterbankStream& stream, const char* field) {
     throw Error(ErrorKind::config, field, std::to_string(stream.beams.size()) + " beams", "one",
                 "dedisperse beams one by one");
   if (stream.parts.size() > 1)
-    throw Error(ErrorKind::config, field, "data with gaps, or steps of level at joins of files",
+    throw Error(ErrorKind::config, field, "data with gaps, or steps of level",
                 "series without them",
                 "set fill_gaps of the files, or name one part with start_s and duration_s");
   if (stream.leaves_gaps)

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "tautline/formats/filterbank_reader.h"
-#include "tautline/pipeline/search/channel_means.h"
+#include "tautline/pipeline/search/channel_substitutes.h"
 #include "tautline/stream/live_filterbank.h"
 
 namespace tautline::pipeline {

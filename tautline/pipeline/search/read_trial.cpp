@@ -44,7 +44,7 @@ TrialStretch read_trial(formats::FilterbankReader& reader, const PlacedRange& da
   const auto queue = host->make_queue();
   const auto state = plan->make_state(*queue);
   std::optional<MaskIntervals> masking;
-  if (mask != nullptr) masking.emplace(*mask, MaskedTimes::mean, reader);
+  if (mask != nullptr) masking.emplace(*mask, MissingTimes::mean, reader);
   std::vector<std::byte> spectra(kReadBlock * reader.description().sample_bytes());
   std::vector<std::byte> trial(4 * plan->max_output_samples());
   TrialStretch stretch{{}, plan->output_type() == core::SampleType::i32};

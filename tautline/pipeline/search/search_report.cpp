@@ -390,7 +390,7 @@ std::string SearchReport::page_text() const {
                                                    std::to_string(description().channels));
   page.facts.emplace_back("zero-DM filter", config_.zero_dm ? "yes" : "no");
   page.facts.emplace_back("samples in gaps", std::to_string(summary_.gap_samples));
-  page.facts.emplace_back("steps of level at joins", std::to_string(summary_.level_steps.size()));
+  page.facts.emplace_back("steps of level", std::to_string(summary_.level_steps.size()));
   page.facts.emplace_back("samples without data", std::to_string(summary_.empty.samples));
   page.facts.emplace_back("values of channels that stopped", std::to_string(summary_.empty.values));
   page.facts.emplace_back("detections before grouping", std::to_string(summary_.detections));

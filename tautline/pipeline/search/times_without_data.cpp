@@ -9,10 +9,11 @@ namespace tautline::pipeline {
 std::vector<SampleRange> empty_times(const EmptyFound& found, std::size_t beam,
                                      const SampleRange& range) {
   std::vector<SampleRange> times;
-  for (const EmptyTimes& one : found.list)
-    if (one.beam == beam && one.first_sample < range.first + range.count &&
-        one.first_sample + one.samples > range.first)
-      times.push_back({one.first_sample, one.samples});
+  for (const auto* list : {&found.list, &found.mostly})
+    for (const EmptyTimes& one : *list)
+      if (one.beam == beam && one.first_sample < range.first + range.count &&
+          one.first_sample + one.samples > range.first)
+        times.push_back({one.first_sample, one.samples});
   return times;
 }
 

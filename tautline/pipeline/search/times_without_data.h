@@ -12,7 +12,7 @@
 
 namespace tautline::pipeline {
 
-/// Empty stretches of a beam that overlap `range`, on the beam's grid of times.
+/// Empty stretches of a beam, and times at which most of its channels stopped, that overlap `range`, on the beam's grid.
 std::vector<SampleRange> empty_times(const EmptyFound& found, std::size_t beam,
                                      const SampleRange& range);
 

@@ -107,6 +107,38 @@ TEST_F(LevelStep, OfTheNoiseAloneIsOneToo) {
   EXPECT_EQ(search({"a.fil", "b.fil"})["level_steps"], 1);
 }
 
+// All channels at once, or those above 1,350 MHz; pulses close to the step are found.
+TEST_F(LevelStep, InsideAFileIsOneToo) {
+  const std::size_t at = 6000 + random_() % 4000;
+  for (const std::size_t stepping : {kFileChannels, kFileChannels - 9}) {
+    for (const bool pulses : {false, true}) {
+      auto values = noise_with_pulses(
+          shape_, 2 * kFileTimes,
+          pulses ? std::vector<NoisePulse>{{40, 2400, 40}, {60, at - 90, 40}, {50, at + 60, 40}}
+                 : std::vector<NoisePulse>{},
+          random_);
+      for (std::size_t t = at; t < 2 * kFileTimes; ++t)
+        for (std::size_t c = 0; c < stepping; ++c) values[t * kFileChannels + c] += 6;
+      write_filterbank(scratch_ / "a.fil", shape_, values);
+      EXPECT_EQ(search({"a.fil"})["level_steps"], 1);
+      ASSERT_EQ(record_["level_steps"].size(), 1u);
+      EXPECT_NEAR(record_["level_steps"][0]["sample"].get<double>(), static_cast<double>(at), 5);
+      EXPECT_EQ(record_["level_steps"][0]["before"], scratch_ / "a.fil");
+      EXPECT_EQ(record_["level_steps"][0]["after"], scratch_ / "a.fil");
+      EXPECT_EQ(record_["data_segments"].size(), 2u);
+      const auto middle = static_cast<double>(at);
+      if (pulses) {
+        for (const double pulse : {2400.0, middle - 90, middle + 60})
+          EXPECT_GE(near(pulse, 5), 1u) << pulse;
+      } else {
+        EXPECT_EQ(near(middle, 200), 0u);
+        search({"a.fil"}, {"--keep-constant"});
+        EXPECT_GE(near(middle, 200), 1u);
+      }
+    }
+  }
+}
+
 // A pulse whose sweep crosses the join is found there, and is no step.
 TEST_F(LevelStep, EqualLevelsAreNotCut) {
   write({{80, kFileTimes - 60, 60}}, 0);

@@ -33,7 +33,8 @@ class PipedSearch : public PipedRun {
   std::string list_ = scratch_ / "list.csv";
 };
 
-// With a channel that never changes, padding, lost packets, and a last spectrum that is cut.
+// With a channel that never changes, padding, lost packets, most channels stopped for a while, and a last spectrum that
+// is cut.
 TEST_F(PipedSearch, CandidatesAreThoseOfTheFile) {
   for (const std::size_t times : {std::size_t{3000}, std::size_t{40'000}}) {
     auto values = noise_with_pulses(
@@ -42,6 +43,9 @@ TEST_F(PipedSearch, CandidatesAreThoseOfTheFile) {
     if (times > 10'000)
       for (std::size_t t = 20'000; t < 24'000; ++t)
         for (std::size_t c = 0; c < 32; ++c) values[t * 32 + c] = 0;
+    if (times > 10'000)
+      for (std::size_t t = 6000; t < 12'000; ++t)
+        for (std::size_t c = t % 400 < 90 ? 0 : 9; c < 32; ++c) values[t * 32 + c] = 0;
     write_filterbank(scratch_ / "a.fil", shape_, values);
     std::string bytes = read_file(scratch_ / "a.fil");
     bytes.resize(bytes.size() - 5);

@@ -75,7 +75,8 @@ TEST_F(RedNoise, IsNotSaidOfPulsesInWhiteNoise) {
   EXPECT_EQ(said.find("white noise"), std::string::npos) << said;
 }
 
-// A broad faint pulse in white noise, beside zeros at the file's end or between masked intervals.
+// A broad faint pulse in white noise, beside zeros at the file's end, between masked intervals, or beside a stop of most
+// channels.
 TEST_F(RedNoise, IsNotSaidOfTimesWithoutData) {
   auto random = generator();
   std::vector<NoisePulse> pulses;
@@ -91,6 +92,11 @@ TEST_F(RedNoise, IsNotSaidOfTimesWithoutData) {
     EXPECT_EQ(said.find("white noise"), std::string::npos) << said;
   };
   expect_white({"--mask", scratch / "x.mask"});
+  const auto without = values;
+  for (std::size_t t = 33'000; t < 53'000; ++t)
+    std::fill_n(values.begin() + static_cast<std::ptrdiff_t>(16 * t), 12, 0);
+  expect_white({});
+  values = without;
   std::fill(values.end() - 16 * 48'700, values.end(), 0);
   expect_white({});
 }

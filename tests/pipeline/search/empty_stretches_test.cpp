@@ -175,6 +175,114 @@ TEST(EmptyStretches, ChannelsThatStopAreReplacedByTheirMeans) {
   }
 }
 
+// 20 of 24 channels stop one after the other and start again one after the other; then one alone, and twelve, which are
+// not more than half.
+TEST(EmptyStretches, WhereMoreThanHalfOfTheChannelsStopTheirSamplesAreDrawnAgain) {
+  auto random = tests::generator();
+  StoppingReader reader(random);
+  const std::vector<std::byte> before = reader.bytes;
+  std::vector<std::uint8_t> stopped(reader.bytes.size(), 0);
+  const auto stop = [&](std::size_t channel, std::uint64_t first, std::uint64_t count) {
+    reader.stop_channel(channel, first, count);
+    for (std::uint64_t t = first; t < first + count; ++t) stopped[t * kBands + channel] = 1;
+  };
+  for (std::size_t c = 2; c < 22; ++c) stop(c, 6000 + random() % 300, 8000 + random() % 300);
+  stop(3, 17'000, 1500);
+  for (std::size_t c = 0; c < 12; ++c) stop(c, 21'000, 2000);
+  std::vector<bool> mostly(kStreamTimes);
+  for (std::size_t t = 0; t < kStreamTimes; ++t)
+    mostly[t] = 2 * std::count_if(stopped.begin() + static_cast<std::ptrdiff_t>(t * kBands),
+                                  stopped.begin() + static_cast<std::ptrdiff_t>((t + 1) * kBands),
+                                  [](std::uint8_t one) { return one != 0; }) >
+                static_cast<std::ptrdiff_t>(kBands);
+  const Given whole = give(reader, Empty::split, kStreamTimes);
+  ASSERT_EQ(whole.pieces.size(), 1u);
+  const std::vector<std::byte>& given = whole.pieces.begin()->second;
+  EXPECT_EQ(whole.found.values,
+            static_cast<std::uint64_t>(std::count(stopped.begin(), stopped.end(), 1)));
+  ASSERT_EQ(whole.found.mostly.size(), 1u);
+  const EmptyTimes noise = whole.found.mostly.front();
+  for (std::size_t t = 0; t < kStreamTimes; ++t)
+    ASSERT_EQ(mostly[t], t >= noise.first_sample && t < noise.first_sample + noise.samples) << t;
+
+  double variances = 0, variance_of_sums = 0;
+  std::vector<double> sums(kStreamTimes, 0);
+  for (std::size_t c = 0; c < kBands; ++c) {
+    const auto at = [&](std::size_t t) { return std::to_integer<int>(given[t * kBands + c]); };
+    // The samples before the stop, whose distribution the noise has; six standard errors of 8,000 values.
+    std::map<int, int> values;
+    double mean = 0, squares = 0;
+    for (std::size_t t = 0; t < 4096; ++t) {
+      const int x = std::to_integer<int>(before[t * kBands + c]);
+      ++values[x];
+      mean += x / 4096.0;
+      squares += x * x / 4096.0;
+    }
+    const double variance = squares - mean * mean;
+    std::vector<double> x;
+    int mean_of_stop = -1;
+    for (std::size_t t = 0; t < kStreamTimes; ++t) {
+      if (stopped[t * kBands + c] == 0) {
+        ASSERT_EQ(given[t * kBands + c], before[t * kBands + c]);
+        mean_of_stop = -1;
+      } else if (mostly[t]) {
+        ASSERT_EQ(values.count(at(t)), 1u) << at(t);
+        x.push_back(at(t) - mean);
+        sums[t] += at(t) - mean;
+      } else {
+        if (mean_of_stop < 0) mean_of_stop = at(t);
+        ASSERT_EQ(at(t), mean_of_stop);
+        ASSERT_NEAR(at(t), mean, 1.1);
+      }
+    }
+    if (x.empty()) continue;
+    ASSERT_GT(x.size(), 7000u);
+    double sum = 0, power = 0, product = 0;
+    for (std::size_t t = 0; t < x.size(); ++t) {
+      sum += x[t];
+      power += x[t] * x[t];
+      product += t > 0 ? x[t] * x[t - 1] : 0;
+    }
+    const auto count = static_cast<double>(x.size());
+    EXPECT_NEAR(sum / count, 0, 6 * std::sqrt(variance / count)) << c;
+    EXPECT_NEAR(power / count / variance, 1, 6 * std::sqrt(2 / count)) << c;
+    EXPECT_NEAR(product / count / variance, 0, 6 / std::sqrt(count)) << c;
+    variances += power;
+  }
+  for (const double x : sums) variance_of_sums += x * x;
+  EXPECT_NEAR(variance_of_sums / variances, 1, 6 * std::sqrt(2 / 8000.0));
+
+  const Given filled = give(reader, Empty::fill, kStreamTimes);
+  EXPECT_TRUE(filled.found.mostly.empty());
+  for (std::size_t t = noise.first_sample + 1; t < noise.first_sample + noise.samples; ++t)
+    for (std::size_t c = 0; c < kBands; ++c) {
+      if (stopped[t * kBands + c] == 0 || stopped[(t - 1) * kBands + c] == 0) continue;
+      ASSERT_EQ(filled.pieces.begin()->second[t * kBands + c],
+                filled.pieces.begin()->second[(t - 1) * kBands + c]);
+    }
+  for (const std::size_t block : {std::size_t{64}, 1 + random() % 5000}) {
+    reader.most = 1 + random() % 900;
+    const Given parts = give(reader, Empty::split, block);
+    EXPECT_EQ(parts.pieces, whole.pieces) << block;
+    ASSERT_EQ(parts.found.mostly.size(), 1u) << block;
+    EXPECT_EQ(parts.found.mostly[0].first_sample, noise.first_sample) << block;
+    EXPECT_EQ(parts.found.mostly[0].samples, noise.samples) << block;
+  }
+}
+
+// A channel that stops again soon has the mean of the data before its first stop, since the samples in between are few.
+TEST(EmptyStretches, StopsOneAfterTheOtherHaveTheMeanOfWhatWasBefore) {
+  auto random = tests::generator();
+  StoppingReader reader(random);
+  reader.stop_channel(5, 7000, 6000);
+  reader.stop_channel(5, 13'020, 6000);
+  for (const std::uint64_t first : {std::uint64_t{7000}, std::uint64_t{13'020}}) {
+    const Given given = give(reader, Empty::split, 1 + random() % 5000);
+    const std::vector<std::byte>& bytes = given.pieces.begin()->second;
+    EXPECT_NEAR(std::to_integer<int>(bytes[(first + 3000) * kBands + 5]), 100, 1) << first;
+  }
+}
+
 // Noise of a channel that repeats itself shortly before, with too few samples to hold nothing, is not longer for a
 // block's end between the two.
 TEST(EmptyStretches, OfAllChannelsEndTheRunOfOneInEveryBlockSize) {
@@ -220,6 +328,9 @@ class SearchOfPadding : public testing::TestWithParam<std::string> {
     spectra = file.substr(header.size());
   }
   SearchSummary search(const std::string& data, bool keep = false) {
+    return search(data, keep, GetParam());
+  }
+  SearchSummary search(const std::string& data, bool keep, const std::string& device) {
     const std::string path = folder / "b.fil";
     std::ofstream(path, std::ios::binary) << header << data;
     SearchConfig config;
@@ -230,8 +341,7 @@ class SearchOfPadding : public testing::TestWithParam<std::string> {
     config.dms.high = 150;
     config.dms.step = 2;
     config.keep_constant = keep;
-    return search_filterbank(config,
-                             device::open(device::parse_selection(GetParam()), {.threads = 2}));
+    return search_filterbank(config, device::open(device::parse_selection(device), {.threads = 2}));
   }
   tests::ScratchFolder folder;
   std::string header, spectra;
@@ -277,6 +387,25 @@ TEST_P(SearchOfPadding, DataBehindAStretchAreSearchedAsThoseOfAnotherFile) {
   std::sort(expected.begin(), expected.end(), in_time);
   EXPECT_EQ(candidates, expected);
   EXPECT_EQ(found.data_segments, 2u);
+}
+
+// 20 of 24 channels stop for 9 s, and all of them for a third of 6 s, a tenth of a second at a time.
+TEST_P(SearchOfPadding, OfStoppedChannelsAndShortStretchesIsThatOfTheData) {
+  simulate(24, 5);
+  const SearchSummary without = search(spectra);
+  std::string stopped = spectra;
+  for (std::size_t t = 8000; t < 17'000; ++t)
+    std::fill_n(stopped.begin() + static_cast<std::ptrdiff_t>(kBands * t), 20, '\0');
+  for (std::size_t t = 17'300; t < 23'300; t += 300)
+    std::fill_n(stopped.begin() + static_cast<std::ptrdiff_t>(kBands * t), kBands * 100, '\0');
+  const SearchSummary found = search(stopped);
+  EXPECT_EQ(found.empty.samples, 2000u);
+  EXPECT_EQ(found.data_segments, 1u);
+  ASSERT_FALSE(found.candidates.empty());
+  EXPECT_NEAR(found.candidates.front().snr, without.candidates.front().snr,
+              0.05 * without.candidates.front().snr);
+  EXPECT_LE(found.candidates.size(), without.candidates.size() + 2);
+  EXPECT_EQ(found.candidates, search(stopped, false, "cpu").candidates);
 }
 
 INSTANTIATE_TEST_SUITE_P(Cpu, SearchOfPadding, testing::Values("cpu"),

@@ -114,6 +114,46 @@ TEST(LevelSteps, OfAllChannelsAndOfHalfOfThemAreFound) {
   EXPECT_EQ(steps_of(bits), Samples{2 * kTimes});
 }
 
+// Up at one place and down at another, of one file or of the second of two; a drift, waves, long pulses and a level that
+// is switched are none.
+TEST(LevelSteps, InsideFilesAreFoundWhereTheLevelStays) {
+  auto random = tests::generator();
+  constexpr std::uint64_t kTimes = 30'000;
+  const std::uint64_t up = 6000 + random() % 8000, down = up + 5000 + random() % 5000;
+  const auto find = [&](std::size_t channels, int bits, const JoinedFiles::Value& value) {
+    JoinedFiles files(channels, 2, kTimes, bits, random, value);
+    return steps_of(files);
+  };
+  for (const std::uint64_t first : {std::uint64_t{0}, kTimes})
+    for (const int bits : {1, 8, 32}) {
+      const auto found = find(24, bits, [&](std::uint64_t t, std::size_t c, double noise) {
+        const bool on = t >= first + up && t < first + down;
+        return noise + 1e-6 * static_cast<double>(t) + (on && c < 18 ? 1 : 0);
+      });
+      ASSERT_EQ(found.size(), 2u) << bits;
+      EXPECT_NEAR(static_cast<double>(found[0]), static_cast<double>(first + up), 20);
+      EXPECT_NEAR(static_cast<double>(found[1]), static_cast<double>(first + down), 20);
+    }
+  EXPECT_EQ(find(24, 32,
+                 [&](std::uint64_t t, std::size_t, double noise) {
+                   const auto time = static_cast<double>(t);
+                   return noise + 1e-4 * time + std::sin(time / 3000);
+                 }),
+            Samples{});
+  for (const std::uint64_t length : {1u, 50u, 1000u, 3000u})
+    EXPECT_EQ(find(24, 32,
+                   [&](std::uint64_t t, std::size_t, double noise) {
+                     return noise + (t >= up && t < up + length ? 20 : 0);
+                   }),
+              Samples{})
+        << length;
+  EXPECT_EQ(find(24, 32,
+                 [&](std::uint64_t t, std::size_t, double noise) {
+                   return noise + (t / 1500 % 2 != 0 ? 3 : 0);
+                 }),
+            Samples{});
+}
+
 TEST(LevelSteps, PulsesBadChannelsAndShortFilesHaveNone) {
   auto random = tests::generator();
   constexpr std::uint64_t kTimes = 4096;

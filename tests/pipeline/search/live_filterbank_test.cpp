@@ -157,6 +157,12 @@ std::vector<double> stopping_noise(std::size_t times, std::size_t channels,
       stop(t, count, c, c + 1);
       t += count;
     }
+  // More than half of the channels.
+  for (std::size_t t = random() % 4000; t + 4000 < times; t += 3000 + random() % 5000) {
+    for (std::size_t c = 2; c + 2 < channels; ++c)
+      stop(t + random() % 300, 300 + random() % 2000, c, c + 1);
+    t += 2600;
+  }
   // All channels: perhaps from the start; short, long, and longer than any look ahead; to the end.
   for (std::size_t t = random() % 2 * 70; t < times / 2; t += 40 + random() % 3000) {
     const std::size_t count = random() % 3 == 0 ? 20 + random() % 100 : 128 + random() % 3000;

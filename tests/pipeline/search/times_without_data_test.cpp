@@ -62,6 +62,8 @@ TEST(TimesWithoutData, EmptyStretchesAreThoseOfTheBeamThatOverlap) {
   EXPECT_EQ(pairs_of(empty_times(found, 0, {149, 2})), (Pairs{{100, 50}, {150, 50}}));
   EXPECT_EQ(pairs_of(empty_times(found, 1, {0, 1000})), (Pairs{{100, 50}}));
   EXPECT_TRUE(empty_times(found, 0, {200, 200}).empty());
+  found.mostly = {{0, 250, 10}, {1, 260, 10}};
+  EXPECT_EQ(pairs_of(empty_times(found, 0, {200, 200})), (Pairs{{250, 10}}));
 }
 
 // 4 channels, of which one is ignored: two of three are more than half. The last interval has no end.

@@ -1,0 +1,138 @@
+#include "tautline/pipeline/search/channel_substitutes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <type_traits>
+
+#include "tautline/pipeline/search/empty_rule.h"
+
+namespace tautline::pipeline {
+
+namespace {
+
+// The samples of a channel in less than a quarter of a piece do not take the place of more from an earlier one.
+constexpr std::size_t kEnough = 4;
+// From one channel to the next, in samples: a power of two would put columns into the same lines of a cache.
+constexpr std::size_t kColumn = kMeanSamples + 64;
+
+template <class Sample>
+void transpose(const Sample* spectra, std::size_t times, std::size_t channels, Sample* columns) {
+  constexpr std::size_t kTile = 64 / sizeof(Sample);  // a line of the cache
+  for (std::size_t first = 0; first < channels; first += kTile) {
+    const std::size_t last = std::min(channels, first + kTile);
+    for (std::size_t t = 0; t < times; ++t)
+      for (std::size_t c = first; c < last; ++c)
+        columns[c * kColumn + t] = spectra[t * channels + c];
+  }
+}
+
+// 64 random bits for each number: the finaliser of SplitMix64 (Steele, Lea & Flood 2014).
+std::uint64_t random_bits(std::uint64_t number) {
+  std::uint64_t x = (number + 1) * 0x9E3779B97F4A7C15u;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+  return x ^ (x >> 31);
+}
+
+}  // namespace
+
+ChannelSubstitutes::ChannelSubstitutes(const formats::FilterbankDescription& description,
+                                       std::size_t left_out, MissingTimes times)
+    : description_(description),
+      times_(times),
+      spectra_repeats_(empty_repeats_of_spectra(description, left_out)),
+      channel_repeats_(empty_repeats_of_channel(description)),
+      means_(description.sample_bytes()),
+      counts_(description.channels, 0),
+      seen_(description.channels, 0),
+      drawn_from_(times == MissingTimes::noise ? description.channels : 0) {}
+
+void ChannelSubstitutes::read(formats::FilterbankReader& reader, std::uint64_t first,
+                              std::uint64_t count) {
+  if (first_ == first) return;
+  first_ = first;
+  const std::size_t sample_bytes = description_.sample_bytes();
+  std::vector<std::byte> spectra(static_cast<std::size_t>(count) * sample_bytes);
+  const std::size_t got = reader.read_across(first, static_cast<std::size_t>(count), spectra);
+  take(std::span(spectra).first(got * sample_bytes));
+}
+
+void ChannelSubstitutes::take(std::span<const std::byte> spectra) {
+  ++piece_;
+  const std::size_t sample_bytes = description_.sample_bytes();
+  samples_ = spectra.size() / sample_bytes;
+  const auto repeats = [&](std::size_t t) {
+    const std::byte* spectrum = spectra.data() + t * sample_bytes;
+    return std::memcmp(spectrum, spectrum - sample_bytes, sample_bytes) == 0;
+  };
+  empty_.assign(samples_, 0);
+  for (std::size_t t = 0, end = 0; t < samples_; t = end) {
+    for (end = t + 1; end < samples_ && repeats(end);) ++end;
+    if (end - t > spectra_repeats_) std::fill_n(empty_.data() + t, end - t, std::uint8_t{1});
+  }
+  columns_.resize(kColumn * sample_bytes);
+  formats::with_samples(description_.delivered, columns_.data(), [&](auto* columns) {
+    using Sample = std::remove_pointer_t<decltype(columns)>;
+    transpose(reinterpret_cast<const Sample*>(spectra.data()), samples_, description_.channels,
+              columns);
+  });
+}
+
+template <class Sample>
+void ChannelSubstitutes::measure_as(std::size_t channel) {
+  const Sample* column = reinterpret_cast<const Sample*>(columns_.data()) + channel * kColumn;
+  std::vector<Sample> kept;
+  kept.reserve(samples_);
+  double sum = 0;
+  for (std::size_t t = 0, end = 0; t < samples_; t = end) {
+    for (end = t + 1; end < samples_ && empty_[end] == empty_[t] && column[end] == column[t];)
+      ++end;
+    const bool edge = t == 0 || end == samples_;
+    if (edge || empty_[t] != 0 || end - t > channel_repeats_) continue;
+    const auto value = static_cast<double>(column[t]);
+    if (!std::isfinite(value)) continue;
+    kept.insert(kept.end(), end - t, column[t]);
+    sum += value * static_cast<double>(end - t);
+  }
+  if (kept.empty() || (kEnough * kept.size() < samples_ && kept.size() <= counts_[channel])) return;
+  counts_[channel] = kept.size();
+  const double mean = sum / static_cast<double>(kept.size());
+  auto& to = reinterpret_cast<Sample*>(means_.data())[channel];
+  if constexpr (std::is_same_v<Sample, float>)
+    to = static_cast<float>(mean);
+  else
+    to = static_cast<Sample>(std::lround(mean));
+  if (times_ == MissingTimes::mean) return;
+  const auto* bytes = reinterpret_cast<const std::byte*>(kept.data());
+  drawn_from_[channel].assign(bytes, bytes + kept.size() * sizeof(Sample));
+}
+
+void ChannelSubstitutes::measure(std::size_t channel) {
+  if (seen_[channel] == piece_) return;
+  seen_[channel] = piece_;
+  formats::with_samples(description_.delivered, columns_.data(), [&](auto* columns) {
+    measure_as<std::remove_pointer_t<decltype(columns)>>(channel);
+  });
+}
+
+void ChannelSubstitutes::measure_all() {
+  for (std::size_t c = 0; c < description_.channels; ++c) measure(c);
+}
+
+void ChannelSubstitutes::draw(std::byte* spectra, std::size_t channel, std::size_t from,
+                              std::size_t to, std::uint64_t position) const {
+  const std::size_t channels = description_.channels;
+  formats::with_samples(description_.delivered, spectra, [&](auto* samples) {
+    using Sample = std::remove_pointer_t<decltype(samples)>;
+    const auto* kept = reinterpret_cast<const Sample*>(drawn_from_[channel].data());
+    const std::size_t count = counts_[channel];
+    const Sample mean = reinterpret_cast<const Sample*>(means_.data())[channel];
+    for (std::size_t t = from; t < to; ++t) {
+      const std::uint64_t bits = random_bits((position + t) * channels + channel) >> 32;
+      samples[t * channels + channel] = count > 0 ? kept[bits * count >> 32] : mean;
+    }
+  });
+}
+
+}  // namespace tautline::pipeline

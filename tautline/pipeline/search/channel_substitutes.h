@@ -1,0 +1,67 @@
+// Values in the place of samples that channels lack: means, or noise like the channel's own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "tautline/formats/filterbank_reader.h"
+
+namespace tautline::pipeline {
+
+/// What takes the place of samples at times at which more than half of the channels are missing: masked, or stopped.
+enum class MissingTimes {
+  mean,  ///< the channel's mean, as at other times: where all channels are missing the sums are constant
+  noise  ///< noise like the channel's, so that what is measured in the sums is not too small
+};
+
+/// Samples that a channel's mean is taken over.
+inline constexpr std::uint64_t kMeanSamples = 4096;
+
+/// The mean of each channel over a piece of a filterbank, and noise that is drawn from the channel's samples in the
+/// piece: it has their mean and their distribution in any number of bits. Samples that are not finite take no part, nor
+/// do those that hold nothing (docs/design/empty.md), nor equal ones at the piece's edges, which may be the end of a
+/// stretch that holds nothing.
+class ChannelSubstitutes {
+ public:
+  /// `left_out`: the number of channels that do not count.
+  ChannelSubstitutes(const formats::FilterbankDescription& description, std::size_t left_out,
+                     MissingTimes times);
+
+  /// The piece to measure: up to kMeanSamples samples [first, first + count) of a reader, which are read once.
+  void read(formats::FilterbankReader& reader, std::uint64_t first, std::uint64_t count);
+  /// The same, of spectra in memory.
+  void take(std::span<const std::byte> spectra);
+  /// From now on a channel's values are those of the piece. A piece that has hardly any samples of the channel leaves
+  /// those of the piece before.
+  void measure(std::size_t channel);
+  void measure_all();
+
+  /// One spectrum as the reader delivers them, rounded for integers; 0 before a channel was measured.
+  const std::vector<std::byte>& means() const { return means_; }
+  /// Draws a channel's samples at times [from, to) of `spectra`. They depend on the channel and the time alone:
+  /// `position` is that of time 0. With MissingTimes::noise.
+  void draw(std::byte* spectra, std::size_t channel, std::size_t from, std::size_t to,
+            std::uint64_t position) const;
+
+ private:
+  template <class Sample>
+  void measure_as(std::size_t channel);
+
+  formats::FilterbankDescription description_;
+  MissingTimes times_;
+  std::size_t spectra_repeats_, channel_repeats_;
+  std::size_t samples_ = 0;                         // of the piece
+  std::optional<std::uint64_t> first_;              // of the piece read last
+  std::uint64_t piece_ = 0;                         // its number, from 1
+  std::vector<std::byte> columns_;                  // [channel][time] of the piece
+  std::vector<std::uint8_t> empty_;                 // [time] of the piece: no channel changes
+  std::vector<std::byte> means_;                    // [channel]
+  std::vector<std::size_t> counts_;                 // [channel] of samples measured
+  std::vector<std::uint64_t> seen_;                 // [channel] the piece measured last
+  std::vector<std::vector<std::byte>> drawn_from_;  // [channel], with MissingTimes::noise
+};
+
+}  // namespace tautline::pipeline

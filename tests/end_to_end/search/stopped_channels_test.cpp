@@ -1,0 +1,124 @@
+// Most channels stop for seconds, or all of them for short times again and again: the noise of a search stays that of
+// the data.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "tests/end_to_end/search/search_files.h"
+#include "tests/support/scratch.h"
+
+namespace tautline::tests {
+namespace {
+
+class StoppedChannels : public ::testing::Test {
+ protected:
+  static constexpr std::size_t kTimes = 24'000;
+
+  StoppedChannels() {
+    shape_.fch1 = 1500;
+    shape_.tsamp = 1e-3;
+  }
+  std::size_t channels() const { return static_cast<std::size_t>(shape_.nchans); }
+  // In as many bits as the shape has: of two bits, four levels an rms apart.
+  std::vector<double> noise(const std::vector<NoisePulse>& pulses) {
+    auto values = noise_with_pulses(shape_, kTimes, pulses, random_);
+    if (shape_.nbits == 2)
+      for (double& x : values) x = std::clamp(std::round(1.5 + (x - 100.25) / 8), 0.0, 3.0);
+    return values;
+  }
+  void search(const std::vector<double>& values) {
+    write_filterbank(scratch_ / "in.fil", shape_, values);
+    const CommandResult result =
+        run_command({"--json", "search", scratch_ / "in.fil", "-o", scratch_ / "out.csv",
+                     "--overwrite", "--dms", "0:100:1"},
+                    scratch_.path().string());
+    ASSERT_EQ(result.status, kDone) << result.err;
+    candidates_ = json_lines(result.out);
+    summary_ = candidates_.back();
+    candidates_.pop_back();
+    std::erase_if(candidates_,
+                  [](const auto& line) { return line["schema"] != "tautline.candidate"; });
+  }
+  static bool is_near(const nlohmann::json& candidate, std::size_t sample) {
+    return std::fabs(candidate["sample"].get<double>() - static_cast<double>(sample)) <= 100;
+  }
+  double snr_at(std::size_t sample) const {
+    double best = 0;
+    for (const auto& one : candidates_)
+      if (is_near(one, sample)) best = std::max(best, one["snr"].get<double>());
+    return best;
+  }
+  std::size_t count_beside(const std::vector<std::size_t>& pulses) const {
+    return static_cast<std::size_t>(std::ranges::count_if(candidates_, [&](const auto& one) {
+      return std::ranges::none_of(pulses, [&](std::size_t at) { return is_near(one, at); });
+    }));
+  }
+  // Three pulses, with and without `stop`: as bright, and nothing else. S/N agree to 5 %: sigma is known to 0.9 %, and
+  // the baseline changes.
+  template <class Stop>
+  void expect_unchanged(const std::vector<std::size_t>& pulses, double amplitude, Stop stop) {
+    std::vector<NoisePulse> bright;
+    for (const std::size_t at : pulses) bright.push_back({40, at, amplitude});
+    auto values = noise(bright);
+    search(values);
+    std::vector<double> before;
+    for (const std::size_t at : pulses) before.push_back(snr_at(at));
+    const std::size_t others = count_beside(pulses);
+    stop(values);
+    search(values);
+    for (std::size_t k = 0; k < pulses.size(); ++k) {
+      EXPECT_GT(before[k], 8) << pulses[k];
+      EXPECT_NEAR(snr_at(pulses[k]), before[k], 0.05 * before[k]) << pulses[k];
+    }
+    EXPECT_LE(count_beside(pulses), others + 1) << summary_;
+  }
+
+  SigprocShape shape_;
+  ScratchFolder scratch_;
+  std::mt19937_64 random_ = generator();
+  std::vector<nlohmann::json> candidates_;
+  nlohmann::json summary_;
+};
+
+// 240 of 256 channels for 9 of 24 s: a pulse far from the stop, one that ends shortly before and one shortly behind it.
+TEST_F(StoppedChannels, ThatAreMostOfThemLeaveTheNoiseAsItIs) {
+  shape_.nchans = 256;
+  shape_.foff = -1;
+  std::vector<std::size_t> order(channels());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  for (const int bits : {8, 2}) {
+    SCOPED_TRACE(bits);
+    shape_.nbits = bits;
+    std::shuffle(order.begin(), order.end(), random_);
+    const std::size_t first = 6000 + random_() % 5000, end = first + 9000;
+    expect_unchanged({3000, first - 60, end + 30}, bits == 8 ? 8 : 10, [&](auto& values) {
+      for (std::size_t t = first; t < end; ++t)
+        for (std::size_t c = 0; c < 240; ++c) values[t * channels() + order[c]] = 0;
+    });
+    EXPECT_NEAR(summary_["empty_values"].get<double>(), 240 * 9000, 2000);
+  }
+}
+
+// A hundred samples of three hundred.
+TEST_F(StoppedChannels, ThatAreAllOfThemForShortTimesLeaveTheNoiseAsItIs) {
+  shape_.nchans = 64;
+  shape_.foff = -4;
+  for (const int bits : {8, 2}) {
+    SCOPED_TRACE(bits);
+    shape_.nbits = bits;
+    const std::size_t phase = random_() % 200;
+    const auto pulse = [&](std::size_t period) {
+      return 300 * period + phase + 100 + random_() % 150;
+    };
+    expect_unchanged({pulse(9), pulse(33), pulse(71)}, bits == 8 ? 16 : 20, [&](auto& values) {
+      for (std::size_t t = phase; t + 100 <= kTimes; t += 300)
+        std::fill_n(values.begin() + static_cast<std::ptrdiff_t>(t * 64), 64 * 100, 0.0);
+    });
+    EXPECT_NEAR(summary_["empty_samples"].get<double>(), kTimes / 3, 100);
+  }
+}
+
+}  // namespace
+}  // namespace tautline::tests
