@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -31,6 +32,8 @@ class RecordingDevice final : public device::Device {
     properties_.total_bytes = std::size_t{64} << 30;
   }
 
+  std::shared_future<void> may_compile;  ///< compile waits for it, where there is one
+
   /// The programs of the plans so far, in order of name and definitions.
   std::vector<device::ProgramSource> sources() const {
     shared().wait_for_programs();
@@ -49,6 +52,7 @@ class RecordingDevice final : public device::Device {
   const device::Properties& properties() const override { return properties_; }
   std::string compiler() const override { return "recording"; }
   std::vector<std::byte> compile(const device::ProgramSource& source) const override {
+    if (may_compile.valid()) may_compile.wait();
     const std::lock_guard lock(mutex_);
     sources_.push_back(source);
     return {std::byte{1}};

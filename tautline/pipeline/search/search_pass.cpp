@@ -59,11 +59,17 @@ std::size_t bytes_of(const device::MemoryUse& use, const device::Device& device)
   return device.properties().host_cpu ? use.host_bytes + use.device_bytes : use.device_bytes;
 }
 
+using DetectPlans = std::vector<std::shared_ptr<const detect::Plan>>;
+
+// The plans are kept for the caller: one that is let go waits until its kernels are compiled, instead of letting those
+// of dedispersion be compiled beside them.
 std::size_t detect_bytes(const PassRequest& request, const dedisperse::DmPlan& piece,
-                         const std::shared_ptr<const device::Device>& device) {
+                         const std::shared_ptr<const device::Device>& device, DetectPlans& kept) {
   std::size_t bytes = 0;
-  for (const dedisperse::DmRange& range : piece.ranges)
-    bytes += bytes_of(detect::make_plan(detect_config(request, range), device)->bytes(), *device);
+  for (const dedisperse::DmRange& range : piece.ranges) {
+    kept.push_back(detect::make_plan(detect_config(request, range), device));
+    bytes += bytes_of(kept.back()->bytes(), *device);
+  }
   return bytes;
 }
 
@@ -141,7 +147,8 @@ PassPlan plan_pass(const PassRequest& request, const dedisperse::DmPlan& trials,
                    const dedisperse::DmPlan& piece,
                    const std::shared_ptr<const device::Device>& device) {
   PassPlan pass;
-  const std::size_t searching = detect_bytes(request, piece, device);
+  DetectPlans kept;
+  const std::size_t searching = detect_bytes(request, piece, device, kept);
   const std::size_t left = request.memory_bytes > searching ? request.memory_bytes - searching : 0;
   dedisperse::Config config = request.dedisperse;
   config.max_samples = choose_block(request, piece, left);
@@ -178,8 +185,9 @@ PassPlan plan_pass(const PassRequest& request, const dedisperse::DmPlan& trials,
   std::size_t needed = 0;
   for (const dedisperse::DmPlan& piece : pieces) {
     const auto plans = make_trial_plans(request, config, piece, device, 0);
-    needed = std::max(needed,
-                      detect_bytes(request, piece, device) + dedisperse::needed_bytes(plans) + raw);
+    DetectPlans kept;
+    needed = std::max(needed, detect_bytes(request, piece, device, kept) +
+                                  dedisperse::needed_bytes(plans) + raw);
   }
   throw core::Error(core::ErrorKind::memory, gpu ? device->name() + ": memory" : "memory_bytes",
                     core::byte_size().write(request.memory_bytes),
@@ -255,8 +263,9 @@ std::vector<PassPlan> plan_passes(const PassRequest& given, const dedisperse::Dm
   for (std::size_t count = 1;;) {
     const auto pieces = cut(trials, count);
     std::size_t needed = 0;
+    DetectPlans kept;
     for (const dedisperse::DmPlan& piece : pieces)
-      needed = std::max(needed, detect_bytes(request, piece, device));
+      needed = std::max(needed, detect_bytes(request, piece, device, kept));
     // A third is left for dedispersion and blocks.
     const bool fits = needed <= request.memory_bytes / 3 * 2;
     try {

@@ -3,11 +3,18 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
+#include <future>
 #include <iostream>
+#include <set>
+#include <string>
 
 #include "tautline/core/error.h"
 #include "tautline/pipeline/search/filterbank_source_node.h"
+#include "tests/support/environment.h"
+#include "tests/support/recording_device.h"
+#include "tests/support/scratch.h"
 #include "tests/support/seed.h"
 
 namespace tautline::pipeline {
@@ -56,6 +63,35 @@ TEST(SearchBlocks, OfAPlanFollowTheMemory) {
   const auto passes = plan_passes(request, trials, device::open({}, {.threads = 2}));
   for (const PassPlan& pass : passes)
     EXPECT_LE(FilterbankSourceNode::kBlocks * pass.block_samples * 256, request.memory_bytes);
+}
+
+// Kernels of all stages and ranges are compiled side by side, while the run goes on to open its files.
+TEST(SearchBlocks, ArePlannedWithoutWaitingForKernels) {
+  const tests::ScratchFolder folder;
+  const tests::Environment cache("TAUTLINE_CACHE", folder / "cache");
+  PassRequest request;
+  for (int c = 0; c < 1024; ++c) request.dedisperse.frequencies_mhz.push_back(1720 - 0.29 * c);
+  request.dedisperse.sample_time_s = 5e-5;
+  request.samples = 1 << 20;
+  request.sample_bytes = 1024;
+  request.memory_bytes = std::size_t{1} << 30;
+  stages::dedisperse::DmPlan trials;
+  trials.ranges = {{{}, 1, 0}, {{}, 2, 130}};
+  for (int i = 0; i < 260; ++i) trials.ranges[i / 130].dms.push_back(0.25 * i);
+  const auto device =
+      std::make_shared<tests::RecordingDevice>("sm_90a", 90, std::size_t{227} << 10);
+  std::promise<void> go;
+  device->may_compile = go.get_future().share();
+  auto passes = std::async(std::launch::async, [&] { return plan_passes(request, trials, device); });
+  const auto planned = passes.wait_for(std::chrono::minutes(1));
+  go.set_value();
+  EXPECT_EQ(planned, std::future_status::ready);
+  const auto made = passes.get();
+  ASSERT_EQ(made.size(), 1u);
+  std::set<std::string> compiled;
+  for (const device::ProgramSource& source : device->sources()) compiled.insert(source.name);
+  EXPECT_TRUE(compiled.contains("dedisperse/gpu/hopper/channel_blocks.cuda.kernel"));
+  EXPECT_TRUE(compiled.contains("detect/gpu/boxcars.kernel"));
 }
 
 // Of several passes only detections that may belong to another pass wait: the others are joined at once.

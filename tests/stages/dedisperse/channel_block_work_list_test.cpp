@@ -111,7 +111,8 @@ void compare(const Config& config, const Delays& delays, const GroupShape& shape
                               {shared_words, "LOCAL_WORDS"},
                               {packet_slots, "PACKETS"}})
     value = core::u32(list->constants.at(name));
-  const std::size_t span = shape.span(), times = 2 * span + 37, trials = delays.trials;
+  // The second of three tiles is whole.
+  const std::size_t span = shape.span(), times = 4 * span + 37, trials = delays.trials;
   const u32 skip = 3;
   auto random = tests::generator();
   const Rows rows(delays.positions, times + skip + plan.max_delay() + 2 * span, random, least);

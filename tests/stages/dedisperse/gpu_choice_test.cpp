@@ -1,5 +1,7 @@
 // Which kernel a plan takes on a GPU that is not here: the one that was measured to be the fastest on an
 // H200 (docs/performance/dedisperse.md), and none that the hardware lacks instructions for.
+#include <chrono>
+#include <future>
 #include <set>
 #include <string>
 
@@ -85,6 +87,25 @@ TEST(GpuChoice, NoKernelThatTheHardwareLacksInstructionsFor) {
        {std::pair("sm_61", 61), std::pair("sm_80", 80), std::pair("sm_100a", 100)})
     EXPECT_EQ(kernel_on(apertif_by(130, Method::shared), architecture, capability), "tile")
         << architecture;
+}
+
+// A search makes several plans, and opens its files, while kernels are compiled.
+TEST(GpuChoice, NoPlanWaitsForItsKernels) {
+  const tests::ScratchFolder folder;
+  const tests::Environment cache("TAUTLINE_CACHE", folder / "cache");
+  for (const bool floats : {false, true}) {
+    const auto device = std::make_shared<tests::RecordingDevice>("sm_90a", 90, 227 << 10);
+    std::promise<void> go;
+    device->may_compile = go.get_future().share();
+    Config config = apertif_by(130, Method::shared);
+    if (floats) config.bits = 32;
+    auto plan = std::async(std::launch::async, [&] { return make_plan(config, device, Tunables{}); });
+    const auto made = plan.wait_for(std::chrono::minutes(1));
+    go.set_value();
+    EXPECT_EQ(made, std::future_status::ready) << (floats ? "floats" : "bytes");
+    EXPECT_NE(plan.get(), nullptr);
+    EXPECT_FALSE(device->sources().empty());
+  }
 }
 
 // Bytes alone are multiplied; each kernel adds floats in an order of its own, and they are to be the

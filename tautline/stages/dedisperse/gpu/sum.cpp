@@ -17,8 +17,10 @@ GpuSum::GpuSum(std::shared_ptr<const DelayPlan> plan, std::shared_ptr<const devi
       device_(std::move(device)),
       work_(choose_sum_kernel(*plan_, *device_, tunables, cost)) {
   compile();
-  // Not every compiler knows how many threads share the registers.
+  // Not every compiler of OpenCL knows how many threads share the registers. CUDA's is told, and asking would wait for
+  // it, while the kernels of other plans could be compiled beside this one.
   const auto too_many_threads = [&] {
+    if (device_->api() == device::Api::cuda) return false;
     const std::size_t most = kernel_->resources().max_group_threads;
     return most > 0 && work_.group_threads() > most;
   };
