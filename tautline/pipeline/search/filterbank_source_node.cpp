@@ -36,7 +36,8 @@ FilterbankSourceNode::FilterbankSourceNode(
       block_samples_(config.block_samples),
       mask_(std::move(config.mask)),
       masked_times_(config.masked_times),
-      empty_config_(config.empty) {
+      empty_config_(config.empty),
+      device_(std::move(config.device)) {
   for (const auto& reader : readers_) stream_.beams.push_back(reader->description());
   stream_.left_out.resize(readers_.size());
   read_for(std::move(stream_.parts), block_samples_);
@@ -63,6 +64,7 @@ std::vector<engine::Stream> FilterbankSourceNode::open(std::span<const engine::S
            .start = instant_of(description, stream_.parts.front().placed.grid_first),
            .total_samples = total,
            .max_samples = block_samples_,
+           .device = device_,
            .pace = pace_,
            .details = stream_}};
 }
@@ -98,6 +100,7 @@ bool FilterbankSourceNode::produce(engine::Outputs& outputs) {
   if (segment_ == segments_) return false;
   if (done_ == 0) begin_pass();
   if (block_ == nullptr) block_ = &outputs.begin();
+  if (device_) outputs.queue(device_).synchronise();  // it has read what the block had
   const FilterbankStream::Turn turn = stream_.turn_of(segment_);
   const bool filled = fill(*block_, turn);
   if (filled && block_->samples > 0) {

@@ -100,6 +100,7 @@ std::vector<engine::Stream> VoltageSourceNode::open(std::span<const engine::Stre
            .start = description.start,
            .total_samples = stream_->total_samples(),
            .max_samples = block_samples_,
+           .device = config_.device,
            .pace = config_.rate,
            .open_blocks = packets_ != nullptr ? packets_->open_blocks()
                           : finder_           ? std::size_t{2}
@@ -204,6 +205,8 @@ bool VoltageSourceNode::produce(engine::Outputs& outputs) {
     return !ended_;
   }
   engine::Block& block = outputs.begin();
+  // Until work on the device has read what the block had.
+  if (config_.device) outputs.queue(config_.device).synchronise();
   const bool more = read(block);
   if (held_ != nullptr) find_empty_channels(*held_);
   if (held_ != nullptr || (more && !finder_)) outputs.commit();
