@@ -279,6 +279,59 @@ TEST_P(DeviceFilterbanks, FloatsThatTheHostWouldCleanAreRefused) {
   }
 }
 
+// Of every device: what would look at the samples is found before anything is read.
+TEST(SamplesOnDevice, AreNotTakenWhereTheHostWouldLookAtThem) {
+  const auto device = device::open({});
+  const std::vector<std::uint8_t> values(400 * 4, 1);
+  const core::SampleView<2> view(values.data(), SampleType::u8, {400, 4});
+  const auto field_of = [](const auto& call) {
+    try {
+      call();
+    } catch (const core::Error& error) {
+      EXPECT_EQ(error.kind(), core::ErrorKind::config);
+      return error.field();
+    }
+    return std::string("taken");
+  };
+  CorrelateConfig correlate;
+  correlate.inputs = {"array"};
+  correlate.samples_on_device = true;
+  correlate.writer =
+      [](const formats::VisibilityDescription&) -> std::unique_ptr<formats::VisibilityWriter> {
+    return nullptr;
+  };
+  correlate.reader.source = [&] {
+    core::VoltageDescription description;
+    description.rate_hz = {1000, 1};
+    return formats::open_memory_voltages({values.data(), SampleType::i8, {1, 4, 400}}, description);
+  };
+  EXPECT_EQ(field_of([&] { correlate_voltages(correlate, {device}); }), "keep_constant");
+
+  SearchConfig search;
+  search.inputs = {"array"};
+  search.dms.list = {0, 1};
+  search.samples_on_device = true;
+  search.reader.source = [&] {
+    formats::FilterbankDescription description;
+    description.channel_mhz = {1500, 1490, 1480, 1470};
+    description.tsamp_s = 1e-3;
+    description.rate_hz = {1000, 1};
+    return formats::open_memory_filterbank(view, description);
+  };
+  EXPECT_EQ(field_of([&] { search_filterbank(search, device); }), "keep_constant");
+
+  AutocorrelateConfig counts;
+  counts.input = "array";
+  counts.bin_s = 1e-3;
+  counts.keep_constant = true;
+  counts.sensors.rows = counts.sensors.columns = 2;
+  counts.sensors.bin_rows = 2;
+  counts.samples_on_device = true;
+  counts.source = [&] { return formats::open_memory_counts(view, {.format = "counts"}); };
+  AutocorrelateSummary summary;
+  EXPECT_EQ(field_of([&] { correlate_counts(counts, device, summary); }), "bin_sensors");
+}
+
 TEST_P(DeviceArrays, RowsThatAreNotDenseAreRefused) {
   const auto samples = arrays<2>(SampleType::u8, {100, 8}, 8, [](std::size_t) { return 1.0; });
   const core::SampleView<2> every_second(samples.on_device.data(), SampleType::u8, {100, 4},

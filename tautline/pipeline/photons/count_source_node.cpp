@@ -25,6 +25,9 @@ class CountSource final : public CountSourceNode {
   CountSource(CountInput input, std::size_t block_samples,
               std::shared_ptr<const device::Device> device)
       : input_(std::move(input)), device_(std::move(device)) {
+    if (device_ && input_.sensors->adds())
+      throw core::Error(core::ErrorKind::config, "bin_sensors", "given",
+                        "counts in the host's memory, where sensors are added together");
     set_block_samples(block_samples);
   }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <span>
 
+#include "tautline/core/error.h"
 #include "tautline/engine/block_pool.h"
 #include "tautline/pipeline/time_reading.h"
 
@@ -38,6 +39,10 @@ FilterbankSourceNode::FilterbankSourceNode(
       masked_times_(config.masked_times),
       empty_config_(config.empty),
       device_(std::move(config.device)) {
+  if (device_ && (mask_ || empty_config_ != Empty::keep))
+    throw core::Error(core::ErrorKind::config, mask_ ? "mask" : "keep_constant",
+                      mask_ ? "given" : "false",
+                      "samples in the host's memory, or no mask and `keep_constant`");
   for (const auto& reader : readers_) stream_.beams.push_back(reader->description());
   stream_.left_out.resize(readers_.size());
   read_for(std::move(stream_.parts), block_samples_);

@@ -42,6 +42,9 @@ VoltageSourceNode::VoltageSourceNode(VoltageSourceConfig config,
     stream_ = std::make_shared<stream::VoltageSequence>(config_.files, config_.options);
   }
   if (config_.options.keep_constant) return;
+  if (config_.device)
+    throw core::Error(core::ErrorKind::config, "keep_constant", "false",
+                      "true where samples lie in a device's memory");
   finder_.emplace(stream_->description());
   if (live_ && stream_->description().channelized()) channels_.emplace(stream_->description());
 }
