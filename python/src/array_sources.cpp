@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tautline/formats/memory/memory_readers.h"
+#include "tautline/pipeline/rows_of_device.h"
 
 namespace tautline::python {
 
@@ -18,6 +19,16 @@ core::Rational rate_of(const nb::dict& facts) {
   const auto slash = text.find('/');
   if (slash == std::string::npos) return core::parse_decimal(text);
   return core::make_rational(std::stoll(text.substr(0, slash)), std::stoll(text.substr(slash + 1)));
+}
+
+void require_place(const AnyArray& array, const std::string& field,
+                   const std::shared_ptr<const device::Device>& there) {
+  const int type = array.device_type();
+  const bool fits = there ? array.size() == 0 || there->holds(array.data())
+                          : type == nb::device::cpu::value || type == nb::device::cuda_host::value;
+  if (!fits)
+    throw core::Error(core::ErrorKind::config, field, "an array in other memory",
+                      there ? "one in that of " + there->name() : "one in the host's");
 }
 
 /// Arrays of tags, merged in order of time; of several at one tick the lowest detector's comes first.
@@ -90,36 +101,43 @@ std::function<std::unique_ptr<formats::PhotonReader>()> source_of_tags(
   return [tags = std::move(tags), tick_s] { return std::make_unique<TagReader>(tags, tick_s); };
 }
 
-std::function<std::unique_ptr<formats::VoltageReader>()> source_of_voltages(const Array& samples,
-                                                                            bool pairs,
-                                                                            const nb::dict& facts) {
+std::function<std::unique_ptr<formats::VoltageReader>()> source_of_voltages(
+    const AnyArray& samples, bool pairs, const nb::dict& facts,
+    std::shared_ptr<const device::Device> there) {
+  require_place(samples, "x", there);
   core::VoltageDescription d;
   d.rate_hz = rate_of(facts);
   d.centre_hz = nb::cast<double>(facts["centre_hz"]);
   d.bandwidth_hz = nb::cast<double>(facts["bandwidth_hz"]);
   d.polarisations = nb::cast<std::size_t>(facts["polarisations"]);
   d.start = instant_of(facts);
-  return [view = view_of<3>(samples, "x", pairs), d] {
-    return formats::open_memory_voltages(view, d);
+  return [view = view_of<3>(samples, "x", pairs), d, there = std::move(there)] {
+    return formats::open_memory_voltages(view, d, pipeline::rows_of_device(there));
   };
 }
 
 std::function<std::unique_ptr<formats::FilterbankReader>()> source_of_filterbank(
-    const Array& samples, const nb::dict& facts) {
+    const AnyArray& samples, const nb::dict& facts, std::shared_ptr<const device::Device> there) {
+  require_place(samples, "x", there);
   formats::FilterbankDescription d;
   d.format = "array";
   d.channel_mhz = nb::cast<std::vector<double>>(facts["frequencies"]);
   d.tsamp_s = nb::cast<double>(facts["sample_time_s"]);
   d.rate_hz = rate_of(facts);
   d.start = instant_of(facts);
-  return [view = view_of<2>(samples, "x"), d] { return formats::open_memory_filterbank(view, d); };
+  return [view = view_of<2>(samples, "x"), d, there = std::move(there)] {
+    return formats::open_memory_filterbank(view, d, pipeline::rows_of_device(there));
+  };
 }
 
-std::function<std::unique_ptr<formats::CountReader>()> source_of_counts(const Array& counts,
-                                                                        const nb::dict& facts) {
+std::function<std::unique_ptr<formats::CountReader>()> source_of_counts(
+    const AnyArray& counts, const nb::dict& facts, std::shared_ptr<const device::Device> there) {
+  require_place(counts, "counts", there);
   formats::CountDescription d{.format = "counts"};
   if (facts.contains("bin_s")) d.bin_s = nb::cast<double>(facts["bin_s"]);
-  return [view = view_of<2>(counts, "counts"), d] { return formats::open_memory_counts(view, d); };
+  return [view = view_of<2>(counts, "counts"), d, there = std::move(there)] {
+    return formats::open_memory_counts(view, d, pipeline::rows_of_device(there));
+  };
 }
 
 }  // namespace tautline::python

@@ -15,18 +15,21 @@
 
 namespace tautline::python {
 
-// The arrays outlive what the functions give.
+// The arrays outlive what the functions give. `there`: the device in whose memory the array lies; null: the host's.
+// Throws Error(config) for an array that lies elsewhere.
 
 /// [channel][input][time]; facts rate_hz ("2/3"), centre_hz, bandwidth_hz, polarisations, start.
-std::function<std::unique_ptr<formats::VoltageReader>()> source_of_voltages(const Array& samples,
-                                                                            bool pairs,
-                                                                            const nb::dict& facts);
+std::function<std::unique_ptr<formats::VoltageReader>()> source_of_voltages(
+    const AnyArray& samples, bool pairs, const nb::dict& facts,
+    std::shared_ptr<const device::Device> there = nullptr);
 /// [time][channel]; facts frequencies (MHz), sample_time_s, rate_hz, start.
 std::function<std::unique_ptr<formats::FilterbankReader>()> source_of_filterbank(
-    const Array& samples, const nb::dict& facts);
+    const AnyArray& samples, const nb::dict& facts,
+    std::shared_ptr<const device::Device> there = nullptr);
 /// [time][sensor]; facts none, or bin_s.
-std::function<std::unique_ptr<formats::CountReader>()> source_of_counts(const Array& counts,
-                                                                        const nb::dict& facts);
+std::function<std::unique_ptr<formats::CountReader>()> source_of_counts(
+    const AnyArray& counts, const nb::dict& facts,
+    std::shared_ptr<const device::Device> there = nullptr);
 
 /// Time tags of detectors 0, 1, ..., ascending, in ticks of `tick_s`.
 std::function<std::unique_ptr<formats::PhotonReader>()> source_of_tags(

@@ -8,6 +8,7 @@
 #include "bindings.h"
 #include "curves_state.h"
 #include "tautline/core/dispersion.h"
+#include "tautline/device/cuda/cuda_device.h"
 #include "tautline/formats/curves/curves.h"
 #include "tautline/formats/visibility_writer.h"
 #include "tautline/pipeline/photons/autocorrelate_counts.h"
@@ -55,6 +56,16 @@ using core::Error;
 using core::ErrorKind;
 
 constexpr const char* kArray = "array";
+
+// The device of a run. `stream`: of the library of an array in its memory, whose work there is done when this returns;
+// 0: arrays lie in the host's.
+std::shared_ptr<const device::Device> device_for(const std::string& name, std::uintptr_t stream) {
+  const Unlocked unlocked;
+  auto device = open_device(name);
+  if (stream != 0)
+    device::cuda::wrap_stream(*device, reinterpret_cast<void*>(stream))->synchronise();
+  return device;
+}
 
 // ---- Visibilities ----
 
@@ -125,18 +136,20 @@ nb::dict damage_of(const formats::Damage& damage) {
   return facts;
 }
 
-// `samples` [channel][input][time] or None with paths; options {field: text}.
-nb::object correlate(const std::vector<std::string>& paths, const std::optional<Array>& samples,
+// `samples` [channel][input][time] or None with paths; options {field: text}; `stream` as device_for has it.
+nb::object correlate(const std::vector<std::string>& paths, const std::optional<AnyArray>& samples,
                      bool pairs, const nb::dict& facts, const nb::dict& options,
-                     const std::string& history, const std::string& device,
+                     const std::string& history, const std::string& device, std::uintptr_t stream,
                      const nb::object& progress) {
   pipeline::CorrelateConfig config;
   set_fields(config, options);
   config.inputs = paths;
   config.history = history;
+  const auto on = device_for(device, stream);
   if (samples) {
     config.inputs = {kArray};
-    config.reader.source = source_of_voltages(*samples, pairs, facts);
+    config.samples_on_device = stream != 0;
+    config.reader.source = source_of_voltages(*samples, pairs, facts, stream != 0 ? on : nullptr);
   }
   const auto kept = std::make_shared<KeptVisibilities>();
   config.writer = [kept](const formats::VisibilityDescription& description) {
@@ -145,7 +158,7 @@ nb::object correlate(const std::vector<std::string>& paths, const std::optional<
   };
   const auto summary =
       run_interruptibly(progress, [&](const std::stop_token& stop, const auto& tell) {
-        return pipeline::correlate_voltages(config, {open_device(device)}, tell, stop);
+        return pipeline::correlate_voltages(config, {on}, tell, stop);
       });
   nb::dict said = damage_of(summary.damage);
   said["backend"] = summary.backend;
@@ -179,17 +192,19 @@ bool ascending(const Array& times) {
 }
 
 // `tags`: arrays of ticks of `tick_s` in place of counts; none of them otherwise.
-nb::object autocorrelate(const std::string& path, const std::optional<Array>& samples,
+nb::object autocorrelate(const std::string& path, const std::optional<AnyArray>& samples,
                          const std::vector<Array>& tags, double tick_s, const nb::dict& options,
                          const std::string& history, const std::string& device,
-                         const nb::object& progress) {
+                         std::uintptr_t stream, const nb::object& progress) {
   pipeline::AutocorrelateConfig config;
   set_fields(config, options);
   config.input = path;
   config.history = history;
+  const auto on = device_for(device, stream);
   if (samples) {
     config.input = kArray;
-    config.source = source_of_counts(*samples, {});
+    config.samples_on_device = stream != 0;
+    config.source = source_of_counts(*samples, {}, stream != 0 ? on : nullptr);
   }
   if (!tags.empty()) {
     std::vector<std::span<const std::uint64_t>> spans;
@@ -205,7 +220,7 @@ nb::object autocorrelate(const std::string& path, const std::optional<Array>& sa
   pipeline::AutocorrelateSummary summary;
   auto curves = std::make_shared<core::CorrelationCurves>(
       run_interruptibly(progress, [&](const std::stop_token& stop, const auto& tell) {
-        return pipeline::correlate_counts(config, open_device(device), summary, tell, stop);
+        return pipeline::correlate_counts(config, on, summary, tell, stop);
       }));
   nb::dict said = damage_of(summary.damage);
   said["format"] = summary.format;
@@ -288,18 +303,21 @@ nb::object array_of(KeptTrials& trials) {
   return nb::cast(nb::ndarray<nb::numpy, std::int32_t>(data, 2, shape, owner, strides));
 }
 
+// `there`: source_of_filterbank's.
 template <class Config>
 void set_filterbank(Config& config, const std::vector<std::string>& paths,
-                    const std::optional<Array>& samples, const nb::dict& facts,
+                    const std::optional<AnyArray>& samples, const nb::dict& facts,
                     const nb::dict& options, const std::vector<double>& dms,
-                    const std::string& history) {
+                    const std::string& history,
+                    const std::shared_ptr<const device::Device>& there = nullptr) {
   set_fields(config, options);
   config.inputs = paths;
   config.history = history;
   if (!dms.empty()) config.dms.list = dms;
   if (!samples) return;
   config.inputs = {kArray};
-  config.reader.source = source_of_filterbank(*samples, facts);
+  config.samples_on_device = there != nullptr;
+  config.reader.source = source_of_filterbank(*samples, facts, there);
 }
 
 nb::dict said_of(const pipeline::FilterbankRunSummary& s) {
@@ -319,13 +337,11 @@ nb::dict said_of(const pipeline::FilterbankRunSummary& s) {
 }
 
 // [(dms, downsample, series [trial][time])], facts.
-nb::object dedisperse_files(const std::vector<std::string>& paths,
-                            const std::optional<Array>& samples, const nb::dict& facts,
-                            const nb::dict& options, const std::vector<double>& dms,
-                            const std::string& history, const std::string& device,
-                            const nb::object& progress) {
+nb::object dedisperse_files(const std::vector<std::string>& paths, const nb::dict& options,
+                            const std::vector<double>& dms, const std::string& history,
+                            const std::string& device, const nb::object& progress) {
   pipeline::DedisperseConfig config;
-  set_filterbank(config, paths, samples, facts, options, dms, history);
+  set_filterbank(config, paths, std::nullopt, nb::dict(), options, dms, history);
   std::vector<KeptTrials> kept;
   config.sink = [&](const pipeline::TrialSinkConfig& sink) {
     return std::make_unique<KeepTrials>(sink, kept);
@@ -341,17 +357,18 @@ nb::object dedisperse_files(const std::vector<std::string>& paths,
 }
 
 // {name: array of all candidates}, facts.
-nb::object search(const std::vector<std::string>& paths, const std::optional<Array>& samples,
+nb::object search(const std::vector<std::string>& paths, const std::optional<AnyArray>& samples,
                   const nb::dict& facts, const nb::dict& options, const std::vector<double>& dms,
                   const std::string& output, bool overwrite, const std::string& history,
-                  const std::string& device, const nb::object& progress) {
+                  const std::string& device, std::uintptr_t stream, const nb::object& progress) {
   pipeline::SearchConfig config;
-  set_filterbank(config, paths, samples, facts, options, dms, history);
+  const auto on = device_for(device, stream);
+  set_filterbank(config, paths, samples, facts, options, dms, history, stream != 0 ? on : nullptr);
   config.output = output;
   config.overwrite = overwrite;
   const auto summary =
       run_interruptibly(progress, [&](const std::stop_token& stop, const auto& tell) {
-        return pipeline::search_filterbank(config, open_device(device), tell, {}, stop);
+        return pipeline::search_filterbank(config, on, tell, {}, stop);
       });
   nb::dict said = said_of(summary);
   said["detect_backend"] = summary.detect_backend;
@@ -468,17 +485,16 @@ void bind_runs(nb::module_& module) {
   module.def("fields", fields_of, nb::arg("run"));
   module.def("correlate", correlate, nb::arg("paths"), nb::arg("samples").none(), nb::arg("pairs"),
              nb::arg("facts"), nb::arg("options"), nb::arg("history"), nb::arg("device"),
-             nb::arg("progress").none());
+             nb::arg("stream"), nb::arg("progress").none());
   module.def("ascending", ascending, nb::arg("times"));
   module.def("autocorrelate", autocorrelate, nb::arg("path"), nb::arg("samples").none(),
              nb::arg("tags"), nb::arg("tick_s"), nb::arg("options"), nb::arg("history"),
-             nb::arg("device"), nb::arg("progress").none());
-  module.def("dedisperse_files", dedisperse_files, nb::arg("paths"), nb::arg("samples").none(),
-             nb::arg("facts"), nb::arg("options"), nb::arg("dms"), nb::arg("history"),
-             nb::arg("device"), nb::arg("progress").none());
+             nb::arg("device"), nb::arg("stream"), nb::arg("progress").none());
+  module.def("dedisperse_files", dedisperse_files, nb::arg("paths"), nb::arg("options"),
+             nb::arg("dms"), nb::arg("history"), nb::arg("device"), nb::arg("progress").none());
   module.def("search", search, nb::arg("paths"), nb::arg("samples").none(), nb::arg("facts"),
              nb::arg("options"), nb::arg("dms"), nb::arg("output"), nb::arg("overwrite"),
-             nb::arg("history"), nb::arg("device"), nb::arg("progress").none());
+             nb::arg("history"), nb::arg("device"), nb::arg("stream"), nb::arg("progress").none());
 }
 
 }  // namespace tautline::python

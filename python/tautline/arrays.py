@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .devices import cuda_of, no_host_array
+from .devices import cuda_of, no_host_array, type_name
 from .errors import refuse
 
 
@@ -42,12 +42,12 @@ def is_array(x: Any) -> bool:
     return hasattr(x, "__array__") or hasattr(x, "__array_interface__") or isinstance(x, memoryview)
 
 
-def require_type(x: npt.NDArray[Any], field: str, types: tuple[str, ...]) -> None:
-    if x.dtype.name not in types:
-        raise refuse(field, x.dtype.name, "one of " + " ".join(types), "convert it with astype")
+def require_type(x: Any, field: str, types: tuple[str, ...]) -> None:
+    if type_name(x) not in types:
+        raise refuse(field, type_name(x), "one of " + " ".join(types), "convert it")
 
 
-def require_axes(x: npt.NDArray[Any], field: str, axes: tuple[int, ...], meaning: str) -> None:
+def require_axes(x: Any, field: str, axes: tuple[int, ...], meaning: str) -> None:
     if x.ndim not in axes:
         raise refuse(field, f"an array of {x.ndim} axes", meaning)
 
@@ -82,6 +82,15 @@ def voltages(x: Any, field: str, *takers: str) -> tuple[npt.NDArray[Any], bool]:
     x = host_array(x, field, *takers)
     if x.dtype.name in ("complex128", "float64"):
         x = x.astype(np.complex64 if x.dtype.kind == "c" else np.float32)
-    require_type(x, field, ("complex64", "float32", "int8", "int16"))
-    pairs = x.dtype.kind == "i" and x.ndim > 1 and x.shape[-1] == 2
+    pairs = _are_pairs(x, field)
     return dense_rows(x, -2 if pairs else -1), pairs
+
+
+def voltages_on_device(x: Any, field: str) -> tuple[Any, bool]:
+    """The same of an array of a GPU, as it is."""
+    return x, _are_pairs(x, field)
+
+
+def _are_pairs(x: Any, field: str) -> bool:
+    require_type(x, field, ("complex64", "float32", "int8", "int16"))
+    return type_name(x).startswith("int") and x.ndim > 1 and x.shape[-1] == 2

@@ -13,11 +13,13 @@ import numpy.typing as npt
 
 from . import _tautline
 from .arguments import Fields, documented, file_paths, history, number, rational, whole
-from .arrays import is_array, require_axes, voltages
+from .arrays import is_array, require_axes, voltages, voltages_on_device
+from .devices import behind_its_stream, place_of, type_name, unread_by_host
 from .errors import refuse
 
 Progress = Callable[[int, int], object]
 _FIELDS = Fields("correlate")
+_BY_HOST = ("settle_s", "follow_gains")
 
 
 class Visibilities:
@@ -109,7 +111,8 @@ def correlate(
     x
         Voltages: a file or several, what tautline.open gave of them, or an array [time], [input, time] or
         [channel, input, time] (channelized already): complex64, float32, int8 or int16 (real, or with a last axis of
-        2, re and im).  An array must not change while this runs.
+        2, re and im).  An array must not change while this runs.  An array of a GPU (cupy, torch, jax) stays there;
+        stretches in it that never change are data (`keep_constant`).
     rate_hz
         Samples a second of each input; needed for arrays.  A number, a Fraction or a text as "800000/3", taken exactly.
     centre_hz, bandwidth_hz
@@ -137,8 +140,8 @@ def correlate(
     ConfigError, FormatError, InputOutputError, OutOfMemoryError
         Nothing is written in any case.
     """
-    samples: npt.NDArray[Any] | None = None
-    pairs, facts, names = False, dict[str, Any](), list[str]()
+    samples: Any = None
+    pairs, facts, names, stream = False, dict[str, Any](), list[str](), 0
     given = {
         "rate_hz": rate_hz,
         "centre_hz": centre_hz,
@@ -147,28 +150,32 @@ def correlate(
         "start": start,
     }
     if is_array(x):
-        samples, pairs, facts = described_voltages(x, given)
+        here = place_of(x, "x", device)
+        samples, pairs, facts = described_voltages(x, given, here is not None)
+        if here is not None:
+            device, fields = here, unread_by_host(here, _FIELDS, fields, _BY_HOST)
+            samples, stream = behind_its_stream(samples, "x", here)
     else:
         names = file_paths(x)
         if rate_hz is not None and not isinstance(rate_hz, (int, float, str)):
             given["rate_hz"] = float(rate_hz)
         fields = {**fields, **{name: value for name, value in given.items() if value is not None}}
     kept, said = _tautline.correlate(
-        names, samples, pairs, facts, _FIELDS.texts(fields), history("correlate"), device, progress
+        names, samples, pairs, facts, _FIELDS.texts(fields), history("correlate"), device, stream, progress
     )
     return Visibilities(kept, said)
 
 
-def described_voltages(x: Any, given: dict[str, Any]) -> tuple[npt.NDArray[Any], bool, dict[str, Any]]:
+def described_voltages(x: Any, given: dict[str, Any], on_device: bool = False) -> tuple[Any, bool, dict[str, Any]]:
     """[channel][input][time], whether integers are pairs, and what is said of them."""
-    samples, pairs = voltages(x, "x", "channelize", "stages.correlate.Plan")
+    samples, pairs = voltages_on_device(x, "x") if on_device else voltages(x, "x", "correlate")
     axes = samples.ndim - (1 if pairs else 0)
     require_axes(samples, "x", (2, 3, 4) if pairs else (1, 2, 3), "[time], [input][time] or [channel][input][time]")
-    samples = samples.reshape((1,) * (3 - axes) + samples.shape)
+    samples = samples[(None,) * (3 - axes)]
     if given["rate_hz"] is None:
         raise refuse("rate_hz", "none", "samples a second of each input, which an array does not say")
     rate = rational(given["rate_hz"], "rate_hz")
-    real = samples.dtype.kind == "f" or (samples.dtype.kind == "i" and not pairs)
+    real = not pairs and type_name(samples) != "complex64"
     width = float(rate) / (2 if real else 1) * samples.shape[0]
     if given["bandwidth_hz"] is not None:
         width = number(given["bandwidth_hz"], "bandwidth_hz")

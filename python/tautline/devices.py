@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .arguments import Fields, text
 from .errors import ConfigError, UnsupportedError, refuse, unsupported
 
 _HOST = (1, 3)  # DLPack's numbers for the host's memory, and for its pinned memory
@@ -35,6 +36,34 @@ def cuda_of(x: Any, field: str) -> int | None:
         found = "an array in a device's memory that is not CUDA's"
         raise unsupported(field, found, "the host's memory, or CUDA's", "copy it to the host first")
     return int(number)
+
+
+def place_of(x: Any, field: str, device: str) -> str | None:
+    """The device of a call that takes an array of a GPU: the one in whose memory it lies. None: no such array."""
+    cuda = cuda_of(x, field)
+    if cuda is None or not hasattr(x, "dtype") or not hasattr(x, "shape"):
+        return None
+    here = f"cuda:{cuda}"
+    if device not in ("auto", here):
+        raise refuse("device", device, f"auto or {here}, in whose memory {field} lies", "leave it out, or copy the array")
+    return here
+
+
+def unread_by_host(here: str, known: Fields, options: dict[str, Any], by_host: tuple[str, ...]) -> dict[str, Any]:
+    """The options of a run over an array of a GPU; refuses those `by_host`, for which the host looks at the samples."""
+    for field, value in known.texts(options).items():
+        looks = value != "true" if field == "keep_constant" else field in by_host and value not in ("", "false", "0")
+        if looks:
+            found = f"{value} for an array of {here}"
+            raise refuse(field, found, "an array in the host's memory, which looks at the samples", "leave it out, or copy it")
+    return {**options, "keep_constant": True}
+
+
+def behind_its_stream(x: Any, field: str, here: str) -> tuple[Any, int]:
+    """What the module takes as an array of a GPU, and the stream whose work it waits for."""
+    if _library(x) in _LIBRARIES:
+        return x, stream_for({field: x}, int(here.rsplit(":", 1)[-1]))
+    return x.__dlpack__(stream=_LEGACY_STREAM), _LEGACY_STREAM  # jax's own stream is not known
 
 
 def stream_for(arrays: dict[str, Any], cuda: int) -> int:
@@ -93,7 +122,7 @@ def no_host_array(x: Any, field: str, takers: tuple[str, ...]) -> UnsupportedErr
 
 def type_name(x: Any) -> str:
     """Of numpy: torch's have a prefix."""
-    return str(x.dtype).rsplit(".", 1)[-1]
+    return str(getattr(x.dtype, "name", x.dtype)).rsplit(".", 1)[-1]
 
 
 def _library(x: Any) -> str:

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _tautline
-from .arrays import dense_rows, host_array, require_axes, voltages
+from .arrays import dense_rows, host_array, require_axes, voltages, voltages_on_device
 from .arguments import whole
 from .correlation import Progress
-from .devices import cuda_of, type_name
+from .devices import place_of, type_name
 from .errors import refuse
 from .stages.channelize import Plan
 
@@ -79,14 +79,13 @@ def channelize(
     ConfigError
         An argument or x is not what is allowed.  NaN in x makes the spectra that span it NaN.
     """
-    cuda = cuda_of(x, "x")
-    if cuda is not None and hasattr(x, "dtype") and hasattr(x, "shape"):
+    here = place_of(x, "x", device)
+    if here is not None:
         if output != "cf32" or gains is not None or coefficients is not None or Fraction(oversample) != 1:
             wanted = "one in the host's memory for rounded output, coefficients or oversample"
-            raise refuse("x", f"an array of cuda:{cuda}", wanted)
-        where = f"cuda:{cuda}" if device == "auto" else device
+            raise refuse("x", f"an array of {here}", wanted)
         return _on_device(
-            x, channels, where, progress, taps=taps, window=window, cutoff=cutoff, corner_turned=corner_turned,
+            x, channels, here, progress, taps=taps, window=window, cutoff=cutoff, corner_turned=corner_turned,
             lower_sideband=lower_sideband,
         )  # fmt: skip
     samples, pairs = voltages(x, "x", "stages.channelize.Plan")
@@ -123,16 +122,12 @@ _FORMATS = {"complex64": "cf32", "float32": "f32", "int8": "i8", "int16": "i16"}
 
 
 def _on_device(x: Any, channels: int, device: str, progress: Progress | None, **options: Any) -> Any:
-    name = type_name(x)
-    if name not in _FORMATS:
-        raise refuse("x", name, "one of " + " ".join(_FORMATS), "convert it")
-    pairs = name.startswith("int") and x.ndim > 1 and x.shape[-1] == 2
+    x, pairs = voltages_on_device(x, "x")
+    require_axes(x, "x", (2, 3) if pairs else (1, 2), "[time] or [input][time]")
     axes = x.ndim - (1 if pairs else 0)
-    if axes not in (1, 2):
-        raise refuse("x", f"an array of {x.ndim} axes", "[time] or [input][time]")
     samples = x if axes == 2 else x[None]
     plan = Plan(
-        channels, samples.shape[0], dtype=("c" if pairs else "") + _FORMATS[name], max_samples=max(1, samples.shape[1]),
+        channels, samples.shape[0], dtype=("c" if pairs else "") + _FORMATS[type_name(x)], max_samples=max(1, samples.shape[1]),
         device=device, **options,
     )  # fmt: skip
     made = plan.execute(samples)

@@ -10,11 +10,14 @@ import numpy.typing as npt
 
 from . import _tautline
 from .arguments import Fields, documented, file_paths, history, number
-from .arrays import dense_rows, host_array, is_array, native, require_axes
+from .arrays import dense_rows, host_array, is_array, native, require_axes, require_type
 from .correlation import Progress
+from .devices import behind_its_stream, place_of, unread_by_host
 from .errors import refuse
 
 _FIELDS = Fields("autocorrelate")
+_BY_HOST = ("sensors.bin_sensors",)
+_TYPES = ("uint8", "uint16", "uint32", "float32")
 
 
 class Curves:
@@ -84,7 +87,8 @@ def autocorrelate(
     counts
         A file of counts or time tags, what tautline.open gave of it, or an array [time] or [time, sensor]: uint8,
         uint16, uint32 or float32.  Other integers, and float64, are converted where no count is changed by that beyond
-        float32's precision.  An array must not change while this runs.
+        float32's precision.  An array must not change while this runs.  An array of a GPU (cupy, torch, jax), of the
+        first types, stays there; stops are data (`keep_constant`), and floats are not looked at.
     tags
         Instead of counts, photons: an array of arrival times, or one for each detector, whole numbers of `tick_s`,
         ascending, from the start of the measurement on.  Of two arrays (t1, t2) the curve is that of both, a positive
@@ -112,8 +116,8 @@ def autocorrelate(
     ConfigError
         Counts below zero, not finite, or larger than 32 bits; a field that is not allowed.
     """
-    samples: npt.NDArray[Any] | None = None
-    name, one, ticks = "", False, list[npt.NDArray[np.uint64]]()
+    samples: Any = None
+    name, one, ticks, stream = "", False, list[npt.NDArray[np.uint64]](), 0
     if tags is not None:
         if counts is not None:
             raise refuse("counts", "given beside tags", "one of them", "leave one out")
@@ -128,13 +132,19 @@ def autocorrelate(
     elif counts is None:
         raise refuse("counts", "none", "a file, an array, or tags")
     elif is_array(counts):
-        samples = counted(counts, "counts")
+        here = place_of(counts, "counts", device)
+        samples = counted(counts, "counts") if here is None else _on_device(counts)
         if bin_s is None:
             raise refuse("bin_s", "none", "the length of a bin in seconds, which an array does not say")
-        if samples.size == 0:
-            raise refuse("counts", f"shape {samples.shape}", "at least one count")
+        if 0 in samples.shape:
+            raise refuse("counts", f"shape {tuple(samples.shape)}", "at least one count")
         one = samples.ndim == 1
-        samples = dense_rows(samples.reshape(-1, 1) if one else samples)
+        samples = samples[:, None] if one else samples
+        if here is None:
+            samples = dense_rows(samples)
+        else:
+            device, fields = here, unread_by_host(here, _FIELDS, fields, _BY_HOST)
+            samples, stream = behind_its_stream(samples, "counts", here)
     else:
         names = file_paths(counts)
         if len(names) != 1:
@@ -148,6 +158,7 @@ def autocorrelate(
         _FIELDS.texts({"bin_s": bin_s, **fields}),
         history("autocorrelate"),
         device,
+        stream,
         progress,
     )
     return Curves(kept, said, one)
@@ -183,11 +194,18 @@ def _ticks(tags: Any) -> list[npt.NDArray[np.uint64]]:
     return found
 
 
+def _on_device(counts: Any) -> Any:
+    """An array of a GPU that has counts."""
+    require_axes(counts, "counts", (1, 2), "[time] or [time][sensor]")
+    require_type(counts, "counts", _TYPES)
+    return counts
+
+
 def counted(x: Any, field: str) -> npt.NDArray[Any]:
     """[time] or [time, sensor] of uint8, uint16, uint32 or float32."""
-    counts = native(host_array(x, field, "stages.autocorrelate.Plan"))
+    counts = native(host_array(x, field, "autocorrelate"))
     require_axes(counts, field, (1, 2), "[time] or [time][sensor]")
-    if counts.dtype.name in ("uint8", "uint16", "uint32", "float32"):
+    if counts.dtype.name in _TYPES:
         return counts
     if counts.dtype.kind == "f":
         return counts.astype(np.float32)

@@ -24,7 +24,7 @@ from .arguments import (
 from .arrays import dense_rows, host_array, is_array, native, require_axes, require_type
 from .candidates import Candidates, candidates_of
 from .correlation import Progress
-from .devices import array_beside, cuda_of, type_name
+from .devices import array_beside, behind_its_stream, place_of, type_name, unread_by_host
 from .errors import refuse
 from .stages import dedisperse as dedisperse_stage
 from .stages import detect as detect_stage
@@ -32,6 +32,7 @@ from .stages import detect as detect_stage
 _DEDISPERSE = Fields("dedisperse")
 _SEARCH = Fields("search")
 _DETECT = Fields("stages.detect")
+_BY_HOST = ("mask", "flag_channels", "iqrm", "inject", "picture_folder", "cutout_folder")
 _STAGE_FIELDS = ("dm_constant", "reference_mhz", "ignored_channels", "zero_dm", "downsample")
 
 
@@ -83,17 +84,14 @@ def dedisperse(
     ConfigError
         Shapes, types or fields that are not allowed, or delays as long as the data.
     """
-    cuda = cuda_of(x, "x")
-    if cuda is not None and hasattr(x, "dtype") and hasattr(x, "shape"):
-        where = f"cuda:{cuda}" if device == "auto" else device
-        return _dedisperse_on_device(x, dms, frequencies, sample_time_s, axes, where, progress, fields)
+    here = place_of(x, "x", device)
+    if here is not None:
+        return _dedisperse_on_device(x, dms, frequencies, sample_time_s, axes, here, progress, fields)
     if is_array(x):
         return _dedisperse_array(x, dms, frequencies, sample_time_s, axes, device, progress, fields)
     _refuse_array_arguments(frequencies, sample_time_s, axes)
     texts, trials = _trials(_DEDISPERSE, dms, fields)
-    segments, _ = _tautline.dedisperse_files(
-        file_paths(x), None, {}, texts, trials, history("dedisperse"), device, progress
-    )
+    segments, _ = _tautline.dedisperse_files(file_paths(x), texts, trials, history("dedisperse"), device, progress)
     if len(segments) != 1:
         raise refuse("downsample_tolerance", f"{len(segments)} kinds of sampling", "one, which an array has")
     return segments[0][2]
@@ -149,7 +147,9 @@ def search(
     ----------
     x
         A filterbank: a file or several, what tautline.open gave of them, or an array of two axes: uint8, int8, uint16,
-        int16 or float32 (float64 is rounded).  An array must not change while this runs.
+        int16 or float32 (float64 is rounded).  An array must not change while this runs.  An array of a GPU (cupy,
+        torch, jax), [time, channel], stays there; stretches and channels in it that never change are data
+        (`keep_constant`), and what is not finite makes its time missing in all trials.
     dms
         Trials in pc cm^-3: a text "LO:HI" (steps by the S/N that may be lost) or "LO:HI:STEP", or numbers.
     threshold
@@ -177,16 +177,20 @@ def search(
     ------
     ConfigError, FormatError, InputOutputError, OutOfMemoryError
     """
-    samples: npt.NDArray[Any] | None = None
-    facts, names = dict[str, Any](), list[str]()
+    samples: Any = None
+    facts, names, stream = dict[str, Any](), list[str](), 0
     if is_array(x):
-        samples, facts = described_filterbank(x, frequencies, sample_time_s, axes, start)
+        here = place_of(x, "x", device)
+        samples, facts = described_filterbank(x, frequencies, sample_time_s, axes, start, here is not None)
+        if here is not None:
+            device, fields = here, unread_by_host(here, _SEARCH, fields, _BY_HOST)
+            samples, stream = behind_its_stream(samples, "x", here)
     else:
         _refuse_array_arguments(frequencies, sample_time_s, axes)
         names = file_paths(x)
     texts, trials = _trials(_SEARCH, dms, {"threshold": threshold, **fields})
     columns, said = _tautline.search(
-        names, samples, facts, texts, trials, output, bool(overwrite), history("search"), device, progress
+        names, samples, facts, texts, trials, output, bool(overwrite), history("search"), device, stream, progress
     )
     return candidates_of(columns, said)
 
@@ -234,9 +238,9 @@ def detect(
     ConfigError
         An argument or the array is not what is allowed.
     """
-    cuda = cuda_of(series, "series")
-    if cuda is not None and hasattr(series, "dtype") and hasattr(series, "shape"):
-        rows, device = series, f"cuda:{cuda}" if device == "auto" else device
+    here = place_of(series, "series", device)
+    if here is not None:
+        rows, device = series, here
     else:
         rows = native(host_array(series, "series", "stages.detect.Plan"))
         if rows.dtype.name == "float64":
@@ -245,7 +249,7 @@ def detect(
         raise refuse("series", type_name(rows), "one of " + " ".join(_SERIES), "convert it")
     require_axes(rows, "series", (1, 2), "[time] or [trial][time]")
     rows = rows if rows.ndim == 2 else rows[None]
-    if cuda is None:
+    if here is None:
         rows = dense_rows(rows)
     trials, times = rows.shape
     plan = detect_stage.Plan(
@@ -271,15 +275,13 @@ def _dedisperse_on_device(
     x: Any, dms: Any, frequencies: Any, sample_time_s: Any, axes: str, device: str, progress: Progress | None,
     fields: dict[str, Any],
 ) -> Any:
-    name = type_name(x)
-    if name not in _FORMATS or x.ndim != 2 or axes != "tf":
-        raise refuse("x", f"{name} of {x.ndim} axes, {axes}", "[time][channel] of " + " ".join(_FORMATS), "convert it")
+    x = _on_device(x, axes)
     for field in fields:
         if field not in _DEVICE_FIELDS:
             raise refuse(field, "given for an array of a GPU", "one of " + ", ".join(_DEVICE_FIELDS), "leave it out")
     if frequencies is None or sample_time_s is None:
         raise refuse("frequencies and sample_time_s", "not both given", "those of the array, in MHz and s")
-    plan = dedisperse_stage.Plan(frequencies, sample_time_s, dms, dtype=_FORMATS[name], max_samples=_PIECE, device=device, **fields)
+    plan = dedisperse_stage.Plan(frequencies, sample_time_s, dms, dtype=_FORMATS[type_name(x)], max_samples=_PIECE, device=device, **fields)
     times = max(0, x.shape[0] // fields.get("downsample", 1) - plan.max_delay)
     made = array_beside(x, (plan.trials, times + plan.room), plan.dtype.type)
     done = 0
@@ -291,10 +293,10 @@ def _dedisperse_on_device(
 
 
 def described_filterbank(
-    x: Any, frequencies: Any, sample_time_s: Any, axes: str, start: str | None
-) -> tuple[npt.NDArray[Any], dict[str, Any]]:
+    x: Any, frequencies: Any, sample_time_s: Any, axes: str, start: str | None, on_device: bool = False
+) -> tuple[Any, dict[str, Any]]:
     """[time, channel] that runs take, with either axis dense, and what is said of it."""
-    samples = _filterbank(x, axes, "dedisperse", "detect")
+    samples = _on_device(x, axes) if on_device else _filterbank(x, axes, "search")
     if axes == "ft":
         samples = samples.T
     if frequencies is None or sample_time_s is None:
@@ -306,6 +308,14 @@ def described_filterbank(
         "rate_hz": f"{rate.numerator}/{rate.denominator}",
         "start": start or "",
     }
+
+
+def _on_device(x: Any, axes: str) -> Any:
+    """An array of a GPU that is a filterbank."""
+    name = type_name(x)
+    if name not in _FORMATS or x.ndim != 2 or axes != "tf":
+        raise refuse("x", f"{name} of {x.ndim} axes, {axes}", "[time][channel] of " + " ".join(_FORMATS), "convert it")
+    return x
 
 
 def _filterbank(x: Any, axes: str, *takers: str) -> npt.NDArray[Any]:

@@ -36,6 +36,10 @@ Sources sources_of_all_stages() {
   layout.format = core::kCi8;
   layout.time_stride_bits = 16;
   stages::unpack::make_plan({.layout = layout, .max_samples = 100}, device);
+  layout.format = core::kCf32;
+  layout.time_stride_bits = 64;
+  stages::unpack::make_plan({.layout = layout, .max_samples = 100, .blocks_on_device = true},
+                            device);
 
   using stages::channelize::GpuDesign;
   for (const GpuDesign design : {GpuDesign::fused, GpuDesign::split, GpuDesign::separate}) {

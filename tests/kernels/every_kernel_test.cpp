@@ -35,19 +35,22 @@ class EveryKernel : public KernelTest, public ::testing::WithParamInterface<std:
 };
 
 // unpack/gpu/unpack.kernel: rows or times next to each other, every size of element, with lost
-// spans.
+// spans. unpack/gpu/floats.kernel: floats that lie on the device.
 TEST_P(EveryKernel, Unpack) {
   namespace unpack = stages::unpack;
   auto random = generator();
   for (const auto& [format, order] :
        {std::pair(core::kCi8, "TA"), std::pair(core::kCi4, "AT"), std::pair(core::kCi16, "TA"),
-        std::pair(core::SampleFormat{1, false, core::Encoding::twos_complement}, "AT")}) {
+        std::pair(core::SampleFormat{1, false, core::Encoding::twos_complement}, "AT"),
+        std::pair(core::kCf32, "AT")}) {
     const unpack::Case c{"", format, 1, 37, 1, order, 150};
-    core::RawBlock block = unpack::make_block(c, random, false);
+    core::RawBlock block = unpack::make_block(c, random, format.is_float());
     block.invalid = {{3, 60, 10}, {core::InvalidSpan::kAllInputs, 140, 20}};
     const auto reference = device::open(device::parse_selection("reference"));
-    unpack::CaseRun oracle(c.config(), block, reference), calls(c.config(), block, device);
-    const auto plan = unpack::make_plan(c.config(), device);
+    unpack::Config config = c.config();
+    config.blocks_on_device = format.is_float();
+    unpack::CaseRun oracle(c.config(), block, reference), calls(config, block, device);
+    const auto plan = unpack::make_plan(config, device);
     EXPECT_TRUE(jit::results_of(calls, plan) ==
                 jit::results_of(oracle, unpack::make_plan(c.config(), reference)))
         << core::to_string(format) << " " << plan->backend();

@@ -100,9 +100,9 @@ class Cupy(OnDevice):
 
 
 Cupy.__module__ = "cupy"
-TAKERS = {name: [f"tautline.stages.{name}.Plan"] for name in ("channelize", "dedisperse", "detect", "autocorrelate")}
-TAKERS |= {"search": ["tautline.dedisperse", "tautline.detect"], "multipletau": TAKERS["autocorrelate"]}
-TAKERS |= {"correlate": ["tautline.channelize", "tautline.stages.correlate.Plan"]}
+TAKERS = {name: [f"tautline.stages.{name}.Plan"] for name in ("channelize", "dedisperse", "detect")}
+TAKERS |= {name: [f"tautline.{name}"] for name in ("correlate", "search", "autocorrelate")}
+TAKERS["multipletau"] = ["tautline.stages.autocorrelate.Plan"]
 
 
 @pytest.mark.parametrize("name", CALLS)

@@ -42,10 +42,17 @@ void copy_scattered_rows(const core::SampleView<2>& from, std::uint64_t first, s
                       Bytes);
 }
 
-// Rows [first, first + count) of a view, one behind the other.
+// Rows [first, first + count) of a view, one behind the other. `copy_rows`: none for the host's memory.
 void copy_memory_rows(const core::SampleView<2>& from, std::uint64_t first, std::size_t count,
-                      std::byte* to) {
+                      std::byte* to, const CopyRows& copy_rows) {
   const std::size_t bytes = core::bytes_of(from.type()), columns = from.extent(1);
+  if (copy_rows) {
+    if (count > 0)
+      copy_rows(to, columns * bytes,
+                element(from.data(), static_cast<std::ptrdiff_t>(first) * from.stride(0), bytes),
+                from.stride(0) * static_cast<std::ptrdiff_t>(bytes), columns * bytes, count);
+    return;
+  }
   if (from.stride(1) != 1 && columns > 1) {
     if (bytes == 1) return copy_scattered_rows<1>(from, first, count, to);
     if (bytes == 2) return copy_scattered_rows<2>(from, first, count, to);
@@ -57,9 +64,19 @@ void copy_memory_rows(const core::SampleView<2>& from, std::uint64_t first, std:
         columns * bytes);
 }
 
+// Whole rows are copied from a device's memory.
+void require_dense_rows(const core::SampleView<2>& view, const std::string& field) {
+  if (view.extent(1) > 1 && view.stride(1) != 1)
+    throw Error(ErrorKind::config, field,
+                "a stride of " + std::to_string(view.stride(1)) + " along the last axis", "1",
+                "copy the array on its device");
+}
+
 class MemoryCounts final : public CountReader {
  public:
-  MemoryCounts(const core::SampleView<2>& counts, CountDescription description) : counts_(counts) {
+  MemoryCounts(const core::SampleView<2>& counts, CountDescription description, CopyRows copy)
+      : counts_(counts), copy_(std::move(copy)) {
+    if (copy_) require_dense_rows(counts, "counts");
     const SampleType type = counts.type();
     if (type != SampleType::u8 && type != SampleType::u16 && type != SampleType::u32 &&
         type != SampleType::f32)
@@ -78,8 +95,8 @@ class MemoryCounts final : public CountReader {
     const std::size_t row_bytes = description_.sensors * core::bytes_of(description_.type);
     const auto rows = static_cast<std::size_t>(
         std::min<std::uint64_t>(to.size() / row_bytes, counts_.extent(0) - next_));
-    copy_memory_rows(counts_, next_, rows, to.data());
-    if (description_.type == SampleType::f32) check_counts(to.first(rows * row_bytes));
+    copy_memory_rows(counts_, next_, rows, to.data(), copy_);
+    if (description_.type == SampleType::f32 && !copy_) check_counts(to.first(rows * row_bytes));
     next_ += rows;
     return rows;
   }
@@ -98,13 +115,15 @@ class MemoryCounts final : public CountReader {
   }
 
   core::SampleView<2> counts_;
+  CopyRows copy_;
   std::uint64_t next_ = 0;
 };
 
 class MemoryVoltages final : public VoltageReader {
  public:
-  MemoryVoltages(const core::SampleView<3>& samples, core::VoltageDescription description)
-      : samples_(samples) {
+  MemoryVoltages(const core::SampleView<3>& samples, core::VoltageDescription description,
+                 CopyRows copy)
+      : samples_(samples), copy_(std::move(copy)) {
     description_ = std::move(description);
     const auto format = core::voltage_format(samples.type());
     if (!format) samples.refuse("voltages", "one of ci8 ci16 cf32 i8 i16 f32");
@@ -133,16 +152,23 @@ class MemoryVoltages final : public VoltageReader {
     const auto count =
         static_cast<std::size_t>(std::min<std::uint64_t>(samples, samples_.extent(2) - next_));
     begin(block, samples, next_);  // a short last block keeps the layout of a full one
-    std::byte* to = block.bytes.data();
-    for (std::size_t c = 0; c < samples_.extent(0); ++c)
-      for (std::size_t i = 0; i < samples_.extent(1); ++i, to += samples * sample_bytes())
-        std::memcpy(to,
-                    element(samples_.data(),
-                            static_cast<std::ptrdiff_t>(c) * samples_.stride(0) +
-                                static_cast<std::ptrdiff_t>(i) * samples_.stride(1) +
-                                static_cast<std::ptrdiff_t>(next_),
-                            sample_bytes()),
-                    count * sample_bytes());
+    const std::size_t inputs = samples_.extent(1), row = samples * sample_bytes();
+    for (std::size_t c = 0; c < samples_.extent(0) && count > 0; ++c) {
+      std::byte* to = block.bytes.data() + c * inputs * row;
+      const auto from = [&](std::size_t input) {
+        return element(samples_.data(),
+                       static_cast<std::ptrdiff_t>(c) * samples_.stride(0) +
+                           static_cast<std::ptrdiff_t>(input) * samples_.stride(1) +
+                           static_cast<std::ptrdiff_t>(next_),
+                       sample_bytes());
+      };
+      if (copy_)
+        copy_(to, row, from(0), samples_.stride(1) * static_cast<std::ptrdiff_t>(sample_bytes()),
+              count * sample_bytes(), inputs);
+      else
+        for (std::size_t i = 0; i < inputs; ++i)
+          std::memcpy(to + i * row, from(i), count * sample_bytes());
+    }
     block.samples = count;
     next_ += count;
     return count;
@@ -152,6 +178,7 @@ class MemoryVoltages final : public VoltageReader {
   std::size_t sample_bytes() const { return core::bytes_of(samples_.type()); }
 
   core::SampleView<3> samples_;
+  CopyRows copy_;
   std::uint64_t next_ = 0;
 };
 
@@ -168,8 +195,10 @@ void flip_signs(std::span<std::byte> samples) {
 
 class MemoryFilterbank final : public FilterbankReader {
  public:
-  MemoryFilterbank(const core::SampleView<2>& samples, FilterbankDescription description)
-      : samples_(samples) {
+  MemoryFilterbank(const core::SampleView<2>& samples, FilterbankDescription description,
+                   CopyRows copy)
+      : samples_(samples), copy_(std::move(copy)) {
+    if (copy_) require_dense_rows(samples, "filterbank");
     description_ = std::move(description);
     const SampleType type = samples.type();
     FilterbankDescription& d = description_;
@@ -183,7 +212,7 @@ class MemoryFilterbank final : public FilterbankReader {
     else
       samples.refuse("filterbank", "one of u8 i8 u16 i16 f32");
     d.bits = static_cast<int>(8 * core::bytes_of(type));
-    d.zero_level = d.is_signed ? 1U << (d.bits - 1) : 0;
+    d.zero_level = d.is_signed && !copy_ ? 1U << (d.bits - 1) : 0;
     d.channels = samples.extent(1);
     d.samples = samples.extent(0);
     d.summed_ifs = {0};
@@ -206,7 +235,8 @@ class MemoryFilterbank final : public FilterbankReader {
                    std::span<std::byte> to) override {
     first_sample = std::min<std::uint64_t>(first_sample, samples_.extent(0));
     count = limit_to(count, samples_.extent(0) - first_sample, to);
-    copy_memory_rows(samples_, first_sample, count, to.data());
+    copy_memory_rows(samples_, first_sample, count, to.data(), copy_);
+    if (copy_) return count;
     const auto written = to.first(count * description_.sample_bytes());
     if (samples_.type() == SampleType::i8) flip_signs<std::uint8_t>(written);
     if (samples_.type() == SampleType::i16) flip_signs<std::uint16_t>(written);
@@ -215,23 +245,26 @@ class MemoryFilterbank final : public FilterbankReader {
 
  private:
   core::SampleView<2> samples_;
+  CopyRows copy_;
 };
 
 }  // namespace
 
 std::unique_ptr<CountReader> open_memory_counts(const core::SampleView<2>& counts,
-                                                CountDescription description) {
-  return std::make_unique<MemoryCounts>(counts, std::move(description));
+                                                CountDescription description, CopyRows copy) {
+  return std::make_unique<MemoryCounts>(counts, std::move(description), std::move(copy));
 }
 
 std::unique_ptr<VoltageReader> open_memory_voltages(const core::SampleView<3>& samples,
-                                                    core::VoltageDescription description) {
-  return std::make_unique<MemoryVoltages>(samples, std::move(description));
+                                                    core::VoltageDescription description,
+                                                    CopyRows copy) {
+  return std::make_unique<MemoryVoltages>(samples, std::move(description), std::move(copy));
 }
 
 std::unique_ptr<FilterbankReader> open_memory_filterbank(const core::SampleView<2>& samples,
-                                                         FilterbankDescription description) {
-  return std::make_unique<MemoryFilterbank>(samples, std::move(description));
+                                                         FilterbankDescription description,
+                                                         CopyRows copy) {
+  return std::make_unique<MemoryFilterbank>(samples, std::move(description), std::move(copy));
 }
 
 }  // namespace tautline::formats

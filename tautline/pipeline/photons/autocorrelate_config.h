@@ -31,6 +31,9 @@ struct AutocorrelateConfig {
   std::string input;
   /// Gives the reader of counts that are in no file (formats/memory); `input` is then a name for messages only.
   std::function<std::unique_ptr<formats::CountReader>()> source = {};
+  /// `source` reads from the memory of the run's device: blocks are made there, and the host looks at none. With
+  /// `keep_constant`, and without sensors that are added together.
+  bool samples_on_device = false;
   std::string output;  ///< .csv (one curve), .zip of CSVs, .h5
   bool overwrite = false;
   /// Seconds a bin, above 0. 0: as the file says, which takes precedence; for time tags default_bin().

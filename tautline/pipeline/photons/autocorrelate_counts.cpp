@@ -40,7 +40,9 @@ CountGraph graph_of(const AutocorrelateConfig& config,
       state != nullptr ? state->block_samples() : count_block_samples(config, input, *device);
   CountGraph result{{}, rate_of_bins(input.bin_s)};
   engine::Graph& graph = result.graph;
-  const auto counts = graph.add("counts", make_count_source(std::move(input), block_samples));
+  const auto counts =
+      graph.add("counts", make_count_source(std::move(input), block_samples,
+                                            config.samples_on_device ? device : nullptr));
   const auto curves = graph.add("curves", make_curve_node(config, device, std::move(state)));
   const auto output = graph.add(
       "output", std::make_unique<CurveSink>(CurveSinkConfig{.output = config.output,

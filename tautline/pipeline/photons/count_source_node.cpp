@@ -22,7 +22,12 @@ constexpr std::chrono::milliseconds kPatience{100};
 
 class CountSource final : public CountSourceNode {
  public:
-  CountSource(CountInput input, std::size_t block_samples) : input_(std::move(input)) {
+  CountSource(CountInput input, std::size_t block_samples,
+              std::shared_ptr<const device::Device> device)
+      : input_(std::move(input)), device_(std::move(device)) {
+    if (device_ && input_.sensors->adds())
+      throw core::Error(core::ErrorKind::config, "bin_sensors", "given",
+                        "counts in the host's memory, where sensors are added together");
     set_block_samples(block_samples);
   }
 
@@ -38,6 +43,7 @@ class CountSource final : public CountSourceNode {
                           .rate_hz = rate_of_bins(input_.bin_s),
                           .total_samples = input_.samples < kAllThatCome ? input_.samples : 0,
                           .max_samples = block_samples_,
+                          .device = device_,
                           .pace = pace_};
     if (!input_.one_by_one)
       stream.arrays = {{"counts",
@@ -96,6 +102,7 @@ class CountSource final : public CountSourceNode {
 
   bool produce(engine::Outputs& outputs) override {
     engine::Block& block = outputs.begin();
+    if (device_) outputs.queue(device_).synchronise();  // it has read what the block had
     auto& payload = block.payload_of<CountPayload>();
     block.first = given_;
     block.samples =
@@ -188,6 +195,7 @@ class CountSource final : public CountSourceNode {
   }
 
   CountInput input_;
+  std::shared_ptr<const device::Device> device_;
   std::size_t most_samples_ = 0, block_samples_ = 0;
   std::vector<std::byte> rows_;  // as read, before sensors are added together
   std::uint64_t given_ = 0;      // samples
@@ -202,8 +210,9 @@ core::Rational rate_of_bins(double bin_s) {
   return core::make_rational(std::llround(kParts), std::max(1LL, std::llround(bin_s * kParts)));
 }
 
-std::unique_ptr<CountSourceNode> make_count_source(CountInput input, std::size_t block_samples) {
-  return std::make_unique<CountSource>(std::move(input), block_samples);
+std::unique_ptr<CountSourceNode> make_count_source(CountInput input, std::size_t block_samples,
+                                                   std::shared_ptr<const device::Device> device) {
+  return std::make_unique<CountSource>(std::move(input), block_samples, std::move(device));
 }
 
 }  // namespace tautline::pipeline

@@ -54,7 +54,10 @@ class CountSourceNode : public engine::Node {
 };
 
 /// Gives blocks of at most `block_samples`; a short file has short ones. Live blocks may be empty: at least ten come in
-/// a second, so that consumers can check the time.
-std::unique_ptr<CountSourceNode> make_count_source(CountInput input, std::size_t block_samples);
+/// a second, so that consumers can check the time. `device`: in whose memory the input's reader fills blocks, without
+/// sensors that are added together; null: the host.
+std::unique_ptr<CountSourceNode> make_count_source(
+    CountInput input, std::size_t block_samples,
+    std::shared_ptr<const device::Device> device = nullptr);
 
 }  // namespace tautline::pipeline

@@ -120,10 +120,12 @@ std::shared_ptr<FilterbankInput> open_filterbanks(const FilterbankRunConfig& con
 }
 
 std::unique_ptr<FilterbankSourceNode> make_filterbank_source(
-    std::shared_ptr<const FilterbankInput> input, std::size_t block_samples) {
+    std::shared_ptr<const FilterbankInput> input, std::size_t block_samples,
+    std::shared_ptr<const device::Device> device) {
   const FilterbankRunConfig& config = input->config;
   FilterbankSourceConfig read;
   read.block_samples = block_samples;
+  read.device = std::move(device);
   read.data_segments = input->filled;
   if (!config.mask.empty()) read.mask = formats::presto::read_mask(config.mask);
   // Gaps are not filled: the data are searched, and what is searched needs its noise.

@@ -62,8 +62,9 @@ std::shared_ptr<FilterbankInput> open_filterbanks(const FilterbankRunConfig& con
                                                   bool each_is_beam, bool fill_gaps,
                                                   const device::Device& device);
 
-/// Reads each part once, in blocks of `block_samples` times.
+/// Reads each part once, in blocks of `block_samples` times. `device`: FilterbankSourceConfig's.
 std::unique_ptr<FilterbankSourceNode> make_filterbank_source(
-    std::shared_ptr<const FilterbankInput> input, std::size_t block_samples);
+    std::shared_ptr<const FilterbankInput> input, std::size_t block_samples,
+    std::shared_ptr<const device::Device> device = nullptr);
 
 }  // namespace tautline::pipeline

@@ -149,6 +149,7 @@ stages::dedisperse::Config stage_config(const FilterbankRunConfig& config,
   if (description.delivered != formats::Delivered::f32) {
     stage.max_value = description.largest_value();
     stage.zero_level = description.zero_level;
+    stage.signed_samples = config.samples_on_device && description.is_signed;
   }
   stage.dm_constant = config.dm_constant;
   stage.method = config.method;

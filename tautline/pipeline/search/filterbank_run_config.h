@@ -54,6 +54,9 @@ struct FilterbankRunConfig {
   IqrmConfig iqrm_limits = {};
   bool bandpass = false;  ///< measure every channel on the way
   formats::FilterbankOptions reader;
+  /// Of a search: `reader.source` reads from the memory of the run's device (formats/memory). Blocks are made there, and
+  /// the host looks at none: with `keep_constant`, and nothing else that does.
+  bool samples_on_device = false;
   double start_s = 0, duration_s = -1;
   std::size_t memory_bytes = core::half_of_memory();
   std::string history;

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <span>
 
+#include "tautline/core/error.h"
 #include "tautline/engine/block_pool.h"
 #include "tautline/pipeline/time_reading.h"
 
@@ -36,7 +37,12 @@ FilterbankSourceNode::FilterbankSourceNode(
       block_samples_(config.block_samples),
       mask_(std::move(config.mask)),
       masked_times_(config.masked_times),
-      empty_config_(config.empty) {
+      empty_config_(config.empty),
+      device_(std::move(config.device)) {
+  if (device_ && (mask_ || empty_config_ != Empty::keep))
+    throw core::Error(core::ErrorKind::config, mask_ ? "mask" : "keep_constant",
+                      mask_ ? "given" : "false",
+                      "samples in the host's memory, or no mask and `keep_constant`");
   for (const auto& reader : readers_) stream_.beams.push_back(reader->description());
   stream_.left_out.resize(readers_.size());
   read_for(std::move(stream_.parts), block_samples_);
@@ -63,6 +69,7 @@ std::vector<engine::Stream> FilterbankSourceNode::open(std::span<const engine::S
            .start = instant_of(description, stream_.parts.front().placed.grid_first),
            .total_samples = total,
            .max_samples = block_samples_,
+           .device = device_,
            .pace = pace_,
            .details = stream_}};
 }
@@ -98,6 +105,7 @@ bool FilterbankSourceNode::produce(engine::Outputs& outputs) {
   if (segment_ == segments_) return false;
   if (done_ == 0) begin_pass();
   if (block_ == nullptr) block_ = &outputs.begin();
+  if (device_) outputs.queue(device_).synchronise();  // it has read what the block had
   const FilterbankStream::Turn turn = stream_.turn_of(segment_);
   const bool filled = fill(*block_, turn);
   if (filled && block_->samples > 0) {

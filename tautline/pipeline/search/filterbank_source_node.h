@@ -39,6 +39,9 @@ struct FilterbankSourceConfig {
   std::optional<formats::presto::Mask> mask = {};
   MissingTimes masked_times = MissingTimes::mean;
   Empty empty = Empty::keep;
+  /// The device in whose memory the readers fill blocks, which are then neither masked nor searched for empty stretches;
+  /// null: the host.
+  std::shared_ptr<const device::Device> device = {};
   std::vector<std::pair<std::uint64_t, std::uint64_t>> data_segments = {};
   std::vector<std::string> files = {};                  ///< FilterbankStream's
   std::vector<std::vector<std::size_t>> left_out = {};  ///< FilterbankStream's
@@ -98,6 +101,7 @@ class FilterbankSourceNode final : public engine::Node {
   std::optional<formats::presto::Mask> mask_;
   MissingTimes masked_times_;
   Empty empty_config_;
+  std::shared_ptr<const device::Device> device_;
   std::unique_ptr<MaskIntervals> masking_;  // of the current pass
   std::unique_ptr<EmptyStretches> empty_;
   SampleRange filling_;              // a stretch that reached beyond the last block

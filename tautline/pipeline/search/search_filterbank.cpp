@@ -41,7 +41,9 @@ struct PlannedSearch {
       : piped(config.piped ? open_piped_search(config, stop) : PipedFilterbank{}),
         live(std::move(piped.source)),
         input(live ? piped.input : open_filterbanks(config, config.beams, false, *device)),
-        source(live ? nullptr : make_filterbank_source(input, 0)),
+        source(live
+                   ? nullptr
+                   : make_filterbank_source(input, 0, config.samples_on_device ? device : nullptr)),
         plan(plan_of(as_planned(config), live ? live->stream() : source->stream(), device,
                      live ? live->source().block_samples() : 0)),
         report(config, input, plan, device) {

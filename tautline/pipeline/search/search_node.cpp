@@ -8,8 +8,9 @@
 
 namespace tautline::pipeline {
 
-engine::Needs SearchNode::needs(std::size_t, const engine::Stream&) const {
-  return {.device = config_.reads_on_device ? device_ : nullptr};
+// Floats are read where they are: the host cleans its own.
+engine::Needs SearchNode::needs(std::size_t, const engine::Stream& stream) const {
+  return {.device = config_.reads_on_device || stream.device == device_ ? device_ : nullptr};
 }
 
 std::vector<engine::Stream> SearchNode::open(std::span<const engine::Stream> inputs) {

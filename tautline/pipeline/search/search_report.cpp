@@ -251,7 +251,8 @@ void SearchReport::measure_noise(const std::stop_token& stop) {
   constexpr std::size_t kMostValues = std::size_t{1} << 27;  // times x channels: half a second
   const auto& all = summary_.candidates;
   if (config_.noise != stages::detect::Noise::trial || all.empty()) return;
-  if (config_.iqrm) return;  // samples read again lack its masks
+  if (config_.samples_on_device) return;  // the host looks at none
+  if (config_.iqrm) return;               // samples read again lack its masks
   const auto widest = std::max_element(
       all.begin(), all.begin() + static_cast<std::ptrdiff_t>(std::min(kBest, all.size())),
       [](const auto& a, const auto& b) { return a.width_samples < b.width_samples; });

@@ -44,6 +44,9 @@ struct CorrelateConfig {
   double start_s = 0, duration_s = -1;  ///< part of the input; negative: all
   bool keep_constant = false;           ///< stretches that never change are data
   formats::ReaderOptions reader;
+  /// `reader.source` reads from the memory of the run's device: blocks are made there, and the host looks at none.
+  /// With `keep_constant`, and gains that do not change.
+  bool samples_on_device = false;
   std::size_t memory_bytes = core::half_of_memory();  ///< cap on what the run allocates
   std::string history;                                ///< version and command line, for the output
   /// Called with the input's description when the run begins: no check can fail any more.

@@ -84,7 +84,10 @@ Correlation::Correlation(const CorrelateConfig& config, const DeviceList& device
       reporter_(progress),
       host_(devices.front()->compiles() ? device::open({}) : devices.front()) {
   auto source = std::make_unique<VoltageSourceNode>(
-      VoltageSourceConfig{config.inputs, sequence_options(config)}, config.piped);
+      VoltageSourceConfig{.files = config.inputs,
+                          .options = sequence_options(config),
+                          .device = config.samples_on_device ? devices.front() : nullptr},
+      config.piped);
   source_ = source.get();
   voltages_ = graph_.add("voltages", std::move(source));
   const stream::VoltageStream& sequence = source_->sequence();

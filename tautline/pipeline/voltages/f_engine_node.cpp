@@ -91,11 +91,12 @@ std::vector<engine::Stream> FEngineNode::open(std::span<const engine::Stream> in
   voltages_ = inputs[0].detail<RawVoltages>();
   block_bytes_ = inputs[0].arrays.front().elements();
   block_samples_ = inputs[0].max_samples;
+  blocks_on_device_ = takes_blocks_on_device(inputs[0]);
   const core::VoltageDescription& description = voltages_.description;
   if (!engine_) {
-    engine_ = std::make_unique<FEngine>(config_.device, description, voltages_.layout,
-                                        config_.filter, inputs[0].max_samples, config_.channels,
-                                        takes_blocks_on_device(description));
+    engine_ =
+        std::make_unique<FEngine>(config_.device, description, voltages_.layout, config_.filter,
+                                  inputs[0].max_samples, config_.channels, blocks_on_device_);
     if (config_.delays) engine_->set_delays(config_.delays, voltages_.end);
     if (gains_change())
       renewal_ = std::make_unique<GainRenewal>(config_.host, voltages_, config_.filter,
@@ -149,15 +150,16 @@ device::MemoryUse FEngineNode::bytes() const {
   return use;
 }
 
-// Integers are unpacked on the device that computes with them. Floats are checked on the host, which also measures
-// gains that change.
-bool FEngineNode::takes_blocks_on_device(const core::VoltageDescription& description) const {
-  return config_.device->compiles() && !description.format.is_float() && !gains_change();
+// Integers are unpacked on the device that computes with them. Floats are checked on the host unless they come from the
+// device's memory. The host measures gains that change.
+bool FEngineNode::takes_blocks_on_device(const engine::Stream& stream) const {
+  const bool floats = stream.detail<RawVoltages>().description.format.is_float();
+  return config_.device->compiles() && !gains_change() &&
+         (!floats || stream.device == config_.device);
 }
 
 engine::Needs FEngineNode::needs(std::size_t, const engine::Stream& stream) const {
-  if (takes_blocks_on_device(stream.detail<RawVoltages>().description))
-    return {.device = config_.device};
+  if (takes_blocks_on_device(stream)) return {.device = config_.device};
   return {};
 }
 
@@ -165,7 +167,7 @@ engine::Needs FEngineNode::needs(std::size_t, const engine::Stream& stream) cons
 std::optional<engine::Load> FEngineNode::expected_load() const {
   const core::VoltageDescription& description = voltages_.description;
   const device::Device& device = *config_.device;
-  const bool there = takes_blocks_on_device(description);
+  const bool there = blocks_on_device_;
   FEngine engine(config_.device, description, voltages_.layout, config_.filter, block_samples_,
                  config_.channels, there);
   if (config_.delays) engine.set_delays(config_.delays, voltages_.end);

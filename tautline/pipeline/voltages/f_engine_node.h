@@ -63,7 +63,7 @@ class FEngineNode final : public engine::Node {
   const std::vector<std::uint64_t>& clipped() const { return clipped_; }
 
  private:
-  bool takes_blocks_on_device(const core::VoltageDescription& description) const;
+  bool takes_blocks_on_device(const engine::Stream& stream) const;
   engine::Block& next_output(engine::Outputs& outputs);
   void give(const engine::Block& raw, std::uint64_t first, std::size_t spectra,
             engine::Outputs& outputs);
@@ -80,6 +80,7 @@ class FEngineNode final : public engine::Node {
 
   FEngineNodeConfig config_;
   std::size_t block_bytes_ = 0, block_samples_ = 0;  // of the input
+  bool blocks_on_device_ = false;                    // the same
   RawVoltages voltages_;
   std::unique_ptr<FEngine> engine_;
   std::unique_ptr<GainRenewal> renewal_;  // null: gains do not change

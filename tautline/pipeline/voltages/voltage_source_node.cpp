@@ -42,6 +42,9 @@ VoltageSourceNode::VoltageSourceNode(VoltageSourceConfig config,
     stream_ = std::make_shared<stream::VoltageSequence>(config_.files, config_.options);
   }
   if (config_.options.keep_constant) return;
+  if (config_.device)
+    throw core::Error(core::ErrorKind::config, "keep_constant", "false",
+                      "true where samples lie in a device's memory");
   finder_.emplace(stream_->description());
   if (live_ && stream_->description().channelized()) channels_.emplace(stream_->description());
 }
@@ -100,6 +103,7 @@ std::vector<engine::Stream> VoltageSourceNode::open(std::span<const engine::Stre
            .start = description.start,
            .total_samples = stream_->total_samples(),
            .max_samples = block_samples_,
+           .device = config_.device,
            .pace = config_.rate,
            .open_blocks = packets_ != nullptr ? packets_->open_blocks()
                           : finder_           ? std::size_t{2}
@@ -204,6 +208,8 @@ bool VoltageSourceNode::produce(engine::Outputs& outputs) {
     return !ended_;
   }
   engine::Block& block = outputs.begin();
+  // Until work on the device has read what the block had.
+  if (config_.device) outputs.queue(config_.device).synchronise();
   const bool more = read(block);
   if (held_ != nullptr) find_empty_channels(*held_);
   if (held_ != nullptr || (more && !finder_)) outputs.commit();

@@ -26,6 +26,8 @@ struct VoltageSourceConfig {
   stream::SequenceOptions options;
   bool unbroken = false;  ///< refuses gaps between files
   double rate = 0;        ///< times real time, as if samples came live; 0: unpaced
+  /// The device in whose memory the reader fills blocks, with SequenceOptions::keep_constant; null: the host.
+  std::shared_ptr<const device::Device> device = {};
   /// Called at the end with the empty stretches and level steps found, as text; none: not called.
   core::LogSink log = {};
 };

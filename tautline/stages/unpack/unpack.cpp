@@ -54,8 +54,11 @@ void require_config(const Config& config) {
   constexpr Wide kMaxRows = std::numeric_limits<std::uint32_t>::max();
   if (static_cast<Wide>(layout.channels) * layout.antennas * layout.polarisations > kMaxRows)
     refuse("layout.channels", layout.channels, "fewer than 2^32 channels x inputs");
-  // Components below a byte lie on multiples of their size, so none straddles a byte.
-  const std::size_t step = std::min<std::size_t>(8, static_cast<std::size_t>(layout.format.bits));
+  // Components below a byte lie on multiples of their size, so none straddles a byte. A device reads whole floats.
+  const std::size_t step =
+      config.blocks_on_device && layout.format.is_float()
+          ? 32
+          : std::min<std::size_t>(8, static_cast<std::size_t>(layout.format.bits));
   const std::array<std::pair<const char*, std::size_t>, 5> places{
       {{"layout.offset_bits", layout.offset_bits},
        {"layout.time_stride_bits", layout.time_stride_bits},
@@ -176,9 +179,10 @@ void mark_lost(const core::RawBlock& block, const Target& target, std::size_t fi
 std::shared_ptr<const Plan> make_plan(const Config& config,
                                       std::shared_ptr<const device::Device> device) {
   require_config(config);
-  if (config.blocks_on_device && (!device->compiles() || config.layout.format.is_float()))
+  const core::SampleFormat& format = config.layout.format;
+  if (config.blocks_on_device && (!device->compiles() || (format.is_float() && format.bits != 32)))
     throw core::Error(core::ErrorKind::unsupported, "blocks_on_device", "given",
-                      "a GPU and integer samples");
+                      "a GPU, and integers or floats of 32 bits");
   if (device->api() == device::Api::reference) return std::make_shared<ReferencePlan>(config);
   if (device->compiles()) return make_gpu_plan(config, std::move(device), Tunables{});
   return make_cpu_plan(config, device->instruction_set(), Tunables{});

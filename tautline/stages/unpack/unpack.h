@@ -34,7 +34,8 @@ struct Config {
   std::size_t max_samples = 65536;  ///< largest number of samples (times) of a block
   std::size_t first_channel = 0;    ///< first channel to unpack
   std::size_t channels = 0;         ///< channels to unpack; 0: all from first_channel
-  /// The blocks' bytes lie in the memory of the plan's device, which is a GPU: integers.
+  /// The blocks' bytes lie in the memory of the plan's device, which is a GPU: integers, or floats of 32 bits that lie
+  /// on multiples of 32 bits.
   bool blocks_on_device = false;
 
   std::size_t unpacked_channels() const {
@@ -78,7 +79,7 @@ class Plan {
   /// Unpacks block.samples samples into the first block.samples of each row of `samples`, whose type is unpacked_type
   /// and whose times have stride 1. `validity` rows get bits for these samples; no view does where all_valid(block).
   /// `samples` may be in the memory of the plan's device: when the call returns the block's bytes have been read
-  /// (blocks on the device: they will be, by work on the queue), and work enqueued later on the queue finds its
+  /// (integers on the device: they will be, by work on the queue), and work enqueued later on the queue finds its
   /// samples. Throws Error(format) if the block's layout is not the plan's or the block has too few bytes, and
   /// Error(config) if the views are not for such a block.
   virtual Result execute(device::Queue& queue, State& state, const core::RawBlock& block,

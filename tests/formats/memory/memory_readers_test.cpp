@@ -194,5 +194,83 @@ TEST(MemoryFilterbank, SignedIntegersAndChannelsFirst) {
   }
 }
 
+// Memory that only the function can read: where the host cannot.
+class ElsewhereMemory : public ::testing::Test {
+ protected:
+  CopyRows copies() {
+    return [this](std::byte* to, std::size_t stride, const std::byte* from,
+                  std::ptrdiff_t from_stride, std::size_t row_bytes, std::size_t rows) {
+      for (std::size_t r = 0; r < rows; ++r)
+        std::memcpy(to + r * stride, from + kAway + static_cast<std::ptrdiff_t>(r) * from_stride,
+                    row_bytes);
+    };
+  }
+  /// The address of the values elsewhere, which is none of the host's.
+  template <class T>
+  static const void* away(const std::vector<T>& values) {
+    return reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(values.data()) - kAway);
+  }
+  static constexpr std::ptrdiff_t kAway = std::ptrdiff_t{1} << 46;
+};
+
+TEST_F(ElsewhereMemory, CountsAreNotLookedAt) {
+  auto values = memory_values<float>(40 * 9);
+  values[17] = std::numeric_limits<float>::quiet_NaN();
+  const core::SampleView<2> view(away(values), core::SampleType::f32, {20, 7}, {18, 1});
+  const auto reader = open_memory_counts(view, {.format = "array"}, copies());
+  reader->seek(3);
+  std::vector<float> got(11 * 7);
+  std::size_t time = 3;
+  while (const std::size_t times = reader->read(std::as_writable_bytes(std::span(got)))) {
+    for (std::size_t t = 0; t < times; ++t, ++time)
+      EXPECT_EQ(std::memcmp(got.data() + t * 7, values.data() + time * 18, 28), 0) << time;
+  }
+  EXPECT_EQ(time, 20u);
+  EXPECT_THROW(
+      open_memory_counts({away(values), core::SampleType::f32, {20, 4}, {18, 2}}, {}, copies()),
+      core::Error);
+}
+
+TEST_F(ElsewhereMemory, VoltagesHaveTheirLayout) {
+  const std::size_t channels = 3, inputs = 4, times = 37, row = 50;
+  const auto values = memory_values<std::int16_t>(channels * inputs * row);
+  const core::SampleView<3> view(away(values), core::SampleType::i16, {channels, inputs, times},
+                                 {static_cast<std::ptrdiff_t>(inputs * row), row, 1});
+  core::VoltageDescription description;
+  description.polarisations = 2;
+  description.rate_hz = {1000, 1};
+  const auto reader = open_memory_voltages(view, description, copies());
+  core::RawBlock block;
+  for (std::size_t at = 0; const std::size_t count = reader->read(10, block); at += count)
+    for (std::size_t c = 0; c < channels; ++c)
+      for (std::size_t i = 0; i < inputs; ++i)
+        EXPECT_EQ(std::memcmp(block.bytes.data() + (c * inputs + i) * 20,
+                              values.data() + (c * inputs + i) * row + at, 2 * count),
+                  0)
+            << c << " " << i << " " << at;
+}
+
+TEST_F(ElsewhereMemory, SignedFilterbanksAreDeliveredAsTheyAre) {
+  const auto values = memory_values<std::int8_t>(60 * 8);
+  FilterbankDescription description;
+  description.channel_mhz = {1500, 1490, 1480, 1470, 1460};
+  description.rate_hz = {1000, 1};
+  const auto open = [&](std::ptrdiff_t stride) {
+    return open_memory_filterbank({away(values), core::SampleType::i8, {60, 5}, {8, stride}},
+                                  description, copies());
+  };
+  const auto reader = open(1);
+  EXPECT_TRUE(reader->description().is_signed);
+  EXPECT_EQ(reader->description().zero_level, 0u);
+  std::vector<std::int8_t> got(7 * 5);
+  for (const std::uint64_t first : {56u, 0u, 17u, 60u}) {
+    const std::size_t count = reader->read(first, 7, std::as_writable_bytes(std::span(got)));
+    ASSERT_EQ(count, std::min<std::uint64_t>(7, 60 - first));
+    for (std::size_t t = 0; t < count; ++t)
+      EXPECT_EQ(std::memcmp(got.data() + t * 5, values.data() + (first + t) * 8, 5), 0);
+  }
+  EXPECT_THROW(open(2), core::Error);
+}
+
 }  // namespace
 }  // namespace tautline::formats

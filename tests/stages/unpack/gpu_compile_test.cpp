@@ -1,5 +1,5 @@
 // The CUDA text of unpack compiles for every architecture, without a GPU, for every format and both
-// orders in memory, within limits of registers.
+// orders in memory, and for floats that lie on the device, within limits of registers.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -27,13 +27,23 @@ TEST(GpuCompile, UnpackEveryFormatInEitherOrder) {
   const bool full = std::getenv("TAUTLINE_FULL") != nullptr;
   std::size_t texts = 0;
   tests::KernelCompiler compiler;
-  for (const int bits : {1, 2, 4, 8, 16})
+  for (const int bits : {1, 2, 4, 8, 16, 32})
     for (const bool complex : {false, true})
       for (const char* order : {"TA", "AT"}) {
-        const Case c{"", {bits, complex, core::Encoding::twos_complement}, 1, 8, 1, order, 4096};
+        const bool floats = bits == 32;
+        const Case c{
+            "",
+            {bits, complex, floats ? core::Encoding::ieee_float : core::Encoding::twos_complement},
+            1,
+            8,
+            1,
+            order,
+            4096};
+        Config config = c.config();
+        config.blocks_on_device = floats;
         const auto device =
             std::make_shared<tests::RecordingDevice>("sm_80", 80, std::size_t{100} << 10);
-        const auto plan = make_plan(c.config(), device);
+        const auto plan = make_plan(config, device);
         ASSERT_EQ(device->sources().size(), 1u) << plan->backend();
         for (std::size_t a = 0; a < std::size(tests::kArchitectures); ++a) {
           if (!full && a != texts % std::size(tests::kArchitectures)) continue;
@@ -47,7 +57,7 @@ TEST(GpuCompile, UnpackEveryFormatInEitherOrder) {
         }
         ++texts;
       }
-  EXPECT_EQ(texts, 20u);
+  EXPECT_EQ(texts, 24u);
   compiler.say_what_is_unknown();
 }
 

@@ -128,19 +128,29 @@ TEST_P(Backend, TakesBlocksThatLieInTheDevicesMemory) {
     EXPECT_THROW(make_plan(config, device), core::Error);
     return;
   }
-  for (const char* order : {"TFAP", "FAPT"}) {
-    c.order = order;
-    config.layout = c.layout();
-    core::RawBlock block = make_block(c, random, false);
-    block.invalid = {{3, 20, 50}, {core::InvalidSpan::kAllInputs, 128, 2}};
-    for (const std::size_t first : {0, 1, 2}) {
-      config.first_channel = first;
-      Config on_host = config;
-      on_host.blocks_on_device = false;
-      expect_same(run("reference", on_host, block), run(GetParam(), config, block),
-                  std::string(order) + " from channel " + std::to_string(first));
-    }
-  }
+  for (const char* format : {"ci8", "cf32", "f32"})
+    for (const char* order : {"TFAP", "FAPT", "PTFA"})
+      for (const bool lost : {false, true}) {
+        c.format = core::parse_sample_format(format);
+        c.order = order;
+        c.samples = 1 + random() % 300;
+        config = c.config();
+        config.blocks_on_device = true;
+        core::RawBlock block = make_block(c, random, true);
+        if (lost) block.invalid = {{3, 20, 50}, {core::InvalidSpan::kAllInputs, 128, 2}};
+        if (random() % 2) block.samples = 1 + random() % c.samples;
+        for (const std::size_t first : {0, 1, 2}) {
+          config.first_channel = first;
+          Config on_host = config;
+          on_host.blocks_on_device = false;
+          expect_same(run("reference", on_host, block), run(GetParam(), config, block),
+                      std::string(format) + " " + order + " from channel " + std::to_string(first) +
+                          ", " + std::to_string(block.samples) + "/" + std::to_string(c.samples));
+        }
+      }
+  c.format = core::kCf16;
+  config.layout = c.layout();
+  EXPECT_THROW(make_plan(config, device), core::Error) << "halves";
 }
 
 TEST_P(Backend, EqualsTheReferenceOnEveryFormatOrderAndSize) {

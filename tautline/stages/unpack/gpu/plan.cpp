@@ -1,8 +1,10 @@
-// Integers are decoded on the GPU, to rows in its memory. Floats, which must be checked for values
-// that are not finite, and rows in host memory are unpacked by the CPU's kernels (and copied).
+// Integers are decoded on the GPU, to rows in its memory, and floats that lie there already are
+// checked there. Other floats, which must be checked for values that are not finite, and rows in
+// host memory are unpacked by the CPU's kernels (and copied).
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -16,6 +18,7 @@ namespace tautline::stages::unpack {
 namespace {
 
 constexpr std::size_t kGroupTimes = 64, kGroupRows = 32, kGroupThreads = 256;
+constexpr std::size_t kFloatTimes = 64;  // of a group that checks floats: a word of validity
 // Blocks in flight: one is filled, one is copied, one is unpacked.
 constexpr std::size_t kBlocksInFlight = 3;
 
@@ -32,6 +35,7 @@ struct GpuState final : State {
   device::Buffer places, targets, inputs, targets_pinned;
   std::size_t channel_stride = 0, row_stride = 0;  // strides that `targets` is for
   device::Buffer rows_pinned;                      // rows unpacked on the host, to copy
+  device::Buffer found, found_pinned;              // validity and counts of floats on the device
   std::unique_ptr<State> host;
 };
 
@@ -45,7 +49,15 @@ class GpuPlan final : public Plan {
         rows_(rows_by_place(layout_)),
         on_host_(make_cpu_plan(config_, device_->instruction_set(), tunables)) {
     const core::SampleFormat& format = layout_.format;
-    if (format.is_float()) return;
+    if (format.is_float()) {
+      if (config_.blocks_on_device) {
+        program_ = jit::build(
+            *device_, "unpack/gpu/floats.kernel",
+            jit::Defines().set("COMPONENTS", format.complex ? 2 : 1).set("TIMES", kFloatTimes));
+        kernel_ = program_->kernel("unpack_floats");
+      }
+      return;
+    }
     by_row_ = layout_.time_stride_bits != static_cast<std::uint64_t>(format.bits_per_sample());
     program_ = jit::build(*device_, "unpack/gpu/unpack.kernel",
                           jit::Defines()
@@ -62,11 +74,14 @@ class GpuPlan final : public Plan {
   std::string backend() const override {
     const std::string api = device_->api() == device::Api::cuda ? "cuda" : "opencl";
     if (kernel_ == nullptr) return on_host_->backend() + ", copied to " + api;
+    if (layout_.format.is_float()) return api + ", checked";
     return api + (by_row_ ? ", transposed" : ", contiguous");
   }
   device::MemoryUse bytes() const override {
     const std::size_t raw = gather_.bytes(config_.max_samples);
     if (kernel_ == nullptr) return {on_host_->bytes().host_bytes + row_bytes() * rows_.size(), 0};
+    if (layout_.format.is_float())
+      return {mask_bytes() + found_bytes(), mask_bytes() + found_bytes()};
     if (config_.blocks_on_device)
       return {kBlocksInFlight * mask_bytes(), kBlocksInFlight * mask_bytes() + rows_.size() * 20};
     return {kBlocksInFlight * (raw + mask_bytes()),
@@ -81,12 +96,16 @@ class GpuPlan final : public Plan {
   std::size_t mask_bytes() const {
     return config_.layout.inputs() * core::validity_words(config_.max_samples) * 8;
   }
+  // Validity, and a count for each of its words.
+  std::size_t found_bytes() const { return mask_bytes() / 2 * 3; }
   std::size_t row_bytes() const {
     return config_.max_samples * core::bytes_of(unpacked_type(config_.layout.format));
   }
 
   Result copy_rows(device::Queue& queue, GpuState& state, const core::RawBlock& block,
                    const Target& target) const;
+  Result check_floats(device::Queue& queue, GpuState& state, const core::RawBlock& block,
+                      const Target& target) const;
   void aim(device::Queue& queue, GpuState& state, const Target& target) const;
   void launch(device::Queue& queue, const GpuState& state, const Slot& slot, const void* raw,
               const core::RawBlock& block, std::byte* samples, bool masked) const;
@@ -108,6 +127,14 @@ std::unique_ptr<State> GpuPlan::make_state(device::Queue& queue) const {
   state->host = on_host_->make_state(queue);
   if (kernel_ == nullptr) {
     state->rows_pinned = device_->allocate_pinned(rows_.size() * row_bytes());
+    return state;
+  }
+  if (layout_.format.is_float()) {
+    Slot& slot = state->slots[0];
+    slot.mask_pinned = device_->allocate_pinned(mask_bytes());
+    slot.mask = device_->allocate(mask_bytes());
+    state->found_pinned = device_->allocate_pinned(found_bytes());
+    state->found = device_->allocate(found_bytes());
     return state;
   }
   state->copies = device_->make_queue();
@@ -162,6 +189,7 @@ Result GpuPlan::execute(device::Queue& queue, State& state, const core::RawBlock
   const Target target = checked_target(config_, block, samples, validity);
   if (block.samples == 0) return {};
   if (kernel_ == nullptr) return copy_rows(queue, own, block, target);
+  if (layout_.format.is_float()) return check_floats(queue, own, block, target);
   const bool masked = !block.invalid.empty();
   mark_lost(block, target, 0, block.samples);
   aim(queue, own, target);
@@ -192,6 +220,45 @@ Result GpuPlan::execute(device::Queue& queue, State& state, const core::RawBlock
   queue.wait(*slot.copied);
   launch(queue, own, slot, raw, block, target.samples, masked);
   queue.record(*slot.read);
+  return result;
+}
+
+// Waits for what it finds.
+Result GpuPlan::check_floats(device::Queue& queue, GpuState& state, const core::RawBlock& block,
+                             const Target& target) const {
+  const core::RawLayout& layout = config_.layout;
+  const std::size_t inputs = layout.inputs(), words = core::validity_words(block.samples);
+  const std::size_t all = inputs * words;
+  const Slot& slot = state.slots[0];
+  const bool masked = !block.invalid.empty();
+  Result result;
+  if (masked) {
+    mark_lost(block, target, 0, block.samples);
+    for (std::size_t i = 0; i < inputs; ++i)
+      std::memcpy(slot.mask_pinned.as<std::uint64_t>() + i * words, target.validity.row(i),
+                  words * 8);
+    queue.copy(slot.mask.data(), slot.mask_pinned.data(), all * 8);
+    result.sent_bytes = all * 8;
+  }
+  const auto words_of = [](std::size_t bits) { return static_cast<std::uint64_t>(bits / 32); };
+  const auto u32 = [](std::size_t value) { return static_cast<std::uint32_t>(value); };
+  std::byte* const found = state.found.as<std::byte>();
+  queue.run(*kernel_, {.groups = {all, 1, 1}, .threads = {kFloatTimes, 1, 1}}, block.bytes.data(),
+            slot.mask.data(), found, found + all * 8, target.samples, words_of(layout.offset_bits),
+            words_of(layout.time_stride_bits), words_of(layout.channel_stride_bits),
+            words_of(layout.antenna_stride_bits), words_of(layout.polarisation_stride_bits),
+            static_cast<std::uint64_t>(target.channel_stride_bytes / 4),
+            static_cast<std::uint64_t>(target.row_stride_bytes / 4),
+            static_cast<std::uint64_t>(block.samples), u32(layout.polarisations),
+            u32(layout.channels), u32(config_.first_channel), u32(config_.unpacked_channels()),
+            u32(words), u32(masked ? 1 : 0));
+  queue.copy(state.found_pinned.data(), found, all * 12);
+  queue.synchronise();
+  const auto* valid = state.found_pinned.as<std::uint64_t>();
+  const auto* counts = state.found_pinned.as<std::uint32_t>() + 2 * all;
+  for (std::size_t i = 0; i < inputs; ++i)
+    std::copy_n(valid + i * words, words, target.validity.row(i));
+  result.not_finite = std::accumulate(counts, counts + all, std::uint64_t{0});
   return result;
 }
 
