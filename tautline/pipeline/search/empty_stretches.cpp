@@ -193,10 +193,12 @@ void EmptyStretches::replace(std::byte* piece, const Stopped& run, std::uint64_t
     ++end;
   }
   masked_[run.channel] += run.to - run.from;
+  replaced_.push_back({run.channel, first + run.from, first + run.to});
 }
 
 std::uint64_t EmptyStretches::mask_channels(std::span<std::byte> piece, std::uint64_t first,
                                             bool ahead) {
+  replaced_.clear();
   const std::size_t count = piece.size() / sample_bytes_;
   if (!each_channel_ || channels_ < 2 || count == 0) {
     if (!ahead) std::fill(open_.begin(), open_.end(), 0);

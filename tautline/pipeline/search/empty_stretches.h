@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tautline/formats/filterbank_reader.h"
+#include "tautline/pipeline/filled_values.h"
 #include "tautline/pipeline/search/channel_substitutes.h"
 #include "tautline/pipeline/search/sample_range.h"
 
@@ -40,6 +41,8 @@ class EmptyStretches {
   /// Fills spectra of that stretch, the first one at position `first`, with means or noise.
   void fill(std::span<std::byte> spectra, std::uint64_t first) const;
 
+  /// By the last mask_channels(), at positions of the range.
+  const std::vector<FilledRun>& replaced() const { return replaced_; }
   /// Times that each channel had replaced so far.
   const std::vector<std::uint64_t>& masked() const { return masked_; }
   /// Where more than half of the channels had noise put in so far: the first EmptyFound::kListed stretches, in order of time.
@@ -75,6 +78,7 @@ class EmptyStretches {
   std::size_t counting_;                               // channels
   std::vector<std::uint8_t> left_out_, open_, equal_;  // [channel]; open: the run continues
   std::vector<std::uint64_t> masked_;                  // [channel]
+  std::vector<FilledRun> replaced_;
   std::vector<std::size_t> known_;                     // [channel] end of the run seen last
   std::vector<SampleRange> mostly_masked_;
 };
