@@ -185,5 +185,65 @@ TEST_F(RecordedGains, ThatContradictTheFileOrEachOtherAreRefused) {
   run({"correlate", scratch / "s.dada", scratch / "u.dada", "-o", scratch / "out.uvh5"});
 }
 
+// Gains that the user chose, far too small and far too large: the run says what became of the samples, and gains
+// multiplied by the factor that it names are right.
+TEST_F(RecordedGains, ThatAreFarFromRightAreNamedWithTheFactorThatIsRight) {
+  const auto said = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words{
+        "correlate", scratch / "x.dada", "-o",         scratch / "out.uvh5",
+        "--report",  scratch / "r.html", "--channels", "16"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run(words).err;
+  };
+  EXPECT_EQ(said({}).find("rounding to"), std::string::npos);
+  EXPECT_EQ(said({"--requantize", "4"}).find("rounding to"), std::string::npos);
+  std::string err = said({"--gains", "1e-4"});
+  EXPECT_NE(err.find("rounding to 8 bits: 100 % of the samples of all inputs are zeros"),
+            std::string::npos)
+      << err;
+  EXPECT_NE(err.find("leave --gains out"), std::string::npos) << err;
+  EXPECT_EQ(err.find("multiply"), std::string::npos) << err;
+  EXPECT_NE(read_file(scratch / "r.html").find("of the samples of all inputs are zeros"),
+            std::string::npos);
+  for (const double gain : {0.004, 30.0}) {
+    err = said({"--gains", std::to_string(gain)});
+    EXPECT_NE(err.find(gain < 1 ? "are zeros" : "were clipped"), std::string::npos) << err;
+    const std::string words = "multiply --gains by about ";
+    const std::size_t at = err.find(words);
+    ASSERT_NE(at, std::string::npos) << gain << err;
+    const double factor = std::stod(err.substr(at + words.size()));
+    err = said({"--gains", std::to_string(gain * factor)});
+    EXPECT_EQ(err.find("rounding to"), std::string::npos) << gain << " " << factor << err;
+  }
+}
+
+// The level rises thirty times behind the spectra that gains are measured of.
+TEST_F(RecordedGains, OfALevelThatRisesClipWhichIsSaid) {
+  std::string bytes = voltages(0.1);
+  bytes += voltages(3).substr(4096);
+  write_file(scratch / "x.dada", bytes);
+  const auto said = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words{
+        "correlate", scratch / "x.dada", "-o",  scratch / "out.uvh5", "--channels",
+        "16",        "--integration",    "0.01"};
+    words.insert(words.end(), more.begin(), more.end());
+    return run(words).err;
+  };
+  std::string err = said({});
+  EXPECT_NE(err.find("of the samples of all inputs were clipped"), std::string::npos) << err;
+  EXPECT_NE(err.find("--settle measures them again, --follow-gains"), std::string::npos) << err;
+  err = said({"--follow-gains"});
+  EXPECT_EQ(err.find("--settle measures"), std::string::npos) << err;
+  EXPECT_EQ(said({"--requantize", "off"}).find("rounding to"), std::string::npos);
+  write_file(scratch / "p.toml",
+             "[voltages]\ntype = \"voltage_files\"\nfiles = [\"" + (scratch / "x.dada") +
+                 "\"]\n[f]\ntype = \"filter_bank\"\ninputs = \"voltages\"\nchannels = 16\n[x]\n"
+                 "type = \"correlator\"\ninputs = \"f\"\n[out]\ntype = \"visibility_file\"\n"
+                 "inputs = \"x\"\npath = \"" +
+                 (scratch / "p.uvh5") + "\"\n");
+  err = run({"run", scratch / "p.toml"}).err;
+  EXPECT_NE(err.find("of the samples of all inputs were clipped"), std::string::npos) << err;
+}
+
 }  // namespace
 }  // namespace tautline::tests

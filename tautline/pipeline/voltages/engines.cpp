@@ -10,6 +10,7 @@
 #include "tautline/pipeline/graph_streams.h"
 #include "tautline/pipeline/voltages/block_size.h"
 #include "tautline/pipeline/voltages/reduction_node.h"
+#include "tautline/pipeline/voltages/voltage_nodes.h"
 #include "tautline/pipeline/voltages/voltage_source_node.h"
 #include "tautline/pipeline/voltages/x_engine_node.h"
 
@@ -137,9 +138,16 @@ CorrelatorOutputs add_x_engines(engine::Graph& graph, const XEngineNames& names,
   if (config.devices.size() < parts)
     throw Error(ErrorKind::config, "inputs", fmt::format("{} of spectra", parts),
                 fmt::format("one for each of the {} devices", config.devices.size()));
+  VoltageNodes nodes;
   for (const engine::Port& port : spectra)
-    if (auto* f = dynamic_cast<FEngineNode*>(graph.members()[port.node].node.get()))
+    if (auto* f = dynamic_cast<FEngineNode*>(graph.members()[port.node].node.get())) {
       f->set_integration(config.integration_s);
+      nodes.f_engines.push_back(f);
+    }
+  if (!nodes.f_engines.empty())
+    config.means.clipped = [nodes] {
+      return ClippedSamples{clipped_by(nodes), components_of(nodes)};
+    };
   std::vector<std::future<engine::Stream>> opening;
   for (const engine::Port& port : spectra)
     opening.push_back(std::async(parts > 1 ? std::launch::async : std::launch::deferred,

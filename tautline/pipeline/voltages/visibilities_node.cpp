@@ -10,6 +10,7 @@
 #include "tautline/core/error.h"
 #include "tautline/pipeline/time_calls.h"
 #include "tautline/pipeline/voltages/delay_tracking.h"
+#include "tautline/pipeline/voltages/empty_text.h"
 #include "tautline/pipeline/voltages/frequencies.h"
 #include "tautline/pipeline/voltages/gains.h"
 #include "tautline/pipeline/voltages/visibility_facts.h"
@@ -124,6 +125,9 @@ std::vector<engine::Stream> VisibilitiesNode::open(std::span<const engine::Strea
   integrations_per_s_ = inputs[0].rate_hz.value() / static_cast<double>(sums.integration_spectra);
   Visibilities details{describe(inputs), gains_, all_channels_, clock_of(spectra)};
   channel_hz_ = details.description.channel_hz;
+  if (gains_ && spectra.requantised_bits > 0)
+    rounding_ = std::make_unique<RoundingWatch>(spectra.requantised_bits,
+                                                names_of_inputs(details.description.array));
   for (const stream::ConstantChannel& one : spectra.constant_channels)
     if (one.channel >= all_channels_.first &&
         one.channel - all_channels_.first < all_channels_.count)
@@ -219,6 +223,7 @@ void VisibilitiesNode::process_together(std::span<const engine::Block* const> bl
   const auto counts = out.view<2>(1).as<std::int64_t>();
   device::Queue& queue = outputs.queue(config_.host);
   const auto& time = blocks.front()->payload_of<IntegrationTime>();
+  std::span<const float> all_gains;
   for (std::size_t k = 0; k < blocks.size(); ++k) {
     const ChannelRange& range = channels_[k];
     SumsOfChannels from;
@@ -230,6 +235,7 @@ void VisibilitiesNode::process_together(std::span<const engine::Block* const> bl
       const std::vector<float>& gains = time.gains ? *time.gains : gains_->values();
       const std::size_t inputs = gains.size() / stream_channels_;
       from.gains = std::span(gains).subspan(range.first * inputs, range.count * inputs);
+      all_gains = std::span(gains).subspan(all_channels_.first * inputs);
     }
     const std::size_t first = range.first - all_channels_.first;
     overflowed_ += means_of(queue, from, visibilities.slice(0, first, range.count),
@@ -237,8 +243,16 @@ void VisibilitiesNode::process_together(std::span<const engine::Block* const> bl
   }
   if (config_.rotation) rotate(queue, time.middle, visibilities);
   for (const stream::ConstantChannel& one : constant_) leave_out(one, pairs_, visibilities, counts);
+  if (rounding_) rounding_->add(queue, visibilities, counts, pairs_, all_gains);
   out.payload = time;
   outputs.commit();
+}
+
+void VisibilitiesNode::finish(engine::Outputs&) {
+  if (!rounding_) return;
+  const ClippedSamples clipped = config_.clipped ? config_.clipped() : ClippedSamples();
+  rounding_text_ = rounding_->text(clipped.components, clipped.all, *gains_);
+  if (!rounding_text_.empty()) config_.host->shared().log(core::LogLevel::warning, rounding_text_);
 }
 
 void VisibilitiesNode::rotate(device::Queue& queue, const core::Instant& middle,

@@ -4,6 +4,7 @@
 #include <complex>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -13,9 +14,16 @@
 #include "tautline/core/view.h"
 #include "tautline/engine/node.h"
 #include "tautline/formats/delays/delays.h"
+#include "tautline/pipeline/voltages/rounding_watch.h"
 #include "tautline/pipeline/voltages/voltage_streams.h"
 
 namespace tautline::pipeline {
+
+/// Samples that rounding clipped, once the run has ended.
+struct ClippedSamples {
+  std::vector<std::uint64_t> components;  ///< [input]
+  std::uint64_t all = 0;                  ///< components of an input
+};
 
 /// Means of the sums of some channels.
 ///
@@ -50,6 +58,7 @@ struct VisibilitiesNodeConfig {
   bool keep_edge = false;  ///< Spectra::edge_channels are not flagged
   /// Rotates the fringes by these delays; null: no rotation.
   std::shared_ptr<const formats::delays::Table> rotation = {};
+  std::function<ClippedSamples()> clipped = {};  ///< of the spectra; null: not known
 };
 
 /// Takes "sums" of X-engines, each with some of the channels, gives "visibilities" of all of these channels, which are
@@ -65,6 +74,10 @@ class VisibilitiesNode final : public engine::Node {
   void process(std::size_t input, const engine::Block& block, engine::Outputs& outputs) override;
   void process_together(std::span<const engine::Block* const> blocks,
                         engine::Outputs& outputs) override;
+  /// Warns of samples that rounding made zero or clipped.
+  void finish(engine::Outputs& outputs) override;
+  /// That warning, once the run has ended; empty: there is none.
+  const std::string& rounding_text() const { return rounding_text_; }
   /// Description of the means.
   std::optional<engine::Load> expected_load() const override;
   engine::Counters counters() const override { return {{"overflowed", overflowed_}}; }
@@ -86,6 +99,8 @@ class VisibilitiesNode final : public engine::Node {
   SharedGains gains_;
   std::vector<stream::ConstantChannel> constant_;  // by the channel of the output
   std::uint64_t overflowed_ = 0;
+  std::unique_ptr<RoundingWatch> rounding_;  // null: no rounding
+  std::string rounding_text_;
 };
 
 }  // namespace tautline::pipeline

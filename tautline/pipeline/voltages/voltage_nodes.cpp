@@ -53,6 +53,13 @@ std::vector<std::uint64_t> clipped_by(const VoltageNodes& nodes) {
   return sums;
 }
 
+std::uint64_t components_of(const VoltageNodes& nodes) {
+  std::uint64_t channels = 0;
+  for (const FEngineNode* f : counted(nodes, share_channels(nodes)))
+    channels += f->f_engine().channels();
+  return 2 * nodes.f_engines.front()->counters().at("spectra") * channels;
+}
+
 std::map<std::string, std::uint64_t> facts_of(const VoltageSourceNode& source) {
   engine::Counters counters = source.counters();
   counters.erase("samples");
@@ -81,10 +88,7 @@ std::string overflow_message(std::uint64_t overflowed) {
 void finish_page(const VoltageNodes& nodes, report::ReportBuilder& page) {
   const auto facts = facts_of(nodes);
   for (const auto& [name, count] : facts) page.add_extra(name, std::to_string(count));
-  std::size_t channels = 0;
-  for (const FEngineNode* f : counted(nodes, share_channels(nodes)))
-    channels += f->f_engine().channels();
-  page.set_clipped(clipped_by(nodes), 2 * facts.at("spectra") * channels);
+  page.set_clipped(clipped_by(nodes), components_of(nodes));
   for (const std::string& message : nodes.source->sequence().damage().messages)
     page.add_warning(message);
   const std::vector<std::string> names = names_of_inputs(page.digest().description().array);
@@ -96,6 +100,8 @@ void finish_page(const VoltageNodes& nodes, report::ReportBuilder& page) {
   if (const std::uint64_t spectra = nodes.source->unchanging_spectra(); spectra > 0)
     page.add_warning(unchanging_text(spectra));
   if (!steps.empty()) page.add_warning("steps of level where files join: " + steps);
+  if (const std::string& rounding = nodes.visibilities->rounding_text(); !rounding.empty())
+    page.add_warning(rounding);
   if (facts.at("overflowed") > 0) page.add_warning(overflow_message(facts.at("overflowed")));
 }
 

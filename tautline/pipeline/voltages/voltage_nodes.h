@@ -32,6 +32,8 @@ std::map<std::string, std::uint64_t> facts_of(const VoltageSourceNode& source);
 std::map<std::string, std::uint64_t> facts_of(const VoltageNodes& nodes);
 /// Components clipped, [input].
 std::vector<std::uint64_t> clipped_by(const VoltageNodes& nodes);
+/// Components that each input has in the spectra of the run.
+std::uint64_t components_of(const VoltageNodes& nodes);
 
 /// Counts and damage, for the page of a run that has ended.
 void finish_page(const VoltageNodes& nodes, report::ReportBuilder& page);

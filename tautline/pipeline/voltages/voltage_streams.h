@@ -54,6 +54,8 @@ class Gains {
       : schedule_(schedule), measure_(std::move(measure)) {}
 
   const GainSchedule& schedule() const { return schedule_; }
+  /// False: the user chose them.
+  bool measured() const { return measure_ != nullptr; }
   /// Called by a correlator that opens: its integrations, at whose edges gains change. Throws Error(config) where
   /// another correlator has other integrations.
   void set_integration(std::uint64_t spectra) const;
