@@ -21,9 +21,12 @@ double chance_of_a_repeat(int bits) {
 
 // A run of n repeats begins at a given sample with probability p^n.
 std::size_t repeats_of_nothing(int bits, double samples_per_s) {
-  const double places = std::max(1.0, samples_per_s) * kSecondsPerHour;
   return static_cast<std::size_t>(
-      std::ceil(std::log(kChancesPerHour / places) / std::log(chance_of_a_repeat(bits))));
+      std::ceil(log_chance_of_nothing(samples_per_s) / std::log(chance_of_a_repeat(bits))));
+}
+
+double log_chance_of_nothing(double samples_per_s) {
+  return std::log(kChancesPerHour / (std::max(1.0, samples_per_s) * kSecondsPerHour));
 }
 
 std::optional<ConstantRun> find_constant_run(const ItemSeries& series, std::size_t repeats,

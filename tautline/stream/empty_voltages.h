@@ -9,6 +9,7 @@
 
 #include "tautline/core/voltage.h"
 #include "tautline/stream/empty_channels.h"
+#include "tautline/stream/repeat_chance.h"
 
 namespace tautline::stream {
 
@@ -30,7 +31,8 @@ struct EmptyVoltages {
 
 /// Searches a stream's blocks, in order of time, for empty samples and adds these to the blocks' `invalid`. The result
 /// does not depend on the block size, as long as blocks are longer than least_repeats(). One item is a sample of one
-/// input in all of its channels; invalid samples end a stretch.
+/// input in all of its channels; invalid samples end a stretch. A shorter stretch is empty where all inputs repeat
+/// their samples together and RepeatChance says that noise does not.
 class EmptyVoltageFinder {
  public:
   explicit EmptyVoltageFinder(const core::VoltageDescription& description);
@@ -40,7 +42,8 @@ class EmptyVoltageFinder {
   /// block follows.
   void look(core::RawBlock& block, core::RawBlock* before);
 
-  const EmptyVoltages& found() const { return found_; }
+  EmptyVoltages found() const;
+  std::uint64_t samples() const { return found_.samples; }
   /// Equal samples in a row from which on a stretch is empty.
   std::size_t least_repeats() const { return repeats_; }
 
@@ -52,7 +55,17 @@ class EmptyVoltageFinder {
     std::vector<std::uint64_t> value;  // [channel]
   };
 
+  /// The same of all inputs together.
+  struct OpenRunTogether {
+    std::uint64_t first_sample = 0;
+    std::size_t samples = 0;            // 0: none
+    bool empty = false;                 // marked so far
+    std::vector<std::uint64_t> values;  // [input][channel]
+    std::uint64_t uncounted = 0;        // times in it that chance_ has not counted
+  };
+
   class Pieces;
+  class InputsTogether;
 
   void find_equal_probes(const core::RawBlock& block);
   std::size_t go_on(OpenRun& open, std::size_t input, std::size_t first, std::size_t end,
@@ -61,11 +74,26 @@ class EmptyVoltageFinder {
                core::RawBlock* before, Pieces& pieces);
   void mark(core::RawBlock& block, std::size_t input, std::size_t first, std::size_t end,
             std::uint64_t position, std::optional<std::size_t>& entry);
+  std::size_t unmarked(const core::RawBlock& block, std::size_t input, std::size_t first,
+                       std::size_t end) const;
+
+  void look_together(std::size_t first, std::size_t end, core::RawBlock& block,
+                     core::RawBlock* before, const InputsTogether& inputs, Pieces& pieces);
+  std::size_t go_on_together(std::size_t end, const InputsTogether& inputs, core::RawBlock& block,
+                             core::RawBlock& before, Pieces& pieces);
+  void mark_together(core::RawBlock& block, std::size_t first, std::size_t end);
+  void list_together(const OpenRunTogether& run, EmptyVoltages& found) const;
+  bool is_empty_together(std::size_t samples) const;
+  void end_run_together();
 
   std::size_t repeats_;
   std::vector<OpenRun> open_;                             // [input]
   std::vector<std::vector<std::uint32_t>> equal_probes_;  // [input]; none: not searched
   std::uint64_t position_ = 0, before_position_ = 0;      // of the block's first sample
+  std::size_t lost_ = 0, before_lost_ = 0;                // invalid spans that were the reader's
+  const core::RawBlock* block_ = nullptr;                 // the one that is looked at
+  RepeatChance chance_;
+  OpenRunTogether together_;
   EmptyVoltages found_;
 };
 

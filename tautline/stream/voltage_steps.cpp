@@ -158,6 +158,7 @@ std::map<Surroundings, std::vector<std::size_t>> look_around(
     empty[one.input].push_back({one.first_sample, one.samples});
   std::map<Surroundings, std::vector<std::size_t>> groups;
   for (std::size_t i = 0; i < empty.size(); ++i) {
+    std::ranges::sort(empty[i], {}, &Times::first);
     Surroundings around;
     const auto add = [&](std::uint64_t first, std::uint64_t end) {
       if (first < std::min(end, middle))
@@ -168,7 +169,7 @@ std::map<Surroundings, std::vector<std::size_t>> look_around(
     std::uint64_t done = 0;
     for (const Times& stretch : empty[i]) {
       add(done, stretch.first);
-      done = stretch.first + stretch.count;
+      done = std::max(done, stretch.first + stretch.count);
       if (stretch.first < middle && done > middle) around.step = done - middle;
     }
     add(done, middle + high);

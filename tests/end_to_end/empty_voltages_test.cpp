@@ -173,6 +173,30 @@ TEST_F(EmptyVoltageFiles, AnAntennaThatStopsLowersNoOtherWeights) {
   EXPECT_EQ(StoppedVisibilities(scratch / "kept.uvh5").count(2), whole);
 }
 
+// Lost packets that a recorder writes as zeros: too short for the rule of one input, and not for that of all.
+TEST_F(EmptyVoltageFiles, ShortStretchesOfAllInputsAreEmpty) {
+  auto random = generator();
+  const std::size_t samples = 20 + random() % 200, of_one = 20 + random() % 200;
+  for (const std::size_t first : {100'000 + random() % 1000, 200'000 + random() % 1000})
+    for (std::size_t input = 0; input < kStoppedInputs; ++input) {
+      stop(input, first, samples, 0);
+      // Different from the stretch, so that its ends are known.
+      for (const std::size_t beside : {first - 1, first + samples})
+        voltages[(input * kStoppedTimes + beside) * 2] = 5;
+    }
+  stop(2, 150'000, of_one, 0);
+  write();
+  const auto summary = run("correlate", "short.uvh5", {"--integration", "0.05"});
+  EXPECT_EQ(summary["empty_samples"], 2 * samples * kStoppedInputs) << summary;
+  EXPECT_EQ(summary["empty_stretches"].size(), 2u) << summary;
+  EXPECT_EQ(summary["empty_stretches"][0]["inputs"], nlohmann::json({0, 1, 2, 3}));
+  EXPECT_EQ(summary["empty_stretches"][0]["samples"], samples);
+  const auto blocks = run("correlate", "blocks.uvh5", {"--integration", "0.05", "--memory", "6M"});
+  EXPECT_EQ(blocks["empty_stretches"], summary["empty_stretches"]);
+  EXPECT_EQ(StoppedVisibilities(scratch / "blocks.uvh5").counts,
+            StoppedVisibilities(scratch / "short.uvh5").counts);
+}
+
 // The same in a recording of GPS by five antennas, of one bit a sample.
 TEST_F(EmptyVoltageFiles, AnAntennaOfARecordingThatStopsChangesNoOther) {
   const std::filesystem::path folder = std::filesystem::path(TAUTLINE_DATA_DIR) / "tart";

@@ -3,8 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <random>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "tautline/core/validity.h"
@@ -93,6 +97,12 @@ Voltages random_voltages(std::minstd_rand& random) {
   std::mt19937 noise(static_cast<unsigned>(random()));
   for (auto& code : v.codes) code = static_cast<std::uint32_t>(noise()) & mask;
   v.lost = core::ValidityMask(inputs, kTimes);
+  // All inputs together, as a recorder writes packets that were lost.
+  for (std::size_t t = random() % 2000; t < kTimes; t += random() % 2000) {
+    const std::size_t end = std::min(kTimes, t + 1 + random() % 100);
+    std::fill(&v.codes[v.at(t, 0, 0)], &v.codes[0] + v.at(end, 0, 0), 0U);
+    t = end;
+  }
   for (std::size_t i = 0; i < inputs; ++i)
     for (std::size_t t = random() % 3000; t < kTimes; t += 1 + random() % 3000) {
       const std::size_t end = std::min(kTimes, t + 1 + random() % 1500);
@@ -111,7 +121,61 @@ Voltages random_voltages(std::minstd_rand& random) {
 struct Expected {
   core::ValidityMask valid;
   std::vector<EmptyInput> list;
+  std::size_t together = 0;  ///< stretches that are empty only because all inputs repeat together
 };
+
+/// Counts of all inputs' repeats: docs/design/empty.md.
+class Repeats {
+ public:
+  void look(std::uint64_t time, bool repeat) {
+    if (time % 64 != 0) return;
+    now_.push_back(repeat);
+    if (now_.size() == 4096) before_ = std::exchange(now_, {});
+  }
+  bool nothing(std::size_t n, double rate_hz) const {
+    double c = 0, m = 0, chance = 1;
+    for (const auto* window : {&before_, &now_})
+      for (const bool repeat : *window) c += repeat ? 1 : 0, m += 1;
+    for (std::size_t k = 0; k < n; ++k)
+      chance *= (c + 1 + static_cast<double>(k)) / (m + 2 + static_cast<double>(k));
+    return chance * rate_hz * 3600 < 1e-9;
+  }
+
+ private:
+  std::vector<bool> before_, now_;
+};
+
+// Stretches in which all inputs repeat together; the others' are known.
+void add_together(const Voltages& v, std::size_t repeats, Expected& out) {
+  const std::size_t inputs = v.description.inputs();
+  const auto all = [&](const auto& holds) {
+    for (std::size_t i = 0; i < inputs; ++i)
+      if (!holds(i)) return false;
+    return true;
+  };
+  const auto there = [&](std::size_t t) {
+    return all([&](std::size_t i) { return v.lost.valid(i, t); });
+  };
+  const auto repeat = [&](std::size_t t) {
+    return all([&](std::size_t i) { return v.equal(i, t, t + 1); });
+  };
+  Repeats so_far;
+  for (std::size_t first = 0; first < kTimes;) {
+    std::size_t end = first + 1;
+    while (end < kTimes && there(first) && there(end) && repeat(end - 1)) ++end;
+    const std::size_t n = end - first - 1;
+    const bool empty = n >= 16 && (n >= repeats || so_far.nothing(n, 1e6));
+    for (std::size_t i = 0; empty && n < repeats && i < inputs; ++i) {
+      out.valid.set(i, first, end - first, false);
+      out.list.push_back({i, first, end - first});
+      ++out.together;
+    }
+    for (std::size_t t = first; t + 1 < end; ++t)
+      if (!empty) so_far.look(t, true);
+    if (there(first) && end < kTimes && there(end)) so_far.look(end - 1, false);
+    first = end;
+  }
+}
 
 Expected expected_of(const Voltages& v, std::size_t repeats) {
   Expected out{v.lost, {}};
@@ -127,17 +191,23 @@ Expected expected_of(const Voltages& v, std::size_t repeats) {
       }
       first = end;
     }
+  add_together(v, repeats, out);
+  std::ranges::sort(out.list, [](const EmptyInput& a, const EmptyInput& b) {
+    return std::tuple(a.input, a.first_sample, a.samples) <
+           std::tuple(b.input, b.first_sample, b.samples);
+  });
   return out;
 }
 
 TEST(EmptyVoltages, AreWhatALoopOverEverySampleFindsInAnyBlocks) {
   auto seeds = tests::generator();
-  std::size_t stretches = 0, across = 0;
+  std::size_t stretches = 0, across = 0, together = 0;
   for (int turn = 0; turn < 60; ++turn) {
     std::minstd_rand random(static_cast<unsigned>(seeds()));
     const Voltages v = random_voltages(random);
     EmptyVoltageFinder finder(v.description);
     const Expected expected = expected_of(v, finder.least_repeats());
+    together += expected.together;
     const std::size_t most = finder.least_repeats() + 1 + random() % 6000;
     std::vector<core::RawBlock> blocks;
     for (std::size_t first = 0; first < kTimes;) {
@@ -151,14 +221,17 @@ TEST(EmptyVoltages, AreWhatALoopOverEverySampleFindsInAnyBlocks) {
     core::ValidityMask found(v.description.inputs(), kTimes);
     for (const core::RawBlock& block : blocks)
       for (const core::InvalidSpan& span : block.invalid)
-        found.set(span.input, block.first_sample + span.first_sample, span.samples, false);
+        for (std::size_t i = 0; i < v.description.inputs(); ++i)
+          if (span.input == i || span.input == core::InvalidSpan::kAllInputs)
+            found.set(i, block.first_sample + span.first_sample, span.samples, false);
     for (std::size_t i = 0; i < v.description.inputs(); ++i)
       for (std::size_t t = 0; t < kTimes; ++t)
         ASSERT_EQ(found.valid(i, t), expected.valid.valid(i, t)) << turn << " " << i << " " << t;
     EXPECT_EQ(finder.found().samples, v.lost.count() - expected.valid.count());
     auto list = finder.found().list;
     std::sort(list.begin(), list.end(), [](const EmptyInput& a, const EmptyInput& b) {
-      return std::pair(a.input, a.first_sample) < std::pair(b.input, b.first_sample);
+      return std::tuple(a.input, a.first_sample, a.samples) <
+             std::tuple(b.input, b.first_sample, b.samples);
     });
     ASSERT_EQ(list.size(), expected.list.size());
     EXPECT_EQ(finder.found().stretches, list.size());
@@ -176,6 +249,7 @@ TEST(EmptyVoltages, AreWhatALoopOverEverySampleFindsInAnyBlocks) {
   }
   EXPECT_GT(stretches, 100u);
   EXPECT_GT(across, 20u);
+  EXPECT_GT(together, 100u);
 }
 
 TEST(EmptyVoltages, AStretchEndsWhereABlockDoesNotFollowOn) {
@@ -183,7 +257,7 @@ TEST(EmptyVoltages, AStretchEndsWhereABlockDoesNotFollowOn) {
   core::VoltageDescription description;
   description.rate_hz = {1'000'000, 1};
   EmptyVoltageFinder finder(description);
-  const std::size_t repeats = finder.least_repeats(), most = 3 * repeats;
+  constexpr std::size_t most = 20'000;  // enough to know how seldom its noise repeats itself
   core::RawBlock one;
   one.layout.format = description.format;
   one.layout.time_stride_bits = 16;
@@ -191,8 +265,9 @@ TEST(EmptyVoltages, AStretchEndsWhereABlockDoesNotFollowOn) {
   one.bytes.resize(2 * most);
   for (auto& byte : one.bytes) byte = static_cast<std::byte>(random());
   core::RawBlock two = one;
-  // Two thirds of a stretch on either side.
-  const std::size_t share = 2 * repeats / 3;
+  // Too little for a stretch on either side, between samples that differ.
+  constexpr std::size_t share = 12;
+  one.bytes[2 * (most - share) - 1] = two.bytes[2 * share] = std::byte{8};
   std::fill(one.bytes.end() - static_cast<std::ptrdiff_t>(2 * share), one.bytes.end(),
             std::byte{7});
   std::fill_n(two.bytes.begin(), 2 * share, std::byte{7});

@@ -161,6 +161,9 @@ std::optional<engine::Load> VoltageSourceNode::expected_load() const {
 }
 
 void VoltageSourceNode::start(engine::Outputs& outputs) {
+  if (const std::string& assumed = stream_->description().assumed;
+      config_.log && !assumed.empty() && !stream_->files().empty())
+    config_.log(core::LogLevel::warning, stream_->files().front() + ": " + assumed);
   if (!live_ && !config_.options.keep_constant)
     steps_ = stream::find_voltage_steps(config_.files, config_.options, outputs.stop());
   stream_->start(outputs.stop(), [&outputs](bool waits) { outputs.waits_for_others(waits); });
@@ -262,7 +265,7 @@ engine::Counters VoltageSourceNode::counters() const {
                             {"dropped_samples", damage.dropped_samples},
                             {"trailing_bytes", damage.trailing_bytes},
                             {"gap_samples", stream_->gap_samples()},
-                            {"empty_samples", finder_ ? finder_->found().samples : 0},
+                            {"empty_samples", finder_ ? finder_->samples() : 0},
                             {"empty_values", channels_ ? channels_->values() : 0},
                             {"level_steps", steps_.size()}};
   counters.merge(stream_->counters());

@@ -1,0 +1,56 @@
+// The chance that all inputs repeat their last sample several times in a row, from how often they did so far.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+namespace tautline::stream {
+
+/// Of m times that were looked at, all inputs repeated the preceding sample at c. Without knowledge of the chance of a
+/// repeat (every value from 0 to 1 as likely before), the chance of n repeats in a row is then
+///
+///     P(n) = product over k from 0 to n - 1 of (c + 1 + k) / (m + 2 + k)
+///
+/// which is 1 / (n + 1) where nothing was looked at. The last 4,096 to 8,191 times count, so that the level may change.
+class RepeatChance {
+ public:
+  /// One time in so many is looked at.
+  static constexpr std::uint64_t kEvery = 64;
+  static constexpr std::uint64_t kWindow = 4096;
+
+  /// `log_of_nothing`: core::log_chance_of_nothing.
+  explicit RepeatChance(double log_of_nothing) : log_of_nothing_(log_of_nothing) {}
+
+  void count(std::uint64_t times, std::uint64_t repeats) {
+    for (; times > 0; --times) {
+      now_.repeats += repeats > 0 ? 1 : 0;
+      repeats -= repeats > 0 ? 1 : 0;
+      if (++now_.times < kWindow) continue;
+      before_ = now_;
+      now_ = {};
+    }
+  }
+
+  /// Whether noise has so many repeats in a row less than once in 1e9 hours.
+  bool too_rare(std::size_t repeats) const {
+    const auto c = static_cast<double>(before_.repeats + now_.repeats);
+    const auto m = static_cast<double>(before_.times + now_.times);
+    double log_chance = 0;
+    for (std::size_t k = 0; k < repeats; ++k) {
+      const auto further = static_cast<double>(k);
+      log_chance += std::log((c + 1 + further) / (m + 2 + further));
+      if (log_chance < log_of_nothing_) return true;
+    }
+    return false;
+  }
+
+ private:
+  struct Counts {
+    std::uint64_t times = 0, repeats = 0;
+  };
+  double log_of_nothing_;
+  Counts before_, now_;
+};
+
+}  // namespace tautline::stream
