@@ -51,11 +51,15 @@ void resolve(const Global& global, FitOptions& options) {
 }
 
 // How far the points lie from the curve: in units of their errors, or of g where all weigh the same.
-std::string spread_of(const pipeline::FitResult& result, const pipeline::fit::Solution& solution) {
+std::string spread_of(const pipeline::FitResult& result, const pipeline::CurveFit& one) {
+  const pipeline::fit::Solution& solution = one.solution;
   const int freedom = solution.degrees_of_freedom;
   if (result.weighted)
-    return fmt::format("  {:<10} {:>12.4g}  of {} degrees of freedom, reduced {:.3g}", "chi2",
-                       solution.chi_squared, freedom, solution.chi_squared / freedom);
+    return fmt::format("  {:<10} {:>12.4g}  of {} degrees of freedom, reduced {:.3g}{}", "chi2",
+                       solution.chi_squared, freedom, solution.chi_squared / freedom,
+                       std::isfinite(one.highest_reduced_chi2)
+                           ? fmt::format(" (ok up to {:.2g})", one.highest_reduced_chi2)
+                           : "");
   return fmt::format("  {:<10} {:>12.4g}  of g about the curve, {} degrees of freedom", "rms",
                      std::sqrt(solution.chi_squared / freedom), freedom);
 }
@@ -80,8 +84,7 @@ void print_result_fit(const FitOptions& options, const pipeline::FitResult& resu
                      : fmt::format("  +- {:.3g}", one.solution.standard_errors[k]));
     if (std::isfinite(one.d_um2_per_s))
       fmt::print("  {:<10} {:>12.6g}  +- {:.3g}  um^2/s\n", "D", one.d_um2_per_s, one.d_error);
-    fmt::print("  {:<10} {:>12.6g}\n{}; {}\n", "G(0)", one.g0, spread_of(result, one.solution),
-               one.status);
+    fmt::print("  {:<10} {:>12.6g}\n{}; {}\n", "G(0)", one.g0, spread_of(result, one), one.status);
   } else {
     for (const char* name : {"n", "tau_d_s", "g0", "d_um2_per_s", "reduced_chi2"})
       if (const auto median = result.medians.find(name);

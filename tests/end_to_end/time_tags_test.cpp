@@ -190,5 +190,33 @@ TEST(Microtimes, AreAHistogram) {
   EXPECT_EQ(run({"inspect", scratch / "x.csv", "--tcspc", scratch / "h3.csv"}).status, kWrongUsage);
 }
 
+// The header says that there are two inputs. Two damaged tags: one has a number that an input may have.
+TEST_F(TimeTags, DetectorsOfDamagedTagsAreNamedOrLeftOut) {
+  std::vector<std::uint32_t> words;
+  std::uint32_t time = 0;
+  const auto put = [&](std::uint32_t detector) { words.push_back(detector << 25 | ++time); };
+  auto random = generator();
+  for (int n = 0; n < 250'000; ++n) put(static_cast<std::uint32_t>(random() % 2));
+  for (const std::uint32_t detector : {2U, 37U}) {
+    const std::size_t at = detector * 1000 + random() % 1000;
+    words[at] = detector << 25 | (words[at] & 0x1FFFFFF);
+  }
+  save(scratch_ / "x.ptu", tag_file(kHydraHarp2T2, words, 1e-9));
+  const CommandResult result = autocorrelate({"--bin", "10us"});
+  EXPECT_NE(result.err.find("x.ptu: detector 2 (1 photon) of 250000: damaged tags make such "
+                            "detectors; --detectors chooses the ones that are real"),
+            std::string::npos)
+      << result.err;
+  EXPECT_NE(result.err.find("x.ptu: detector 37 (1 photon) of 250000: damaged tags make such "
+                            "detectors; left out, since the header says that there are 2"),
+            std::string::npos)
+      << result.err;
+  const auto said = nlohmann::json::parse(result.out);
+  EXPECT_EQ(said["sensors"], 3);
+  EXPECT_EQ(said["ignored_photons"], 1);
+  const CommandResult chosen = autocorrelate({"--bin", "10us", "--detectors", "0,1"});
+  EXPECT_EQ(chosen.err.find("damaged tags"), std::string::npos) << chosen.err;
+}
+
 }  // namespace
 }  // namespace tautline::tests

@@ -104,6 +104,8 @@ class CountSource final : public CountSourceNode {
     over_ = over_ || given_ >= input_.samples;
     payload.damage = input_.damage();
     if (input_.live_tags != nullptr) payload.ignored = input_.live_tags->ignored();
+    if (const auto* file = dynamic_cast<const PhotonCounts*>(input_.file.get()))
+      payload.ignored = file->left_out();
     payload.interrupted = stopped();
     outputs.commit();
     return !over_;

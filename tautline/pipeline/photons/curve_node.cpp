@@ -31,14 +31,14 @@ std::string digest_of(const SensorMap& map) {
   return core::hash_name(value);
 }
 
-// A live run could not find its detectors ahead of time.
+// A live run could not find its detectors ahead of time; those left out of a file are named when it is opened.
 void add_ignored(const std::vector<formats::DetectorCount>& ignored, AutocorrelateSummary& s) {
   std::string names;
   for (const formats::DetectorCount& one : ignored) {
     s.ignored_photons += one.photons;
     names += (names.empty() ? "" : ", ") + std::to_string(one.channel);
   }
-  if (!ignored.empty())
+  if (!ignored.empty() && s.live)
     s.warnings.push_back(fmt::format("{} of detector{} {} not asked for by `detectors`",
                                      core::counted(s.ignored_photons, "photon"),
                                      ignored.size() == 1 ? "" : "s",

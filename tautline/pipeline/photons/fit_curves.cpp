@@ -220,6 +220,7 @@ class Fitter {
   void judge(CurveFit& one) const {
     if (!weighted_ || !one.solution.converged || !one.solution.trouble.empty()) return;
     const fit::Points all = points_of(one, config_.lowest_lag_s);
+    one.highest_reduced_chi2 = limit_of(one.solution.degrees_of_freedom);
     one.solution.trouble = misfit_of(one.solution, all);
     if (one.solution.trouble.empty()) return;
     // Any model fits few lags, and lags in or after the fall determine little: at a tenth of its time g is 0.9 g0.
@@ -275,14 +276,17 @@ class Fitter {
     }
   }
 
+  double limit_of(int freedom) const {
+    return config_.highest_reduced_chi2 > 0
+               ? config_.highest_reduced_chi2
+               : fit::largest_reduced_chi_squared(freedom, curves_.segments);
+  }
+
   // Tests the whole curve, and also its shortest lags, whose misfit the whole curve would hide. A limit of the user's
   // applies to the whole curve.
   std::string misfit_of(const fit::Solution& solution, const fit::Points& points) const {
     constexpr std::size_t kFirst = 8;
     const double given = config_.highest_reduced_chi2;
-    const auto limit_of = [&](int freedom) {
-      return given > 0 ? given : fit::largest_reduced_chi_squared(freedom, curves_.segments);
-    };
     const int freedom = solution.degrees_of_freedom;
     if (freedom > 0 && solution.chi_squared > limit_of(freedom) * freedom)
       return fmt::format(

@@ -28,6 +28,8 @@ struct CurveFit {
   /// The model describes the curve from this lag on, but not with the shorter lags; the lag is before the curve's fall
   /// and keeps at least half of the lags. NaN: no suggestion.
   double suggested_lowest_lag_s = std::numeric_limits<double>::quiet_NaN();
+  /// The reduced chi-squared up to which the model is taken to describe the curve.
+  double highest_reduced_chi2 = std::numeric_limits<double>::quiet_NaN();
   bool good() const { return status == "ok"; }
   double reduced_chi_squared() const {
     return solution.degrees_of_freedom > 0 ? solution.chi_squared / solution.degrees_of_freedom

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 #include "tautline/pipeline/photons/default_bin.h"
 #include "tautline/pipeline/photons/photon_steps.h"
@@ -29,13 +30,46 @@ void check_detectors(const std::string& path, const std::vector<std::uint16_t>& 
                                       : "detectors with photons in " + path + ": " + names);
 }
 
-// The detectors with photons, without the sync input of T2 files.
-std::vector<std::uint16_t> all_detectors(const PhotonSurvey& survey,
-                                         const formats::PhotonDescription& description) {
+// A detector that has less than one photon in so many may be a damaged tag's number.
+constexpr std::uint64_t kManyPhotons = 100'000;
+
+std::string names_with_photons(const std::vector<formats::DetectorCount>& detectors) {
+  std::string names;
+  for (const formats::DetectorCount& one : detectors)
+    names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", one.channel,
+                         core::counted(one.photons, "photon"));
+  return (detectors.size() == 1 ? "detector " : "detectors ") + names;
+}
+
+// The detectors with photons, without the sync input of T2 files. Those with hardly any that the header's number of
+// detectors does not allow, whether it counts from 0 or 1, go to `left_out`.
+std::vector<std::uint16_t> all_detectors(const AutocorrelateConfig& config,
+                                         const PhotonSurvey& survey,
+                                         const formats::PhotonDescription& description,
+                                         std::vector<formats::DetectorCount>& left_out) {
+  std::vector<formats::DetectorCount> found, doubtful;
+  std::uint64_t all = 0;
+  for (const formats::DetectorCount& one : survey.detectors) {
+    if (one.channel == formats::kSyncChannel && description.mode != formats::TagMode::t3) continue;
+    found.push_back(one);
+    all += one.photons;
+  }
   std::vector<std::uint16_t> detectors;
-  for (const formats::DetectorCount& found : survey.detectors)
-    if (found.channel != formats::kSyncChannel || description.mode == formats::TagMode::t3)
-      detectors.push_back(found.channel);
+  for (const formats::DetectorCount& one : found) {
+    const bool few = one.photons < all / kManyPhotons;
+    const bool allowed = description.channels == 0 || one.channel <= description.channels;
+    if (few) (allowed ? doubtful : left_out).push_back(one);
+    if (!few || allowed) detectors.push_back(one.channel);
+  }
+  const auto warn = [&](const std::vector<formats::DetectorCount>& these, const std::string& text) {
+    if (!these.empty() && config.log)
+      config.log(core::LogLevel::warning,
+                 fmt::format("{}: {} of {}: damaged tags make such detectors; {}", config.input,
+                             names_with_photons(these), all, text));
+  };
+  warn(doubtful, "`detectors` chooses the ones that are real");
+  warn(left_out,
+       fmt::format("left out, since the header says that there are {}", description.channels));
   if (detectors.empty()) detectors.push_back(0);
   return detectors;
 }
@@ -112,7 +146,8 @@ PhotonCounts::PhotonCounts(const AutocorrelateConfig& config, Open open)
   const PhotonSurvey survey = binner_->survey(config.detectors, steps);
   note_silent_end(config, survey, unit_s);
   check_detectors(path_, config.detectors, survey.detectors);
-  if (config.detectors.empty()) detectors = all_detectors(survey, binner_->reader().description());
+  if (config.detectors.empty())
+    detectors = all_detectors(config, survey, binner_->reader().description(), left_out_);
   check_gate(config, survey, detectors);
   photons_ = photons_of(survey.gated, detectors);
   std::uint64_t brightest = 0;

@@ -29,6 +29,8 @@ class PhotonCounts final : public formats::CountReader {
   std::uint64_t total_samples() const override { return total_; }
   /// Of the chosen detectors, in the whole file.
   std::uint64_t total_photons() const { return photons_; }
+  /// Detectors that are damaged tags' numbers, where none were chosen.
+  const std::vector<formats::DetectorCount>& left_out() const { return left_out_; }
   /// Stops of all chosen detectors in the whole file, in order.
   const std::vector<BinRange>& stops() const { return stops_; }
   void seek(std::uint64_t first_sample) override;
@@ -47,6 +49,7 @@ class PhotonCounts final : public formats::CountReader {
   std::unique_ptr<PhotonBinner> binner_;
   std::uint64_t total_ = 0, photons_ = 0;
   std::vector<BinRange> stops_;
+  std::vector<formats::DetectorCount> left_out_;
 };
 
 }  // namespace tautline::pipeline

@@ -156,6 +156,33 @@ TEST(FitVerdict, ReducedChiSquaredSaysSo) {
   EXPECT_EQ(fit::largest_reduced_chi_squared(100, 0), fit::largest_reduced_chi_squared(100, 10));
 }
 
+// Sums of squares of errors that go together in pairs: noise exceeds the limit once in a thousand times, and in curves
+// of ten segments, whose errors are uncertain themselves, a few times as often at most.
+TEST(FitVerdict, NoiseExceedsTheLimitOnceInAThousandFits) {
+  auto random = tests::generator();
+  std::normal_distribution<double> normal;
+  constexpr int kFits = 20'000;
+  for (const int lags : {20, 100})
+    for (const std::size_t segments : {10, 2000}) {
+      const double limit = fit::largest_reduced_chi_squared(lags, segments);
+      std::chi_squared_distribution<double> scatter(static_cast<double>(segments - 1));
+      int exceeded = 0;
+      for (int turn = 0; turn < kFits; ++turn) {
+        double sum = 0;
+        for (int pair = 0; pair < lags / 2; ++pair) {
+          const double error = normal(random);
+          sum += 2 * error * error * static_cast<double>(segments - 1) / scatter(random);
+        }
+        exceeded += sum > limit * lags ? 1 : 0;
+      }
+      // 20 expected, and about 55 of ten segments.
+      EXPECT_LT(exceeded, segments == 10 ? 160 : 50) << lags << " " << segments;
+      if (segments > 10) {
+        EXPECT_GT(exceeded, 2) << lags;
+      }
+    }
+}
+
 // Afterpulsing at the shortest lags: a range that leaves them out is suggested, and is enough.
 TEST(FitVerdict, ARangeIsSuggestedWhereTheShortestLagsSpoilTheFit) {
   auto random = tests::generator();

@@ -19,9 +19,10 @@ inline constexpr double kFarBeyond = 10;
 std::string doubt_of(const std::vector<Parameter>& parameters, const Points& points,
                      const Solution& solution);
 
-/// The largest reduced chi-squared that noise explains, five of its standard deviations above its mean. Standard errors
-/// from K segments make each term the square of Student's t of K - 1 degrees of freedom; terms of neighbouring lags are
-/// assumed to be correlated in pairs. `segments`: fewer than six, or 0 (unknown), count as ten.
+/// The reduced chi-squared of n degrees of freedom that noise exceeds once in a thousand fits: the tail of the
+/// chi-squared distribution whose mean and variance are those of the sum. Standard errors from K segments make each term
+/// the square of Student's t of K - 1 degrees of freedom; terms of neighbouring lags are assumed to be correlated in
+/// pairs. `segments`: fewer than six, or 0 (unknown), count as ten.
 double largest_reduced_chi_squared(int degrees_of_freedom, std::size_t segments);
 
 }  // namespace tautline::pipeline::fit
