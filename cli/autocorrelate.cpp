@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -90,10 +91,10 @@ int run_status(const pipeline::AutocorrelateSummary& summary, const Autocorrelat
   return options.strict ? kFailed : kDamagedInput;
 }
 
-// The bin of simulated counts, from their truth.
+// The bin of simulated counts, from their truth; one that is given goes first.
 void take_bin_of_truth(pipeline::AutocorrelateConfig& config) {
   using Json = nlohmann::json;
-  if (config.bin_s > 0 || !config.input.ends_with(".npy")) return;
+  if (!config.input.ends_with(".npy")) return;
   const std::string beside = config.input.substr(0, config.input.size() - 4) + ".truth.json";
   std::ifstream file(beside);
   if (!file) return;
@@ -103,7 +104,15 @@ void take_bin_of_truth(pipeline::AutocorrelateConfig& config) {
   const auto name = [](const std::string& path) { return std::filesystem::path(path).filename(); };
   if (!of.is_string() || name(of.get<std::string>()) != name(config.input)) return;
   if (!bin_s.is_number() || !(bin_s.get<double>() > 0)) return;
-  config.bin_s = bin_s.get<double>();
+  const auto told_s = bin_s.get<double>();
+  if (config.bin_s > 0) {
+    if (std::abs(config.bin_s - told_s) > 1e-6 * told_s)
+      spdlog::warn(
+          "--bin: {:.9g} s as given, though {} says {:.9g} s; all lags are {:.4g} times as long",
+          config.bin_s, beside, told_s, config.bin_s / told_s);
+    return;
+  }
+  config.bin_s = told_s;
   spdlog::info("{}: bins of {:.9g} s, as {} says", config.input, config.bin_s, beside);
 }
 

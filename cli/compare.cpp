@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -152,7 +153,23 @@ void refuse_options(const CLI::App& command, const std::string& file,
                         "leave it out");
 }
 
+// By its heading: a table of a curve is called .csv, too.
+bool is_list_of_candidates(const std::string& path) {
+  if (!formats::candidates::recognise(path)) return false;
+  if (!path.ends_with(".csv")) return true;
+  std::ifstream file(path);
+  std::string heading;
+  return std::getline(file, heading) && heading.find("snr") != std::string::npos;
+}
+
 int run_compare(const Global& global, const CompareOptions& options) {
+  if (!options.truth.ends_with(".json") && is_list_of_candidates(options.visibilities))
+    throw core::Error(core::ErrorKind::config, "truth", options.truth,
+                      "the X.truth.json of the pulses that were simulated beside the candidates " +
+                          options.visibilities,
+                      is_list_of_candidates(options.truth)
+                          ? "two lists are not compared: each is, with the truth"
+                          : "give what simulate wrote");
   // A list beside a truth; a curve may be called .csv too, beside another.
   const bool candidates =
       options.truth.ends_with(".json") && formats::candidates::recognise(options.visibilities);

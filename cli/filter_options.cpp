@@ -67,7 +67,7 @@ void InputOptions::warn_of_unknown_frequency(const std::string& file) {
 }
 
 void InputOptions::warn_of_guess(const std::string& file, const std::string& assumed) {
-  spdlog::warn("{}: {}; --threads-are says what they are", file, assumed);
+  spdlog::warn("{}: {}", file, assumed);
 }
 
 }  // namespace tautline::cli

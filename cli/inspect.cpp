@@ -79,7 +79,7 @@ int inspect_voltages(const Global& global, const std::string& path, const Inspec
              d.centre_hz / 1e6);
   print_origin({{"telescope", d.telescope}, {"instrument", d.instrument}, {"source", d.source}});
   if (!d.antenna_names.empty()) fmt::print("  antennas    {}\n", fmt::join(d.antenna_names, ", "));
-  if (!d.assumed.empty()) fmt::print("  assumed     {}; --threads-are says otherwise\n", d.assumed);
+  if (!d.assumed.empty()) fmt::print("  assumed     {}\n", option_words().text(d.assumed));
   return damage_status(damage, 0, options.strict);
 }
 

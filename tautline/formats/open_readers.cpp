@@ -2,11 +2,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <string>
 #include <vector>
 
 #include "tautline/core/error.h"
+#include "tautline/formats/assumed_values.h"
 #include "tautline/formats/file_formats.h"
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/photon_reader.h"
@@ -33,12 +35,48 @@ void refuse_unused(const std::string& path, const std::string& format, const Rea
           fmt::format("leave it out: a {} file says it itself or has no use for it", format));
 }
 
+void require_possible(const core::VoltageDescription& given,
+                      const core::VoltageDescription& stream) {
+  constexpr double kMegahertz = 1e6;
+  const double width_hz = std::abs(stream.bandwidth_hz), centre_hz = given.centre_hz;
+  if (centre_hz > 0 && centre_hz < kMegahertz && width_hz > 2 * centre_hz)
+    throw core::Error(core::ErrorKind::config, "centre_hz", fmt::format("{:.9g} Hz", centre_hz),
+                      fmt::format("at least half of the band of {:.9g} Hz", width_hz),
+                      fmt::format("a number without a unit is hertz: {:.9g}MHz", centre_hz));
+  const double rate_hz = stream.rate_hz.value();
+  if (given.bandwidth_hz == 0 || !(rate_hz > 0)) return;
+  const double implied_hz =
+      rate_hz * static_cast<double>(stream.channels) / (stream.format.complex ? 1 : 2);
+  const double ratio = std::abs(given.bandwidth_hz) / implied_hz;
+  if (stream.channelized() ? ratio > 0.1 && ratio < 10 : std::abs(ratio - 1) < 1e-3) return;
+  throw core::Error(
+      core::ErrorKind::config, "bandwidth_hz", fmt::format("{:.9g} Hz", given.bandwidth_hz),
+      stream.channelized()
+          ? fmt::format("about {:.9g} Hz, {} channels of {:.9g} samples/s", implied_hz,
+                        stream.channels, rate_hz)
+          : fmt::format("{:.9g} Hz, that of {} samples at {:.9g} Hz (`rate_hz`)", implied_hz,
+                        stream.format.complex ? "complex" : "real", rate_hz),
+      given.bandwidth_hz < 0 ? fmt::format("of a lower sideband give {:.9g}", -implied_hz)
+                             : "leave it out: the rate implies it");
+}
+
+std::string override_text(const std::string& field, double given_hz, const std::string& teller,
+                          double told_hz) {
+  if (given_hz == 0 || told_hz == 0 || std::abs(given_hz - told_hz) <= 1e-9 * std::abs(told_hz))
+    return {};
+  return fmt::format("`{}`: {:.12g} Hz as given, though {} says {:.12g} Hz", field, given_hz,
+                     teller, told_hz);
+}
+
 std::unique_ptr<VoltageReader> open_voltages(const std::string& path,
                                              const ReaderOptions& options) {
   if (options.source) return options.source();
   const std::vector<std::byte> head = InputFile(path).head(kVoltageHeadBytes);
-  if (const FileFormat* format = find_format(&FileFormat::voltages, head, path))
-    return format->voltages(path, options);
+  if (const FileFormat* format = find_format(&FileFormat::voltages, head, path)) {
+    auto reader = format->voltages(path, options);
+    require_possible(options.assumed, reader->description());
+    return reader;
+  }
   throw other_kind(path, names_and_endings_of(formats_with(&FileFormat::voltages)) + " voltages",
                    "give the file the ending of its format");
 }
@@ -63,8 +101,11 @@ std::unique_ptr<VoltageReader> open_voltages(std::shared_ptr<ForwardBytes> bytes
   std::vector<std::byte> head(kOrderedHeadBytes);
   head.resize(bytes->read(0, head));
   if (bytes->stopped()) throw core::Error(core::ErrorKind::io, bytes->name(), "interrupted", "");
-  if (const FileFormat* format = ordered_format(head, bytes->name()))
-    return format->voltages_in_order(InputFile(std::move(bytes)), options);
+  if (const FileFormat* format = ordered_format(head, bytes->name())) {
+    auto reader = format->voltages_in_order(InputFile(std::move(bytes)), options);
+    require_possible(options.assumed, reader->description());
+    return reader;
+  }
   throw core::Error(
       core::ErrorKind::unsupported, bytes->name() + ": first bytes",
       head.empty() ? "none came" : "of no format that can be read as it comes",

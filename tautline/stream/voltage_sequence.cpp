@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "tautline/core/error.h"
+#include "tautline/formats/assumed_values.h"
 #include "tautline/formats/mwa32t/mwa32t.h"
 
 namespace tautline::stream {
@@ -69,6 +70,7 @@ VoltageSequence::VoltageSequence(const std::vector<std::string>& paths,
     return core::before(a.reader->description().start, b.reader->description().start);
   });
   description_ = parts_.front().reader->description();
+  if (options.reader.receivers) formats::require_possible(options.reader.assumed, description_);
   for (const Part& part : parts_) check_agreement(part);
   check_overlaps();
   select(options);

@@ -358,6 +358,10 @@ TEST_P(BadTags, BinsShorterThanTheClockAndDetectorsThatAreNot) {
   if (std::string(GetParam()) == "t2") {
     expect_said(autocorrelate("x2.ptu", {"--bin", "1e-6", "--gate", "1e-9:2e-9"}), kWrongUsage,
                 "gate");
+  } else {
+    expect_said(autocorrelate("x2.ptu", {"--bin", "1e-6", "--gate", "0:12"}), kWrongUsage,
+                "--gate: 0:12, which keeps every photon, expected a part of the microtimes, 0 to ");
+    EXPECT_EQ(autocorrelate("x2.ptu", {"--bin", "1e-6", "--gate", "1ns:1us"}).status, kDone);
   }
   expect_said(autocorrelate("x2.ptu", {"--bin", "1e-6", "--detectors", "9"}), kWrongUsage,
               "--detectors: 9, expected detectors with photons in " + scratch / "x2.ptu" + ": 0");

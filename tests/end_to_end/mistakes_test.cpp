@@ -236,7 +236,9 @@ TEST_F(Mistakes, WhatThreadsOfVdifAreTakenForIsSaid) {
   const std::string
       file = scratch / "guess.vdif",
       visibilities = scratch / "guess.uvh5",
-      guess = "4 threads of stations On to Wz are taken for polarisations; --threads-are says ";
+      guess =
+          "4 threads of stations On to Wz are taken for polarisations; --threads-are says what "
+          "they are\n";
   write_file(file, bytes);
   const auto inspected = [&](const std::vector<std::string>& more) {
     std::vector<std::string> words{"inspect", file};
@@ -245,8 +247,7 @@ TEST_F(Mistakes, WhatThreadsOfVdifAreTakenForIsSaid) {
     EXPECT_EQ(result.status, kDone) << result.err;
     return result.out;
   };
-  EXPECT_NE(inspected({}).find("  antennas    On, Wz\n  assumed     " + guess + "otherwise\n"),
-            std::string::npos)
+  EXPECT_NE(inspected({}).find("  antennas    On, Wz\n  assumed     " + guess), std::string::npos)
       << inspected({});
   const std::string told = inspected({"--threads-are", "antennas"});
   EXPECT_NE(told.find("  antennas    On.0, On.1, Wz.0, Wz.1\n"), std::string::npos) << told;
@@ -255,9 +256,7 @@ TEST_F(Mistakes, WhatThreadsOfVdifAreTakenForIsSaid) {
                                  "16",        "--centre-hz", "1e9", "--overwrite"};
   const CommandResult guessed = run(words);
   EXPECT_EQ(guessed.status, kDone) << guessed.err;
-  EXPECT_NE(guessed.err.find("warning: " + file + ": " + guess + "what they are\n"),
-            std::string::npos)
-      << guessed.err;
+  EXPECT_NE(guessed.err.find("warning: " + file + ": " + guess), std::string::npos) << guessed.err;
   EXPECT_NE(guessed.out.find("antennas: On, Wz\n"), std::string::npos) << guessed.out;
   words.insert(words.end(), {"--threads-are", "polarisations"});
   const CommandResult said = run(words);

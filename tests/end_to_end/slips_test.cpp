@@ -3,9 +3,12 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <random>
 
+#include "tautline/formats/npy/header.h"
 #include "tests/end_to_end/run_command.h"
 #include "tests/support/scratch.h"
+#include "tests/support/seed.h"
 
 namespace tautline::tests {
 namespace {
@@ -225,6 +228,110 @@ TEST_F(Slips, CompareOfSwappedFilesSaysSoAndTonesLeaveNoPowerRatio) {
   EXPECT_TRUE(found["power_ratio"].is_null()) << compared.out;
 }
 #endif
+
+// Voltages in an array, whose rate, band and axes the user gives.
+class SlipsOfArrays : public Slips {
+ protected:
+  void write_array(const std::vector<std::uint64_t>& shape) {
+    std::size_t bytes = 1;
+    for (const std::uint64_t extent : shape) bytes *= extent;
+    std::string noise(bytes, '\0');
+    for (char& byte : noise) byte = static_cast<char>(random() % 41) - 20;
+    write_file(scratch / "x.npy", formats::npy::format_header("|i1", shape) + noise);
+  }
+  std::vector<std::string> correlate(const std::string& file,
+                                     const std::vector<std::string>& more) {
+    std::vector<std::string> words{"correlate", scratch / file, "-o", scratch / "v.uvh5",
+                                   "--overwrite"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  std::mt19937_64 random = generator();
+};
+
+TEST_F(SlipsOfArrays, RatesAndBandsThatCannotBeAreRefused) {
+  write_array({4, 4000, 2});
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.end(), {"--format", "ci8", "--rate-hz", "1e6", "--channels", "16"});
+    return correlate("x.npy", more);
+  };
+  expect_said(with({"--centre-hz", "1420.4"}), kWrongUsage,
+              "--centre-hz: 1420.4 Hz, expected at least half of the band of 1000000 Hz; a number "
+              "without a unit is hertz: 1420.4MHz");
+  expect_said(with({"--centre-hz", "1e9", "--bandwidth-hz", "2e6"}), kWrongUsage,
+              "--bandwidth-hz: 2000000 Hz, expected 1000000 Hz, that of complex samples at 1000000 "
+              "Hz (--rate-hz); leave it out");
+  expect_said(with({"--centre-hz", "1e9", "--bandwidth-hz", "-1"}), kWrongUsage,
+              "of a lower sideband give -1000000");
+#ifdef TAUTLINE_HDF5
+  for (const std::vector<std::string>& good :
+       {std::vector<std::string>{"--centre-hz", "1e9", "--bandwidth-hz", "-1e6"},
+        {"--centre-hz", "500kHz"},
+        {"--centre-hz", "1e9", "--bandwidth-hz", "1MHz"}}) {
+    const CommandResult result = run(with(good));
+    EXPECT_EQ(result.status, kDone) << result.err;
+  }
+#endif
+}
+
+TEST_F(SlipsOfArrays, ARateThatARecordContradictsIsUsedAndSaid) {
+  write_array({4, 4000, 2});
+  ASSERT_EQ(run({"channelize", scratch / "x.npy", "-o", scratch / "s.npy", "--format", "ci8",
+                 "--rate-hz", "1e6", "--centre-hz", "1e9", "--channels", "16"})
+                .status,
+            kDone);
+#ifdef TAUTLINE_HDF5
+  EXPECT_EQ(run(correlate("s.npy", {"--rate-hz", "62500"})).err.find("as given"),
+            std::string::npos);
+  const CommandResult other = run(correlate("s.npy", {"--rate-hz", "2e6"}));
+  EXPECT_EQ(other.status, kDone) << other.err;
+  EXPECT_NE(other.err.find("--rate-hz: 2000000 Hz as given, though " + scratch / "s.npy" +
+                           ".json says 62500 Hz"),
+            std::string::npos)
+      << other.err;
+#endif
+}
+
+TEST_F(SlipsOfArrays, TimesBeforeInputsAreToldToBeTransposed) {
+  write_array({5000, 4, 2});
+  expect_said(correlate("x.npy", {"--format", "ci8", "--rate-hz", "1e6"}), kFailed,
+              "(5000, 4, 2), expected [input][time]; this is 5000 inputs of 4 samples; an array of "
+              "[time][input] has to be transposed");
+}
+
+TEST_F(SlipsOfArrays, CountsOfSensorsBeforeTimesAreToldToBeTransposed) {
+  write_file(scratch / "c.npy",
+             formats::npy::format_header("|u1", {8, 3'000'000}) + std::string(24'000'000, '\1'));
+  expect_said({"autocorrelate", scratch / "c.npy", "-o", scratch / "g.h5", "--bin", "1us",
+               "--memory", "64M"},
+              kFailed,
+              "3000000 sensors of 8 samples need more than the 64 MiB allowed, expected "
+              "counts as [time][sensor]; an array of [sensor][time] has to be transposed");
+}
+
+TEST_F(Slips, ABinThatTheTruthContradictsIsUsedAndSaid) {
+  ASSERT_EQ(simulate_photons("x.npy").status, kDone);
+  const auto correlated = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words{"autocorrelate", scratch / "x.npy", "-o", scratch / "g.csv",
+                                   "--overwrite",   "--levels",        "2"};
+    words.insert(words.end(), more.begin(), more.end());
+    const CommandResult result = run(words);
+    EXPECT_EQ(result.status, kDone) << result.err;
+    return result.err;
+  };
+  EXPECT_EQ(correlated({}).find("as given"), std::string::npos);
+  const std::string said = correlated({"--bin", "50us"});
+  EXPECT_NE(said.find("--bin: 5e-05 s as given, though " + scratch / "x.truth.json" + " says "),
+            std::string::npos)
+      << said;
+}
+
+TEST_F(Slips, TwoListsOfCandidatesAreNotCompared) {
+  for (const char* name : {"a.csv", "b.csv"})
+    write_file(scratch / name, "snr,time_s,sample\n9,0.1,100\n");
+  expect_said({"compare", scratch / "a.csv", scratch / "b.csv"}, kWrongUsage,
+              "two lists are not compared: each is, with the truth");
+}
 
 }  // namespace
 }  // namespace tautline::tests

@@ -1,4 +1,6 @@
 // NPY arrays become strided sources: the shape gives the order of the axes, the caller their units.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <exception>
@@ -8,6 +10,7 @@
 #include <utility>
 
 #include "tautline/core/error.h"
+#include "tautline/formats/assumed_values.h"
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/npy/header.h"
 #include "tautline/formats/npy/npy.h"
@@ -87,6 +90,13 @@ std::vector<SampleAxis> axes_of(const Header& header, const std::string& file,
           "correct the number of polarisations");
     antennas /= polarisations;
   }
+  // As many samples would not make a spectrum.
+  constexpr std::uint64_t kManyInputs = 64;
+  if (shape.size() == 2 && shape[0] > kManyInputs && shape[0] > shape[1] && !header.fortran_order)
+    throw wrong(
+        fmt::format("[input][time]; this is {} inputs of {} samples", shape[0], shape[1]),
+        "an array of [time][input] has to be transposed: numpy.save(\"x.npy\", x.T), or with "
+        "pairs numpy.save(\"x.npy\", x.swapaxes(0, 1))");
   d.channels = static_cast<std::size_t>(channels);
   d.antennas = static_cast<std::size_t>(antennas);
   d.polarisations = static_cast<std::size_t>(polarisations);
@@ -110,12 +120,20 @@ void require_rate(const core::VoltageDescription& assumed, const std::string& fi
 core::VoltageDescription with_record(const Json& record, const std::string& path,
                                      core::VoltageDescription d) {
   if (!is_of_channelize(record)) return d;
+  const auto compare = [&](const std::string& field, double given_hz, double told_hz) {
+    const std::string text = override_text(field, given_hz, path + ".json", told_hz);
+    if (!text.empty()) d.assumed += (d.assumed.empty() ? "" : "; ") + text;
+  };
   try {
+    const auto rate_hz =
+        core::make_rational(record.at("rate_hz").at(0), record.at("rate_hz").at(1));
+    compare("rate_hz", d.rate_hz.value(), rate_hz.value());
+    compare("centre_hz", d.centre_hz, record.at("centre_hz"));
+    compare("bandwidth_hz", d.bandwidth_hz, record.at("bandwidth_hz"));
     const core::SampleFormat unknown;
     if (d.format == unknown)
       d.format = core::parse_sample_format(record.at("format").get<std::string>());
-    if (d.rate_hz.numerator == 0)
-      d.rate_hz = core::make_rational(record.at("rate_hz").at(0), record.at("rate_hz").at(1));
+    if (d.rate_hz.numerator == 0) d.rate_hz = rate_hz;
     if (d.centre_hz == 0) d.centre_hz = record.at("centre_hz");
     if (d.bandwidth_hz == 0) d.bandwidth_hz = record.at("bandwidth_hz");
     if (d.antennas <= 1) d.antennas = record.at("antennas");

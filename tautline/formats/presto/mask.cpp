@@ -140,4 +140,30 @@ std::vector<std::uint8_t> Mask::channel_flags(std::size_t interval,
   return flags;
 }
 
+std::vector<std::string> Mask::remarks(const FilterbankDescription& d,
+                                       std::uint64_t samples) const {
+  constexpr double kSecondsPerDay = 86400;
+  const double tsamp_s = interval_s / static_cast<double>(samples_per_interval);
+  if (std::abs(tsamp_s - d.tsamp_s) > 1e-3 * d.tsamp_s)
+    throw core::Error(core::ErrorKind::config, "mask: sample time",
+                      fmt::format("{:.6g} s", tsamp_s),
+                      fmt::format("{:.6g} s, that of the data", d.tsamp_s),
+                      "give the mask that was made from these data");
+  std::vector<std::string> remarks;
+  const double later_s = (mjd - d.tstart_mjd) * kSecondsPerDay;
+  if (std::abs(later_s) > interval_s / 2)
+    remarks.push_back(fmt::format(
+        "`mask`: made from data that begin at MJD {:.8f}, and these begin at {:.8f}, {:.6g} s {}: "
+        "intervals count from the first sample, so that they are of other times. Give the mask of "
+        "these data, or only its channels (`ignored_channels`)",
+        mjd, d.tstart_mjd, std::abs(later_s), later_s > 0 ? "earlier" : "later"));
+  const std::uint64_t masked = static_cast<std::uint64_t>(intervals) * samples_per_interval;
+  if (samples > masked + samples_per_interval)
+    remarks.push_back(fmt::format(
+        "`mask`: ends after {:.6g} s, and the data have {:.6g} s; the rest is masked as its last "
+        "interval is",
+        static_cast<double>(masked) * d.tsamp_s, static_cast<double>(samples) * d.tsamp_s));
+  return remarks;
+}
+
 }  // namespace tautline::formats::presto

@@ -29,6 +29,10 @@ struct Mask {
   /// `description`'s channels. Throws Error(config) when the mask was made for other channels.
   std::vector<std::uint8_t> channel_flags(std::size_t interval,
                                           const FilterbankDescription& description) const;
+  /// What does not fit to data of so many times, gaps included: another start, whose intervals are of other times, and
+  /// an end before theirs. Throws Error(config) when the mask was made for other sample times.
+  std::vector<std::string> remarks(const FilterbankDescription& description,
+                                   std::uint64_t samples) const;
 };
 
 /// Throws Error(format) naming the field, its offset and the expectation, Error(io).

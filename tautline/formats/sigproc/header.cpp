@@ -101,6 +101,14 @@ void skip(Cursor& cursor, std::string_view keyword, ParsedHeader&) {
   cursor.number<T>(keyword);
 }
 
+std::size_t whole_number(Cursor& cursor, std::string_view keyword) {
+  const auto value = cursor.number<std::int32_t>(keyword);
+  if (value < 0)
+    throw cursor.wrong(cursor.at() - sizeof value, std::string(keyword), std::to_string(value),
+                       "1 or more", "correct the header");
+  return static_cast<std::size_t>(value);
+}
+
 template <auto kMember>
 void store(Cursor& cursor, std::string_view keyword, ParsedHeader& parsed) {
   auto& field = parsed.header.*kMember;
@@ -112,7 +120,7 @@ void store(Cursor& cursor, std::string_view keyword, ParsedHeader& parsed) {
   else if constexpr (std::is_same_v<Field, int>)
     field = cursor.number<std::int32_t>(keyword);
   else if constexpr (std::is_same_v<Field, std::size_t>)
-    field = static_cast<std::size_t>(std::max(cursor.number<std::int32_t>(keyword), 0));
+    field = whole_number(cursor, keyword);
   else
     field = cursor.number<double>(keyword);
 }
@@ -177,6 +185,14 @@ bool known_depth(int nbits) {
 }
 
 constexpr std::size_t kMostChannels = std::size_t{1} << 20, kMostIfs = 64;
+// Higher frequencies are no radio waves, and numbers of MHz above it are likely Hz or kHz.
+constexpr double kMostMhz = 1e6;
+
+void check_unit(double mhz, const std::string& file, const char* keyword) {
+  check(mhz <= kMostMhz, file, keyword, fmt::format("{} MHz", mhz),
+        fmt::format("at most {} MHz", kMostMhz),
+        "sigproc's frequencies are in MHz: correct the header, if it has Hz or kHz");
+}
 
 void check_frequencies(const ParsedHeader& parsed, const std::string& file) {
   const Header& h = parsed.header;
@@ -187,10 +203,12 @@ void check_frequencies(const ParsedHeader& parsed, const std::string& file) {
     for (const double mhz : parsed.channel_mhz)
       check(std::isfinite(mhz) && mhz > 0, file, "fchannel", fmt::format("{}", mhz),
             "a positive number of MHz");
+    check_unit(*std::ranges::max_element(parsed.channel_mhz), file, "fchannel");
     return;
   }
   check(std::isfinite(h.fch1_mhz) && h.fch1_mhz >= 0, file, "fch1", fmt::format("{}", h.fch1_mhz),
         "a number of MHz, 0 or more");
+  check_unit(h.fch1_mhz, file, "fch1");
   check(std::isfinite(h.foff_mhz), file, "foff", fmt::format("{}", h.foff_mhz), "a number of MHz");
   if (h.nchans == 1) return;
   check(h.foff_mhz != 0, file, "foff", "0",
@@ -200,6 +218,7 @@ void check_frequencies(const ParsedHeader& parsed, const std::string& file) {
   check(h.fch1_mhz > 0 && last > 0, file, "fch1 and foff",
         fmt::format("channels from {} to {} MHz", h.fch1_mhz, last), "positive frequencies",
         "correct the header");
+  check_unit(last, file, "foff");
 }
 
 void check_header(const ParsedHeader& parsed, const std::string& file) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tautline/core/threads.h"
+#include "tautline/formats/assumed_values.h"
 #include "tautline/formats/strided_source.h"
 #include "tautline/formats/text.h"
 #include "tautline/formats/vdif/frame_window.h"
@@ -36,6 +37,9 @@ core::VoltageDescription describe(const Header& header, const Timeline& timeline
   d.channels = roles.bands * header.channels;
   d.antenna_names = roles.antenna_names;
   d.assumed = roles.assumed;
+  const std::string other_rate = override_text("rate_hz", assumed.rate_hz.value(), "its header",
+                                               static_cast<double>(header.rate_hz));
+  if (!other_rate.empty()) d.assumed += (d.assumed.empty() ? "" : "; ") + other_rate;
   d.rate_hz = timeline.rate_hz;
   Header origin = header;
   origin.seconds = static_cast<std::uint32_t>(timeline.origin_second);

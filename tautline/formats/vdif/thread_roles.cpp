@@ -79,7 +79,7 @@ ThreadRoles roles_of(const std::vector<std::uint32_t>& keys, const ReaderOptions
         roles.polarisations = 2;
       if (keys.size() > 1 && told <= 1)
         roles.assumed = fmt::format(
-            "{} threads of {}{} are taken for {}", keys.size(),
+            "{} threads of {}{} are taken for {}; `threads_are` says what they are", keys.size(),
             stations.size() == 1 ? "station " : "stations ",
             stations.size() == 1 ? station_text(stations.begin()->first)
                                  : fmt::format("{} to {}", station_text(stations.begin()->first),

@@ -84,6 +84,12 @@ PhotonBinner::PhotonBinner(std::unique_ptr<formats::PhotonReader> reader,
                       ", which holds no microtime",
                   "a range that does: they are multiples of " + seconds(d.microtime_unit_s) +
                       " below the " + seconds(d.time_unit_s) + " between two pulses");
+    if (gate_low_ == 0 && d.microtimes > 0 && gate_high_ >= d.microtimes)
+      throw Error(ErrorKind::config, "gate",
+                  fmt::format("{:.9g}:{:.9g}, which keeps every photon", config.gate->low_s,
+                              config.gate->high_s),
+                  "a part of the microtimes, 0 to " + seconds(d.microtimes * d.microtime_unit_s),
+                  "a number without a unit is seconds: 0.2ns:12ns");
   }
   if (detectors_.empty())
     for (const formats::DetectorCount& found : formats::count_detectors(*reader_))

@@ -1,5 +1,7 @@
 #include "tautline/pipeline/photons/curve_plan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -60,9 +62,21 @@ CurveStreamConfig stream_config(const AutocorrelateConfig& config, const engine:
 
 // Blocks and the buffer of live input are shorter where there is little memory: the size that messages advise has space
 // for whole ones.
-void require_memory(const AutocorrelateConfig& config, bool live, const device::Device& device,
-                    std::size_t needed, std::size_t without_segments) {
+void require_memory(const AutocorrelateConfig& config, const engine::Stream& input,
+                    const device::Device& device, std::size_t needed,
+                    std::size_t without_segments) {
   if (needed <= config.memory_bytes) return;
+  const auto& counts = input.detail<CountStream>();
+  const bool live = counts.live;
+  if (const std::size_t sensors = counts.description.sensors;
+      !live && sensors > input.total_samples && counts.description.rows == 0)
+    throw Error(
+        ErrorKind::memory, "memory",
+        fmt::format("{} sensors of {} samples need more than the {} MiB allowed", sensors,
+                    input.total_samples, config.memory_bytes >> 20),
+        "counts as [time][sensor]",
+        "an array of [sensor][time] has to be transposed: numpy.save(\"x.npy\", x.T); for as "
+        "many sensors raise `memory_bytes`");
   AutocorrelateConfig ample = config;
   ample.memory_bytes = std::numeric_limits<std::size_t>::max();
   std::size_t more = kCountBlocks * (block_bytes(ample, device) - block_bytes(config, device));
@@ -91,7 +105,7 @@ void check_memory(const AutocorrelateConfig& config, const engine::Stream& input
   CurveStreamConfig without_segments = curves.stream;
   without_segments.segments = 1;
   without_segments.detrend = false;
-  require_memory(config, counts.live, device, needed(curves.stream), needed(without_segments));
+  require_memory(config, input, device, needed(curves.stream), needed(without_segments));
 }
 
 }  // namespace

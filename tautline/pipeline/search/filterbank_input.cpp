@@ -65,6 +65,17 @@ void require_alike(const Beam& first, const Beam& other) {
            fmt::format("{}", a.summed_ifs.size()));
 }
 
+// Beams begin together, but may differ in length.
+void log_mask(const formats::presto::Mask& mask, const std::vector<Beam>& beams,
+              const device::Device& device) {
+  for (const Beam& beam : beams) {
+    const formats::DataSegment& last = beam.reader->segments().back();
+    for (const std::string& remark :
+         mask.remarks(beam.description(), last.grid_sample + last.samples))
+      device.shared().log_once(core::LogLevel::warning, remark);
+  }
+}
+
 }  // namespace
 
 std::uint64_t Beam::gap_samples() const {
@@ -99,6 +110,7 @@ std::shared_ptr<FilterbankInput> open_filterbanks(const FilterbankRunConfig& con
     require_alike(beams.front(), beams.back());
   }
   for (const Beam& beam : beams) log_remarks(*beam.reader, device);
+  if (!config.mask.empty()) log_mask(formats::presto::read_mask(config.mask), beams, device);
   for (Beam& beam : beams) {
     const bool several = !beam.description().trial_dms.empty();
     if (beam.description().time_series) refuse_cleaning(config, several);

@@ -122,6 +122,11 @@ std::string describe_trials(const stages::dedisperse::DmPlan& trials, const DmCh
       *choice.high - dms.back() > 1e-3 * choice.step)
     end = fmt::format("; {:.10g} is no trial, as steps of {:.10g} do not divide the range",
                       *choice.high, choice.step);
+  const bool spaced = choice.list.empty() && choice.step <= 0 && choice.high;
+  if (spaced && dms.size() == 2)
+    end = "; the range is narrower than one step of trials for such a pulse (`dms.pulse_width_s`)";
+  if (spaced && !dms.empty() && dms.back() > *choice.high + 1e-9 * std::abs(*choice.high))
+    end += fmt::format("; the last one is beyond {:.10g}", *choice.high);
   if (dms.size() < 2)
     return fmt::format("1 trial, DM {:.10g}", dms.empty() ? 0 : dms.front()) + end;
   const auto [least, most] = dm_steps(dms);

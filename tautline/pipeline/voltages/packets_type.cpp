@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tautline/core/error.h"
+#include "tautline/formats/assumed_values.h"
 #include "tautline/formats/voltage_reader.h"
 #include "tautline/pipeline/voltages/block_size.h"
 #include "tautline/pipeline/voltages/voltage_source_node.h"
@@ -179,9 +180,10 @@ std::unique_ptr<engine::Node> make_packets(const Packets& config, const NodeCont
   packets.threads = config.threads;
   packets.processor = config.processor;
   packets.log = context.log;
-  return std::make_unique<VoltageSourceNode>(
-      std::make_unique<stream::PacketVoltages>(std::move(packets)), config.keep_constant,
-      context.log);
+  auto voltages = std::make_unique<stream::PacketVoltages>(std::move(packets));
+  formats::require_possible(config.assumed, voltages->description());
+  return std::make_unique<VoltageSourceNode>(std::move(voltages), config.keep_constant,
+                                             context.log);
 }
 
 }  // namespace

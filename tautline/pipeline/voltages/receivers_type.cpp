@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "tautline/formats/assumed_values.h"
 #include "tautline/formats/voltage_reader.h"
 #include "tautline/pipeline/pace.h"
 #include "tautline/pipeline/voltages/block_size.h"
@@ -85,6 +86,7 @@ std::unique_ptr<engine::Node> make_receivers(const Receivers& config, const Node
     receivers.listen.push_back(stream::parse_endpoint("listen", address));
   auto live = std::make_shared<stream::PeekedVoltages>(
       std::make_unique<stream::MwaReceivers>(std::move(receivers)));
+  formats::require_possible(config.assumed, live->description());
   const std::size_t samples = paced_block_samples(
       source_block_samples(*live, context.memory_bytes, context.devices.front()->compiles()),
       live->description().rate_hz.value(), kLongestLive_s);

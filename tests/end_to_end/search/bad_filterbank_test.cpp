@@ -191,7 +191,10 @@ TEST_P(BadFilterbank, HeadersThatLieAreRefusedByField) {
   };
   lie("nbits", [](SigprocShape& s) { s.nbits = 7; });
   lie("nchans", [](SigprocShape& s) { s.nchans = 0; });
-  lie("nchans", [](SigprocShape& s) { s.nchans = -4; });
+  lie("nchans: -4, expected 1 or more", [](SigprocShape& s) { s.nchans = -4; });
+  lie("fch1: 1500000000 MHz, expected at most 1000000 MHz; sigproc's frequencies are in MHz",
+      [](SigprocShape& s) { s.fch1 = 1.5e9; });
+  lie("foff: ", [](SigprocShape& s) { s.foff = 1e6; });
   lie("tsamp", [](SigprocShape& s) { s.tsamp = 0; });
   lie("tsamp", [](SigprocShape& s) { s.tsamp = std::nan(""); });
   lie("fch1", [](SigprocShape& s) { s.fch1 = -1500; });

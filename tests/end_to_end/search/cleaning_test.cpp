@@ -387,5 +387,34 @@ TEST_F(Gap, LongerThanTheDataIsNotFilled) {
   EXPECT_EQ(run("search", {scratch_ / "later.fil"})["data_segments"], 2);
 }
 
+// Intervals of another day are of other times, and those of a part of the file end with it.
+TEST_F(Cleaning, AMaskOfAnotherDayOrOfAPartIsSaidToBeOne) {
+  write_filterbank(scratch_ / "in.fil", shape_,
+                   noise_with_pulses(shape_, kCleanedTimes, {}, random_));
+  MaskFile mask{1500 - 8 * 31, 8, 1e-3, 32, 8, 1000, {28}, {5}};
+  const auto said = [&] {
+    write_file(scratch_ / "x_rfifind.mask", mask.bytes());
+    return run_command({"search", scratch_ / "in.fil", "-o", scratch_ / "c.csv", "--overwrite",
+                        "--dms", "0:10", "--mask", scratch_ / "x_rfifind.mask"},
+                       scratch_.path().string());
+  };
+  EXPECT_EQ(said().err.find("--mask: "), std::string::npos) << said().err;
+  mask.mjd += 1;
+  EXPECT_NE(said().err.find("--mask: made from data that begin at MJD 58001.25000000, and these "
+                            "begin at 58000.25000000, 86400 s earlier"),
+            std::string::npos)
+      << said().err;
+  mask.mjd -= 1;
+  mask.intervals = 6;
+  EXPECT_NE(said().err.find("--mask: ends after 6 s, and the data have 8 s"), std::string::npos)
+      << said().err;
+  mask.intervals = 8;
+  mask.tsamp_s = 2e-3;
+  const CommandResult other = said();
+  EXPECT_EQ(other.status, 2);
+  EXPECT_NE(other.err.find("sample time: 0.002 s, expected 0.001 s"), std::string::npos)
+      << other.err;
+}
+
 }  // namespace
 }  // namespace tautline::tests

@@ -58,6 +58,9 @@ TEST_F(SearchPlanned, SaysThatTheRangesEndIsNoTrial) {
            {"0:10:3", "4 trials, DM 0 to 9 in steps of 3; 10" + remark + "3 do not divide"},
            {"5:6:3", "1 trial, DM 5; 6" + remark + "3 do not divide"},
            {"0:9:3", "4 trials, DM 0 to 9 in steps of 3\n"},
+           {"0:0.1",
+            "2 trials, DM 0 to 0.1 in steps of 0.1; the range is narrower than one step of trials "
+            "for such a pulse (--pulse-width)"},
            {"0:0.3:0.1", "4 trials, DM 0 to 0.3 in steps of 0.1\n"},
            {"0:300:0.1", "3001 trials, DM 0 to 300 in steps of 0.1\n"},
            {"7", "1 trial, DM 7\n"}}) {

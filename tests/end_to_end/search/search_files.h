@@ -25,11 +25,11 @@ struct MaskFile {
   double low_mhz = 0, width_mhz = 0, tsamp_s = 0;
   int channels = 0, intervals = 0, samples_per_interval = 0;
   std::vector<std::int32_t> zapped_channels, zapped_intervals;
+  double mjd = 58000.25;
 
   std::string bytes() const {
     SigprocBytes mask;  // numbers one after the other
-    for (const double value :
-         {10.0, 4.0, 58000.25, samples_per_interval * tsamp_s, low_mhz, width_mhz})
+    for (const double value : {10.0, 4.0, mjd, samples_per_interval * tsamp_s, low_mhz, width_mhz})
       mask.put(value);
     for (const int value : {channels, intervals, samples_per_interval})
       mask.put(static_cast<std::int32_t>(value));

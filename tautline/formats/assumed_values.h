@@ -1,0 +1,21 @@
+// What the user says of voltages beside what their file says, and what is possible.
+#pragma once
+
+#include <string>
+
+#include "tautline/core/voltage.h"
+
+namespace tautline::formats {
+
+/// Throws Error(config) where what the user gave (zero: nothing) cannot be true of the stream that it made:
+/// - a centre below 1 MHz whose band reaches below 0 Hz, as of a centre in MHz;
+/// - a bandwidth that differs from the one that the rate implies by more than 0.1 % or, of channels, whose spacing the
+///   user may know better (oversampled ones, every second one), by more than ten times.
+void require_possible(const core::VoltageDescription& given,
+                      const core::VoltageDescription& stream);
+
+/// "`rate_hz`: 2e6 Hz as given, though the header says 1e6 Hz"; empty where both agree, or one of them is 0.
+std::string override_text(const std::string& field, double given_hz, const std::string& teller,
+                          double told_hz);
+
+}  // namespace tautline::formats
