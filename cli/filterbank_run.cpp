@@ -71,8 +71,7 @@ std::string filterbanks_help() {
 }
 
 bool reads_again(const pipeline::FilterbankRunConfig& config) {
-  return config.flag_channels || !config.mask.empty() || config.start_s > 0 ||
-         !config.reader.ifs.empty();
+  return config.flag_channels || !config.mask.empty() || config.start_s > 0;
 }
 
 std::vector<formats::NamedFile> files_read(const pipeline::FilterbankRunConfig& config,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tautline/core/error.h"
+#include "tautline/formats/distinct_ifs.h"
 #include "tautline/formats/file_formats.h"
 #include "tautline/formats/filterbank_reader.h"
 #include "tautline/formats/filterbank_sequence.h"
@@ -28,10 +29,6 @@ std::unique_ptr<FilterbankReader> psrfits::open(const std::string& path, const F
 }
 #endif
 
-namespace {
-
-constexpr std::size_t kFirstBytes = 2880;  // a block of FITS
-
 void require_distinct_ifs(const FilterbankOptions& options) {
   std::vector<std::size_t> sorted = options.ifs;
   std::sort(sorted.begin(), sorted.end());
@@ -40,6 +37,10 @@ void require_distinct_ifs(const FilterbankOptions& options) {
     throw core::Error(core::ErrorKind::config, "IF", std::to_string(*twice) + " twice",
                       "each once (`ifs` 0,1)");
 }
+
+namespace {
+
+constexpr std::size_t kFirstBytes = 2880;  // a block of FITS
 
 // A .dat is recognised by the .inf beside it: its own bytes are only floats.
 void require_inf(const std::string& path) {

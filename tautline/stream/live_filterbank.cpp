@@ -7,9 +7,8 @@
 #include <utility>
 
 #include "tautline/core/error.h"
-#include "tautline/formats/packed_samples.h"
+#include "tautline/formats/distinct_ifs.h"
 #include "tautline/formats/sigproc/header.h"
-#include "tautline/formats/sigproc/sigproc.h"
 #include "tautline/stream/live_input.h"
 
 namespace tautline::stream {
@@ -31,10 +30,16 @@ bool ends_header(const std::vector<std::byte>& bytes) {
                     [](char letter, std::byte b) { return static_cast<std::byte>(letter) == b; });
 }
 
+// Of all IFs.
+std::size_t spectrum_bits(const formats::FilterbankDescription& description) {
+  return description.ifs * description.channels * static_cast<std::size_t>(description.bits);
+}
+
 }  // namespace
 
 LiveFilterbank::LiveFilterbank(const std::string& path, std::size_t buffer_bytes, double wait_s,
-                               const std::stop_token& stop)
+                               const std::stop_token& stop,
+                               const formats::FilterbankOptions& options)
     : bytes_(std::make_shared<formats::ForwardBytes>(
           std::make_unique<LiveInput>(path, buffer_bytes, stop), kKeptBytes)) {
   const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(wait_s);
@@ -46,21 +51,25 @@ LiveFilterbank::LiveFilterbank(const std::string& path, std::size_t buffer_bytes
       std::this_thread::sleep_for(kLook);
     if (!done.stop_requested()) late.request_stop();
   });
-  read_header([&](std::size_t came) {
-    if (!stop.stop_requested() && late.stop_requested())
-      throw Error(ErrorKind::io, name() + ": header",
-                  std::to_string(came) + " bytes came within `wait_s`", "a whole header",
-                  "start what writes the filterbank, or wait longer");
-  });
+  read_header(
+      [&](std::size_t came) {
+        if (!stop.stop_requested() && late.stop_requested())
+          throw Error(ErrorKind::io, name() + ": header",
+                      std::to_string(came) + " bytes came within `wait_s`", "a whole header",
+                      "start what writes the filterbank, or wait longer");
+      },
+      options);
 }
 
-LiveFilterbank::LiveFilterbank(std::shared_ptr<formats::ForwardBytes> bytes)
+LiveFilterbank::LiveFilterbank(std::shared_ptr<formats::ForwardBytes> bytes,
+                               const formats::FilterbankOptions& options)
     : bytes_(std::move(bytes)) {
-  read_header([](std::size_t) {});
+  read_header([](std::size_t) {}, options);
 }
 
 // `short_of` is called with the number of bytes that came where the stream ends inside its header.
-void LiveFilterbank::read_header(const std::function<void(std::size_t)>& short_of) {
+void LiveFilterbank::read_header(const std::function<void(std::size_t)>& short_of,
+                                 const formats::FilterbankOptions& options) {
   std::vector<std::byte> bytes;
   while (!ends_header(bytes)) {
     std::byte next{};
@@ -83,15 +92,14 @@ void LiveFilterbank::read_header(const std::function<void(std::size_t)>& short_o
   offset_ = bytes.size();
   bytes_->forget(offset_);
   const formats::sigproc::ParsedHeader parsed = formats::sigproc::parse_header(bytes, name());
-  description_ = formats::sigproc::describe(name(), parsed, {});
-  if (description_.ifs != 1)
-    throw Error(ErrorKind::unsupported, name() + ": nifs", std::to_string(description_.ifs),
-                "1 of a live filterbank", "add the IFs up before they are sent");
+  formats::require_distinct_ifs(options);
+  description_ = formats::sigproc::describe(name(), parsed, options);
+  if (const std::string ifs = formats::sigproc::ifs_remark(description_); !ifs.empty())
+    remarks_.push_back(name() + ": " + ifs);
   if (description_.time_series)
     throw Error(ErrorKind::unsupported, name(), "a dedispersed series", "a filterbank");
-  if (description_.channels * static_cast<std::size_t>(description_.bits) % 8 != 0)
-    throw Error(ErrorKind::unsupported, name() + ": bits of a spectrum",
-                std::to_string(description_.channels * static_cast<std::size_t>(description_.bits)),
+  if (const std::size_t bits = spectrum_bits(description_); bits % 8 != 0)
+    throw Error(ErrorKind::unsupported, name() + ": bits of a spectrum", std::to_string(bits),
                 "whole bytes");
 }
 
@@ -103,8 +111,7 @@ bool LiveFilterbank::takes(std::span<const std::byte> first_bytes) {
   try {
     const auto parsed = formats::sigproc::parse_header(first_bytes, "");
     const formats::FilterbankDescription of = formats::sigproc::describe("", parsed, {});
-    return of.ifs == 1 && !of.time_series &&
-           of.channels * static_cast<std::size_t>(of.bits) % 8 == 0;
+    return !of.time_series && spectrum_bits(of) % 8 == 0;
   } catch (const Error&) {
     return true;  // the caller that opens it reports the fault
   }
@@ -112,11 +119,10 @@ bool LiveFilterbank::takes(std::span<const std::byte> first_bytes) {
 
 std::size_t LiveFilterbank::read(std::size_t samples, std::span<std::byte> to,
                                  const std::stop_token& stop) {
-  const auto bits = static_cast<std::size_t>(description_.bits);
-  const std::size_t spectrum = description_.channels * bits / 8;
-  const bool packed = bits < 8;
-  if (packed) packed_.resize(samples * spectrum);
-  const std::span<std::byte> bytes = packed ? std::span(packed_) : to.first(samples * spectrum);
+  const std::size_t spectrum = spectrum_bits(description_) / 8;
+  const bool plain = description_.ifs == 1 && description_.bits >= 8;
+  if (!plain) raw_.resize(samples * spectrum);
+  const std::span<std::byte> bytes = plain ? to.first(samples * spectrum) : std::span(raw_);
   bytes_->start(stop, {});
   std::size_t got = 0;
   // Less than may be kept at a time.
@@ -130,11 +136,9 @@ std::size_t LiveFilterbank::read(std::size_t samples, std::span<std::byte> to,
   }
   trailing_bytes_ += got % spectrum;
   const std::size_t whole = got / spectrum;
-  if (packed)
-    formats::unpack_samples(packed_, 0, whole * description_.channels, description_.bits,
-                            formats::BitOrder::low_first,
-                            reinterpret_cast<std::uint8_t*>(to.data()));
-  if (description_.is_signed)
+  if (!plain)
+    sums_.deliver(description_, raw_, 0, whole, to.data());
+  else if (description_.is_signed)
     for (std::byte& sample : to.first(whole * spectrum)) sample ^= std::byte{0x80};
   return whole;
 }

@@ -12,18 +12,20 @@
 
 #include "tautline/formats/filterbank_reader.h"
 #include "tautline/formats/forward_bytes.h"
+#include "tautline/formats/sigproc/sigproc.h"
 
 namespace tautline::stream {
 
 /// Header and samples of a stream. One thread reads from it.
 class LiveFilterbank {
  public:
-  /// Waits for the header, `wait_s` at most and until `stop` is requested. Takes spectra of one IF whose samples fill
-  /// whole bytes. Throws Error(io) where no header comes, Error(format) for another stream, Error(unsupported).
+  /// Waits for the header, `wait_s` at most and until `stop` is requested. Takes spectra whose samples fill whole bytes,
+  /// all IFs together. Throws Error(io) where no header comes, Error(format) for another stream, Error(unsupported).
   LiveFilterbank(const std::string& path, std::size_t buffer_bytes, double wait_s,
-                 const std::stop_token& stop);
+                 const std::stop_token& stop, const formats::FilterbankOptions& options = {});
   /// Reads from an open pipe.
-  explicit LiveFilterbank(std::shared_ptr<formats::ForwardBytes> bytes);
+  explicit LiveFilterbank(std::shared_ptr<formats::ForwardBytes> bytes,
+                          const formats::FilterbankOptions& options = {});
 
   /// Whether a stream that begins with these bytes can be read live; some formats need a file.
   static bool takes(std::span<const std::byte> first_bytes);
@@ -35,14 +37,19 @@ class LiveFilterbank {
   /// Bytes of an incomplete last spectrum, after the end.
   std::uint64_t trailing_bytes() const { return trailing_bytes_; }
   const std::string& name() const { return bytes_->name(); }
+  /// As a reader's.
+  const std::vector<std::string>& remarks() const { return remarks_; }
 
  private:
-  void read_header(const std::function<void(std::size_t bytes)>& short_of);
+  void read_header(const std::function<void(std::size_t bytes)>& short_of,
+                   const formats::FilterbankOptions& options);
 
   std::shared_ptr<formats::ForwardBytes> bytes_;
   std::uint64_t offset_ = 0;  // of the next byte
   formats::FilterbankDescription description_;
-  std::vector<std::byte> packed_;  // samples of less than a byte
+  std::vector<std::string> remarks_;
+  std::vector<std::byte> raw_;  // samples of less than a byte, or of several IFs
+  formats::sigproc::SampleSums sums_;
   std::uint64_t trailing_bytes_ = 0;
 };
 

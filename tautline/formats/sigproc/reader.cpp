@@ -122,6 +122,36 @@ FilterbankDescription describe(const std::string& path, const ParsedHeader& pars
   return d;
 }
 
+void SampleSums::deliver(const FilterbankDescription& d, std::span<const std::byte> raw,
+                         std::size_t skipped, std::size_t times, std::byte* to) {
+  const std::size_t values = times * d.ifs * d.channels;
+  if (d.bits < 8) {
+    auto* const bytes = reinterpret_cast<std::uint8_t*>(to);
+    if (d.ifs == 1) return unpack_samples(raw, skipped, values, d.bits, BitOrder::low_first, bytes);
+    unpacked_.resize(values);
+    unpack_samples(raw, skipped, values, d.bits, BitOrder::low_first, unpacked_.data());
+    raw = std::as_bytes(std::span(unpacked_));
+  }
+  const unsigned flip = d.is_signed ? 0x80 : 0;
+  const auto sum = [&]<class Sample>(const Sample* samples) {
+    with_samples(d.delivered, to, [&](auto* sums) {
+      sum_ifs(samples, times, d.ifs, d.channels, d.summed_ifs, flip, sums);
+    });
+  };
+  if (d.bits == 32) return sum(reinterpret_cast<const float*>(raw.data()));
+  if (d.bits == 16) return sum(reinterpret_cast<const std::uint16_t*>(raw.data()));
+  sum(reinterpret_cast<const std::uint8_t*>(raw.data()));
+}
+
+std::string ifs_remark(const FilterbankDescription& d) {
+  if (d.summed_ifs.size() <= 2) return "";
+  return fmt::format(
+      "{} IFs are added up, and the format does not say what they are: choose those that make "
+      "total intensity (`ifs` 0 of Stokes parameters I, Q, U, V; `ifs` 0,1 of two "
+      "polarisations and their products)",
+      d.summed_ifs.size());
+}
+
 namespace {
 
 class Reader final : public FilterbankReader {
@@ -194,12 +224,7 @@ class Reader final : public FilterbankReader {
     if (parsed.header.data_type == kTimeSeries && d.channels > 1)
       remark(fmt::format("data_type 2 (time series) with {} channels: read as a filterbank",
                          d.channels));
-    if (d.summed_ifs.size() > 2)
-      remark(fmt::format(
-          "{} IFs are added up, and the format does not say what they are: choose those that make "
-          "total intensity (`ifs` 0 of Stokes parameters I, Q, U, V; `ifs` 0,1 of two "
-          "polarisations and their products)",
-          d.summed_ifs.size()));
+    if (const std::string ifs = ifs_remark(d); !ifs.empty()) remark(ifs);
     if (d.tstart_mjd == 0) remark("tstart is 0: times count from MJD 0");
     if (time_bits_ % 8 != 0)
       remark(
@@ -227,16 +252,9 @@ class Reader final : public FilterbankReader {
     const std::uint64_t end_bit = first_bit + times * time_bits_;
     staging_.resize(static_cast<std::size_t>((end_bit + 7) / 8 - first_bit / 8));
     fetch(offset, staging_);
-    const int bits = description_.bits;
-    if (bits >= 8) return sum(staging_.data(), times, to);
-    const std::size_t values = times * description_.ifs * description_.channels;
-    const auto skipped = static_cast<std::size_t>(first_bit % 8) / static_cast<std::size_t>(bits);
-    if (description_.ifs == 1)
-      return unpack_samples(staging_, skipped, values, bits, BitOrder::low_first,
-                            reinterpret_cast<std::uint8_t*>(to));
-    unpacked_.resize(values);
-    unpack_samples(staging_, skipped, values, bits, BitOrder::low_first, unpacked_.data());
-    sum(reinterpret_cast<const std::byte*>(unpacked_.data()), times, to);
+    const auto bits = static_cast<std::size_t>(description_.bits);
+    sums_.deliver(description_, staging_, static_cast<std::size_t>(first_bit % 8) / bits, times,
+                  to);
   }
 
   void read_plain(std::uint64_t offset, std::span<std::byte> to) {
@@ -245,32 +263,11 @@ class Reader final : public FilterbankReader {
       for (std::byte& sample : to) sample ^= std::byte{0x80};
   }
 
-  void sum(const std::byte* samples, std::size_t times, std::byte* to) const {
-    switch (description_.bits) {
-      case 32:
-        return sum_of<float>(samples, times, to);
-      case 16:
-        return sum_of<std::uint16_t>(samples, times, to);
-      default:
-        return sum_of<std::uint8_t>(samples, times, to);
-    }
-  }
-
-  template <class Sample>
-  void sum_of(const std::byte* samples, std::size_t times, std::byte* to) const {
-    const FilterbankDescription& d = description_;
-    const unsigned flip = d.is_signed ? 0x80 : 0;
-    const auto* from = reinterpret_cast<const Sample*>(samples);
-    with_samples(d.delivered, to, [&](auto* sums) {
-      sum_ifs(from, times, d.ifs, d.channels, d.summed_ifs, flip, sums);
-    });
-  }
-
   InputFile file_;
   std::uint64_t data_offset_bytes_;
   std::uint64_t time_bits_;  // of all IFs and channels
   std::vector<std::byte> staging_;
-  std::vector<std::uint8_t> unpacked_;
+  SampleSums sums_;
 };
 
 }  // namespace

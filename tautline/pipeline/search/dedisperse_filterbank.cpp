@@ -128,6 +128,7 @@ DedisperseSummary Dedispersion::run(const std::function<void(const std::string&)
 }
 
 void Dedispersion::describe() {
+  if (live_) log_remarks(*beam().reader, *device_);
   description_ = beam().description();
   rate_hz_ = description_.rate_hz.value();
   description_.start = core::advance(description_.start, static_cast<std::int64_t>(range().first),

@@ -392,6 +392,10 @@ const core::Fields<LiveFilterbankConfig>& fields(const LiveFilterbankConfig&) {
                 .unit = "s",
                 .help = "ends after this much data; negative: when the stream ends"},
                &C::duration_s)
+          .add(
+              {.name = "reader.ifs", .help = "IFs (polarisations) to add up, from 0; default: all"},
+              [](auto& c) -> auto& { return c.reader.ifs; },
+              core::plain_text<std::vector<std::size_t>>())
           .add({.name = "ignored_channels",
                 .help = "channels to leave out, from 0",
                 .option = "ignorechan",
@@ -403,6 +407,10 @@ const core::Fields<LiveFilterbankConfig>& fields(const LiveFilterbankConfig&) {
                &C::fill_gaps)
           .add({.name = "keep_constant", .help = "take stretches that never change for data"},
                &C::keep_constant)
+          .add({.name = "leave_out_constant",
+                .help = "leave out channels that do not change in the first 16,384 spectra, as of "
+                        "files; the run begins when these have come"},
+               &C::leave_out_constant)
           .add({.name = "block_samples", .help = "times in a block; 0: those of 50 ms"},
                &C::block_samples);
   return all;

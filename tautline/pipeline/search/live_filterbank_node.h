@@ -24,6 +24,7 @@ struct LiveFilterbankConfig {
   std::string path = "-";
   double wait_s = 60;      ///< for the header
   double duration_s = -1;  ///< ends after this much data; negative: when the stream ends
+  formats::FilterbankOptions reader;
   std::vector<std::size_t> ignored_channels;
   bool leave_out_constant = false;  ///< channels that do not change in the first kFirstSpectra
   std::stop_token stop = {};        ///< of the wait for these

@@ -324,12 +324,15 @@ std::unique_ptr<engine::Node> make_live_filterbank(const LiveFilterbankConfig& c
                                                    const NodeContext& context) {
   constexpr std::size_t kShare = 16, kMost = std::size_t{256} << 20;
   if (formats::is_stream(config.path)) refuse_planned_pipe(context, "path", config.path);
-  LiveFilterbankConfig with_log = config;
-  with_log.log = context.log;
-  return std::make_unique<LiveFilterbankNode>(
-      std::make_unique<stream::LiveFilterbank>(
-          config.path, std::min(context.memory_bytes / kShare, kMost), config.wait_s, context.stop),
-      with_log);
+  LiveFilterbankConfig in_run = config;
+  in_run.log = context.log;
+  in_run.stop = context.stop;
+  auto filterbank = std::make_unique<stream::LiveFilterbank>(
+      config.path, std::min(context.memory_bytes / kShare, kMost), config.wait_s, context.stop,
+      config.reader);
+  for (const std::string& remark : filterbank->remarks())
+    if (context.log) context.log(core::LogLevel::warning, remark);
+  return std::make_unique<LiveFilterbankNode>(std::move(filterbank), in_run);
 }
 
 std::unique_ptr<engine::Node> make_candidate_file(const CandidateFile& config,

@@ -14,6 +14,7 @@ PassingFilterbank::PassingFilterbank(std::unique_ptr<stream::LiveFilterbank> fil
       most_samples_(most_samples),
       block_samples_(block_samples) {
   description_ = filterbank_->description();
+  remarks_ = filterbank_->remarks();
 }
 
 void PassingFilterbank::look_around(std::uint64_t ahead) {

@@ -16,9 +16,10 @@ PipedFilterbank open_piped_filterbank(const FilterbankRunConfig& config, bool fi
   live.leave_out_constant = !config.keep_constant;
   live.stop = stop;
   live.block_samples = block_samples;
-  PipedFilterbank piped{std::make_unique<LiveFilterbankNode>(
-                            std::make_unique<stream::LiveFilterbank>(config.piped), live),
-                        std::make_shared<FilterbankInput>()};
+  PipedFilterbank piped{
+      std::make_unique<LiveFilterbankNode>(
+          std::make_unique<stream::LiveFilterbank>(config.piped, config.reader), live),
+      std::make_shared<FilterbankInput>()};
   piped.input->config = config;
   piped.input->live = true;
   const SampleRange all{0, kLiveSamples};

@@ -10,6 +10,7 @@
 #include "tautline/pipeline/search/candidate_sink_node.h"
 #include "tautline/pipeline/search/empty_stretches.h"
 #include "tautline/pipeline/search/filterbank_input.h"
+#include "tautline/pipeline/search/filterbank_record.h"
 #include "tautline/pipeline/search/piped_filterbank.h"
 #include "tautline/pipeline/search/search_node.h"
 #include "tautline/pipeline/search/search_plan.h"
@@ -50,6 +51,7 @@ struct PlannedSearch {
           core::ErrorKind::memory, "memory_bytes",
           std::to_string(plan->passes().size()) + " passes over data that come once by a pipe",
           "one", "allow for more memory, try fewer DMs, or write them to a file");
+    if (live) log_remarks(*input->beams.front().reader, *device);
     report.expect();
     if (announce) announce(report.plan_text());
   }

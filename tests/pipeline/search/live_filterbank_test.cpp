@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <cmath>
 #include <csignal>
 #include <fstream>
 #include <map>
@@ -95,12 +96,13 @@ class LiveFilterbanks : public ::testing::Test {
     EXPECT_EQ(found.stretches, found.list.size());
     return given;
   }
-  LivePieces from_file(Empty empty, std::uint64_t samples) const {
+  LivePieces from_file(Empty empty, std::uint64_t samples,
+                       const formats::FilterbankOptions& options = {}) const {
     FilterbankSourceConfig config{{{{{0, samples}, 0}}}, 5000};
     config.empty = empty;
     return give(std::make_unique<FilterbankSourceNode>(
         std::vector<std::shared_ptr<formats::FilterbankReader>>{
-            formats::open_filterbank({scratch_ / "a.fil"})},
+            formats::open_filterbank({scratch_ / "a.fil"}, options)},
         std::move(config)));
   }
   // In pieces of any length.
@@ -117,8 +119,8 @@ class LiveFilterbanks : public ::testing::Test {
         done += more;
       }
     });
-    auto filterbank =
-        std::make_unique<stream::LiveFilterbank>(path, 1 << 16, 60, std::stop_token());
+    auto filterbank = std::make_unique<stream::LiveFilterbank>(path, 1 << 16, 60, std::stop_token(),
+                                                               config.reader);
     return give(std::make_unique<LiveFilterbankNode>(std::move(filterbank), config));
   }
   void write(const tests::SigprocShape& shape, const std::vector<double>& values) {
@@ -193,6 +195,36 @@ TEST_F(LiveFilterbanks, HoldNothingWhereTheirFilesDo) {
       }
     }
   }
+}
+
+// Of any depth: all, or those that are chosen.
+TEST_F(LiveFilterbanks, AddTheirIfsAsTheirFilesDo) {
+  constexpr std::size_t kChannels = 8;
+  for (const int bits : {1, 2, 8, 16, 32})
+    for (const int ifs : {2, 4})
+      for (const bool is_signed : {false, true}) {
+        if (is_signed && bits != 8) continue;
+        tests::SigprocShape shape;
+        shape.nchans = kChannels;
+        shape.nbits = bits;
+        shape.nifs = ifs;
+        shape.is_signed = is_signed;
+        const std::size_t times = 2000 + random_() % 9000;
+        std::vector<double> values(times * static_cast<std::size_t>(ifs) * kChannels);
+        const double most = std::exp2(std::min(bits, 16));
+        for (double& value : values) value = std::floor(most * std::ldexp(random_() >> 11, -53));
+        write(shape, values);
+        for (const std::vector<std::size_t>& chosen :
+             {std::vector<std::size_t>{}, std::vector<std::size_t>{1}, {0, 1}}) {
+          LiveFilterbankConfig config;
+          config.keep_constant = true;
+          config.reader.ifs = chosen;
+          const LivePieces given = from_pipe(config),
+                           expected = from_file(Empty::keep, times, config.reader);
+          EXPECT_TRUE(given == expected) << bits << " bits, " << ifs << " IFs, " << chosen.size()
+                                         << " chosen, " << difference(given, expected);
+        }
+      }
 }
 
 // Their end is the stream's, for what is looked at ahead of a block too.
