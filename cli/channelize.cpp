@@ -37,10 +37,8 @@ void summarise_channelize(const Global& global, const std::string& output,
 
 int run_channelize(const Global& global, ChannelizeOptions& options) {
   pipeline::ChannelizeConfig& config = options.config;
-  // An array has to know its length.
   const PipedInputs piped(global, config.inputs, config.output, config.overwrite,
-                          config.memory_bytes,
-                          config.output.ends_with(".npy") ? nullptr : voltages_come_in_order);
+                          config.memory_bytes, voltages_come_in_order);
   config.piped = piped.live();
   formats::require_distinct({{"-o", config.output}, {"-o (its record)", config.output + ".json"}},
                             files_read(config.inputs, options.filter));

@@ -81,11 +81,9 @@ std::vector<formats::NamedFile> files_written_dedisperse(
 int run_dedisperse(const Global& global, DedisperseOptions& options) {
   pipeline::DedisperseConfig& config = options.config;
   config.format = format_of(options.format, config.output);
-  // Rows of an array lie a whole stream apart.
-  const bool whole = reads_again(config) || config.format == pipeline::SeriesFormat::npy;
   const PipedInputs piped(global, config.inputs, config.output, config.overwrite,
                           config.memory_bytes,
-                          whole ? nullptr : pipeline::filterbank_comes_in_order);
+                          reads_again(config) ? nullptr : pipeline::filterbank_comes_in_order);
   config.piped = piped.live();
   const auto read = files_read(config, options.run.dms);
   formats::require_distinct(files_written_dedisperse(config, read), read);

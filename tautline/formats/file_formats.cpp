@@ -42,6 +42,12 @@ bool mark_or(Bytes bytes, const std::string& name, std::string_view ending) {
   return Mark(bytes) || name.ends_with(ending);
 }
 
+void refuse_unused_by_npy(const std::string& path, const ReaderOptions& options) {
+  refuse_unused(
+      path, "NPY", options,
+      {"format", "rate_hz", "centre_hz", "bandwidth_hz", "utc_start", "antennas", "polarisations"});
+}
+
 std::vector<FileFormat> make_formats() {
   return {
       {.name = "UVH5",
@@ -125,11 +131,15 @@ std::vector<FileFormat> make_formats() {
        .recognise = npy::recognise,
        .voltages =
            [](const std::string& path, const ReaderOptions& options) {
-             refuse_unused(path, "NPY", options,
-                           {"format", "rate_hz", "centre_hz", "bandwidth_hz", "utc_start",
-                            "antennas", "polarisations"});
+             refuse_unused_by_npy(path, options);
              return npy::open(path, options.assumed);
            },
+       .voltages_in_order =
+           [](InputFile bytes, const ReaderOptions& options) {
+             refuse_unused_by_npy(bytes.path(), options);
+             return npy::open_in_order(std::move(bytes), options.assumed);
+           },
+       .in_order = npy::comes_in_order,
        .counts = open_npy_counts},
       {.name = "NPY series",
        .endings = {".npy"},

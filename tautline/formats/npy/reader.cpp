@@ -139,9 +139,6 @@ core::VoltageDescription with_record(const Json& record, const std::string& path
 std::uint64_t check_size(const InputFile& file, const Header& header, const StridedShape& shape,
                          std::uint64_t times, std::uint64_t inputs, Damage& damage) {
   const std::uint64_t time_bytes = shape.inner_bits / 8 * shape.outer_rows;
-  if (times > (std::uint64_t{1} << 62) / time_bytes)
-    throw format_error(file.path(), "shape of the array", shape_text(header.shape),
-                       "an array that a file can hold", "the header is damaged");
   const std::uint64_t promised = times * time_bytes;
   const std::uint64_t held = file.size() - header.data_offset_bytes;
   if (held > promised) {
@@ -166,6 +163,50 @@ std::uint64_t check_size(const InputFile& file, const Header& header, const Stri
   return times;
 }
 
+// A header, and what it means.
+struct Array {
+  Header header;
+  core::VoltageDescription description;
+  std::vector<SampleAxis> axes;
+  StridedShape shape;
+
+  std::uint64_t times() const {
+    const bool pairs = description.format.complex && pairs_when_complex(description.format);
+    return header.shape[header.shape.size() - (pairs ? 2 : 1)];
+  }
+};
+
+Array array_of(Header header, const std::string& path, const core::VoltageDescription& assumed) {
+  require_rate(assumed, path);
+  Array array{std::move(header), assumed, {}, {}};
+  core::VoltageDescription& d = array.description;
+  d.format = format_of(array.header, path);
+  if (pairs_when_complex(d.format)) d.format.complex = assumed.format.complex;
+  array.axes = axes_of(array.header, path, d);
+  const auto inputs = static_cast<std::uint64_t>(d.antennas) * d.polarisations;
+  if (inputs > kMaxInputs ||
+      inputs * d.channels * static_cast<std::uint64_t>(d.format.bits_per_sample()) > kMaxTimeBits)
+    throw format_error(path, "shape of the array", shape_text(array.header.shape),
+                       "at most " + std::to_string(kMaxInputs) + " inputs and " +
+                           std::to_string(kMaxTimeBits / 8) + " bytes a time",
+                       "check the order of the axes: time is the last");
+  if (assumed.antennas > 1 && assumed.antennas != d.antennas)
+    throw core::Error(core::ErrorKind::config, path + ": antennas",
+                      std::to_string(assumed.antennas),
+                      std::to_string(d.antennas) + ", as the array's shape says",
+                      "correct the number of antennas");
+  if (d.bandwidth_hz == 0)
+    d.bandwidth_hz =
+        d.rate_hz.value() * static_cast<double>(d.channels) / (d.format.complex ? 1 : 2);
+  array.shape = shape_of(array.axes, d.format);
+  array.shape.data_offset_bytes = array.header.data_offset_bytes;
+  const std::uint64_t time_bytes = array.shape.inner_bits / 8 * array.shape.outer_rows;
+  if (array.times() > (std::uint64_t{1} << 62) / time_bytes)
+    throw format_error(path, "shape of the array", shape_text(array.header.shape),
+                       "an array that a file can hold", "the header is damaged");
+  return array;
+}
+
 }  // namespace
 
 bool recognise(std::span<const std::byte> first_bytes, const std::string& name) {
@@ -181,38 +222,46 @@ bool has_channelize_record(const std::string& path) {
 std::unique_ptr<VoltageReader> open(const std::string& path,
                                     const core::VoltageDescription& given) {
   const Json record = record_beside(path);
-  const core::VoltageDescription assumed = with_record(record, path, given);
-  require_rate(assumed, path);
   InputFile file(path);
-  const Header header = parse_header(file.head(kMaxHeaderBytes), path);
-  core::VoltageDescription d = assumed;
-  d.format = format_of(header, path);
-  if (pairs_when_complex(d.format)) d.format.complex = assumed.format.complex;
-  const std::vector<SampleAxis> axes = axes_of(header, path, d);
-  const auto inputs = static_cast<std::uint64_t>(d.antennas) * d.polarisations;
-  if (inputs > kMaxInputs ||
-      inputs * d.channels * static_cast<std::uint64_t>(d.format.bits_per_sample()) > kMaxTimeBits)
-    throw format_error(path, "shape of the array", shape_text(header.shape),
-                       "at most " + std::to_string(kMaxInputs) + " inputs and " +
-                           std::to_string(kMaxTimeBits / 8) + " bytes a time",
-                       "check the order of the axes: time is the last");
-  if (assumed.antennas > 1 && assumed.antennas != d.antennas)
-    throw core::Error(core::ErrorKind::config, path + ": antennas",
-                      std::to_string(assumed.antennas),
-                      std::to_string(d.antennas) + ", as the array's shape says",
-                      "correct the number of antennas");
-  if (d.bandwidth_hz == 0)
-    d.bandwidth_hz =
-        d.rate_hz.value() * static_cast<double>(d.channels) / (d.format.complex ? 1 : 2);
-  StridedShape shape = shape_of(axes, d.format);
-  shape.data_offset_bytes = header.data_offset_bytes;
-  const bool pairs = d.format.complex && pairs_when_complex(d.format);
-  const std::uint64_t times = header.shape[header.shape.size() - (pairs ? 2 : 1)];
+  Array array = array_of(parse_header(file.head(kMaxHeaderBytes), path), path,
+                         with_record(record, path, given));
   Damage damage;
-  shape.times = check_size(file, header, shape, times, inputs, damage);
-  RecordMask mask(record, path, shape.times, d.inputs(), damage);
-  return open_strided(std::move(file), std::move(d), axes, shape, std::move(damage),
-                      std::move(mask));
+  array.shape.times = check_size(file, array.header, array.shape, array.times(),
+                                 array.description.inputs(), damage);
+  RecordMask mask(record, path, array.shape.times, array.description.inputs(), damage);
+  return open_strided(std::move(file), std::move(array.description), std::move(array.axes),
+                      array.shape, std::move(damage), std::move(mask));
+}
+
+bool comes_in_order(std::span<const std::byte> first_bytes) {
+  try {
+    const Header header = parse_header(first_bytes, "");
+    return header.fortran_order || header.shape.size() == 1;
+  } catch (const core::Error&) {
+    return false;
+  }
+}
+
+std::unique_ptr<VoltageReader> open_in_order(InputFile bytes,
+                                             const core::VoltageDescription& assumed) {
+  const std::string path = bytes.path();
+  Array array = array_of(parse_header(bytes.head(kOrderedHeadBytes), path), path, assumed);
+  if (array.shape.outer_rows > 1)
+    throw core::Error(core::ErrorKind::unsupported, path + ": shape of the array",
+                      shape_text(array.header.shape) + " in C order",
+                      "time as the slowest axis, of samples that are used as they come",
+                      "save the transposed array in Fortran order, or write the stream to a file");
+  const std::uint64_t time_bytes = array.shape.inner_bits / 8;
+  const auto at_end = [path, time_bytes, times = array.times(), inputs = array.description.inputs(),
+                       shape = shape_text(array.header.shape)](std::uint64_t held, Damage& damage) {
+    damage.trailing_bytes += held % time_bytes;
+    if (held / time_bytes < times) damage.lost_samples += (times - held / time_bytes) * inputs;
+    if (held < times * time_bytes || held % time_bytes != 0)
+      damage.note(path + ": cut short: " + std::to_string(held) + " bytes of samples, expected " +
+                  std::to_string(times * time_bytes) + " from the shape " + shape);
+  };
+  return open_strided_in_order(std::move(bytes), std::move(array.description),
+                               std::move(array.axes), array.shape, at_end);
 }
 
 }  // namespace tautline::formats::npy

@@ -127,6 +127,24 @@ TEST_F(PipedVoltages, OfDadaAreCorrelatedAsFilesAre) {
   }
 }
 
+// [time][input] as numpy.save of a transposed array writes it; its shape does not end the stream.
+TEST_F(PipedVoltages, OfArraysAreCorrelatedAsFilesAre) {
+  constexpr std::size_t kInputs = 3, kTimes = 60'000;
+  std::string header = "{'descr': '<c8', 'fortran_order': True, 'shape': (3, 60000), }";
+  header.resize(128 - 11, ' ');
+  std::string bytes =
+      std::string("\x93NUMPY\x01", 7) + '\0' + static_cast<char>(118) + '\0' + header + '\n';
+  std::normal_distribution<float> normal;
+  std::vector<float> samples(kTimes * kInputs * 2);
+  for (float& value : samples) value = normal(random);
+  bytes.append(reinterpret_cast<const char*>(samples.data()), samples.size() * sizeof(float));
+  const std::vector<std::string> options{"--rate-hz",  "1.28e6", "--centre-hz",   "1420e6",
+                                         "--channels", "16",     "--integration", "0.01"};
+  expect_equal_visibilities(options, bytes, scratch / "x.npy", kDone);
+  bytes.resize(bytes.size() - 8 * kInputs * (1 + random() % 20'000) - random() % 8);
+  expect_equal_visibilities(options, bytes, scratch / "x.npy", kDamaged);
+}
+
 // Nobody writes to the pipe. A file of the same form says the rest.
 TEST_F(PipedVoltages, ChecksAndPlansDoNotWaitForThem) {
   DadaFile dada;

@@ -3,11 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <complex>
 #include <cstring>
 #include <filesystem>
+#include <span>
 
 #include "tautline/core/error.h"
 #include "tautline/formats/npy/header.h"
+#include "tests/formats/cut_feed.h"
 #include "tests/formats/voltage_check.h"
 #include "tests/support/seed.h"
 
@@ -129,6 +132,53 @@ TEST(NpyReader, CAndFortranOrderHoldTheSameSamples) {
         EXPECT_EQ(from_c.at(f, i, t).real(), expected);
         EXPECT_EQ(from_fortran.at(f, i, t).real(), expected);
       }
+}
+
+// By a pipe: as of a file, whole or cut; arrays whose time is not their slowest axis are refused.
+TEST(NpyReader, InOrderIsAsOfAFile) {
+  const Folder folder;
+  auto random = tests::generator();
+  struct Case {
+    const char* type;
+    const char* shape;
+    bool fortran, complex;
+    std::size_t channels, inputs, time_bytes;
+  };
+  for (const Case& one : {Case{"<c8", "(4, 6000)", true, true, 1, 4, 32},
+                          Case{"<c8", "(6000,)", false, true, 1, 1, 8},
+                          Case{"<f4", "(3, 2, 6000)", true, false, 3, 2, 24},
+                          Case{"|u1", "(2, 3, 2, 6000)", true, false, 2, 6, 12}}) {
+    SCOPED_TRACE(one.shape);
+    const std::size_t bytes = 6000 * one.time_bytes;
+    for (const std::size_t held : {bytes, bytes - 1 - random() % (bytes / 2)}) {
+      const auto file = file_of(dictionary(one.type, one.shape, one.fortran), random_data(held));
+      EXPECT_TRUE(comes_in_order(std::as_bytes(std::span(file)).first(1000)));
+      const auto d = assumed(one.complex);
+      const auto whole = open_bytes(folder, file, d);
+      const auto stream = open_in_order(InputFile(tests::in_order("pipe", file, random)), d);
+      EXPECT_EQ(stream->description().channels, one.channels);
+      EXPECT_EQ(stream->description().inputs(), one.inputs);
+      const tests::Stream a = tests::read_all(*whole, 1 + random() % 2000),
+                          b = tests::read_all(*stream, 1 + random() % 2000);
+      ASSERT_EQ(a.samples(), held / one.time_bytes);
+      ASSERT_EQ(b.samples(), a.samples());
+      for (std::size_t c = 0; c < one.channels; ++c)
+        for (std::size_t i = 0; i < one.inputs; ++i)
+          for (std::size_t t = 0; t < a.samples(); ++t) {
+            const std::complex<double> x = a.at(c, i, t), y = b.at(c, i, t);
+            ASSERT_EQ(std::memcmp(&x, &y, sizeof x), 0) << c << " " << i << " " << t;
+          }
+      EXPECT_EQ(stream->damage().lost_samples, whole->damage().lost_samples);
+      EXPECT_EQ(stream->damage().trailing_bytes, whole->damage().trailing_bytes);
+      EXPECT_EQ(stream->damage().any(), held < bytes);
+    }
+  }
+  const auto rows = file_of(dictionary("<c8", "(4, 50)"), random_data(4 * 50 * 8));
+  EXPECT_FALSE(comes_in_order(std::as_bytes(std::span(rows))));
+  EXPECT_THROW(open_in_order(InputFile(tests::in_order("pipe", rows, random)), assumed()),
+               core::Error);
+  const auto half = file_of(dictionary("<c8", "(4, 50)", true), {});
+  EXPECT_FALSE(comes_in_order(std::as_bytes(std::span(half)).first(40)));
 }
 
 TEST(NpyReader, VersionsQuotesAndBlanks) {
