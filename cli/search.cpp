@@ -48,7 +48,9 @@ nlohmann::ordered_json candidate_json(const core::Candidate& c, const pipeline::
       {"mjd_inf", formats::candidates::mjd_infinite_text(c, search)},
       {"f_ref_mhz", search.f_ref_mhz},
       {"beam", c.beam},
-      {"file", search.file}};
+      {"file", search.file},
+      {"filled", nullptr}};
+  if (c.filled) object["filled"] = *c.filled;
   if (search.injections) object["injected"] = c.injected;
   if (beams) object.update({{"beams", c.beams}, {"in_many_beams", c.beams > s.most_beams}});
   return object;

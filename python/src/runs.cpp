@@ -360,7 +360,12 @@ nb::object search(const std::vector<std::string>& paths, const std::optional<Arr
   said["recalled"] = summary.injections.recalled;
   said["snr_ratio"] = summary.injections.snr_ratio;
   said["clipped"] = summary.clipped;
-  return nb::make_tuple(columns_of(summary.candidates), said);
+  nb::dict columns = columns_of(summary.candidates);
+  std::vector<double> filled;
+  for (const core::Candidate& one : summary.candidates)
+    filled.push_back(one.filled.value_or(std::numeric_limits<double>::quiet_NaN()));
+  columns["filled"] = as_array(std::move(filled));
+  return nb::make_tuple(columns, said);
 }
 
 nb::list fields_of(const std::string& run) {

@@ -171,7 +171,8 @@ def search(
     -------
     Candidates, a structured array, best first: dm, snr, time_s, sample, width_samples, dm_index, members, first_sample,
     last_sample, beam, beams, injected (1: of a pulse that `inject` put in; how many were, and were recalled, is in
-    `facts`). pandas.DataFrame and astropy.table.Table take it as it is.
+    `facts`), filled (the fraction of the values along the sweep that stand in for data; nan: not known).
+    pandas.DataFrame and astropy.table.Table take it as it is.
 
     Raises
     ------
@@ -226,8 +227,8 @@ def detect(
 
     Returns
     -------
-    Candidates, a structured array, best first, with the columns that `search` gives.  Of its `facts`: detect_backend;
-    widths, those of the boxcars in samples; samples; missing and detections, over all trials.
+    Candidates, a structured array, best first, with the columns that `search` gives but `filled`.  Of its `facts`:
+    detect_backend; widths, those of the boxcars in samples; samples; missing and detections, over all trials.
 
     Raises
     ------

@@ -25,6 +25,9 @@ struct Candidate {
   std::size_t beams = 1;  ///< beams with the pulse, where several were searched together
   /// Of a line of JSON of a live search: data that had come behind the pulse in the lowest channel.
   std::optional<double> latency_s = {};
+  /// Of the values along its sweep, the fraction that stand in for data that did not come or held nothing; none: not
+  /// known.
+  std::optional<double> filled = {};
 
   /// heimdall's filter index: round(log2(width)).
   int filter_index() const {

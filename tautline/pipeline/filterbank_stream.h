@@ -52,7 +52,8 @@ struct FilterbankStream {
       left_out;  ///< [beam] channels that sums over channels leave out
   std::shared_ptr<const FilterbankInput> input;         ///< where files were opened for the run
   std::shared_ptr<const InjectedPulses> injected = {};  ///< where some are put in on the way
-  std::shared_ptr<const FilledValues> filled = {};      ///< where data may be lost on the way
+  std::vector<std::shared_ptr<const FilledValues>> filled =
+      {};             ///< [beam] on its grid; none: not known
   bool live = false;  ///< one part of kLiveSamples, of one beam, whose segments each begin anew
   std::size_t held_samples = 0;  ///< that have come behind a block when a source gives it
   bool leaves_gaps = false;      ///< live: where it holds nothing

@@ -58,6 +58,48 @@ TEST(FilledValues, AreThoseOfATable) {
   }
 }
 
+// Runs that overlap, of one channel and of all, in any order.
+TEST(FilledValues, OfRunsAreThoseOfATable) {
+  auto random = generator();
+  for (const std::size_t channels : {1u, 64u, 70u}) {
+    constexpr std::uint64_t kSamples = 4000;
+    std::vector<std::vector<bool>> table(kSamples, std::vector<bool>(channels, false));
+    FilledValues values(channels);
+    for (std::uint64_t block = 0; block < kSamples;) {
+      const std::uint64_t end = std::min(kSamples, block + 1 + random() % 300);
+      std::vector<pipeline::FilledRun> runs;
+      for (std::size_t k = random() % 12; k > 0; --k) {
+        const std::uint64_t first = block + random() % (end - block);
+        const bool all = random() % 5 == 0;
+        runs.push_back({all ? pipeline::FilledRun::kAllChannels : random() % channels, first,
+                        first + 1 + random() % (end - first)});
+        for (std::uint64_t s = first; s < runs.back().end; ++s)
+          for (std::size_t c = 0; c < channels; ++c)
+            if (all || c == runs.back().channel) table[s][c] = true;
+      }
+      values.add(runs);
+      block = end;
+    }
+    for (std::uint64_t s = 0; s < kSamples; ++s) {
+      std::uint64_t filled = 0, counted = 0;
+      std::vector<std::uint64_t> first(channels, s);
+      for (std::size_t c = 0; c < channels; ++c) {
+        if (random() % 10 == 0) {
+          first[c] = FilledValues::kLeftOut;
+          continue;
+        }
+        ++counted;
+        filled += table[s][c] ? 1 : 0;
+      }
+      EXPECT_EQ(values.fraction(first, 1),
+                counted == 0 ? 0 : static_cast<double>(filled) / static_cast<double>(counted));
+      const bool none =
+          std::none_of(table[s].begin(), table[s].end(), [](bool one) { return one; });
+      EXPECT_EQ(values.none(s, s + 1), none) << s;
+    }
+  }
+}
+
 // Losses that differ from sample to sample: of the oldest nothing is said.
 TEST(FilledValues, AreForgottenWhereMemoryEnds) {
   constexpr std::uint64_t kSamples = FilledValues::kMostBytes / 16;

@@ -111,6 +111,20 @@ def test_search_finds_a_pulse(rng: np.random.Generator, tmp_path: pathlib.Path) 
     assert [p.name for p in tmp_path.iterdir()] == ["x.fil"]
 
 
+def test_candidates_say_what_was_filled(rng: np.random.Generator) -> None:
+    x, mhz, tsamp = with_pulse(rng)
+    known: Any = {"threshold": 8, "frequencies": mhz, "sample_time_s": tsamp}
+    assert (tl.search(x, "0:150", **known)["filled"] == 0).all()
+    stopped = x.copy()
+    channel = int(rng.integers(1, 63))
+    stopped[4000:11000, channel] = 7
+    best = tl.search(stopped, "0:150", **known)[0]
+    assert abs(best["dm"] - 80) < 3 and best["filled"] == 1 / 64
+    x = np.empty((2, 5000), np.int32)
+    x[:] = rng.normal(0, 100, x.shape)
+    assert "filled" not in (tl.detect(x, [0, 1], sample_time_s=1e-3).dtype.names or ())
+
+
 def test_search_takes_what_dedisperse_takes(rng: np.random.Generator) -> None:
     x, mhz, tsamp = with_pulse(rng)
     known: dict[str, Any] = {"dms": "0:150", "threshold": 8, "frequencies": mhz, "sample_time_s": tsamp}

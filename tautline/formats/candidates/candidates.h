@@ -72,9 +72,9 @@ void write(const std::string& path, std::span<const core::Candidate> candidates,
 /// `search --json` give them. Correlation curves are .csv too: with comments first, or tabs between numbers.
 bool recognise(const std::string& path);
 
-/// Reads any of these; a .csv by its first line, JSON by its first byte. Fields that a format lacks stay at their
-/// defaults: the widths of heimdall and `your` are powers of two, PRESTO's candidates have no DM index, members and
-/// cluster. DMs are as the file has them. Throws Error(format) naming the line.
+/// Reads any of these; a .csv by its first line, with or without the column `filled`, JSON by its first byte. Fields
+/// that a format lacks stay at their defaults: the widths of heimdall and `your` are powers of two, PRESTO's candidates
+/// have no DM index, members and cluster. DMs are as the file has them. Throws Error(format) naming the line.
 std::vector<core::Candidate> read(const std::string& path);
 
 /// The arrival time of a candidate in MJD UTC with 13 decimals (9 ns): at f_ref, and at infinite

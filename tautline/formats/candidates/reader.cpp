@@ -69,7 +69,9 @@ class Row {
   std::vector<std::string_view> fields_;
 };
 
-Candidate from_csv(const Row& row) {
+// `filled`: the place of that column, counted from the last one, since a file's name may have commas; 0: there is none,
+// as in lists of earlier versions.
+Candidate from_csv(const Row& row, std::size_t filled) {
   if (row.size() < 14) throw row.wrong(fmt::format("{} fields", row.size()), "15");
   Candidate c;
   c.snr = row.real(0, "snr");
@@ -82,6 +84,9 @@ Candidate from_csv(const Row& row) {
   c.first_sample = row.count(8, "first_sample");
   c.last_sample = row.count(9, "last_sample");
   c.beam = row.count(13, "beam");
+  if (const std::size_t at = row.size() - std::min(filled, row.size());
+      at > 13 && at < row.size() && !row.text(at).empty())
+    c.filled = row.real(at, "filled");
   return c;
 }
 
@@ -154,13 +159,14 @@ std::optional<Candidate> from_json(const std::string& path, std::size_t number,
   get("last_sample", c.last_sample);
   get("beam", c.beam);
   if (line.contains("latency_s")) get("latency_s", c.latency_s.emplace());
+  if (line.contains("filled") && !line["filled"].is_null()) get("filled", c.filled.emplace());
   return c;
 }
 
-Candidate read_row(Format format, const Row& row) {
+Candidate read_row(Format format, const Row& row, std::size_t filled) {
   switch (format) {
     case Format::csv:
-      return from_csv(row);
+      return from_csv(row, filled);
     case Format::heimdall:
       return from_heimdall(row);
     case Format::presto:
@@ -203,6 +209,7 @@ std::vector<Candidate> read(const std::string& path) {
   if (rest.starts_with('{') || path.ends_with(".jsonl")) return read_json_lines(path, rest);
   Format format = format_of(path);
   std::vector<Candidate> candidates;
+  std::size_t filled = 0;
   for (std::size_t number = 1; !rest.empty(); ++number) {
     const std::size_t end = rest.find('\n');
     std::string_view line = rest.substr(0, end);
@@ -211,9 +218,14 @@ std::vector<Candidate> read(const std::string& path) {
     if (line.empty() || line.front() == '#') continue;
     if (number == 1 && line.starts_with("file,snr,stime,")) format = Format::your;
     const bool comma = format == Format::csv || format == Format::your;
-    if (comma && number == 1 && (line.starts_with("snr,") || line.starts_with("file,"))) continue;
+    if (comma && number == 1 && (line.starts_with("snr,") || line.starts_with("file,"))) {
+      const auto names = split(line, ",", true);
+      filled = static_cast<std::size_t>(names.end() -
+                                        std::ranges::find(names, std::string_view("filled")));
+      continue;
+    }
     const Row row(path, number, split(line, comma ? "," : " \t", comma));
-    candidates.push_back(read_row(format, row));
+    candidates.push_back(read_row(format, row, filled));
   }
   return candidates;
 }

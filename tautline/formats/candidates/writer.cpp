@@ -42,13 +42,14 @@ double width_s(const Candidate& candidate, const Search& search) {
 
 constexpr const char* kColumns =
     "snr,time_s,sample,width_samples,width_s,dm,dm_index,members,first_sample,last_sample,mjd,"
-    "mjd_inf,f_ref_mhz,beam,file";
+    "mjd_inf,f_ref_mhz,beam,file,filled";
 
 std::string csv_row(const Candidate& c, const Search& search) {
-  return fmt::format("{:.6g},{:.9f},{},{},{:.9g},{:.10g},{},{},{},{},{},{},{:.10g},{},{}", c.snr,
+  return fmt::format("{:.6g},{:.9f},{},{},{:.9g},{:.10g},{},{},{},{},{},{},{:.10g},{},{},{}", c.snr,
                      c.time_s, c.sample, c.width_samples, width_s(c, search), c.dm, c.dm_index,
                      c.members, c.first_sample, c.last_sample, mjd_text(c, search),
-                     mjd_infinite_text(c, search), search.f_ref_mhz, c.beam, field(search.file));
+                     mjd_infinite_text(c, search), search.f_ref_mhz, c.beam, field(search.file),
+                     c.filled ? fmt::format("{:.6g}", *c.filled) : "");
 }
 
 std::string heimdall_row(const Candidate& c) {

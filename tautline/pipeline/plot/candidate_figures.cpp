@@ -80,6 +80,8 @@ figure::Figure candidate_figure(const core::Candidate& candidate, const Candidat
                             plot::in_seconds(static_cast<double>(candidate.width_samples) /
                                              search.rate_hz.value()))},
       {"detections", plot::grouped(candidate.members)}};
+  if (candidate.filled.value_or(0) > 0)
+    made.facts.push_back({"filled", fmt::format("{:.3g} % of the sweep", 100 * *candidate.filled)});
   made.panels.push_back(profile_panel(p, time));
   made.panels.push_back(plot::pulse_image(
       "Frequency against time, dedispersed", time, axis("frequency", "MHz", p.low_mhz, p.high_mhz),

@@ -60,6 +60,19 @@ void add_latency(const std::vector<core::Candidate>& candidates, Figure& made) {
       "written.");
 }
 
+// How many have a part of their sweep that stands in for data.
+void add_filled(const std::vector<core::Candidate>& candidates, Figure& made) {
+  std::size_t some = 0;
+  double most = 0;
+  for (const core::Candidate& one : candidates) {
+    some += one.filled.value_or(0) > 0 ? 1 : 0;
+    most = std::max(most, one.filled.value_or(0));
+  }
+  if (some > 0)
+    made.facts.push_back({"with filled data", fmt::format("{}; of a sweep {:.3g} % at most",
+                                                          grouped(some), 100 * most)});
+}
+
 }  // namespace
 
 figure::Panel pulse_panel(const std::string& title, const std::vector<double>& time_s,
@@ -106,6 +119,7 @@ Figure plot_candidates(const PlotConfig& config) {
   made.panels.push_back(discs("Strength and width", width, snr, snr, widths, snr_axis));
   for (std::size_t k = 1; k < 3; ++k) made.panels[k].wide = false;
   made.notes.push_back("Discs grow, and go from dark to light, with S/N.");
+  add_filled(candidates, made);
   add_latency(candidates, made);
   for (figure::Panel& panel : made.panels) begin_at_zero(panel);
   return made;

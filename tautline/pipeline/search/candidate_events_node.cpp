@@ -35,8 +35,9 @@ std::string line_of(const FoundCandidate& found, const formats::candidates::Sear
                               {"sweep_s", found.sweep_s},
                               {"latency_s", found.latency_s},
                               {"beam", c.beam},
-                              {"file", search.file}};
-  if (found.filled) line["filled"] = *found.filled;
+                              {"file", search.file},
+                              {"filled", nullptr}};
+  if (c.filled) line["filled"] = *c.filled;
   if (search.injections) line["injected"] = c.injected;
   return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }

@@ -49,6 +49,7 @@ std::string candidates_message(const CandidatePage& page) {
                                      {"dm", c.dm},
                                      {"members", c.members}});
     if (c.injected) message["candidates"].back()["injected"] = true;
+    if (c.filled.value_or(0) > 0) message["candidates"].back()["filled"] = *c.filled;
     if (page.beams.empty()) continue;
     message["candidates"].back().update(
         {{"beam", c.beam}, {"beams", c.beams}, {"in_many_beams", c.beams > page.most_beams}});

@@ -62,6 +62,7 @@ void CandidateSinkNode::process(std::size_t, const engine::Block& block, engine:
   if (turn_.pass == 0) segment_->data.samples += block.samples;
   for (std::size_t s = 0; s < found.ranges.size(); ++s) {
     const RangePulses& more = found.ranges[s];
+    if (stream_.filterbank.live) note_filled(more, s);
     RangePulses& all = segment_->found[s];
     all.pulses.insert(all.pulses.end(), more.pulses.begin(), more.pulses.end());
     all.joined = all.joined && more.joined;
@@ -71,6 +72,16 @@ void CandidateSinkNode::process(std::size_t, const engine::Block& block, engine:
               segment_->lengths.begin() + static_cast<std::ptrdiff_t>(trials.first_trial));
     segment_->widest[trials.range] = trials.widest;
     segment_->data.trials += trials.trials;
+  }
+}
+
+void CandidateSinkNode::note_filled(const RangePulses& found, std::size_t range) {
+  for (const stages::detect::Pulse& one : found.pulses) {
+    const stages::detect::Pulse pulse =
+        place_pulse(one, range, 0, stream_.trials.ranges[range].downsample).pulse;
+    const auto filled =
+        candidate_of(pulse, segment_->data.first_sample, segment_->data.beam, stream_, dms_).filled;
+    if (filled != 0.0) segment_->filled[{pulse.trial, pulse.first, pulse.width}] = filled;
   }
 }
 
@@ -96,9 +107,13 @@ void CandidateSinkNode::place_pulses(SearchedSegment& segment) {
   }
   const auto merged = merge_pulses(std::move(placed), stream_.links);
   if (candidates_.empty()) candidates_.reserve(merged.size());
-  for (const auto& pulse : merged)
+  for (const auto& pulse : merged) {
     candidates_.push_back(
         candidate_of(pulse, segment.data.first_sample, segment.data.beam, stream_, dms_));
+    if (!stream_.filterbank.live) continue;
+    const auto known = segment.filled.find({pulse.trial, pulse.first, pulse.width});
+    candidates_.back().filled = known == segment.filled.end() ? 0 : known->second;
+  }
 }
 
 // Counts the beams that have each candidate at once.

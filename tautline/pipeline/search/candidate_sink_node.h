@@ -9,6 +9,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "tautline/core/candidate.h"
@@ -84,7 +85,11 @@ class CandidateSinkNode final : public engine::Node {
     std::vector<RangePulses> found;      // [range of the DM plan]
     std::vector<std::uint64_t> lengths;  // [trial]
     std::vector<std::size_t> widest;     // [range of the DM plan]
+    // Of the boxcars (trial, first, width) of live data of which some is filled, or not known: at the end the source
+    // may have forgotten it.
+    std::map<std::tuple<std::size_t, std::uint64_t, std::uint64_t>, std::optional<double>> filled;
   };
+  void note_filled(const RangePulses& found, std::size_t range);
   void place_pulses(SearchedSegment& segment);
   void mark();
   void tell_injected();

@@ -163,10 +163,12 @@ void EmptyStretches::replace(std::byte* piece, std::size_t channel, std::size_t 
   for (std::size_t t = from; t < to; ++t)
     std::memcpy(piece + t * sample_bytes_ + channel * value_bytes_, value, value_bytes_);
   masked_[channel] += to - from;
+  replaced_.push_back({channel, first + from, first + to});
 }
 
 std::uint64_t EmptyStretches::mask_channels(std::span<std::byte> piece, std::uint64_t first,
                                             bool ahead) {
+  replaced_.clear();
   const std::size_t count = piece.size() / sample_bytes_;
   if (!each_channel_ || channels_ < 2 || count == 0) {
     if (!ahead) std::fill(open_.begin(), open_.end(), 0);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tautline/formats/filterbank_reader.h"
+#include "tautline/pipeline/filled_values.h"
 #include "tautline/pipeline/search/sample_range.h"
 
 namespace tautline::pipeline {
@@ -36,6 +37,8 @@ class EmptyStretches {
   /// One spectrum that replaces a stretch: means of the channels before it, or after it near the range's start.
   const std::vector<std::byte>& means_around(const SampleRange& stretch);
 
+  /// By the last mask_channels(), at positions of the range.
+  const std::vector<FilledRun>& replaced() const { return replaced_; }
   /// Times that each channel had replaced so far.
   const std::vector<std::uint64_t>& masked() const { return masked_; }
   /// Equal spectra in a row from which on a stretch is empty.
@@ -60,8 +63,9 @@ class EmptyStretches {
   std::optional<std::uint64_t> line_first_;            // of the samples that they were taken over
   std::vector<std::uint8_t> left_out_, open_, equal_;  // [channel]; open: the run continues
   std::vector<std::uint64_t> masked_;                  // [channel]
-  std::vector<std::byte> values_;                      // [channel] that replace an open run
-  std::vector<std::size_t> known_;                     // [channel] end of the run seen last
+  std::vector<FilledRun> replaced_;
+  std::vector<std::byte> values_;   // [channel] that replace an open run
+  std::vector<std::size_t> known_;  // [channel] end of the run seen last
 };
 
 }  // namespace tautline::pipeline

@@ -37,7 +37,12 @@ FilterbankSourceNode::FilterbankSourceNode(
       mask_(std::move(config.mask)),
       masked_times_(config.masked_times),
       empty_config_(config.empty) {
-  for (const auto& reader : readers_) stream_.beams.push_back(reader->description());
+  for (const auto& reader : readers_) {
+    stream_.beams.push_back(reader->description());
+    if (stream_.beams.back().time_series) continue;  // what was filled before is not known
+    filled_.push_back(std::make_shared<FilledValues>(stream_.beams.back().channels));
+    stream_.filled.push_back(filled_.back());
+  }
   stream_.left_out.resize(readers_.size());
   read_for(std::move(stream_.parts), block_samples_);
   found_.channels.assign(stream_.description().channels, 0);
@@ -136,6 +141,7 @@ std::size_t FilterbankSourceNode::fill_stretch(std::span<std::byte> bytes, bool 
   for (std::size_t t = 0; t < times; ++t)
     std::copy(filled_with_.begin(), filled_with_.end(),
               bytes.begin() + static_cast<std::ptrdiff_t>(t * filled_with_.size()));
+  filled_now_.push_back({FilledRun::kAllChannels, done_, done_ + times});
   return times;
 }
 
@@ -145,6 +151,22 @@ bool FilterbankSourceNode::filled_by_reader(std::uint64_t position) const {
   return !there.empty() && std::none_of(there.begin(), there.end(), [&](const auto& segment) {
     return segment.first <= position && position < segment.second;
   });
+}
+
+// What stands in for data in the part from `first` to done_.
+void FilterbankSourceNode::note_filled(std::uint64_t first) {
+  const auto& there = stream_.data_segments;
+  for (std::size_t k = 0; k + 1 < there.size(); ++k)  // gaps of the reader
+    if (const FilledRun gap{FilledRun::kAllChannels, std::max(first, there[k].second),
+                            std::min(done_, there[k + 1].first)};
+        gap.first < gap.end)
+      filled_now_.push_back(gap);
+  if (filled_now_.empty() || filled_.empty()) return;
+  for (FilledRun& run : filled_now_) {
+    run.first += part().placed.grid_first;
+    run.end += part().placed.grid_first;
+  }
+  filled_[part().beam]->add(filled_now_);
 }
 
 // A reader of live data reads a limited number of spectra ahead: a stretch may continue after its assumed end.
@@ -176,6 +198,7 @@ std::uint64_t FilterbankSourceNode::treat_empty(std::span<std::byte> bytes, bool
     const std::uint64_t end = stretch ? stretch->first - first : samples;
     const std::uint64_t masked = empty_->mask_channels(
         bytes.subspan(from * sample_bytes, (end - from) * sample_bytes), done_, !stretch);
+    filled_now_.insert(filled_now_.end(), empty_->replaced().begin(), empty_->replaced().end());
     if (counting) found_.values += masked;
     done_ = first + end;
     if (!stretch) return samples;
@@ -216,11 +239,15 @@ bool FilterbankSourceNode::fill(engine::Block& block, const FilterbankStream::Tu
   block.first = done_;
   block.samples = reader().read_across(range.first + done_, wanted, bytes);
   if (block.samples == 0) return false;
+  filled_now_.clear();
   if (empty_)
     block.samples = treat_empty(bytes.first(block.samples * sample_bytes), turn.pass == 0);
   else
     done_ += block.samples;
-  if (turn.pass == 0) samples_ += done_ - block.first;
+  if (turn.pass == 0) {
+    samples_ += done_ - block.first;
+    note_filled(block.first);
+  }
   block.set_extent(0, 0, block.samples);
   if (masking_) {
     const std::uint64_t before = masking_->masked();

@@ -13,6 +13,7 @@
 #include "tautline/engine/node.h"
 #include "tautline/formats/filterbank_reader.h"
 #include "tautline/formats/presto/mask.h"
+#include "tautline/pipeline/filled_values.h"
 #include "tautline/pipeline/filterbank_stream.h"
 #include "tautline/pipeline/search/empty_found.h"
 #include "tautline/pipeline/search/empty_stretches.h"
@@ -84,6 +85,7 @@ class FilterbankSourceNode final : public engine::Node {
   std::size_t fill_stretch(std::span<std::byte> bytes, bool counting);
   std::uint64_t goes_on(std::span<const std::byte> bytes, bool counting);
   bool filled_by_reader(std::uint64_t position) const;
+  void note_filled(std::uint64_t first);
 
   const FilterbankPart& part() const { return stream_.parts[stream_.turn_of(segment_).part]; }
   formats::FilterbankReader& reader() const { return *readers_[part().beam]; }
@@ -102,9 +104,11 @@ class FilterbankSourceNode final : public engine::Node {
   std::vector<std::byte> repeated_;     // that of the last stretch
   bool skipping_ = false;               // it was left out just before
   EmptyFound found_;
-  std::uint64_t segment_ = 0, segments_ = 0;  // in all passes
-  std::uint64_t done_ = 0;                    // times of the pass
-  engine::Block* block_ = nullptr;            // begun
+  std::vector<std::shared_ptr<FilledValues>> filled_;  // [beam]; none of series
+  std::vector<FilledRun> filled_now_;                  // of a block, at positions of the part
+  std::uint64_t segment_ = 0, segments_ = 0;           // in all passes
+  std::uint64_t done_ = 0;                             // times of the pass
+  engine::Block* block_ = nullptr;                     // begun
   std::uint64_t samples_ = 0, masked_ = 0;
 };
 

@@ -1,6 +1,7 @@
 #include "tautline/pipeline/search/found_candidates.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "tautline/core/dispersion.h"
 #include "tautline/core/error.h"
@@ -16,6 +17,24 @@ namespace {
 
 bool has_beams(const PulseStream& stream) {
   return stream.filterbank.input != nullptr && stream.filterbank.input->each_is_beam;
+}
+
+// Of the values of a boxcar that begins at `first` of the highest channel.
+std::optional<double> filled_of(double dm, std::uint64_t first, std::uint64_t width,
+                                std::size_t beam, const PulseStream& stream) {
+  const FilterbankStream& filterbank = stream.filterbank;
+  if (beam >= filterbank.filled.size()) return std::nullopt;
+  const FilledValues& values = *filterbank.filled[beam];
+  const formats::FilterbankDescription& band = filterbank.beams[beam];
+  const auto begin_in = [&, high = band.highest_mhz()](double mhz) {
+    return first + static_cast<std::uint64_t>(core::dispersion_delay_samples(
+                       dm, mhz, high, 1 / band.rate_hz.value(), stream.dm_constant));
+  };
+  if (values.none(first, begin_in(band.lowest_mhz()) + width)) return 0;
+  std::vector<std::uint64_t> begins;
+  for (const double mhz : band.channel_mhz) begins.push_back(begin_in(mhz));
+  for (const std::size_t c : filterbank.left_out[beam]) begins[c] = FilledValues::kLeftOut;
+  return values.fraction(begins, width);
 }
 
 }  // namespace
@@ -43,6 +62,7 @@ core::Candidate candidate_of(const stages::detect::Pulse& pulse, std::uint64_t g
   candidate.members = pulse.members;
   candidate.first_sample = grid_first + pulse.begin;
   candidate.last_sample = grid_first + pulse.end - 1;
+  candidate.filled = filled_of(candidate.dm, grid_first + pulse.first, pulse.width, beam, stream);
   candidate.beam =
       has_beams(stream) ? beam : static_cast<std::size_t>(std::max(0, description.beam));
   return candidate;
@@ -142,15 +162,6 @@ FoundCandidate FoundCandidates::candidate_from(const stages::detect::Pulse& puls
                                          stream_.dm_constant);
   const auto end = static_cast<double>(grid_first_ + pulse.first + pulse.width);
   one.latency_s = (static_cast<double>(came) - end) / rate_hz - one.sweep_s;
-  if (stream_.filterbank.filled) {
-    std::vector<std::uint64_t> first;
-    for (const double mhz : beam.channel_mhz)
-      first.push_back(
-          grid_first_ + pulse.first +
-          static_cast<std::uint64_t>(core::dispersion_delay_samples(
-              one.candidate.dm, mhz, beam.highest_mhz(), 1 / rate_hz, stream_.dm_constant)));
-    one.filled = stream_.filterbank.filled->fraction(first, pulse.width);
-  }
   if (stream_.filterbank.injected)
     for (const InjectedPulse& known : stream_.filterbank.injected->all())
       one.candidate.injected =

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "tautline/core/candidate.h"
@@ -20,8 +19,6 @@ struct FoundCandidate {
   double sweep_s = 0;  ///< how much later the lowest channel has the pulse than f_ref
   double latency_s =
       0;  ///< data that had come behind the pulse in the lowest channel when it was given
-  /// Of the values along its sweep, the fraction that stand for data that did not come; none: not known.
-  std::optional<double> filled = {};
 };
 
 /// What the blocks of one input hold. Of a search in several passes over its input, detections come pass by pass and

@@ -87,7 +87,7 @@ std::vector<engine::Stream> PowerNode::open(std::span<const engine::Stream> inpu
   details.left_out = {{}};
   details.live = true;
   filled_values_ = std::make_shared<FilledValues>(channels_);
-  details.filled = filled_values_;
+  details.filled = {filled_values_};
   return {
       {.kind = "filterbank",
        .arrays =

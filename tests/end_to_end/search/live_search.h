@@ -70,8 +70,7 @@ class LiveSearch : public ::testing::Test {
   std::vector<std::string> listed() const {
     std::istringstream text(read_file(scratch_ / "list.csv"));
     std::vector<std::string> lines;
-    for (std::string line; std::getline(text, line);)
-      lines.push_back(line.substr(0, line.rfind(',')));
+    for (std::string line; std::getline(text, line);) lines.push_back(without_file(line));
     return lines;
   }
   std::vector<nlohmann::json> events() const {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <thread>
@@ -131,7 +132,8 @@ TEST_F(LiveSearch, PulsesOfLowDmsDoNotWaitForHighOnes) {
 TEST_F(LiveSearch, WhatHoldsNothingIsThatOfTheFile) {
   const std::size_t times = 40000, padding = 14000 + random_() % 1000;
   auto values = noise_with_pulses(
-      shape_, times, {{40, 10000, 40}, {25, padding + 9000, 30}, {20, 35000, 30}}, random_);
+      shape_, times, {{40, 10000, 40}, {25, padding + 8000, 30}, {30, 25500, 30}, {20, 35000, 30}},
+      random_);
   const auto stop = [&](std::size_t first, std::size_t count, std::size_t c, std::size_t end) {
     for (std::size_t t = first; t < first + count; ++t)
       for (std::size_t k = c; k < end; ++k) values[t * 32 + k] = 0;
@@ -147,7 +149,19 @@ TEST_F(LiveSearch, WhatHoldsNothingIsThatOfTheFile) {
       run_program("/bin/sh", {"-c", line + " < " + (scratch_ / "a.fil")}, scratch_ / "run");
   ASSERT_EQ(piped.status, kDone) << piped.err;
   const auto live = listed();
-  EXPECT_GE(live.size(), 4U);
+  EXPECT_GE(live.size(), 5U);
+  // Each candidate says what of its sweep was filled, in the list and in the events: the channel that stopped.
+  std::size_t among = 0;
+  for (const nlohmann::json& one : events()) {
+    const bool there = std::fabs(one["sample"].get<double>() - 25500) < 20 && one["snr"] > 15;
+    if (there) EXPECT_EQ(one["filled"], 1.0 / 32) << one.dump();
+    if (std::fabs(one["sample"].get<double>() - 35000) < 20) EXPECT_EQ(one["filled"], 0.0);
+    among += there ? 1 : 0;
+  }
+  EXPECT_EQ(among, 1u);
+  EXPECT_EQ(std::count_if(live.begin(), live.end(),
+                          [](const std::string& row) { return row.ends_with(",0.03125"); }),
+            1);
   const auto record = nlohmann::json::parse(read_file(scratch_ / "list.csv.json"));
   EXPECT_EQ(record["data_segments"].size(), 2U);
   write_pipeline(
@@ -163,7 +177,7 @@ TEST_F(LiveSearch, WhatHoldsNothingIsThatOfTheFile) {
   EXPECT_EQ(record["data_segments"], of_file["data_segments"]);
 }
 
-// It is left out of a file; of a stream, its means take its place.
+// It is left out of a file; of a stream, its means take its place, or it is left out as of the file.
 TEST_F(LiveSearch, AChannelThatNeverChangesIsNamed) {
   const std::size_t times = 30'000;
   auto values = noise_with_pulses(shape_, times, {{40, 10'000, 40}, {25, 22'000, 30}}, random_);
@@ -190,6 +204,14 @@ TEST_F(LiveSearch, AChannelThatNeverChangesIsNamed) {
   EXPECT_GE(live.size(), 3u);
   for (std::size_t k = 1; k < live.size(); ++k)
     EXPECT_NEAR(std::stod(live[k]), std::stod(of_file[k]), 1e-3) << live[k] << "\n" << of_file[k];
+  write_pipeline(std::string(kPipe) + "leave_out_constant = true\n");
+  const CommandResult waited =
+      run_program("/bin/sh", {"-c", line + " < " + (scratch_ / "a.fil")}, scratch_ / "run");
+  ASSERT_EQ(waited.status, kDone) << waited.err;
+  EXPECT_EQ(listed(), of_file);
+  const auto record = nlohmann::json::parse(read_file(scratch_ / "list.csv.json"));
+  EXPECT_EQ(record["ignored_channels"], nlohmann::json({20}));
+  EXPECT_EQ(record["empty_values"], 0);
 }
 
 TEST_F(LiveSearch, MasksAsTheDataPass) {

@@ -156,8 +156,9 @@ class PacketSearch : public LiveRun {
 
   struct Listed {
     double snr = 0, sample = 0, dm = 0;
+    std::string filled;
   };
-  /// The only line of the list: snr,time_s,sample,width_samples,width_s,dm,...
+  /// The only line of the list: snr,time_s,sample,width_samples,width_s,dm,...,filled
   Listed pulse_listed() const {
     std::istringstream lines(read_file(scratch / "list.csv"));
     std::string header, line, more;
@@ -170,6 +171,7 @@ class PacketSearch : public LiveRun {
                           &pulse.sample, &width_samples, &width_s, &pulse.dm),
               6)
         << line;
+    pulse.filled = line.substr(line.rfind(',') + 1);
     return pulse;
   }
 
@@ -196,6 +198,7 @@ TEST_F(PacketSearch, FindsThePulseOfTheFileWithLossesToo) {
   expect_the_pulse(lossy_event);
   // Zeros in their place would be noise of their own, of half of the pulse's S/N.
   EXPECT_GT(lossy_event.at("snr").get<double>(), 0.75 * clean_event.at("snr").get<double>());
+  EXPECT_NEAR(std::stod(pulse_listed().filled), lossy_event.at("filled").get<double>(), 1e-5);
 
   write_pipeline(
       "type = \"voltage_files\"\nkeep_constant = true\nblock_samples = 4096\nfiles = [\"" +
@@ -290,6 +293,7 @@ TEST_F(PacketSearch, SaysHowMuchOfASweepDidNotCome) {
   ASSERT_TRUE(found.is_object());
   EXPECT_NEAR(found.at("dm").get<double>(), kDm, 2);
   EXPECT_EQ(found.at("filled"), 0.5);
+  EXPECT_EQ(pulse_listed().filled, "0.5");
 }
 
 // Power of spectra that a filter bank multiplied with gains and rounded is not the antennas'.

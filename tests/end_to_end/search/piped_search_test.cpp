@@ -25,8 +25,7 @@ class PipedSearch : public PipedRun {
   std::vector<std::string> listed() const {
     std::istringstream text(read_file(list_));
     std::vector<std::string> lines;
-    for (std::string line; std::getline(text, line);)
-      lines.push_back(line.substr(0, line.rfind(',')));
+    for (std::string line; std::getline(text, line);) lines.push_back(without_file(line));
     return lines;
   }
 
@@ -62,6 +61,42 @@ TEST_F(PipedSearch, CandidatesAreThoseOfTheFile) {
         EXPECT_EQ(record[key], of_file[key]) << key;
     }
   }
+}
+
+// All are added, with a warning where they are more than two, or those that are chosen.
+TEST_F(PipedSearch, SeveralIfsAreAddedAsThoseOfTheFile) {
+  constexpr std::size_t kTimes = 9000;
+  shape_.nifs = 4;
+  SigprocShape one = shape_;
+  one.nifs = 1;
+  const auto pulse = noise_with_pulses(one, kTimes, {{40, 4000, 40}}, random_);
+  std::vector<double> values;  // [time][IF][channel]; the pulse is in IF 2
+  for (std::size_t t = 0; t < kTimes; ++t)
+    for (std::size_t k = 0; k < 4; ++k)
+      for (std::size_t c = 0; c < 32; ++c)
+        values.push_back(k == 2 ? pulse[t * 32 + c] : static_cast<double>(random_() % 16));
+  write_filterbank(scratch_ / "a.fil", shape_, values);
+  const std::string bytes = read_file(scratch_ / "a.fil");
+  for (const std::vector<std::string>& more :
+       {std::vector<std::string>{}, {"--ifs", "2"}, {"--ifs", "1,2"}}) {
+    const CommandResult file = run_command(words(scratch_ / "a.fil", more), scratch_ / "run");
+    ASSERT_EQ(file.status, kDone) << file.err;
+    const auto expected = listed();
+    EXPECT_GE(expected.size(), 2u);
+    const CommandResult piped = run_piped(words(pipe_, more), bytes);
+    ASSERT_EQ(piped.status, kDone) << piped.err;
+    EXPECT_EQ(listed(), expected) << more.size();
+    const auto warns = [](const CommandResult& result) {
+      return result.err.find("4 IFs are added up") != std::string::npos;
+    };
+    EXPECT_EQ(warns(piped), more.empty()) << piped.err;
+    EXPECT_EQ(warns(file), more.empty()) << file.err;
+  }
+  const CommandResult twice = run_piped(words(pipe_, {"--ifs", "2,2"}), bytes);
+  EXPECT_EQ(twice.status, kWrongUsage) << twice.err;
+  const CommandResult refused = run_piped(words(pipe_, {"--ifs", "4"}), bytes);
+  EXPECT_EQ(refused.status, kWrongUsage) << refused.err;
+  EXPECT_NE(refused.err.find("0 to 3"), std::string::npos) << refused.err;
 }
 
 // A stream that does not end: events are there while it goes on; Ctrl-C writes the list of what had come.

@@ -42,7 +42,7 @@ class Recorded : public ::testing::Test {
     std::memcpy(values.data(), file.data() + file.size() - bytes, bytes);
     return values;
   }
-  // The candidates of a search, without the file's name, the last column.
+  // The candidates of a search, without the file's name.
   std::string list_of(const std::string& input, const std::vector<std::string>& more = {}) {
     const std::string output = scratch_ / "c.csv";
     std::vector<std::string> words{"search", input,     "-o",          output, "--overwrite",
@@ -54,8 +54,7 @@ class Recorded : public ::testing::Test {
     record_ = nlohmann::json::parse(read_file(output + ".json"));
     std::istringstream lines(read_file(output));
     std::string list;
-    for (std::string line; std::getline(lines, line);)
-      list += line.substr(0, line.rfind(',')) + "\n";
+    for (std::string line; std::getline(lines, line);) list += without_file(line) + "\n";
     return list;
   }
   // The 8-bit samples as they stand in the file, apart from our reader.

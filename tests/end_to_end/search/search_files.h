@@ -13,6 +13,12 @@
 
 namespace tautline::tests {
 
+/// A line of a .csv list, or its heading, without the file's name, the last column but one.
+inline std::string without_file(const std::string& line) {
+  const std::size_t filled = line.rfind(','), file = line.rfind(',', filled - 1);
+  return line.substr(0, file) + line.substr(filled);
+}
+
 inline std::vector<nlohmann::json> json_lines(const std::string& text) {
   std::vector<nlohmann::json> lines;
   std::istringstream stream(text);

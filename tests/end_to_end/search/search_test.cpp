@@ -58,11 +58,11 @@ TEST(SearchCommand, FindsWhatWasSimulatedInEveryFormat) {
     EXPECT_EQ(
         lines[0],
         "snr,time_s,sample,width_samples,width_s,dm,dm_index,members,first_sample,last_sample,"
-        "mjd,mjd_inf,f_ref_mhz,beam,file");
+        "mjd,mjd_inf,f_ref_mhz,beam,file,filled");
     std::vector<std::string> fields;
     std::istringstream row(lines[1]);
     for (std::string field; std::getline(row, field, ',');) fields.push_back(field);
-    ASSERT_EQ(fields.size(), 15u);
+    ASSERT_EQ(fields.size(), 16u);
     // Sigma 1.2: 1.0 of the noise and 0.5 of its measured deviation; the best of many boxcars adds
     // up to one, a width between two takes off up to two.
     EXPECT_NEAR(std::stod(fields[0]), 0.943 * 60, 10);
@@ -269,7 +269,7 @@ TEST(SearchCommand, BeamsTogether) {
   EXPECT_EQ(lines.back()["beams"], 3);
   EXPECT_GE(lines.back()["in_many_beams"].get<int>(), 3);
   const auto list = lines_of(read_file(folder / "c.csv"));
-  EXPECT_TRUE(list.at(0).ends_with(",file,beams,in_many_beams")) << list.at(0);
+  EXPECT_TRUE(list.at(0).ends_with(",file,filled,beams,in_many_beams")) << list.at(0);
   EXPECT_EQ(list.size(), lines.size());
 
   // Beams that differ are refused by name, and a list that has no place for them by its option.

@@ -40,6 +40,7 @@ std::vector<Candidate> random_candidates(std::size_t count) {
     c.first_sample = c.sample - std::min<std::uint64_t>(c.sample, 20);
     c.last_sample = c.sample + 20;
     c.beam = random() % 3;
+    if (random() % 4 > 0) c.filled = static_cast<double>(random() % 9) / 8;
   }
   return list;
 }
@@ -68,11 +69,38 @@ TEST(Candidates, CsvHoldsEverythingBestFirst) {
   const std::string text(bytes.begin(), bytes.end());
   EXPECT_TRUE(
       text.starts_with("snr,time_s,sample,width_samples,width_s,dm,dm_index,members,"
-                       "first_sample,last_sample,mjd,mjd_inf,f_ref_mhz,beam,file\n"));
+                       "first_sample,last_sample,mjd,mjd_inf,f_ref_mhz,beam,file,filled\n"));
   EXPECT_NE(text.find(",1500,"), std::string::npos);
   EXPECT_NE(text.find("\"a \"\"quoted\"\", name.fil\""), std::string::npos);
   EXPECT_THROW(write(folder / "c.csv", list, search(), false), core::Error);
   EXPECT_THROW(write(folder / "c.txt", list, search(), false), core::Error);
+}
+
+// The column is found by its name: lists of earlier versions lack it, and others follow it.
+TEST(Candidates, OfEarlierListsSayNothingOfWhatWasFilled) {
+  const Folder folder;
+  const auto list = random_candidates(20);
+  Search injected = search();
+  injected.injections = true;
+  write(folder / "i.csv", list, injected, false);
+  write(folder / "c.csv", list, search(), false);
+  const auto now = read(folder / "c.csv");
+  EXPECT_EQ(read(folder / "i.csv"), now);
+  const auto bytes = tests::read_bytes(folder / "c.csv");
+  std::string text;
+  for (const char c : bytes)
+    if (c != '\n')
+      text += c;
+    else
+      text.resize(text.rfind(',')), text += c;
+  tests::write_bytes(folder / "old.csv", {text.begin(), text.end()});
+  const auto old = read(folder / "old.csv");
+  ASSERT_EQ(old.size(), now.size());
+  for (std::size_t k = 0; k < now.size(); ++k) {
+    Candidate without = now[k];
+    without.filled.reset();
+    EXPECT_EQ(old[k], without);
+  }
 }
 
 TEST(Candidates, OfSeveralBeamsEachWithItsOwnFileAndTimes) {
@@ -86,7 +114,7 @@ TEST(Candidates, OfSeveralBeamsEachWithItsOwnFileAndTimes) {
   const std::string text = beams_to_text(Format::csv, list, beams, 2);
   std::stable_sort(list.begin(), list.end(), [](auto& a, auto& b) { return a.snr > b.snr; });
   std::size_t at = text.find('\n') + 1;
-  EXPECT_TRUE(text.substr(0, at).ends_with(",beam,file,beams,in_many_beams\n"));
+  EXPECT_TRUE(text.substr(0, at).ends_with(",beam,file,filled,beams,in_many_beams\n"));
   for (const Candidate& c : list) {
     const std::string line = text.substr(at, text.find('\n', at) - at);
     const std::string alone = to_text(Format::csv, std::vector{c}, beams[c.beam]);
@@ -121,6 +149,7 @@ TEST(Candidates, HeimdallsColumns) {
     EXPECT_NEAR(back[k].time_s, list[k].time_s, 1e-5);
     back[k].time_s = list[k].time_s;
     back[k].beam = list[k].beam;
+    back[k].filled = list[k].filled;
     EXPECT_EQ(back[k], list[k]);
   }
   const Candidate one{56.75, 227, 12.5, 1000, 0.512, 4, 3, 990, 1010, 0};
@@ -182,7 +211,8 @@ std::string json_lines(const std::vector<Candidate>& list) {
                             {"members", c.members},
                             {"first_sample", c.first_sample},
                             {"last_sample", c.last_sample},
-                            {"beam", c.beam}}
+                            {"beam", c.beam},
+                            {"filled", c.filled ? nlohmann::json(*c.filled) : nlohmann::json()}}
                  .dump() +
              "\n";
   return lines;

@@ -409,7 +409,7 @@ TEST_F(Plot, RefusesWhatItCannotDraw) {
   write_file(scratch / "none.csv",
              "snr,time_s,sample,width_samples,width_s,dm,dm_index,members,first_sample,last_sample,"
              "mjd,mjd_inf,"
-             "f_ref_mhz,beam,file\n");
+             "f_ref_mhz,beam,file,filled\n");
   fs::create_directory(scratch / "folder");
   for (const auto& [file, words] : {std::pair{"empty.fil", "empty"},
                                     {"words.txt", "words.txt"},

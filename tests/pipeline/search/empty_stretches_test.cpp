@@ -44,12 +44,16 @@ class StoppingReader final : public NoiseInMemory {
 struct Given {
   std::map<std::uint64_t, std::vector<std::byte>> pieces;
   EmptyFound found;
+  std::shared_ptr<const FilledValues> filled;
 };
 
 class Collector final : public engine::Node {
  public:
   explicit Collector(Given& given) : given_(given) {}
-  std::vector<engine::Stream> open(std::span<const engine::Stream>) override { return {}; }
+  std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override {
+    given_.filled = inputs.front().detail<FilterbankStream>().filled.front();
+    return {};
+  }
   void begin_segment(std::size_t, const engine::Block& first, engine::Outputs&) override {
     piece_ = &given_.pieces[first.first];
   }
@@ -77,6 +81,19 @@ Given give(StoppingReader& reader, Empty empty, std::size_t block_samples) {
   given.found = read_by.empty();
   EXPECT_EQ(read_by.counters().at("samples"), kStreamTimes);
   return given;
+}
+
+// Whether what is told of filled values is where the source gave others than the reader's.
+void expect_told(const Given& given, const StoppingReader& reader, std::mt19937_64& random) {
+  std::vector<std::uint64_t> first(kBands, FilledValues::kLeftOut);
+  for (const auto& [begin, bytes] : given.pieces)
+    for (std::size_t k = 0; k < bytes.size(); k += 1 + random() % 8) {
+      first[k % kBands] = begin + k / kBands;
+      EXPECT_EQ(given.filled->fraction(first, 1),
+                bytes[k] == reader.bytes[begin * kBands + k] ? 0.0 : 1.0)
+          << k << " behind " << begin;
+      first[k % kBands] = FilledValues::kLeftOut;
+    }
 }
 
 std::string bytes_of_file(const std::string& path) {
@@ -132,6 +149,7 @@ TEST(EmptyStretches, AreTheSameForEveryBlockSize) {
       EXPECT_EQ(parts.pieces, expected.pieces) << block;
       EXPECT_EQ(parts.found.samples, expected.found.samples) << block;
       EXPECT_EQ(parts.found.stretches, expected.found.stretches) << block;
+      expect_told(parts, reader, random);
     }
   }
   EXPECT_EQ(give(reader, Empty::keep, 1000).pieces.begin()->second, reader.bytes);
@@ -172,6 +190,7 @@ TEST(EmptyStretches, ChannelsThatStopAreReplacedByTheirMeans) {
     EXPECT_EQ(parts.pieces, whole.pieces) << block;
     EXPECT_EQ(parts.found.values, values) << block;
     EXPECT_EQ(parts.found.channels, of_channel) << block;
+    expect_told(parts, reader, random);
   }
 }
 

@@ -84,11 +84,11 @@ class SeveralBeams : public ::testing::TestWithParam<std::string> {
     std::ifstream file(folder / (name + ".json"));
     return nlohmann::json::parse(file);
   }
-  // A line without its last three columns but the file: as of a search alone, whose beam is 0.
+  // A line without its last two columns: as of a search alone, whose beam is 0.
   static std::string alone(const std::string& line, std::size_t beam, const std::string& file) {
     const std::string end = "," + std::to_string(beam) + "," + file + ",";
     const std::size_t at = line.rfind(end);
-    return at == std::string::npos ? "" : line.substr(0, at) + ",0," + file;
+    return at == std::string::npos ? "" : line.substr(0, at) + ",0," + file + ",0";
   }
 
   std::shared_ptr<const device::Device> device;
@@ -104,7 +104,7 @@ TEST_P(SeveralBeams, EachIsSearchedAsAloneAndWhatManyHaveIsMarked) {
   const SearchSummary summary = search_filterbank(together, device);
   const auto lines = lines_of("together.csv");
   ASSERT_EQ(lines.size(), summary.candidates.size() + 1);
-  EXPECT_TRUE(lines[0].ends_with(",beam,file,beams,in_many_beams")) << lines[0];
+  EXPECT_TRUE(lines[0].ends_with(",beam,file,filled,beams,in_many_beams")) << lines[0];
 
   std::uint64_t detections = 0, samples = 0;
   for (std::size_t b = 0; b < kBeamFiles; ++b) {
