@@ -175,7 +175,8 @@ bool damaged(const engine::Counters& counters) {
     const std::string name = one.first.substr(one.first.find('.') + 1);
     const bool harm = name == "lost_samples" || name == "dropped_samples" ||
                       name == "trailing_bytes" || name == "not_finite" || name == "overflowed" ||
-                      name == "dropped_blocks" || name == "failed_dumps";
+                      name == "dropped_blocks" || name == "dropped_spectra" ||
+                      name == "failed_dumps";
     return harm && one.second > 0;
   });
 }

@@ -80,9 +80,12 @@ class SpectraFiles : public ::testing::Test {
              "--channels", "32", "--taps", "4"});
     EXPECT_EQ(result.status, kDone) << result.err;
   }
-  FileVisibilities correlate(const std::string& input, std::uint64_t gap_spectra) const {
-    const CommandResult result =
-        run({"correlate", scratch / input, "-o", scratch / "x.uvh5", "--integration", "1"});
+  FileVisibilities correlate(const std::string& input, std::uint64_t gap_spectra,
+                             const std::string& more = "") const {
+    std::vector<std::string> words{"correlate",        scratch / input, "-o",
+                                   scratch / "x.uvh5", "--integration", "1"};
+    if (!more.empty()) words.insert(words.begin() + 2, scratch / more);
+    const CommandResult result = run(words);
     EXPECT_EQ(result.status, kDone) << result.err;
     const std::string said =
         "data had gaps, by the record beside the file: " + std::to_string(gap_spectra * kInputs) +
@@ -137,6 +140,13 @@ TEST_F(SpectraFiles, FillGapsAndKeepTheTimesBehindThem) {
     ASSERT_EQ(both.counts.size(), behind.counts.size());
     for (std::size_t k = 0; k < both.counts.size(); ++k)
       ASSERT_EQ(both.counts[k], before.counts[k] + behind.counts[k]);
+    // The parts in files of their own, in any order.
+    const FileVisibilities parts = correlate("a.npy", 0, "b.npy");
+    EXPECT_TRUE(correlate("b.npy", 0, "a.npy") == parts);
+    std::int64_t of_parts = 0, of_both = 0;
+    for (const auto count : parts.counts) of_parts += count;
+    for (const auto count : both.counts) of_both += count;
+    EXPECT_EQ(of_parts, of_both);
   }
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tautline/core/fields.h"
+#include "tautline/core/log.h"
 #include "tautline/core/voltage.h"
 #include "tautline/formats/forward_bytes.h"
 #include "tautline/formats/voltage_reader.h"
@@ -36,6 +37,7 @@ struct ChannelizeConfig {
   formats::ReaderOptions reader;
   std::size_t memory_bytes = core::half_of_memory();
   std::string history;
+  core::LogSink log = {};  ///< of a node that writes a file; none: nothing is told
   /// Called with the input's description when the run begins: no check can fail any more.
   std::function<void(const core::VoltageDescription&)> opened;
   RunWatch watch;

@@ -361,6 +361,7 @@ std::unique_ptr<engine::Node> make_spectra_file(const SpectraFile& config,
   file.inputs = stream.detail<Spectra>().files;
   file.overwrite = context.overwrite;
   file.history = context.history;
+  file.log = context.log;
   return std::make_unique<VoltageSinkNode>(file, voltage_nodes(graph, output));
 }
 

@@ -113,6 +113,7 @@ std::string spectra_record(const VoltageNodes& nodes, const Spectra& spectra,
   record["spectra"] = times;
   record["invalid_spectra"] = invalid.spectra;
   record["gap_spectra"] = invalid.gaps;
+  record["dropped_spectra"] = invalid.dropped;
   for (const char* name : {"lost_samples", "dropped_samples", "empty_samples", "empty_values",
                            "clipped", "not_finite"})
     record[name] = facts.at(name);

@@ -41,6 +41,7 @@ struct InvalidSpectra {
   InvalidSpans spans;         ///< of inputs, in spectra
   std::uint64_t spectra = 0;  ///< times x inputs
   std::uint64_t gaps = 0;     ///< times, of the spans, that the stream does not have
+  std::uint64_t dropped = 0;  ///< times that came after later ones
   std::uint64_t values = 0;   ///< of single channels, where others of the input are valid
 };
 /// OUTPUT.json beside a file of spectra: history, device, kernels, counts, frequencies and gains. `times`: spectra of

@@ -84,10 +84,12 @@ void VoltageSinkNode::begin_segment(std::size_t, const engine::Block& first, eng
   const std::int64_t samples = core::samples_between(voltages.start, start, voltages.rate_hz);
   const std::int64_t gap = (samples + hop / 2) / hop - static_cast<std::int64_t>(came_);
   const double gap_s = static_cast<double>(gap * hop) / voltages.rate_hz.value();
-  if (gap < 0)
-    throw core::Error(core::ErrorKind::format, "inputs",
-                      fmt::format("a step back of {:.6g} s to {}", -gap_s, core::to_iso(start)),
-                      "times that ascend", "write what follows in a run of its own");
+  behind_ = static_cast<std::uint64_t>(std::max<std::int64_t>(0, -gap));
+  if (gap < 0 && config_.log)
+    config_.log(core::LogLevel::warning,
+                fmt::format("{}: a step back of {:.6g} s to {}: what follows is left out up to the "
+                            "time at which the file ends",
+                            config_.output, -gap_s, core::to_iso(start)));
   if (gap_s > config_.longest_gap_s)
     throw core::Error(core::ErrorKind::format, "inputs",
                       fmt::format("a gap of {:.6g} s before {}", gap_s, core::to_iso(start)),
@@ -123,7 +125,15 @@ void VoltageSinkNode::fill(std::uint64_t spectra) {
   }
 }
 
+// Of a block that reaches beyond the file's end all is left out, and its end is a gap.
+void VoltageSinkNode::drop(std::uint64_t spectra) {
+  invalid_.dropped += spectra;
+  if (spectra > behind_) fill(spectra - behind_);
+  behind_ -= std::min(behind_, spectra);
+}
+
 void VoltageSinkNode::process(std::size_t, const engine::Block& block, engine::Outputs&) {
+  if (behind_ > 0) return drop(block.samples);
   SpectraChunk chunk;
   chunk.spectra = block.samples;
   chunk.first_spectrum = block.first;
@@ -208,7 +218,8 @@ bool VoltageSinkNode::power() const {
 engine::Counters VoltageSinkNode::counters() const {
   return {{"written", sink_ ? sink_->written() : 0},
           {"invalid_spectra", invalid_.spectra},
-          {"gap_spectra", invalid_.gaps}};
+          {"gap_spectra", invalid_.gaps},
+          {"dropped_spectra", invalid_.dropped}};
 }
 
 }  // namespace tautline::pipeline

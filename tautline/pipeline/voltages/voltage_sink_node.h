@@ -16,7 +16,8 @@ namespace tautline::pipeline {
 
 /// Takes "spectra" in the form that form_wanted() returns; for power also corner-turned floats. Writes OUTPUT.json
 /// beside the output. A gap is filled with invalid spectra, zeros, so that the times behind it are right to half a
-/// spectrum; a gap longer than `longest_gap_s` and a step back in time throw Error(format).
+/// spectrum; a gap longer than `longest_gap_s` throws Error(format). After a step back in time spectra are left out, and
+/// counted, up to the time at which the file ends.
 class VoltageSinkNode final : public engine::Node {
  public:
   /// `nodes`: of the same graph, before this one.
@@ -37,6 +38,7 @@ class VoltageSinkNode final : public engine::Node {
  private:
   bool power() const;
   void fill(std::uint64_t spectra);
+  void drop(std::uint64_t spectra);
   void leave_out_constant(const engine::Block& block);
   void note_invalid(const engine::Block& block);
 
@@ -51,6 +53,7 @@ class VoltageSinkNode final : public engine::Node {
   std::unique_ptr<formats::PartialFile> beside_;
   core::ValidityMask valid_;  // of a block, where channels never change
   std::uint64_t came_ = 0;    // and those of gaps
+  std::uint64_t behind_ = 0;  // that come again after a step back in time
   InvalidSpectra invalid_;
 };
 

@@ -90,8 +90,9 @@ TEST_F(PacketGaps, AreFilledInSpectra) {
   EXPECT_TRUE(read_file(scratch / "live.npy") == read_file(scratch / "files.npy"));
 }
 
-// One file holds times that ascend. VDIF's senders tell the time.
-TEST_F(PacketGaps, StepsBackEndTheRun) {
+// One file holds times that ascend: what comes behind a step back is left out until they do. VDIF's senders tell the
+// time.
+TEST_F(PacketGaps, StepsBackAreLeftOut) {
   pipeline = scratch / "live.toml";
   write_file(pipeline,
              "[source]\ntype = \"packets\"\nlayout = \"vdif\"\nlisten = \"udp://127.0.0.1:0\"\n"
@@ -101,17 +102,23 @@ TEST_F(PacketGaps, StepsBackEndTheRun) {
                  (scratch / "live.npy") + "\"\n");
   const auto to = start_run();
   ASSERT_EQ(to.size(), 1U);
-  for (const std::uint32_t second : {1003u, 1000u}) {
+  for (const auto& [second, first] : {std::pair{1003u, 0u}, {1000u, 0u}, {1003u, 60u}}) {
     std::string bytes;
-    for (std::uint32_t frame = 0; frame < 60; ++frame) put_vdif_frame(bytes, second, frame, 0);
+    for (std::uint32_t k = 0; k < 60; ++k) put_vdif_frame(bytes, second, first + k, 0);
     files = {scratch / "station.vdif"};
     write_file(files[0], bytes);
     send(to, {"--rate-hz", "64e6", "--centre-hz", "1.4e9", "--layout", "vdif", "--rate", "0.2"});
   }
   const CommandResult result = end_run();
-  EXPECT_EQ(result.status, kFailed);
+  EXPECT_EQ(result.status, kDamaged) << result.err;
   EXPECT_NE(result.err.find("a step back of 3.0"), std::string::npos) << result.err;
-  EXPECT_FALSE(std::filesystem::exists(scratch / "live.npy"));
+  const auto record = nlohmann::json::parse(read_file(scratch / "live.npy.json"));
+  const auto dropped = record["dropped_spectra"].get<std::uint64_t>();
+  EXPECT_GT(dropped, 59'000u);  // 60 frames of 32,000 samples less those of the taps
+  EXPECT_LE(dropped, 60'000u);
+  EXPECT_EQ(record["spectra"].get<std::uint64_t>() - record["gap_spectra"].get<std::uint64_t>(),
+            2 * dropped);
+  EXPECT_LT(record["gap_spectra"], 100);
 }
 
 }  // namespace
