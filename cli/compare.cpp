@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "cli/command.h"
@@ -155,6 +157,8 @@ void refuse_options(const CLI::App& command, const std::string& file,
 
 // By its heading: a table of a curve is called .csv, too.
 bool is_list_of_candidates(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) return false;
   if (!formats::candidates::recognise(path)) return false;
   if (!path.ends_with(".csv")) return true;
   std::ifstream file(path);

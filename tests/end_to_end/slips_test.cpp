@@ -302,11 +302,12 @@ TEST_F(SlipsOfArrays, TimesBeforeInputsAreToldToBeTransposed) {
 TEST_F(SlipsOfArrays, CountsOfSensorsBeforeTimesAreToldToBeTransposed) {
   write_file(scratch / "c.npy",
              formats::npy::format_header("|u1", {8, 3'000'000}) + std::string(24'000'000, '\1'));
-  expect_said({"autocorrelate", scratch / "c.npy", "-o", scratch / "g.h5", "--bin", "1us",
-               "--memory", "64M"},
-              kFailed,
-              "3000000 sensors of 8 samples need more than the 64 MiB allowed, expected "
-              "counts as [time][sensor]; an array of [sensor][time] has to be transposed");
+  expect_said(
+      {"autocorrelate", scratch / "c.npy", "-o", scratch / "g.h5", "--bin", "1us", "--memory",
+       "64M"},
+      kFailed,
+      "these are 3000000 sensors of 8 samples, [time][sensor]: an array of [sensor][time] has "
+      "to be transposed, numpy.save(\"x.npy\", x.T); else give --memory ");
 }
 
 TEST_F(Slips, ABinThatTheTruthContradictsIsUsedAndSaid) {

@@ -202,7 +202,7 @@ TEST_F(TimeTags, DetectorsOfDamagedTagsAreNamedOrLeftOut) {
     words[at] = detector << 25 | (words[at] & 0x1FFFFFF);
   }
   save(scratch_ / "x.ptu", tag_file(kHydraHarp2T2, words, 1e-9));
-  const CommandResult result = autocorrelate({"--bin", "10us"});
+  const CommandResult result = autocorrelate({"--bin", "100ns"});
   EXPECT_NE(result.err.find("x.ptu: detector 2 (1 photon) of 250000: damaged tags make such "
                             "detectors; --detectors chooses the ones that are real"),
             std::string::npos)
@@ -214,7 +214,7 @@ TEST_F(TimeTags, DetectorsOfDamagedTagsAreNamedOrLeftOut) {
   const auto said = nlohmann::json::parse(result.out);
   EXPECT_EQ(said["sensors"], 3);
   EXPECT_EQ(said["ignored_photons"], 1);
-  const CommandResult chosen = autocorrelate({"--bin", "10us", "--detectors", "0,1"});
+  const CommandResult chosen = autocorrelate({"--bin", "100ns", "--detectors", "0,1"});
   EXPECT_EQ(chosen.err.find("damaged tags"), std::string::npos) << chosen.err;
 }
 

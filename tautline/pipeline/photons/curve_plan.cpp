@@ -68,21 +68,20 @@ void require_memory(const AutocorrelateConfig& config, const engine::Stream& inp
   if (needed <= config.memory_bytes) return;
   const auto& counts = input.detail<CountStream>();
   const bool live = counts.live;
-  if (const std::size_t sensors = counts.description.sensors;
-      !live && sensors > input.total_samples && counts.description.rows == 0)
-    throw Error(
-        ErrorKind::memory, "memory",
-        fmt::format("{} sensors of {} samples need more than the {} MiB allowed", sensors,
-                    input.total_samples, config.memory_bytes >> 20),
-        "counts as [time][sensor]",
-        "an array of [sensor][time] has to be transposed: numpy.save(\"x.npy\", x.T); for as "
-        "many sensors raise `memory_bytes`");
   AutocorrelateConfig ample = config;
   ample.memory_bytes = std::numeric_limits<std::size_t>::max();
   std::size_t more = kCountBlocks * (block_bytes(ample, device) - block_bytes(config, device));
   if (live) more += live_buffer_bytes(ample) - live_buffer_bytes(config);
   const auto mebibytes = [](std::size_t bytes) { return std::to_string((bytes >> 20) + 1); };
   std::string advice = "give `memory_bytes` " + mebibytes(needed + more) + "M";
+  if (const std::size_t sensors = counts.description.sensors; counts.description.format == "NPY" &&
+                                                              counts.description.rows == 0 &&
+                                                              sensors > input.total_samples)
+    advice = fmt::format(
+                 "these are {} sensors of {} samples, [time][sensor]: an array of [sensor][time] "
+                 "has to be transposed, numpy.save(\"x.npy\", x.T); else ",
+                 sensors, input.total_samples) +
+             advice;
   if (without_segments < needed)
     advice += ", or `segments` 1 (no standard errors), which needs " +
               mebibytes(without_segments + more) + " MiB";
