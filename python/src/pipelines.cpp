@@ -84,9 +84,9 @@ struct Parts {
 };
 
 std::any source_of(const std::string& type, const Array& array, bool pairs, const nb::dict& facts) {
-  if (type == "voltage_files") return source_of_voltages(array, pairs, facts);
-  if (type == "filterbank_files") return source_of_filterbank(array, facts);
-  return source_of_counts(array, facts);
+  if (type == "voltage_files") return source_of_voltages(AnyArray(array), pairs, facts);
+  if (type == "filterbank_files") return source_of_filterbank(AnyArray(array), facts);
+  return source_of_counts(AnyArray(array), facts);
 }
 
 // A type that reads the array instead of files: "array:NAME".

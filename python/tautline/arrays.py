@@ -82,15 +82,11 @@ def voltages(x: Any, field: str, *takers: str) -> tuple[npt.NDArray[Any], bool]:
     x = host_array(x, field, *takers)
     if x.dtype.name in ("complex128", "float64"):
         x = x.astype(np.complex64 if x.dtype.kind == "c" else np.float32)
-    pairs = _are_pairs(x, field)
+    pairs = are_pairs(x, field)
     return dense_rows(x, -2 if pairs else -1), pairs
 
 
-def voltages_on_device(x: Any, field: str) -> tuple[Any, bool]:
-    """The same of an array of a GPU, as it is."""
-    return x, _are_pairs(x, field)
-
-
-def _are_pairs(x: Any, field: str) -> bool:
+def are_pairs(x: Any, field: str) -> bool:
+    """Whether voltages, of an array of any memory, are integers with a last axis of 2; refuses other types."""
     require_type(x, field, ("complex64", "float32", "int8", "int16"))
     return type_name(x).startswith("int") and x.ndim > 1 and x.shape[-1] == 2

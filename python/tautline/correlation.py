@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from . import _tautline
 from .arguments import Fields, documented, file_paths, history, number, rational, whole
-from .arrays import is_array, require_axes, voltages, voltages_on_device
+from .arrays import are_pairs, is_array, require_axes, voltages
 from .devices import behind_its_stream, place_of, type_name, unread_by_host
 from .errors import refuse
 
@@ -168,7 +168,7 @@ def correlate(
 
 def described_voltages(x: Any, given: dict[str, Any], on_device: bool = False) -> tuple[Any, bool, dict[str, Any]]:
     """[channel][input][time], whether integers are pairs, and what is said of them."""
-    samples, pairs = voltages_on_device(x, "x") if on_device else voltages(x, "x", "correlate")
+    samples, pairs = (x, are_pairs(x, "x")) if on_device else voltages(x, "x", "correlate")
     axes = samples.ndim - (1 if pairs else 0)
     require_axes(samples, "x", (2, 3, 4) if pairs else (1, 2, 3), "[time], [input][time] or [channel][input][time]")
     samples = samples[(None,) * (3 - axes)]

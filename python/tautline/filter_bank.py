@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _tautline
-from .arrays import dense_rows, host_array, require_axes, voltages, voltages_on_device
+from .arrays import are_pairs, dense_rows, host_array, require_axes, voltages
 from .arguments import whole
 from .correlation import Progress
 from .devices import place_of, type_name
@@ -122,7 +122,7 @@ _FORMATS = {"complex64": "cf32", "float32": "f32", "int8": "i8", "int16": "i16"}
 
 
 def _on_device(x: Any, channels: int, device: str, progress: Progress | None, **options: Any) -> Any:
-    x, pairs = voltages_on_device(x, "x")
+    pairs = are_pairs(x, "x")
     require_axes(x, "x", (2, 3) if pairs else (1, 2), "[time] or [input][time]")
     axes = x.ndim - (1 if pairs else 0)
     samples = x if axes == 2 else x[None]
