@@ -83,10 +83,11 @@ struct Parts {
   nb::list nodes, arrays;
 };
 
-std::any source_of(const std::string& type, const Array& array, bool pairs, const nb::dict& facts) {
-  if (type == "voltage_files") return source_of_voltages(AnyArray(array), pairs, facts);
-  if (type == "filterbank_files") return source_of_filterbank(AnyArray(array), facts);
-  return source_of_counts(AnyArray(array), facts);
+std::any source_of(const std::string& type, const AnyArray& array, bool pairs,
+                   const nb::dict& facts) {
+  if (type == "voltage_files") return source_of_voltages(array, pairs, facts);
+  if (type == "filterbank_files") return source_of_filterbank(array, facts);
+  return source_of_counts(array, facts);
 }
 
 // A type that reads the array instead of files: "array:NAME".
@@ -111,7 +112,7 @@ std::vector<pipeline::NodeType> types_with(const Parts& parts,
   for (const nb::handle one : parts.arrays) {
     const nb::tuple facts = nb::cast<nb::tuple>(one);
     const auto type = nb::cast<std::string>(facts[1]);
-    std::any source = source_of(type, nb::cast<Array>(facts[2]), nb::cast<bool>(facts[3]),
+    std::any source = source_of(type, AnyArray(nb::cast<Array>(facts[2])), nb::cast<bool>(facts[3]),
                                 nb::cast<nb::dict>(facts[4]));
     for (std::size_t k = 0; k < own; ++k)
       if (types[k].name == type)
