@@ -205,7 +205,7 @@ TEST_F(RecordedGains, ThatAreFarFromRightAreNamedWithTheFactorThatIsRight) {
   EXPECT_EQ(err.find("multiply"), std::string::npos) << err;
   EXPECT_NE(read_file(scratch / "r.html").find("of the samples of all inputs are zeros"),
             std::string::npos);
-  for (const double gain : {0.004, 30.0}) {
+  for (const double gain : {0.01, 30.0}) {
     err = said({"--gains", std::to_string(gain)});
     EXPECT_NE(err.find(gain < 1 ? "are zeros" : "were clipped"), std::string::npos) << err;
     const std::string words = "multiply --gains by about ";

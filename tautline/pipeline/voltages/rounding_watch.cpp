@@ -112,8 +112,8 @@ std::string RoundingWatch::text(const std::vector<std::uint64_t>& clipped, std::
   if (!gains.measured()) {
     if (least > 0)
       text += most < 2 * least
-                  ? fmt::format("multiply `gains` by about {:.2g}, or ", least)
-                  : fmt::format("multiply `gains` by about {:.2g} to {:.2g}, input by input, or ",
+                  ? fmt::format("multiply `gains` by about {:.3g}, or ", least)
+                  : fmt::format("multiply `gains` by about {:.3g} to {:.3g}, input by input, or ",
                                 least, most);
     return text + "leave `gains` out, and they are measured";
   }
