@@ -7,12 +7,14 @@
 
 namespace tautline::stream {
 
-/// Of m times that were looked at, all inputs repeated the preceding sample at c. Without knowledge of the chance of a
-/// repeat (every value from 0 to 1 as likely before), the chance of n repeats in a row is then
+/// Values of independent samples that have the chances p_v repeat with the chance q = sum of p_v^2. The chance of n
+/// repeats in a row, the sum of p_v^(n + 1), is at most q^((n + 1) / 2), since no p_v is above the root of q. Of m times
+/// that were looked at, all inputs repeated the preceding sample at c. Without other knowledge of q (every value from 0
+/// to 1 as likely before) that is
 ///
-///     P(n) = product over k from 0 to n - 1 of (c + 1 + k) / (m + 2 + k)
+///     P(n) = product over k from 0 to (n + 1) / 2 - 1 of (c + 1 + k) / (m + 2 + k)
 ///
-/// which is 1 / (n + 1) where nothing was looked at. The last 4,096 to 8,191 times count, so that the level may change.
+/// The last 4,096 to 8,191 times count, so that the level may change.
 class RepeatChance {
  public:
   /// One time in so many is looked at.
@@ -37,7 +39,7 @@ class RepeatChance {
     const auto c = static_cast<double>(before_.repeats + now_.repeats);
     const auto m = static_cast<double>(before_.times + now_.times);
     double log_chance = 0;
-    for (std::size_t k = 0; k < repeats; ++k) {
+    for (std::size_t k = 0; k < (repeats + 1) / 2; ++k) {
       const auto further = static_cast<double>(k);
       log_chance += std::log((c + 1 + further) / (m + 2 + further));
       if (log_chance < log_of_nothing_) return true;

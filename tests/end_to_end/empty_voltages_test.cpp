@@ -176,7 +176,7 @@ TEST_F(EmptyVoltageFiles, AnAntennaThatStopsLowersNoOtherWeights) {
 // Lost packets that a recorder writes as zeros: too short for the rule of one input, and not for that of all.
 TEST_F(EmptyVoltageFiles, ShortStretchesOfAllInputsAreEmpty) {
   auto random = generator();
-  const std::size_t samples = 20 + random() % 200, of_one = 20 + random() % 200;
+  const std::size_t samples = 70 + random() % 200, of_one = 70 + random() % 200;
   for (const std::size_t first : {100'000 + random() % 1000, 200'000 + random() % 1000})
     for (std::size_t input = 0; input < kStoppedInputs; ++input) {
       stop(input, first, samples, 0);

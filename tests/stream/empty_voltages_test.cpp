@@ -99,7 +99,7 @@ Voltages random_voltages(std::minstd_rand& random) {
   v.lost = core::ValidityMask(inputs, kTimes);
   // All inputs together, as a recorder writes packets that were lost.
   for (std::size_t t = random() % 2000; t < kTimes; t += random() % 2000) {
-    const std::size_t end = std::min(kTimes, t + 1 + random() % 100);
+    const std::size_t end = std::min(kTimes, t + 1 + random() % 200);
     std::fill(&v.codes[v.at(t, 0, 0)], &v.codes[0] + v.at(end, 0, 0), 0U);
     t = end;
   }
@@ -136,7 +136,7 @@ class Repeats {
     double c = 0, m = 0, chance = 1;
     for (const auto* window : {&before_, &now_})
       for (const bool repeat : *window) c += repeat ? 1 : 0, m += 1;
-    for (std::size_t k = 0; k < n; ++k)
+    for (std::size_t k = 0; k < (n + 1) / 2; ++k)
       chance *= (c + 1 + static_cast<double>(k)) / (m + 2 + static_cast<double>(k));
     return chance * rate_hz * 3600 < 1e-9;
   }
@@ -164,7 +164,7 @@ void add_together(const Voltages& v, std::size_t repeats, Expected& out) {
     std::size_t end = first + 1;
     while (end < kTimes && there(first) && there(end) && repeat(end - 1)) ++end;
     const std::size_t n = end - first - 1;
-    const bool empty = n >= 16 && (n >= repeats || so_far.nothing(n, 1e6));
+    const bool empty = n >= repeats || (n >= 64 && so_far.nothing(n, 1e6));
     for (std::size_t i = 0; empty && n < repeats && i < inputs; ++i) {
       out.valid.set(i, first, end - first, false);
       out.list.push_back({i, first, end - first});
@@ -266,7 +266,7 @@ TEST(EmptyVoltages, AStretchEndsWhereABlockDoesNotFollowOn) {
   for (auto& byte : one.bytes) byte = static_cast<std::byte>(random());
   core::RawBlock two = one;
   // Too little for a stretch on either side, between samples that differ.
-  constexpr std::size_t share = 12;
+  constexpr std::size_t share = 40;
   one.bytes[2 * (most - share) - 1] = two.bytes[2 * share] = std::byte{8};
   std::fill(one.bytes.end() - static_cast<std::ptrdiff_t>(2 * share), one.bytes.end(),
             std::byte{7});
