@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "tautline/core/step_fit.h"
@@ -29,7 +30,7 @@ constexpr std::uint64_t kMostSearched = 65'536, kMostSearchedBytes = std::uint64
 
 // Blocks of kMostSpectra that are compared to find steps inside a file, and the least distance between them; fewer do
 // not tell a step from a drift. So many steps are none, but a level that is switched.
-constexpr std::size_t kMostProbes = 128, kLeastProbes = 5, kMostInside = 16;
+constexpr std::size_t kMostProbes = 32, kLeastProbes = 5, kMostInside = 16;
 constexpr std::uint64_t kProbeDistance = 1024;
 // A change from one of them to the next that is looked at, in those that are usual.
 constexpr double kUnusualChange = 8;
@@ -81,18 +82,40 @@ struct Levels {
   std::vector<double> count, mean, deviation;
 };
 
+// Of integers: exact sums, of kMostSpectra at most.
 template <class Sample>
 Levels levels_of(const Sample* samples, std::size_t spectra, std::size_t channels) {
+  using Sum = std::conditional_t<sizeof(Sample) == 1, std::int32_t, std::int64_t>;
+  std::vector<Sum> sum(channels, 0), squares(channels, 0);
+  for (std::size_t t = 0; t < spectra; ++t)
+    for (std::size_t c = 0; c < channels; ++c) {
+      const Sum x = samples[t * channels + c];
+      sum[c] += x;
+      squares[c] += x * x;
+    }
+  Levels levels(channels);
+  const double count = std::max(2.0, static_cast<double>(spectra));
+  for (std::size_t c = 0; c < channels; ++c) {
+    const auto total = static_cast<double>(sum[c]);
+    const double spread = static_cast<double>(squares[c]) - total * total / count;
+    levels.count[c] = static_cast<double>(spectra);
+    levels.mean[c] = total / count;
+    levels.deviation[c] = std::sqrt(std::max(0.0, spread / (count - 1)));
+  }
+  return levels;
+}
+
+Levels levels_of(const float* samples, std::size_t spectra, std::size_t channels) {
   Levels levels(channels);
   // Sums of distances from a value of the channel: squares of high levels would lose the noise.
   std::vector<double> origin(channels, 0), sum(channels, 0), squares(channels, 0);
   for (std::size_t c = 0; c < channels && spectra > 0; ++c) {
-    const auto x = static_cast<double>(samples[c]);
+    const double x = samples[c];
     if (std::isfinite(x)) origin[c] = x;
   }
   for (std::size_t t = 0; t < spectra; ++t)
     for (std::size_t c = 0; c < channels; ++c) {
-      const double x = static_cast<double>(samples[t * channels + c]) - origin[c];
+      const double x = double{samples[t * channels + c]} - origin[c];
       const bool finite = std::isfinite(x);
       levels.count[c] += finite ? 1 : 0;
       sum[c] += finite ? x : 0;

@@ -11,10 +11,11 @@
 
 namespace tautline::pipeline {
 
-/// The steps of level inside the data segments, in order of time. At joins of files: reads 4,096 spectra on either side of each join, or as
-/// many as there are up to the next join or gap; of fewer than 256 nothing is said. Empty stretches near a join are
-/// passed over; of one that has the join inside, the step is at its end. Inside files: 128 blocks of 256 spectra at most
-/// are compared; the file's name is empty where there is no join. `left_out`: channels that do not count.
+/// The steps of level inside the data segments, in order of time. At joins of files: reads 4,096 spectra on
+/// either side of each join, or as many as there are up to the next join or gap; of fewer than 256 nothing is
+/// said. Empty stretches near a join are passed over; of one that has the join inside, the step is at its
+/// end. Inside files: 32 blocks of 256 spectra at most are compared; the file's name is empty where there is
+/// no join. `left_out`: channels that do not count.
 std::vector<LevelStep> find_level_steps(formats::FilterbankReader& reader,
                                         const std::vector<PlacedRange>& segments,
                                         const std::vector<std::size_t>& left_out);
