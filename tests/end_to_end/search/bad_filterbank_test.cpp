@@ -152,6 +152,20 @@ TEST_P(BadFilterbank, AllChannelsLeftOutIsRefused) {
   expect_refused(kWrongUsage, "all 16 channels", {"--flag-channels"});
 }
 
+// Before the run: it would be refused at its end.
+TEST_P(BadFilterbank, AFolderIsNotReplaced) {
+  const SigprocShape s = shape();
+  write(s, noise(s, 2000));
+  std::filesystem::create_directory(output());
+  const CommandResult result = run({"--overwrite"});
+  EXPECT_EQ(result.status, kFailed);
+  EXPECT_NE(result.err.find(output() + ": output: it is a folder, expected the name of a file"),
+            std::string::npos)
+      << result.err;
+  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  EXPECT_TRUE(std::filesystem::is_directory(output()));
+}
+
 TEST_P(BadFilterbank, ConstantDataHoldNothingAndDivideByNothing) {
   for (const int bits : {1, 8, 32})
     for (const std::string more : {"--strict", "--zero-dm"}) {
