@@ -76,6 +76,29 @@ TEST_F(Vdif, LostFramesKeepTheirPlaceAndAreCounted) {
   EXPECT_TRUE(reader->damage().any());
 }
 
+// One message, however many.
+TEST_F(Vdif, LostFramesAreOneMessage) {
+  Recording recording = record(2, 400);
+  auto& order = recording.order();
+  std::vector<std::size_t> lost;
+  for (std::size_t n = 3; n < 390; n += 2 + random_() % 3)
+    lost.push_back(recording.index(n, n % 2));
+  for (const std::size_t k : lost) order.erase(std::find(order.begin(), order.end(), k));
+  for (const std::size_t block : {7, 100, 100'000}) {
+    const auto reader = open_bytes(recording.bytes());
+    recording.expect(read_all(*reader, block), lost);
+    ASSERT_EQ(reader->damage().messages.size(), 1u) << block;
+    const std::string& message = reader->damage().messages.front();
+    EXPECT_NE(
+        message.find(std::to_string(lost.size()) + " frames are missing: the first of thread "),
+        std::string::npos)
+        << message;
+    EXPECT_NE(message.find("at sample " + std::to_string(3 * recording.samples_per_frame()) + ";"),
+              std::string::npos)
+        << message;
+  }
+}
+
 // A recorder that sets its file's size beforehand leaves zeros.
 TEST_F(Vdif, PaddingBehindTheLastFrameIsNoTime) {
   for (const std::size_t padding : {1, 3, 40, 1'000}) {
