@@ -40,7 +40,8 @@ core::VoltageDescription describe(const Header& header, const Timeline& timeline
   d.assumed = roles.assumed;
   const std::string other_rate = override_text("rate_hz", assumed.rate_hz.value(), "its header",
                                                static_cast<double>(header.rate_hz));
-  if (!other_rate.empty()) d.assumed += (d.assumed.empty() ? "" : "; ") + other_rate;
+  for (const std::string& other : {other_rate, timeline.other_rate})
+    if (!other.empty()) d.assumed += (d.assumed.empty() ? "" : "; ") + other;
   d.rate_hz = timeline.rate_hz;
   Header origin = header;
   origin.seconds = static_cast<std::uint32_t>(timeline.origin_second);

@@ -318,6 +318,40 @@ TEST_F(Vdif, SampleRatesFromOptionsHeadersAndData) {
             core::make_rational(2'000'000, 1));
 }
 
+// Ten frames of 128 samples a second.
+TEST_F(Vdif, AGivenRateIsComparedWithTheFramesNumbers) {
+  const auto open_at = [&](const Recording& recording, std::int64_t rate) {
+    ReaderOptions options;
+    options.assumed.rate_hz = core::make_rational(rate, 1);
+    return open_bytes(recording.bytes(), options);
+  };
+  const auto expect_refused = [&](const Recording& recording, std::int64_t rate,
+                                  const char* words) {
+    try {
+      open_at(recording, rate);
+      FAIL() << rate;
+    } catch (const core::Error& error) {
+      EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
+    }
+  };
+  const Recording recording = record(2, 35);
+  EXPECT_EQ(open_at(recording, 1'280)->description().assumed.find("frame numbers"),
+            std::string::npos);
+  expect_refused(recording, 640, "1280 Hz: frames of 128 samples have numbers up to 9");
+  const std::string remark = open_at(recording, 2'560)->description().assumed;
+  EXPECT_NE(remark.find("frame numbers end with 9 in a second, as at 1280 Hz"), std::string::npos)
+      << remark;
+  // No second ends: only higher rates are possible.
+  const Recording part = record(1, 8);
+  EXPECT_EQ(open_at(part, 2'560)->description().assumed.find("frame numbers"), std::string::npos);
+  expect_refused(part, 640, "8 frames or more a second: 1024 Hz or more");
+  // A damaged number is none.
+  Recording damaged = record(2, 400);
+  damaged.bytes_of(damaged.index(200, 1))[6] = 1;
+  EXPECT_EQ(open_at(damaged, 1'280)->description().assumed.find("frame numbers"),
+            std::string::npos);
+}
+
 TEST_F(Vdif, OneFrameASecond) {
   const Recording recording({}, 2, 5, 1, 8, random_);
   const auto reader = open_bytes(recording.bytes());
