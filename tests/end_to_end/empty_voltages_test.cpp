@@ -248,6 +248,36 @@ TEST_F(EmptyVoltageFiles, AnAntennaThatStopsAgainAndAgainHasTheRightAmplitude) {
   for (std::size_t b = 0; b < 3; ++b) EXPECT_NEAR(found[b] / whole[b], 1, 0.02) << b;
 }
 
+// Half of an integration of one antenna, 10 km east of the other: the time is the middle, the phase is not.
+TEST_F(EmptyVoltageFiles, PhasesThatAreNotThoseOfTheTimeAreNamed) {
+  write_file(scratch / "array.toml",
+             "latitude_deg = 0\nlongitude_deg = 0\naltitude_m = 0\n"
+             "[[antenna]]\nenu_m = [0, 0, 0]\n[[antenna]]\nenu_m = [10000, 0, 0]\n");
+  stop(1, 100'000, 50'000, 0);
+  write();
+  const std::vector<std::string> more{"--integration",   "0.1", "--array",  scratch / "array.toml",
+                                      "--polarisations", "2",   "--report", scratch / "page.html"};
+  run("correlate", "half.uvh5", more);
+  const std::string words =
+      "less than three quarters of the samples are valid in 1 integration of input 0y";
+  EXPECT_NE(result.err.find(words), std::string::npos) << result.err;
+  // 7.29e-5 / s x 10 km x 1 GHz / c turns a second, for 0.025 s.
+  EXPECT_NE(result.err.find("turn by up to 22 degrees"), std::string::npos) << result.err;
+  EXPECT_NE(read_file(scratch / "page.html").find(words), std::string::npos);
+  // A fifth is no cause, nor are short baselines.
+  voltages.replace((kStoppedTimes + 100'000) * 2, 60'000, voltages, 0, 60'000);
+  write();
+  run("correlate", "fifth.uvh5", more);
+  EXPECT_EQ(result.err.find("three quarters"), std::string::npos) << result.err;
+  stop(1, 100'000, 50'000, 0);
+  write();
+  write_file(scratch / "array.toml",
+             "latitude_deg = 0\nlongitude_deg = 0\naltitude_m = 0\n"
+             "[[antenna]]\nenu_m = [0, 0, 0]\n[[antenna]]\nenu_m = [1000, 0, 0]\n");
+  run("correlate", "short.uvh5", more);
+  EXPECT_EQ(result.err.find("three quarters"), std::string::npos) << result.err;
+}
+
 // The same in a recording of GPS by five antennas, of one bit a sample.
 TEST_F(EmptyVoltageFiles, AnAntennaOfARecordingThatStopsChangesNoOther) {
   const std::filesystem::path folder = std::filesystem::path(TAUTLINE_DATA_DIR) / "tart";
