@@ -79,12 +79,22 @@ bool names(const std::string& partial, int descriptor) {
 
 // rename() replaces files but not folders with contents. A folder is replaced only by a folder, and only when it is a
 // table (a Measurement Set): a mistaken `overwrite` must not delete a home folder.
+bool is_folder_to_keep(const std::string& path, bool by_a_file) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(path, ignored) &&
+         (by_a_file || !std::filesystem::exists(path + "/table.dat", ignored));
+}
+
+void refuse_folder(const std::string& path, bool by_a_file) {
+  if (is_folder_to_keep(path, by_a_file))
+    throw core::Error(core::ErrorKind::io, path + ": output", "it is a folder",
+                      "the name of a file: folders are not replaced", "give another name");
+}
+
 void make_way(const std::string& partial, const std::string& path) {
   std::error_code error;
   if (!std::filesystem::is_directory(path, error)) return;
-  if (!std::filesystem::is_directory(partial, error) ||
-      !std::filesystem::exists(path + "/table.dat", error))
-    fail(path, "replacing the folder", EISDIR, "give another name");
+  refuse_folder(path, !std::filesystem::is_directory(partial, error));
   std::filesystem::remove_all(path, error);
   if (error) fail(path, "removing the folder to be replaced", error.value());
 }
@@ -185,6 +195,7 @@ void require_can_be_written(const std::string& field, const std::string& path, b
   if (!overwrite && ::lstat(name.c_str(), &status) == 0)
     throw core::Error(core::ErrorKind::io, field, path + ": it exists", "a new name",
                       "give `overwrite` or another name");
+  refuse_folder(name.string(), false);
   const fs::path folder = name.has_parent_path() ? name.parent_path() : fs::path(".");
   std::error_code ignored;
   if (!fs::is_directory(folder, ignored))
@@ -197,11 +208,12 @@ std::string partial_name(const std::string& path) {
   return path + ".partial";
 }
 
-PartialPath::PartialPath(std::string path, bool overwrite)
+PartialPath::PartialPath(std::string path, bool overwrite, Makes makes)
     : path_(std::move(path)), partial_(partial_name(path_)), overwrite_(overwrite) {
   if (path_.empty())
     throw core::Error(core::ErrorKind::config, "output", "no name", "the name of a file");
   refuse_existing(path_, overwrite_);
+  refuse_folder(path_, makes == Makes::file);
   if (is_locked(partial_)) refuse_shared(path_);
   std::error_code error;
   std::filesystem::remove_all(partial_, error);
@@ -244,7 +256,8 @@ void PartialPath::finish() {
   forget();
 }
 
-PartialFile::PartialFile(std::string path, bool overwrite) : name_(std::move(path), overwrite) {
+PartialFile::PartialFile(std::string path, bool overwrite)
+    : name_(std::move(path), overwrite, PartialPath::Makes::file) {
   descriptor_ = ::open(name_.partial().c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
   if (descriptor_ < 0 && errno == EEXIST) name_.refuse_taken();
   if (descriptor_ < 0)
@@ -356,7 +369,8 @@ void PartialFile::close_file() {
   if (descriptor >= 0 && ::close(descriptor) != 0) fail(name_.path(), "closing", errno);
 }
 
-AppendFile::AppendFile(std::string path, bool overwrite) : name_(std::move(path), overwrite) {
+AppendFile::AppendFile(std::string path, bool overwrite)
+    : name_(std::move(path), overwrite, PartialPath::Makes::file) {
   append({}, O_CREAT | O_EXCL);
 }
 

@@ -31,7 +31,8 @@ void also_remove_partial_files_of(void (*remove)());
 void refuse_existing(const std::string& path, bool overwrite);
 
 /// Before the work, with `field`: throws Error(config) for an empty name and one in a folder that is not there or may
-/// not be written, and Error(io), as refuse_existing(), for one that exists unless `overwrite`.
+/// not be written, and Error(io), as refuse_existing(), for one that exists unless `overwrite`, or that is a folder
+/// which is not replaced.
 void require_can_be_written(const std::string& field, const std::string& path, bool overwrite);
 
 /// Waits until a file's bytes, or a folder's names, are on the disk. Throws Error(io).
@@ -42,9 +43,12 @@ void flush_to_disk(const std::string& path);
 /// partial name. Every failure is Error(io) with the path and the system's reason.
 class PartialPath {
  public:
-  /// Refuses an existing `path` unless `overwrite`, and one whose partial file another run has locked; removes what a
-  /// killed run left behind under the partial name.
-  PartialPath(std::string path, bool overwrite);
+  enum class Makes { file_or_folder, file };
+
+  /// Refuses an existing `path` unless `overwrite`, a folder that would not be replaced (only a Measurement Set replaces
+  /// one), and a path whose partial file another run has locked; removes what a killed run left behind under the
+  /// partial name.
+  PartialPath(std::string path, bool overwrite, Makes makes = Makes::file_or_folder);
   ~PartialPath();
   PartialPath(const PartialPath&) = delete;
   PartialPath& operator=(const PartialPath&) = delete;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -9,6 +10,9 @@
 #include <vector>
 
 #include "tautline/core/error.h"
+#include "tautline/core/sample_format.h"
+#include "tautline/core/time.h"
+#include "tautline/formats/assumed_values.h"
 
 namespace tautline::formats {
 
@@ -78,6 +82,42 @@ RecordedSpectra recorded_spectra(const std::string& path, std::size_t channels,
     if (!std::isnormal(gain) || gain < 0)
       throw wrong("a gain of " + std::to_string(gain) + " in requantisation_gains");
   return spectra;
+}
+
+core::VoltageDescription with_record(const Json& record, const std::string& path,
+                                     core::VoltageDescription d) {
+  if (!is_of_channelize(record)) return d;
+  const auto compare = [&](const std::string& field, double given_hz, double told_hz) {
+    const std::string text = override_text(field, given_hz, path + ".json", told_hz);
+    if (!text.empty()) d.assumed += (d.assumed.empty() ? "" : "; ") + text;
+  };
+  try {
+    const auto rate_hz =
+        core::make_rational(record.at("rate_hz").at(0), record.at("rate_hz").at(1));
+    compare("rate_hz", d.rate_hz.value(), rate_hz.value());
+    compare("centre_hz", d.centre_hz, record.at("centre_hz"));
+    compare("bandwidth_hz", d.bandwidth_hz, record.at("bandwidth_hz"));
+    const core::SampleFormat unknown;
+    if (d.format == unknown)
+      d.format = core::parse_sample_format(record.at("format").get<std::string>());
+    if (d.rate_hz.numerator == 0) d.rate_hz = rate_hz;
+    if (d.centre_hz == 0) d.centre_hz = record.at("centre_hz");
+    if (d.bandwidth_hz == 0) d.bandwidth_hz = record.at("bandwidth_hz");
+    if (d.antennas <= 1) d.antennas = record.at("antennas");
+    if (d.polarisations <= 1) d.polarisations = record.at("polarisations");
+    if (d.telescope.empty()) d.telescope = record.value("telescope", "");
+    if (d.source.empty()) d.source = record.value("source", "");
+    if (d.start == core::Instant{}) {
+      d.start = core::parse_utc(record.at("start_utc").get<std::string>());
+      d.start.fraction_numerator = record.at("start_fraction_s").at(0);
+      d.start.fraction_denominator = record.at("start_fraction_s").at(1);
+    }
+  } catch (const std::exception& problem) {
+    throw core::Error(core::ErrorKind::format, path + ".json", problem.what(),
+                      "the record that channelize wrote beside the array",
+                      "remove it and give the sample rate, or channelize again");
+  }
+  return d;
 }
 
 }  // namespace tautline::formats

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "tautline/core/voltage.h"
+
 namespace tautline::formats {
 
 /// The object in PATH.json; null where there is none.
@@ -29,5 +31,10 @@ struct RecordedSpectra {
 /// By the record beside a file of `channels` channels and `inputs` inputs; nothing without one. Throws Error(format) on
 /// a record that contradicts itself.
 RecordedSpectra recorded_spectra(const std::string& path, std::size_t channels, std::size_t inputs);
+
+/// What `d` leaves open, by the record beside PATH; unchanged where it is none of channelize. Rates and frequencies
+/// that differ from the record's stay, and are a remark in `assumed`. Throws Error(format) on a record that lacks some.
+core::VoltageDescription with_record(const nlohmann::json& record, const std::string& path,
+                                     core::VoltageDescription d);
 
 }  // namespace tautline::formats

@@ -37,6 +37,19 @@ struct Damage {
     else if (messages.size() + 1 == kMaxMessages)
       messages.push_back("more damage was found than is listed here; the counts hold all of it");
   }
+  /// The same for what is found again and again: the message that was kept under `place`, which is kNone at first, is
+  /// replaced.
+  static constexpr std::size_t kNone = ~std::size_t{0};
+  void note_again(std::size_t& place, std::string message) {
+    if (place < messages.size()) {
+      messages[place] = std::move(message);
+      return;
+    }
+    if (place != kNone) return;  // the list was full
+    place = messages.size();
+    note(std::move(message));
+    if (messages.size() == kMaxMessages) place = kMaxMessages;
+  }
   void add(const Damage& other) {
     lost_samples += other.lost_samples;
     dropped_samples += other.dropped_samples;

@@ -6,7 +6,7 @@
 #include "tautline/core/constant_run.h"
 #include "tautline/core/integers.h"
 #include "tautline/core/validity.h"
-#include "tautline/stream/input_samples.h"
+#include "tautline/stream/input_times.h"
 
 namespace tautline::stream {
 
@@ -17,9 +17,8 @@ constexpr std::size_t kLeastRepeats = 16;
 // Of all inputs together: one time in 32 is compared then. Of 16, one time in 8 would be, at 25 GB/s of 64 inputs and
 // 0.8 GB/s of one.
 constexpr std::size_t kLeastTogether = 64;
-
-// Samples that one call compares.
-constexpr std::size_t kPiece = 256;
+// Of one input, one time in 24 is compared.
+constexpr std::size_t kLeastOfOne = 48;
 
 }  // namespace
 
@@ -58,131 +57,6 @@ class EmptyVoltageFinder::Pieces {
   const core::RawBlock& block_;
   std::vector<Known> known_;
 };
-
-namespace {
-
-// The first sample after `first`, before `end`, that differs from it: equal(t) compares one with `first`, constant(t,
-// piece) says that a whole piece from t on is known to be equal.
-template <class Equal, class Constant>
-std::size_t find_end_of_run(std::size_t first, std::size_t end, const Equal& equal,
-                            const Constant& constant) {
-  std::size_t t = first + 1;
-  while (t < end) {
-    const std::size_t piece = (t - 1) / kPiece, next = (piece + 1) * kPiece;
-    if ((t - 1) % kPiece == 0 && next < end && constant(t - 1, piece)) {
-      t = next + 1;
-      continue;
-    }
-    for (const std::size_t stop = std::min(end, next + 1); t < stop; ++t)
-      if (!equal(t)) return t;
-  }
-  return end;
-}
-
-// Of one input, in all channels.
-bool equal_times(const InputSamples& samples, std::size_t channels, std::size_t a, std::size_t b) {
-  for (std::size_t c = 0; c < channels; ++c)
-    if (samples.value(a, c) != samples.value(b, c)) return false;
-  return true;
-}
-
-// Samples that are not finite are counted as such, not as empty.
-bool finite_at(const InputSamples& samples, std::size_t channels, std::size_t t) {
-  for (std::size_t c = 0; c < channels; ++c)
-    if (!samples.finite(samples.value(t, c))) return false;
-  return true;
-}
-
-// Whether the piece from t on is known to be constant.
-bool constant_piece(const InputSamples& samples, std::size_t t) {
-  return samples.constant(t, t + kPiece);
-}
-
-// The samples of one input in a block, all channels together.
-class InputTimes {
- public:
-  InputTimes(const core::RawBlock& block, std::size_t input)
-      : samples_(block, input), channels_(block.layout.channels) {}
-
-  std::uint64_t value(std::size_t t, std::size_t channel) const {
-    return samples_.value(t, channel);
-  }
-  bool equal(std::size_t a, std::size_t b) const { return equal_times(samples_, channels_, a, b); }
-  template <class Pieces>
-  std::size_t end_of_run(std::size_t first, std::size_t end, Pieces& pieces) const {
-    return find_end_of_run(
-        first, end, [&](std::size_t t) { return equal(first, t); },
-        [&](std::size_t t, std::size_t piece) {
-          return constant_piece(samples_, t) || pieces.constant(piece);
-        });
-  }
-  bool finite(std::size_t t) const { return finite_at(samples_, channels_, t); }
-
- private:
-  InputSamples samples_;
-  std::size_t channels_;
-};
-
-constexpr std::size_t kAnyInput = core::InvalidSpan::kAllInputs;
-
-// Parts of a block in which an input's samples are valid; of kAnyInput: those of all inputs.
-std::vector<core::ConstantRun> valid_parts(const core::RawBlock& block, std::size_t input) {
-  std::vector<core::ConstantRun> lost;
-  for (const core::InvalidSpan& span : block.invalid)
-    if (input == kAnyInput || span.input == input || span.input == kAnyInput)
-      lost.push_back({span.first_sample, span.samples > block.samples
-                                             ? block.samples
-                                             : span.first_sample + span.samples});
-  std::sort(lost.begin(), lost.end(),
-            [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::vector<core::ConstantRun> parts;
-  std::size_t from = 0;
-  for (const core::ConstantRun& span : lost) {
-    if (span.first > from) parts.push_back({from, std::min(span.first, block.samples)});
-    from = std::max(from, span.end);
-  }
-  if (from < block.samples) parts.push_back({from, block.samples});
-  return parts;
-}
-
-// Inputs whose samples of one time are contiguous are compared together, which is many times as fast.
-template <class T>
-class SideBySide {
- public:
-  explicit SideBySide(const core::RawBlock& block)
-      : first_(block.bytes.data() + block.layout.offset_bits / 8),
-        time_stride_(block.layout.time_stride_bits / 8),
-        inputs_(block.layout.inputs()) {}
-
-  // Calls found(input) for each input whose first channels are equal at two times.
-  template <class Found>
-  void compare(std::size_t a, std::size_t b, const Found& found) const {
-    const std::byte *x = first_ + a * time_stride_, *y = first_ + b * time_stride_;
-    unsigned any = 0;
-    for (std::size_t i = 0; i < inputs_; ++i) any |= at(x, i) == at(y, i) ? 1u : 0u;
-    if (any == 0) return;
-    for (std::size_t i = 0; i < inputs_; ++i)
-      if (at(x, i) == at(y, i)) found(i);
-  }
-
- private:
-  static T at(const std::byte* row, std::size_t i) {
-    T value;
-    std::memcpy(&value, row + i * sizeof(T), sizeof(T));
-    return value;
-  }
-  const std::byte* first_;
-  std::size_t time_stride_, inputs_;
-};
-
-bool inputs_side_by_side(const core::RawLayout& layout) {
-  const auto bits = static_cast<std::size_t>(layout.format.bits_per_sample());
-  return bits % 8 == 0 && layout.offset_bits % 8 == 0 && layout.time_stride_bits % 8 == 0 &&
-         (layout.polarisations == 1 || layout.polarisation_stride_bits == bits) &&
-         (layout.antennas == 1 || layout.antenna_stride_bits == layout.polarisations * bits);
-}
-
-}  // namespace
 
 // The samples of all inputs in a block at one time.
 class EmptyVoltageFinder::InputsTogether {
@@ -240,6 +114,12 @@ std::uint64_t counted_times(std::uint64_t first, std::uint64_t end) {
   return end <= first ? 0 : (end + kEvery - 1) / kEvery - (first + kEvery - 1) / kEvery;
 }
 
+// The first such time in a block that begins at `position`, from its time t on.
+std::size_t first_counted(std::uint64_t position, std::size_t t) {
+  const std::uint64_t kEvery = RepeatChance::kEvery, from = position + t;
+  return t + static_cast<std::size_t>((kEvery - from % kEvery) % kEvery);
+}
+
 }  // namespace
 
 EmptyVoltageFinder::EmptyVoltageFinder(const core::VoltageDescription& description)
@@ -249,20 +129,35 @@ EmptyVoltageFinder::EmptyVoltageFinder(const core::VoltageDescription& descripti
               core::repeats_of_nothing(kFewestBits, description.rate_hz.value() *
                                                         static_cast<double>(description.inputs())),
               description.channels))),
+      least_(std::min(kLeastOfOne, repeats_)),
       open_(description.inputs()),
+      runs_(description.inputs()),
       chance_(core::log_chance_of_nothing(description.rate_hz.value())) {
+  if (least_ < repeats_)
+    chances_.resize(description.inputs(),
+                    RepeatChance(core::log_chance_of_nothing(
+                        description.rate_hz.value() * static_cast<double>(description.inputs()))));
   found_.inputs.resize(description.inputs());
 }
 
+// Compares inputs that lie side by side: at the probes, and at the times that are counted.
 void EmptyVoltageFinder::find_equal_probes(const core::RawBlock& block) {
   equal_probes_.resize(inputs_side_by_side(block.layout) ? open_.size() : 0);
+  equal_counted_.resize(chances_.empty() ? 0 : equal_probes_.size());
+  for (std::vector<std::uint32_t>& times : equal_probes_) times.clear();
+  for (std::vector<std::uint32_t>& times : equal_counted_) times.clear();
   if (equal_probes_.empty()) return;
-  for (std::vector<std::uint32_t>& probes : equal_probes_) probes.clear();
-  const std::size_t step = core::probe_step(repeats_);
+  const std::size_t step = core::probe_step(least_);
   const auto look_through = [&](const auto& inputs) {
     for (std::size_t k = 0; k + step < block.samples; k += step)
       inputs.compare(k, k + step, [&](std::size_t input) {
-        equal_probes_[input].push_back(static_cast<std::uint32_t>(k / step));
+        equal_probes_[input].push_back(static_cast<std::uint32_t>(k));
+      });
+    if (equal_counted_.empty()) return;
+    for (std::size_t t = first_counted(position_, 0); t + 1 < block.samples;
+         t += RepeatChance::kEvery)
+      inputs.compare(t, t + 1, [&](std::size_t input) {
+        equal_counted_[input].push_back(static_cast<std::uint32_t>(t));
       });
   };
   switch (block.layout.format.bits_per_sample()) {
@@ -277,12 +172,22 @@ void EmptyVoltageFinder::find_equal_probes(const core::RawBlock& block) {
   }
 }
 
+// Samples of `run` that are in one of the runs, which are in order.
+std::size_t EmptyVoltageFinder::overlap(std::span<const Run> runs, const Run& run) {
+  std::uint64_t samples = 0;
+  for (auto one = std::ranges::upper_bound(runs, run.first, {}, &Run::end);
+       one != runs.end() && one->first < run.end; ++one)
+    samples += std::min(one->end, run.end) - std::max(one->first, run.first);
+  return static_cast<std::size_t>(samples);
+}
+
 // Marks samples of one stretch; `entry` is its place in the list, assigned at its first mark.
 void EmptyVoltageFinder::mark(core::RawBlock& block, std::size_t input, std::size_t first,
                               std::size_t end, std::uint64_t position,
                               std::optional<std::size_t>& entry) {
   if (end == first) return;
-  const std::size_t samples = unmarked(block, input, first, end);
+  const std::size_t samples =
+      end - first - overlap(together_runs_, {position + first, position + end});
   block.invalid.push_back({input, first, end - first});
   found_.samples += samples;
   found_.inputs[input] += samples;
@@ -294,48 +199,78 @@ void EmptyVoltageFinder::mark(core::RawBlock& block, std::size_t input, std::siz
   if (*entry < EmptyVoltages::kListed) found_.list[*entry].samples += end - first;
 }
 
-// The samples in [first, end) that are in no empty stretch yet.
-std::size_t EmptyVoltageFinder::unmarked(const core::RawBlock& block, std::size_t input,
-                                         std::size_t first, std::size_t end) const {
-  std::size_t samples = end - first;
-  for (std::size_t k = &block == block_ ? lost_ : before_lost_; k < block.invalid.size(); ++k) {
-    const core::InvalidSpan& span = block.invalid[k];
-    if (span.input != input && span.input != kAnyInput) continue;
-    const std::size_t from = std::max(first, span.first_sample),
-                      to = std::min(end, span.first_sample + span.samples);
-    samples -= to > from ? to - from : 0;
+bool EmptyVoltageFinder::is_empty(std::size_t input, std::size_t samples) const {
+  const std::size_t repeats = samples - 1;
+  return repeats >= least_ && (repeats >= repeats_ || chances_[input].too_rare(repeats));
+}
+
+// Counts how often the input repeats its sample at times [first, end) of a block; end is a time of the block, too.
+void EmptyVoltageFinder::count_repeats(std::size_t input, std::size_t first, std::size_t end,
+                                       const InputTimes& samples) {
+  if (chances_.empty()) return;
+  RepeatChance& chance = chances_[input];
+  std::size_t t = first_counted(position_, first);
+  if (equal_counted_.empty()) {
+    for (; t < end; t += RepeatChance::kEvery) chance.count(1, samples.equal(t, t + 1) ? 1 : 0);
+    return;
   }
-  return samples;
+  const std::vector<std::uint32_t>& equal = equal_counted_[input];
+  for (auto next = std::lower_bound(equal.begin(), equal.end(), t);
+       next != equal.end() && *next < end; ++next) {
+    chance.count((*next - t) / RepeatChance::kEvery, 0);
+    chance.count(1, samples.equal(*next, *next + 1) ? 1 : 0);
+    t = *next + RepeatChance::kEvery;
+  }
+  if (t < end) chance.count(core::divide_up(end - t, RepeatChance::kEvery), 0);
+}
+
+// The input's run at the end of the last block has ended. One that may be a stretch counts as none of the noise's.
+void EmptyVoltageFinder::end_run(std::size_t input) {
+  OpenRun& open = open_[input];
+  if (open.samples == 0) return;
+  if (open.entry)
+    runs_[input].push_back({open.first_sample, open.first_sample + open.samples});
+  else
+    for (const EmptyInput& one : open.waiting) list(one);
+  if (open.samples <= least_ && !chances_.empty())
+    chances_[input].count(open.uncounted, open.uncounted);
+  open = {};
 }
 
 // Continues in this block the run that the preceding block ended with; returns the run's end.
-std::size_t EmptyVoltageFinder::go_on(OpenRun& open, std::size_t input, std::size_t first,
-                                      std::size_t end, core::RawBlock& block,
+std::size_t EmptyVoltageFinder::go_on(std::size_t input, std::size_t end, core::RawBlock& block,
                                       core::RawBlock& before, Pieces& pieces) {
+  OpenRun& open = open_[input];
   const InputTimes samples(block, input);
-  for (std::size_t c = 0; c < open.value.size(); ++c)
-    if (samples.value(first, c) != open.value[c]) return first;
-  const std::size_t stop = samples.end_of_run(first, end, pieces);
+  std::size_t stop = 0;
+  bool equal = true;
+  for (std::size_t c = 0; c < open.value.size() && equal; ++c)
+    equal = samples.value(0, c) == open.value[c];
+  if (equal) stop = samples.end_of_run(0, end, pieces);
   const bool known = open.entry.has_value();
   const std::size_t there = std::min(open.samples, before.samples);
-  open.samples += stop - first;
-  if (open.samples > repeats_) {
+  open.samples += stop;
+  open.uncounted += counted_times(position_ - 1, position_ + stop - 1);
+  if (known || is_empty(input, open.samples)) {
     if (!known)
       mark(before, input, before.samples - there, before.samples, before_position_, open.entry);
-    mark(block, input, first, stop, position_, open.entry);
+    mark(block, input, 0, stop, position_, open.entry);
   }
+  if (stop == block.samples) return stop;
+  end_run(input);
+  if (stop < end && !chances_.empty())
+    chances_[input].count(counted_times(position_ + stop - 1, position_ + stop), 0);
   return stop;
 }
 
 void EmptyVoltageFinder::look_at(std::size_t input, std::size_t first, std::size_t end,
                                  core::RawBlock& block, core::RawBlock* before, Pieces& pieces) {
-  OpenRun& open = open_[input];
-  if (first == 0 && before != nullptr && open.samples > 0) {
-    first = go_on(open, input, first, end, block, *before, pieces);
+  if (first == 0 && before != nullptr && open_[input].samples > 0) {
+    first = go_on(input, end, block, *before, pieces);
     if (first == block.samples) return;
+  } else {
+    end_run(input);
   }
-  open.samples = 0;
-  open.entry.reset();
   const InputTimes samples(block, input);
   const auto equal = [&](std::size_t a, std::size_t b) { return samples.equal(a, b); };
   const auto around = [&](std::size_t k) {
@@ -343,52 +278,85 @@ void EmptyVoltageFinder::look_at(std::size_t input, std::size_t first, std::size
     while (run.first > first && samples.equal(run.first - 1, k)) --run.first;
     return run;
   };
-  const std::size_t step = core::probe_step(repeats_);
-  const auto next = [&](std::size_t k) {
+  const auto next = [&](std::size_t k) -> std::size_t {
     if (equal_probes_.empty()) return k;
     const std::vector<std::uint32_t>& probes = equal_probes_[input];
-    const auto found = std::lower_bound(probes.begin(), probes.end(), k / step);
-    return found == probes.end() ? end : *found * step;
+    const auto found = std::lower_bound(probes.begin(), probes.end(), k);
+    return found == probes.end() ? end : *found;
   };
-  while (const auto run = core::find_constant_run(equal, around, next, end, repeats_, first)) {
-    std::optional<std::size_t> entry;
+  while (const auto run = core::find_constant_run(equal, around, next, end, least_, first)) {
+    count_repeats(input, first, run->first, samples);
+    const std::size_t length = run->end - run->first;
+    const std::uint64_t within = counted_times(position_ + run->first, position_ + run->end - 1);
     const bool finite = samples.finite(run->first);
-    if (finite && run->repeats() >= repeats_)
+    std::optional<std::size_t> entry;
+    if (finite && is_empty(input, length))
       mark(block, input, run->first, run->end, position_, entry);
-    if (finite && run->end == block.samples) {
-      open.samples = run->end - run->first;
-      open.entry = entry;
-      open.value.resize(block.layout.channels);
-      for (std::size_t c = 0; c < open.value.size(); ++c)
-        open.value[c] = samples.value(run->first, c);
+    OpenRun found{.first_sample = position_ + run->first,
+                  .samples = length,
+                  .entry = entry,
+                  .value = {},
+                  .uncounted = within,
+                  .waiting = {}};
+    const bool last = run->end == block.samples;
+    if (finite && last) {
+      found.value.resize(block.layout.channels);
+      for (std::size_t c = 0; c < found.value.size(); ++c)
+        found.value[c] = samples.value(run->first, c);
     }
+    if (finite) open_[input] = std::move(found);
+    if (last) return;
+    end_run(input);
+    if (finite && run->end < end && !chances_.empty())
+      chances_[input].count(counted_times(position_ + run->end - 1, position_ + run->end), 0);
     first = run->end;
   }
 }
 
-void EmptyVoltageFinder::mark_together(core::RawBlock& block, std::size_t first, std::size_t end) {
+void EmptyVoltageFinder::mark_together(core::RawBlock& block, std::size_t first, std::size_t end,
+                                       std::uint64_t position) {
+  if (end == first) return;
+  const Run run{position + first, position + end};
   bool any = false;
   for (std::size_t i = 0; i < open_.size(); ++i) {
-    const std::size_t samples = unmarked(block, i, first, end);
+    const OpenRun& open = open_[i];
+    std::size_t samples = end - first - overlap(runs_[i], run);
+    if (const Run own{open.first_sample, open.first_sample + open.samples}; open.entry)
+      samples -= overlap({&own, 1}, run);
     any = any || samples > 0;
     found_.samples += samples;
     found_.inputs[i] += samples;
   }
   if (any) block.invalid.push_back({kAnyInput, first, end - first});
+  together_runs_.push_back(run);
 }
 
-// Longer runs are those of each input, too.
-void EmptyVoltageFinder::list_together(const OpenRunTogether& run, EmptyVoltages& found) const {
+void EmptyVoltageFinder::list(const EmptyInput& one) {
+  ++found_.stretches;
+  if (found_.list.size() < EmptyVoltages::kListed) found_.list.push_back(one);
+}
+
+// Each input's own run is as long or longer, and is listed where it is empty; where that is not known yet, the stretch
+// waits.
+void EmptyVoltageFinder::list_together(const OpenRunTogether& run) {
   if (!run.empty || run.samples > repeats_) return;
-  found.stretches += open_.size();
-  for (std::size_t i = 0; i < open_.size() && found.list.size() < EmptyVoltages::kListed; ++i)
-    found.list.push_back({i, run.first_sample, run.samples});
+  for (std::size_t i = 0; i < open_.size(); ++i) {
+    const EmptyInput one{i, run.first_sample, run.samples};
+    OpenRun& open = open_[i];
+    if (open.samples > 0 && open.first_sample <= run.first_sample) {
+      if (!open.entry) open.waiting.push_back(one);
+      continue;
+    }
+    const auto after = std::ranges::upper_bound(runs_[i], run.first_sample, {}, &Run::first);
+    if (after == runs_[i].begin() || std::prev(after)->end <= run.first_sample) list(one);
+  }
 }
 
 EmptyVoltages EmptyVoltageFinder::found() const {
-  EmptyVoltages all = found_;
-  if (together_.samples > 0) list_together(together_, all);
-  return all;
+  EmptyVoltageFinder ended = *this;
+  ended.end_run_together();
+  for (std::size_t i = 0; i < open_.size(); ++i) ended.end_run(i);
+  return std::move(ended.found_);
 }
 
 bool EmptyVoltageFinder::is_empty_together(std::size_t samples) const {
@@ -401,7 +369,7 @@ bool EmptyVoltageFinder::is_empty_together(std::size_t samples) const {
 void EmptyVoltageFinder::end_run_together() {
   if (together_.samples == 0) return;
   if (!together_.empty) chance_.count(together_.uncounted, together_.uncounted);
-  list_together(together_, found_);
+  list_together(together_);
   together_.samples = 0;
 }
 
@@ -416,9 +384,10 @@ std::size_t EmptyVoltageFinder::go_on_together(std::size_t end, const InputsToge
   open.samples += stop;
   open.uncounted += counted_times(position_ - 1, position_ + stop - 1);
   if (open.empty || is_empty_together(open.samples)) {
-    if (!open.empty) mark_together(before, before.samples - there, before.samples);
+    if (!open.empty)
+      mark_together(before, before.samples - there, before.samples, before_position_);
     open.empty = true;
-    mark_together(block, 0, stop);
+    mark_together(block, 0, stop, position_);
   }
   if (stop == block.samples) return stop;
   end_run_together();
@@ -461,13 +430,13 @@ void EmptyVoltageFinder::look_together(std::size_t first, std::size_t end, core:
                           .empty = finite && is_empty_together(samples),
                           .values = {},
                           .uncounted = within};
-    if (found.empty) mark_together(block, run->first, run->end);
+    if (found.empty) mark_together(block, run->first, run->end, position_);
     if (finite && run->end == block.samples) {
       inputs.keep(run->first, found.values);
       together_ = std::move(found);
       return;
     }
-    list_together(found, found_);
+    list_together(found);
     if (!found.empty) chance_.count(within, within);
     if (run->end < end)
       chance_.count(counted_times(position_ + run->end - 1, position_ + run->end), 0);
@@ -478,8 +447,9 @@ void EmptyVoltageFinder::look_together(std::size_t first, std::size_t end, core:
 void EmptyVoltageFinder::look(core::RawBlock& block, core::RawBlock* before) {
   Pieces pieces(block);
   find_equal_probes(block);
-  block_ = &block;
-  lost_ = block.invalid.size();
+  const auto past = [&](const Run& run) { return run.end <= before_position_; };
+  for (std::vector<Run>& runs : runs_) std::erase_if(runs, past);
+  std::erase_if(together_runs_, past);
   std::vector<std::vector<core::ConstantRun>> parts;
   const bool whole = block.invalid.empty();
   const auto of_all = valid_parts(block, kAnyInput);
@@ -490,10 +460,10 @@ void EmptyVoltageFinder::look(core::RawBlock& block, core::RawBlock* before) {
       look_at(i, 0, block.samples, block, before, pieces);
       continue;
     }
-    if (parts[i].empty() || parts[i].front().first > 0) open_[i].samples = 0;
+    if (parts[i].empty() || parts[i].front().first > 0) end_run(i);
     for (const core::ConstantRun& part : parts[i])
       look_at(i, part.first, part.end, block, before, pieces);
-    if (parts[i].empty() || parts[i].back().end < block.samples) open_[i].samples = 0;
+    if (parts[i].empty() || parts[i].back().end < block.samples) end_run(i);
   }
   if (of_all.empty() || of_all.front().first > 0) end_run_together();
   const InputsTogether inputs(block);
@@ -501,7 +471,6 @@ void EmptyVoltageFinder::look(core::RawBlock& block, core::RawBlock* before) {
     look_together(part.first, part.end, block, before, inputs, pieces);
   if (of_all.empty() || of_all.back().end < block.samples) end_run_together();
   before_position_ = position_;
-  before_lost_ = lost_;
   position_ += block.samples;
 }
 

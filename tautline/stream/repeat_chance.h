@@ -1,6 +1,8 @@
-// The chance that all inputs repeat their last sample several times in a row, from how often they did so far.
+// The chance that an input, or all inputs together, repeat the last sample several times in a row, from how often they
+// did so far.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -9,7 +11,7 @@ namespace tautline::stream {
 
 /// Values of independent samples that have the chances p_v repeat with the chance q = sum of p_v^2. The chance of n
 /// repeats in a row, the sum of p_v^(n + 1), is at most q^((n + 1) / 2), since no p_v is above the root of q. Of m times
-/// that were looked at, all inputs repeated the preceding sample at c. Without other knowledge of q (every value from 0
+/// that were looked at, the preceding sample was repeated at c. Without other knowledge of q (every value from 0
 /// to 1 as likely before) that is
 ///
 ///     P(n) = product over k from 0 to (n + 1) / 2 - 1 of (c + 1 + k) / (m + 2 + k)
@@ -25,10 +27,14 @@ class RepeatChance {
   explicit RepeatChance(double log_of_nothing) : log_of_nothing_(log_of_nothing) {}
 
   void count(std::uint64_t times, std::uint64_t repeats) {
-    for (; times > 0; --times) {
-      now_.repeats += repeats > 0 ? 1 : 0;
-      repeats -= repeats > 0 ? 1 : 0;
-      if (++now_.times < kWindow) continue;
+    while (times > 0) {
+      const std::uint64_t some = std::min(times, kWindow - now_.times);
+      const std::uint64_t of_these = std::min(repeats, some);
+      now_.times += some;
+      now_.repeats += of_these;
+      times -= some;
+      repeats -= of_these;
+      if (now_.times < kWindow) continue;
       before_ = now_;
       now_ = {};
     }

@@ -173,10 +173,10 @@ TEST_F(EmptyVoltageFiles, AnAntennaThatStopsLowersNoOtherWeights) {
   EXPECT_EQ(StoppedVisibilities(scratch / "kept.uvh5").count(2), whole);
 }
 
-// Lost packets that a recorder writes as zeros: too short for the rule of one input, and not for that of all.
-TEST_F(EmptyVoltageFiles, ShortStretchesOfAllInputsAreEmpty) {
+// Lost packets that a recorder writes as zeros, and one antenna that stops for as short.
+TEST_F(EmptyVoltageFiles, ShortStretchesAreEmpty) {
   auto random = generator();
-  const std::size_t samples = 70 + random() % 200, of_one = 70 + random() % 200;
+  const std::size_t samples = 50 + random() % 200, of_one = 50 + random() % 200;
   for (const std::size_t first : {100'000 + random() % 1000, 200'000 + random() % 1000})
     for (std::size_t input = 0; input < kStoppedInputs; ++input) {
       stop(input, first, samples, 0);
@@ -185,16 +185,97 @@ TEST_F(EmptyVoltageFiles, ShortStretchesOfAllInputsAreEmpty) {
         voltages[(input * kStoppedTimes + beside) * 2] = 5;
     }
   stop(2, 150'000, of_one, 0);
+  for (const std::size_t beside : {std::size_t{149'999}, 150'000 + of_one})
+    voltages[(2 * kStoppedTimes + beside) * 2] = 5;
   write();
   const auto summary = run("correlate", "short.uvh5", {"--integration", "0.05"});
-  EXPECT_EQ(summary["empty_samples"], 2 * samples * kStoppedInputs) << summary;
-  EXPECT_EQ(summary["empty_stretches"].size(), 2u) << summary;
+  EXPECT_EQ(summary["empty_samples"], 2 * samples * kStoppedInputs + of_one) << summary;
+  ASSERT_EQ(summary["empty_stretches"].size(), 3u) << summary;
   EXPECT_EQ(summary["empty_stretches"][0]["inputs"], nlohmann::json({0, 1, 2, 3}));
   EXPECT_EQ(summary["empty_stretches"][0]["samples"], samples);
+  EXPECT_EQ(summary["empty_stretches"][1]["inputs"], nlohmann::json({2}));
+  EXPECT_EQ(summary["empty_stretches"][1]["samples"], of_one);
   const auto blocks = run("correlate", "blocks.uvh5", {"--integration", "0.05", "--memory", "6M"});
   EXPECT_EQ(blocks["empty_stretches"], summary["empty_stretches"]);
   EXPECT_EQ(StoppedVisibilities(scratch / "blocks.uvh5").counts,
             StoppedVisibilities(scratch / "short.uvh5").counts);
+}
+
+// A third of the time in stretches of 50 to 400 samples: the amplitudes are those of the other two thirds.
+TEST_F(EmptyVoltageFiles, AnAntennaThatStopsAgainAndAgainHasTheRightAmplitude) {
+  auto random = generator();
+  // Inputs 0 and 1 have the same signal.
+  std::copy_n(voltages.begin(), kStoppedTimes * 2,
+              voltages.begin() + static_cast<std::ptrdiff_t>(kStoppedTimes * 2));
+  const auto power = [&](const std::string& output) {
+    write();
+    result = run_command({"correlate", scratch / "x.npy", "-o", scratch / output, "--format", "ci8",
+                          "--rate-hz", "1000000", "--centre-hz", "1e9", "--integration", "0.1",
+                          "--keep-edge", "--channels", "8", "--taps", "2", "--requantize", "off"},
+                         scratch.path().string());
+    EXPECT_EQ(result.status, kDone) << result.err;
+    const StoppedVisibilities found(scratch / output);
+    std::vector<double> sums(3);
+    std::vector<std::int64_t> counts(3);
+    for (std::size_t k = 0; k < found.counts.size(); ++k)
+      if (k % found.baselines < 3) {
+        sums[k % found.baselines] +=
+            std::abs(found.values[k]) * static_cast<double>(found.counts[k]);
+        counts[k % found.baselines] += found.counts[k];
+      }
+    for (std::size_t b = 0; b < 3; ++b) sums[b] /= static_cast<double>(counts[b]);
+    EXPECT_GT(found.count(1), 0);
+    return std::pair(sums, found.count(1));
+  };
+  const auto [whole, all] = power("whole.uvh5");
+  EXPECT_NE(result.out.find(" 0 empty"), std::string::npos) << result.out;
+  std::size_t gone = 0;
+  for (std::size_t t = random() % 1000; t + 400 < kStoppedTimes;) {
+    const std::size_t length = 50 + random() % 351;
+    stop(1, t, length, 0);
+    gone += length;
+    t += length + 2 * length;
+  }
+  const auto [found, left] = power("stops.uvh5");
+  // "  empty, taken for lost: ...; input 1x for 78 samples from 4711 ... (in all 440 stretches: input 1x 33 %)"
+  EXPECT_NE(result.out.find(" stretches: input 1x 3"), std::string::npos) << result.out;
+  const std::size_t at = result.out.find(" empty, ");
+  ASSERT_NE(at, std::string::npos) << result.out;
+  const double empty = std::stod(result.out.substr(result.out.rfind(' ', at - 1)));
+  EXPECT_GT(empty, 0.97 * static_cast<double>(gone));
+  EXPECT_LE(empty, 1.001 * static_cast<double>(gone));
+  EXPECT_LT(left, 2 * all / 3);
+  for (std::size_t b = 0; b < 3; ++b) EXPECT_NEAR(found[b] / whole[b], 1, 0.02) << b;
+}
+
+// Half of an integration of one antenna, 10 km east of the other: the time is the middle, the phase is not.
+TEST_F(EmptyVoltageFiles, PhasesThatAreNotThoseOfTheTimeAreNamed) {
+  write_file(scratch / "array.toml",
+             "latitude_deg = 0\nlongitude_deg = 0\naltitude_m = 0\n"
+             "[[antenna]]\nenu_m = [0, 0, 0]\n[[antenna]]\nenu_m = [10000, 0, 0]\n");
+  stop(1, 100'000, 50'000, 0);
+  write();
+  const std::vector<std::string> more{"--integration",   "0.1", "--array",  scratch / "array.toml",
+                                      "--polarisations", "2",   "--report", scratch / "page.html"};
+  run("correlate", "half.uvh5", more);
+  const std::string words =
+      "less than three quarters of the samples are valid in 1 integration of input 0y";
+  EXPECT_NE(result.err.find(words), std::string::npos) << result.err;
+  // 7.29e-5 / s x 10 km x 1 GHz / c turns a second, for 0.025 s.
+  EXPECT_NE(result.err.find("turn by up to 22 degrees"), std::string::npos) << result.err;
+  EXPECT_NE(read_file(scratch / "page.html").find(words), std::string::npos);
+  // A fifth is no cause, nor are short baselines.
+  voltages.replace((kStoppedTimes + 100'000) * 2, 60'000, voltages, 0, 60'000);
+  write();
+  run("correlate", "fifth.uvh5", more);
+  EXPECT_EQ(result.err.find("three quarters"), std::string::npos) << result.err;
+  stop(1, 100'000, 50'000, 0);
+  write();
+  write_file(scratch / "array.toml",
+             "latitude_deg = 0\nlongitude_deg = 0\naltitude_m = 0\n"
+             "[[antenna]]\nenu_m = [0, 0, 0]\n[[antenna]]\nenu_m = [1000, 0, 0]\n");
+  run("correlate", "short.uvh5", more);
+  EXPECT_EQ(result.err.find("three quarters"), std::string::npos) << result.err;
 }
 
 // The same in a recording of GPS by five antennas, of one bit a sample.

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <random>
@@ -121,10 +122,11 @@ Voltages random_voltages(std::minstd_rand& random) {
 struct Expected {
   core::ValidityMask valid;
   std::vector<EmptyInput> list;
-  std::size_t together = 0;  ///< stretches that are empty only because all inputs repeat together
+  std::size_t together = 0;    ///< stretches that are empty only because all inputs repeat together
+  std::size_t short_ones = 0;  ///< those of one input that are too short for any noise
 };
 
-/// Counts of all inputs' repeats: docs/design/empty.md.
+/// Counts of the repeats of an input, or of all inputs together: docs/design/empty.md.
 class Repeats {
  public:
   void look(std::uint64_t time, bool repeat) {
@@ -160,12 +162,14 @@ void add_together(const Voltages& v, std::size_t repeats, Expected& out) {
     return all([&](std::size_t i) { return v.equal(i, t, t + 1); });
   };
   Repeats so_far;
+  const core::ValidityMask of_inputs = out.valid;
   for (std::size_t first = 0; first < kTimes;) {
     std::size_t end = first + 1;
     while (end < kTimes && there(first) && there(end) && repeat(end - 1)) ++end;
     const std::size_t n = end - first - 1;
     const bool empty = n >= repeats || (n >= 64 && so_far.nothing(n, 1e6));
     for (std::size_t i = 0; empty && n < repeats && i < inputs; ++i) {
+      if (!of_inputs.valid(i, first)) continue;  // in a longer stretch of its own
       out.valid.set(i, first, end - first, false);
       out.list.push_back({i, first, end - first});
       ++out.together;
@@ -178,19 +182,28 @@ void add_together(const Voltages& v, std::size_t repeats, Expected& out) {
 }
 
 Expected expected_of(const Voltages& v, std::size_t repeats) {
-  Expected out{v.lost, {}};
-  for (std::size_t i = 0; i < v.description.inputs(); ++i)
+  Expected out{v.lost, {}, 0, 0};
+  const std::size_t least = std::min<std::size_t>(48, repeats);
+  for (std::size_t i = 0; i < v.description.inputs(); ++i) {
+    Repeats so_far;
     for (std::size_t first = 0; first < kTimes;) {
+      const bool there = v.lost.valid(i, first);
       std::size_t end = first + 1;
-      while (end < kTimes && v.lost.valid(i, first) && v.lost.valid(i, end) &&
-             v.equal(i, first, end))
-        ++end;
-      if (v.lost.valid(i, first) && end - first > repeats) {
+      while (end < kTimes && there && v.lost.valid(i, end) && v.equal(i, first, end)) ++end;
+      const std::size_t n = end - first - 1;
+      if (there &&
+          (n >= repeats ||
+           (n >= least && so_far.nothing(n, 1e6 * static_cast<double>(v.description.inputs()))))) {
         out.valid.set(i, first, end - first, false);
         out.list.push_back({i, first, end - first});
+        out.short_ones += n < repeats ? 1 : 0;
       }
+      for (std::size_t t = first; t + 1 < end; ++t)
+        if (n < least) so_far.look(t, true);
+      if (there && end < kTimes && v.lost.valid(i, end)) so_far.look(end - 1, false);
       first = end;
     }
+  }
   add_together(v, repeats, out);
   std::ranges::sort(out.list, [](const EmptyInput& a, const EmptyInput& b) {
     return std::tuple(a.input, a.first_sample, a.samples) <
@@ -201,13 +214,14 @@ Expected expected_of(const Voltages& v, std::size_t repeats) {
 
 TEST(EmptyVoltages, AreWhatALoopOverEverySampleFindsInAnyBlocks) {
   auto seeds = tests::generator();
-  std::size_t stretches = 0, across = 0, together = 0;
+  std::size_t stretches = 0, across = 0, together = 0, short_ones = 0;
   for (int turn = 0; turn < 60; ++turn) {
     std::minstd_rand random(static_cast<unsigned>(seeds()));
     const Voltages v = random_voltages(random);
     EmptyVoltageFinder finder(v.description);
     const Expected expected = expected_of(v, finder.least_repeats());
     together += expected.together;
+    short_ones += expected.short_ones;
     const std::size_t most = finder.least_repeats() + 1 + random() % 6000;
     std::vector<core::RawBlock> blocks;
     for (std::size_t first = 0; first < kTimes;) {
@@ -249,7 +263,8 @@ TEST(EmptyVoltages, AreWhatALoopOverEverySampleFindsInAnyBlocks) {
   }
   EXPECT_GT(stretches, 100u);
   EXPECT_GT(across, 20u);
-  EXPECT_GT(together, 100u);
+  EXPECT_GT(together, 20u);
+  EXPECT_GT(short_ones, 100u);
 }
 
 TEST(EmptyVoltages, AStretchEndsWhereABlockDoesNotFollowOn) {
@@ -306,6 +321,86 @@ TEST(EmptyVoltages, NoiseOfOneAndTwoBitsHasNone) {
     finder.look(block, nullptr);
   }
   EXPECT_EQ(finder.found().samples, 0u);
+}
+
+// Gaussian noise of 8 bits at any level, white and oversampled, of one input in two.
+TEST(EmptyVoltages, NoiseOfEightBitsHasNone) {
+  auto random = tests::generator();
+  std::mt19937 noise(static_cast<unsigned>(random()));
+  core::VoltageDescription description;
+  description.format = {8, true, core::Encoding::twos_complement};
+  description.antennas = 2;
+  description.rate_hz = {1'000'000, 1};
+  for (const double rms : {0.3, 0.4, 0.6, 1.0, 20.0})
+    for (const double memory : {0.0, 0.9}) {
+      EmptyVoltageFinder finder(description);
+      std::normal_distribution<double> normal(0, rms * std::sqrt(1 - memory * memory));
+      std::vector<double> last(4);
+      for (int turn = 0; turn < 5; ++turn) {
+        core::RawBlock block;
+        block.layout.format = description.format;
+        block.layout.antennas = 2;
+        block.layout.antenna_stride_bits = 16;
+        block.layout.time_stride_bits = 32;
+        block.samples = 60'000;
+        block.bytes.resize(4 * block.samples);
+        for (std::size_t k = 0; k < block.bytes.size(); ++k) {
+          last[k % 4] = memory * last[k % 4] + normal(noise);
+          block.bytes[k] = static_cast<std::byte>(static_cast<int>(std::lround(last[k % 4])));
+        }
+        finder.look(block, nullptr);
+      }
+      EXPECT_EQ(finder.found().samples, 0u) << rms << " " << memory;
+    }
+}
+
+// One input of two is constant a third of the time: at a usual level in stretches of 50 samples or more, of two bits in
+// 120 or more.
+TEST(EmptyVoltages, ShortStretchesOfOneInputAreFound) {
+  auto random = tests::generator();
+  std::mt19937 noise(static_cast<unsigned>(random()));
+  core::VoltageDescription description;
+  description.format = {8, false, core::Encoding::twos_complement};
+  description.antennas = 2;
+  description.rate_hz = {1'000'000, 1};
+  struct Case {
+    double rms;
+    std::size_t shortest, longest;
+  };
+  for (const Case& one : {Case{20, 50, 400}, Case{20, 50, 50}, Case{1.0, 120, 400}}) {
+    EmptyVoltageFinder finder(description);
+    std::normal_distribution<double> normal(0, one.rms);
+    core::RawBlock block;
+    block.layout.format = description.format;
+    block.layout.antennas = 2;
+    block.layout.antenna_stride_bits = 8;
+    block.layout.time_stride_bits = 16;
+    block.samples = 400'000;
+    block.bytes.resize(2 * block.samples);
+    const double low = one.rms > 1 ? -128 : -2, high = one.rms > 1 ? 127 : 1;
+    for (auto& byte : block.bytes)
+      byte = static_cast<std::byte>(
+          static_cast<int>(std::clamp(std::round(normal(noise)), low, high)));
+    std::vector<EmptyInput> put;
+    // The first samples tell how often the noise repeats itself.
+    for (std::size_t t = (one.rms > 1 ? 10'000 : 100'000) + random() % 1000;
+         t + one.longest < block.samples;) {
+      const std::size_t length = one.shortest + random() % (one.longest + 1 - one.shortest);
+      for (std::size_t k = 0; k < length; ++k) block.bytes[2 * (t + k) + 1] = std::byte{0};
+      block.bytes[2 * (t - 1) + 1] = block.bytes[2 * (t + length) + 1] = std::byte{1};
+      put.push_back({1, t, length});
+      t += length + length + random() % length + 2;
+    }
+    finder.look(block, nullptr);
+    const EmptyVoltages found = finder.found();
+    ASSERT_EQ(found.list.size(), put.size()) << one.rms;
+    for (std::size_t k = 0; k < put.size(); ++k) {
+      EXPECT_EQ(found.list[k].input, 1u);
+      EXPECT_EQ(found.list[k].first_sample, put[k].first_sample);
+      EXPECT_EQ(found.list[k].samples, put[k].samples);
+    }
+    EXPECT_EQ(block.invalid.size(), put.size());
+  }
 }
 
 TEST(EmptyVoltages, SamplesThatAreNotFiniteAreNotCountedAsEmpty) {

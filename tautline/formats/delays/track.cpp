@@ -14,7 +14,7 @@ namespace tautline::formats::delays {
 
 namespace {
 
-constexpr double kEarthRotation_rad_per_s = 7.292'115e-5;
+using core::kEarthRotation_rad_per_s;
 constexpr double kShortestPiece_s = 0.001, kLongestPiece_s = 60;
 constexpr double kMostPieces = 1e7;
 constexpr core::Rational kMilliseconds{1000, 1};

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <exception>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -114,43 +113,6 @@ void require_rate(const core::VoltageDescription& assumed, const std::string& fi
       "a rate in Hz, which a NPY file cannot hold",
       "give the sample rate (`rate_hz`), or put the .json that tautline wrote with the "
       "array beside it");
-}
-
-// The record's values, where the caller said nothing else.
-core::VoltageDescription with_record(const Json& record, const std::string& path,
-                                     core::VoltageDescription d) {
-  if (!is_of_channelize(record)) return d;
-  const auto compare = [&](const std::string& field, double given_hz, double told_hz) {
-    const std::string text = override_text(field, given_hz, path + ".json", told_hz);
-    if (!text.empty()) d.assumed += (d.assumed.empty() ? "" : "; ") + text;
-  };
-  try {
-    const auto rate_hz =
-        core::make_rational(record.at("rate_hz").at(0), record.at("rate_hz").at(1));
-    compare("rate_hz", d.rate_hz.value(), rate_hz.value());
-    compare("centre_hz", d.centre_hz, record.at("centre_hz"));
-    compare("bandwidth_hz", d.bandwidth_hz, record.at("bandwidth_hz"));
-    const core::SampleFormat unknown;
-    if (d.format == unknown)
-      d.format = core::parse_sample_format(record.at("format").get<std::string>());
-    if (d.rate_hz.numerator == 0) d.rate_hz = rate_hz;
-    if (d.centre_hz == 0) d.centre_hz = record.at("centre_hz");
-    if (d.bandwidth_hz == 0) d.bandwidth_hz = record.at("bandwidth_hz");
-    if (d.antennas <= 1) d.antennas = record.at("antennas");
-    if (d.polarisations <= 1) d.polarisations = record.at("polarisations");
-    if (d.telescope.empty()) d.telescope = record.value("telescope", "");
-    if (d.source.empty()) d.source = record.value("source", "");
-    if (d.start == core::Instant{}) {
-      d.start = core::parse_utc(record.at("start_utc").get<std::string>());
-      d.start.fraction_numerator = record.at("start_fraction_s").at(0);
-      d.start.fraction_denominator = record.at("start_fraction_s").at(1);
-    }
-  } catch (const std::exception& problem) {
-    throw core::Error(core::ErrorKind::format, path + ".json", problem.what(),
-                      "the record that channelize wrote beside the array",
-                      "remove it and give the sample rate, or channelize again");
-  }
-  return d;
 }
 
 // The number of whole times of the file, compared with the shape.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tautline/core/counted.h"
 #include "tautline/core/threads.h"
 #include "tautline/formats/assumed_values.h"
 #include "tautline/formats/strided_source.h"
@@ -39,7 +40,8 @@ core::VoltageDescription describe(const Header& header, const Timeline& timeline
   d.assumed = roles.assumed;
   const std::string other_rate = override_text("rate_hz", assumed.rate_hz.value(), "its header",
                                                static_cast<double>(header.rate_hz));
-  if (!other_rate.empty()) d.assumed += (d.assumed.empty() ? "" : "; ") + other_rate;
+  for (const std::string& other : {other_rate, timeline.other_rate})
+    if (!other.empty()) d.assumed += (d.assumed.empty() ? "" : "; ") + other;
   d.rate_hz = timeline.rate_hz;
   Header origin = header;
   origin.seconds = static_cast<std::uint32_t>(timeline.origin_second);
@@ -63,8 +65,7 @@ class Reader : public VoltageReader {
         frame_samples_(packing_.samples_in(header_.payload_bytes())),
         timeline_(find_timeline(file_, header_, options.assumed.rate_hz)),
         window_(file_, header_, timeline_, damage_),
-        pieces_(options.decoding_pieces),
-        missing_(timeline_.threads.size(), false) {
+        pieces_(options.decoding_pieces) {
     const ThreadRoles roles = roles_of(timeline_.threads, options);
     bands_ = roles.bands;
     description_ = describe(header_, timeline_, roles, options.assumed);
@@ -129,10 +130,11 @@ class Reader : public VoltageReader {
       if (slots.empty() || within >= window_.samples()) break;
       const std::size_t count = std::min(samples - block.samples, window_.samples() - within);
       for (std::size_t thread = 0; thread < slots.size(); ++thread) {
-        note_missing(slots[thread], thread);
+        if (position_ >= counted_) note_missing(slots[thread], thread);
         deliveries_.push_back({slots[thread], thread, within, count, block.samples});
       }
       block.samples += count;
+      counted_ = position_ - within + window_.samples();
       position_ += count;
     }
     decode_all(block);
@@ -235,16 +237,20 @@ class Reader : public VoltageReader {
       block.invalid.push_back({input, first, lost});
   }
 
+  // One message for all of them: lossy recordings lack thousands.
   void note_missing(const Slot& slot, std::size_t thread) {
-    if (slot.present == !missing_[thread]) return;
-    missing_[thread] = !slot.present;
     if (slot.present) return;
-    const std::uint32_t key = timeline_.threads[thread];
-    damage_.note(
-        fmt::format("{}: thread {} of station {}: no frame for sample {}, expected one of "
-                    "{} samples; it is marked invalid, like those that follow until the "
-                    "thread goes on",
-                    file_.path(), key & 1023u, station_text(key >> 10), position_, frame_samples_));
+    if (++missing_ == 1) {
+      const std::uint32_t key = timeline_.threads[thread];
+      first_missing_ = fmt::format("thread {} of station {} at sample {}", key & 1023u,
+                                   station_text(key >> 10), position_);
+    }
+    damage_.note_again(
+        missing_note_,
+        fmt::format("{}: {} missing: {}{}; samples in them ({} each) are marked invalid",
+                    file_.path(),
+                    core::counted(missing_, "frame") + (missing_ == 1 ? " is" : " are"),
+                    missing_ == 1 ? "" : "the first of ", first_missing_, frame_samples_));
   }
 
   InputFile file_;
@@ -255,9 +261,12 @@ class Reader : public VoltageReader {
   FrameWindow window_;
   std::size_t pieces_;
   std::size_t bands_ = 1;      ///< threads of one input
-  std::vector<bool> missing_;  ///< by thread: the last frame was
+  std::uint64_t missing_ = 0;  ///< frames
+  std::string first_missing_;
+  std::size_t missing_note_ = Damage::kNone;
   std::vector<Delivery> deliveries_;
   std::uint64_t position_ = 0;
+  std::uint64_t counted_ = 0;  ///< missing frames before this sample were counted
 };
 
 }  // namespace

@@ -90,25 +90,38 @@ struct Largest {
   }
 };
 
-// Frames in a second, from the largest frame number of a second that another follows.
-std::optional<std::int64_t> count_frames_per_second(const InputFile& file, const Header& first) {
-  FrameScanner scanner(file, first, nullptr);
+/// The frame numbers of the first seconds.
+struct FrameNumbers {
   std::map<std::int64_t, Largest> seconds;
-  std::optional<std::int64_t> count;
+  std::size_t frames = 0, beyond = 0;  ///< beyond: of a number that a rate does not have
+
+  // Frames in a second, from the largest frame number of a second that another follows.
+  std::optional<std::int64_t> per_second() const {
+    std::optional<std::int64_t> count;
+    for (const auto& [second, largest] : seconds)
+      if (seconds.contains(second + 1)) count = std::max(count.value_or(0), largest.believed() + 1);
+    return count;
+  }
+};
+
+FrameNumbers look_at_numbers(const InputFile& file, const Header& first,
+                             std::int64_t frames_per_second) {
+  FrameScanner scanner(file, first, nullptr);
+  FrameNumbers found;
   std::size_t enough = 0;  // frames still to look at, once counting down
   while (const auto frame = scanner.next()) {
     const std::int64_t second = frame->header.seconds;
-    seconds[second].add(frame->header.frame);
+    found.seconds[second].add(frame->header.frame);
+    ++found.frames;
+    found.beyond += frame->header.frame >= frames_per_second ? 1 : 0;
     // Two seconds that have ended are enough, when late frames have had time to come.
     if (enough > 0 && --enough == 0) break;
-    if (enough == 0 && seconds.contains(second - 1) && seconds.contains(second - 2))
+    if (enough == 0 && found.seconds.contains(second - 1) && found.seconds.contains(second - 2))
       enough = kFramesToKnowThreads;
     // Single frames with damaged seconds are forgotten.
-    if (seconds.size() > 4096) seconds.erase(seconds.begin());
+    if (found.seconds.size() > 4096) found.seconds.erase(found.seconds.begin());
   }
-  for (const auto& [second, largest] : seconds)
-    if (seconds.contains(second + 1)) count = std::max(count.value_or(0), largest.believed() + 1);
-  return count;
+  return found;
 }
 
 // Rates that have a frame of each number seen: powers of two MHz, as recorders have them.
@@ -132,12 +145,39 @@ core::Rational choose_rate(const InputFile& file, const Header& first,
   if (told_rate.numerator > 0) return told_rate;
   if (first.extended_version == 3 && first.rate_hz > 0) return {first.rate_hz, 1};
   const auto samples = static_cast<std::int64_t>(Packing(first).samples_in(first.payload_bytes()));
-  if (const auto frames = count_frames_per_second(file, first)) return {*frames * samples, 1};
+  if (const auto frames = look_at_numbers(file, first, kMaxFramesPerSecond).per_second())
+    return {*frames * samples, 1};
   if (first.rate_hz > 0) return {first.rate_hz, 1};
   throw format_error(
       file.path(), "sample rate", "not in the headers, and no second ends in the file",
       "a known rate",
       fmt::format("give it (`rate_hz`); {}", rates_allowed(first_headers(file, first), samples)));
+}
+
+// A given rate against the frames' numbers. Frames of numbers that the rate does not have would be dropped; where the
+// last numbers of every second are missing, frames may have been lost.
+std::string compare_told_rate(const InputFile& file, const Header& first,
+                              const std::vector<Header>& headers, std::int64_t samples,
+                              std::int64_t frames_per_second) {
+  constexpr std::size_t kDamaged = 64;  // one number in so many may be
+  const FrameNumbers numbers = look_at_numbers(file, first, frames_per_second);
+  const std::optional<std::int64_t> counted = numbers.per_second();
+  const auto given = fmt::format("{} Hz as given, {} frames a second", frames_per_second * samples,
+                                 frames_per_second);
+  if (kDamaged * numbers.beyond > numbers.frames)
+    throw format_error(
+        file.path(), "sample rate", given,
+        counted.value_or(0) > frames_per_second
+            ? fmt::format("{} Hz: frames of {} samples have numbers up to {} in a second",
+                          *counted * samples, samples, *counted - 1)
+            : rates_allowed(headers, samples),
+        "give the true sample rate of each channel (`rate_hz`), or none");
+  if (!counted || *counted >= frames_per_second) return {};
+  return fmt::format(
+      "`rate_hz`: {}, though frame numbers end with {} in a second, as at {} Hz; the others count "
+      "as "
+      "lost",
+      given, *counted - 1, *counted * samples);
 }
 
 // Position 0: the earliest of the first frames, leaving out times that stand alone.
@@ -185,6 +225,9 @@ Timeline find_timeline(const InputFile& file, const Header& first,
                                    kMaxFramesPerSecond, samples),
                        "give the sample rate of each channel (`rate_hz`)");
   const std::vector<Header> headers = first_headers(file, first);
+  if (told_rate.numerator > 0)
+    timeline.other_rate =
+        compare_told_rate(file, first, headers, samples, timeline.frames_per_second);
   if (first.frame >= timeline.frames_per_second && headers.size() > 1 &&
       headers[1].frame >= timeline.frames_per_second)
     throw format_error(file.path(), "frame number at byte 4", std::to_string(first.frame),

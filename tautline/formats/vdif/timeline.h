@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "tautline/core/time.h"
@@ -21,6 +22,8 @@ struct Timeline {
   std::int64_t frames_per_second = 1;
   std::int64_t origin_second = 0, origin_frame = 0;  ///< of position 0
   std::int64_t limit = 0;  ///< positions at and beyond this one are taken for damage
+  /// A remark: the rate that frame numbers tell, where it is below the one that was given.
+  std::string other_rate;
 
   std::optional<std::size_t> input_of(const Header& header) const;
   std::int64_t position_of(const Header& header) const {
@@ -28,8 +31,8 @@ struct Timeline {
   }
 };
 
-/// Looks through the beginning of the file. Throws Error(format) when the sample rate is not known
-/// or does not give whole frames in a second.
+/// Looks through the beginning of the file. Throws Error(format) when the sample rate is not known, does not give whole
+/// frames in a second, or was given and fewer frames in a second than the frames' numbers tell.
 Timeline find_timeline(const InputFile& file, const Header& first, const core::Rational& told_rate);
 
 }  // namespace tautline::formats::vdif

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "tautline/core/error.h"
 #include "tautline/formats/file_formats.h"
@@ -76,6 +79,24 @@ void log_mask(const formats::presto::Mask& mask, const std::vector<Beam>& beams,
   }
 }
 
+// Masks of all channels throughout are refused with the channels that are left out.
+void refuse_masked_range(const formats::presto::Mask& mask, const Beam& beam,
+                         const FilterbankRunConfig& config) {
+  for (const auto& [range, grid_first] : beam.data_segments) {
+    if (range.count == 0) continue;
+    const std::size_t last = mask.interval_of(grid_first + range.count - 1);
+    for (std::size_t k = mask.interval_of(grid_first); k <= last; ++k) {
+      std::vector<std::uint8_t> flags = mask.channel_flags(k, beam.description());
+      for (const std::size_t channel : beam.left_out.all) flags[channel] = 1;
+      if (std::find(flags.begin(), flags.end(), 0) != flags.end()) return;
+    }
+  }
+  throw core::Error(core::ErrorKind::config, "`mask` " + config.mask,
+                    fmt::format("all {} samples are masked", beam.range.count),
+                    "some that are not, in one channel at least",
+                    "leave the mask out, or choose another part of the data");
+}
+
 }  // namespace
 
 std::uint64_t Beam::gap_samples() const {
@@ -110,12 +131,15 @@ std::shared_ptr<FilterbankInput> open_filterbanks(const FilterbankRunConfig& con
     require_alike(beams.front(), beams.back());
   }
   for (const Beam& beam : beams) log_remarks(*beam.reader, device);
-  if (!config.mask.empty()) log_mask(formats::presto::read_mask(config.mask), beams, device);
+  std::optional<formats::presto::Mask> mask;
+  if (!config.mask.empty()) mask = formats::presto::read_mask(config.mask);
+  if (mask) log_mask(*mask, beams, device);
   for (Beam& beam : beams) {
     const bool several = !beam.description().trial_dms.empty();
     if (beam.description().time_series) refuse_cleaning(config, several);
     if (several) continue;
     beam.left_out = channels_to_leave_out(*beam.reader, beam.range, config);
+    if (mask) refuse_masked_range(*mask, beam, config);
     if (!config.keep_constant)
       beam.level_steps = find_level_steps(*beam.reader, beam.data_segments, beam.left_out.all);
     for (LevelStep& step : beam.level_steps)

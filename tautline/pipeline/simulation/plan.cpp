@@ -14,9 +14,8 @@ namespace tautline::pipeline::simulation {
 
 namespace {
 
+using core::kEarthRotation_rad_per_s;
 using formats::Vector3;
-
-constexpr double kEarthRotation_rad_per_s = 7.292'115e-5;
 
 // Default levels: 8 and 4 bits as everywhere in tautline; 5 bits (the MWA's samples) near the
 // optimum of a 31-level quantiser; 16 bits leave 24 dB above the rms.

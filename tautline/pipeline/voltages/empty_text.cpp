@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
+#include "tautline/core/counted.h"
 #include "tautline/formats/input_name.h"
 
 namespace tautline::pipeline {
@@ -33,13 +35,29 @@ std::map<std::size_t, std::vector<std::size_t>> inputs_of_channels(
   return inputs;
 }
 
+// Of how many stretches, and how much of each input, where not all are named.
+std::string shares_text(const stream::EmptyVoltages& found, std::uint64_t samples,
+                        const std::vector<std::string>& names) {
+  std::vector<std::size_t> inputs;
+  for (std::size_t i = 0; i < found.inputs.size(); ++i)
+    if (found.inputs[i] > 0) inputs.push_back(i);
+  std::ranges::stable_sort(inputs, std::greater(), [&](std::size_t i) { return found.inputs[i]; });
+  std::string text =
+      fmt::format(" ... (in all {}:", core::counted(found.stretches, "stretch", "stretches"));
+  for (std::size_t k = 0; k < std::min(inputs.size(), kNamedInputs); ++k)
+    text += fmt::format("{} {} {:.2g} %", k > 0 ? "," : "", name_inputs({inputs[k]}, names),
+                        100 * static_cast<double>(found.inputs[inputs[k]]) /
+                            static_cast<double>(std::max<std::uint64_t>(samples, 1)));
+  return text + (inputs.size() > kNamedInputs ? ", ...)" : ")");
+}
+
 std::string stretches_text(const stream::EmptyVoltages& found, std::uint64_t samples,
                            const std::vector<std::string>& names) {
   const auto stretches = inputs_of_stretches(found);
   std::string text;
   std::size_t named = 0;
   for (const auto& [times, inputs] : stretches) {
-    if (named == kNamedStretches) return text + " ...";
+    if (named == kNamedStretches) return text + shares_text(found, samples, names);
     text += named++ > 0 ? "; " : "";
     text += name_inputs(inputs, names);
     if (times.first == 0 && times.second == samples)

@@ -4,11 +4,13 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "tautline/core/error.h"
 #include "tautline/formats/assumed_values.h"
+#include "tautline/formats/recorded_spectra.h"
 #include "tautline/formats/voltage_reader.h"
 #include "tautline/pipeline/voltages/block_size.h"
 #include "tautline/pipeline/voltages/voltage_source_node.h"
@@ -37,6 +39,7 @@ struct Packets : formats::ReaderOptions {
   std::size_t threads = 1;
   int processor = -1;
   bool keep_constant = false;
+  std::string record;
 };
 const core::Fields<Packets>& fields(const Packets&) {
   using C = Packets;
@@ -111,6 +114,12 @@ const core::Fields<Packets>& fields(const Packets&) {
               &C::processor)
           .add({.name = "keep_constant", .help = "channels that do not change are data"},
                &C::keep_constant)
+          .add({.name = "record",
+                .help =
+                    "of spectra that `channelize` wrote and whose packets come, NAME.json: start "
+                    "and frequencies, where they are not given, and the gains, which are divided "
+                    "out"},
+               &C::record)
           .include("", reader_options,
                    some_of<C>(fields_of<formats::ReaderOptions>(),
                               {"rate_hz", "centre_hz", "bandwidth_hz", "utc_start"}));
@@ -151,6 +160,18 @@ std::size_t block_samples_for(const PacketLayout& layout, const formats::packets
   return std::max<std::size_t>(1, static_cast<std::size_t>(payloads)) * layout.samples();
 }
 
+// The spectra beside which the record lies; empty for none.
+std::string spectra_of(const std::string& record) {
+  constexpr std::string_view kEnding = ".json";
+  if (record.empty()) return {};
+  const std::string path =
+      record.ends_with(kEnding) ? record.substr(0, record.size() - kEnding.size()) : "";
+  if (path.empty() || !formats::is_of_channelize(formats::record_beside(path)))
+    throw core::Error(core::ErrorKind::config, "record", record,
+                      "the record that `channelize` wrote beside the spectra, NAME.json");
+  return path;
+}
+
 std::unique_ptr<engine::Node> make_packets(const Packets& config, const NodeContext& context) {
   stream::PacketVoltagesConfig packets;
   for (const std::string& address : config.listen)
@@ -173,6 +194,14 @@ std::unique_ptr<engine::Node> make_packets(const Packets& config, const NodeCont
   packets.capture.sub_array = config.sub_array;
   if (config.threads > 1) packets.capture.window_blocks = kWindowBlocksOfThreads;
   packets.described = config.assumed;
+  const std::string spectra = spectra_of(config.record);
+  if (!spectra.empty()) {
+    packets.described =
+        formats::with_record(formats::record_beside(spectra), spectra, config.assumed);
+    if (formats::packets::instant_of(layout, 0)) packets.described.start = config.assumed.start;
+    if (context.log && !packets.described.assumed.empty())
+      context.log(core::LogLevel::warning, packets.described.assumed);
+  }
   packets.wait_s = config.wait_s;
   packets.silence_s = config.silence_s;
   packets.late_s = config.late_s;
@@ -181,9 +210,13 @@ std::unique_ptr<engine::Node> make_packets(const Packets& config, const NodeCont
   packets.processor = config.processor;
   packets.log = context.log;
   auto voltages = std::make_unique<stream::PacketVoltages>(std::move(packets));
-  formats::require_possible(config.assumed, voltages->description());
-  return std::make_unique<VoltageSourceNode>(std::move(voltages), config.keep_constant,
-                                             context.log);
+  const core::VoltageDescription& description = voltages->description();
+  formats::require_possible(config.assumed, description);
+  formats::RecordedSpectra recorded;
+  if (!spectra.empty())
+    recorded = formats::recorded_spectra(spectra, description.channels, description.inputs());
+  return std::make_unique<VoltageSourceNode>(std::move(voltages), config.keep_constant, context.log,
+                                             std::move(recorded));
 }
 
 }  // namespace
@@ -191,7 +224,7 @@ std::unique_ptr<engine::Node> make_packets(const Packets& config, const NodeCont
 NodeType packets_node_type() {
   return node_type<Packets>("packets", "antenna voltages live, in packets over UDP of any layout",
                             0, make_packets)
-      .reading({"layout"});
+      .reading({"layout", "record"});
 }
 
 }  // namespace tautline::pipeline

@@ -125,6 +125,7 @@ std::vector<engine::Stream> VisibilitiesNode::open(std::span<const engine::Strea
   integrations_per_s_ = inputs[0].rate_hz.value() / static_cast<double>(sums.integration_spectra);
   Visibilities details{describe(inputs), gains_, all_channels_, clock_of(spectra)};
   channel_hz_ = details.description.channel_hz;
+  partial_.emplace(details.description, pairs_, names_of_inputs(details.description.array));
   if (gains_ && spectra.requantised_bits > 0)
     rounding_ = std::make_unique<RoundingWatch>(spectra.requantised_bits,
                                                 names_of_inputs(details.description.array));
@@ -243,12 +244,15 @@ void VisibilitiesNode::process_together(std::span<const engine::Block* const> bl
   }
   if (config_.rotation) rotate(queue, time.middle, visibilities);
   for (const stream::ConstantChannel& one : constant_) leave_out(one, pairs_, visibilities, counts);
+  partial_->add(time.integration_s, counts);
   if (rounding_) rounding_->add(queue, visibilities, counts, pairs_, all_gains);
   out.payload = time;
   outputs.commit();
 }
 
 void VisibilitiesNode::finish(engine::Outputs&) {
+  if (const std::string partial = partial_text(); !partial.empty())
+    config_.host->shared().log(core::LogLevel::warning, partial);
   if (!rounding_) return;
   const ClippedSamples clipped = config_.clipped ? config_.clipped() : ClippedSamples();
   rounding_text_ = rounding_->text(clipped.components, clipped.all, *gains_);

@@ -14,6 +14,7 @@
 #include "tautline/core/view.h"
 #include "tautline/engine/node.h"
 #include "tautline/formats/delays/delays.h"
+#include "tautline/pipeline/voltages/partial_times.h"
 #include "tautline/pipeline/voltages/rounding_watch.h"
 #include "tautline/pipeline/voltages/voltage_streams.h"
 
@@ -74,10 +75,11 @@ class VisibilitiesNode final : public engine::Node {
   void process(std::size_t input, const engine::Block& block, engine::Outputs& outputs) override;
   void process_together(std::span<const engine::Block* const> blocks,
                         engine::Outputs& outputs) override;
-  /// Warns of samples that rounding made zero or clipped.
+  /// Warns of samples that rounding made zero or clipped, and of phases that are not those of the times written.
   void finish(engine::Outputs& outputs) override;
-  /// That warning, once the run has ended; empty: there is none.
+  /// These warnings, once the run has ended; empty: there is none.
   const std::string& rounding_text() const { return rounding_text_; }
+  std::string partial_text() const { return partial_ ? partial_->text() : std::string(); }
   /// Description of the means.
   std::optional<engine::Load> expected_load() const override;
   engine::Counters counters() const override { return {{"overflowed", overflowed_}}; }
@@ -101,6 +103,7 @@ class VisibilitiesNode final : public engine::Node {
   std::uint64_t overflowed_ = 0;
   std::unique_ptr<RoundingWatch> rounding_;  // null: no rounding
   std::string rounding_text_;
+  std::optional<PartialTimes> partial_;
 };
 
 }  // namespace tautline::pipeline

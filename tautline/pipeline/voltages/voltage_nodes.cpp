@@ -102,6 +102,8 @@ void finish_page(const VoltageNodes& nodes, report::ReportBuilder& page) {
   if (!steps.empty()) page.add_warning("steps of level where files join: " + steps);
   if (const std::string& rounding = nodes.visibilities->rounding_text(); !rounding.empty())
     page.add_warning(rounding);
+  if (const std::string partial = nodes.visibilities->partial_text(); !partial.empty())
+    page.add_warning(partial);
   if (facts.at("overflowed") > 0) page.add_warning(overflow_message(facts.at("overflowed")));
 }
 

@@ -8,7 +8,6 @@
 
 #include "tautline/core/error.h"
 #include "tautline/engine/block_pool.h"
-#include "tautline/formats/recorded_spectra.h"
 #include "tautline/pipeline/time_reading.h"
 #include "tautline/pipeline/voltages/empty_text.h"
 #include "tautline/pipeline/voltages/step_text.h"
@@ -60,8 +59,13 @@ VoltageSourceNode::VoltageSourceNode(std::shared_ptr<stream::PeekedVoltages> liv
 }
 
 VoltageSourceNode::VoltageSourceNode(std::unique_ptr<stream::PacketVoltages> packets,
-                                     bool keep_constant, core::LogSink log)
-    : packets_(packets.get()), block_samples_(packets->block_samples()) {
+                                     bool keep_constant, core::LogSink log,
+                                     formats::RecordedSpectra recorded)
+    : packets_(packets.get()),
+      block_samples_(packets->block_samples()),
+      edges_(std::move(recorded.edge_channels)) {
+  if (!recorded.gains.empty())
+    gains_ = std::make_shared<const std::vector<float>>(std::move(recorded.gains));
   live_ = std::make_shared<stream::PeekedVoltages>(std::move(packets));
   stream_ = live_;
   config_.log = std::move(log);

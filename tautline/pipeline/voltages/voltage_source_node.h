@@ -10,6 +10,7 @@
 
 #include "tautline/core/log.h"
 #include "tautline/engine/node.h"
+#include "tautline/formats/recorded_spectra.h"
 #include "tautline/stream/constant_channels.h"
 #include "tautline/stream/empty_channels.h"
 #include "tautline/stream/empty_voltages.h"
@@ -42,9 +43,10 @@ class VoltageSourceNode final : public engine::Node {
   /// A live or simulated stream.
   VoltageSourceNode(std::shared_ptr<stream::PeekedVoltages> live, bool keep_constant,
                     core::LogSink log = {});
-  /// A live stream of packets.
+  /// A live stream of packets. `recorded`: of their spectra.
   explicit VoltageSourceNode(std::unique_ptr<stream::PacketVoltages> packets,
-                             bool keep_constant = false, core::LogSink log = {});
+                             bool keep_constant = false, core::LogSink log = {},
+                             formats::RecordedSpectra recorded = {});
   /// A pipe as a live stream; files where there is none.
   VoltageSourceNode(VoltageSourceConfig config, std::shared_ptr<formats::ForwardBytes> piped);
   ~VoltageSourceNode() override;

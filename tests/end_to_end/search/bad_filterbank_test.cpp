@@ -147,9 +147,36 @@ TEST_P(BadFilterbank, AllChannelsLeftOutIsRefused) {
   std::filesystem::remove(output() + ".json");
   expect_refused(kWrongUsage, "--ignorechan, --mask",
                  {"--ignorechan", "0", "--mask", scratch / "x_rfifind.mask"});
+  // All channels at all times of the range.
+  mask = MaskFile{1500 - 10 * 15, 10, 1e-3, 16, 2, 1000, {3}, {0, 1}};
+  write_file(scratch / "x_rfifind.mask", mask.bytes());
+  expect_refused(kWrongUsage,
+                 "--mask " + (scratch / "x_rfifind.mask") + ": all 2000 samples are masked",
+                 {"--mask", scratch / "x_rfifind.mask"});
+  mask.zapped_intervals = {1};
+  write_file(scratch / "x_rfifind.mask", mask.bytes());
+  expect_refused(kWrongUsage, "all 900 samples are masked",
+                 {"--mask", scratch / "x_rfifind.mask", "--start", "1.1"});
+  EXPECT_EQ(run({"--mask", scratch / "x_rfifind.mask"}).status, kDone);
+  std::filesystem::remove(output());
+  std::filesystem::remove(output() + ".json");
   // Nothing moves in them.
   write(s, std::vector<double>(16 * 2000, 7));
   expect_refused(kWrongUsage, "all 16 channels", {"--flag-channels"});
+}
+
+// Before the run: it would be refused at its end.
+TEST_P(BadFilterbank, AFolderIsNotReplaced) {
+  const SigprocShape s = shape();
+  write(s, noise(s, 2000));
+  std::filesystem::create_directory(output());
+  const CommandResult result = run({"--overwrite"});
+  EXPECT_EQ(result.status, kFailed);
+  EXPECT_NE(result.err.find(output() + ": output: it is a folder, expected the name of a file"),
+            std::string::npos)
+      << result.err;
+  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  EXPECT_TRUE(std::filesystem::is_directory(output()));
 }
 
 TEST_P(BadFilterbank, ConstantDataHoldNothingAndDivideByNothing) {

@@ -194,11 +194,10 @@ TEST(DadaWriter, UnwritablePlacesAreNamed) {
     EXPECT_EQ(error.kind(), core::ErrorKind::io);
     EXPECT_NE(std::string(error.what()).find("none/x.dada"), std::string::npos);
   }
-  // A folder is never replaced by a file.
+  // A folder is never replaced by a file, which is said before anything is written.
   std::filesystem::create_directory(folder / "d.dada");
   tests::write_bytes(folder / "d.dada/precious", {'x'});
-  Writer writer(folder / "d.dada", description(), {.overwrite = true});
-  EXPECT_THROW(writer.finish(), core::Error);
+  EXPECT_THROW(Writer(folder / "d.dada", description(), {.overwrite = true}), core::Error);
   EXPECT_TRUE(std::filesystem::exists(folder / "d.dada/precious"));
 }
 

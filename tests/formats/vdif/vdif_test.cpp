@@ -76,6 +76,29 @@ TEST_F(Vdif, LostFramesKeepTheirPlaceAndAreCounted) {
   EXPECT_TRUE(reader->damage().any());
 }
 
+// One message, however many.
+TEST_F(Vdif, LostFramesAreOneMessage) {
+  Recording recording = record(2, 400);
+  auto& order = recording.order();
+  std::vector<std::size_t> lost;
+  for (std::size_t n = 3; n < 390; n += 2 + random_() % 3)
+    lost.push_back(recording.index(n, n % 2));
+  for (const std::size_t k : lost) order.erase(std::find(order.begin(), order.end(), k));
+  for (const std::size_t block : {7, 100, 100'000}) {
+    const auto reader = open_bytes(recording.bytes());
+    recording.expect(read_all(*reader, block), lost);
+    ASSERT_EQ(reader->damage().messages.size(), 1u) << block;
+    const std::string& message = reader->damage().messages.front();
+    EXPECT_NE(
+        message.find(std::to_string(lost.size()) + " frames are missing: the first of thread "),
+        std::string::npos)
+        << message;
+    EXPECT_NE(message.find("at sample " + std::to_string(3 * recording.samples_per_frame()) + ";"),
+              std::string::npos)
+        << message;
+  }
+}
+
 // A recorder that sets its file's size beforehand leaves zeros.
 TEST_F(Vdif, PaddingBehindTheLastFrameIsNoTime) {
   for (const std::size_t padding : {1, 3, 40, 1'000}) {
@@ -293,6 +316,40 @@ TEST_F(Vdif, SampleRatesFromOptionsHeadersAndData) {
   spec.complex = true;
   EXPECT_EQ(open_bytes(record(1, 5, spec).bytes())->description().rate_hz,
             core::make_rational(2'000'000, 1));
+}
+
+// Ten frames of 128 samples a second.
+TEST_F(Vdif, AGivenRateIsComparedWithTheFramesNumbers) {
+  const auto open_at = [&](const Recording& recording, std::int64_t rate) {
+    ReaderOptions options;
+    options.assumed.rate_hz = core::make_rational(rate, 1);
+    return open_bytes(recording.bytes(), options);
+  };
+  const auto expect_refused = [&](const Recording& recording, std::int64_t rate,
+                                  const char* words) {
+    try {
+      open_at(recording, rate);
+      FAIL() << rate;
+    } catch (const core::Error& error) {
+      EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
+    }
+  };
+  const Recording recording = record(2, 35);
+  EXPECT_EQ(open_at(recording, 1'280)->description().assumed.find("frame numbers"),
+            std::string::npos);
+  expect_refused(recording, 640, "1280 Hz: frames of 128 samples have numbers up to 9");
+  const std::string remark = open_at(recording, 2'560)->description().assumed;
+  EXPECT_NE(remark.find("frame numbers end with 9 in a second, as at 1280 Hz"), std::string::npos)
+      << remark;
+  // No second ends: only higher rates are possible.
+  const Recording part = record(1, 8);
+  EXPECT_EQ(open_at(part, 2'560)->description().assumed.find("frame numbers"), std::string::npos);
+  expect_refused(part, 640, "8 frames or more a second: 1024 Hz or more");
+  // A damaged number is none.
+  Recording damaged = record(2, 400);
+  damaged.bytes_of(damaged.index(200, 1))[6] = 1;
+  EXPECT_EQ(open_at(damaged, 1'280)->description().assumed.find("frame numbers"),
+            std::string::npos);
 }
 
 TEST_F(Vdif, OneFrameASecond) {

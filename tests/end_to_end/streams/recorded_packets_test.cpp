@@ -1,0 +1,54 @@
+// Packets of spectra that `channelize` rounded, whose record has what packets do not carry.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/end_to_end/documented_json.h"
+#include "tests/end_to_end/streams/live_packets.h"
+
+namespace tautline::tests {
+namespace {
+
+// The guide's example: start and gains come from the record.
+TEST_F(LivePackets, OfRoundedSpectraWithTheirRecordAreTheSimulatedSky) {
+  const std::string folder = scratch.path().string();
+  write_file(scratch / "array.toml",
+             "name = \"three\"\nlatitude_deg = -26.7\nlongitude_deg = 116.67\naltitude_m = 377.0\n"
+             "[[antenna]]\nenu_m = [0, 0, 0]\n[[antenna]]\nenu_m = [40, 310, 1]\n"
+             "[[antenna]]\nenu_m = [520, -60, 0]\n[[antenna]]\nenu_m = [-730, 420, 2]\n");
+  write_file(scratch / "scene.toml",
+             "name = \"one\"\nstart = \"2026-03-20-14:00:00\"\ncentre_hz = 1420.4e6\n"
+             "bandwidth_hz = 320e3\n[[source]]\nname = \"target\"\nra_deg = 170.0\n"
+             "dec_deg = -20.0\nflux = 0.5\n");
+  // 40 packets of 256 spectra.
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"simulate", "voltages", "--array", scratch / "array.toml",
+                                 "--scene", scratch / "scene.toml", "--duration", "2.0494s", "-o",
+                                 scratch / "sky.dada"},
+        {"channelize", scratch / "sky.dada", "--channels", "64", "--requantize", "8", "-o",
+         scratch / "spectra.dada"}}) {
+    const CommandResult made = run_command(words, folder);
+    ASSERT_EQ(made.status, kDone) << made.err;
+  }
+  files = {scratch / "spectra.dada"};
+  correlate_words = {"--integration", "1"};
+  pipeline = source_folder() + "/examples/pipelines/packets-live.toml";
+  const Outcome outcome = run_and_send(
+      {"--layout", "meerkat-f", "--rate", "1"}, 1,
+      {"visibilities.path=" + (scratch / "live.uvh5"), "packets.listen=udp://127.0.0.1:0",
+       "packets.silence_s=2", "packets.record=" + (scratch / "spectra.dada.json")});
+  expect_the_files(outcome);
+  const CommandResult compared =
+      run_command({"compare", scratch / "live.uvh5", scratch / "sky.truth.json"}, folder);
+  EXPECT_EQ(compared.status, kDone) << compared.out << compared.err;
+  // A file of another kind is no record.
+  const CommandResult refused = run_command(
+      {"run", pipeline, "--check", "--set", "packets.record=" + (scratch / "sky.truth.json")},
+      folder);
+  EXPECT_EQ(refused.status, kWrongUsage) << refused.err;
+  EXPECT_NE(refused.err.find("the record that"), std::string::npos) << refused.err;
+}
+
+}  // namespace
+}  // namespace tautline::tests
