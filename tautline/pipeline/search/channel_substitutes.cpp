@@ -120,6 +120,16 @@ void ChannelSubstitutes::measure_all() {
   for (std::size_t c = 0; c < description_.channels; ++c) measure(c);
 }
 
+std::size_t ChannelSubstitutes::put_means_first(std::vector<std::size_t>& missing,
+                                                std::size_t least, std::size_t counting) const {
+  if (times_ == MissingTimes::mean) return missing.size();
+  const auto noise =
+      std::ranges::stable_partition(missing, [&](std::size_t c) { return !has_noise(c); });
+  const std::size_t means =
+      std::max(missing.size() - noise.size(), std::min(least, missing.size()));
+  return kShareWithMeans * (missing.size() - means) > counting ? means : missing.size();
+}
+
 void ChannelSubstitutes::draw(std::byte* spectra, std::size_t channel, std::size_t from,
                               std::size_t to, std::uint64_t position) const {
   const std::size_t channels = description_.channels;

@@ -33,8 +33,8 @@ class EmptyStretches {
   std::optional<SampleRange> find(std::span<const std::byte> block, std::uint64_t first,
                                   std::size_t from);
   /// Replaces what single channels repeat in a piece of a block by means of these channels, or, with
-  /// MissingTimes::noise, by noise where more than half of the channels that count do. `ahead`: the samples behind the
-  /// piece belong to it; false before a stretch. Returns how many values.
+  /// MissingTimes::noise, by noise where more than 1 / kShareWithMeans of the channels that count do. `ahead`: the
+  /// samples behind the piece belong to it; false before a stretch. Returns how many values.
   std::uint64_t mask_channels(std::span<std::byte> piece, std::uint64_t first, bool ahead);
   /// Before a stretch is filled: measures the channels before it, or after it near the range's start.
   void measure_around(const SampleRange& stretch);
@@ -45,7 +45,9 @@ class EmptyStretches {
   const std::vector<FilledRun>& replaced() const { return replaced_; }
   /// Times that each channel had replaced so far.
   const std::vector<std::uint64_t>& masked() const { return masked_; }
-  /// Where more than half of the channels had noise put in so far: the first EmptyFound::kListed stretches, in order of time.
+  /// Times at which noise was put in so far.
+  std::uint64_t noise_samples() const { return noise_samples_; }
+  /// Of them, where more than half of the channels had: the first EmptyFound::kListed stretches, in order of time.
   const std::vector<SampleRange>& mostly_masked() const { return mostly_masked_; }
   /// Equal spectra in a row from which on a stretch is empty.
   std::size_t least_repeats() const { return spectra_repeats_; }
@@ -59,11 +61,14 @@ class EmptyStretches {
   struct Stopped {
     std::size_t channel, from, to;
     bool begins;
+    std::uint64_t
+        until;  // of one that begins: the position from which on there is data again, as far as known
   };
-  std::vector<std::uint8_t> mostly_stopped(std::span<const Stopped> stopped, std::size_t times,
-                                           std::uint64_t first);
+  void look_behind(Stopped& run, const std::byte* piece, std::uint64_t first);
+  std::vector<std::uint8_t> noise_times(std::span<const Stopped> stopped, std::size_t times,
+                                        std::uint64_t first);
   void replace(std::byte* piece, const Stopped& run, std::uint64_t first,
-               std::span<const std::uint8_t> mostly);
+               std::span<const std::uint8_t> noise);
   std::uint64_t next_change(std::size_t channel, const std::byte* value, std::uint64_t from);
 
   formats::FilterbankReader& reader_;
@@ -79,7 +84,9 @@ class EmptyStretches {
   std::vector<std::uint8_t> left_out_, open_, equal_;  // [channel]; open: the run continues
   std::vector<std::uint64_t> masked_;                  // [channel]
   std::vector<FilledRun> replaced_;
-  std::vector<std::size_t> known_;                     // [channel] end of the run seen last
+  std::vector<std::size_t> known_;   // [channel] end of the run seen last
+  std::vector<std::uint8_t> never_;  // [channel] had data, as far as known
+  std::uint64_t noise_samples_ = 0;
   std::vector<SampleRange> mostly_masked_;
 };
 
