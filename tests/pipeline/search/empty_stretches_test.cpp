@@ -315,6 +315,17 @@ TEST(EmptyStretches, StopsOneAfterTheOtherHaveTheMeanOfWhatWasBefore) {
   }
 }
 
+// Which a look at times ever further away, the next one behind the end, does not meet.
+TEST(EmptyStretches, OfAChannelFromTheStartHaveTheMeanOfWhatComesLate) {
+  auto random = tests::generator();
+  StoppingReader reader(random);
+  reader.stop_channel(5, 0, 17'000 + random() % 12'000);
+  const Given given = give(reader, Empty::split, 1 + random() % 5000);
+  const std::vector<std::byte>& bytes = given.pieces.begin()->second;
+  for (const std::size_t t : {0u, 8000u, 16'900u})
+    EXPECT_NEAR(std::to_integer<int>(bytes[t * kBands + 5]), 100, 1) << t;
+}
+
 // Noise of a channel that repeats itself shortly before, with too few samples to hold nothing, is not longer for a
 // block's end between the two.
 TEST(EmptyStretches, OfAllChannelsEndTheRunOfOneInEveryBlockSize) {
