@@ -13,6 +13,8 @@ namespace {
 
 // Values of a channel in a window that are compared before all of them are.
 constexpr std::size_t kProbes = 8;
+// Spectra between two looks at where a channel goes on: channels that go on together then share a measurement.
+constexpr std::uint64_t kNear = 64;
 
 template <class Value>
 void compare_rows(const std::byte* a, const std::byte* b, std::vector<std::uint8_t>& equal) {
@@ -134,8 +136,8 @@ void EmptyStretches::fill(std::span<std::byte> spectra, std::uint64_t first) con
     std::memcpy(spectra.data() + t * sample_bytes_, substitutes_.means().data(), sample_bytes_);
 }
 
-// A later position at which the channel has another value, less than kMeanSamples behind one at which it does not; the
-// range's end if none is found.
+// A later position at which the channel has another value, kNear or less behind one at which it does not; the range's
+// end if none is found.
 std::uint64_t EmptyStretches::next_change(std::size_t channel, const std::byte* value,
                                           std::uint64_t from) {
   std::vector<std::byte> spectrum(sample_bytes_);
@@ -150,7 +152,7 @@ std::uint64_t EmptyStretches::next_change(std::size_t channel, const std::byte* 
     if (from + 1 >= range_.count) return range_.count;
     from = std::min(from + step, range_.count - 1);
   }
-  while (from - same > kMeanSamples) {
+  while (from - same > kNear) {
     const std::uint64_t middle = same + (from - same) / 2;
     if (reader_.read(range_.first + middle, 1, spectrum) == 0) break;
     (differs() ? from : same) = middle;
