@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "tautline/core/constant_run.h"
 #include "tautline/pipeline/search/empty_found.h"
@@ -15,26 +16,6 @@ namespace {
 constexpr std::size_t kProbes = 8;
 // Spectra between two looks at where a channel goes on: channels that go on together then share a measurement.
 constexpr std::uint64_t kNear = 64;
-
-template <class Value>
-void compare_rows(const std::byte* a, const std::byte* b, std::vector<std::uint8_t>& equal) {
-  const auto* x = reinterpret_cast<const Value*>(a);
-  const auto* y = reinterpret_cast<const Value*>(b);
-  for (std::size_t c = 0; c < equal.size(); ++c)
-    equal[c] = static_cast<std::uint8_t>(x[c] == y[c] ? 1 : 0);
-}
-
-// The next channel, not before `c`, that is set.
-std::size_t next_set(const std::vector<std::uint8_t>& flags, std::size_t c) {
-  std::uint64_t some = 0;
-  while (c + sizeof some <= flags.size()) {
-    std::memcpy(&some, flags.data() + c, sizeof some);
-    if (some != 0) break;
-    c += sizeof some;
-  }
-  while (c < flags.size() && flags[c] == 0) ++c;
-  return c;
-}
 
 }  // namespace
 
@@ -54,8 +35,9 @@ EmptyStretches::EmptyStretches(formats::FilterbankReader& reader, const SampleRa
       value_bytes_(formats::bytes_of(reader.description().delivered)),
       sample_bytes_(reader.description().sample_bytes()),
       times_(times),
-      substitutes_(reader.description(), left_out.size(), times),
+      substitutes_(reader.description(), left_out, times),
       counting_(channels_ - left_out.size()),
+      common_(reader.description(), left_out),
       left_out_(channels_, 0),
       open_(channels_, 0),
       equal_(channels_, 0),
@@ -223,6 +205,56 @@ void EmptyStretches::replace(std::byte* piece, const Stopped& run, std::uint64_t
   replaced_.push_back({run.channel, first + run.from, first + run.to});
 }
 
+// Runs of a channel's values that hold nothing, or go on doing so, in `total` spectra: the piece and what is ahead of it.
+std::vector<EmptyStretches::Stopped> EmptyStretches::find_stopped(std::span<const std::byte> piece,
+                                                                  std::uint64_t first,
+                                                                  std::size_t total) {
+  const SpectraInTwoPlaces spectra{piece.data(), piece.size() / sample_bytes_, ahead_.data(),
+                                   sample_bytes_};
+  const auto equal = [&](std::size_t c, std::size_t a, std::size_t b) {
+    return std::memcmp(spectra.at(a) + c * value_bytes_, spectra.at(b) + c * value_bytes_,
+                       value_bytes_) == 0;
+  };
+  std::vector<Stopped> stopped;
+  const auto look = [&](std::size_t c, std::size_t k, bool common) {
+    const auto run = core::run_around([&](std::size_t a, std::size_t b) { return equal(c, a, b); },
+                                      total, k, known_[c]);
+    known_[c] = run.end;
+    const bool went_on = open_[c] != 0 && run.first == 0;
+    if (run.first >= spectra.count || !(went_on || common || run.repeats() >= channel_repeats_))
+      return;
+    stopped.push_back(
+        {c, run.first, std::min(run.end, spectra.count), !went_on, run.end > spectra.count, 0});
+  };
+  std::fill(known_.begin(), known_.end(), 0);
+  if (const std::size_t step = common_.repeats(); step > 0)
+    for (std::size_t k = common_.next_window(0, range_.first + first); k + step < total; k += step)
+      if (common_.stop_at(spectra, k))
+        for (std::size_t c = next_set(common_.stopped(), 0); c < channels_;
+             c = next_set(common_.stopped(), c + 1))
+          if (known_[c] <= k) look(c, k, true);
+  std::fill(known_.begin(), known_.end(), 0);
+  for (std::size_t c = 0; c < channels_; ++c)
+    if (open_[c] != 0) look(c, 0, false);
+  const std::size_t step = (channel_repeats_ + 1) / 2;
+  for (std::size_t k = 0; k + step < total; k += step) {
+    std::fill(equal_.begin(), equal_.end(), 1);
+    keep_equal(spectra.at(k), spectra.at(k + step), value_bytes_, equal_);
+    for (std::size_t c = next_set(equal_, 0); c < channels_; c = next_set(equal_, c + 1)) {
+      if (left_out_[c] != 0 || known_[c] >= k + step) continue;
+      std::size_t probe = 1;
+      while (probe < kProbes && equal(c, k, k + step * probe / kProbes)) ++probe;
+      if (probe == kProbes) look(c, std::max(k, known_[c]), false);
+    }
+  }
+  // In order of time; some were found twice.
+  const auto place = [](const Stopped& run) { return std::pair(run.from, run.channel); };
+  std::ranges::sort(stopped, {}, place);
+  const auto twice = std::ranges::unique(stopped, {}, place);
+  stopped.erase(twice.begin(), twice.end());
+  return stopped;
+}
+
 std::uint64_t EmptyStretches::mask_channels(std::span<std::byte> piece, std::uint64_t first,
                                             bool ahead) {
   replaced_.clear();
@@ -231,41 +263,13 @@ std::uint64_t EmptyStretches::mask_channels(std::span<std::byte> piece, std::uin
     if (!ahead) std::fill(open_.begin(), open_.end(), 0);
     return 0;
   }
-  const std::size_t total = count + (ahead ? changing_ahead(first + count) : 0);
-  const auto row = [&](std::size_t t) {
-    return t < count ? piece.data() + t * sample_bytes_
-                     : ahead_.data() + (t - count) * sample_bytes_;
-  };
-  const auto equal = [&](std::size_t c, std::size_t a, std::size_t b) {
-    return std::memcmp(row(a) + c * value_bytes_, row(b) + c * value_bytes_, value_bytes_) == 0;
-  };
-  std::vector<Stopped> stopped;
-  std::fill(known_.begin(), known_.end(), 0);
-  const auto look = [&](std::size_t c, std::size_t k) {
-    const auto run = core::run_around([&](std::size_t a, std::size_t b) { return equal(c, a, b); },
-                                      total, k, known_[c]);
-    known_[c] = run.end;
-    const bool goes_on = open_[c] != 0 && run.first == 0;
-    if (run.first >= count || (run.repeats() < channel_repeats_ && !goes_on)) return;
-    stopped.push_back({c, run.first, std::min(run.end, count), open_[c] == 0 || run.first > 0, 0});
-    open_[c] = run.end > count ? 1 : 0;
-  };
-  for (std::size_t c = 0; c < channels_; ++c)
-    if (open_[c] != 0) look(c, 0);
-  const std::size_t step = (channel_repeats_ + 1) / 2;
-  for (std::size_t k = 0; k + step < total; k += step) {
-    if (value_bytes_ == 1) compare_rows<std::uint8_t>(row(k), row(k + step), equal_);
-    if (value_bytes_ == 2) compare_rows<std::uint16_t>(row(k), row(k + step), equal_);
-    if (value_bytes_ == 4) compare_rows<std::uint32_t>(row(k), row(k + step), equal_);
-    for (std::size_t c = next_set(equal_, 0); c < channels_; c = next_set(equal_, c + 1)) {
-      if (left_out_[c] != 0 || known_[c] >= k + step) continue;
-      std::size_t probe = 1;
-      while (probe < kProbes && equal(c, k, k + step * probe / kProbes)) ++probe;
-      if (probe == kProbes) look(c, std::max(k, known_[c]));
-    }
+  std::vector<Stopped> stopped =
+      find_stopped(piece, first, count + (ahead ? changing_ahead(first + count) : 0));
+  std::fill(open_.begin(), open_.end(), 0);
+  for (Stopped& run : stopped) {
+    if (run.goes_on) open_[run.channel] = 1;
+    look_behind(run, piece.data(), first);
   }
-  if (!ahead) std::fill(open_.begin(), open_.end(), 0);
-  for (Stopped& run : stopped) look_behind(run, piece.data(), first);
   const std::vector<std::uint8_t> noise = noise_times(stopped, count, first);
   std::uint64_t replaced = 0;
   for (const Stopped& run : stopped) {

@@ -11,6 +11,7 @@
 #include "tautline/formats/filterbank_reader.h"
 #include "tautline/pipeline/filled_values.h"
 #include "tautline/pipeline/search/channel_substitutes.h"
+#include "tautline/pipeline/search/common_stops.h"
 #include "tautline/pipeline/search/sample_range.h"
 
 namespace tautline::pipeline {
@@ -60,10 +61,11 @@ class EmptyStretches {
   // Samples [from, to) of a channel in a piece, the whole of a run or what a run goes on with.
   struct Stopped {
     std::size_t channel, from, to;
-    bool begins;
-    std::uint64_t
-        until;  // of one that begins: the position from which on there is data again, as far as known
+    bool begins, goes_on;
+    std::uint64_t until;  // where there is data again, as far as known, if it begins
   };
+  std::vector<Stopped> find_stopped(std::span<const std::byte> piece, std::uint64_t first,
+                                    std::size_t total);
   void look_behind(Stopped& run, const std::byte* piece, std::uint64_t first);
   std::vector<std::uint8_t> noise_times(std::span<const Stopped> stopped, std::size_t times,
                                         std::uint64_t first);
@@ -80,7 +82,8 @@ class EmptyStretches {
   std::vector<std::byte> ahead_;  // spectra after a block
   MissingTimes times_;
   ChannelSubstitutes substitutes_;
-  std::size_t counting_;                               // channels
+  std::size_t counting_;  // channels
+  CommonStops common_;
   std::vector<std::uint8_t> left_out_, open_, equal_;  // [channel]; open: the run continues
   std::vector<std::uint64_t> masked_;                  // [channel]
   std::vector<FilledRun> replaced_;

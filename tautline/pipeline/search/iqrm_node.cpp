@@ -92,7 +92,7 @@ void IqrmNode::begin_segment(std::size_t, const engine::Block& first, engine::Ou
   for (std::size_t c = 0; c < phase_.size(); ++c)
     phase_[c] = kTurnStep * static_cast<std::uint32_t>(c);
   masked_before_.assign(mask_.size(), 1);
-  noise_of_.emplace(filterbank_.description(), left_out.size(),
+  noise_of_.emplace(filterbank_.description(), left_out,
                     filterbank_.has_means() ? MissingTimes::mean : MissingTimes::noise);
   least_ = mask_.size();
   measured_ = false;

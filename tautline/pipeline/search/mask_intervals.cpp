@@ -22,7 +22,7 @@ MaskIntervals::MaskIntervals(formats::presto::Mask mask, MissingTimes times,
       flags_(description_.channels, 0),
       means_(description_.channels, 0),
       sums_(description_.channels, 0),
-      noise_of_(description_, 0, times) {
+      noise_of_(description_, {}, times) {
   // Zapped channels count upwards in frequency.
   formats::presto::Mask whole = mask_;
   whole.zapped_intervals.clear();

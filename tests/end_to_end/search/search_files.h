@@ -32,7 +32,6 @@ struct MaskFile {
   int channels = 0, intervals = 0, samples_per_interval = 0;
   std::vector<std::int32_t> zapped_channels, zapped_intervals;
   double mjd = 58000.25;
-  std::vector<std::vector<std::int32_t>> interval_channels = {};  ///< [interval]; none: no channel
 
   std::string bytes() const {
     SigprocBytes mask;  // numbers one after the other
@@ -44,11 +43,7 @@ struct MaskFile {
       mask.put(static_cast<std::int32_t>(list.size()));
       for (const std::int32_t value : list) mask.put(value);
     }
-    std::vector<std::vector<std::int32_t>> lists = interval_channels;
-    lists.resize(static_cast<std::size_t>(intervals));
-    for (const auto& list : lists) mask.put(static_cast<std::int32_t>(list.size()));
-    for (const auto& list : lists)
-      for (const std::int32_t value : list) mask.put(value);
+    for (int k = 0; k < intervals; ++k) mask.put(std::int32_t{0});
     return {mask.bytes().begin(), mask.bytes().end()};
   }
 };

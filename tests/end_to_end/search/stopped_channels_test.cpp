@@ -107,6 +107,30 @@ TEST_F(StoppedChannels, ThatAreManyLeaveTheNoiseAsItIs) {
     }
 }
 
+// A hundred of 256 channels, together, in half of each bit's samples that one channel would need.
+TEST_F(StoppedChannels, ThatDoSoTogetherForShortTimesLeaveTheNoiseAsItIs) {
+  shape_.nchans = 256;
+  shape_.foff = -1;
+  std::vector<std::size_t> order(channels());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  for (const int bits : {8, 2}) {
+    SCOPED_TRACE(bits);
+    shape_.nbits = bits;
+    std::shuffle(order.begin(), order.end(), random_);
+    const std::size_t phase = random_() % 200, samples = bits == 8 ? 60 : 100;
+    const auto pulse = [&](std::size_t period) {
+      return 300 * period + phase + 100 + random_() % 150;
+    };
+    expect_unchanged({pulse(9), pulse(33), pulse(71)}, bits == 8 ? 8 : 10, [&](auto& values) {
+      for (std::size_t t = 0; t < kTimes; ++t)
+        for (std::size_t c = 0; c < 100; ++c)
+          if (t >= phase && (t - phase) % 300 < samples) values[t * channels() + order[c]] = 0;
+    });
+    EXPECT_NEAR(summary_["empty_values"].get<double>(),
+                static_cast<double>(100 * samples * kTimes / 300), 200 * samples);
+  }
+}
+
 // 120 of 256 channels in two of three intervals of 8 s, the first two or the last two; the pulses are in the other one.
 TEST_F(StoppedChannels, ThatAreMaskedForAWhileLeaveTheNoiseAsItIs) {
   shape_.nchans = 256;
@@ -116,12 +140,16 @@ TEST_F(StoppedChannels, ThatAreMaskedForAWhileLeaveTheNoiseAsItIs) {
   for (const bool first : {true, false}) {
     SCOPED_TRACE(first);
     std::shuffle(order.begin(), order.end(), random_);
-    std::vector<std::int32_t> masked(order.begin(), order.begin() + 120);
-    std::sort(masked.begin(), masked.end());
-    MaskFile mask{1500 - 255, 1, 1e-3, 256, 3, 8000, {}, {}};
-    mask.interval_channels = {{}, masked, masked};
-    if (first) std::swap(mask.interval_channels[0], mask.interval_channels[2]);
-    write_file(scratch_ / "x.mask", mask.bytes());
+    // The counts of channels in each interval, and then the channels, take the place of no channels.
+    std::string mask = MaskFile{1500 - 255, 1, 1e-3, 256, 3, 8000, {}, {}}.bytes();
+    mask.resize(mask.size() - 3 * sizeof(std::int32_t));
+    SigprocBytes lists;
+    for (const std::int32_t count : {first ? 120 : 0, 120, first ? 0 : 120}) lists.put(count);
+    std::sort(order.begin(), order.begin() + 120);
+    for (int interval = 0; interval < 2; ++interval)
+      for (std::size_t k = 0; k < 120; ++k) lists.put(order[k]);
+    mask.append(lists.bytes().begin(), lists.bytes().end());
+    write_file(scratch_ / "x.mask", mask);
     const std::size_t begin = first ? 16'000 : 0;
     expect_unchanged({begin + 500, begin + 3000, begin + 6000}, 8, [](auto&) {},
                      {"--mask", scratch_ / "x.mask"});

@@ -302,6 +302,64 @@ TEST(EmptyStretches, WhereManyChannelsStopTheirSamplesAreDrawnAgain) {
   }
 }
 
+// Ten of 24 channels stop together for 70 to 100 samples again and again, which are too few to say so of one; three do
+// beside them, which are not enough. What is drawn is from samples between the stops.
+TEST(EmptyStretches, ChannelsThatStopTogetherAreFoundSooner) {
+  auto random = tests::generator();
+  StoppingReader reader(random);
+  const std::vector<std::byte> before = reader.bytes;
+  std::vector<std::uint8_t> stopped(reader.bytes.size(), 0);
+  std::uint64_t values = 0;
+  for (std::uint64_t t = random() % 200; t + 500 < kStreamTimes; t += 250 + random() % 60) {
+    const std::uint64_t samples = 70 + random() % 30;
+    for (std::size_t c = 3; c < 13; ++c) {
+      reader.stop_channel(c, t, samples);
+      for (std::uint64_t k = t; k < t + samples; ++k) stopped[k * kBands + c] = 1;
+    }
+    values += 10 * samples;
+    for (std::size_t c = 20; c < 23; ++c) reader.stop_channel(c, t + 120, 80);
+  }
+  for (const Empty empty : {Empty::split, Empty::fill}) {
+    const Given whole = give(reader, empty, kStreamTimes);
+    ASSERT_EQ(whole.pieces.size(), 1u);
+    EXPECT_EQ(whole.found.samples, 0u);
+    EXPECT_EQ(whole.found.values, values);
+    EXPECT_EQ(whole.found.noise_samples, empty == Empty::split ? values / 10 : 0u);
+    const std::vector<std::byte>& given = whole.pieces.begin()->second;
+    for (std::size_t c = 0; c < kBands; ++c) {
+      double sum = 0, squares = 0, count = 0;
+      for (std::size_t t = 0; t < kStreamTimes; ++t) {
+        const std::size_t k = t * kBands + c;
+        if (stopped[k] == 0) {
+          ASSERT_EQ(given[k], reader.bytes[k]);
+          continue;
+        }
+        const int value = std::to_integer<int>(given[k]);
+        ASSERT_GT(value, 60);
+        sum += value;
+        squares += value * value;
+        ++count;
+      }
+      if (count == 0) continue;
+      const double mean = sum / count, variance = squares / count - mean * mean;
+      // Six standard errors: of pieces of 4,096 samples, and of all of them.
+      EXPECT_NEAR(mean, 100, empty == Empty::split ? 6 * 6 / std::sqrt(1000.0) : 1);
+      if (empty == Empty::split) {
+        EXPECT_NEAR(variance / 36, 1, 0.2);
+      }
+    }
+    for (const std::size_t block : {std::size_t{11}, std::size_t{64}, 1 + random() % 5000}) {
+      reader.most = 1 + random() % 900;
+      const Given parts = give(reader, empty, block);
+      EXPECT_EQ(parts.pieces, whole.pieces) << block;
+      EXPECT_EQ(parts.found.channels, whole.found.channels) << block;
+      EXPECT_EQ(parts.found.noise_samples, whole.found.noise_samples) << block;
+      expect_told(parts, reader, random);
+    }
+    reader.most = kStreamTimes;
+  }
+}
+
 // A channel that stops again soon has the mean of the data before its first stop, since the samples in between are few.
 TEST(EmptyStretches, StopsOneAfterTheOtherHaveTheMeanOfWhatWasBefore) {
   auto random = tests::generator();
