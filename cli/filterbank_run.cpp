@@ -32,11 +32,9 @@ std::string empty_text(const pipeline::FilterbankRunSummary& s) {
   if (stopped > 0)
     text += fmt::format("\n  empty: {} stopped for a while; means took their place",
                         core::counted(stopped, "channel"));
-  std::uint64_t mostly = 0;
-  for (const pipeline::EmptyTimes& one : s.empty.mostly) mostly += one.samples;
-  if (mostly > 0)
-    text += fmt::format(", noise for {} in which more than half of the channels stopped",
-                        core::counted(mostly, "sample"));
+  if (s.empty.noise_samples > 0)
+    text += fmt::format(", noise for {} in which more than a sixteenth of the channels stopped",
+                        core::counted(s.empty.noise_samples, "sample"));
   if (s.constant_channels > 0)
     text += fmt::format("\n  empty: {} never changed, left out",
                         core::counted(s.constant_channels, "channel"));

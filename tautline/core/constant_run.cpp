@@ -10,14 +10,14 @@ namespace {
 constexpr double kChancesPerHour = 1e-9;
 constexpr double kSecondsPerHour = 3600;
 
-// Highest probability that a sample of noise equals the one before it: 1 bit, 95 % of it ones.
+}  // namespace
+
+// 1 bit: 95 % of it ones.
 double chance_of_a_repeat(int bits) {
   if (bits <= 1) return 0.9;
   if (bits <= 2) return 0.8;
   return bits <= 8 ? 0.7 : 0.5;
 }
-
-}  // namespace
 
 // A run of n repeats begins at a given sample with probability p^n.
 std::size_t repeats_of_nothing(int bits, double samples_per_s) {

@@ -32,6 +32,9 @@ struct ItemSeries {
 /// for one bit, 0.8 for two, 0.7 to eight and 0.5 for more.
 std::size_t repeats_of_nothing(int bits, double samples_per_s);
 
+/// That probability: the highest with which a sample of noise of so many bits equals the one before it.
+double chance_of_a_repeat(int bits);
+
 /// The logarithm of the chance, of each of so many samples a second, of what happens once in 1e9 hours.
 double log_chance_of_nothing(double samples_per_s);
 

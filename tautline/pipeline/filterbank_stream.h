@@ -57,6 +57,10 @@ struct FilterbankStream {
   bool live = false;  ///< one part of kLiveSamples, of one beam, whose segments each begin anew
   std::size_t held_samples = 0;  ///< that have come behind a block when a source gives it
   bool leaves_gaps = false;      ///< live: where it holds nothing
+  bool fills_gaps = false;       ///< live: with means, for series
+
+  /// Whether means, not noise, take the place of what is missing: of series that have one start.
+  bool has_means() const { return live ? fills_gaps : !data_segments.empty(); }
 
   struct Turn {
     std::size_t part = 0, pass = 0;

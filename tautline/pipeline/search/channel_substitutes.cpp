@@ -38,11 +38,12 @@ std::uint64_t random_bits(std::uint64_t number) {
 }  // namespace
 
 ChannelSubstitutes::ChannelSubstitutes(const formats::FilterbankDescription& description,
-                                       std::size_t left_out, MissingTimes times)
+                                       std::span<const std::size_t> left_out, MissingTimes times)
     : description_(description),
       times_(times),
-      spectra_repeats_(empty_repeats_of_spectra(description, left_out)),
+      spectra_repeats_(empty_repeats_of_spectra(description, left_out.size())),
       channel_repeats_(empty_repeats_of_channel(description)),
+      common_(description, left_out),
       means_(description.sample_bytes()),
       counts_(description.channels, 0),
       seen_(description.channels, 0),
@@ -55,10 +56,10 @@ void ChannelSubstitutes::read(formats::FilterbankReader& reader, std::uint64_t f
   const std::size_t sample_bytes = description_.sample_bytes();
   std::vector<std::byte> spectra(static_cast<std::size_t>(count) * sample_bytes);
   const std::size_t got = reader.read_across(first, static_cast<std::size_t>(count), spectra);
-  take(std::span(spectra).first(got * sample_bytes));
+  take(std::span(spectra).first(got * sample_bytes), first);
 }
 
-void ChannelSubstitutes::take(std::span<const std::byte> spectra) {
+void ChannelSubstitutes::take(std::span<const std::byte> spectra, std::uint64_t position) {
   ++piece_;
   const std::size_t sample_bytes = description_.sample_bytes();
   samples_ = spectra.size() / sample_bytes;
@@ -71,12 +72,25 @@ void ChannelSubstitutes::take(std::span<const std::byte> spectra) {
     for (end = t + 1; end < samples_ && repeats(end);) ++end;
     if (end - t > spectra_repeats_) std::fill_n(empty_.data() + t, end - t, std::uint8_t{1});
   }
+  windows_.clear();
+  const std::size_t step = common_.repeats();
+  const SpectraInTwoPlaces all{spectra.data(), samples_, nullptr, sample_bytes};
+  for (std::size_t k = step > 0 ? common_.next_window(0, position) : samples_; k + step < samples_;
+       k += step)
+    if (common_.stop_at(all, k)) windows_.push_back(k);
   columns_.resize(kColumn * sample_bytes);
   formats::with_samples(description_.delivered, columns_.data(), [&](auto* columns) {
     using Sample = std::remove_pointer_t<decltype(columns)>;
     transpose(reinterpret_cast<const Sample*>(spectra.data()), samples_, description_.channels,
               columns);
   });
+}
+
+// Whether other channels do not change either in equal samples of one.
+bool ChannelSubstitutes::holds_window(std::size_t from, std::size_t end) const {
+  if (end - from <= common_.repeats()) return false;
+  const auto window = std::ranges::lower_bound(windows_, from);
+  return window != windows_.end() && *window + common_.repeats() < end;
 }
 
 template <class Sample>
@@ -89,7 +103,7 @@ void ChannelSubstitutes::measure_as(std::size_t channel) {
     for (end = t + 1; end < samples_ && empty_[end] == empty_[t] && column[end] == column[t];)
       ++end;
     const bool edge = t == 0 || end == samples_;
-    if (edge || empty_[t] != 0 || end - t > channel_repeats_) continue;
+    if (edge || empty_[t] != 0 || end - t > channel_repeats_ || holds_window(t, end)) continue;
     const auto value = static_cast<double>(column[t]);
     if (!std::isfinite(value)) continue;
     kept.insert(kept.end(), end - t, column[t]);
@@ -118,6 +132,16 @@ void ChannelSubstitutes::measure(std::size_t channel) {
 
 void ChannelSubstitutes::measure_all() {
   for (std::size_t c = 0; c < description_.channels; ++c) measure(c);
+}
+
+std::size_t ChannelSubstitutes::put_means_first(std::vector<std::size_t>& missing,
+                                                std::size_t least, std::size_t counting) const {
+  if (times_ == MissingTimes::mean) return missing.size();
+  const auto noise =
+      std::ranges::stable_partition(missing, [&](std::size_t c) { return !has_noise(c); });
+  const std::size_t means =
+      std::max(missing.size() - noise.size(), std::min(least, missing.size()));
+  return kShareWithMeans * (missing.size() - means) > counting ? means : missing.size();
 }
 
 void ChannelSubstitutes::draw(std::byte* spectra, std::size_t channel, std::size_t from,

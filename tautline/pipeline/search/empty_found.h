@@ -19,9 +19,10 @@ struct EmptyTimes {
 struct EmptyFound {
   std::uint64_t samples = 0, stretches = 0;  ///< times without data
   std::uint64_t values = 0;                  ///< times x channels of channels that stopped
-  std::vector<std::uint64_t> channels;       ///< [channel] of each channel, all beams together
-  std::vector<EmptyTimes> list;              ///< the first kListed stretches
-  std::vector<EmptyTimes> mostly;            ///< the first kListed at which most channels stopped
+  std::uint64_t noise_samples = 0;      ///< times at which noise took the place of some of them
+  std::vector<std::uint64_t> channels;  ///< [channel] of each channel, all beams together
+  std::vector<EmptyTimes> list;         ///< the first kListed stretches
+  std::vector<EmptyTimes> mostly;       ///< the first kListed at which most channels stopped
   static constexpr std::size_t kListed = 100'000;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "tautline/core/constant_run.h"
 #include "tautline/pipeline/search/empty_found.h"
@@ -13,26 +14,8 @@ namespace {
 
 // Values of a channel in a window that are compared before all of them are.
 constexpr std::size_t kProbes = 8;
-
-template <class Value>
-void compare_rows(const std::byte* a, const std::byte* b, std::vector<std::uint8_t>& equal) {
-  const auto* x = reinterpret_cast<const Value*>(a);
-  const auto* y = reinterpret_cast<const Value*>(b);
-  for (std::size_t c = 0; c < equal.size(); ++c)
-    equal[c] = static_cast<std::uint8_t>(x[c] == y[c] ? 1 : 0);
-}
-
-// The next channel, not before `c`, that is set.
-std::size_t next_set(const std::vector<std::uint8_t>& flags, std::size_t c) {
-  std::uint64_t some = 0;
-  while (c + sizeof some <= flags.size()) {
-    std::memcpy(&some, flags.data() + c, sizeof some);
-    if (some != 0) break;
-    c += sizeof some;
-  }
-  while (c < flags.size() && flags[c] == 0) ++c;
-  return c;
-}
+// Spectra between two looks at where a channel goes on: channels that go on together then share a measurement.
+constexpr std::uint64_t kNear = 64;
 
 }  // namespace
 
@@ -52,13 +35,15 @@ EmptyStretches::EmptyStretches(formats::FilterbankReader& reader, const SampleRa
       value_bytes_(formats::bytes_of(reader.description().delivered)),
       sample_bytes_(reader.description().sample_bytes()),
       times_(times),
-      substitutes_(reader.description(), left_out.size(), times),
+      substitutes_(reader.description(), left_out, times),
       counting_(channels_ - left_out.size()),
+      common_(reader.description(), left_out),
       left_out_(channels_, 0),
       open_(channels_, 0),
       equal_(channels_, 0),
       masked_(channels_, 0),
-      known_(channels_, 0) {
+      known_(channels_, 0),
+      never_(channels_, 0) {
   for (const std::size_t c : left_out) left_out_[c] = 1;
   each_channel_ = !reader.description().time_series;
   spectra_repeats_ = empty_repeats_of_spectra(reader.description(), left_out.size());
@@ -133,58 +118,82 @@ void EmptyStretches::fill(std::span<std::byte> spectra, std::uint64_t first) con
     std::memcpy(spectra.data() + t * sample_bytes_, substitutes_.means().data(), sample_bytes_);
 }
 
-// A later position at which the channel has another value; the range's end if none is found.
+// A later position at which the channel has another value, kNear or less behind one at which it does not; the range's
+// end if none is found.
 std::uint64_t EmptyStretches::next_change(std::size_t channel, const std::byte* value,
                                           std::uint64_t from) {
   std::vector<std::byte> spectrum(sample_bytes_);
-  for (std::uint64_t step = 1; from < range_.count; from += step, step *= 2) {
-    if (reader_.read(range_.first + from, 1, spectrum) == 0) break;
-    if (std::memcmp(spectrum.data() + channel * value_bytes_, value, value_bytes_) != 0)
-      return from;
+  const auto differs = [&] {
+    return std::memcmp(spectrum.data() + channel * value_bytes_, value, value_bytes_) != 0;
+  };
+  std::uint64_t same = from;
+  for (std::uint64_t step = 1;; step *= 2) {
+    if (reader_.read(range_.first + from, 1, spectrum) == 0) return range_.count;
+    if (differs()) break;
+    same = from;
+    if (from + 1 >= range_.count) return range_.count;
+    from = std::min(from + step, range_.count - 1);
   }
-  return range_.count;
+  while (from - same > kNear) {
+    const std::uint64_t middle = same + (from - same) / 2;
+    if (reader_.read(range_.first + middle, 1, spectrum) == 0) break;
+    (differs() ? from : same) = middle;
+  }
+  return from;
 }
 
-// [time] of a piece: more than half of the channels are stopped, which is noted. Empty where there is no such time.
-std::vector<std::uint8_t> EmptyStretches::mostly_stopped(std::span<const Stopped> stopped,
-                                                         std::size_t times, std::uint64_t first) {
-  if (times_ == MissingTimes::mean || 2 * stopped.size() <= counting_) return {};
+// Of a run that begins in a piece: where the data go on, and whether the channel had any.
+void EmptyStretches::look_behind(Stopped& run, const std::byte* piece, std::uint64_t first) {
+  if (!run.begins) return;
+  const std::uint64_t begin = first + run.from;
+  run.until = first + run.to;
+  if (begin < kMeanSamples)
+    run.until = next_change(run.channel,
+                            piece + run.from * sample_bytes_ + run.channel * value_bytes_, begin);
+  never_[run.channel] = begin == 0 && run.until == range_.count ? 1 : 0;
+}
+
+// [time] of a piece: so many channels are stopped that they get noise, which is noted. Empty where there is no such time.
+// Channels that never had data do not count: their noise is missing at all times.
+std::vector<std::uint8_t> EmptyStretches::noise_times(std::span<const Stopped> stopped,
+                                                      std::size_t times, std::uint64_t first) {
+  if (times_ == MissingTimes::mean || kShareWithMeans * stopped.size() <= counting_) return {};
   std::vector<std::int64_t> changes(times + 1, 0);
   for (const Stopped& run : stopped) {
+    if (never_[run.channel] != 0) continue;
     ++changes[run.from];
     --changes[run.to];
   }
-  std::vector<std::uint8_t> mostly(times, 0);
-  std::int64_t channels = 0;
+  std::vector<std::uint8_t> noise(times, 0);
+  std::int64_t open = 0;
   for (std::size_t t = 0; t < times; ++t) {
-    channels += changes[t];
-    if (2 * static_cast<std::size_t>(channels) <= counting_) continue;
-    mostly[t] = 1;
+    open += changes[t];
+    const auto channels = static_cast<std::size_t>(open);
+    if (kShareWithMeans * channels <= counting_) continue;
+    noise[t] = 1;
+    ++noise_samples_;
+    if (2 * channels <= counting_) continue;
     const std::uint64_t at = first + t;
     if (!mostly_masked_.empty() && mostly_masked_.back().first + mostly_masked_.back().count == at)
       ++mostly_masked_.back().count;
     else if (mostly_masked_.size() < EmptyFound::kListed)
       mostly_masked_.push_back({at, 1});
   }
-  return mostly;
+  return noise;
 }
 
 // In a piece that begins at position `first`.
 void EmptyStretches::replace(std::byte* piece, const Stopped& run, std::uint64_t first,
-                             std::span<const std::uint8_t> mostly) {
+                             std::span<const std::uint8_t> noise) {
   const std::size_t offset = run.channel * value_bytes_;
   if (run.begins) {
-    const std::byte* constant = piece + run.from * sample_bytes_ + offset;
-    SampleRange stopped{first + run.from, run.to - run.from};
-    if (stopped.first < kMeanSamples)
-      stopped.count = next_change(run.channel, constant, stopped.first) - stopped.first;
-    read_around(stopped);
+    read_around({first + run.from, run.until - first - run.from});
     substitutes_.measure(run.channel);
   }
   const std::byte* mean = substitutes_.means().data() + offset;
   for (std::size_t t = run.from, end = 0; t < run.to; t = end) {
     end = t;
-    while (end < run.to && !mostly.empty() && mostly[end] != 0) ++end;
+    while (end < run.to && !noise.empty() && noise[end] != 0) ++end;
     if (end > t) {
       substitutes_.draw(piece, run.channel, t, end, range_.first + first);
       continue;
@@ -196,6 +205,56 @@ void EmptyStretches::replace(std::byte* piece, const Stopped& run, std::uint64_t
   replaced_.push_back({run.channel, first + run.from, first + run.to});
 }
 
+// Runs of a channel's values that hold nothing, or go on doing so, in `total` spectra: the piece and what is ahead of it.
+std::vector<EmptyStretches::Stopped> EmptyStretches::find_stopped(std::span<const std::byte> piece,
+                                                                  std::uint64_t first,
+                                                                  std::size_t total) {
+  const SpectraInTwoPlaces spectra{piece.data(), piece.size() / sample_bytes_, ahead_.data(),
+                                   sample_bytes_};
+  const auto equal = [&](std::size_t c, std::size_t a, std::size_t b) {
+    return std::memcmp(spectra.at(a) + c * value_bytes_, spectra.at(b) + c * value_bytes_,
+                       value_bytes_) == 0;
+  };
+  std::vector<Stopped> stopped;
+  const auto look = [&](std::size_t c, std::size_t k, bool common) {
+    const auto run = core::run_around([&](std::size_t a, std::size_t b) { return equal(c, a, b); },
+                                      total, k, known_[c]);
+    known_[c] = run.end;
+    const bool went_on = open_[c] != 0 && run.first == 0;
+    if (run.first >= spectra.count || !(went_on || common || run.repeats() >= channel_repeats_))
+      return;
+    stopped.push_back(
+        {c, run.first, std::min(run.end, spectra.count), !went_on, run.end > spectra.count, 0});
+  };
+  std::fill(known_.begin(), known_.end(), 0);
+  if (const std::size_t step = common_.repeats(); step > 0)
+    for (std::size_t k = common_.next_window(0, range_.first + first); k + step < total; k += step)
+      if (common_.stop_at(spectra, k))
+        for (std::size_t c = next_set(common_.stopped(), 0); c < channels_;
+             c = next_set(common_.stopped(), c + 1))
+          if (known_[c] <= k) look(c, k, true);
+  std::fill(known_.begin(), known_.end(), 0);
+  for (std::size_t c = 0; c < channels_; ++c)
+    if (open_[c] != 0) look(c, 0, false);
+  const std::size_t step = (channel_repeats_ + 1) / 2;
+  for (std::size_t k = 0; k + step < total; k += step) {
+    std::fill(equal_.begin(), equal_.end(), 1);
+    keep_equal(spectra.at(k), spectra.at(k + step), value_bytes_, equal_);
+    for (std::size_t c = next_set(equal_, 0); c < channels_; c = next_set(equal_, c + 1)) {
+      if (left_out_[c] != 0 || known_[c] >= k + step) continue;
+      std::size_t probe = 1;
+      while (probe < kProbes && equal(c, k, k + step * probe / kProbes)) ++probe;
+      if (probe == kProbes) look(c, std::max(k, known_[c]), false);
+    }
+  }
+  // In order of time; some were found twice.
+  const auto place = [](const Stopped& run) { return std::pair(run.from, run.channel); };
+  std::ranges::sort(stopped, {}, place);
+  const auto twice = std::ranges::unique(stopped, {}, place);
+  stopped.erase(twice.begin(), twice.end());
+  return stopped;
+}
+
 std::uint64_t EmptyStretches::mask_channels(std::span<std::byte> piece, std::uint64_t first,
                                             bool ahead) {
   replaced_.clear();
@@ -204,44 +263,17 @@ std::uint64_t EmptyStretches::mask_channels(std::span<std::byte> piece, std::uin
     if (!ahead) std::fill(open_.begin(), open_.end(), 0);
     return 0;
   }
-  const std::size_t total = count + (ahead ? changing_ahead(first + count) : 0);
-  const auto row = [&](std::size_t t) {
-    return t < count ? piece.data() + t * sample_bytes_
-                     : ahead_.data() + (t - count) * sample_bytes_;
-  };
-  const auto equal = [&](std::size_t c, std::size_t a, std::size_t b) {
-    return std::memcmp(row(a) + c * value_bytes_, row(b) + c * value_bytes_, value_bytes_) == 0;
-  };
-  std::vector<Stopped> stopped;
-  std::fill(known_.begin(), known_.end(), 0);
-  const auto look = [&](std::size_t c, std::size_t k) {
-    const auto run = core::run_around([&](std::size_t a, std::size_t b) { return equal(c, a, b); },
-                                      total, k, known_[c]);
-    known_[c] = run.end;
-    const bool goes_on = open_[c] != 0 && run.first == 0;
-    if (run.first >= count || (run.repeats() < channel_repeats_ && !goes_on)) return;
-    stopped.push_back({c, run.first, std::min(run.end, count), open_[c] == 0 || run.first > 0});
-    open_[c] = run.end > count ? 1 : 0;
-  };
-  for (std::size_t c = 0; c < channels_; ++c)
-    if (open_[c] != 0) look(c, 0);
-  const std::size_t step = (channel_repeats_ + 1) / 2;
-  for (std::size_t k = 0; k + step < total; k += step) {
-    if (value_bytes_ == 1) compare_rows<std::uint8_t>(row(k), row(k + step), equal_);
-    if (value_bytes_ == 2) compare_rows<std::uint16_t>(row(k), row(k + step), equal_);
-    if (value_bytes_ == 4) compare_rows<std::uint32_t>(row(k), row(k + step), equal_);
-    for (std::size_t c = next_set(equal_, 0); c < channels_; c = next_set(equal_, c + 1)) {
-      if (left_out_[c] != 0 || known_[c] >= k + step) continue;
-      std::size_t probe = 1;
-      while (probe < kProbes && equal(c, k, k + step * probe / kProbes)) ++probe;
-      if (probe == kProbes) look(c, std::max(k, known_[c]));
-    }
+  std::vector<Stopped> stopped =
+      find_stopped(piece, first, count + (ahead ? changing_ahead(first + count) : 0));
+  std::fill(open_.begin(), open_.end(), 0);
+  for (Stopped& run : stopped) {
+    if (run.goes_on) open_[run.channel] = 1;
+    look_behind(run, piece.data(), first);
   }
-  if (!ahead) std::fill(open_.begin(), open_.end(), 0);
-  const std::vector<std::uint8_t> mostly = mostly_stopped(stopped, count, first);
+  const std::vector<std::uint8_t> noise = noise_times(stopped, count, first);
   std::uint64_t replaced = 0;
   for (const Stopped& run : stopped) {
-    replace(piece.data(), run, first, mostly);
+    replace(piece.data(), run, first, noise);
     replaced += run.to - run.from;
   }
   return replaced;

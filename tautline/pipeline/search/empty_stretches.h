@@ -11,6 +11,7 @@
 #include "tautline/formats/filterbank_reader.h"
 #include "tautline/pipeline/filled_values.h"
 #include "tautline/pipeline/search/channel_substitutes.h"
+#include "tautline/pipeline/search/common_stops.h"
 #include "tautline/pipeline/search/sample_range.h"
 
 namespace tautline::pipeline {
@@ -33,8 +34,8 @@ class EmptyStretches {
   std::optional<SampleRange> find(std::span<const std::byte> block, std::uint64_t first,
                                   std::size_t from);
   /// Replaces what single channels repeat in a piece of a block by means of these channels, or, with
-  /// MissingTimes::noise, by noise where more than half of the channels that count do. `ahead`: the samples behind the
-  /// piece belong to it; false before a stretch. Returns how many values.
+  /// MissingTimes::noise, by noise where more than 1 / kShareWithMeans of the channels that count do. `ahead`: the
+  /// samples behind the piece belong to it; false before a stretch. Returns how many values.
   std::uint64_t mask_channels(std::span<std::byte> piece, std::uint64_t first, bool ahead);
   /// Before a stretch is filled: measures the channels before it, or after it near the range's start.
   void measure_around(const SampleRange& stretch);
@@ -45,7 +46,9 @@ class EmptyStretches {
   const std::vector<FilledRun>& replaced() const { return replaced_; }
   /// Times that each channel had replaced so far.
   const std::vector<std::uint64_t>& masked() const { return masked_; }
-  /// Where more than half of the channels had noise put in so far: the first EmptyFound::kListed stretches, in order of time.
+  /// Times at which noise was put in so far.
+  std::uint64_t noise_samples() const { return noise_samples_; }
+  /// Of them, where more than half of the channels had: the first EmptyFound::kListed stretches, in order of time.
   const std::vector<SampleRange>& mostly_masked() const { return mostly_masked_; }
   /// Equal spectra in a row from which on a stretch is empty.
   std::size_t least_repeats() const { return spectra_repeats_; }
@@ -58,12 +61,16 @@ class EmptyStretches {
   // Samples [from, to) of a channel in a piece, the whole of a run or what a run goes on with.
   struct Stopped {
     std::size_t channel, from, to;
-    bool begins;
+    bool begins, goes_on;
+    std::uint64_t until;  // where there is data again, as far as known, if it begins
   };
-  std::vector<std::uint8_t> mostly_stopped(std::span<const Stopped> stopped, std::size_t times,
-                                           std::uint64_t first);
+  std::vector<Stopped> find_stopped(std::span<const std::byte> piece, std::uint64_t first,
+                                    std::size_t total);
+  void look_behind(Stopped& run, const std::byte* piece, std::uint64_t first);
+  std::vector<std::uint8_t> noise_times(std::span<const Stopped> stopped, std::size_t times,
+                                        std::uint64_t first);
   void replace(std::byte* piece, const Stopped& run, std::uint64_t first,
-               std::span<const std::uint8_t> mostly);
+               std::span<const std::uint8_t> noise);
   std::uint64_t next_change(std::size_t channel, const std::byte* value, std::uint64_t from);
 
   formats::FilterbankReader& reader_;
@@ -75,11 +82,14 @@ class EmptyStretches {
   std::vector<std::byte> ahead_;  // spectra after a block
   MissingTimes times_;
   ChannelSubstitutes substitutes_;
-  std::size_t counting_;                               // channels
+  std::size_t counting_;  // channels
+  CommonStops common_;
   std::vector<std::uint8_t> left_out_, open_, equal_;  // [channel]; open: the run continues
   std::vector<std::uint64_t> masked_;                  // [channel]
   std::vector<FilledRun> replaced_;
-  std::vector<std::size_t> known_;                     // [channel] end of the run seen last
+  std::vector<std::size_t> known_;   // [channel] end of the run seen last
+  std::vector<std::uint8_t> never_;  // [channel] had data, as far as known
+  std::uint64_t noise_samples_ = 0;
   std::vector<SampleRange> mostly_masked_;
 };
 

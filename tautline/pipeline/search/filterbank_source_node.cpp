@@ -33,6 +33,7 @@ FilterbankSourceNode::FilterbankSourceNode(
               {},
               false,
               0,
+              false,
               false},
       block_samples_(config.block_samples),
       mask_(std::move(config.mask)),
@@ -129,6 +130,7 @@ bool FilterbankSourceNode::produce(engine::Outputs& outputs) {
 void FilterbankSourceNode::note_masked(const FilterbankStream::Turn& turn) {
   for (std::size_t c = 0; c < found_.channels.size(); ++c)
     found_.channels[c] += empty_->masked()[c];
+  found_.noise_samples += empty_->noise_samples();
   const FilterbankPart& of = stream_.parts[turn.part];
   for (const SampleRange& one : empty_->mostly_masked())
     if (found_.mostly.size() < EmptyFound::kListed)

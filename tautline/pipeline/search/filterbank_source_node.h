@@ -27,7 +27,7 @@ enum class Empty {
   keep,  ///< they are data
   fill,  ///< means of the channels before them take their place
   /// Long ones are left out, as gaps: each begins a segment for whoever reads. Short ones are filled with noise like the
-  /// channels', as are channels where more than half of them stop.
+  /// channels', as are channels where more than a sixteenth of them stop.
   split
 };
 

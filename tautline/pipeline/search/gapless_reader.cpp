@@ -39,7 +39,7 @@ void GaplessReader::measure(std::size_t segment) {
   if (measured_ == segment) return;
   const formats::DataSegment& before = reader_->segments()[segment];
   const std::uint64_t count = std::min(kMeanSamples, before.samples);
-  ChannelSubstitutes channels(description_, 0, MissingTimes::mean);
+  ChannelSubstitutes channels(description_, {}, MissingTimes::mean);
   channels.read(*reader_, before.first_sample + before.samples - count, count);
   channels.measure_all();
   line_ = channels.means();

@@ -19,6 +19,8 @@ constexpr std::size_t kLeastWindow = 64;
 constexpr std::size_t kLeastShare = 4;
 // Turns of neighbouring channels begin far apart: 2^32 over the golden ratio.
 constexpr std::uint32_t kTurnStep = 2654435769u;
+// Copies of the first spectra of a window: as they were, by channel, and for noise to be drawn from.
+constexpr std::size_t kCopies = 3;
 
 std::size_t mask_window_samples(const IqrmConfig& config,
                                 const formats::FilterbankDescription& description) {
@@ -43,7 +45,9 @@ std::string iqrm_text(const IqrmConfig& config, const formats::FilterbankDescrip
 
 std::size_t iqrm_window_bytes(const IqrmConfig& config,
                               const formats::FilterbankDescription& description) {
-  return mask_window_samples(config, description) * description.sample_bytes();
+  const std::size_t window = mask_window_samples(config, description);
+  return (window + kCopies * std::min<std::size_t>(window, kMeanSamples)) *
+         description.sample_bytes();
 }
 
 IqrmNode::IqrmNode(const IqrmConfig& config) : config_(config) {}
@@ -56,6 +60,7 @@ std::vector<engine::Stream> IqrmNode::open(std::span<const engine::Stream> input
     throw core::Error(core::ErrorKind::config, "iqrm", "a series of one channel",
                       "filterbanks, whose channels have neighbours");
   sample_bytes_ = description.sample_bytes();
+  bytes_ = iqrm_window_bytes(config_, description);
   window_samples_ = mask_window_samples(config_, description);
   most_samples_ = input.max_samples;
   found_.channels.assign(description.channels, 0);
@@ -86,7 +91,11 @@ void IqrmNode::begin_segment(std::size_t, const engine::Block& first, engine::Ou
   std::fill(known_.begin(), known_.end(), 0);
   for (std::size_t c = 0; c < phase_.size(); ++c)
     phase_[c] = kTurnStep * static_cast<std::uint32_t>(c);
-  any_masked_ = measured_ = false;
+  masked_before_.assign(mask_.size(), 1);
+  noise_of_.emplace(filterbank_.description(), left_out,
+                    filterbank_.has_means() ? MissingTimes::mean : MissingTimes::noise);
+  least_ = mask_.size();
+  measured_ = false;
   time_.set_time(first);
   held_ = 0;
 }
@@ -116,26 +125,34 @@ void IqrmNode::mask_window() {
   std::vector<double> statistic;
   for (const std::size_t c : taking_part_) statistic.push_back(moments.deviation[c]);
   const auto mask = iqrm_mask(statistic, {config_.threshold, config_.radius});
-  any_masked_ = false;
   for (std::size_t k = 0; k < taking_part_.size(); ++k) {
     const std::size_t c = taking_part_[k];
     mask_[c] = mask[k];
     if (mask[k] == 0 || known_[c] == 0) level_[c] = moments.mean[c];
     known_[c] = 1;
-    any_masked_ = any_masked_ || mask[k] != 0;
   }
   measured_ = true;
   if (counting_) ++found_.windows;
 }
 
+// Of channels that are masked from this window on: their samples in the window before.
+void IqrmNode::measure_noise() {
+  bool taken = false;
+  for (std::size_t c = 0; c < mask_.size(); ++c) {
+    if (mask_[c] == 0 || masked_before_[c] != 0) continue;
+    if (!taken) noise_of_->take(before_);
+    taken = true;
+    noise_of_->measure(c);
+  }
+  masked_before_ = mask_;
+  const std::size_t kept = std::min<std::size_t>(held_, kMeanSamples) * sample_bytes_;
+  before_.assign(window_.begin(), window_.begin() + static_cast<std::ptrdiff_t>(kept));
+}
+
 template <class Sample>
-void IqrmNode::replace(Sample* samples) {
-  const std::size_t channels = mask_.size();
-  std::vector<std::size_t> masked;
-  for (std::size_t c = 0; c < channels; ++c)
-    if (mask_[c] != 0) masked.push_back(c);
-  for (std::size_t t = 0; t < held_; ++t, samples += channels)
-    for (const std::size_t c : masked) {
+void IqrmNode::put_means(Sample* samples, std::span<const std::size_t> channels) {
+  for (std::size_t t = 0; t < held_; ++t, samples += mask_.size())
+    for (const std::size_t c : channels) {
       if constexpr (std::is_same_v<Sample, float>) {
         samples[c] = static_cast<float>(level_[c]);
       } else {
@@ -146,6 +163,22 @@ void IqrmNode::replace(Sample* samples) {
         samples[c] = static_cast<Sample>(whole + (phase_[c] < step ? 1 : 0));
       }
     }
+}
+
+void IqrmNode::replace() {
+  std::vector<std::size_t> masked;
+  for (std::size_t c = 0; c < mask_.size(); ++c)
+    if (mask_[c] != 0) masked.push_back(c);
+  least_ = std::min(least_, masked.size());
+  if (masked.empty()) return;
+  std::vector<std::size_t> missing = masked;
+  const std::size_t means = noise_of_->put_means_first(missing, least_, taking_part_.size());
+  const std::span<const std::size_t> first = std::span(missing).first(means);
+  formats::with_samples(filterbank_.description().delivered, window_.data(),
+                        [&](auto* samples) { put_means(samples, first); });
+  const std::uint64_t position = part_->placed.grid_first + time_.first;
+  for (std::size_t k = means; k < missing.size(); ++k)
+    noise_of_->draw(window_.data(), missing[k], 0, held_, position);
   if (!counting_) return;
   for (const std::size_t c : masked) found_.channels[c] += held_;
   found_.masked += masked.size() * held_;
@@ -161,9 +194,8 @@ void IqrmNode::replace(Sample* samples) {
 void IqrmNode::give(engine::Outputs& outputs) {
   mask_window();
   if (counting_) found_.samples += held_;
-  if (any_masked_)
-    formats::with_samples(filterbank_.description().delivered, window_.data(),
-                          [&](auto* samples) { replace(samples); });
+  if (!filterbank_.has_means()) measure_noise();
+  replace();
   for (std::size_t done = 0; done < held_;) {
     engine::Block& out = outputs.begin(0, time_);
     out.samples = std::min(most_samples_, held_ - done);

@@ -4,11 +4,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "tautline/engine/node.h"
 #include "tautline/pipeline/filterbank_stream.h"
+#include "tautline/pipeline/search/channel_substitutes.h"
 #include "tautline/pipeline/search/iqrm_config.h"
 #include "tautline/pipeline/search/iqrm_found.h"
 
@@ -18,13 +21,15 @@ namespace tautline::pipeline {
 /// last one, where it is shorter than a quarter, has the mask of the one before. A window is given on when it is
 /// complete, so samples wait for every_s at most. A masked channel has the mean of its last window of the segment that
 /// was not masked, or of its first where there is none yet; integers take turns around it, so that their mean is exact
-/// over any stretch to a count.
+/// over any stretch to a count. Where more than 1 / kShareWithMeans of the channels are masked beyond the least number
+/// in a window so far, these have noise that is drawn from the first samples of that last window (ChannelSubstitutes),
+/// but for filterbanks whose gaps are filled.
 class IqrmNode final : public engine::Node {
  public:
   explicit IqrmNode(const IqrmConfig& config);
 
   std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
-  device::MemoryUse bytes() const override { return {window_samples_ * sample_bytes_, 0}; }
+  device::MemoryUse bytes() const override { return {bytes_, 0}; }
   void start(engine::Outputs& outputs) override;
   void begin_segment(std::size_t input, const engine::Block& first,
                      engine::Outputs& outputs) override;
@@ -39,13 +44,15 @@ class IqrmNode final : public engine::Node {
  private:
   void give(engine::Outputs& outputs);
   void mask_window();
+  void measure_noise();
   template <class Sample>
-  void replace(Sample* samples);
+  void put_means(Sample* samples, std::span<const std::size_t> channels);
+  void replace();
 
   IqrmConfig config_;
   FilterbankStream filterbank_;
   std::size_t most_samples_ = 0, sample_bytes_ = 0;  // of a block; of a time
-  std::size_t window_samples_ = 0;
+  std::size_t window_samples_ = 0, bytes_ = 0;
   std::vector<std::byte> window_;
   std::size_t held_ = 0;                    // times of it
   engine::Block time_;                      // of the window's first
@@ -54,9 +61,14 @@ class IqrmNode final : public engine::Node {
   std::size_t listed_ = 0;                  // channels of found_.list
   std::vector<std::size_t> taking_part_;    // channels
   std::vector<std::uint8_t> mask_, known_;  // [channel]; known: the level is of this segment
-  bool any_masked_ = false, measured_ = false;
+  bool measured_ = false;
   std::vector<double> level_;         // [channel]
   std::vector<std::uint32_t> phase_;  // [channel] of turns around it, in 2^-32
+  // Of the window before, as it was: its mask, all of it before the first one, and its first spectra.
+  std::vector<std::uint8_t> masked_before_;
+  std::vector<std::byte> before_;
+  std::optional<ChannelSubstitutes> noise_of_;
+  std::size_t least_ = 0;  // channels masked in a window of the segment
   IqrmFound found_;
 };
 

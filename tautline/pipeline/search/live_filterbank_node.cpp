@@ -47,6 +47,7 @@ LiveFilterbankNode::LiveFilterbankNode(std::unique_ptr<stream::LiveFilterbank> f
   source.block_samples = live_block_samples(config, rate_hz);
   source.empty = config.keep_constant ? Empty::keep : config.fill_gaps ? Empty::fill : Empty::split;
   leaves_gaps_ = source.empty == Empty::split;
+  fills_gaps_ = config.fill_gaps;
   source.files = {filterbank->name()};
   left_out_.all = channels_to_ignore(config.ignored_channels, description.channels);
   reader_ = std::make_shared<PassingFilterbank>(
@@ -93,6 +94,7 @@ FilterbankStream LiveFilterbankNode::stream() const {
   details.live = true;
   details.held_samples = held_samples_;
   details.leaves_gaps = leaves_gaps_;
+  details.fills_gaps = fills_gaps_;
   return details;
 }
 
@@ -115,7 +117,8 @@ void LiveFilterbankNode::finish(engine::Outputs& outputs) {
   const std::string stopped = empty_channels_text(empty());
   if (log_ && !stopped.empty())
     log_(core::LogLevel::warning,
-         fmt::format("channels that do not change, replaced by their means: {}, of {} samples",
+         fmt::format("channels that do not change, replaced by their means or by noise: {}, of {} "
+                     "samples",
                      stopped, counters().at("samples")));
 }
 

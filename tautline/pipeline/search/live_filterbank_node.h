@@ -70,7 +70,7 @@ class LiveFilterbankNode final : public engine::Node {
   void find_constant(const LiveFilterbankConfig& config);
 
   std::size_t held_samples_ = 0;  // that it looks ahead
-  bool leaves_gaps_ = false;
+  bool leaves_gaps_ = false, fills_gaps_ = false;
   std::uint64_t total_samples_ = 0;  // 0: not known
   std::shared_ptr<PassingFilterbank> reader_;
   std::optional<FilterbankSourceNode> source_;

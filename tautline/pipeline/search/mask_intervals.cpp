@@ -22,7 +22,7 @@ MaskIntervals::MaskIntervals(formats::presto::Mask mask, MissingTimes times,
       flags_(description_.channels, 0),
       means_(description_.channels, 0),
       sums_(description_.channels, 0),
-      noise_of_(description_, 0, times) {
+      noise_of_(description_, {}, times) {
   // Zapped channels count upwards in frequency.
   formats::presto::Mask whole = mask_;
   whole.zapped_intervals.clear();
@@ -30,6 +30,9 @@ MaskIntervals::MaskIntervals(formats::presto::Mask mask, MissingTimes times,
   throughout_ = whole.channel_flags(0, description_);
   for (std::size_t c = 0; c < throughout_.size(); ++c)
     if (throughout_[c] != 0) ignored_.push_back(c);
+  least_ = throughout_.size();
+  for (std::size_t k = 0; k < std::max<std::size_t>(1, mask_.intervals); ++k)
+    least_ = std::min(least_, flagged_in(k).size());
 
   std::vector<std::byte> bytes(kFirstSamples * description_.sample_bytes());
   const std::size_t got = reader.read(0, kFirstSamples, bytes);
@@ -73,16 +76,22 @@ void MaskIntervals::take_over(bool all) {
   counted_ = 0;
 }
 
+// Beside the channels that are masked throughout.
+std::vector<std::size_t> MaskIntervals::flagged_in(std::size_t interval) const {
+  const std::vector<std::uint8_t> flags = mask_.channel_flags(interval, description_);
+  std::vector<std::size_t> flagged;
+  for (std::size_t c = 0; c < flags.size(); ++c)
+    if (flags[c] != 0 && throughout_[c] == 0) flagged.push_back(c);
+  return flagged;
+}
+
 void MaskIntervals::begin_interval(std::size_t interval) {
   if (started_) take_over(false);
   started_ = true;
   interval_ = interval;
   flags_ = mask_.channel_flags(interval, description_);
-  std::size_t flagged = 0;
-  for (std::size_t c = 0; c < flags_.size(); ++c)
-    if (flags_[c] != 0 && throughout_[c] == 0) ++flagged;
-  any_flagged_ = flagged > 0;
-  noise_ = times_ == MissingTimes::noise && 2 * flagged > flags_.size() - ignored_.size();
+  flagged_ = flagged_in(interval);
+  with_means_ = noise_of_.put_means_first(flagged_, least_, flags_.size() - ignored_.size());
 }
 
 template <class Sample>
@@ -90,11 +99,10 @@ void MaskIntervals::apply_to(Sample* spectra, std::uint64_t first_sample, std::s
   measure(spectra, samples, false);
   const std::size_t channels = description_.channels;
   keep(std::as_bytes(std::span(spectra, samples * channels)));
-  if (!any_flagged_) return;
-  for (std::size_t c = 0; c < channels; ++c) {
-    if (flags_[c] == 0 || throughout_[c] != 0) continue;
-    masked_ += samples;
-    if (noise_) {
+  masked_ += flagged_.size() * samples;
+  for (std::size_t k = 0; k < flagged_.size(); ++k) {
+    const std::size_t c = flagged_[k];
+    if (k >= with_means_) {
       noise_of_.draw(reinterpret_cast<std::byte*>(spectra), c, 0, samples, first_sample);
       continue;
     }

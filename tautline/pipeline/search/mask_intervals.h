@@ -13,9 +13,9 @@
 namespace tautline::pipeline {
 
 /// A channel's mean is that of its last unmasked interval before, or, when there is none yet, of the first 4,096 samples
-/// of the data; noise is drawn from the first 4,096 samples of the same (ChannelSubstitutes). They do not depend on how
-/// the data are cut into blocks. Means are rounded to whole numbers for integers. Channels masked throughout the file
-/// are left to be ignored.
+/// of the data; noise is drawn from the first 4,096 samples of the same (ChannelSubstitutes). As many channels as are
+/// masked in every interval always have their means. Neither depends on how the data are cut into blocks. Means are
+/// rounded to whole numbers for integers. Channels masked throughout the file are left to be ignored.
 class MaskIntervals {
  public:
   /// Reads the first samples. Throws Error(config) when the mask was made for other channels.
@@ -29,6 +29,7 @@ class MaskIntervals {
   std::uint64_t masked() const { return masked_; }
 
  private:
+  std::vector<std::size_t> flagged_in(std::size_t interval) const;
   void begin_interval(std::size_t interval);
   template <class Sample>
   void apply_to(Sample* spectra, std::uint64_t first_sample, std::size_t samples);
@@ -46,7 +47,10 @@ class MaskIntervals {
   ChannelSubstitutes noise_of_;
   std::vector<std::byte> kept_;  ///< first samples of the interval
   double counted_ = 0;
-  bool any_flagged_ = false, noise_ = false, started_ = false;
+  std::size_t least_ = 0;  ///< channels that are masked in every interval, beside those throughout
+  std::vector<std::size_t> flagged_;  ///< channels of this interval
+  std::size_t with_means_ = 0;        ///< the first ones of them
+  bool started_ = false;
   std::size_t interval_ = 0;
   std::uint64_t masked_ = 0;
 };

@@ -1,5 +1,5 @@
-// Most channels stop for seconds, or all of them for short times again and again: the noise of a search stays that of
-// the data.
+// Many channels stop for seconds, or are masked then, or all of them stop for short times again and again: the noise of
+// a search stays that of the data.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,12 +28,13 @@ class StoppedChannels : public ::testing::Test {
       for (double& x : values) x = std::clamp(std::round(1.5 + (x - 100.25) / 8), 0.0, 3.0);
     return values;
   }
-  void search(const std::vector<double>& values) {
+  void search(const std::vector<double>& values, const std::vector<std::string>& more = {}) {
     write_filterbank(scratch_ / "in.fil", shape_, values);
-    const CommandResult result =
-        run_command({"--json", "search", scratch_ / "in.fil", "-o", scratch_ / "out.csv",
-                     "--overwrite", "--dms", "0:100:1"},
-                    scratch_.path().string());
+    std::vector<std::string> words{
+        "--json", "search", scratch_ / "in.fil", "-o", scratch_ / "out.csv", "--overwrite",
+        "--dms",  "0:100:1"};
+    words.insert(words.end(), more.begin(), more.end());
+    const CommandResult result = run_command(words, scratch_.path().string());
     ASSERT_EQ(result.status, kDone) << result.err;
     candidates_ = json_lines(result.out);
     summary_ = candidates_.back();
@@ -58,7 +59,8 @@ class StoppedChannels : public ::testing::Test {
   // Three pulses, with and without `stop`: as bright, and nothing else. S/N agree to 5 %: sigma is known to 0.9 %, and
   // the baseline changes.
   template <class Stop>
-  void expect_unchanged(const std::vector<std::size_t>& pulses, double amplitude, Stop stop) {
+  void expect_unchanged(const std::vector<std::size_t>& pulses, double amplitude, Stop stop,
+                        const std::vector<std::string>& more = {}) {
     std::vector<NoisePulse> bright;
     for (const std::size_t at : pulses) bright.push_back({40, at, amplitude});
     auto values = noise(bright);
@@ -67,7 +69,7 @@ class StoppedChannels : public ::testing::Test {
     for (const std::size_t at : pulses) before.push_back(snr_at(at));
     const std::size_t others = count_beside(pulses);
     stop(values);
-    search(values);
+    search(values, more);
     for (std::size_t k = 0; k < pulses.size(); ++k) {
       EXPECT_GT(before[k], 8) << pulses[k];
       EXPECT_NEAR(snr_at(pulses[k]), before[k], 0.05 * before[k]) << pulses[k];
@@ -82,8 +84,31 @@ class StoppedChannels : public ::testing::Test {
   nlohmann::json summary_;
 };
 
-// 240 of 256 channels for 9 of 24 s: a pulse far from the stop, one that ends shortly before and one shortly behind it.
-TEST_F(StoppedChannels, ThatAreMostOfThemLeaveTheNoiseAsItIs) {
+// 240 or 112 of 256 channels for 9 of 24 s: a pulse far from the stop, one that ends shortly before and one shortly
+// behind it.
+TEST_F(StoppedChannels, ThatAreManyLeaveTheNoiseAsItIs) {
+  shape_.nchans = 256;
+  shape_.foff = -1;
+  std::vector<std::size_t> order(channels());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  for (const int bits : {8, 2})
+    for (const std::size_t stopped : {240, 112}) {
+      SCOPED_TRACE(bits);
+      SCOPED_TRACE(stopped);
+      shape_.nbits = bits;
+      std::shuffle(order.begin(), order.end(), random_);
+      const std::size_t first = 6000 + random_() % 5000, end = first + 9000;
+      expect_unchanged({3000, first - 60, end + 30}, bits == 8 ? 8 : 10, [&](auto& values) {
+        for (std::size_t t = first; t < end; ++t)
+          for (std::size_t c = 0; c < stopped; ++c) values[t * channels() + order[c]] = 0;
+      });
+      EXPECT_NEAR(summary_["empty_values"].get<double>(), static_cast<double>(stopped) * 9000,
+                  2000);
+    }
+}
+
+// A hundred of 256 channels, together, in half of each bit's samples that one channel would need.
+TEST_F(StoppedChannels, ThatDoSoTogetherForShortTimesLeaveTheNoiseAsItIs) {
   shape_.nchans = 256;
   shape_.foff = -1;
   std::vector<std::size_t> order(channels());
@@ -92,12 +117,43 @@ TEST_F(StoppedChannels, ThatAreMostOfThemLeaveTheNoiseAsItIs) {
     SCOPED_TRACE(bits);
     shape_.nbits = bits;
     std::shuffle(order.begin(), order.end(), random_);
-    const std::size_t first = 6000 + random_() % 5000, end = first + 9000;
-    expect_unchanged({3000, first - 60, end + 30}, bits == 8 ? 8 : 10, [&](auto& values) {
-      for (std::size_t t = first; t < end; ++t)
-        for (std::size_t c = 0; c < 240; ++c) values[t * channels() + order[c]] = 0;
+    const std::size_t phase = random_() % 200, samples = bits == 8 ? 60 : 100;
+    const auto pulse = [&](std::size_t period) {
+      return 300 * period + phase + 100 + random_() % 150;
+    };
+    expect_unchanged({pulse(9), pulse(33), pulse(71)}, bits == 8 ? 8 : 10, [&](auto& values) {
+      for (std::size_t t = 0; t < kTimes; ++t)
+        for (std::size_t c = 0; c < 100; ++c)
+          if (t >= phase && (t - phase) % 300 < samples) values[t * channels() + order[c]] = 0;
     });
-    EXPECT_NEAR(summary_["empty_values"].get<double>(), 240 * 9000, 2000);
+    EXPECT_NEAR(summary_["empty_values"].get<double>(),
+                static_cast<double>(100 * samples * kTimes / 300), 200 * samples);
+  }
+}
+
+// 120 of 256 channels in two of three intervals of 8 s, the first two or the last two; the pulses are in the other one.
+TEST_F(StoppedChannels, ThatAreMaskedForAWhileLeaveTheNoiseAsItIs) {
+  shape_.nchans = 256;
+  shape_.foff = -1;
+  std::vector<std::int32_t> order(channels());
+  std::iota(order.begin(), order.end(), 0);
+  for (const bool first : {true, false}) {
+    SCOPED_TRACE(first);
+    std::shuffle(order.begin(), order.end(), random_);
+    // The counts of channels in each interval, and then the channels, take the place of no channels.
+    std::string mask = MaskFile{1500 - 255, 1, 1e-3, 256, 3, 8000, {}, {}}.bytes();
+    mask.resize(mask.size() - 3 * sizeof(std::int32_t));
+    SigprocBytes lists;
+    for (const std::int32_t count : {first ? 120 : 0, 120, first ? 0 : 120}) lists.put(count);
+    std::sort(order.begin(), order.begin() + 120);
+    for (int interval = 0; interval < 2; ++interval)
+      for (std::size_t k = 0; k < 120; ++k) lists.put(order[k]);
+    mask.append(lists.bytes().begin(), lists.bytes().end());
+    write_file(scratch_ / "x.mask", mask);
+    const std::size_t begin = first ? 16'000 : 0;
+    expect_unchanged({begin + 500, begin + 3000, begin + 6000}, 8, [](auto&) {},
+                     {"--mask", scratch_ / "x.mask"});
+    EXPECT_EQ(summary_["masked_samples"].get<double>(), 120 * 16'000);
   }
 }
 

@@ -226,6 +226,53 @@ TEST(IqrmNode, ReplacesChannelsWhileTheyStandOutAndNothingElse) {
   }
 }
 
+// Ten of 63 channels are loud in windows 3 and 4: more than a sixteenth, which get samples of window 2. If they are loud
+// from the first window on, they keep their means, as do three more, which are less than a sixteenth.
+TEST(IqrmNode, ManyChannelsHaveNoiseWhileTheyAreMasked) {
+  auto random = tests::generator();
+  const auto loud = [](NoiseInMemory& reader, std::size_t c, std::size_t from, std::size_t end) {
+    for (std::size_t t = from; t < end; t += 3) reader.bytes[t * kBand + c] = std::byte{220};
+  };
+  for (const bool always : {false, true}) {
+    NoiseInMemory reader(kBand, kSpan, random);
+    for (std::size_t c = 2; c < 57; c += 6)
+      if (c != 8) loud(reader, c, always ? 0 : 3000, always ? kSpan : 5000);
+    loud(reader, 9, always ? 0 : 3000, always ? kSpan : 5000);
+    if (always)
+      for (const std::size_t c : {5, 23, 41}) loud(reader, c, 6000, 8000);
+    const MaskedBytes masked = mask_all(reader, {12, 0, 1}, 512);
+    EXPECT_EQ(masked.found.masked, always ? 10 * kSpan + 3 * 2000 : 10 * 2000u);
+    for (std::size_t c = 0; c < kBand; ++c) {
+      if (masked.found.channels[c] == 0) continue;
+      std::size_t values[256] = {}, before[256] = {};
+      double sum = 0, squares = 0, mean_before = 0, squares_before = 0;
+      const std::size_t first = always ? 7000 : 4000;
+      for (std::size_t t = first; t < first + 1000; ++t) {
+        const auto value = std::to_integer<int>(masked.bytes[t * kBand + c]);
+        ++values[value];
+        sum += value / 1000.0;
+        squares += value * value / 1000.0;
+      }
+      for (std::size_t t = 2000; t < 3000; ++t) {
+        const auto value = std::to_integer<int>(reader.bytes[t * kBand + c]);
+        ++before[value];
+        mean_before += value / 1000.0;
+        squares_before += value * value / 1000.0;
+      }
+      if (always) {
+        EXPECT_LE(std::ranges::count_if(values, [](std::size_t n) { return n > 0; }), 2) << c;
+        continue;
+      }
+      const double variance = squares_before - mean_before * mean_before;
+      EXPECT_NEAR(sum, mean_before, 6 * std::sqrt(variance / 1000)) << c;
+      EXPECT_NEAR((squares - sum * sum) / variance, 1, 6 * std::sqrt(2 / 1000.0)) << c;
+      for (std::size_t x = 0; x < 256; ++x) EXPECT_TRUE(values[x] == 0 || before[x] > 0) << x;
+    }
+    for (const std::size_t block : {std::size_t{64}, 1 + random() % 5000})
+      EXPECT_EQ(mask_all(reader, {12, 0, 1}, block).bytes, masked.bytes) << block;
+  }
+}
+
 TEST(IqrmNode, AShortEndHasTheMaskBeforeIt) {
   auto random = tests::generator();
   NoiseInMemory reader(kBand, kSpan, random);

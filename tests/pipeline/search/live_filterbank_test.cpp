@@ -165,6 +165,10 @@ std::vector<double> stopping_noise(std::size_t times, std::size_t channels,
       stop(t + random() % 300, 300 + random() % 2000, c, c + 1);
     t += 2600;
   }
+  // Half of them together, for short times.
+  for (std::size_t t = random() % 300; t + 600 < times; t += 300 + random() % 2000)
+    for (std::size_t k = 0, count = 70 + random() % 40; k < count; ++k)
+      for (std::size_t c = 3; c < 9; ++c) values[(t + k) * channels + c] = 5;
   // All channels: perhaps from the start; short, long, and longer than any look ahead; to the end.
   for (std::size_t t = random() % 2 * 70; t < times / 2; t += 40 + random() % 3000) {
     const std::size_t count = random() % 3 == 0 ? 20 + random() % 100 : 128 + random() % 3000;

@@ -5,6 +5,8 @@
 
 #include <cmath>
 #include <cstring>
+#include <numeric>
+#include <set>
 
 #include "tautline/core/error.h"
 #include "tests/support/seed.h"
@@ -17,22 +19,23 @@ constexpr std::size_t kMaskChannels = 6, kTimes = 250;
 // Samples in memory.
 class MemoryReader final : public formats::FilterbankReader {
  public:
-  MemoryReader(std::vector<std::uint8_t> samples, bool rising, int bits = 8)
+  MemoryReader(std::vector<std::uint8_t> samples, bool rising, int bits = 8,
+               std::size_t channels = kMaskChannels)
       : samples_(std::move(samples)) {
     description_.bits = bits;
-    description_.channels = kMaskChannels;
-    for (std::size_t c = 0; c < kMaskChannels; ++c)
-      description_.channel_mhz.push_back(1400 +
-                                         static_cast<double>(rising ? c : kMaskChannels - 1 - c));
+    description_.channels = channels;
+    for (std::size_t c = 0; c < channels; ++c)
+      description_.channel_mhz.push_back(1400 + static_cast<double>(rising ? c : channels - 1 - c));
     description_.fch1_mhz = description_.channel_mhz.front();
     description_.foff_mhz = rising ? 1 : -1;
     description_.tsamp_s = 1e-3;
     description_.rate_hz = core::make_rational(1000, 1);
-    description_.samples = kTimes;
+    description_.samples = samples_.size() / channels;
   }
   std::size_t read(std::uint64_t first, std::size_t count, std::span<std::byte> to) override {
-    count = std::min<std::size_t>(count, kTimes - first);
-    std::memcpy(to.data(), samples_.data() + first * kMaskChannels, count * kMaskChannels);
+    const std::size_t channels = description_.channels;
+    count = std::min<std::size_t>(count, description_.samples - first);
+    std::memcpy(to.data(), samples_.data() + first * channels, count * channels);
     return count;
   }
 
@@ -98,8 +101,8 @@ TEST(MaskIntervals, MaskedSamplesBecomeTheMeanOfTheIntervalBefore) {
   }
 }
 
-// In the third interval, where more than half of the channels are masked; of two bits, so that no value is above 3.
-TEST(MaskIntervals, WhereMostChannelsAreMaskedSamplesOfTheIntervalBeforeMayTakeTheirPlace) {
+// Of six channels one is more than a sixteenth; of two bits, so that no value is above 3.
+TEST(MaskIntervals, SamplesOfTheIntervalBeforeMayTakeThePlaceOfMaskedOnes) {
   auto random = tests::generator();
   std::vector<std::uint8_t> samples(kMaskChannels * kTimes);
   for (auto& sample : samples) sample = static_cast<std::uint8_t>(random() % 4);
@@ -112,7 +115,7 @@ TEST(MaskIntervals, WhereMostChannelsAreMaskedSamplesOfTheIntervalBeforeMayTakeT
   EXPECT_EQ(masked_in(1), masked);
   EXPECT_EQ(masked_in(37), masked);
   double sum = 0, squares = 0;
-  std::size_t count = 0, levels[4] = {};
+  std::size_t count = 0, levels[4] = {}, of_one[4] = {};
   for (std::size_t t = 0; t < kTimes; ++t)
     for (std::size_t c = 0; c < kMaskChannels; ++c) {
       const std::uint8_t value = masked[t * kMaskChannels + c];
@@ -122,7 +125,7 @@ TEST(MaskIntervals, WhereMostChannelsAreMaskedSamplesOfTheIntervalBeforeMayTakeT
         if (t < 100 || c != 3) {
           ASSERT_EQ(value, samples[t * kMaskChannels + c]);
         } else {
-          ASSERT_EQ(value, masked[100 * kMaskChannels + 3]);
+          ++of_one[value];
         }
         continue;
       }
@@ -137,6 +140,50 @@ TEST(MaskIntervals, WhereMostChannelsAreMaskedSamplesOfTheIntervalBeforeMayTakeT
   EXPECT_NEAR(mean, 1.5, 0.6);
   EXPECT_NEAR(variance, 1.25, 0.5);
   for (const std::size_t level : levels) EXPECT_GT(level, 0u);
+  for (const std::size_t level : of_one) EXPECT_GT(level, 0u);
+}
+
+// 64 channels, of which 8 are masked in every interval and four more are no more than a sixteenth; five more are.
+TEST(MaskIntervals, ChannelsMaskedInEveryIntervalHaveTheirMeans) {
+  constexpr std::size_t kChannels = 64, kIntervals = 4;
+  auto random = tests::generator();
+  std::vector<std::uint8_t> samples(kChannels * kIntervals * 100);
+  for (auto& sample : samples) sample = static_cast<std::uint8_t>(random());
+  MemoryReader reader(samples, true, 8, kChannels);
+  formats::presto::Mask file;
+  file.interval_s = 0.1;
+  file.low_channel_mhz = 1400;
+  file.channel_width_mhz = 1;
+  file.channels = kChannels;
+  file.intervals = kIntervals;
+  file.samples_per_interval = 100;
+  const std::size_t masked[kIntervals] = {8, 12, 13, 64};
+  for (const std::size_t count : masked) {
+    std::vector<std::size_t> order(kChannels);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::shuffle(order.begin(), order.end(), random);
+    order.resize(count);
+    std::sort(order.begin(), order.end());
+    file.interval_channels.push_back(order);
+  }
+  for (const MissingTimes times : {MissingTimes::noise, MissingTimes::mean}) {
+    MaskIntervals mask(file, times, reader);
+    EXPECT_TRUE(mask.ignored_channels().empty());
+    std::vector<std::uint8_t> given = samples;
+    mask.apply(std::as_writable_bytes(std::span(given)), 0, kIntervals * 100);
+    for (std::size_t k = 0; k < kIntervals; ++k) {
+      std::size_t constant = 0;
+      for (const std::size_t c : file.interval_channels[k]) {
+        std::set<std::uint8_t> values;
+        for (std::size_t t = 100 * k; t < 100 * (k + 1); ++t)
+          values.insert(given[t * kChannels + c]);
+        constant += values.size() == 1 ? 1 : 0;
+      }
+      const bool noise = times == MissingTimes::noise && k >= 2;
+      EXPECT_EQ(constant, noise ? masked[0] : masked[k]) << k;
+    }
+    EXPECT_EQ(mask.masked(), (8 + 12 + 13 + 64) * 100u);
+  }
 }
 
 TEST(MaskIntervals, AMaskOfOtherChannelsIsRefused) {

@@ -1,0 +1,73 @@
+#include "tautline/pipeline/search/common_stops.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "tautline/pipeline/search/empty_rule.h"
+
+namespace tautline::pipeline {
+
+namespace {
+
+template <class Value>
+std::size_t keep_equal_as(const std::byte* a, const std::byte* b, std::span<std::uint8_t> flags) {
+  constexpr std::size_t kChannelsOfSum = 128;  // sums of flags in a byte
+  const auto* x = reinterpret_cast<const Value*>(a);
+  const auto* y = reinterpret_cast<const Value*>(b);
+  std::size_t left = 0;
+  for (std::size_t first = 0; first < flags.size(); first += kChannelsOfSum) {
+    const std::size_t end = std::min(flags.size(), first + kChannelsOfSum);
+    std::uint8_t sum = 0;
+    for (std::size_t c = first; c < end; ++c) {
+      flags[c] = static_cast<std::uint8_t>(x[c] == y[c] ? flags[c] : 0);
+      sum = static_cast<std::uint8_t>(sum + flags[c]);
+    }
+    left += sum;
+  }
+  return left;
+}
+
+}  // namespace
+
+std::size_t keep_equal(const std::byte* a, const std::byte* b, std::size_t value_bytes,
+                       std::span<std::uint8_t> flags) {
+  if (value_bytes == 1) return keep_equal_as<std::uint8_t>(a, b, flags);
+  if (value_bytes == 2) return keep_equal_as<std::uint16_t>(a, b, flags);
+  return keep_equal_as<std::uint32_t>(a, b, flags);
+}
+
+std::size_t next_set(std::span<const std::uint8_t> flags, std::size_t c) {
+  std::uint64_t some = 0;
+  while (c + sizeof some <= flags.size()) {
+    std::memcpy(&some, flags.data() + c, sizeof some);
+    if (some != 0) break;
+    c += sizeof some;
+  }
+  while (c < flags.size() && flags[c] == 0) ++c;
+  return c;
+}
+
+CommonStops::CommonStops(const formats::FilterbankDescription& description,
+                         std::span<const std::size_t> left_out)
+    : value_bytes_(formats::bytes_of(description.delivered)),
+      counting_(description.channels, 1),
+      stopped_(description.channels, 0) {
+  for (const std::size_t c : left_out) counting_[c] = 0;
+  const CommonRule rule = common_rule(description, left_out.size());
+  repeats_ = rule.repeats;
+  channels_ = rule.channels;
+}
+
+std::size_t CommonStops::next_window(std::size_t k, std::uint64_t position) const {
+  const auto behind = static_cast<std::size_t>((position + k) % repeats_);
+  return behind == 0 ? k : k + repeats_ - behind;
+}
+
+bool CommonStops::stop_at(const SpectraInTwoPlaces& spectra, std::size_t k) {
+  stopped_ = counting_;
+  for (std::size_t t = k + repeats_; t > k; --t)
+    if (keep_equal(spectra.at(k), spectra.at(t), value_bytes_, stopped_) < channels_) return false;
+  return true;
+}
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,55 @@
+// Channels of a filterbank that stop together, for fewer samples than it takes to say so of one channel
+// (docs/design/empty.md).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "tautline/formats/filterbank_reader.h"
+
+namespace tautline::pipeline {
+
+/// Spectra of which the first `count` lie in one place and the following ones in another.
+struct SpectraInTwoPlaces {
+  const std::byte* data = nullptr;
+  std::size_t count = 0;
+  const std::byte* more = nullptr;
+  std::size_t sample_bytes = 0;
+
+  const std::byte* at(std::size_t t) const {
+    return t < count ? data + t * sample_bytes : more + (t - count) * sample_bytes;
+  }
+};
+
+/// Sets flags[c] to 0 where channel c differs in two spectra of u8, u16 or 32-bit values. Returns how many are left.
+std::size_t keep_equal(const std::byte* a, const std::byte* b, std::size_t value_bytes,
+                       std::span<std::uint8_t> flags);
+
+/// The first flag, not before `c`, that is set; their number if there is none.
+std::size_t next_set(std::span<const std::uint8_t> flags, std::size_t c);
+
+/// The rule for channels that stop together (common_rule): windows of repeats() + 1 spectra, which begin at positions
+/// that are whole multiples of repeats(), in which so many channels do not change.
+class CommonStops {
+ public:
+  /// `left_out`: channels that do not count.
+  CommonStops(const formats::FilterbankDescription& description,
+              std::span<const std::size_t> left_out);
+
+  /// 0: no channels of such a filterbank are looked at together.
+  std::size_t repeats() const { return repeats_; }
+  /// The first window that begins at spectrum k or later of spectra from `position` on.
+  std::size_t next_window(std::size_t k, std::uint64_t position) const;
+  /// Whether channels stop in the window that begins at spectrum k.
+  bool stop_at(const SpectraInTwoPlaces& spectra, std::size_t k);
+  /// [channel] 1 where the channel did not change in the last window of stop_at, if that was true.
+  std::span<const std::uint8_t> stopped() const { return stopped_; }
+
+ private:
+  std::size_t value_bytes_, repeats_, channels_;
+  std::vector<std::uint8_t> counting_, stopped_;  // [channel]
+};
+
+}  // namespace tautline::pipeline
