@@ -153,8 +153,8 @@ void EmptyStretches::look_behind(Stopped& run, const std::byte* piece, std::uint
   never_[run.channel] = begin == 0 && run.until == range_.count ? 1 : 0;
 }
 
-// [time] of a piece: so many channels are stopped that they get noise, which is noted. Empty where there is no such time.
-// Channels that never had data do not count: their noise is missing at all times.
+// [time] of a piece: so many channels are stopped that they get noise, which is noted. Empty where there is no such
+// time. Channels that never had data do not count: their noise is missing at all times.
 std::vector<std::uint8_t> EmptyStretches::noise_times(std::span<const Stopped> stopped,
                                                       std::size_t times, std::uint64_t first) {
   if (times_ == MissingTimes::mean || kShareWithMeans * stopped.size() <= counting_) return {};
@@ -205,7 +205,7 @@ void EmptyStretches::replace(std::byte* piece, const Stopped& run, std::uint64_t
   replaced_.push_back({run.channel, first + run.from, first + run.to});
 }
 
-// Runs of a channel's values that hold nothing, or go on doing so, in `total` spectra: the piece and what is ahead of it.
+// Runs of a channel's values that hold nothing, or go on doing so, in `total` spectra: the piece and what is ahead.
 std::vector<EmptyStretches::Stopped> EmptyStretches::find_stopped(std::span<const std::byte> piece,
                                                                   std::uint64_t first,
                                                                   std::size_t total) {

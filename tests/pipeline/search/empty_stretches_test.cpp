@@ -195,8 +195,8 @@ TEST(EmptyStretches, ChannelsThatStopAreReplaced) {
   }
 }
 
-// 20 of 24 channels stop one after the other and start again one after the other; then one alone, which is not more than
-// a sixteenth, and twelve, which are not more than half.
+// 20 of 24 channels stop one after the other and start again one after the other; then one alone, which is not more
+// than a sixteenth, and twelve, which are not more than half.
 TEST(EmptyStretches, WhereManyChannelsStopTheirSamplesAreDrawnAgain) {
   auto random = tests::generator();
   StoppingReader reader(random);

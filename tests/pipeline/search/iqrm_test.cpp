@@ -226,8 +226,8 @@ TEST(IqrmNode, ReplacesChannelsWhileTheyStandOutAndNothingElse) {
   }
 }
 
-// Ten of 63 channels are loud in windows 3 and 4: more than a sixteenth, which get samples of window 2. If they are loud
-// from the first window on, they keep their means, as do three more, which are less than a sixteenth.
+// Ten of 63 channels are loud in windows 3 and 4: more than a sixteenth, which get samples of window 2. If they are
+// loud from the first window on, they keep their means, as do three more, which are less than a sixteenth.
 TEST(IqrmNode, ManyChannelsHaveNoiseWhileTheyAreMasked) {
   auto random = tests::generator();
   const auto loud = [](NoiseInMemory& reader, std::size_t c, std::size_t from, std::size_t end) {
