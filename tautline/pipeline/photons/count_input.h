@@ -43,6 +43,7 @@ struct CountInput {
   Padding padding = {};  ///< left out before and after these samples
   /// Stops between them, counted from the first, which are read and not correlated.
   std::vector<BinRange> stops = {};
+  std::vector<BinRange> named_stops = {};  ///< and those that are correlated
   bool keep_constant = false;  ///< as configured
 
   bool live() const { return file == nullptr; }

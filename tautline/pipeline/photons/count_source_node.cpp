@@ -62,6 +62,7 @@ class CountSource final : public CountSourceNode {
                     .live = input_.live(),
                     .padding = input_.padding,
                     .stops = input_.stops,
+                    .named_stops = input_.named_stops,
                     .keep_constant = input_.keep_constant};
     return {std::move(stream)};
   }

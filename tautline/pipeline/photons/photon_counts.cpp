@@ -142,7 +142,7 @@ PhotonCounts::PhotonCounts(const AutocorrelateConfig& config, Open open)
   const double unit_s = reader->description().time_unit_s;
   if (choose_bin) bin_config_.bin_s = unit_s;
   binner_ = std::make_unique<PhotonBinner>(std::move(reader), bin_config_);
-  PhotonSteps steps;
+  PhotonSteps steps(unit_s);
   const PhotonSurvey survey = binner_->survey(config.detectors, steps);
   note_silent_end(config, survey, unit_s);
   check_detectors(path_, config.detectors, survey.detectors);
