@@ -241,6 +241,17 @@ Stops stops_of(const AutocorrelateConfig& config, const CountInput& input) {
   return {part_of(photons->stops().left_out), part_of(photons->stops().named)};
 }
 
+std::vector<BinRange> breaks_of(const CountInput& input) {
+  const auto* photons = dynamic_cast<const PhotonCounts*>(input.file.get());
+  std::vector<BinRange> breaks;
+  if (photons == nullptr) return breaks;
+  const std::uint64_t first = input.first, end = input.first + input.samples;
+  for (const BinRange& one : photons->breaks())
+    if (one.first < end && one.end > first)
+      breaks.push_back({std::max(one.first, first) - first, std::min(one.end, end) - first});
+  return breaks;
+}
+
 // For a run that resumes or will be resumed, every bin has its place.
 void leave_out_stops(const AutocorrelateConfig& config, CountInput& input) {
   if (config.keep_constant || !config.resume.empty() || !config.save_state.empty()) return;
@@ -313,6 +324,7 @@ CountInput open_count_input(const AutocorrelateConfig& config, const device::Dev
   input.keep_constant = config.keep_constant;
   if (input.live()) return input;
   leave_out_stops(config, input);
+  input.breaks = breaks_of(input);
   PhotonCounts* tags = tags_to_take(config, *input.file, *input.sensors, device);
   if (input.first > 0) input.file->seek(input.first);
   input.one_by_one = tags != nullptr;

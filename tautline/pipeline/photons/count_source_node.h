@@ -26,7 +26,7 @@ struct CountStream {
   bool live = false;
   Padding padding;              ///< of the file, left out before and after the stream
   std::vector<BinRange> stops;  ///< CountInput::stops
-  std::vector<BinRange> named_stops;
+  std::vector<BinRange> named_stops, breaks;
   bool keep_constant = false;  ///< stopped sensors are not searched
 };
 

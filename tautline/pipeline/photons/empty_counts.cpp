@@ -138,6 +138,17 @@ std::string text_of_all(const EmptyCountsFound& found, double bin_s, bool left_o
 
 }  // namespace
 
+void join_ranges(std::vector<BinRange>& ranges) {
+  sort_by_time(ranges);
+  std::vector<BinRange> joined;
+  for (const BinRange& range : ranges)
+    if (!joined.empty() && range.first <= joined.back().end)
+      joined.back().end = std::max(joined.back().end, range.end);
+    else
+      joined.push_back(range);
+  ranges = std::move(joined);
+}
+
 std::vector<StepRange> stopped_steps(std::span<const double> counts, std::size_t series) {
   std::vector<StepRange> runs = empty_runs(counts);
   const std::size_t ranked = std::min(kMostStops + 1, runs.size());

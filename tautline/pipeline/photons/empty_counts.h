@@ -55,6 +55,9 @@ inline void sort_by_time(std::vector<BinRange>& ranges) {
             [](const BinRange& a, const BinRange& b) { return a.first < b.first; });
 }
 
+/// In order of time, those that overlap or adjoin as one.
+void join_ranges(std::vector<BinRange>& ranges);
+
 /// A stretch of a run, in samples of the run.
 struct SensorStretch {
   std::optional<std::uint32_t> sensor;  ///< none: all sensors

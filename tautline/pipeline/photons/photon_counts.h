@@ -33,6 +33,8 @@ class PhotonCounts final : public formats::CountReader {
   const std::vector<formats::DetectorCount>& left_out() const { return left_out_; }
   /// Stops of all chosen detectors in the whole file.
   const Stops& stops() const { return stops_; }
+  /// Bins in which records were lost, in order.
+  const std::vector<BinRange>& breaks() const { return breaks_; }
   void seek(std::uint64_t first_sample) override;
   std::size_t read(std::span<std::byte> counts) override;
   /// The photons, with bins counted from the place of `seek`; a new reader after each `seek`. Must not be mixed with
@@ -49,6 +51,7 @@ class PhotonCounts final : public formats::CountReader {
   std::unique_ptr<PhotonBinner> binner_;
   std::uint64_t total_ = 0, photons_ = 0;
   Stops stops_;
+  std::vector<BinRange> breaks_;
   std::vector<formats::DetectorCount> left_out_;
 };
 
