@@ -108,8 +108,9 @@ std::size_t parse_bytes(const std::string& text, const std::string& option = "--
 /// Where the help lists the fields of formats::EarthOrientation.
 inline constexpr const char* kEarthGroup = "The turning earth (IERS Bulletin A; zero unless given)";
 
-/// Logs damage as warnings, and gives the status that damaged input means.
-int damage_status(const formats::Damage& damage, std::uint64_t not_finite, bool strict);
+/// Logs damage as warnings, and gives the status that damaged input means. `said`: of the samples that were not finite.
+int damage_status(const formats::Damage& damage, std::uint64_t not_finite, bool strict,
+                  const std::string& said = {});
 
 /// A CSV of the microtimes of time tags; an empty path: none.
 struct TcspcOutput {

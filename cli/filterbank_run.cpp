@@ -111,6 +111,7 @@ nlohmann::ordered_json summary_fields(const pipeline::FilterbankRunConfig& confi
           {"masked_samples", s.masked},
           {"iqrm", config.iqrm ? s.iqrm.record() : nlohmann::ordered_json()},
           {"not_finite", s.not_finite},
+          {"not_finite_channels", pipeline::not_finite_channels(s.empty)},
           {"lost_samples", s.damage.lost_samples},
           {"dropped_samples", s.damage.dropped_samples},
           {"trailing_bytes", s.damage.trailing_bytes},
@@ -122,7 +123,8 @@ nlohmann::ordered_json summary_fields(const pipeline::FilterbankRunConfig& confi
 }
 
 int filterbank_status(const pipeline::FilterbankRunSummary& s, bool strict) {
-  const int status = damage_status(s.damage, s.not_finite, strict);
+  const int status = damage_status(s.damage, s.not_finite, strict,
+                                   pipeline::not_finite_text(s.empty, s.not_finite));
   if (s.samples == 0 || s.empty.samples < s.samples) return status;  // both of all beams together
   spdlog::warn("{}",
                option_words().text(fmt::format(

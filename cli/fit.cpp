@@ -139,11 +139,10 @@ int run_fit(const Global& global, FitOptions& options) {
   if (result.good > 0 || (!options.config.weighted && result.unjudged > 0)) return kDone;
   const auto doubtful = std::find_if(result.fits.begin(), result.fits.end(),
                                      [](const auto& one) { return !one.masked && !one.hot; });
-  if (result.fits.size() > 1 && doubtful != result.fits.end())
-    spdlog::warn("no curve was found ok, the first of them: {}; see the status column of {}",
-                 doubtful->status, options.config.output);
-  else
-    spdlog::warn("no curve was found ok: see the status column of {}", options.config.output);
+  const auto& told = doubtful != result.fits.end() ? *doubtful : result.fits.front();
+  spdlog::warn("no curve was found ok{}: {}; see the status column of {}",
+               result.fits.size() > 1 ? ", the first of them" : "", told.status,
+               options.config.output);
   return options.strict ? kFailed : kDamagedInput;
 }
 

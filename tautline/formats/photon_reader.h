@@ -45,13 +45,19 @@ struct PhotonDescription {
   std::string instrument, software, comment, created;
 };
 
+/// A place in a stream where records were lost: the time between the photons on either side is not known. Units as
+/// Photon::time.
+struct TagBreak {
+  std::uint64_t before = 0, after = 0;  ///< the last photon before it and the first one behind it
+};
+
 /// Counts of the records read so far.
 struct TagCounts {
   std::uint64_t records = 0;
   std::uint64_t photons = 0;            ///< delivered
   std::uint64_t markers = 0;            ///< of lines, frames and other events: not photons
   std::uint64_t overflow_records = 0;   ///< they extend the clock
-  std::uint64_t unknown_records = 0;    ///< of no kind that the record type has
+  std::uint64_t unknown_records = 0;    ///< of no kind that the record type has, or never written
   std::uint64_t backwards = 0;          ///< photons earlier than the one before: left out
   std::uint64_t missing_overflows = 0;  ///< the clock was set forward where an overflow was missing
   std::uint64_t last_time = 0;          ///< of the last photon
@@ -68,7 +74,7 @@ struct DetectorCount {
 /// The contents of a stream without microtimes, where they are known.
 struct KnownPhotons {
   std::vector<DetectorCount> detectors;
-  std::uint64_t last_time = 0;  ///< of the last photon
+  std::uint64_t last_time = 0;                        ///< of the last photon
   std::vector<std::span<const std::uint64_t>> times;  ///< [detector] of its photons, ascending
 };
 
@@ -87,6 +93,8 @@ class PhotonReader {
   /// Back to the first record; counts and damage of the stream start again.
   virtual void rewind() = 0;
   virtual const TagCounts& counts() const = 0;
+  /// So far, in order.
+  virtual std::span<const TagBreak> breaks() const { return {}; }
   /// lost_samples counts unknown records, dropped_samples the photons left out.
   virtual const Damage& damage() const = 0;
 };

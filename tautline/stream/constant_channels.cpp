@@ -15,7 +15,7 @@ constexpr std::uint64_t kParts = 16, kTimes = 64;
 // What the channels of one input have been so far.
 struct InputChannels {
   std::vector<std::uint64_t> first;  // [channel] at the first time at which some channel changed
-  std::vector<bool> changes;         // [channel]
+  std::vector<bool> changes;         // [channel]; or is not finite, which is counted as such
   std::size_t seen = 0;              // times at which some channel changed
 };
 
@@ -37,7 +37,7 @@ void look(const core::RawBlock& block, std::vector<InputChannels>& inputs) {
       if (t == 0 || !valid[t] || !valid[t - 1] || now == before) continue;
       if (input.seen++ == 0) input.first = now;
       for (std::size_t c = 0; c < layout.channels; ++c)
-        if (now[c] != input.first[c]) input.changes[c] = true;
+        if (now[c] != input.first[c] || !samples.finite(now[c])) input.changes[c] = true;
     }
   }
 }

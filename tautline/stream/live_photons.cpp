@@ -33,8 +33,8 @@ LivePhotons::LivePhotons(std::unique_ptr<LiveInput> input) : input_(std::move(in
   auto header = ptu ? formats::ptu::read_header(source) : formats::pt3::read_header(source);
   (void)read_header_bytes(header.size_bytes, {});
   description_ = std::move(header.description);
-  decoder_ = std::make_unique<formats::ptu::RecordDecoder>(input_->name(), *header.type,
-                                                           header.size_bytes, formats::Damage{});
+  decoder_ = std::make_unique<formats::ptu::RecordDecoder>(
+      input_->name(), *header.type, header.size_bytes, description_.channels, formats::Damage{});
 }
 
 // Reads from front to back; bytes between two readings are skipped.
@@ -64,7 +64,7 @@ std::size_t LivePhotons::read(std::span<formats::Photon> photons) {
   if (wanted > 0) held_ += input_->read(bytes.subspan(held_), kReadPatience);
   paused_ = held_ < bytes.size();
   const std::size_t whole = held_ / kRecordBytes;
-  const std::size_t found = decoder_->decode(std::span(words_).first(whole), photons.data());
+  const std::size_t found = decoder_->decode(std::span(words_).first(whole), whole, photons.data());
   description_.records = counts().records;
   held_ -= whole * kRecordBytes;
   std::memmove(words_.data(), words_.data() + whole, held_);
@@ -76,6 +76,7 @@ std::size_t LivePhotons::read(std::span<formats::Photon> photons) {
 
 void LivePhotons::finish() {
   ended_ = true;
+  decoder_->finish();
   formats::Damage& damage = decoder_->damage();
   if (const std::string fault = input_->fault(); !fault.empty()) damage.note(fault);
   if (held_ > 0) {

@@ -2,8 +2,10 @@
 // exits.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <limits>
 #include <random>
 
@@ -316,10 +318,37 @@ TEST_P(BadTags, SayWhatIsWrongAndGoOn) {
   }
 }
 
+// Of both methods, the same curve; with shifted records none.
+TEST_P(BadTags, RecordsThatWereLostAreNoPhotonsAndCutTheRun) {
+  const std::string whole = bytes();
+  for (const std::uint32_t value : {0u, 0xFFFFFFFFu}) {
+    std::fill_n(records_.begin() + static_cast<std::ptrdiff_t>(records_.size() / 2), 300, value);
+    std::string curves[2];
+    for (const char* method : {"bins", "direct"}) {
+      const CommandResult result = correlate(bytes(), {"--tags", method});
+      expect_said(result, kDamaged, "records that were never written (all bits 0, or all 1)");
+      expect_said(result, kDamaged, "300 that were never written in 1 place");
+      EXPECT_LE(std::count(result.err.begin(), result.err.end(), '\n'), 5) << result.err;
+      std::istringstream lines(read_file(scratch / "out.csv"));
+      for (std::string line; std::getline(lines, line);)
+        if (line.empty() || line[0] != '#') curves[method[0] == 'd'] += line + "\n";
+      EXPECT_EQ(correlate(bytes(), {"--tags", method, "--strict"}).status, kFailed);
+    }
+    EXPECT_FALSE(curves[0].empty());
+    EXPECT_EQ(curves[0], curves[1]);
+  }
+  for (std::size_t shift = 1; shift < 4; ++shift) {
+    std::filesystem::remove(scratch / "out.csv");
+    expect_said(correlate(whole.substr(shift)), kFailed,
+                "the records are shifted by some bytes, are of another type than the header says");
+    EXPECT_FALSE(std::filesystem::exists(scratch / "out.csv"));
+  }
+}
+
 // Records that were written over read as overflows, which set the clock far ahead.
 TEST_P(BadTags, ClocksThatRunFarBeyondTheHeadersLengthAreDamage) {
   constexpr std::size_t kRecords = 1000;
-  for (std::size_t k = 0; k < kRecords; ++k) records_[photon_ + k] = 0xFFFFFFFF;
+  for (std::size_t k = 0; k < kRecords; ++k) records_[photon_ + k] = 0xFFFFFFFE;
   // So long a run of T2 has no bins to hold; the warning is of whoever reads all.
   write_file(scratch / "bad.ptu", header_ + bytes());
   const CommandResult seen = run({"inspect", scratch / "bad.ptu"});

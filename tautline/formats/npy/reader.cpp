@@ -156,6 +156,19 @@ struct Array {
   }
 };
 
+// Pairs of a single input look like two inputs of real samples.
+std::string pairs_note(const Header& header, const core::SampleFormat& format) {
+  if (!format.complex || !pairs_when_complex(format) || header.shape.size() != 2) return "";
+  core::SampleFormat real = format;
+  real.complex = false;
+  return fmt::format(
+      "the array of {} is taken for one input, its last axis for re and im, since {} samples are "
+      "expected. Two inputs of real samples are saved as ({}, {}), numpy.save(\"x.npy\", x.T), and "
+      "read with `format` {}",
+      shape_text(header.shape), core::to_string(format), header.shape[1], header.shape[0],
+      core::to_string(real));
+}
+
 Array array_of(Header header, const std::string& path, const core::VoltageDescription& assumed) {
   require_rate(assumed, path);
   Array array{std::move(header), assumed, {}, {}};
@@ -163,6 +176,8 @@ Array array_of(Header header, const std::string& path, const core::VoltageDescri
   d.format = format_of(array.header, path);
   if (pairs_when_complex(d.format)) d.format.complex = assumed.format.complex;
   array.axes = axes_of(array.header, path, d);
+  if (const std::string note = pairs_note(array.header, d.format); !note.empty())
+    d.assumed += (d.assumed.empty() ? "" : "; ") + note;
   const auto inputs = static_cast<std::uint64_t>(d.antennas) * d.polarisations;
   if (inputs > kMaxInputs ||
       inputs * d.channels * static_cast<std::uint64_t>(d.format.bits_per_sample()) > kMaxTimeBits)

@@ -19,7 +19,7 @@ RecordStream::RecordStream(InputFile file, PhotonDescription description, const 
                            std::uint64_t offset_bytes, Damage damage)
     : file_(std::move(file)),
       description_(std::move(description)),
-      decoder_(file_.path(), type, offset_bytes, std::move(damage)) {
+      decoder_(file_.path(), type, offset_bytes, description_.channels, std::move(damage)) {
   file_.sequential();
 }
 
@@ -29,13 +29,31 @@ std::size_t RecordStream::read(std::span<Photon> photons) {
   while (found == 0 && !photons.empty() && counts().records < description_.records) {
     const std::size_t count = static_cast<std::size_t>(std::min<std::uint64_t>(
         std::min(kBlockRecords, photons.size()), description_.records - counts().records));
-    words_.resize(count);
+    words_.resize(static_cast<std::size_t>(std::min<std::uint64_t>(
+        count + RecordDecoder::kAhead, description_.records - counts().records)));
     file_.read_whole(decoder_.offset_bytes() + counts().records * kRecordBytes,
                      std::as_writable_bytes(std::span(words_)));
-    found = decoder_.decode(words_, photons.data());
-    if (counts().records == description_.records) check_length();
+    found = decoder_.decode(words_, count, photons.data());
+    if (counts().records == description_.records) {
+      require_tags();
+      decoder_.finish();
+      check_length();
+    }
   }
   return found;
+}
+
+void RecordStream::require_tags() const {
+  constexpr std::uint64_t kLeastPart = 10;
+  const std::uint64_t written = decoder_.written(), good = written - decoder_.overwritten();
+  if (decoder_.overwritten() == 0 || good >= written / kLeastPart) return;
+  throw format_error(
+      file_.path(), "records, from byte " + std::to_string(decoder_.offset_bytes()) + " on",
+      fmt::format("{} of {} are no photons, markers or overflows in order of time",
+                  decoder_.overwritten(), written),
+      fmt::format("tags of {}", description_.record_type),
+      "the records are shifted by some bytes, are of another type than the header says, or were "
+      "written over: copy the file anew from the instrument's computer");
 }
 
 // Bytes that were written over can read as overflows of any length.

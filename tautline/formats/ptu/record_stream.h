@@ -23,13 +23,16 @@ class RecordStream : public PhotonReader {
                std::uint64_t offset_bytes, Damage damage);
 
   const PhotonDescription& description() const override { return description_; }
+  /// Throws Error(format) at the end where hardly any record is one of `type`.
   std::size_t read(std::span<Photon> photons) override;
   void rewind() override { decoder_.rewind(); }
   const TagCounts& counts() const override { return decoder_.counts(); }
   const Damage& damage() const override { return decoder_.damage(); }
+  std::span<const TagBreak> breaks() const override { return decoder_.breaks(); }
 
  private:
   void check_length();
+  void require_tags() const;
 
   InputFile file_;
   PhotonDescription description_;

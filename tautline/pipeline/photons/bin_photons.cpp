@@ -221,8 +221,7 @@ PhotonSurvey PhotonBinner::survey(std::span<const std::uint16_t> chosen, PhotonS
     PhotonSurvey survey{known->detectors, known->detectors};
     if (!survey.detectors.empty()) survey.ticks = survey.clock_ticks = known->last_time + 1;
     for (std::size_t d = 0; d < known->detectors.size(); ++d)
-      if (chosen.empty() ||
-          std::ranges::find(chosen, known->detectors[d].channel) != chosen.end())
+      if (chosen.empty() || std::ranges::find(chosen, known->detectors[d].channel) != chosen.end())
         steps.add_all(known->times[d]);
     return survey;
   }
@@ -239,6 +238,8 @@ PhotonSurvey PhotonBinner::survey(std::span<const std::uint16_t> chosen, PhotonS
       gated[photon.channel] += kept;
       if (kept && is_chosen[photon.channel] != 0) steps.add(photon.time);
     }
+  const std::span<const formats::TagBreak> breaks = reader_->breaks();
+  survey.breaks.assign(breaks.begin(), breaks.end());
   const formats::TagCounts& counts = reader_->counts();
   if (counts.photons > 0) survey.ticks = counts.last_time + 1;
   survey.clock_ticks = std::max(survey.ticks, counts.last_clock);

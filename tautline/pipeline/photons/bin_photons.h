@@ -39,7 +39,8 @@ using BinnedPhoton = stages::autocorrelate::Tag;
 struct PhotonSurvey {
   std::vector<formats::DetectorCount> detectors;  ///< all that have photons
   std::vector<formats::DetectorCount> gated;      ///< their photons that the gate keeps
-  std::uint64_t ticks = 0;        ///< of the clock, up to and including the last photon's
+  std::uint64_t ticks = 0;  ///< of the clock, up to and including the last photon's
+  std::vector<formats::TagBreak> breaks = {};
   std::uint64_t clock_ticks = 0;  ///< until which the clock is known to have run
 };
 

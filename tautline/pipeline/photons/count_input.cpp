@@ -226,22 +226,39 @@ void open_stream(CountInput& input, const AutocorrelateConfig& config, std::stop
 }
 
 // Stops of the part that is read, counted from its first bin.
-std::vector<BinRange> stops_of(const AutocorrelateConfig& config, const CountInput& input) {
+Stops stops_of(const AutocorrelateConfig& config, const CountInput& input) {
   const auto* photons = dynamic_cast<const PhotonCounts*>(input.file.get());
   if (photons == nullptr)
     return find_stops([&] { return open_file(config); }, input.first, input.samples, input.bin_s);
-  std::vector<BinRange> stops;
   const std::uint64_t first = input.first, end = input.first + input.samples;
-  for (const BinRange& stop : photons->stops())
-    if (stop.first < end && stop.end > first && (stop.first > first || stop.end < end))
-      stops.push_back({std::max(stop.first, first) - first, std::min(stop.end, end) - first});
-  return stops;
+  const auto part_of = [&](const std::vector<BinRange>& all) {
+    std::vector<BinRange> stops;
+    for (const BinRange& stop : all)
+      if (stop.first < end && stop.end > first && (stop.first > first || stop.end < end))
+        stops.push_back({std::max(stop.first, first) - first, std::min(stop.end, end) - first});
+    return stops;
+  };
+  return {part_of(photons->stops().left_out), part_of(photons->stops().named)};
+}
+
+std::vector<BinRange> breaks_of(const CountInput& input) {
+  const auto* photons = dynamic_cast<const PhotonCounts*>(input.file.get());
+  std::vector<BinRange> breaks;
+  if (photons == nullptr) return breaks;
+  const std::uint64_t first = input.first, end = input.first + input.samples;
+  for (const BinRange& one : photons->breaks())
+    if (one.first < end && one.end > first)
+      breaks.push_back({std::max(one.first, first) - first, std::min(one.end, end) - first});
+  return breaks;
 }
 
 // For a run that resumes or will be resumed, every bin has its place.
 void leave_out_stops(const AutocorrelateConfig& config, CountInput& input) {
   if (config.keep_constant || !config.resume.empty() || !config.save_state.empty()) return;
-  std::vector<BinRange> stops = stops_of(config, input);
+  auto [stops, named] = stops_of(config, input);
+  // Rolling curves keep them; the trace shows few of them alone.
+  constexpr std::size_t kShownByTrace = 3;
+  if (config.window_s > 0 && stops.size() > kShownByTrace) named = std::exchange(stops, {});
   if (!stops.empty() && stops.back().end == input.samples) {
     input.padding.after = stops.back().bins();
     stops.pop_back();
@@ -252,7 +269,10 @@ void leave_out_stops(const AutocorrelateConfig& config, CountInput& input) {
   }
   for (BinRange& stop : stops)
     stop = {stop.first - input.padding.before, stop.end - input.padding.before};
+  for (BinRange& stop : named)
+    stop = {stop.first - input.padding.before, stop.end - input.padding.before};
   input.stops = std::move(stops);
+  input.named_stops = std::move(named);
   input.first += input.padding.before;
   input.samples -= input.padding.before + input.padding.after;
 }
@@ -304,6 +324,7 @@ CountInput open_count_input(const AutocorrelateConfig& config, const device::Dev
   input.keep_constant = config.keep_constant;
   if (input.live()) return input;
   leave_out_stops(config, input);
+  input.breaks = breaks_of(input);
   PhotonCounts* tags = tags_to_take(config, *input.file, *input.sensors, device);
   if (input.first > 0) input.file->seek(input.first);
   input.one_by_one = tags != nullptr;

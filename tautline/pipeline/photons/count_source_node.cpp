@@ -62,6 +62,8 @@ class CountSource final : public CountSourceNode {
                     .live = input_.live(),
                     .padding = input_.padding,
                     .stops = input_.stops,
+                    .named_stops = input_.named_stops,
+                    .breaks = input_.breaks,
                     .keep_constant = input_.keep_constant};
     return {std::move(stream)};
   }

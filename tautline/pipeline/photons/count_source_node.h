@@ -26,7 +26,8 @@ struct CountStream {
   bool live = false;
   Padding padding;              ///< of the file, left out before and after the stream
   std::vector<BinRange> stops;  ///< CountInput::stops
-  bool keep_constant = false;   ///< stopped sensors are not searched
+  std::vector<BinRange> named_stops, breaks;
+  bool keep_constant = false;  ///< stopped sensors are not searched
 };
 
 /// The payload of these streams' blocks.

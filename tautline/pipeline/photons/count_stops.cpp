@@ -1,6 +1,7 @@
 #include "tautline/pipeline/photons/count_stops.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstring>
 #include <optional>
@@ -9,6 +10,8 @@
 #include <utility>
 
 #include "tautline/core/sample_view.h"
+#include "tautline/pipeline/photons/longest_gaps.h"
+#include "tautline/pipeline/photons/repeated_stops.h"
 
 namespace tautline::pipeline {
 
@@ -56,20 +59,46 @@ class CountLooker {
     return total;
   }
 
+  // The bins from `bin` on that have no count, up to `end`.
+  std::uint64_t empty_from(std::uint64_t bin, std::uint64_t end) {
+    std::uint64_t empty = 0;
+    in_blocks({bin, end}, few_rows(), [&](std::uint64_t, std::span<const std::byte> bytes) {
+      for (; !bytes.empty(); bytes = bytes.subspan(row_bytes_), ++empty)
+        if (!is_zero(bytes.data())) return false;
+      return true;
+    });
+    return empty;
+  }
+
+  // The stretches of these bins without a count, and the first and the end of the last bin with one.
+  BinRange find_gaps(const BinRange& bins, LongestGaps& gaps) {
+    BinRange counted{bins.end, bins.end};
+    in_blocks(bins, most_rows(), [&](std::uint64_t bin, std::span<const std::byte> bytes) {
+      for (; !bytes.empty(); bytes = bytes.subspan(row_bytes_), ++bin) {
+        if (is_zero(bytes.data())) continue;
+        if (counted.first == bins.end)
+          counted.first = bin;
+        else
+          gaps.add(counted.end, bin);
+        counted.end = bin + 1;
+      }
+      return true;
+    });
+    return counted;
+  }
+
   // The row that all of these bins have; none where they differ, or cannot be read.
   std::optional<CountRow> repeated(const BinRange& bins) {
-    constexpr std::size_t kFirstBytes = 4096;
     CountRow row;
     std::uint64_t equal = 0;
-    in_blocks(bins, std::max(kFirstBytes / row_bytes_, std::size_t{1}),
-              [&](std::uint64_t, std::span<const std::byte> bytes) {
-                if (row.empty()) row.assign(bytes.begin(), bytes.begin() + of_row());
-                const std::size_t rest = bytes.size() - row_bytes_;
-                const bool same = std::equal(row.begin(), row.end(), bytes.begin()) &&
-                                  std::memcmp(bytes.data(), bytes.data() + row_bytes_, rest) == 0;
-                equal += same ? bytes.size() / row_bytes_ : 0;
-                return same;
-              });
+    in_blocks(bins, few_rows(), [&](std::uint64_t, std::span<const std::byte> bytes) {
+      if (row.empty()) row.assign(bytes.begin(), bytes.begin() + of_row());
+      const std::size_t rest = bytes.size() - row_bytes_;
+      const bool same = std::equal(row.begin(), row.end(), bytes.begin()) &&
+                        std::memcmp(bytes.data(), bytes.data() + row_bytes_, rest) == 0;
+      equal += same ? bytes.size() / row_bytes_ : 0;
+      return same;
+    });
     if (equal == 0 || equal < bins.bins()) return std::nullopt;
     return row;
   }
@@ -90,6 +119,14 @@ class CountLooker {
   }
 
  private:
+  bool is_zero(const std::byte* row) const {
+    return row[0] == std::byte{} && std::memcmp(row, row + 1, row_bytes_ - 1) == 0;
+  }
+  // What shows of most parts whether their bins differ.
+  std::size_t few_rows() const {
+    constexpr std::size_t kFirstBytes = 4096;
+    return std::max(kFirstBytes / row_bytes_, std::size_t{1});
+  }
   std::ptrdiff_t of_row() const { return static_cast<std::ptrdiff_t>(row_bytes_); }
   std::size_t most_rows() const { return rows_.size() / row_bytes_; }
 
@@ -116,6 +153,14 @@ class CountLooker {
   std::uint64_t place_ = 0;
 };
 
+// The finaliser of SplitMix64 (Steele, Lea & Flood 2014).
+std::uint64_t scattered(std::uint64_t number) {
+  std::uint64_t x = (number + 1) * 0x9E3779B97F4A7C15u;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+  return x ^ (x >> 31);
+}
+
 // Neighbouring steps whose bins all have one row.
 struct RepeatedSteps {
   StepRange steps;
@@ -133,22 +178,24 @@ class StopSearch {
         steps_(static_cast<std::size_t>(samples / step_)),
         bin_s_(bin_s) {}
 
-  std::vector<BinRange> find() {
+  Stops find() {
     std::vector<StepRange> zero, constant;
     std::size_t ordinary = steps_;
     for (const auto& [steps, is_zero] : repeated_steps()) {
       ordinary -= steps.steps();
       (is_zero ? zero : constant).push_back(steps);
     }
-    std::vector<BinRange> stops = without_counts(zero);
+    std::vector<BinRange> named, stops = without_counts(zero);
     if (ordinary * kChangingPart >= steps_)
       for (const StepRange& steps : constant)
         if (const BinRange stop = widened(steps); stop.bins() > kFewestConstantBins)
           stops.push_back(stop);
-    std::sort(stops.begin(), stops.end(),
-              [](const BinRange& a, const BinRange& b) { return a.first < b.first; });
-    for (BinRange& stop : stops) stop = {stop.first - first_, stop.end - first_};
-    return stops;
+    sort_by_time(stops);
+    if (seems_to_stop_often()) add_repeated(stops, named);
+    sort_by_time(stops);
+    for (std::vector<BinRange>* found : {&stops, &named})
+      for (BinRange& stop : *found) stop = {stop.first - first_, stop.end - first_};
+    return {std::move(stops), std::move(named)};
   }
 
  private:
@@ -178,6 +225,51 @@ class StopSearch {
     }
     drop_short();
     return runs;
+  }
+
+  // Whether it is worth to read the part once more: at a place in each step it is seen for how long no count comes.
+  // Places are not evenly spaced, as stops may be.
+  bool seems_to_stop_often() {
+    constexpr std::size_t kFewest =
+        3;  // places that chance leaves so long with probability 1e-5 each
+    constexpr double kRare = 11.5;
+    std::vector<std::uint64_t> empty;
+    for (std::size_t k = 0; k < steps_; ++k) {
+      const BinRange step = bins_of({k, k + 1});
+      const std::uint64_t place = step.first + scattered(k) % step.bins();
+      empty.push_back(looker_.empty_from(place, std::min(first_ + samples_, place + step_)));
+    }
+    std::vector<std::uint64_t> sorted = empty;
+    const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(steps_ / 2);
+    std::nth_element(sorted.begin(), middle, sorted.end());
+    const auto without = std::count_if(empty.begin(), empty.end(), [](auto n) { return n > 0; });
+    // Counts a bin, if they come at random.
+    const double rate = *middle > 0
+                            ? std::log(2.0) / static_cast<double>(*middle)
+                            : std::log(static_cast<double>(steps_) /
+                                       static_cast<double>(std::max<std::ptrdiff_t>(1, without)));
+    const double rare = std::max(2.0, kRare / rate);
+    return static_cast<std::size_t>(std::count_if(empty.begin(), empty.end(), [&](auto n) {
+             return static_cast<double>(n) >= rare;
+           })) >= kFewest;
+  }
+
+  // By repeated_stops().
+  void add_repeated(std::vector<BinRange>& stops, std::vector<BinRange>& named) {
+    std::vector<double> counts;
+    for (std::uint64_t bin = 0; bin < samples_; bin += step_)
+      counts.push_back(looker_.sum({first_ + bin, first_ + std::min(samples_, bin + step_)}));
+    const BinRange all{first_, first_ + samples_};
+    LongestGaps gaps(least_gap(bin_s_));
+    RepeatedStops repeated = repeated_stops({.counts = counts,
+                                             .step = step_,
+                                             .all = all,
+                                             .counted = looker_.find_gaps(all, gaps),
+                                             .unit_s = bin_s_,
+                                             .sensors = looker_.sensors()},
+                                            gaps, stops);
+    std::vector<BinRange>& to = repeated.certain ? stops : named;
+    to.insert(to.end(), repeated.stops.begin(), repeated.stops.end());
   }
 
   // Stops by the rule; `zero`: where no step has a count.
@@ -221,8 +313,8 @@ class StopSearch {
 
 }  // namespace
 
-std::vector<BinRange> find_stops(const std::function<std::unique_ptr<formats::CountReader>()>& open,
-                                 std::uint64_t first, std::uint64_t samples, double bin_s) {
+Stops find_stops(const std::function<std::unique_ptr<formats::CountReader>()>& open,
+                 std::uint64_t first, std::uint64_t samples, double bin_s) {
   if (samples < kStopSteps) return {};
   return StopSearch(open(), first, samples, bin_s).find();
 }

@@ -207,7 +207,8 @@ std::shared_ptr<CurveSnapshot> CurveNode::snapshot() const {
   s.resumed_samples = resumed_;
   if (!input_.keep_constant)
     s.empty =
-        name_empty(input_, samples_done(), stream_config_.stops,
+        name_empty(input_, samples_done(),
+                   stream_config_.stops.empty() ? std::span<const BinRange>() : input_.stops,
                    stream_->empty_stretches(input_.sensors->good_sensors()),
                    static_cast<std::int64_t>(input_.first) - static_cast<std::int64_t>(resumed_));
   describe_curves(config_, input_.description, *input_.sensors, curves, s);

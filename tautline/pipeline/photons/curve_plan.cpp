@@ -52,7 +52,11 @@ CurveStreamConfig stream_config(const AutocorrelateConfig& config, const engine:
   // The state of a file's part plans for the rest of the file. The duration of a stream is not planned for, since the
   // stream may end earlier.
   if (!counts.live) stream.planned_samples = kept(config) ? counts.rest : input.total_samples;
-  if (config.window_s == 0 && !kept(config)) stream.stops = counts.stops;
+  if (config.window_s == 0 && !kept(config)) {
+    stream.stops = counts.stops;
+    stream.stops.insert(stream.stops.end(), counts.breaks.begin(), counts.breaks.end());
+    join_ranges(stream.stops);
+  }
   if (config.window_s > 0)
     stream.window = steps_of_window(
         stream.stage,

@@ -104,6 +104,7 @@ void CurveStream::push_tags(std::span<const stages::autocorrelate::Tag> tags, st
     return part;
   };
   between_stops(until, [&](std::uint64_t part_end) {
+    (void)take(samples_);  // where records were lost, bins that are left out have photons
     // The state counts bins from the part's first.
     const std::uint64_t part_first = samples_ - run_->samples();
     while (samples_ < part_end) {

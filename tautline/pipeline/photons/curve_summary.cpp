@@ -184,6 +184,14 @@ EmptyCountsFound name_empty(const CountStream& input, std::uint64_t samples,
   leave_out(input.first - input.padding.before, input.padding.before);
   for (const BinRange& stop : stops) leave_out(input.first + stop.first, stop.bins());
   leave_out(input.first + samples, input.padding.after);
+  for (const BinRange& stop : input.named_stops) {
+    found.stretches.push_back({.sensors = good,
+                               .names = {},
+                               .first_sample = static_cast<std::int64_t>(input.first + stop.first),
+                               .samples = stop.bins()});
+    found.samples += stop.bins() * good;
+    found.all_stopped = true;
+  }
   add_stretches(input, std::move(stretches), run_first, good, found);
   std::stable_sort(found.stretches.begin(), found.stretches.end(),
                    [](const auto& a, const auto& b) { return a.first_sample < b.first_sample; });

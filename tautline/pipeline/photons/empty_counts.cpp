@@ -54,22 +54,6 @@ std::vector<double> window_sums(std::span<const double> counts, std::span<const 
   return sums;
 }
 
-// The number of independent counts in such a window: mean^2 / variance, the variance about a straight line, so that
-// fading light does not count as flickering light.
-double independent_counts(std::span<const double> windows) {
-  const auto count = static_cast<double>(windows.size());
-  double sum = 0, slope = 0, squares = 0;
-  for (const double window : windows) sum += window;
-  const double mean = sum / count, middle = (count - 1) / 2;
-  for (std::size_t i = 0; i < windows.size(); ++i) {
-    slope += (static_cast<double>(i) - middle) * (windows[i] - mean);
-    squares += (windows[i] - mean) * (windows[i] - mean);
-  }
-  const double spread = count * (count * count - 1) / 12;  // sum of (i - middle)^2
-  const double variance = (squares - slope * slope / spread) / (count - 2);
-  return mean * mean / std::max(mean, variance);
-}
-
 // Whether chance cannot leave a stretch as short as the shortest of `stops` empty.
 bool beyond_chance(std::span<const double> counts, std::span<const StepRange> stops,
                    double needed) {
@@ -107,6 +91,22 @@ std::vector<StepRange> neighbours(std::span<const std::size_t> left, const StepR
   return ranges;
 }
 
+// All sensors, more often than can be listed.
+std::string text_of_repeated(const EmptyCountsFound& found, double bin_s, bool left_out) {
+  const EmptyCounts* first = nullptr;
+  std::uint64_t number = 0, samples = 0;
+  for (const EmptyCounts& one : found.stretches) {
+    if (one.left_out != left_out || !one.names.empty()) continue;
+    if (number++ == 0) first = &one;
+    samples += one.samples;
+  }
+  return fmt::format("{} {} times, for {:.6g} s in all, first for {:.6g} s from {:.6g} s",
+                     first->sensors == 1 ? "the sensor" : "all sensors", number,
+                     static_cast<double>(samples) * bin_s,
+                     static_cast<double>(first->samples) * bin_s,
+                     static_cast<double>(first->first_sample) * bin_s);
+}
+
 std::string text_of(const EmptyCounts& one, double bin_s) {
   std::string who = one.sensors == 1 ? "the sensor" : "all sensors";
   if (!one.names.empty()) {
@@ -121,10 +121,15 @@ std::string text_of(const EmptyCounts& one, double bin_s) {
 // The names of the first sensors.
 std::string text_of_all(const EmptyCountsFound& found, double bin_s, bool left_out) {
   constexpr std::size_t kNamed = 3;
-  std::string text;
+  const auto of_all = [&](const EmptyCounts& one) {
+    return one.left_out == left_out && one.names.empty();
+  };
+  const bool repeated = static_cast<std::size_t>(std::count_if(
+                            found.stretches.begin(), found.stretches.end(), of_all)) > kNamed;
+  std::string text = repeated ? text_of_repeated(found, bin_s, left_out) : "";
   std::size_t named = 0;
   for (const EmptyCounts& one : found.stretches) {
-    if (one.left_out != left_out) continue;
+    if (one.left_out != left_out || (repeated && of_all(one))) continue;
     if (named++ < kNamed) text += (text.empty() ? "" : "; ") + text_of(one, bin_s);
   }
   if (named > kNamed) text += "; ...";
@@ -132,6 +137,17 @@ std::string text_of_all(const EmptyCountsFound& found, double bin_s, bool left_o
 }
 
 }  // namespace
+
+void join_ranges(std::vector<BinRange>& ranges) {
+  sort_by_time(ranges);
+  std::vector<BinRange> joined;
+  for (const BinRange& range : ranges)
+    if (!joined.empty() && range.first <= joined.back().end)
+      joined.back().end = std::max(joined.back().end, range.end);
+    else
+      joined.push_back(range);
+  ranges = std::move(joined);
+}
 
 std::vector<StepRange> stopped_steps(std::span<const double> counts, std::size_t series) {
   std::vector<StepRange> runs = empty_runs(counts);
@@ -150,6 +166,20 @@ std::vector<StepRange> stopped_steps(std::span<const double> counts, std::size_t
     if (beyond_chance(counts, stops, needed)) return stops;
   }
   return {};
+}
+
+double independent_counts(std::span<const double> windows) {
+  const auto count = static_cast<double>(windows.size());
+  double sum = 0, slope = 0, squares = 0;
+  for (const double window : windows) sum += window;
+  const double mean = sum / count, middle = (count - 1) / 2;
+  for (std::size_t i = 0; i < windows.size(); ++i) {
+    slope += (static_cast<double>(i) - middle) * (windows[i] - mean);
+    squares += (windows[i] - mean) * (windows[i] - mean);
+  }
+  const double spread = count * (count * count - 1) / 12;  // sum of (i - middle)^2
+  const double variance = (squares - slope * slope / spread) / (count - 2);
+  return mean * mean / std::max(mean, variance);
 }
 
 bool beyond_darkness(double seconds, std::size_t sensors) {

@@ -2,6 +2,7 @@
 // that closed, a cable that came out, padding (docs/design/empty.md).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -28,9 +29,19 @@ struct BinRange {
   bool operator==(const BinRange&) const = default;
 };
 
+/// Stops of all sensors of a file, in order.
+struct Stops {
+  std::vector<BinRange> left_out;  ///< those that no light source explains
+  std::vector<BinRange> named;     ///< repeated ones that stay in the sums
+};
+
 /// The steps in which a sensor had stopped, in order, from its counts in steps of equal length. `series`: the number of
 /// series that are tested, each of which could be empty by chance.
 std::vector<StepRange> stopped_steps(std::span<const double> counts, std::size_t series);
+
+/// The number of independent counts in such a window: mean^2 / variance, the variance about a straight line, so that
+/// fading light does not count as flickering light.
+double independent_counts(std::span<const double> windows);
 
 /// Steps in which every bin has the same count, as far as sums show it, and not zero.
 std::vector<StepRange> constant_steps(std::span<const double> counts, std::uint64_t step_samples);
@@ -38,6 +49,14 @@ std::vector<StepRange> constant_steps(std::span<const double> counts, std::uint6
 /// Whether this time without a count is too long for a light source that went out: detectors would have had dark
 /// counts.
 bool beyond_darkness(double seconds, std::size_t sensors);
+
+inline void sort_by_time(std::vector<BinRange>& ranges) {
+  std::sort(ranges.begin(), ranges.end(),
+            [](const BinRange& a, const BinRange& b) { return a.first < b.first; });
+}
+
+/// In order of time, those that overlap or adjoin as one.
+void join_ranges(std::vector<BinRange>& ranges);
 
 /// A stretch of a run, in samples of the run.
 struct SensorStretch {

@@ -32,6 +32,8 @@ void check_detectors(const std::string& path, const std::vector<std::uint16_t>& 
 
 // A detector that has less than one photon in so many may be a damaged tag's number.
 constexpr std::uint64_t kManyPhotons = 100'000;
+// Of a file in which records are known to be damaged.
+constexpr std::uint64_t kManyOfDamaged = 100;
 
 std::string names_with_photons(const std::vector<formats::DetectorCount>& detectors) {
   std::string names;
@@ -56,7 +58,7 @@ std::vector<std::uint16_t> all_detectors(const AutocorrelateConfig& config,
   }
   std::vector<std::uint16_t> detectors;
   for (const formats::DetectorCount& one : found) {
-    const bool few = one.photons < all / kManyPhotons;
+    const bool few = one.photons < all / (survey.breaks.empty() ? kManyPhotons : kManyOfDamaged);
     const bool allowed = description.channels == 0 || one.channel <= description.channels;
     if (few) (allowed ? doubtful : left_out).push_back(one);
     if (!few || allowed) detectors.push_back(one.channel);
@@ -142,7 +144,7 @@ PhotonCounts::PhotonCounts(const AutocorrelateConfig& config, Open open)
   const double unit_s = reader->description().time_unit_s;
   if (choose_bin) bin_config_.bin_s = unit_s;
   binner_ = std::make_unique<PhotonBinner>(std::move(reader), bin_config_);
-  PhotonSteps steps;
+  PhotonSteps steps(unit_s);
   const PhotonSurvey survey = binner_->survey(config.detectors, steps);
   note_silent_end(config, survey, unit_s);
   check_detectors(path_, config.detectors, survey.detectors);
@@ -170,6 +172,11 @@ PhotonCounts::PhotonCounts(const AutocorrelateConfig& config, Open open)
   if (total_ > 0)
     stops_ =
         steps.stops(survey.ticks, binner_->ticks_per_bin(), binner_->bin_s(), detectors.size());
+  for (const formats::TagBreak& one : survey.breaks)
+    if (const BinRange bins{one.before / binner_->ticks_per_bin(),
+                            std::min(total_, one.after / binner_->ticks_per_bin() + 1)};
+        bins.end > bins.first)
+      breaks_.push_back(bins);
   description_ = binner_->description(type);
   description_.bin_reason = std::move(reason);
 }

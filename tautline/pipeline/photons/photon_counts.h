@@ -31,8 +31,10 @@ class PhotonCounts final : public formats::CountReader {
   std::uint64_t total_photons() const { return photons_; }
   /// Detectors that are damaged tags' numbers, where none were chosen.
   const std::vector<formats::DetectorCount>& left_out() const { return left_out_; }
-  /// Stops of all chosen detectors in the whole file, in order.
-  const std::vector<BinRange>& stops() const { return stops_; }
+  /// Stops of all chosen detectors in the whole file.
+  const Stops& stops() const { return stops_; }
+  /// Bins in which records were lost, in order.
+  const std::vector<BinRange>& breaks() const { return breaks_; }
   void seek(std::uint64_t first_sample) override;
   std::size_t read(std::span<std::byte> counts) override;
   /// The photons, with bins counted from the place of `seek`; a new reader after each `seek`. Must not be mixed with
@@ -48,7 +50,8 @@ class PhotonCounts final : public formats::CountReader {
   BinPhotonsConfig bin_config_;
   std::unique_ptr<PhotonBinner> binner_;
   std::uint64_t total_ = 0, photons_ = 0;
-  std::vector<BinRange> stops_;
+  Stops stops_;
+  std::vector<BinRange> breaks_;
   std::vector<formats::DetectorCount> left_out_;
 };
 

@@ -3,10 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "tautline/pipeline/photons/empty_counts.h"
+#include "tautline/pipeline/photons/longest_gaps.h"
+#include "tautline/pipeline/photons/repeated_stops.h"
 
 namespace tautline::pipeline {
 
@@ -14,8 +17,13 @@ namespace tautline::pipeline {
 /// one, so that a run has 1,000 or more.
 class PhotonSteps {
  public:
+  /// `tick_s`: seconds.
+  explicit PhotonSteps(double tick_s = 1) : gaps_(least_gap(tick_s)) {}
+
   /// In order of time.
   void add(std::uint64_t tick) {
+    if (last_) gaps_.add(*last_ + 1, tick);
+    last_ = tick;
     while (tick >> shift_ >= kMost) join();
     const auto k = static_cast<std::size_t>(tick >> shift_);
     if (k >= steps_.size()) steps_.resize(k + 1);
@@ -28,9 +36,9 @@ class PhotonSteps {
   void add_all(std::span<const std::uint64_t> ticks);
 
   /// Stops of a run of `ticks`, in bins of `ticks_per_bin` ticks and `bin_s` seconds: stopped_steps() of `detectors`
-  /// together that are beyond_darkness(), from behind the last bin with a photon to the next one.
-  std::vector<BinRange> stops(std::uint64_t ticks, std::uint64_t ticks_per_bin, double bin_s,
-                              std::size_t detectors);
+  /// together that are beyond_darkness(), and repeated_stops(); from behind the last bin with a photon to the next one.
+  Stops stops(std::uint64_t ticks, std::uint64_t ticks_per_bin, double bin_s,
+              std::size_t detectors);
 
  private:
   static constexpr std::size_t kMost = 2000;
@@ -41,7 +49,10 @@ class PhotonSteps {
   void join();
 
   std::vector<Step> steps_;
-  unsigned shift_ = 0;  ///< a step has 2^shift ticks
+  LongestGaps gaps_;                   ///< in ticks
+  std::optional<std::uint64_t> last_;  ///< photon of add()
+  bool any_detector_ = false;          ///< of add_all()
+  unsigned shift_ = 0;                 ///< a step has 2^shift ticks
 };
 
 }  // namespace tautline::pipeline

@@ -5,7 +5,20 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "tautline/core/counted.h"
+
 namespace tautline::pipeline {
+
+namespace {
+
+nlohmann::ordered_json channels_list(const std::vector<std::uint64_t>& samples) {
+  auto list = nlohmann::ordered_json::array();
+  for (std::size_t c = 0; c < samples.size(); ++c)
+    if (samples[c] > 0) list.push_back({{"channel", c}, {"samples", samples[c]}});
+  return list;
+}
+
+}  // namespace
 
 nlohmann::ordered_json empty_stretches(const EmptyFound& found, std::size_t most) {
   auto list = nlohmann::ordered_json::array();
@@ -17,23 +30,39 @@ nlohmann::ordered_json empty_stretches(const EmptyFound& found, std::size_t most
 }
 
 nlohmann::ordered_json empty_channels(const EmptyFound& found) {
-  auto list = nlohmann::ordered_json::array();
-  for (std::size_t c = 0; c < found.channels.size(); ++c)
-    if (found.channels[c] > 0) list.push_back({{"channel", c}, {"samples", found.channels[c]}});
-  return list;
+  return channels_list(found.channels);
 }
 
-std::string empty_channels_text(const EmptyFound& found) {
+nlohmann::ordered_json not_finite_channels(const EmptyFound& found) {
+  return channels_list(found.not_finite_channels);
+}
+
+std::string channels_text(const std::vector<std::uint64_t>& samples, bool longest_first) {
   constexpr std::size_t kNamed = 8;
+  std::vector<std::size_t> channels;
+  for (std::size_t c = 0; c < samples.size(); ++c)
+    if (samples[c] > 0) channels.push_back(c);
+  if (longest_first)
+    std::stable_sort(channels.begin(), channels.end(),
+                     [&](std::size_t a, std::size_t b) { return samples[a] > samples[b]; });
   std::string text;
-  std::size_t named = 0;
-  for (std::size_t c = 0; c < found.channels.size(); ++c) {
-    if (found.channels[c] == 0) continue;
-    if (named == kNamed) return text + " ...";
-    text +=
-        fmt::format("{}channel {} for {} samples", named++ > 0 ? ", " : "", c, found.channels[c]);
+  for (std::size_t k = 0; k < channels.size(); ++k) {
+    if (k == kNamed) return text + " ...";
+    text += fmt::format("{}channel {} for {} samples", k > 0 ? ", " : "", channels[k],
+                        samples[channels[k]]);
   }
   return text;
+}
+
+std::string not_finite_text(const EmptyFound& found, std::uint64_t all) {
+  if (all == 0) return "";
+  std::string text = fmt::format("{} not finite (NaN or infinite)",
+                                 core::counted(all, "value was", "values were"));
+  if (found.not_finite == 0) return text + "; zeros took their place";
+  text += fmt::format("; {} that stayed so were left out, or means or noise took their place: {}",
+                      found.not_finite < all ? std::to_string(found.not_finite) : "those",
+                      channels_text(found.not_finite_channels, true));
+  return found.not_finite < all ? text + "; zeros took the place of the others" : text;
 }
 
 }  // namespace tautline::pipeline

@@ -21,8 +21,10 @@ struct EmptyFound {
   std::uint64_t values = 0;                  ///< times x channels of channels that stopped
   std::uint64_t noise_samples = 0;      ///< times at which noise took the place of some of them
   std::vector<std::uint64_t> channels;  ///< [channel] of each channel, all beams together
-  std::vector<EmptyTimes> list;         ///< the first kListed stretches
-  std::vector<EmptyTimes> mostly;       ///< the first kListed at which most channels stopped
+  std::uint64_t not_finite = 0;         ///< times x channels that were NaN or infinite in both
+  std::vector<std::uint64_t> not_finite_channels;  ///< [channel] of these
+  std::vector<EmptyTimes> list;                    ///< the first kListed stretches
+  std::vector<EmptyTimes> mostly;  ///< the first kListed at which most channels stopped
   static constexpr std::size_t kListed = 100'000;
 };
 
@@ -30,7 +32,11 @@ struct EmptyFound {
 nlohmann::ordered_json empty_stretches(const EmptyFound& found, std::size_t most = 1000);
 /// Channels that stopped for a while: {channel, samples}.
 nlohmann::ordered_json empty_channels(const EmptyFound& found);
-/// "channel 5 for 2000 samples, channel 7 for 19000 samples ..."; empty for none.
-std::string empty_channels_text(const EmptyFound& found);
+/// Channels that were NaN or infinite for a while: {channel, samples}.
+nlohmann::ordered_json not_finite_channels(const EmptyFound& found);
+/// "channel 5 for 2000 samples, channel 7 for 19000 samples ..."; empty for none. `samples`: [channel].
+std::string channels_text(const std::vector<std::uint64_t>& samples, bool longest_first = false);
+/// What became of `all` values that were not finite, and which channels had the most of those in a row; empty for none.
+std::string not_finite_text(const EmptyFound& found, std::uint64_t all);
 
 }  // namespace tautline::pipeline

@@ -1,6 +1,7 @@
 #include "tautline/pipeline/search/empty_stretches.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <utility>
 
@@ -42,6 +43,7 @@ EmptyStretches::EmptyStretches(formats::FilterbankReader& reader, const SampleRa
       open_(channels_, 0),
       equal_(channels_, 0),
       masked_(channels_, 0),
+      not_finite_(channels_, 0),
       known_(channels_, 0),
       never_(channels_, 0) {
   for (const std::size_t c : left_out) left_out_[c] = 1;
@@ -100,6 +102,18 @@ void EmptyStretches::read_around(const SampleRange& stretch) {
       stretch.first >= kMeanSamples ? (stretch.first / kMeanSamples - 1) * kMeanSamples : behind;
   if (first >= range_.count) first = 0;
   substitutes_.read(reader_, range_.first + first, std::min(kMeanSamples, range_.count - first));
+}
+
+bool EmptyStretches::finite_at(const std::byte* spectrum, std::size_t channel) const {
+  if (reader_.description().delivered != formats::Delivered::f32) return true;
+  float value = 0;
+  std::memcpy(&value, spectrum + channel * sizeof value, sizeof value);
+  return std::isfinite(value);
+}
+
+void EmptyStretches::count_not_finite(std::span<const std::byte> spectrum, std::uint64_t times) {
+  for (std::size_t c = 0; c < channels_; ++c)
+    if (!finite_at(spectrum.data(), c)) not_finite_[c] += times;
 }
 
 void EmptyStretches::measure_around(const SampleRange& stretch) {
@@ -182,10 +196,11 @@ std::vector<std::uint8_t> EmptyStretches::noise_times(std::span<const Stopped> s
   return noise;
 }
 
-// In a piece that begins at position `first`.
-void EmptyStretches::replace(std::byte* piece, const Stopped& run, std::uint64_t first,
+// In a piece that begins at position `first`. Whether the value was finite.
+bool EmptyStretches::replace(std::byte* piece, const Stopped& run, std::uint64_t first,
                              std::span<const std::uint8_t> noise) {
   const std::size_t offset = run.channel * value_bytes_;
+  const bool finite = finite_at(piece + run.from * sample_bytes_, run.channel);
   if (run.begins) {
     read_around({first + run.from, run.until - first - run.from});
     substitutes_.measure(run.channel);
@@ -201,8 +216,9 @@ void EmptyStretches::replace(std::byte* piece, const Stopped& run, std::uint64_t
     std::memcpy(piece + t * sample_bytes_ + offset, mean, value_bytes_);
     ++end;
   }
-  masked_[run.channel] += run.to - run.from;
+  (finite ? masked_ : not_finite_)[run.channel] += run.to - run.from;
   replaced_.push_back({run.channel, first + run.from, first + run.to});
+  return finite;
 }
 
 // Runs of a channel's values that hold nothing, or go on doing so, in `total` spectra: the piece and what is ahead.
@@ -272,10 +288,8 @@ std::uint64_t EmptyStretches::mask_channels(std::span<std::byte> piece, std::uin
   }
   const std::vector<std::uint8_t> noise = noise_times(stopped, count, first);
   std::uint64_t replaced = 0;
-  for (const Stopped& run : stopped) {
-    replace(piece.data(), run, first, noise);
-    replaced += run.to - run.from;
-  }
+  for (const Stopped& run : stopped)
+    if (replace(piece.data(), run, first, noise)) replaced += run.to - run.from;
   return replaced;
 }
 

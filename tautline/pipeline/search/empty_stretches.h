@@ -35,8 +35,10 @@ class EmptyStretches {
                                   std::size_t from);
   /// Replaces what single channels repeat in a piece of a block by means of these channels, or, with
   /// MissingTimes::noise, by noise where more than 1 / kShareWithMeans of the channels that count do. `ahead`: the
-  /// samples behind the piece belong to it; false before a stretch. Returns how many values.
+  /// samples behind the piece belong to it; false before a stretch. Returns how many values that were finite.
   std::uint64_t mask_channels(std::span<std::byte> piece, std::uint64_t first, bool ahead);
+  /// Times of a stretch of this spectrum: adds its values that are not finite to not_finite().
+  void count_not_finite(std::span<const std::byte> spectrum, std::uint64_t times);
   /// Before a stretch is filled: measures the channels before it, or after it near the range's start.
   void measure_around(const SampleRange& stretch);
   /// Fills spectra of that stretch, the first one at position `first`, with means or noise.
@@ -44,8 +46,10 @@ class EmptyStretches {
 
   /// By the last mask_channels(), at positions of the range.
   const std::vector<FilledRun>& replaced() const { return replaced_; }
-  /// Times that each channel had replaced so far.
+  /// Times that each channel had finite values replaced so far.
   const std::vector<std::uint64_t>& masked() const { return masked_; }
+  /// Times that each channel was not finite so far, where that was replaced, or left out or filled with all channels.
+  const std::vector<std::uint64_t>& not_finite() const { return not_finite_; }
   /// Times at which noise was put in so far.
   std::uint64_t noise_samples() const { return noise_samples_; }
   /// Of them, where more than half of the channels had: the first EmptyFound::kListed stretches, in order of time.
@@ -69,7 +73,8 @@ class EmptyStretches {
   void look_behind(Stopped& run, const std::byte* piece, std::uint64_t first);
   std::vector<std::uint8_t> noise_times(std::span<const Stopped> stopped, std::size_t times,
                                         std::uint64_t first);
-  void replace(std::byte* piece, const Stopped& run, std::uint64_t first,
+  bool finite_at(const std::byte* spectrum, std::size_t channel) const;
+  bool replace(std::byte* piece, const Stopped& run, std::uint64_t first,
                std::span<const std::uint8_t> noise);
   std::uint64_t next_change(std::size_t channel, const std::byte* value, std::uint64_t from);
 
@@ -85,7 +90,7 @@ class EmptyStretches {
   std::size_t counting_;  // channels
   CommonStops common_;
   std::vector<std::uint8_t> left_out_, open_, equal_;  // [channel]; open: the run continues
-  std::vector<std::uint64_t> masked_;                  // [channel]
+  std::vector<std::uint64_t> masked_, not_finite_;     // [channel]
   std::vector<FilledRun> replaced_;
   std::vector<std::size_t> known_;   // [channel] end of the run seen last
   std::vector<std::uint8_t> never_;  // [channel] had data, as far as known

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <span>
 
 #include "tautline/core/error.h"
@@ -53,6 +54,7 @@ FilterbankSourceNode::FilterbankSourceNode(
   stream_.left_out.resize(readers_.size());
   read_for(std::move(stream_.parts), block_samples_);
   found_.channels.assign(stream_.description().channels, 0);
+  found_.not_finite_channels = found_.channels;
 }
 
 void FilterbankSourceNode::read_for(std::vector<FilterbankPart> parts, std::size_t block_samples) {
@@ -131,6 +133,8 @@ void FilterbankSourceNode::note_masked(const FilterbankStream::Turn& turn) {
   for (std::size_t c = 0; c < found_.channels.size(); ++c)
     found_.channels[c] += empty_->masked()[c];
   found_.noise_samples += empty_->noise_samples();
+  for (std::size_t c = 0; c < found_.channels.size(); ++c)
+    found_.not_finite_channels[c] += empty_->not_finite()[c];
   const FilterbankPart& of = stream_.parts[turn.part];
   for (const SampleRange& one : empty_->mostly_masked())
     if (found_.mostly.size() < EmptyFound::kListed)
@@ -194,6 +198,7 @@ std::uint64_t FilterbankSourceNode::goes_on(std::span<const std::byte> bytes, bo
   if (counting && times > 0) {
     found_.samples += times;
     if (found_.list.size() == found_.stretches) found_.list.back().samples += times;
+    empty_->count_not_finite(repeated_, times);
   }
   return times;
 }
@@ -229,6 +234,7 @@ std::uint64_t FilterbankSourceNode::treat_empty(std::span<std::byte> bytes, bool
     if (counting) {
       found_.samples += stretch->count;
       ++found_.stretches;
+      empty_->count_not_finite(repeated_, stretch->count);
       if (found_.list.size() < EmptyFound::kListed)
         found_.list.push_back(
             {part().beam, part().placed.grid_first + stretch->first, stretch->count});
@@ -264,6 +270,11 @@ bool FilterbankSourceNode::fill(engine::Block& block, const FilterbankStream::Tu
   if (turn.pass == 0) {
     samples_ += done_ - block.first;
     note_filled(block.first);
+    if (empty_)
+      found_.not_finite = std::accumulate(found_.not_finite_channels.begin(),
+                                          found_.not_finite_channels.end(), std::uint64_t{0}) +
+                          std::accumulate(empty_->not_finite().begin(), empty_->not_finite().end(),
+                                          std::uint64_t{0});
   }
   block.set_extent(0, 0, block.samples);
   if (masking_) {
@@ -279,7 +290,8 @@ engine::Counters FilterbankSourceNode::counters() const {
   engine::Counters counters{{"samples", samples_},
                             {"masked", masked_},
                             {"empty_samples", found_.samples},
-                            {"empty_values", found_.values}};
+                            {"empty_values", found_.values},
+                            {"not_finite", found_.not_finite}};
   for (const auto& reader : readers_) {
     counters["lost_samples"] += reader->damage().lost_samples;
     counters["dropped_samples"] += reader->damage().dropped_samples;

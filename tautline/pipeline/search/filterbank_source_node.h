@@ -78,8 +78,8 @@ class FilterbankSourceNode final : public engine::Node {
   std::optional<engine::Load> expected_load() const override;
   bool produce(engine::Outputs& outputs) override;
   /// Of the first pass over each part: "samples" (times, those without data among them), "masked" (times x channels),
-  /// "empty_samples" (times), "empty_values" (times x channels). Of the readers: "lost_samples", "dropped_samples",
-  /// "trailing_bytes".
+  /// "empty_samples" (times), "empty_values" (times x channels), "not_finite" (of these stretches and channels, of single
+  /// values not). Of the readers: "lost_samples", "dropped_samples", "trailing_bytes".
   engine::Counters counters() const override;
   const EmptyFound& empty() const { return found_; }
 

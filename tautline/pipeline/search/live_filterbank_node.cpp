@@ -114,12 +114,14 @@ bool LiveFilterbankNode::produce(engine::Outputs& outputs) {
 // After a stop: the spectra that had come.
 void LiveFilterbankNode::finish(engine::Outputs& outputs) {
   while (more_) produce(outputs);
-  const std::string stopped = empty_channels_text(empty());
+  const std::string stopped = channels_text(empty().channels);
   if (log_ && !stopped.empty())
     log_(core::LogLevel::warning,
          fmt::format("channels that do not change, replaced by their means or by noise: {}, of {} "
                      "samples",
                      stopped, counters().at("samples")));
+  if (const std::string bad = not_finite_text(empty(), empty().not_finite); log_ && !bad.empty())
+    log_(core::LogLevel::warning, bad);
 }
 
 }  // namespace tautline::pipeline

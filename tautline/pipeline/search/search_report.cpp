@@ -192,7 +192,7 @@ void SearchReport::summarise_run(const SearchRunNodes& nodes) {
   s.data_segments = data_searched(*nodes.sink).size();
   const engine::Counters found = nodes.search->counters();
   s.detections = found.at("detections");
-  s.not_finite = found.at("not_finite");
+  s.not_finite = s.empty.not_finite + found.at("not_finite");
   s.bandpass = bandpass_of(nodes.search->moments().front(), description().zero_level);
   s.candidates = nodes.sink->candidates();
   s.searched = nodes.sink->searched();

@@ -206,6 +206,52 @@ TEST_P(BadFilterbank, FloatsThatAreNoNumbersAreCountedAndTakenAsZero) {
   EXPECT_EQ(run({"--overwrite", "--strict"}).status, kFailed);
 }
 
+// Long enough to be taken for channels, or a receiver, that stopped.
+TEST_P(BadFilterbank, FloatsThatAreNoNumbersForAWhileAreCountedAndNamed) {
+  const SigprocShape s = shape(32);
+  constexpr std::size_t kChannels = 16, kTimes = 6000;
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  constexpr double kInfinite = std::numeric_limits<double>::infinity();
+  auto values = noise(s, kTimes);
+  const auto put = [&](double value, std::size_t channel, std::size_t first, std::size_t times) {
+    for (std::size_t t = first; t < first + times; ++t) values[t * kChannels + channel] = value;
+  };
+  put(10, 1, 3000, 900);    // it stops
+  put(kNan, 5, 0, kTimes);  // it is left out
+  put(kNan, 3, 1000, 700);
+  put(-kInfinite, 7, 4500, 300);
+  const std::size_t all = 100 + random_() % 200, single = 5500;
+  for (std::size_t c = 0; c < kChannels; ++c) put(c == 6 ? kInfinite : kNan, c, 2000, all);
+  put(kNan, 9, single, 1);
+  write(s, values);
+  const CommandResult result = run();
+  EXPECT_EQ(result.status, kDamaged) << result.err;
+  const nlohmann::json found = summary(result);
+  EXPECT_EQ(found["not_finite"], kTimes + 700 + 300 + 1 + (kChannels - 1) * all);
+  EXPECT_EQ(found["empty_values"], 900);
+  EXPECT_EQ(found["empty_samples"], all);
+  for (const nlohmann::json& one : found["not_finite_channels"]) {
+    const std::size_t c = one["channel"];
+    EXPECT_EQ(one["samples"], c == 3 ? 700 + all : c == 7 ? 300 + all : all) << c;
+  }
+  EXPECT_EQ(found["not_finite_channels"].size(), kChannels);
+  EXPECT_NE(result.err.find(std::to_string(found["not_finite"].get<std::size_t>()) +
+                            " values were not finite"),
+            std::string::npos)
+      << result.err;
+  EXPECT_NE(result.err.find("channel 3 for " + std::to_string(700 + all) + " samples"),
+            std::string::npos)
+      << result.err;
+  EXPECT_EQ(run({"--overwrite", "--strict"}).status, kFailed);
+  // All are counted, whatever becomes of them.
+  for (const std::vector<std::string>& more :
+       {std::vector<std::string>{"--keep-constant"}, {"--ignorechan", "5,7"}}) {
+    std::vector<std::string> options{"--overwrite"};
+    options.insert(options.end(), more.begin(), more.end());
+    EXPECT_EQ(summary(run(options))["not_finite"], found["not_finite"]) << more.front();
+  }
+}
+
 TEST_P(BadFilterbank, HeadersThatLieAreRefusedByField) {
   const auto lie = [&](const std::string& field, const std::function<void(SigprocShape&)>& tell) {
     SigprocShape s = shape();

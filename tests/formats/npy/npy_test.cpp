@@ -90,6 +90,25 @@ TEST(NpyReader, ShapesAreTimeLast) {
   EXPECT_EQ(one->total_samples(), 7u);
 }
 
+// [time][2] may have been meant as two inputs.
+TEST(NpyReader, PairsOfOneInputAreSaid) {
+  const Folder folder;
+  const auto data = random_data(60);
+  const auto said = [&](const std::string& type, const std::string& shape, bool complex) {
+    return open_bytes(folder, file_of(dictionary(type, shape), data), assumed(complex))
+        ->description()
+        .assumed;
+  };
+  const std::string one = said("|i1", "(30, 2)", true);
+  EXPECT_NE(one.find("(30, 2) is taken for one input"), std::string::npos) << one;
+  EXPECT_NE(one.find("(2, 30)"), std::string::npos) << one;
+  EXPECT_NE(one.find("`format` i8"), std::string::npos) << one;
+  EXPECT_NE(said("<f2", "(15, 2)", true), "");
+  EXPECT_EQ(said("|i1", "(30, 2)", false), "");
+  EXPECT_EQ(said("|i1", "(2, 15, 2)", true), "");
+  EXPECT_EQ(said("<i2", "(1, 15, 2)", true), "");
+}
+
 TEST(NpyReader, HalvesComeInPairs) {
   const Folder folder;
   const auto data = random_data(2 * 3 * 10 * 4);

@@ -198,11 +198,16 @@ INSTANTIATE_TEST_SUITE_P(Devices, CountStops, ::testing::ValuesIn([] {
                          }()),
                          [](const auto& info) { return tests::test_name(info.param); });
 
-std::vector<BinRange> stops_of(const std::vector<std::uint8_t>& counts, std::size_t sensors,
-                               double bin_s = kBin_s) {
+Stops all_stops_of(const std::vector<std::uint8_t>& counts, std::size_t sensors,
+                   double bin_s = kBin_s) {
   const core::View<const std::uint8_t, 2> view(counts.data(), {counts.size() / sensors, sensors});
   return find_stops([&] { return formats::open_memory_counts(view, {.format = "memory"}); }, 0,
                     counts.size() / sensors, bin_s);
+}
+
+std::vector<BinRange> stops_of(const std::vector<std::uint8_t>& counts, std::size_t sensors,
+                               double bin_s = kBin_s) {
+  return all_stops_of(counts, sensors, bin_s).left_out;
 }
 
 // Plateaus are data where little else is: simulations without noise.
@@ -315,14 +320,14 @@ TEST(PhotonStops, StepsKnowTheLastPhotonAndTheNext) {
       tick += static_cast<std::uint64_t>(between(random));
       if (k == at) tick += (ticks.back() + 100) / 2;
     }
-    const auto found = steps.stops(ticks.back() + 1, 1, 1e3, 1);
+    const auto found = steps.stops(ticks.back() + 1, 1, 1e3, 1).left_out;
     EXPECT_EQ(found, (std::vector<BinRange>{{ticks[at] + 1, ticks[at + 1]}})) << trial;
     // Of two detectors one after the other, the same.
     std::array<std::vector<std::uint64_t>, 2> halves;
     for (const std::uint64_t one : ticks) halves[random() % 2].push_back(one);
     PhotonSteps of_two;
     for (const auto& half : halves) of_two.add_all(half);
-    EXPECT_EQ(of_two.stops(ticks.back() + 1, 1, 1e3, 1), found) << trial;
+    EXPECT_EQ(of_two.stops(ticks.back() + 1, 1, 1e3, 1).left_out, found) << trial;
   }
 }
 
@@ -332,11 +337,11 @@ TEST(PhotonStops, OfRunsThatGoOnBehindTheLastPhoton) {
                       between = end / photons * 3 / 5;
   PhotonSteps steps, short_steps;
   for (std::uint64_t k = 0; k < photons; ++k) steps.add(k * between), short_steps.add(k);
-  EXPECT_EQ(steps.stops(end, 1, 1e-9, 1),
+  EXPECT_EQ(steps.stops(end, 1, 1e-9, 1).left_out,
             (std::vector<BinRange>{{(photons - 1) * between + 1, end}}));
   // All photons are in one step, which does not say how many a step has.
-  EXPECT_TRUE(short_steps.stops(end, 1, 1e-9, 1).empty());
-  EXPECT_TRUE(PhotonSteps().stops(end, 1, 1e-9, 1).empty());
+  EXPECT_TRUE(short_steps.stops(end, 1, 1e-9, 1).left_out.empty());
+  EXPECT_TRUE(PhotonSteps().stops(end, 1, 1e-9, 1).left_out.empty());
 }
 
 // Rolling curves and runs that will be resumed keep their times: the stop is named alone.

@@ -1,0 +1,126 @@
+#include "tautline/pipeline/photons/repeated_stops.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tautline::pipeline {
+
+namespace {
+
+// Fewer are for stopped_steps(). Any other stretch without a count, times kLongerThanRest, is still shorter than a stop.
+constexpr std::size_t kFewestStops = 4, kLongerThanRest = 4;
+constexpr std::size_t kFewestWindows = 8;
+constexpr double kChance = 1e-12, kMargin = 2;
+// Stops of one length: so many at least, the longest by no more than this longer than the shortest, as far as bins tell.
+constexpr std::size_t kFewestAlike = 10;
+constexpr double kAlike = 1.25;
+constexpr std::uint64_t kRounding = 2, kFewestBinsAlike = 8;
+
+bool overlap(const BinRange& a, const BinRange& b) {
+  return a.first < b.end && b.first < a.end;
+}
+
+std::uint64_t sum_of(std::span<const BinRange> ranges) {
+  std::uint64_t sum = 0;
+  for (const BinRange& range : ranges) sum += range.bins();
+  return sum;
+}
+
+// Counts of the steps, as of whole ones: those that stops take more than half of have none.
+std::vector<double> counts_beside(const CountsOfSteps& run, std::span<const BinRange> stops) {
+  std::vector<double> counts;
+  auto stop = stops.begin();
+  for (std::size_t k = 0; k < run.counts.size(); ++k) {
+    const BinRange step{std::max(run.counted.first, run.all.first + k * run.step),
+                        std::min(run.counted.end, run.all.first + (k + 1) * run.step)};
+    if (step.first >= step.end) continue;
+    std::uint64_t left = step.bins();
+    while (stop != stops.end() && stop->end <= step.first) ++stop;
+    for (auto one = stop; one != stops.end() && one->first < step.end; ++one)
+      left -= std::min(one->end, step.end) - std::max(one->first, step.first);
+    if (2 * left >= run.step)
+      counts.push_back(run.counts[k] * static_cast<double>(run.step) / static_cast<double>(left));
+  }
+  return counts;
+}
+
+// Whether chance does not leave `number` stretches, each as long as `shortest`, without a count.
+bool beyond_chance(const CountsOfSteps& run, std::span<const BinRange> stops, double shortest) {
+  const std::vector<double> counts = counts_beside(run, stops);
+  const auto step = static_cast<double>(run.step);
+  double independent = 0, quietest = 0;
+  for (std::size_t length = 1;; length *= 2) {
+    if (length > 1 && static_cast<double>(length) * step > shortest) break;
+    std::vector<double> windows;
+    for (std::size_t k = 0; k + length <= counts.size(); k += length) {
+      double sum = 0;
+      for (std::size_t i = k; i < k + length; ++i) sum += counts[i];
+      windows.push_back(sum);
+    }
+    if (windows.size() < kFewestWindows) break;
+    const double parts = shortest / (static_cast<double>(length) * step);
+    const double here = parts * independent_counts(windows);
+    independent = length == 1 ? here : std::min(independent, here);
+    quietest = parts * *std::min_element(windows.begin(), windows.end());
+  }
+  // A stretch is empty with probability exp(-independent) at each of so many places.
+  const double places =
+      static_cast<double>(run.counted.bins()) / shortest * std::max(1.0, independent);
+  const double needed =
+      kMargin * (std::log(places) - std::log(kChance) / static_cast<double>(stops.size()));
+  return std::min(independent, quietest) >= needed;
+}
+
+}  // namespace
+
+std::uint64_t least_gap(double unit_s) {
+  return static_cast<std::uint64_t>(
+      std::max(1.0, kShortestRepeatedStop_s / static_cast<double>(kLongerThanRest) / unit_s));
+}
+
+RepeatedStops repeated_stops(const CountsOfSteps& run, const LongestGaps& gaps,
+                             std::span<const BinRange> known) {
+  std::vector<BinRange> by_length;
+  for (const BinRange& gap : gaps.gaps())
+    if (gap.first > run.counted.first && gap.end < run.counted.end &&
+        std::none_of(known.begin(), known.end(),
+                     [&](const BinRange& one) { return overlap(one, gap); }))
+      by_length.push_back(gap);
+  std::sort(by_length.begin(), by_length.end(),
+            [](const BinRange& a, const BinRange& b) { return a.bins() > b.bins(); });
+  for (std::size_t most = by_length.size(); most >= kFewestStops; --most) {
+    const std::uint64_t shortest = by_length[most - 1].bins();
+    const std::uint64_t next = most < by_length.size() ? by_length[most].bins() : gaps.least() - 1;
+    if (kLongerThanRest * next > shortest ||
+        static_cast<double>(shortest) * run.unit_s < kShortestRepeatedStop_s)
+      continue;
+    RepeatedStops found{{by_length.begin(), by_length.begin() + static_cast<std::ptrdiff_t>(most)},
+                        false};
+    std::vector<BinRange> all = found.stops;
+    all.insert(all.end(), known.begin(), known.end());
+    sort_by_time(all);
+    sort_by_time(found.stops);
+    if (2 * sum_of(found.stops) > run.counted.bins() - sum_of(known) ||
+        !beyond_chance(run, all, static_cast<double>(shortest)))
+      continue;
+    const auto longest = static_cast<double>(by_length.front().bins());
+    const bool alike =
+        most >= kFewestAlike && shortest >= kFewestBinsAlike &&
+        longest <= kAlike * static_cast<double>(shortest) + static_cast<double>(kRounding);
+    found.certain =
+        alike || beyond_darkness(static_cast<double>(shortest) * run.unit_s, run.sensors);
+    const auto is_part = [&](const BinRange& edge) {
+      return kLongerThanRest * edge.bins() >= shortest &&
+             std::none_of(known.begin(), known.end(),
+                          [&](const BinRange& one) { return overlap(one, edge); });
+    };
+    if (const BinRange edge{run.all.first, run.counted.first}; is_part(edge))
+      found.stops.insert(found.stops.begin(), edge);
+    if (const BinRange edge{run.counted.end, run.all.end}; is_part(edge))
+      found.stops.push_back(edge);
+    return found;
+  }
+  return {};
+}
+
+}  // namespace tautline::pipeline

@@ -1,0 +1,39 @@
+// Stops of all sensors that come again and again (docs/design/empty.md).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "tautline/pipeline/photons/empty_counts.h"
+#include "tautline/pipeline/photons/longest_gaps.h"
+
+namespace tautline::pipeline {
+
+/// Shorter stretches without a count are taken for a modulation of the light.
+inline constexpr double kShortestRepeatedStop_s = 0.01;
+
+/// Stretches that LongestGaps is to pass over for the rule; in bins or ticks of `unit_s`.
+std::uint64_t least_gap(double unit_s);
+
+/// Counts of all sensors together. Places are bins or ticks, of `unit_s` seconds.
+struct CountsOfSteps {
+  std::span<const double> counts;  ///< in steps of `step` from the first place on
+  std::uint64_t step = 0;
+  BinRange all;      ///< places
+  BinRange counted;  ///< from the first count to behind the last one
+  double unit_s = 0;
+  std::size_t sensors = 1;
+};
+
+struct RepeatedStops {
+  std::vector<BinRange> stops;  ///< in order
+  /// No lone emitter that blinks: they are all of one length, or too long without a dark count.
+  bool certain = false;
+};
+
+/// Four stops or more among `gaps`, outside of `known` stops, and what is left of one where the run begins or ends.
+RepeatedStops repeated_stops(const CountsOfSteps& run, const LongestGaps& gaps,
+                             std::span<const BinRange> known);
+
+}  // namespace tautline::pipeline

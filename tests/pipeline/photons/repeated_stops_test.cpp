@@ -1,0 +1,206 @@
+// Stops of all sensors that come again and again: found to the bin, left out and named once; not where light flickers.
+#include "tautline/pipeline/photons/repeated_stops.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tautline/formats/memory/memory_readers.h"
+#include "tautline/pipeline/photons/autocorrelate_counts.h"
+#include "tautline/pipeline/photons/count_stops.h"
+#include "tautline/pipeline/photons/photon_steps.h"
+#include "tests/pipeline/photons/count_files.h"
+
+namespace tautline::pipeline {
+namespace {
+
+using tests::poisson;
+
+constexpr double kBin_s = 1e-3;
+
+Stops stops_of(const std::vector<std::uint8_t>& counts, std::size_t sensors) {
+  const core::View<const std::uint8_t, 2> view(counts.data(), {counts.size() / sensors, sensors});
+  return find_stops([&] { return formats::open_memory_counts(view, {.format = "memory"}); }, 0,
+                    counts.size() / sensors, kBin_s);
+}
+
+bool is_empty(const std::vector<std::uint8_t>& counts, std::size_t sensors, std::uint64_t bin) {
+  const auto row = counts.begin() + static_cast<std::ptrdiff_t>(bin * sensors);
+  return std::all_of(row, row + static_cast<std::ptrdiff_t>(sensors),
+                     [](std::uint8_t n) { return n == 0; });
+}
+
+// Empties the bins, and gives the stretch without a count that they are part of.
+BinRange stop(std::vector<std::uint8_t>& counts, std::size_t sensors, BinRange bins) {
+  const std::uint64_t samples = counts.size() / sensors;
+  std::fill(counts.begin() + static_cast<std::ptrdiff_t>(bins.first * sensors),
+            counts.begin() + static_cast<std::ptrdiff_t>(bins.end * sensors), 0);
+  while (bins.first > 0 && is_empty(counts, sensors, bins.first - 1)) --bins.first;
+  while (bins.end < samples && is_empty(counts, sensors, bins.end)) ++bins.end;
+  return bins;
+}
+
+}  // namespace
+
+// Of every period, also of whole steps (a thousandth of the run); the run begins in a stop.
+TEST(RepeatedStops, AreFoundToTheBin) {
+  auto random = tests::generator();
+  struct Case {
+    std::size_t sensors;
+    double mean;
+    std::uint64_t samples, length, period;
+  };
+  for (const Case& c : {Case{4, 0.5, 60'000, 100, 1000}, Case{1, 2, 400'000, 60, 1200},
+                        Case{1, 2, 400'000, 90, 997}, Case{30, 0.05, 100'000, 100, 500},
+                        Case{1, 3, 100'000, 30, 400}}) {
+    SCOPED_TRACE(fmt::format("{} sensors, {} of {} bins", c.sensors, c.length, c.period));
+    auto counts = poisson(c.samples * c.sensors, c.mean);
+    std::vector<BinRange> expected{stop(counts, c.sensors, {0, c.length / 2})};
+    for (std::uint64_t t = c.length + random() % (c.period - 2 * c.length);
+         t + c.length < c.samples; t += c.period)
+      expected.push_back(stop(counts, c.sensors, {t, t + c.length}));
+    const Stops found = stops_of(counts, c.sensors);
+    EXPECT_EQ(found.left_out, expected);
+    EXPECT_TRUE(found.named.empty());
+  }
+}
+
+// The sums are those of the parts between, and one warning has them all.
+TEST(RepeatedStops, AreLeftOutAndNamedOnce) {
+  const tests::ScratchFolder scratch;
+  auto random = tests::generator();
+  constexpr std::size_t kSamples = 50'000, kLength = 100, kPeriod = 1000;
+  auto counts = poisson(kSamples, 2);
+  std::vector<BinRange> stops;
+  for (std::size_t t = 100 + random() % 700; t + kLength < kSamples; t += kPeriod)
+    stops.push_back(stop(counts, 1, {t, t + kLength}));
+  std::uint64_t missing = 0;
+  for (const BinRange& one : stops) missing += one.bins();
+  AutocorrelateConfig config = tests::config_for(tests::save(scratch, counts, 1));
+  config.bin_s = kBin_s;
+  config.levels = 1;
+  AutocorrelateSummary summary;
+  const auto device = device::open(device::parse_selection("cpu"), {});
+  const auto curves = correlate_counts(config, device, summary);
+  EXPECT_EQ(curves.samples, kSamples - missing);
+  EXPECT_EQ(summary.empty.samples, missing);
+  EXPECT_EQ(summary.empty.stretches.size(), stops.size());
+  ASSERT_EQ(summary.warnings.size(), 1u);
+  EXPECT_NE(summary.warnings[0].find(fmt::format(
+                "the sensor {} times, for {:.6g} s in all, first for {:.6g} s from {:.6g} s",
+                stops.size(), static_cast<double>(missing) * kBin_s,
+                static_cast<double>(stops[0].bins()) * kBin_s,
+                static_cast<double>(stops[0].first) * kBin_s)),
+            std::string::npos)
+      << summary.warnings[0];
+  for (std::size_t l = 0; l < curves.lags; ++l) {
+    const std::uint64_t lag = curves.lag_samples[l];
+    std::int64_t sum = 0, pairs = 0;
+    std::uint64_t first = 0;
+    for (std::size_t k = 0; k <= stops.size(); ++k) {
+      const std::uint64_t end = k < stops.size() ? stops[k].first : kSamples;
+      for (std::uint64_t t = first; t + lag < end; ++t, ++pairs) sum += counts[t] * counts[t + lag];
+      if (k < stops.size()) first = stops[k].end;
+    }
+    EXPECT_EQ(curves.sums[l], sum) << lag;
+    EXPECT_EQ(curves.counts[l], pairs) << lag;
+  }
+  config.keep_constant = true;
+  const auto kept = correlate_counts(config, device, summary);
+  EXPECT_TRUE(summary.warnings.empty());
+  EXPECT_GT(kept.g[5], curves.g[5] + 0.05);  // a tenth of the time is dark: 0.11
+}
+
+// Of other lengths each time, of which many sensors would have dark counts, and one sensor none.
+TEST(RepeatedStops, OfManyLengthsAreLeftOutWhereDetectorsWouldHaveDarkCounts) {
+  auto random = tests::generator();
+  for (const std::size_t sensors : {1, 40}) {
+    auto counts = poisson(100'000 * sensors, 2.0 / static_cast<double>(sensors));
+    std::vector<BinRange> expected;
+    for (std::size_t t = 200 + random() % 500; t + 1000 < 100'000; t += 2500 + random() % 900)
+      expected.push_back(stop(counts, sensors, {t, t + 90 + random() % 250}));
+    const Stops found = stops_of(counts, sensors);
+    EXPECT_EQ(sensors == 1 ? found.named : found.left_out, expected) << sensors;
+    EXPECT_TRUE((sensors == 1 ? found.left_out : found.named).empty()) << sensors;
+  }
+}
+
+// Noise of every rate, bursts, and lone emitters that blink: nothing is left out; of noise nothing is named, either.
+TEST(RepeatedStops, FlickeringLightHasNone) {
+  auto random = tests::generator();
+  std::uniform_real_distribution<double> share(0, 1);
+  constexpr std::size_t kSamples = 40'000;
+  for (int trial = 0; trial < 90; ++trial) {
+    const double mean = std::pow(10.0, 3 * share(random) - 2.5);
+    std::vector<std::uint8_t> counts = poisson(kSamples, mean);
+    if (trial % 3 == 1) {  // bursts
+      std::fill(counts.begin(), counts.end(), 0);
+      for (std::size_t n = 0; n < kSamples * mean / 50 + 10; ++n) {
+        const std::size_t from = random() % kSamples, length = 1 + random() % 200;
+        for (std::size_t t = from; t < std::min(kSamples, from + length); ++t)
+          counts[t] = static_cast<std::uint8_t>(counts[t] % 100 + random() % 4);
+      }
+    } else if (trial % 3 == 2) {  // dark for times of exponential distribution
+      std::exponential_distribution<double> on(1 / (50 + 2000 * share(random))),
+          off(1 / (10 + 500 * share(random)));
+      for (double t = 0; t < kSamples;) {
+        t += on(random);
+        const double end = std::min<double>(kSamples, t + off(random));
+        for (; t < end; ++t) counts[static_cast<std::size_t>(t)] = 0;
+      }
+    }
+    const Stops found = stops_of(counts, 1);
+    EXPECT_TRUE(found.left_out.empty()) << trial << ", " << mean;
+    if (trial % 3 == 0) {
+      EXPECT_TRUE(found.named.empty()) << trial << ", " << mean;
+    }
+  }
+}
+
+// Time tags, of one stream or of detectors one after the other.
+TEST(RepeatedStops, OfTimeTagsAreFoundToTheBin) {
+  auto random = tests::generator();
+  constexpr double kTick_s = 1e-6;
+  constexpr std::uint64_t kTicks = 40'000'000, kLength = 50'000, kPeriod = 700'000;
+  std::exponential_distribution<double> between(0.01);
+  PhotonSteps steps(kTick_s), of_two(kTick_s);
+  std::vector<std::uint64_t> halves[2];
+  std::vector<BinRange> expected;
+  std::uint64_t last = 0;
+  const std::uint64_t phase = kPeriod / 2;
+  for (double time = 0; time < static_cast<double>(kTicks); time += between(random)) {
+    const auto tick = static_cast<std::uint64_t>(time);
+    if ((tick + phase) % kPeriod < kLength) continue;
+    if (tick > last + kLength / 2) expected.push_back({last / 10 + 1, tick / 10});
+    last = tick;
+    steps.add(tick);
+    halves[random() % 2].push_back(tick);
+  }
+  for (const auto& half : halves) of_two.add_all(half);
+  for (PhotonSteps* one : {&steps, &of_two}) {
+    const Stops found = one->stops(last + 1, 10, 10 * kTick_s, 2);
+    EXPECT_EQ(found.left_out, expected);
+    EXPECT_TRUE(found.named.empty());
+  }
+}
+
+TEST(LongestGaps, KeepsTheLongestInBoundedMemory) {
+  auto random = tests::generator();
+  LongestGaps gaps(3);
+  std::vector<std::uint64_t> lengths;
+  std::uint64_t place = 0;
+  for (std::size_t k = 0; k < 5 * LongestGaps::kMost; ++k) {
+    const std::uint64_t length = random() % 1'000'000;
+    gaps.add(place, place + length);
+    lengths.push_back(length);
+    place += length + 1;
+  }
+  EXPECT_LT(gaps.gaps().size(), 2 * LongestGaps::kMost);
+  EXPECT_EQ(gaps.gaps().size(),
+            static_cast<std::size_t>(std::count_if(lengths.begin(), lengths.end(),
+                                                   [&](auto n) { return n >= gaps.least(); })));
+}
+
+}  // namespace tautline::pipeline
