@@ -55,7 +55,7 @@ std::string iqrm_summary(const pipeline::IqrmFound& found) {
                      core::counted(masked, "channel"), core::counted(found.windows, "window"));
 }
 
-// Where the level of the data steps, for people.
+// Where the level of the data, or its noise, steps, for people.
 std::string steps_text(const std::vector<pipeline::LevelStep>& steps) {
   constexpr std::size_t kMost = 3;
   std::string text;
@@ -64,7 +64,8 @@ std::string steps_text(const std::vector<pipeline::LevelStep>& steps) {
     const std::string where = step.before == step.after
                                   ? "inside " + step.before
                                   : "at the join of " + step.before + " and " + step.after;
-    text += fmt::format("\n  level steps {}: sample {}", where, step.sample);
+    text += fmt::format("\n  {} steps {}: sample {}", step.of_mean ? "level" : "noise", where,
+                        step.sample);
   }
   if (steps.size() > kMost)
     text += fmt::format("\n  level steps at {} more places", steps.size() - kMost);

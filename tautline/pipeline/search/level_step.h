@@ -11,6 +11,7 @@ struct LevelStep {
   std::uint64_t sample =
       0;  ///< the first after the step, on the grid of times, as candidates count
   std::string before, after;  ///< the files; the same for a step inside one
+  bool of_mean = true;        ///< false: of the standard deviation alone
 };
 
 }  // namespace tautline::pipeline

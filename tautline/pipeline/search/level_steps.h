@@ -23,7 +23,7 @@ std::vector<LevelStep> find_level_steps(formats::FilterbankReader& reader,
 /// Cuts data segments at steps.
 void split_at_steps(const std::vector<LevelStep>& steps, std::vector<PlacedRange>& segments);
 
-/// {sample, before, after} of each.
+/// {sample, before, after, of} of each; of: "level", or "noise" where the standard deviation alone steps.
 nlohmann::ordered_json level_steps(const std::vector<LevelStep>& steps);
 
 }  // namespace tautline::pipeline

@@ -83,7 +83,8 @@ TEST_F(LevelStep, EndsASearchAndBeginsAnother) {
   ASSERT_EQ(record_["level_steps"].size(), 1u);
   EXPECT_EQ(record_["level_steps"][0], nlohmann::json({{"sample", kFileTimes},
                                                        {"before", scratch_ / "a.fil"},
-                                                       {"after", scratch_ / "b.fil"}}));
+                                                       {"after", scratch_ / "b.fil"},
+                                                       {"of", "level"}}));
   EXPECT_EQ(record_["data_segments"][1]["first_sample"], kFileTimes);
   for (const std::size_t pulse : {std::size_t{2400}, kFileTimes - 60, kFileTimes + 100})
     EXPECT_GE(near(static_cast<double>(pulse), 5), 1u) << pulse;
@@ -137,6 +138,32 @@ TEST_F(LevelStep, InsideAFileIsOneToo) {
       }
     }
   }
+}
+
+// Twice the noise at the same level: each side has its own.
+TEST_F(LevelStep, OfTheNoiseInsideAFileIsOneToo) {
+  const std::size_t at = 6000 + random_() % 4000;
+  const std::vector<NoisePulse> pulses{{40, 2400, 60}, {60, at - 90, 60}, {50, at + 60, 60}};
+  auto values = noise_with_pulses(shape_, 2 * kFileTimes, pulses, random_);
+  for (std::size_t k = at * kFileChannels; k < values.size(); ++k)
+    values[k] = std::clamp(2 * values[k] - 100, 0.0, 255.0);
+  write_filterbank(scratch_ / "a.fil", shape_, values);
+  search({"a.fil"}, {"--keep-constant"});
+  EXPECT_GE(candidates_.size(), 20u);
+  EXPECT_EQ(search({"a.fil"})["level_steps"], 1);
+  ASSERT_EQ(record_["level_steps"].size(), 1u);
+  EXPECT_NEAR(record_["level_steps"][0]["sample"].get<double>(), static_cast<double>(at), 5);
+  EXPECT_EQ(record_["level_steps"][0]["of"], "noise");
+  EXPECT_EQ(record_["data_segments"].size(), 2u);
+  EXPECT_LE(candidates_.size(), 8u);
+  for (const std::size_t pulse : {std::size_t{2400}, at - 90, at + 60})
+    EXPECT_GE(near(static_cast<double>(pulse), 5), 1u) << pulse;
+  const CommandResult searched =
+      run_command({"search", scratch_ / "a.fil", "-o", scratch_ / "b.csv", "--dms", "0:100:1"},
+                  scratch_.path().string());
+  EXPECT_NE(searched.out.find("noise steps inside " + (scratch_ / "a.fil") + ": sample "),
+            std::string::npos)
+      << searched.out;
 }
 
 // A pulse whose sweep crosses the join is found there, and is no step.
