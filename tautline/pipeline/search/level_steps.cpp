@@ -24,13 +24,14 @@ std::string file_of(const std::vector<formats::FileJoin>& joins, std::uint64_t s
 
 }  // namespace
 
-std::vector<LevelStep> find_level_steps(formats::FilterbankReader& reader,
-                                        const std::vector<PlacedRange>& segments,
-                                        const std::vector<std::size_t>& left_out) {
+FoundSteps find_level_steps(formats::FilterbankReader& reader,
+                            const std::vector<PlacedRange>& segments,
+                            const std::vector<std::size_t>& left_out) {
   std::vector<bool> counts(reader.description().channels, true);
   for (const std::size_t c : left_out) counts[c] = false;
   const auto& joins = reader.joins();
-  std::vector<LevelStep> steps;
+  FoundSteps found;
+  std::vector<LevelStep>& steps = found.steps;
   for (const auto& [range, grid_first] : segments)
     for (std::size_t k = 0; k < joins.size(); ++k) {
       const std::uint64_t join = joins[k].sample;
@@ -45,13 +46,18 @@ std::vector<LevelStep> find_level_steps(formats::FilterbankReader& reader,
     }
   std::vector<PlacedRange> parts = segments;
   split_at_steps(steps, parts);
-  for (const auto& [range, grid_first] : parts)
-    for (const DecidedStep& step : steps_inside(reader, range, counts, left_out)) {
+  for (const auto& [range, grid_first] : parts) {
+    const StepsInside inside = steps_inside(reader, range, counts, left_out);
+    for (const DecidedStep& step : inside.steps) {
       const std::string file = file_of(joins, step.sample);
       steps.push_back({grid_first + (step.sample - range.first), file, file, step.of_mean});
     }
+    for (const UncutLevel& uncut : inside.uncut)
+      found.uncut.push_back(
+          {grid_first + (uncut.sample - range.first), uncut.samples, uncut.steps});
+  }
   std::ranges::sort(steps, {}, &LevelStep::sample);
-  return steps;
+  return found;
 }
 
 void split_at_steps(const std::vector<LevelStep>& steps, std::vector<PlacedRange>& segments) {
@@ -76,6 +82,13 @@ nlohmann::ordered_json level_steps(const std::vector<LevelStep>& steps) {
                     {"before", step.before},
                     {"after", step.after},
                     {"of", step.of_mean ? "level" : "noise"}});
+  return list;
+}
+
+nlohmann::ordered_json uncut_levels(const std::vector<UncutLevel>& uncut) {
+  auto list = nlohmann::ordered_json::array();
+  for (const UncutLevel& level : uncut)
+    list.push_back({{"sample", level.sample}, {"samples", level.samples}, {"steps", level.steps}});
   return list;
 }
 

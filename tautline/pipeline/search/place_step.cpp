@@ -14,13 +14,14 @@ constexpr double kLeastOfNoise = 0.1;
 // Squares of deviations, in those of the noise before, are counted up to this: a single impulse is not the change.
 constexpr double kMostSquared = 36;
 
+// 2.1 times the lower quartile is the median of white noise: up to three quarters of the changes may be steps.
 double usual(const std::vector<LevelChange>& changes, double LevelChange::*quantity) {
   std::vector<double> sizes;
   for (const LevelChange& change : changes) sizes.push_back(std::abs(change.*quantity));
   if (sizes.empty()) return 0;
-  const auto half = sizes.begin() + static_cast<std::ptrdiff_t>((sizes.size() - 1) / 2);
-  std::nth_element(sizes.begin(), half, sizes.end());
-  return *half;
+  const auto quarter = sizes.begin() + static_cast<std::ptrdiff_t>((sizes.size() - 1) / 4);
+  std::nth_element(sizes.begin(), quarter, sizes.end());
+  return 2.1 * *quarter;
 }
 
 double LevelChange::*member_of(Quantity quantity) {
@@ -29,9 +30,9 @@ double LevelChange::*member_of(Quantity quantity) {
 
 // [t] the sum over all spectra before t, of the channels in their noise, or of the squares of that.
 template <class Sample>
-std::vector<double> sums_before(const Sample* spectra, std::size_t count, const BlockLevels& before,
-                                const BlockLevels& after, Quantity changing,
-                                const std::vector<bool>& counts) {
+std::vector<double> sums_up_to(const Sample* spectra, std::size_t count, const BlockLevels& before,
+                               const BlockLevels& after, Quantity changing,
+                               const std::vector<bool>& counts) {
   std::vector<double> sums(count + 1, 0);
   for (std::size_t t = 0; t < count; ++t, spectra += counts.size()) {
     sums[t + 1] = sums[t];
@@ -63,8 +64,8 @@ LevelChange unusual_change(const std::vector<LevelChange>& changes, std::size_t 
 std::optional<Quantity> changing_quantity(const LevelChange& change, const LevelChange& unusual) {
   const double mean = std::abs(change.mean) / unusual.mean;
   const double noise = std::abs(change.noise) / unusual.noise;
-  if (std::max(mean, noise) < 1) return std::nullopt;
-  return mean >= noise ? Quantity::mean : Quantity::noise;
+  if (mean >= 1) return Quantity::mean;
+  return noise >= 1 ? std::optional(Quantity::noise) : std::nullopt;
 }
 
 std::uint64_t place_step(formats::FilterbankReader& reader, std::uint64_t low, std::uint64_t high,
@@ -83,7 +84,7 @@ std::uint64_t place_step(formats::FilterbankReader& reader, std::uint64_t low, s
   const std::size_t got = reader.read_across(low, wanted, bytes);
   const std::vector<double> sums =
       formats::with_samples(reader.description().delivered, bytes.data(), [&](const auto* samples) {
-        return sums_before(samples, got, before, after, changing, counts);
+        return sums_up_to(samples, got, before, after, changing, counts);
       });
   double best = -1;
   std::uint64_t place = low;

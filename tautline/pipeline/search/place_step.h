@@ -16,11 +16,12 @@ enum class Quantity { mean, noise };
 /// Of `spectra` from `first` on.
 BlockLevels levels_at(formats::FilterbankReader& reader, std::uint64_t first, std::size_t spectra);
 
-/// The least change that is looked at: 8 times the median of the changes' magnitudes, or of what white noise would have
+/// The least change that is looked at: 8 times what is usual by the changes' lower quartile, or what white noise would have
 /// in blocks of `spectra`; of the standard deviations 10 % or more.
 LevelChange unusual_change(const std::vector<LevelChange>& changes, std::size_t spectra,
                            const std::vector<bool>& counts);
-/// What changes by more than that; the one that is more of an exception, where both do.
+/// What changes by more than that; the mean where both do: the noise of a block that has a step inside is neither
+/// that before nor that behind.
 std::optional<Quantity> changing_quantity(const LevelChange& change, const LevelChange& unusual);
 
 /// The first spectrum behind the change from the level of the block at `low` to that of the block at `high`: by blocks

@@ -4,8 +4,11 @@
 #include <cmath>
 #include <optional>
 
+#include "tautline/pipeline/search/dispersed_step.h"
 #include "tautline/pipeline/search/level_blocks.h"
 #include "tautline/pipeline/search/place_step.h"
+#include "tautline/pipeline/search/rises.h"
+#include "tautline/pipeline/search/short_steps.h"
 
 namespace tautline::pipeline {
 
@@ -13,17 +16,16 @@ namespace {
 
 // Blocks of kMostStepSpectra that are compared, and the least distance between them; fewer do not tell a step from a
 // drift. So many steps are none, but a level that is switched.
-constexpr std::size_t kMostProbes = 32, kLeastProbes = 5, kMostInside = 16;
-constexpr std::uint64_t kProbeDistance = 1024;
+constexpr std::size_t kMostBlocks = 32, kLeastBlocks = 5, kMostInside = 16;
+constexpr std::uint64_t kBlockDistance = 1024;
 
-}  // namespace
-
-std::vector<DecidedStep> steps_inside(formats::FilterbankReader& reader, const SampleRange& range,
-                                      const std::vector<bool>& counts,
-                                      const std::vector<std::size_t>& left_out) {
+// Steps with kMostStepSpectra in each block on either side, over the whole range, however long.
+std::vector<DecidedStep> long_steps(formats::FilterbankReader& reader, const SampleRange& range,
+                                    const std::vector<bool>& counts,
+                                    const std::vector<std::size_t>& left_out) {
   const auto probes =
-      static_cast<std::size_t>(std::min<std::uint64_t>(kMostProbes, range.count / kProbeDistance));
-  if (probes < kLeastProbes) return {};
+      static_cast<std::size_t>(std::min<std::uint64_t>(kMostBlocks, range.count / kBlockDistance));
+  if (probes < kLeastBlocks) return {};
   const auto first = [&](std::size_t k) {
     return range.first + k * (range.count - kMostStepSpectra) / (probes - 1);
   };
@@ -43,11 +45,33 @@ std::vector<DecidedStep> steps_inside(formats::FilterbankReader& reader, const S
     const std::uint64_t place =
         place_step(reader, first(k), first(k + 1), kMostStepSpectra, *changing, counts);
     if (place <= low) continue;
-    const auto step = decide_step(reader, {low, place, range.first + range.count}, kMostStepSpectra,
-                                  counts, left_out);
-    if (step && step->sample > low) steps.push_back(*step);
+    const StepBounds bounds{low, place, range.first + range.count};
+    const auto step = decide_step(reader, bounds, kMostStepSpectra, counts, left_out);
+    if (step && step->sample > low && !step_is_dispersed(reader, bounds, counts))
+      steps.push_back(*step);
   }
-  return steps.size() > kMostInside ? std::vector<DecidedStep>() : steps;
+  return steps;
+}
+
+}  // namespace
+
+StepsInside steps_inside(formats::FilterbankReader& reader, const SampleRange& range,
+                         const std::vector<bool>& counts,
+                         const std::vector<std::size_t>& left_out) {
+  const std::vector<DecidedStep> long_ones = long_steps(reader, range, counts, left_out);
+  std::vector<DecidedStep> steps = long_ones;
+  std::uint64_t low = range.first;
+  for (std::size_t k = 0; k <= long_ones.size(); ++k) {
+    const std::uint64_t high =
+        k < long_ones.size() ? long_ones[k].sample : range.first + range.count;
+    const auto between = short_steps(reader, {low, high - low}, counts, left_out);
+    steps.insert(steps.end(), between.begin(), between.end());
+    low = high;
+  }
+  std::ranges::sort(steps, {}, &DecidedStep::sample);
+  if (steps.size() <= kMostInside) return leave_rises(reader, range, steps, counts);
+  const std::uint64_t first = steps.front().sample;
+  return {{}, {{first, steps.back().sample - first, steps.size()}}};
 }
 
 }  // namespace tautline::pipeline

@@ -40,6 +40,10 @@ class JoinedFiles final : public formats::FilterbankReader {
                                            : std::clamp(std::round(100 + 6 * x), 0.0, 255.0)));
       }
   }
+  void set_band(std::int64_t rate_hz, const std::vector<double>& channel_mhz) {
+    description_.rate_hz = core::make_rational(rate_hz, 1);
+    description_.channel_mhz = channel_mhz;
+  }
   std::size_t read(std::uint64_t first, std::size_t count, std::span<std::byte> to) override {
     if (first >= description_.samples) return 0;
     const std::size_t channels = description_.channels;
@@ -61,7 +65,7 @@ inline std::vector<std::uint64_t> steps_of(JoinedFiles& files, std::uint64_t fir
                                            const std::vector<std::size_t>& left_out = {}) {
   std::vector<std::uint64_t> samples;
   const SampleRange range{first, files.description().samples - first};
-  for (const LevelStep& step : find_level_steps(files, {{range, first}}, left_out))
+  for (const LevelStep& step : find_level_steps(files, {{range, first}}, left_out).steps)
     samples.push_back(step.sample);
   return samples;
 }
