@@ -53,7 +53,7 @@ std::string iqrm_summary(const pipeline::IqrmFound& found) {
                      core::counted(masked, "channel"), core::counted(found.windows, "window"));
 }
 
-// Where the level of the data steps, for people.
+// Where the level of the data, or its noise, steps, for people.
 std::string steps_text(const std::vector<pipeline::LevelStep>& steps) {
   constexpr std::size_t kMost = 3;
   std::string text;
@@ -62,10 +62,27 @@ std::string steps_text(const std::vector<pipeline::LevelStep>& steps) {
     const std::string where = step.before == step.after
                                   ? "inside " + step.before
                                   : "at the join of " + step.before + " and " + step.after;
-    text += fmt::format("\n  level steps {}: sample {}", where, step.sample);
+    text += fmt::format("\n  {} steps {}: sample {}", step.of_mean ? "level" : "noise", where,
+                        step.sample);
   }
   if (steps.size() > kMost)
     text += fmt::format("\n  level steps at {} more places", steps.size() - kMost);
+  return text;
+}
+
+// Where it does and the data are not cut.
+std::string uncut_text(const std::vector<pipeline::UncutLevel>& uncut) {
+  constexpr std::size_t kMost = 3;
+  std::string text;
+  for (std::size_t k = 0; k < std::min(kMost, uncut.size()); ++k) {
+    const pipeline::UncutLevel& level = uncut[k];
+    const std::string what =
+        level.steps > 2 ? fmt::format("steps {} times or more", level.steps) : "rises and returns";
+    text += fmt::format("\n  level {}, not cut: samples {} to {}", what, level.sample,
+                        level.sample + level.samples - 1);
+  }
+  if (uncut.size() > kMost)
+    text += fmt::format("\n  level rises and returns at {} more places", uncut.size() - kMost);
   return text;
 }
 
@@ -100,6 +117,7 @@ nlohmann::ordered_json summary_fields(const pipeline::FilterbankRunConfig& confi
           {"constant_channels", s.constant_channels},
           {"gap_samples", s.gap_samples},
           {"level_steps", s.level_steps.size()},
+          {"uncut_levels", s.uncut_levels.size()},
           {"empty_samples", s.empty.samples},
           {"empty_stretches", pipeline::empty_stretches(s.empty, kNamed)},
           {"empty_values", s.empty.values},
@@ -147,7 +165,8 @@ std::string counted_line(const pipeline::FilterbankRunSummary& s) {
       "{} empty",
       s.damage.lost_samples, s.damage.dropped_samples, s.gap_samples, s.empty.samples, s.not_finite,
       s.masked, s.empty.values);
-  return line + empty_text(s) + iqrm_summary(s.iqrm) + steps_text(s.level_steps);
+  return line + empty_text(s) + iqrm_summary(s.iqrm) + steps_text(s.level_steps) +
+         uncut_text(s.uncut_levels);
 }
 
 }  // namespace tautline::cli

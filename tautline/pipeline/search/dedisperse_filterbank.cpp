@@ -272,6 +272,7 @@ void Dedispersion::summarise_run() {
   s.flagged_channels = beam().left_out.flagged.size();
   s.constant_channels = beam().left_out.constant.size();
   s.level_steps = beam().level_steps;
+  s.uncut_levels = beam().uncut_levels;
   s.gap_samples = range().count;
   for (const auto& [first, end] : input_->filled) s.gap_samples -= end - first;
   s.written = written_.front();

@@ -97,6 +97,38 @@ void refuse_masked_range(const formats::presto::Mask& mask, const Beam& beam,
                     "leave the mask out, or choose another part of the data");
 }
 
+// One warning of each kind: the level rises and returns, and steps too often.
+void log_uncut(const Beam& beam, const device::Device& device) {
+  constexpr std::size_t kNamed = 3;
+  std::size_t rises = 0;
+  std::string where;
+  for (const UncutLevel& level : beam.uncut_levels) {
+    const double first_s = static_cast<double>(level.sample) / beam.rate_hz();
+    const double length_s = static_cast<double>(level.samples) / beam.rate_hz();
+    if (level.steps > 2) {
+      device.shared().log_once(
+          core::LogLevel::warning,
+          fmt::format(
+              "{}: the level or the noise steps {} times or more from {:.6g} to {:.6g} s: too "
+              "often to cut the data there. A search may report the steps as pulses",
+              beam.files.front(), level.steps, first_s, first_s + length_s));
+      continue;
+    }
+    if (rises++ < kNamed)
+      where +=
+          fmt::format("{}at {:.6g} s for {:.3g} s", where.empty() ? "" : ", ", first_s, length_s);
+  }
+  if (rises == 0) return;
+  if (rises > kNamed) where += fmt::format(", and {} more", rises - kNamed);
+  device.shared().log_once(
+      core::LogLevel::warning,
+      fmt::format(
+          "{}: the level of most channels rises and returns ({}). It may be a pulse of little "
+          "dispersion, interference, or the receiver: the data are not cut there, and a search "
+          "reports it",
+          beam.files.front(), where));
+}
+
 }  // namespace
 
 std::uint64_t Beam::gap_samples() const {
@@ -140,8 +172,12 @@ std::shared_ptr<FilterbankInput> open_filterbanks(const FilterbankRunConfig& con
     if (several) continue;
     beam.left_out = channels_to_leave_out(*beam.reader, beam.range, config);
     if (mask) refuse_masked_range(*mask, beam, config);
-    if (!config.keep_constant)
-      beam.level_steps = find_level_steps(*beam.reader, beam.data_segments, beam.left_out.all);
+    if (!config.keep_constant) {
+      FoundSteps found = find_level_steps(*beam.reader, beam.data_segments, beam.left_out.all);
+      beam.level_steps = std::move(found.steps);
+      beam.uncut_levels = std::move(found.uncut);
+      log_uncut(beam, device);
+    }
     for (LevelStep& step : beam.level_steps)
       if (step.before.empty()) step.before = step.after = beam.files.front();
     split_at_steps(beam.level_steps, beam.data_segments);

@@ -25,7 +25,8 @@ struct Beam {
   SampleRange range;
   std::vector<PlacedRange> data_segments;  ///< of the range
   LeftOutChannels left_out;
-  std::vector<LevelStep> level_steps;  ///< data segments end at them
+  std::vector<LevelStep> level_steps;    ///< data segments end at them
+  std::vector<UncutLevel> uncut_levels;  ///< no data segment ends there
 
   const formats::FilterbankDescription& description() const { return reader->description(); }
   double rate_hz() const { return description().rate_hz.value(); }

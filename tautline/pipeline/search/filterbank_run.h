@@ -37,6 +37,7 @@ struct FilterbankRunSummary {
   EmptyFound empty;                    ///< empty stretches
   IqrmFound iqrm;                      ///< masked for a while
   std::vector<LevelStep> level_steps;  ///< where files join or inside them
+  std::vector<UncutLevel> uncut_levels;
   std::uint64_t not_finite = 0;
   std::size_t bytes = 0;
   double elapsed_s = 0, stream_s = 0;

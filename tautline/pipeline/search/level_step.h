@@ -2,6 +2,7 @@
 // standard deviation.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -11,6 +12,15 @@ struct LevelStep {
   std::uint64_t sample =
       0;  ///< the first after the step, on the grid of times, as candidates count
   std::string before, after;  ///< the files; the same for a step inside one
+  bool of_mean = true;        ///< false: of the standard deviation alone
+};
+
+/// Where the level steps and the data are not cut.
+struct UncutLevel {
+  std::uint64_t sample = 0,
+                samples = 0;  ///< from the first step to the last one, on the grid of times
+  std::size_t steps =
+      0;  ///< two: the level rises and returns; one: it rises and fades; else too many
 };
 
 }  // namespace tautline::pipeline

@@ -289,8 +289,11 @@ std::string series_record(const NodeContext& context, const std::vector<NamedNod
   record["segments"] = ranges;
   if (!data_segments.empty()) record["data_segments"] = data_segments;
   const auto* source = find_node<FilterbankSourceNode>(nodes);
-  if (source != nullptr && source->stream().input != nullptr)
-    record["level_steps"] = level_steps(source->stream().input->beams.front().level_steps);
+  if (source != nullptr && source->stream().input != nullptr) {
+    const Beam& beam = source->stream().input->beams.front();
+    record["level_steps"] = level_steps(beam.level_steps);
+    record["uncut_levels"] = uncut_levels(beam.uncut_levels);
+  }
   return record.dump(1) + "\n";
 }
 

@@ -28,6 +28,7 @@ PipedFilterbank open_piped_filterbank(const FilterbankRunConfig& config, bool fi
                                 all,
                                 {{all, 0}},
                                 piped.source->left_out(),
+                                {},
                                 {}});
   return piped;
 }

@@ -63,6 +63,7 @@ void SearchReport::summarise_plan() {
     s.ignored_channels = std::max(s.ignored_channels, beam.left_out.all.size());
     s.constant_channels = std::max(s.constant_channels, beam.left_out.constant.size());
     s.level_steps.insert(s.level_steps.end(), beam.level_steps.begin(), beam.level_steps.end());
+    s.uncut_levels.insert(s.uncut_levels.end(), beam.uncut_levels.begin(), beam.uncut_levels.end());
     s.data_segments += beam.data_segments.size();
     s.gap_samples += beam.gap_samples();
   }

@@ -83,7 +83,8 @@ TEST_F(LevelStep, EndsASearchAndBeginsAnother) {
   ASSERT_EQ(record_["level_steps"].size(), 1u);
   EXPECT_EQ(record_["level_steps"][0], nlohmann::json({{"sample", kFileTimes},
                                                        {"before", scratch_ / "a.fil"},
-                                                       {"after", scratch_ / "b.fil"}}));
+                                                       {"after", scratch_ / "b.fil"},
+                                                       {"of", "level"}}));
   EXPECT_EQ(record_["data_segments"][1]["first_sample"], kFileTimes);
   for (const std::size_t pulse : {std::size_t{2400}, kFileTimes - 60, kFileTimes + 100})
     EXPECT_GE(near(static_cast<double>(pulse), 5), 1u) << pulse;
@@ -137,6 +138,88 @@ TEST_F(LevelStep, InsideAFileIsOneToo) {
       }
     }
   }
+}
+
+// Twice the noise at the same level: each side has its own.
+TEST_F(LevelStep, OfTheNoiseInsideAFileIsOneToo) {
+  const std::size_t at = 6000 + random_() % 4000;
+  const std::vector<NoisePulse> pulses{{40, 2400, 60}, {60, at - 90, 60}, {50, at + 60, 60}};
+  auto values = noise_with_pulses(shape_, 2 * kFileTimes, pulses, random_);
+  for (std::size_t k = at * kFileChannels; k < values.size(); ++k)
+    values[k] = std::clamp(2 * values[k] - 100, 0.0, 255.0);
+  write_filterbank(scratch_ / "a.fil", shape_, values);
+  search({"a.fil"}, {"--keep-constant"});
+  EXPECT_GE(candidates_.size(), 10u);  // 17 to 40
+  EXPECT_EQ(search({"a.fil"})["level_steps"], 1);
+  ASSERT_EQ(record_["level_steps"].size(), 1u);
+  EXPECT_NEAR(record_["level_steps"][0]["sample"].get<double>(), static_cast<double>(at), 5);
+  EXPECT_EQ(record_["level_steps"][0]["of"], "noise");
+  EXPECT_EQ(record_["data_segments"].size(), 2u);
+  EXPECT_LE(candidates_.size(), 8u);
+  for (const std::size_t pulse : {std::size_t{2400}, at - 90, at + 60})
+    EXPECT_GE(near(static_cast<double>(pulse), 5), 1u) << pulse;
+  const CommandResult searched =
+      run_command({"search", scratch_ / "a.fil", "-o", scratch_ / "b.csv", "--dms", "0:100:1"},
+                  scratch_.path().string());
+  EXPECT_NE(searched.out.find("noise steps inside " + (scratch_ / "a.fil") + ": sample "),
+            std::string::npos)
+      << searched.out;
+}
+
+// For half a second another level and more noise, and a new level close to the end.
+TEST_F(LevelStep, OfAReceiverThatDropsAndCloseToTheEndAreFound) {
+  const std::size_t at = 5000 + random_() % 4000, last = 2 * kFileTimes - 900;
+  auto values =
+      noise_with_pulses(shape_, 2 * kFileTimes, {{40, 2400, 60}, {20, at + 2000, 60}}, random_);
+  for (std::size_t t = at; t < 2 * kFileTimes; ++t)
+    for (std::size_t c = 0; c < kFileChannels; ++c) {
+      double& x = values[t * kFileChannels + c];
+      if (t < at + 500) x = std::round(60 + 2.5 * (x - 100));
+      if (t >= last) x += 8;
+      x = std::clamp(x, 0.0, 255.0);
+    }
+  write_filterbank(scratch_ / "a.fil", shape_, values);
+  search({"a.fil"}, {"--keep-constant"});
+  const std::size_t without = candidates_.size();
+  EXPECT_EQ(search({"a.fil"})["level_steps"], 3);
+  ASSERT_EQ(record_["level_steps"].size(), 3u);
+  const std::vector<std::size_t> steps{at, at + 500, last};
+  for (std::size_t k = 0; k < steps.size(); ++k)
+    EXPECT_NEAR(record_["level_steps"][k]["sample"].get<double>(), static_cast<double>(steps[k]),
+                10);
+  EXPECT_EQ(record_["data_segments"].size(), 4u);
+  EXPECT_EQ(record_["uncut_levels"], nlohmann::json::array());
+  EXPECT_LE(candidates_.size(), 6u) << without << " without the steps";
+  EXPECT_EQ(near(static_cast<double>(last), 200), 0u);
+  for (const std::size_t pulse : {std::size_t{2400}, at + 2000})
+    EXPECT_GE(near(static_cast<double>(pulse), 5), 1u) << pulse;
+}
+
+// Without dispersion: a search has it as before, and a warning says when.
+TEST_F(LevelStep, InterferenceIsNoneAndTold) {
+  const std::size_t at = 5000 + random_() % 4000;
+  auto values = noise_with_pulses(shape_, 2 * kFileTimes, {}, random_);
+  for (std::size_t t = at; t < at + 600; ++t)
+    for (std::size_t c = 0; c < kFileChannels; ++c) values[t * kFileChannels + c] += 20;
+  write_filterbank(scratch_ / "a.fil", shape_, values);
+  const nlohmann::json summary = search({"a.fil"});
+  EXPECT_EQ(summary["level_steps"], 0);
+  EXPECT_EQ(summary["uncut_levels"], 1);
+  EXPECT_EQ(record_["data_segments"].size(), 1u);
+  EXPECT_GE(near(static_cast<double>(at + 300), 300), 1u);
+  ASSERT_EQ(record_["uncut_levels"].size(), 1u);
+  EXPECT_NEAR(record_["uncut_levels"][0]["sample"].get<double>(), static_cast<double>(at), 5);
+  EXPECT_NEAR(record_["uncut_levels"][0]["samples"].get<double>(), 600, 10);
+  EXPECT_EQ(record_["uncut_levels"][0]["steps"], 2);
+  const CommandResult searched =
+      run_command({"search", scratch_ / "a.fil", "-o", scratch_ / "b.csv", "--dms", "0:100:1",
+                   "--max-loss", "0"},
+                  scratch_.path().string());
+  EXPECT_NE(searched.err.find("the level of most channels rises and returns (at "),
+            std::string::npos)
+      << searched.err;
+  EXPECT_NE(searched.out.find("level rises and returns, not cut: samples "), std::string::npos)
+      << searched.out;
 }
 
 // A pulse whose sweep crosses the join is found there, and is no step.

@@ -3,67 +3,14 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
-#include <functional>
 
+#include "tests/pipeline/search/joined_files.h"
 #include "tests/support/seed.h"
 
 namespace tautline::pipeline {
 namespace {
-
-// Files of the same length in memory, one after the other.
-class JoinedFiles final : public formats::FilterbankReader {
- public:
-  using Value = std::function<double(std::uint64_t time, std::size_t channel, double noise)>;
-  /// `value` makes a sample of normal noise. `bits`: 1, 8, or 32 (floats).
-  JoinedFiles(std::size_t channels, std::uint64_t files, std::uint64_t times, int bits,
-              std::mt19937_64& random, const Value& value) {
-    description_.channels = channels;
-    description_.bits = bits;
-    description_.delivered = bits == 32 ? formats::Delivered::f32 : formats::Delivered::u8;
-    description_.rate_hz = core::make_rational(1000, 1);
-    description_.samples = files * times;
-    segments_ = {{0, files * times, {}, 0}};
-    for (std::uint64_t k = 1; k < files; ++k)
-      joins_.push_back({k * times, std::to_string(k - 1), std::to_string(k)});
-    std::normal_distribution<double> normal;
-    for (std::uint64_t t = 0; t < files * times; ++t)
-      for (std::size_t c = 0; c < channels; ++c) {
-        const double x = value(t, c, normal(random));
-        values_.push_back(
-            static_cast<float>(bits == 32  ? x
-                               : bits == 1 ? x > 0
-                                           : std::clamp(std::round(100 + 6 * x), 0.0, 255.0)));
-      }
-  }
-  std::size_t read(std::uint64_t first, std::size_t count, std::span<std::byte> to) override {
-    if (first >= description_.samples) return 0;
-    const std::size_t channels = description_.channels;
-    count = std::min<std::size_t>({count, 100, description_.samples - first});
-    const auto from = values_.begin() + static_cast<std::ptrdiff_t>(first * channels);
-    const auto end = from + static_cast<std::ptrdiff_t>(count * channels);
-    if (description_.delivered == formats::Delivered::f32)
-      std::memcpy(to.data(), &*from, count * channels * sizeof(float));
-    else
-      std::transform(from, end, to.begin(), [](float x) { return static_cast<std::byte>(x); });
-    return count;
-  }
-
- private:
-  std::vector<float> values_;
-};
-
-std::vector<std::uint64_t> steps_of(JoinedFiles& files, std::uint64_t first = 0,
-                                    const std::vector<std::size_t>& left_out = {}) {
-  std::vector<std::uint64_t> samples;
-  const SampleRange range{first, files.description().samples - first};
-  for (const LevelStep& step : find_level_steps(files, {{range, first}}, left_out))
-    samples.push_back(step.sample);
-  return samples;
-}
 
 using Samples = std::vector<std::uint64_t>;
 
@@ -112,46 +59,6 @@ TEST(LevelSteps, OfAllChannelsAndOfHalfOfThemAreFound) {
   EXPECT_EQ(find(32, gain), Samples{3 * kTimes});
   JoinedFiles bits(256, 4, kTimes, 1, random, faint);
   EXPECT_EQ(steps_of(bits), Samples{2 * kTimes});
-}
-
-// Up at one place and down at another, of one file or of the second of two; a drift, waves, long pulses and a level that
-// is switched are none.
-TEST(LevelSteps, InsideFilesAreFoundWhereTheLevelStays) {
-  auto random = tests::generator();
-  constexpr std::uint64_t kTimes = 30'000;
-  const std::uint64_t up = 6000 + random() % 8000, down = up + 5000 + random() % 5000;
-  const auto find = [&](std::size_t channels, int bits, const JoinedFiles::Value& value) {
-    JoinedFiles files(channels, 2, kTimes, bits, random, value);
-    return steps_of(files);
-  };
-  for (const std::uint64_t first : {std::uint64_t{0}, kTimes})
-    for (const int bits : {1, 8, 32}) {
-      const auto found = find(24, bits, [&](std::uint64_t t, std::size_t c, double noise) {
-        const bool on = t >= first + up && t < first + down;
-        return noise + 1e-6 * static_cast<double>(t) + (on && c < 18 ? 1 : 0);
-      });
-      ASSERT_EQ(found.size(), 2u) << bits;
-      EXPECT_NEAR(static_cast<double>(found[0]), static_cast<double>(first + up), 20);
-      EXPECT_NEAR(static_cast<double>(found[1]), static_cast<double>(first + down), 20);
-    }
-  EXPECT_EQ(find(24, 32,
-                 [&](std::uint64_t t, std::size_t, double noise) {
-                   const auto time = static_cast<double>(t);
-                   return noise + 1e-4 * time + std::sin(time / 3000);
-                 }),
-            Samples{});
-  for (const std::uint64_t length : {1u, 50u, 1000u, 3000u})
-    EXPECT_EQ(find(24, 32,
-                   [&](std::uint64_t t, std::size_t, double noise) {
-                     return noise + (t >= up && t < up + length ? 20 : 0);
-                   }),
-              Samples{})
-        << length;
-  EXPECT_EQ(find(24, 32,
-                 [&](std::uint64_t t, std::size_t, double noise) {
-                   return noise + (t / 1500 % 2 != 0 ? 3 : 0);
-                 }),
-            Samples{});
 }
 
 TEST(LevelSteps, PulsesBadChannelsAndShortFilesHaveNone) {
