@@ -14,8 +14,8 @@ target_compile_options(tautline_options INTERFACE -Wall -Wextra -Wpedantic -Wcon
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 warns wrongly of std::string's and std::vector's own copies and, at -Og, of std::stop_source. The compiler
   # collects its garbage from half a gigabyte on; sooner, that takes 3 to 10 % of its time.
-  foreach(option -Wno-restrict -Wno-stringop-overflow -Wno-maybe-uninitialized -Wno-array-bounds
-                 --param=ggc-min-heapsize=524288)
+  foreach(option -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread -Wno-maybe-uninitialized
+                 -Wno-array-bounds --param=ggc-min-heapsize=524288)
     add_compile_options($<$<COMPILE_LANGUAGE:CXX>:${option}>)
   endforeach()
 endif()
