@@ -25,7 +25,8 @@ std::size_t width_of(const YourCandidate& candidate) {
 }
 
 // Of the sorted half of values; those of an even number have two in the middle.
-float middle_value(std::vector<float> values) {
+template <class Value>
+Value middle_value(std::vector<Value> values) {
   if (values.empty()) return 0;
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
@@ -70,7 +71,7 @@ class Samples {
   /// Adds times [first, first + n) of a channel that is rolled by `delay`, as `your` rolls it: one that is delayed by
   /// all of the chunk stays.
   void add_rolled(std::size_t channel, std::int64_t delay, std::size_t first, std::size_t n,
-                  float* to) const {
+                  double* to) const {
     const auto times = static_cast<std::int64_t>(times_);
     if (delay >= times || delay <= -times) delay = 0;
     const float* const row = values_.data() + channel * times_;
@@ -78,7 +79,7 @@ class Samples {
         static_cast<std::size_t>((static_cast<std::int64_t>(first) - delay + 2 * times) % times);
     for (std::size_t done = 0; done < n;) {
       const std::size_t run = std::min(n - done, times_ - at);
-      for (std::size_t k = 0; k < run; ++k) to[done + k] += row[at + k];
+      for (std::size_t k = 0; k < run; ++k) to[done + k] += static_cast<double>(row[at + k]);
       done += run;
       at = 0;
     }
@@ -97,7 +98,7 @@ class Samples {
     if (from == 0 && to == times_) return;
     for (std::size_t c = 0; c < channels_; ++c) {
       float* const row = values_.data() + c * times_;
-      const float median = middle_value({row + from, row + to});
+      const float median = middle_value(std::vector<float>(row + from, row + to));
       const float value = whole ? std::trunc(median) : median;
       std::fill(row, row + from, value);
       std::fill(row + to, row + times_, value);
@@ -125,13 +126,13 @@ struct Window {
   std::size_t needed() const { return std::min(end, times) - first_needed_; }
 
   /// `row`: of the times needed.
-  void means(std::vector<float> row, float* to, std::size_t stride) const {
+  template <class Value>
+  void means(std::vector<double> row, Value* to, std::size_t stride) const {
     if (end > times) row.resize(end, middle_value(row));
     for (std::size_t k = 0; k < kSide; ++k) {
       double sum = 0;
-      for (std::size_t i = 0; i < factor; ++i)
-        sum += static_cast<double>(row[first - first_needed_ + k * factor + i]);
-      to[k * stride] = static_cast<float>(sum / static_cast<double>(factor));
+      for (std::size_t i = 0; i < factor; ++i) sum += row[first - first_needed_ + k * factor + i];
+      to[k * stride] = static_cast<Value>(sum / static_cast<double>(factor));
     }
   }
 
@@ -139,18 +140,25 @@ struct Window {
   std::size_t first_needed_ = 0;
 };
 
-void normalise(std::vector<float>& values) {
-  const float median = middle_value(values);
+// Less the median, in standard deviations. Sums of channels are doubles up to here: the scatter of wide means can be
+// small beside the rounding of single precision.
+template <class Value>
+std::vector<float> normalised(const std::vector<Value>& values) {
+  const auto median = static_cast<double>(middle_value(values));
   double sum = 0, squares = 0;
-  for (float& v : values) {
-    v -= median;
-    sum += static_cast<double>(v);
-    squares += static_cast<double>(v) * static_cast<double>(v);
+  for (const Value v : values) {
+    const double x = static_cast<double>(v) - median;
+    sum += x;
+    squares += x * x;
   }
   const auto n = static_cast<double>(values.size());
   const double deviation = std::sqrt(std::max(0.0, squares / n - sum / n * (sum / n)));
-  for (float& v : values)
-    v = deviation > 0 ? static_cast<float>(static_cast<double>(v) / deviation) : 0;
+  std::vector<float> result(values.size(), 0);
+  if (deviation > 0)
+    std::ranges::transform(values, result.begin(), [&](Value v) {
+      return static_cast<float>((static_cast<double>(v) - median) / deviation);
+    });
+  return result;
 }
 
 // The source of both arrays.
@@ -172,7 +180,7 @@ std::vector<float> frequency_time(const Source& from, double dm) {
   std::vector<float> means(kSide * channels);
   from.host.parallel_for(channels, 1, [&](std::size_t first, std::size_t last, std::size_t) {
     for (std::size_t c = first; c < last; ++c) {
-      std::vector<float> row(needed);
+      std::vector<double> row(needed);
       from.samples.add_rolled(c, from.delay(dm, c), from.window.first_needed(), needed, row.data());
       from.window.means(std::move(row), means.data() + c, channels);
     }
@@ -180,14 +188,14 @@ std::vector<float> frequency_time(const Source& from, double dm) {
   return resize_channels(means, channels, kSide);
 }
 
-std::vector<float> dm_time(const Source& from, double dm) {
+std::vector<double> dm_time(const Source& from, double dm) {
   const std::size_t needed = from.window.needed();
   const double step = 2 * dm / static_cast<double>(kSide - 1);
-  std::vector<float> means(kSide * kSide);
+  std::vector<double> means(kSide * kSide);
   from.host.parallel_for(kSide, 1, [&](std::size_t first, std::size_t last, std::size_t) {
     for (std::size_t k = first; k < last; ++k) {
       const double offset = k + 1 == kSide ? dm : static_cast<double>(k) * step - dm;
-      std::vector<float> row(needed);
+      std::vector<double> row(needed);
       for (std::size_t c = 0; c < from.samples.channels(); ++c)
         from.samples.add_rolled(c, from.delay(dm + offset, c), from.window.first_needed(), needed,
                                 row.data());
@@ -245,10 +253,8 @@ formats::cutout_hdf5::Cutout cut_out(formats::FilterbankReader& reader,
   }
   const Window window(chunk.samples, width_of(candidate));
   const Source source{samples, description, window, host};
-  cutout.frequency_time = frequency_time(source, candidate.dm);
-  cutout.dm_time = dm_time(source, candidate.dm);
-  normalise(cutout.frequency_time);
-  normalise(cutout.dm_time);
+  cutout.frequency_time = normalised(frequency_time(source, candidate.dm));
+  cutout.dm_time = normalised(dm_time(source, candidate.dm));
   return cutout;
 }
 
