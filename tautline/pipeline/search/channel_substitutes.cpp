@@ -122,12 +122,19 @@ void ChannelSubstitutes::measure_as(std::size_t channel) {
   drawn_from_[channel].assign(bytes, bytes + kept.size() * sizeof(Sample));
 }
 
-void ChannelSubstitutes::measure(std::size_t channel) {
-  if (seen_[channel] == piece_) return;
-  seen_[channel] = piece_;
-  formats::with_samples(description_.delivered, columns_.data(), [&](auto* columns) {
-    measure_as<std::remove_pointer_t<decltype(columns)>>(channel);
-  });
+bool ChannelSubstitutes::measure(std::size_t channel) {
+  if (seen_[channel] != piece_) {
+    seen_[channel] = piece_;
+    formats::with_samples(description_.delivered, columns_.data(), [&](auto* columns) {
+      measure_as<std::remove_pointer_t<decltype(columns)>>(channel);
+    });
+  }
+  return counts_[channel] > 0 && kEnough * counts_[channel] >= samples_;
+}
+
+void ChannelSubstitutes::forget(std::size_t channel) {
+  counts_[channel] = 0;
+  seen_[channel] = 0;
 }
 
 void ChannelSubstitutes::measure_all() {

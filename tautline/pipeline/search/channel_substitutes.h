@@ -39,8 +39,12 @@ class ChannelSubstitutes {
   /// The same, of spectra in memory from `position` on.
   void take(std::span<const std::byte> spectra, std::uint64_t position = 0);
   /// From now on a channel's values are those of the piece. A piece that has hardly any samples of the channel leaves
-  /// those of the piece before.
-  void measure(std::size_t channel);
+  /// those of the piece before. Returns whether they are now those of a piece that has more.
+  bool measure(std::size_t channel);
+  /// Whether the channel was measured in a piece that has samples of it.
+  bool knows(std::size_t channel) const { return counts_[channel] > 0; }
+  /// The channel counts as not measured.
+  void forget(std::size_t channel);
   void measure_all();
   /// Whether there are samples of the channel to draw from. With MissingTimes::noise.
   bool has_noise(std::size_t channel) const { return !drawn_from_[channel].empty(); }

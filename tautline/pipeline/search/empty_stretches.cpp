@@ -17,6 +17,8 @@ namespace {
 constexpr std::size_t kProbes = 8;
 // Spectra between two looks at where a channel goes on: channels that go on together then share a measurement.
 constexpr std::uint64_t kNear = 64;
+// That channels which stop among the first samples are measured in.
+constexpr std::uint64_t kFirstPieces = 5;
 
 }  // namespace
 
@@ -95,13 +97,13 @@ std::optional<SampleRange> EmptyStretches::find(std::span<const std::byte> block
   return SampleRange{first + run->first, end - (first + run->first)};
 }
 
-// Whole pieces of the range, so that stretches near each other share one measurement.
-void EmptyStretches::read_around(const SampleRange& stretch) {
-  const std::uint64_t behind = stretch.first + stretch.count;
-  std::uint64_t first =
-      stretch.first >= kMeanSamples ? (stretch.first / kMeanSamples - 1) * kMeanSamples : behind;
-  if (first >= range_.count) first = 0;
+void EmptyStretches::read_piece(std::uint64_t first) {
   substitutes_.read(reader_, range_.first + first, std::min(kMeanSamples, range_.count - first));
+}
+
+// Whole pieces of the range, so that stretches near each other share one measurement.
+void EmptyStretches::read_before(std::uint64_t position) {
+  read_piece((position / kMeanSamples - 1) * kMeanSamples);
 }
 
 bool EmptyStretches::finite_at(const std::byte* spectrum, std::size_t channel) const {
@@ -117,7 +119,11 @@ void EmptyStretches::count_not_finite(std::span<const std::byte> spectrum, std::
 }
 
 void EmptyStretches::measure_around(const SampleRange& stretch) {
-  read_around(stretch);
+  const std::uint64_t behind = stretch.first + stretch.count;
+  if (stretch.first >= kMeanSamples)
+    read_before(stretch.first);
+  else
+    read_piece(behind < range_.count ? behind : 0);
   substitutes_.measure_all();
 }
 
@@ -156,15 +162,41 @@ std::uint64_t EmptyStretches::next_change(std::size_t channel, const std::byte* 
   return from;
 }
 
-// Of a run that begins in a piece: where the data go on, and whether the channel had any.
-void EmptyStretches::look_behind(Stopped& run, const std::byte* piece, std::uint64_t first) {
-  if (!run.begins) return;
-  const std::uint64_t begin = first + run.from;
-  run.until = first + run.to;
-  if (begin < kMeanSamples)
-    run.until = next_change(run.channel,
-                            piece + run.from * sample_bytes_ + run.channel * value_bytes_, begin);
-  never_[run.channel] = begin == 0 && run.until == range_.count ? 1 : 0;
+// Channels that stop among the first samples have none before: each is measured in the first of a few pieces that has
+// enough of it, else in the one that has most; where none has any, behind a later change. What stops from the first
+// sample on and does not change later never had data.
+void EmptyStretches::measure_first(std::span<const Stopped> stopped,
+                                   std::span<const std::byte> block, std::uint64_t first) {
+  std::vector<Stopped> runs;
+  for (const Stopped& run : stopped) {
+    if (!run.begins) continue;
+    never_[run.channel] = 0;
+    if (first + run.from < kMeanSamples) runs.push_back(run);
+  }
+  const auto by_time = [](const Stopped& a, const Stopped& b) {
+    return std::pair(a.channel, a.from) < std::pair(b.channel, b.from);
+  };
+  std::ranges::sort(runs, by_time);
+  const auto again = std::ranges::unique(runs, {}, &Stopped::channel);
+  runs.erase(again.begin(), again.end());
+  for (const Stopped& run : runs) substitutes_.forget(run.channel);
+  for (std::uint64_t piece = 0; piece < kFirstPieces && !runs.empty(); ++piece) {
+    if (piece * kMeanSamples >= range_.count) break;
+    read_piece(piece * kMeanSamples);
+    std::erase_if(runs, [&](const Stopped& run) { return substitutes_.measure(run.channel); });
+  }
+  for (const Stopped& run : runs) {
+    if (substitutes_.knows(run.channel)) continue;
+    const std::byte* value = block.data() + run.from * sample_bytes_ + run.channel * value_bytes_;
+    const std::uint64_t begin = first + run.from;
+    const std::uint64_t change = next_change(run.channel, value, begin);
+    if (change == range_.count) {
+      never_[run.channel] = begin == 0 ? 1 : 0;
+      continue;
+    }
+    read_piece(change);
+    substitutes_.measure(run.channel);
+  }
 }
 
 // [time] of a piece: so many channels are stopped that they get noise, which is noted. Empty where there is no such
@@ -201,8 +233,8 @@ bool EmptyStretches::replace(std::byte* piece, const Stopped& run, std::uint64_t
                              std::span<const std::uint8_t> noise) {
   const std::size_t offset = run.channel * value_bytes_;
   const bool finite = finite_at(piece + run.from * sample_bytes_, run.channel);
-  if (run.begins) {
-    read_around({first + run.from, run.until - first - run.from});
+  if (run.begins && first + run.from >= kMeanSamples) {
+    read_before(first + run.from);
     substitutes_.measure(run.channel);
   }
   const std::byte* mean = substitutes_.means().data() + offset;
@@ -240,7 +272,7 @@ std::vector<EmptyStretches::Stopped> EmptyStretches::find_stopped(std::span<cons
     if (run.first >= spectra.count || !(went_on || common || run.repeats() >= channel_repeats_))
       return;
     stopped.push_back(
-        {c, run.first, std::min(run.end, spectra.count), !went_on, run.end > spectra.count, 0});
+        {c, run.first, std::min(run.end, spectra.count), !went_on, run.end > spectra.count});
   };
   std::fill(known_.begin(), known_.end(), 0);
   if (const std::size_t step = common_.repeats(); step > 0)
@@ -279,13 +311,12 @@ std::uint64_t EmptyStretches::mask_channels(std::span<std::byte> piece, std::uin
     if (!ahead) std::fill(open_.begin(), open_.end(), 0);
     return 0;
   }
-  std::vector<Stopped> stopped =
+  const std::vector<Stopped> stopped =
       find_stopped(piece, first, count + (ahead ? changing_ahead(first + count) : 0));
   std::fill(open_.begin(), open_.end(), 0);
-  for (Stopped& run : stopped) {
+  for (const Stopped& run : stopped)
     if (run.goes_on) open_[run.channel] = 1;
-    look_behind(run, piece.data(), first);
-  }
+  measure_first(stopped, piece, first);
   const std::vector<std::uint8_t> noise = noise_times(stopped, count, first);
   std::uint64_t replaced = 0;
   for (const Stopped& run : stopped)

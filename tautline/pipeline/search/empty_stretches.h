@@ -61,16 +61,17 @@ class EmptyStretches {
   std::uint64_t end_of_run(std::span<const std::byte> spectrum, std::uint64_t from);
   std::size_t read_ahead(std::uint64_t first, std::size_t most);
   std::size_t changing_ahead(std::uint64_t first);
-  void read_around(const SampleRange& stretch);
+  void read_piece(std::uint64_t first);
+  void read_before(std::uint64_t position);
   // Samples [from, to) of a channel in a piece, the whole of a run or what a run goes on with.
   struct Stopped {
     std::size_t channel, from, to;
     bool begins, goes_on;
-    std::uint64_t until;  // where there is data again, as far as known, if it begins
   };
   std::vector<Stopped> find_stopped(std::span<const std::byte> piece, std::uint64_t first,
                                     std::size_t total);
-  void look_behind(Stopped& run, const std::byte* piece, std::uint64_t first);
+  void measure_first(std::span<const Stopped> stopped, std::span<const std::byte> block,
+                     std::uint64_t first);
   std::vector<std::uint8_t> noise_times(std::span<const Stopped> stopped, std::size_t times,
                                         std::uint64_t first);
   bool finite_at(const std::byte* spectrum, std::size_t channel) const;
@@ -93,7 +94,7 @@ class EmptyStretches {
   std::vector<std::uint64_t> masked_, not_finite_;     // [channel]
   std::vector<FilledRun> replaced_;
   std::vector<std::size_t> known_;   // [channel] end of the run seen last
-  std::vector<std::uint8_t> never_;  // [channel] had data, as far as known
+  std::vector<std::uint8_t> never_;  // [channel] had no data, as far as known
   std::uint64_t noise_samples_ = 0;
   std::vector<SampleRange> mostly_masked_;
 };
