@@ -100,6 +100,7 @@ std::string RoundingWatch::text(const std::vector<std::uint64_t>& clipped, std::
     if (is_clipped) clips.add(i, over);
     if (!is_zero && !is_clipped) continue;
     const double factor = right_factor(input);
+    if (factor == 0) continue;
     least = std::min(least, factor);
     most = std::max(most, factor);
   }
@@ -110,7 +111,7 @@ std::string RoundingWatch::text(const std::vector<std::uint64_t>& clipped, std::
   if (text.empty()) return text;
   text = fmt::format("rounding to {} bits: {}; ", bits_, text);
   if (!gains.measured()) {
-    if (least > 0)
+    if (most > 0)
       text += most < 2 * least
                   ? fmt::format("multiply `gains` by about {:.3g}, or ", least)
                   : fmt::format("multiply `gains` by about {:.3g} to {:.3g}, input by input, or ",
