@@ -97,13 +97,20 @@ class SeriesSink final : public TrialSink {
   }
   // No file has its final name before all are written: a disk may fill with the last of them.
   void finish() override {
-    for (const auto& writer : writers_)
-      if constexpr (requires { writer->complete(); }) writer->complete();
-    for (const auto& writer : writers_) writer->finish();
+    for_each_writer([](Writer& writer) {
+      if constexpr (requires { writer.complete(); }) writer.complete();
+    });
+    for_each_writer([](Writer& writer) { writer.finish(); });
   }
   std::vector<std::string> paths() const override { return paths_; }
 
  private:
+  // Several at a time: each waits for the disk, which answers many in little more than the time of one.
+  template <class Work>
+  void for_each_writer(const Work& work) {
+    core::in_pieces(writers_.size(), writers_.size(),
+                    [&](std::size_t k, std::size_t, std::size_t) { work(*writers_[k]); });
+  }
   void write_row(std::size_t trial, std::span<const float> row, std::vector<float>&) {
     writers_[trial]->write(row);
   }
