@@ -27,6 +27,7 @@ void add_profile(nlohmann::ordered_json& summary, const engine::Profile& profile
   summary["profile"] = std::move(nodes);
   summary["bound_by"] = profile.bound_by;
   summary["efficiency"] = profile.efficiency;
+  summary["stages_share"] = profile.stages_share;
 }
 
 }  // namespace

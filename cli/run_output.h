@@ -26,8 +26,8 @@ std::string speed_line(double stream_s, double elapsed_s);
 void note_short_input(double wanted_s, double got_s, std::uint64_t samples);
 
 /// With --json one object of version 1 on standard output, else, unless --quiet, the text. Of a run with a profile also
-/// where its time went: `profile`, `bound_by` and `efficiency` of the object, and with --profile a table on standard
-/// error.
+/// where its time went: `profile`, `bound_by`, `efficiency` and `stages_share` of the object, and with --profile a table
+/// on standard error.
 void print_summary(const Global& global, const std::string& schema, nlohmann::ordered_json object,
                    const std::string& text, const engine::Profile* profile = nullptr);
 

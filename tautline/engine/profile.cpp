@@ -52,6 +52,11 @@ const NodeProfile* longest_of(const Profile& profile, const Busiest& most) {
   return longest;
 }
 
+// On its thread or on its device, which work at the same time.
+double worked_s(const NodeProfile& node) {
+  return std::max(node.busy_s, node.device_s);
+}
+
 const char* advice(const NodeProfile& bound, bool on_device, double efficiency) {
   if (efficiency < kBounds)
     return "a longer run or more memory for its blocks would keep it busier";
@@ -75,7 +80,11 @@ const char* advice(const NodeProfile& bound, bool on_device, double efficiency) 
 
 void conclude(Profile& profile) {
   const Busiest most = busiest_of(profile);
+  double stages_s = 0;
+  for (const NodeProfile& node : profile.nodes)
+    if (node.kind == NodeKind::stage) stages_s += worked_s(node);
   profile.efficiency = profile.run_s > 0 ? most.seconds / profile.run_s : 0;
+  profile.stages_share = profile.run_s > 0 ? stages_s / profile.run_s : 0;
   if (const NodeProfile* longest = longest_of(profile, most)) profile.bound_by = longest->node;
 }
 
@@ -91,13 +100,13 @@ std::string to_text(const Profile& profile) {
                                  devices ? "  for device" : "", "GB", "GB/s");
   for (const NodeProfile& node : profile.nodes) {
     const double gigabytes = static_cast<double>(node.bytes) / 1e9;
-    const double worked_s = std::max(node.busy_s, node.device_s);
+    const double seconds = worked_s(node);
     text += fmt::format("{:<{}}  {:>7.3f} s", node.node, width, node.busy_s);
     if (devices) text += fmt::format("  {:>7.3f} s", node.device_s);
     text +=
         fmt::format("  {:>8.3f} s  {:>8.3f} s", node.waiting_for_input_s, node.waiting_for_room_s);
     if (devices) text += fmt::format("  {:>8.3f} s", node.waiting_for_device_s);
-    text += fmt::format("  {:>9.3f}  {:>7.2f}", gigabytes, worked_s > 0 ? gigabytes / worked_s : 0);
+    text += fmt::format("  {:>9.3f}  {:>7.2f}", gigabytes, seconds > 0 ? gigabytes / seconds : 0);
     if (node.dropped > 0) text += fmt::format("  {} blocks dropped", node.dropped);
     text += '\n';
   }

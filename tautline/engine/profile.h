@@ -35,9 +35,12 @@ struct Profile {
   double run_s = 0;                ///< from then to the end of the lanes
   std::string bound_by;   ///< the node with most of the time of the busiest thread or device
   double efficiency = 0;  ///< busy time of that thread or device over run_s
+  /// The stages' own times, added up, over run_s: what of the run is not reading, copying and writing. Stages that work
+  /// at the same time each count.
+  double stages_share = 0;
 };
 
-/// Fills in bound_by and efficiency.
+/// Fills in bound_by, efficiency and stages_share.
 void conclude(Profile& profile);
 /// The profile as a table, and a last line with the node that bounds the run and advice. After conclude().
 std::string to_text(const Profile& profile);

@@ -43,6 +43,7 @@ TEST(Profile, ADeviceThatItsThreadWaitsForInsideTheNodeBounds) {
               node("search", kStage, 0.453, 0.447), node("candidates", kSink, 0.001)});
   EXPECT_EQ(profile.bound_by, "search");
   EXPECT_NEAR(profile.efficiency, 0.447 / 0.460, 1e-12);
+  EXPECT_NEAR(profile.stages_share, 0.453 / 0.460, 1e-12);
   EXPECT_EQ(last_line(profile),
             "bound by search: its device worked 97 % of 0.460 s (set-up 0.035 s); a faster device, "
             "or several, would raise the rate\n");
@@ -107,6 +108,15 @@ TEST(Profile, NodesOfALaneTakeTurns) {
   const Profile profile = concluded(1, {node("source", kSource, 0.7), f, x});
   EXPECT_EQ(profile.bound_by, "x");
   EXPECT_NEAR(profile.efficiency, 0.8, 1e-12);
+}
+
+// Those of lanes that work side by side too; sources, copies and sinks are none.
+TEST(Profile, TimesOfStagesAddUp) {
+  const Profile profile =
+      concluded(2, {node("source", kSource, 1.9), node("to gpu", kCopy, 0.1, 1.5),
+                    node("f", kStage, 0.2, 0.7), node("x", kStage, 0.4), node("file", kSink, 1.8)});
+  EXPECT_NEAR(profile.stages_share, 1.1 / 2, 1e-12);
+  EXPECT_EQ(concluded(0, {node("f", kStage, 0)}).stages_share, 0);
 }
 
 }  // namespace
