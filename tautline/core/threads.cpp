@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -121,6 +122,31 @@ void in_pieces(std::size_t items, std::size_t pieces,
   the_pool().run(pieces, [&](std::size_t piece) {
     work(piece, piece * items / pieces, (piece + 1) * items / pieces);
   });
+}
+
+void wait_for_each(std::size_t items, const std::function<void(std::size_t)>& work) {
+  constexpr std::size_t kAtOnce = 16;
+  std::atomic<std::size_t> next = 0;
+  std::vector<std::exception_ptr> errors(items);
+  const auto take_items = [&] {
+    for (std::size_t k = next++; k < items; k = next++) {
+      try {
+        work(k);
+      } catch (...) {
+        errors[k] = std::current_exception();
+      }
+    }
+  };
+  {
+    std::vector<std::jthread> threads;
+    try {
+      while (threads.size() + 1 < std::min(items, kAtOnce)) threads.emplace_back(take_items);
+    } catch (const std::system_error&) {  // no more threads: those that there are, and the caller
+    }
+    take_items();
+  }
+  for (const std::exception_ptr& error : errors)
+    if (error) std::rethrow_exception(error);
 }
 
 }  // namespace tautline::core

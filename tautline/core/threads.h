@@ -22,4 +22,8 @@ void in_pieces(
     std::size_t items, std::size_t pieces,
     const std::function<void(std::size_t piece, std::size_t first, std::size_t last)>& work);
 
+/// Calls work(k) for every k below `items`, up to 16 at a time whatever the number of cores: for work that waits for a
+/// disk. When all are finished, throws the error of the first item that failed.
+void wait_for_each(std::size_t items, const std::function<void(std::size_t item)>& work);
+
 }  // namespace tautline::core

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <latch>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -37,6 +38,35 @@ TEST(InPieces, ThrowsWhatTheFirstPieceThrew) {
     EXPECT_STREQ(error.what(), "2");
   }
   EXPECT_EQ(done, 5);
+}
+
+TEST(WaitForEach, GivesEveryItemOnce) {
+  for (const std::size_t items : {0, 1, 5, 64, 1001}) {
+    std::vector<std::atomic<int>> seen(items);
+    wait_for_each(items, [&](std::size_t k) { ++seen[k]; });
+    for (const auto& times : seen) EXPECT_EQ(times, 1) << items << " items";
+  }
+}
+
+// However few cores there are: each of ten items waits for all of them.
+TEST(WaitForEach, ItemsWaitAtTheSameTime) {
+  std::latch all(10);
+  wait_for_each(10, [&](std::size_t) { all.arrive_and_wait(); });
+  EXPECT_TRUE(all.try_wait());
+}
+
+TEST(WaitForEach, ThrowsWhatTheFirstItemThrew) {
+  std::atomic<int> done = 0;
+  try {
+    wait_for_each(100, [&](std::size_t k) {
+      ++done;
+      if (k >= 20) throw std::runtime_error(std::to_string(k));
+    });
+    ADD_FAILURE();
+  } catch (const std::runtime_error& error) {
+    EXPECT_STREQ(error.what(), "20");
+  }
+  EXPECT_EQ(done, 100);
 }
 
 }  // namespace

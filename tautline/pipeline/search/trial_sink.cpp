@@ -97,20 +97,15 @@ class SeriesSink final : public TrialSink {
   }
   // No file has its final name before all are written: a disk may fill with the last of them.
   void finish() override {
-    for_each_writer([](Writer& writer) {
-      if constexpr (requires { writer.complete(); }) writer.complete();
+    // Disks answer many flushes in little more than the time of one.
+    core::wait_for_each(writers_.size(), [this](std::size_t k) {
+      if constexpr (requires { writers_[k]->complete(); }) writers_[k]->complete();
     });
-    for_each_writer([](Writer& writer) { writer.finish(); });
+    core::wait_for_each(writers_.size(), [this](std::size_t k) { writers_[k]->finish(); });
   }
   std::vector<std::string> paths() const override { return paths_; }
 
  private:
-  // Several at a time: each waits for the disk, which answers many in little more than the time of one.
-  template <class Work>
-  void for_each_writer(const Work& work) {
-    core::in_pieces(writers_.size(), writers_.size(),
-                    [&](std::size_t k, std::size_t, std::size_t) { work(*writers_[k]); });
-  }
   void write_row(std::size_t trial, std::span<const float> row, std::vector<float>&) {
     writers_[trial]->write(row);
   }

@@ -149,13 +149,15 @@ TEST_F(LevelStep, OfTheNoiseInsideAFileIsOneToo) {
     values[k] = std::clamp(2 * values[k] - 100, 0.0, 255.0);
   write_filterbank(scratch_ / "a.fil", shape_, values);
   search({"a.fil"}, {"--keep-constant"});
-  EXPECT_GE(candidates_.size(), 10u);  // 17 to 40
+  const std::size_t uncut = candidates_.size();
+  EXPECT_GE(uncut, 7u);  // 9 to 40
   EXPECT_EQ(search({"a.fil"})["level_steps"], 1);
   ASSERT_EQ(record_["level_steps"].size(), 1u);
   EXPECT_NEAR(record_["level_steps"][0]["sample"].get<double>(), static_cast<double>(at), 5);
   EXPECT_EQ(record_["level_steps"][0]["of"], "noise");
   EXPECT_EQ(record_["data_segments"].size(), 2u);
   EXPECT_LE(candidates_.size(), 8u);
+  EXPECT_LT(candidates_.size(), uncut);
   for (const std::size_t pulse : {std::size_t{2400}, at - 90, at + 60})
     EXPECT_GE(near(static_cast<double>(pulse), 5), 1u) << pulse;
   const CommandResult searched =
