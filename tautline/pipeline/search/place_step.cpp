@@ -14,6 +14,9 @@ constexpr double kLeastOfNoise = 0.1;
 // Squares of deviations, in those of the noise before, are counted up to this: a single impulse is not the change.
 constexpr double kMostSquared = 36;
 
+// Spectra on either side of a change of the noise whose means tell whether it is one.
+constexpr std::size_t kAroundNoise = 128;
+
 // 2.1 times the lower quartile is the median of white noise: up to three quarters of the changes may be steps.
 double usual(const std::vector<LevelChange>& changes, double LevelChange::*quantity) {
   std::vector<double> sizes;
@@ -71,6 +74,7 @@ std::optional<Quantity> changing_quantity(const LevelChange& change, const Level
 std::uint64_t place_step(formats::FilterbankReader& reader, std::uint64_t low, std::uint64_t high,
                          std::size_t spectra, Quantity changing, const std::vector<bool>& counts) {
   const auto quantity = member_of(changing);
+  const std::uint64_t begin = low, end = high + spectra;
   const BlockLevels before = levels_at(reader, low, spectra);
   const BlockLevels after = levels_at(reader, high, spectra);
   const double whole = change_of(before, after, counts).*quantity;
@@ -93,7 +97,17 @@ std::uint64_t place_step(formats::FilterbankReader& reader, std::uint64_t low, s
     const double step = sums[t] - sums[got] * k / n, squared = step * step / (k * (n - k));
     if (squared > best) best = squared, place = low + t;
   }
-  return place;
+  if (changing == Quantity::mean || place < begin + 2 * kAroundNoise ||
+      end < 2 * kAroundNoise + begin)
+    return place;
+  // A block that a step of the mean is in has more noise, too.
+  const std::uint64_t from = place - 2 * kAroundNoise;
+  const std::uint64_t to = std::min(place + kAroundNoise, end - kAroundNoise);
+  const LevelChange change =
+      change_of(levels_at(reader, from, kAroundNoise), levels_at(reader, to, kAroundNoise), counts);
+  if (std::abs(change.mean) < kUnusualChange * least_change(kAroundNoise, counts).mean)
+    return place;
+  return place_step(reader, from, to, kAroundNoise, Quantity::mean, counts);
 }
 
 }  // namespace tautline::pipeline

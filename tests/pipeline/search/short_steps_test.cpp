@@ -83,6 +83,18 @@ TEST(ShortSteps, CloseToEachOtherAndToAnEndAreFound) {
   }
 }
 
+// The second step inside a block that is compared with one before both steps: with about as much of either level it has
+// more noise and hardly another mean.
+TEST(ShortSteps, InTheMiddleOfABlockAreFoundWhereTheyAre) {
+  auto random = tests::generator();
+  const std::uint64_t at = 10'200 + random() % 300;
+  for (std::uint64_t next = 11'040; next < 11'160; next += 8) {
+    SCOPED_TRACE(next);
+    JoinedFiles stairs = with_parts(random, 8, {{at, kSpectra, 1}, {next, kSpectra, -2}});
+    expect_steps(found_in(stairs), {at, next});
+  }
+}
+
 // For half a second, to other noise; the noise alone; less noise at a higher level.
 TEST(ShortSteps, OfAReceiverThatDropsAreFound) {
   auto random = tests::generator();
