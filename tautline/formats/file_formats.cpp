@@ -48,6 +48,19 @@ void refuse_unused_by_npy(const std::string& path, const ReaderOptions& options)
       {"format", "rate_hz", "centre_hz", "bandwidth_hz", "utc_start", "antennas", "polarisations"});
 }
 
+// An array's type says all but whether pairs of integers or halves are complex: a format that differs is a mistake.
+std::unique_ptr<VoltageReader> of_format_given(std::unique_ptr<VoltageReader> reader,
+                                               const std::string& path,
+                                               const ReaderOptions& options) {
+  const core::SampleFormat is = reader->description().format;
+  if (std::ranges::find(options.named, "format") != options.named.end() &&
+      is != options.assumed.format)
+    throw core::Error(core::ErrorKind::config, "format", core::to_string(options.assumed.format),
+                      core::to_string(is) + ", which the array of " + path + " is",
+                      "leave it out, or name the array that was meant");
+  return reader;
+}
+
 std::vector<FileFormat> make_formats() {
   return {
       {.name = "UVH5",
@@ -132,12 +145,14 @@ std::vector<FileFormat> make_formats() {
        .voltages =
            [](const std::string& path, const ReaderOptions& options) {
              refuse_unused_by_npy(path, options);
-             return npy::open(path, options.assumed);
+             return of_format_given(npy::open(path, options.assumed), path, options);
            },
        .voltages_in_order =
            [](InputFile bytes, const ReaderOptions& options) {
              refuse_unused_by_npy(bytes.path(), options);
-             return npy::open_in_order(std::move(bytes), options.assumed);
+             const std::string path = bytes.path();
+             return of_format_given(npy::open_in_order(std::move(bytes), options.assumed), path,
+                                    options);
            },
        .in_order = npy::comes_in_order,
        .counts = open_npy_counts},

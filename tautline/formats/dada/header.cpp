@@ -18,10 +18,10 @@ constexpr std::int64_t kMaxChannels = std::int64_t{1} << 24;
 constexpr std::uint64_t kMaxTimeBits = std::uint64_t{1} << 31;  // of one time of everything
 constexpr std::int64_t kEndOfYear9999 = 253'402'300'800;        // seconds since 1970
 
-// The sample rate may differ from what the bandwidth implies by oversampling in the instrument's
-// filter bank. Beyond these factors one of TSAMP and BW is wrong (TSAMP in seconds, say) or the
-// samples are detected power.
-constexpr double kLeastOversampling = 0.5;
+// The sample rate may be above what the bandwidth implies, by oversampling in the instrument's filter bank, but not below
+// it: samples hold no wider band. Beyond these factors one of TSAMP and BW is wrong (TSAMP in seconds, say) or the samples
+// are detected power. The least leaves room for rounded headers.
+constexpr double kLeastOversampling = 0.99;
 constexpr double kMostOversampling = 64;
 
 // Back ends that interleave short runs of samples in a way that ORDER's letters cannot say, and

@@ -101,6 +101,7 @@ class Uvh5Writer final : public VisibilityWriter {
         name_(path, overwrite) {
     const QuietErrors quiet;
     file_.emplace(name_.partial(), path);
+    name_.lock();
     header_ = file_->group(file_->root(), "Header");
     data_ = file_->group(file_->root(), "Data");
     write_axes();

@@ -32,7 +32,7 @@ std::vector<engine::Stream> TrialSinkNode::open(std::span<const engine::Stream> 
   sink_ = files_.sink ? files_.sink(config) : make_trial_sink(config);
   inputs_.assign(inputs.begin(), inputs.end());
   if (files_.describe)
-    record_ = std::make_unique<formats::AppendFile>(
+    record_ = std::make_unique<formats::PartialFile>(
         series_record_path(files_.format, files_.output), files_.overwrite);
   return {};
 }
