@@ -15,10 +15,11 @@ namespace tautline::stream {
 namespace {
 
 using formats::ptu::kRecordBytes;
+using formats::ptu::RecordDecoder;
 
 // The longest wait of one reading.
 constexpr std::chrono::milliseconds kReadPatience{100};
-constexpr std::size_t kBlockRecords = std::size_t{1} << 16;
+constexpr std::size_t kBlockRecords = std::size_t{1} << 14;
 constexpr std::size_t kSkippedBytes = std::size_t{1} << 16;
 constexpr std::size_t kFirstBytes = 16;
 
@@ -33,8 +34,8 @@ LivePhotons::LivePhotons(std::unique_ptr<LiveInput> input) : input_(std::move(in
   auto header = ptu ? formats::ptu::read_header(source) : formats::pt3::read_header(source);
   (void)read_header_bytes(header.size_bytes, {});
   description_ = std::move(header.description);
-  decoder_ = std::make_unique<formats::ptu::RecordDecoder>(
-      input_->name(), *header.type, header.size_bytes, description_.channels, formats::Damage{});
+  decoder_ = std::make_unique<RecordDecoder>(input_->name(), *header.type, header.size_bytes,
+                                             description_.channels, formats::Damage{});
 }
 
 // Reads from front to back; bytes between two readings are skipped.
@@ -55,23 +56,40 @@ std::size_t LivePhotons::read_header_bytes(std::uint64_t offset, std::span<std::
 
 std::size_t LivePhotons::read(std::span<formats::Photon> photons) {
   static_assert(std::endian::native == std::endian::little, "records are read as they lie");
+  if (const std::size_t waiting = decoder_->give(photons); waiting > 0) return waiting;
   if (ended_ || photons.empty() || std::exchange(paused_, false)) return 0;
-  std::uint64_t wanted = std::min(kBlockRecords, photons.size());
-  if (description_.stated_records > 0)
-    wanted = std::min(wanted, description_.stated_records - counts().records);
-  words_.resize(std::max<std::size_t>(1, static_cast<std::size_t>(wanted)));
+  const std::uint64_t left = description_.stated_records > 0
+                                 ? description_.stated_records - counts().records
+                                 : std::numeric_limits<std::uint64_t>::max();
+  words_.resize(static_cast<std::size_t>(
+      std::min<std::uint64_t>(kBlockRecords + RecordDecoder::kAhead, left)));
   const auto bytes = std::as_writable_bytes(std::span(words_));
-  if (wanted > 0) held_ += input_->read(bytes.subspan(held_), kReadPatience);
+  held_ += input_->read(bytes.subspan(held_), kReadPatience);
   paused_ = held_ < bytes.size();
-  const std::size_t whole = held_ / kRecordBytes;
-  const std::size_t found = decoder_->decode(std::span(words_).first(whole), whole, photons.data());
+  const auto words = std::span(words_).first(held_ / kRecordBytes);
+  const bool last = words.size() == left || input_->ended();
+  const std::size_t count = last ? words.size() : records_ready(words);
+  const std::size_t found = decoder_->decode(words, count, photons);
   description_.records = counts().records;
-  held_ -= whole * kRecordBytes;
-  std::memmove(words_.data(), words_.data() + whole, held_);
-  const bool complete =
-      description_.stated_records > 0 && counts().records == description_.stated_records;
-  if (complete || input_->ended()) finish();
+  held_ -= count * kRecordBytes;
+  std::memmove(words_.data(), words_.data() + count, held_);
+  if (last) finish();
   return found;
+}
+
+// Damage is judged chunk by chunk, as in files, as long as a chunk is whole: where fewer records came, by groups of them,
+// and where not even a group came since the last reading, as they are. The last records that may be the first ones of a
+// blank stretch wait for those that follow.
+std::size_t LivePhotons::records_ready(std::span<const std::uint32_t> words) const {
+  std::size_t sure = words.size();
+  while (sure > 0 && words.size() - sure < RecordDecoder::kAhead && words[sure - 1] + 1 <= 1 &&
+         words[sure - 1] == words.back())
+    --sure;
+  const std::uint64_t done = counts().records;
+  for (const std::size_t together : {RecordDecoder::kChunk, RecordDecoder::kTogether})
+    if (const std::uint64_t end = (done + sure) / together * together; end > done)
+      return static_cast<std::size_t>(end - done);
+  return sure;
 }
 
 void LivePhotons::finish() {

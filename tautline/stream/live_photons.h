@@ -21,15 +21,18 @@ class LivePhotons final : public formats::PhotonReader {
   explicit LivePhotons(std::unique_ptr<LiveInput> input);
 
   const formats::PhotonDescription& description() const override { return description_; }
+  /// Photons of records that came without a pause are those of a file.
   std::size_t read(std::span<formats::Photon> photons) override;
   /// Throws Error(unsupported).
   void rewind() override;
   const formats::TagCounts& counts() const override { return decoder_->counts(); }
   const formats::Damage& damage() const override { return decoder_->damage(); }
+  std::span<const formats::TagBreak> breaks() const override { return decoder_->breaks(); }
   bool ended() const override { return ended_; }
 
  private:
   std::size_t read_header_bytes(std::uint64_t offset, std::span<std::byte> bytes);
+  std::size_t records_ready(std::span<const std::uint32_t> words) const;
   void finish();
 
   std::unique_ptr<LiveInput> input_;
@@ -37,7 +40,7 @@ class LivePhotons final : public formats::PhotonReader {
   std::uint64_t place_ = 0;  ///< bytes that the header's reader has taken
   std::unique_ptr<formats::ptu::RecordDecoder> decoder_;
   std::vector<std::uint32_t> words_;
-  std::size_t held_ = 0;  ///< bytes of an incomplete record
+  std::size_t held_ = 0;  ///< bytes of records that are not decoded yet
   bool ended_ = false;
   bool paused_ = false;  ///< fewer bytes came than fit: the next reading says so
 };

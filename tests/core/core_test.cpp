@@ -8,6 +8,7 @@
 #include "tautline/core/complex_int.h"
 #include "tautline/core/error.h"
 #include "tautline/core/half.h"
+#include "tautline/core/random_bits.h"
 #include "tautline/core/requantise.h"
 #include "tautline/core/sample_decode.h"
 #include "tautline/core/sample_format.h"
@@ -26,6 +27,14 @@ TEST(SampleFormat, NamesRoundTrip) {
   EXPECT_THROW(parse_sample_format("ci3"), Error);
   EXPECT_THROW(parse_sample_format("f8"), Error);
   EXPECT_THROW(parse_sample_format("i32"), Error);
+}
+
+// As the authors' code gives them (https://prng.di.unimi.it/splitmix64.c).
+TEST(RandomBits, AreThoseOfSplitMix64) {
+  EXPECT_EQ(random_bits(0), 0xE220A8397B1DCDAFu);
+  EXPECT_EQ(random_bits(1), 0x6E789E6AA1B965F4u);
+  EXPECT_EQ(random_bits(2), 0x06C45D188009454Fu);
+  EXPECT_EQ(scatter_bits(5 * kRandomStep), random_bits(4));
 }
 
 TEST(Half, EveryValueIsWhatItsBitsSay) {

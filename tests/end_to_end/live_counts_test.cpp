@@ -9,6 +9,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "tautline/core/counted.h"
 #include "tautline/formats/curves/curves.h"
 #include "tests/end_to_end/run_command.h"
 #include "tests/support/scratch.h"
@@ -405,6 +406,62 @@ TEST_F(LiveCounts, TagsThroughAPipeAreThoseOfTheFile) {
     EXPECT_EQ(json_of(cut)["trailing_bytes"], 3);
     EXPECT_EQ(json_of(cut)["lost_samples"], 1001);
     EXPECT_NE(cut.err.find("cut short after"), std::string::npos) << cut.err;
+  }
+}
+
+// In several places, near to each other and far: no pair spans them, as in the file; but where rolling curves or a later
+// part need every bin in its place.
+TEST_F(LiveCounts, TagsAreCutWhereRecordsWereLost) {
+  NEEDS_HDF5;
+  auto random = generator();
+  for (const char* mode : {"t2", "t3"}) {
+    SCOPED_TRACE(mode);
+    const std::string file = scratch / (std::string(mode) + ".ptu");
+    ASSERT_EQ(run({"simulate", "photons", "--duration", "1", "--tags", mode, "--model",
+                   "diffusion:n=1,tau=1e-4,rate=40000", "-o", file})
+                  .status,
+              kDone);
+    std::string bytes = read_file(file);
+    const std::size_t records = bytes.size() / 4;
+    std::size_t places = 0;
+    for (std::size_t at = records / 8; at + 2000 < records; ++places) {
+      const std::size_t count = 8 + random() % 300;
+      std::fill_n(bytes.end() - static_cast<std::ptrdiff_t>(4 * (records - at)), 4 * count,
+                  random() % 2 == 0 ? '\0' : '\xff');
+      at += count + (places % 2 == 0 ? 3 : 500 + random() % 6000);
+    }
+    write_file(file, bytes);
+    const CommandResult held = run({"--json", "inspect", file});
+    const std::string detector =
+        std::to_string(json_of(held)["detectors"][0]["detector"].get<int>());
+    const auto words = [&](const std::string& input, const std::string& output,
+                           const std::vector<std::string>& more) {
+      std::vector<std::string> all{"--device", "cpu",    "autocorrelate", input,
+                                   "-o",       output,   "--bin",         "1e-5",
+                                   "--tags",   "direct", "--detectors",   detector};
+      all.insert(all.end(), more.begin(), more.end());
+      all.push_back("--overwrite");
+      return all;
+    };
+    const std::string a = scratch / (std::string(mode) + "a.h5"),
+                      b = scratch / (std::string(mode) + "b.h5");
+    const std::string cut = core::counted(places, "place") + ", which no pair of photons spans";
+    const CommandResult whole = run(words(file, a, {}));
+    EXPECT_EQ(whole.status, kDamaged);
+    EXPECT_NE(whole.err.find(cut), std::string::npos) << whole.err;
+    const CommandResult live = run_through_pipe(bytes, words("-", b, {}));
+    EXPECT_EQ(live.status, kDamaged);
+    EXPECT_NE(live.err.find(cut), std::string::npos) << live.err;
+    expect_same_sums(a, b);
+    const std::string spanned =
+        core::counted(places, "place") + ", which pairs of photons span at lags";
+    for (const std::vector<std::string>& kept :
+         {std::vector<std::string>{"--window", "0.5"}, {"--save-state", scratch / "s.state"}}) {
+      const std::string c = scratch / (std::string(mode) + kept[0].substr(2) + ".h5");
+      EXPECT_NE(run(words(file, c, kept)).err.find(spanned), std::string::npos);
+      const CommandResult piped = run_through_pipe(bytes, words("-", c, kept));
+      EXPECT_NE(piped.err.find(spanned), std::string::npos) << piped.err;
+    }
   }
 }
 

@@ -21,10 +21,10 @@ constexpr std::uint64_t kNamed = 3;
 // a coarse clock may have.
 constexpr std::size_t kFewestBlank = 8;
 // Of 64 random or shifted records 24 or more are faulty.
-constexpr std::size_t kTogether = 64, kMostFaults = 12;
+constexpr std::size_t kMostFaults = 12;
 // Shifted records of a clock whose high bits change slowly are photons of one impossible detector for hundreds of
 // records: where a quarter of a chunk is faulty, or many such are left, none of it is used.
-constexpr std::size_t kChunk = 4096, kMostPart = 4;
+constexpr std::size_t kMostPart = 4;
 
 struct PicoHarpT2 {
   static constexpr std::uint64_t kWrap = kPicoHarpT2Wrap;
@@ -84,6 +84,8 @@ void RecordDecoder::rewind() {
   state_ = {};
   breaks_.clear();
   last_equal_ = 0;
+  waiting_.clear();
+  given_ = 0;
   damage_ = header_damage_;
 }
 
@@ -153,9 +155,9 @@ void RecordDecoder::leave_out(Fault fault, std::uint64_t record, std::uint64_t r
   (fault == kBlank ? state_.blank : state_.overwritten) += records;
   if (state_.found[fault]++ > 0) return;
   damage_.note(fmt::format(
-      "{}: {}, from record {} at byte {}. They are left out, and no pair of photons spans them; "
-      "photons behind them may be too early by the time that they took. A copy from the "
-      "instrument's computer may be whole; `start_s` and `duration_s` choose the part before",
+      "{}: {}, from record {} at byte {}. They are left out; photons behind them may be too early "
+      "by the time that they took. A copy from the instrument's computer may be whole; `start_s` "
+      "and `duration_s` choose the part before",
       name_,
       fault == kBlank ? "records that were never written (all bits 0, or all 1)"
                       : fmt::format("records that are no tags of {} (of 64, {} or more are unknown "
@@ -280,18 +282,31 @@ std::size_t RecordDecoder::decode_checked(Words words, std::size_t first, std::s
   return 0;
 }
 
-std::size_t RecordDecoder::decode(Words words, std::size_t count, Photon* photons) {
+std::size_t RecordDecoder::decode(Words words, std::size_t count, std::span<Photon> photons) {
+  const bool fit = photons.size() >= count;
+  if (!fit) waiting_.resize(count);
+  Photon* const to = fit ? photons.data() : waiting_.data();
   std::size_t found = 0;
   for (std::size_t n = 0; n < count;) {
     const std::size_t end = std::min<std::size_t>(count, n + kChunk - counts_.records % kChunk);
-    found += decode_checked(words, n, end, photons + found);
+    found += decode_checked(words, n, end, to + found);
     n = end;
   }
   std::size_t equal = 0;
   while (equal < count && words[count - 1 - equal] == words[count - 1]) ++equal;
   if (equal == count && count > 0 && last_word_ == words[0]) equal += last_equal_;
   if (count > 0) last_word_ = words[count - 1], last_equal_ = equal;
-  return found;
+  if (fit) return found;
+  waiting_.resize(found);
+  given_ = 0;
+  return give(photons);
+}
+
+std::size_t RecordDecoder::give(std::span<Photon> photons) {
+  const std::size_t some = std::min(photons.size(), waiting_.size() - given_);
+  std::copy_n(waiting_.begin() + static_cast<std::ptrdiff_t>(given_), some, photons.begin());
+  given_ += some;
+  return some;
 }
 
 void RecordDecoder::finish() {

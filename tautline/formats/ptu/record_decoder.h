@@ -27,10 +27,15 @@ class RecordDecoder {
   RecordDecoder(std::string name, const RecordType& type, std::uint64_t offset_bytes,
                 std::uint32_t detectors, Damage damage);
 
-  /// The photons of the first `count` of these records, at most one each; returns how many. The others are those that
-  /// follow, kAhead of them where there are so many: they tell whether records at the end were written.
-  std::size_t decode(std::span<const std::uint32_t> words, std::size_t count, Photon* photons);
-  static constexpr std::size_t kAhead = 7;
+  /// Decodes the first `count` of these records and gives their photons, at most one each, as give() does. The other
+  /// records are those that follow, kAhead of them where there are so many: they tell whether records at the end were
+  /// written. What is left out depends on where calls end: all but the last one end at a multiple of kChunk, or, where a
+  /// stream pauses, of kTogether. Before a call, all photons of the one before were given.
+  std::size_t decode(std::span<const std::uint32_t> words, std::size_t count,
+                     std::span<Photon> photons);
+  static constexpr std::size_t kAhead = 7, kTogether = 64, kChunk = 4096;
+  /// Photons that were decoded and did not fit so far; returns how many.
+  std::size_t give(std::span<Photon> photons);
   /// Behind the last record: names what was found in all.
   void finish();
   const std::vector<TagBreak>& breaks() const { return breaks_; }
@@ -91,6 +96,8 @@ class RecordDecoder {
   std::vector<TagBreak> breaks_;
   std::uint32_t last_word_ = 0;  // of the records so far, and how many equal ones they end with
   std::size_t last_equal_ = 0;
+  std::vector<Photon> waiting_;  // to be given, from given_ on
+  std::size_t given_ = 0;
 };
 
 }  // namespace tautline::formats::ptu

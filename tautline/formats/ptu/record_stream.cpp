@@ -25,15 +25,18 @@ RecordStream::RecordStream(InputFile file, PhotonDescription description, const 
 
 std::size_t RecordStream::read(std::span<Photon> photons) {
   static_assert(std::endian::native == std::endian::little, "records are read as they lie");
-  std::size_t found = 0;
+  constexpr std::size_t kChunk = RecordDecoder::kChunk;
+  // Whole chunks, whatever is asked for.
+  const std::size_t most = std::clamp(photons.size() / kChunk * kChunk, kChunk, kBlockRecords);
+  std::size_t found = decoder_.give(photons);
   while (found == 0 && !photons.empty() && counts().records < description_.records) {
-    const std::size_t count = static_cast<std::size_t>(std::min<std::uint64_t>(
-        std::min(kBlockRecords, photons.size()), description_.records - counts().records));
+    const std::size_t count = static_cast<std::size_t>(
+        std::min<std::uint64_t>(most, description_.records - counts().records));
     words_.resize(static_cast<std::size_t>(std::min<std::uint64_t>(
         count + RecordDecoder::kAhead, description_.records - counts().records)));
     file_.read_whole(decoder_.offset_bytes() + counts().records * kRecordBytes,
                      std::as_writable_bytes(std::span(words_)));
-    found = decoder_.decode(words_, count, photons.data());
+    found = decoder_.decode(words_, count, photons);
     if (counts().records == description_.records) {
       require_tags();
       decoder_.finish();

@@ -275,6 +275,16 @@ std::uint64_t PhotonBinner::read_bins(std::vector<BinnedPhoton>& photons) {
   return until;
 }
 
+std::vector<BinRange> PhotonBinner::new_breaks() {
+  std::vector<BinRange> bins;
+  const std::span<const formats::TagBreak> breaks = reader_->breaks();
+  for (; breaks_given_ < breaks.size(); ++breaks_given_)
+    if (const auto& [before, after] = breaks[breaks_given_]; after >= first_tick_)
+      bins.push_back({(std::max(before, first_tick_) - first_tick_) / ticks_per_bin_,
+                      (after - first_tick_) / ticks_per_bin_ + 1});
+  return bins;
+}
+
 // Bins that are complete given the last photon read: the next photon may be in the same bin.
 std::uint64_t PhotonBinner::bins_begun() const {
   const formats::TagCounts& counts = reader_->counts();

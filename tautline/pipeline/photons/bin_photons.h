@@ -10,6 +10,7 @@
 
 #include "tautline/formats/count_reader.h"
 #include "tautline/formats/photon_reader.h"
+#include "tautline/pipeline/photons/empty_counts.h"
 #include "tautline/stages/autocorrelate/tags.h"
 
 namespace tautline::pipeline {
@@ -83,6 +84,9 @@ class PhotonBinner {
   /// give more until over().
   std::uint64_t read_bins(std::vector<BinnedPhoton>& photons);
   bool over() const { return over_; }
+  /// Bins in which records were lost, those known since the last call: from that of the last photon before to that of
+  /// the first one behind. None of them was given by read_bins() before the call in which they became known.
+  std::vector<BinRange> new_breaks();
 
   /// Counts bins from this one on: earlier bins are left out. Before the first read.
   void start_at(std::uint64_t bin) { first_tick_ = bin * ticks_per_bin_; }
@@ -109,6 +113,7 @@ class PhotonBinner {
   std::uint64_t bins_done_ = 0, whole_bins_ = 0;
   std::vector<BinnedPhoton> unfinished_;  // read, of a bin that may be incomplete
   bool over_ = false;
+  std::size_t breaks_given_ = 0;  // of the reader's
 };
 
 }  // namespace tautline::pipeline

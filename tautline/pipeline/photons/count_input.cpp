@@ -258,7 +258,11 @@ void leave_out_stops(const AutocorrelateConfig& config, CountInput& input) {
   auto [stops, named] = stops_of(config, input);
   // Rolling curves keep them; the trace shows few of them alone.
   constexpr std::size_t kShownByTrace = 3;
-  if (config.window_s > 0 && stops.size() > kShownByTrace) named = std::exchange(stops, {});
+  if (config.window_s > 0 && stops.size() > kShownByTrace) {
+    named.insert(named.end(), stops.begin(), stops.end());
+    sort_by_time(named);
+    stops.clear();
+  }
   if (!stops.empty() && stops.back().end == input.samples) {
     input.padding.after = stops.back().bins();
     stops.pop_back();

@@ -112,7 +112,10 @@ class CountSource final : public CountSourceNode {
     given_ += block.samples;
     over_ = over_ || given_ >= input_.samples;
     payload.damage = input_.damage();
-    if (input_.live_tags != nullptr) payload.ignored = input_.live_tags->ignored();
+    if (input_.live_tags != nullptr) {
+      payload.ignored = input_.live_tags->ignored();
+      payload.breaks = input_.live_tags->new_breaks();
+    }
     if (const auto* file = dynamic_cast<const PhotonCounts*>(input_.file.get()))
       payload.ignored = file->left_out();
     payload.interrupted = stopped();

@@ -38,6 +38,9 @@ struct CountPayload {
   bool interrupted = false;  ///< a stop ended the live stream
   /// For kind "photons": the photons of the block's bins, counted from the stream's first one.
   std::vector<BinnedPhoton> photons;
+  /// Bins, counted likewise, of a live stream in which records were lost; known since the block before, and not of
+  /// blocks before.
+  std::vector<BinRange> breaks;
 };
 
 /// The rate of bins of that length, which is rounded to a femtosecond.

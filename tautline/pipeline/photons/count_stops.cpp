@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "tautline/core/random_bits.h"
 #include "tautline/core/sample_view.h"
 #include "tautline/pipeline/photons/longest_gaps.h"
 #include "tautline/pipeline/photons/repeated_stops.h"
@@ -153,14 +154,6 @@ class CountLooker {
   std::uint64_t place_ = 0;
 };
 
-// The finaliser of SplitMix64 (Steele, Lea & Flood 2014).
-std::uint64_t scattered(std::uint64_t number) {
-  std::uint64_t x = (number + 1) * 0x9E3779B97F4A7C15u;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
-  return x ^ (x >> 31);
-}
-
 // Neighbouring steps whose bins all have one row.
 struct RepeatedSteps {
   StepRange steps;
@@ -236,7 +229,7 @@ class StopSearch {
     std::vector<std::uint64_t> empty;
     for (std::size_t k = 0; k < steps_; ++k) {
       const BinRange step = bins_of({k, k + 1});
-      const std::uint64_t place = step.first + scattered(k) % step.bins();
+      const std::uint64_t place = step.first + core::random_bits(k) % step.bins();
       empty.push_back(looker_.empty_from(place, std::min(first_ + samples_, place + step_)));
     }
     std::vector<std::uint64_t> sorted = empty;

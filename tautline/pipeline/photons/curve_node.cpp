@@ -45,6 +45,18 @@ void add_ignored(const std::vector<formats::DetectorCount>& ignored, Autocorrela
                                      names + (s.ignored_photons == 1 ? " was" : " were")));
 }
 
+// `cut`: whether the sums are those of the parts between.
+std::string breaks_text(const std::string& input, std::size_t breaks, bool cut) {
+  const std::string places = core::counted(breaks, "place");
+  if (cut)
+    return fmt::format("{}: records were lost in {}, which no pair of photons spans", input,
+                       places);
+  return fmt::format(
+      "{}: records were lost in {}, which pairs of photons span at lags that may be too short: "
+      "rolling curves, and runs that are saved or resumed, keep every bin",
+      input, places);
+}
+
 class CurveNode final : public engine::Node {
  public:
   CurveNode(const AutocorrelateConfig& config, std::shared_ptr<const device::Device> device,
@@ -72,7 +84,7 @@ class CurveNode final : public engine::Node {
 
  private:
   std::uint64_t samples_done() const { return stream_->samples() - resumed_; }
-  void push_photons(const engine::Block& block, std::span<const BinnedPhoton> photons);
+  void push_photons(const engine::Block& block, const CountPayload& payload);
   void give_when_due(engine::Outputs& outputs);
   std::shared_ptr<CurveSnapshot> snapshot() const;
   void add_window(const RollingCurves& rolling, CurveSnapshot& now) const;
@@ -91,6 +103,7 @@ class CurveNode final : public engine::Node {
   std::unique_ptr<CurveStream> stream_;
   std::uint64_t resumed_ = 0;        // samples of the resumed state
   std::string resume_warning_;       // how the input does not continue the state's; empty: it does
+  std::size_t breaks_ = 0;           // where records of time tags were lost, so far
   std::vector<BinnedPhoton> later_;  // their bins counted from the resumed run's first
   engine::Counters counters_;        // final values
   CountPayload last_;                // payload of the last block, without its photons
@@ -105,6 +118,7 @@ std::vector<engine::Stream> CurveNode::open(std::span<const engine::Stream> inpu
   plan_ = std::move(curves.plan);
   photons_ = inputs[0].kind == "photons";
   input_ = inputs[0].detail<CountStream>();
+  breaks_ = input_.breaks.size();
   if (resume_ != nullptr) resume_->require(state_record());
   // No block beyond the one that consumers use: while a snapshot is written, there is no other.
   return {{.kind = "curves",
@@ -146,15 +160,19 @@ void CurveNode::start(engine::Outputs& outputs) {
 void CurveNode::process(std::size_t, const engine::Block& block, engine::Outputs& outputs) {
   const auto& payload = block.payload_of<CountPayload>();
   if (photons_) {
-    push_photons(block, payload.photons);
+    push_photons(block, payload);
   } else if (block.samples > 0) {
     stream_->push(block.view<2>());
   }
-  last_ = {payload.damage, payload.ignored, payload.interrupted, {}};
+  last_ = {payload.damage, payload.ignored, payload.interrupted, {}, {}};
   if (config_.every_s > 0) give_when_due(outputs);
 }
 
-void CurveNode::push_photons(const engine::Block& block, std::span<const BinnedPhoton> photons) {
+void CurveNode::push_photons(const engine::Block& block, const CountPayload& payload) {
+  breaks_ += payload.breaks.size();
+  if (stream_config_.more_stops)
+    for (const BinRange& one : payload.breaks) stream_->add_stop(one);
+  std::span<const BinnedPhoton> photons = payload.photons;
   if (resumed_ > 0) {
     later_.assign(photons.begin(), photons.end());
     for (BinnedPhoton& photon : later_) photon.bin += resumed_;
@@ -215,6 +233,9 @@ std::shared_ptr<CurveSnapshot> CurveNode::snapshot() const {
   s.stream_s = static_cast<double>(samples_done()) * input_.bin_s;
   if (!resume_warning_.empty()) s.warnings.push_back(resume_warning_);
   add_ignored(last_.ignored, s);
+  if (breaks_ > 0)
+    s.warnings.push_back(breaks_text(input_.input, breaks_,
+                                     stream_config_.more_stops || !stream_config_.stops.empty()));
   now->facts = curve_facts(config_, input_.input, s, device_->name());
   if (const RollingCurves* rolling = stream_->rolling()) add_window(*rolling, *now);
   if (!config_.save_state.empty()) {

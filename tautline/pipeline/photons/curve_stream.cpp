@@ -34,7 +34,7 @@ std::size_t CurveStream::bytes(const CurveStreamConfig& config,
   // Sums, lead-in and monitors as they are read, and g and its error twice.
   constexpr std::size_t kArrays = 4 + 4;
   // The sums before the last stop, and with those after it.
-  const std::size_t parts = config.stops.empty() ? 0 : 2 * 4;
+  const std::size_t parts = config.stops.empty() && !config.more_stops ? 0 : 2 * 4;
   return plan.bytes().host_bytes + values * (kArrays + parts) * sizeof(double) +
          CurveSegments::bytes(config.segments_config()) +
          (config.window ? RollingCurves::bytes(config.stage, *config.window, plan) : 0) +
@@ -51,28 +51,32 @@ void CurveStream::between_stops(std::uint64_t until, const Take& take) {
       const std::uint64_t end = std::min(until, stop.first);
       take(end);
       samples_ = end;
-      if (any && end == stop.first) end_part();
     } else {
+      if (run_->samples() > 0) end_part();
       samples_ = std::min(until, stop.end);
       if (samples_ == stop.end) ++stops_passed_;
     }
   }
 }
 
-StageSums CurveStream::sums() const {
-  StageSums all(config_.stage);
-  all.read(*plan_, queue_, *run_);
-  if (!before_) return all;
-  if (!all.can_add(*before_)) stages::autocorrelate::throw_overflow(kept());
-  all.add(*before_);
-  return all;
+StageSums& CurveStream::sums() {
+  if (!sums_) sums_.emplace(config_.stage);
+  sums_->read(*plan_, queue_, *run_);
+  if (before_ && !sums_->add_below_limit(*before_)) stages::autocorrelate::throw_overflow(kept());
+  return *sums_;
 }
 
 // No pair spans a stop: the next part begins with a new state.
 void CurveStream::end_part() {
-  before_ = sums();
+  sums();
+  std::swap(sums_, before_);
   kept_before_ = kept();
   run_->reset();
+}
+
+void CurveStream::add_stop(BinRange stop) {
+  if (!config_.stops.empty()) stop.first = std::max(stop.first, config_.stops.back().end);
+  if (stop.first < stop.end) config_.stops.push_back(stop);
 }
 
 // Samples after the last whole segment belong to no segment.
@@ -188,12 +192,13 @@ void CurveStream::finish_traces(core::CorrelationCurves& curves) const {
   // Of the trace's steps, without those that are in stops.
   std::vector<std::uint64_t> steps;
   std::vector<double> middles, lengths;
+  auto stop = config_.stops.begin();
   for (std::uint64_t first = 0; step > 0 && first < samples_; first += step) {
     const std::uint64_t end = std::min(first + step, samples_);
     std::uint64_t kept = end - first;
-    for (const BinRange& stop : config_.stops)
-      if (stop.first < end && stop.end > first)
-        kept -= std::min(stop.end, end) - std::max(stop.first, first);
+    while (stop != config_.stops.end() && stop->end <= first) ++stop;
+    for (auto one = stop; one != config_.stops.end() && one->first < end; ++one)
+      kept -= std::min(one->end, end) - std::max(one->first, first);
     if (kept == 0) continue;
     steps.push_back(first / step);
     middles.push_back((static_cast<double>(first) + static_cast<double>(end)) / 2);

@@ -30,11 +30,12 @@ struct CurveStreamConfig {
   bool detrend = false;
   std::optional<WindowSteps> window = {};  ///< of the rolling curves
   /// Stops of all sensors, in order, inside the run. They cut it into parts whose sums and pairs are added; segments
-  /// are of the time that is left. None with `window` and in open-ended runs.
+  /// are of the time that is left. None with `window` and, at first, in open-ended runs.
   std::vector<BinRange> stops = {};
   /// The run may become longer than planned (0: unknown), and may be saved and resumed: there are then as many segments
   /// as configured, or up to twice as many.
   bool open_ended = false;
+  bool more_stops = false;  ///< add_stop() may follow, also in open-ended runs
 
   SegmentsConfig segments_config() const {
     std::uint64_t stopped = 0;
@@ -60,6 +61,8 @@ class CurveStream {
   void push(const core::SampleView<2>& counts);
   /// Pushes the tags of the bins from samples() to `until`, in order.
   void push_tags(std::span<const stages::autocorrelate::Tag> tags, std::uint64_t until);
+  /// A stop that was found as the stream came; none of it was pushed so far. In order.
+  void add_stop(BinRange stop);
   /// Pushed so far, with those in stops.
   std::uint64_t samples() const { return samples_; }
 
@@ -83,8 +86,8 @@ class CurveStream {
   template <class Take>
   void between_stops(std::uint64_t until, const Take& take);
   void end_part();
-  /// Of all parts.
-  StageSums sums() const;
+  /// Of all parts, read into sums_.
+  StageSums& sums();
   /// Samples in the sums.
   std::uint64_t kept() const { return kept_before_ + run_->samples(); }
   std::uint64_t next_end() const;
@@ -101,6 +104,7 @@ class CurveStream {
   std::size_t stops_passed_ = 0;
   std::uint64_t kept_before_ = 0;    // the last stop
   std::optional<StageSums> before_;  // the sums of these samples
+  std::optional<StageSums> sums_;    // memory to read into: a part may be as short as a block
   std::vector<stages::autocorrelate::Tag> tags_;
   CurveSegments segments_;
   std::optional<RollingCurves> rolling_;

@@ -10,10 +10,11 @@
 
 namespace tautline::pipeline {
 
-/// Keeps kMost stretches or up to twice as many: memory does not grow.
+/// Keeps kMost stretches or up to twice as many: memory does not grow beyond 16 MiB. Stops of 10 ms each, which may take
+/// half of the time, fill it in three hours.
 class LongestGaps {
  public:
-  static constexpr std::size_t kMost = std::size_t{1} << 16;
+  static constexpr std::size_t kMost = std::size_t{1} << 19;
 
   /// Stretches shorter than `least` are passed over.
   explicit LongestGaps(std::uint64_t least) : least_(std::max<std::uint64_t>(least, 1)) {}
@@ -42,7 +43,7 @@ class LongestGaps {
     gaps_ = std::move(both);
   }
 
-  /// In order of time. Each of least() or more is among them.
+  /// In order of time. Each of least() or more is among them, but of the shortest ones perhaps only the first.
   const std::vector<BinRange>& gaps() const { return gaps_; }
   std::uint64_t least() const { return least_; }
 
@@ -59,8 +60,17 @@ class LongestGaps {
     std::vector<std::uint64_t> lengths;
     for (const BinRange& gap : gaps_) lengths.push_back(gap.bins());
     std::nth_element(lengths.begin(), lengths.begin() + kMost, lengths.end());
-    least_ = lengths[kMost] + 1;
-    std::erase_if(gaps_, [&](const BinRange& gap) { return gap.bins() < least_; });
+    const std::uint64_t least = lengths[kMost];
+    if (std::erase_if(gaps_, [&](const BinRange& gap) { return gap.bins() < least; }) > 0)
+      least_ = least;
+    else
+      forget_last(least);
+  }
+  // Of this length, the shortest one there is, until kMost are left.
+  void forget_last(std::uint64_t bins) {
+    auto kept = static_cast<std::size_t>(std::count_if(
+        gaps_.begin(), gaps_.end(), [&](const BinRange& gap) { return gap.bins() > bins; }));
+    std::erase_if(gaps_, [&](const BinRange& gap) { return gap.bins() == bins && ++kept > kMost; });
   }
 
   std::uint64_t least_;

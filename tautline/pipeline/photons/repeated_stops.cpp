@@ -20,9 +20,12 @@ bool overlap(const BinRange& a, const BinRange& b) {
   return a.first < b.end && b.first < a.end;
 }
 
-std::uint64_t sum_of(std::span<const BinRange> ranges) {
+// How much of `part` these ranges, which do not overlap, have.
+std::uint64_t sum_inside(std::span<const BinRange> ranges, const BinRange& part) {
   std::uint64_t sum = 0;
-  for (const BinRange& range : ranges) sum += range.bins();
+  for (const BinRange& range : ranges)
+    if (overlap(range, part))
+      sum += std::min(range.end, part.end) - std::max(range.first, part.first);
   return sum;
 }
 
@@ -100,7 +103,8 @@ RepeatedStops repeated_stops(const CountsOfSteps& run, const LongestGaps& gaps,
     all.insert(all.end(), known.begin(), known.end());
     sort_by_time(all);
     sort_by_time(found.stops);
-    if (2 * sum_of(found.stops) > run.counted.bins() - sum_of(known) ||
+    if (2 * sum_inside(found.stops, run.counted) >
+            run.counted.bins() - sum_inside(known, run.counted) ||
         !beyond_chance(run, all, static_cast<double>(shortest)))
       continue;
     const auto longest = static_cast<double>(by_length.front().bins());

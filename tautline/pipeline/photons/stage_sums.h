@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "tautline/stages/autocorrelate/autocorrelate.h"
@@ -48,11 +48,20 @@ class StageSums {
   void add(const StageSums& more) {
     change(more, [](auto& value, auto other) { value += other; });
   }
-  /// Whether the sum of both, neither of which is negative, stays below 2^63.
-  bool can_add(const StageSums& more) const {
-    for (std::size_t i = 0; i < integers_.size(); ++i)
-      if (integers_[i] > std::numeric_limits<std::int64_t>::max() - more.integers_[i]) return false;
-    return true;
+  /// The same for sums of which none is negative; false where one reaches 2^63.
+  bool add_below_limit(const StageSums& more) {
+    std::uint64_t any = 0;
+    change(more, [&](auto& value, auto other) {
+      if constexpr (std::is_floating_point_v<decltype(other)>) {
+        value += other;
+      } else {
+        const std::uint64_t sum =
+            static_cast<std::uint64_t>(value) + static_cast<std::uint64_t>(other);
+        any |= sum;
+        value = static_cast<std::int64_t>(sum);
+      }
+    });
+    return any >> 63 == 0;
   }
   void copy_to(const stages::autocorrelate::Sums& out) {
     const auto copy = [](const core::MutableSampleView<2>& from,

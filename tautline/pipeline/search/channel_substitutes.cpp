@@ -5,6 +5,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "tautline/core/random_bits.h"
 #include "tautline/pipeline/search/empty_rule.h"
 
 namespace tautline::pipeline {
@@ -25,14 +26,6 @@ void transpose(const Sample* spectra, std::size_t times, std::size_t channels, S
       for (std::size_t c = first; c < last; ++c)
         columns[c * kColumn + t] = spectra[t * channels + c];
   }
-}
-
-// 64 random bits for each number: the finaliser of SplitMix64 (Steele, Lea & Flood 2014).
-std::uint64_t random_bits(std::uint64_t number) {
-  std::uint64_t x = (number + 1) * 0x9E3779B97F4A7C15u;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
-  return x ^ (x >> 31);
 }
 
 }  // namespace
@@ -160,7 +153,7 @@ void ChannelSubstitutes::draw(std::byte* spectra, std::size_t channel, std::size
     const std::size_t count = counts_[channel];
     const Sample mean = reinterpret_cast<const Sample*>(means_.data())[channel];
     for (std::size_t t = from; t < to; ++t) {
-      const std::uint64_t bits = random_bits((position + t) * channels + channel) >> 32;
+      const std::uint64_t bits = core::random_bits((position + t) * channels + channel) >> 32;
       samples[t * channels + channel] = count > 0 ? kept[bits * count >> 32] : mean;
     }
   });

@@ -9,6 +9,7 @@
 #include "tautline/core/dispersion.h"
 #include "tautline/core/error.h"
 #include "tautline/core/field_text.h"
+#include "tautline/core/random_bits.h"
 
 namespace tautline::pipeline {
 
@@ -39,12 +40,11 @@ void read_ends(const std::string& key, const std::string& text, double& low, dou
     refuse_injection(key, text, "LOW below HIGH");
 }
 
-// Numbers that are spread evenly over [0, 1): SplitMix64 of a counter.
+// Numbers that are spread evenly over [0, 1).
 double spread_number(std::uint64_t seed, std::uint64_t number, std::uint64_t which) {
-  std::uint64_t z = seed * 0xD1342543DE82EF95ull + (4 * number + which + 1) * 0x9E3779B97F4A7C15ull;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
-  return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
+  const std::uint64_t state =
+      seed * 0xD1342543DE82EF95ull + (4 * number + which + 1) * core::kRandomStep;
+  return static_cast<double>(core::scatter_bits(state) >> 11) * 0x1p-53;
 }
 
 std::string range_text(double low, double high) {

@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <span>
 
 #include "tautline/core/error.h"
 #include "tautline/formats/photon_reader.h"
-#include "tautline/formats/ptu/record_encoder.h"
 #include "tautline/formats/ptu/record_type.h"
 #include "tests/formats/ptu/tag_file.h"
 #include "tests/support/scratch.h"
@@ -21,9 +21,6 @@ namespace {
 bool same(const Photon& a, const Photon& b) {
   return a.time == b.time && a.channel == b.channel && a.microtime == b.microtime;
 }
-bool all_same(std::span<const Photon> a, std::span<const Photon> b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), same);
-}
 
 struct ReadTags {
   std::vector<Photon> photons;
@@ -34,33 +31,24 @@ struct ReadTags {
 
 class DamagedTags : public ::testing::TestWithParam<RecordType> {
  protected:
-  // Photons at random, of detectors 1 and 2, as an instrument gives them, and the records of each.
-  void SetUp() override {
-    const RecordType& type = GetParam();
-    const bool t3 = type.mode == TagMode::t3;
-    std::exponential_distribution<double> gap(t3 ? 1 / 60.0 : 1 / 3000.0), late(1 / 700.0);
-    RecordEncoder encoder(type);
-    std::uint64_t time = 0;
-    for (std::size_t n = 0; n < kPhotons; ++n) {
-      time += 1 + static_cast<std::uint64_t>(gap(random_));
-      const double microtime = t3 ? std::min(late(random_), type.microtimes() - 1.0) : 0;
-      photons_.push_back({time, static_cast<std::uint16_t>(1 + random_() % 2),
-                          static_cast<std::uint16_t>(microtime)});
-      encoder.append(std::span(photons_).last(1), words_);
-      last_record_.push_back(words_.size() - 1);
-    }
-  }
   ReadTags read(const std::vector<std::uint32_t>& words, std::size_t most) {
     return read_bytes(tests::tag_file(GetParam().code, words), most);
   }
   ReadTags read_bytes(const std::string& bytes, std::size_t most) {
+    return read_pieces(bytes, [most] { return most; });
+  }
+  // next() gives the size of each reading.
+  ReadTags read_pieces(const std::string& bytes, const std::function<std::size_t()>& next) {
     tests::save(folder_ / "x.ptu", bytes);
     const auto reader = open_photons(folder_ / "x.ptu");
     ReadTags all;
-    std::vector<Photon> photons(most);
-    while (const std::size_t found = reader->read(photons))
+    for (std::vector<Photon> photons;;) {
+      photons.resize(next());
+      const std::size_t found = reader->read(photons);
+      if (found == 0) break;
       all.photons.insert(all.photons.end(), photons.begin(),
                          photons.begin() + static_cast<std::ptrdiff_t>(found));
+    }
     all.counts = reader->counts();
     all.damage = reader->damage();
     all.breaks.assign(reader->breaks().begin(), reader->breaks().end());
@@ -80,14 +68,15 @@ class DamagedTags : public ::testing::TestWithParam<RecordType> {
   static constexpr std::size_t kPhotons = 30'000;
   tests::ScratchFolder folder_;
   std::mt19937_64 random_ = tests::generator();
-  std::vector<Photon> photons_;
-  std::vector<std::uint32_t> words_;
-  std::vector<std::size_t> last_record_;  // [photon] its own; overflows come before it
+  const tests::RandomTags tags_{GetParam(), kPhotons, random_};
+  const std::vector<Photon>& photons_ = tags_.photons;
+  const std::vector<std::uint32_t>& words_ = tags_.words;
+  const std::vector<std::size_t>& last_record_ = tags_.last_record;
 };
 
 TEST_P(DamagedTags, WholeOnesHaveNone) {
   const ReadTags whole = read(words_, 10'000);
-  EXPECT_TRUE(all_same(whole.photons, photons_));
+  EXPECT_TRUE(tests::same_photons(whole.photons, photons_));
   EXPECT_FALSE(whole.damage.any());
   EXPECT_TRUE(whole.breaks.empty());
 }
@@ -137,7 +126,7 @@ TEST_P(DamagedTags, PaddingIsLeftOut) {
   bytes.append(reinterpret_cast<const char*>(words_.data()), 4 * words_.size());
   bytes.append(4 * padding, '\0');
   const ReadTags found = read_bytes(bytes, 1 + random_() % 9000);
-  EXPECT_TRUE(all_same(found.photons, photons_));
+  EXPECT_TRUE(tests::same_photons(found.photons, photons_));
   EXPECT_EQ(found.damage.lost_samples, padding);
   EXPECT_TRUE(found.breaks.empty());
 }
@@ -180,11 +169,31 @@ TEST_P(DamagedTags, ShiftedRecordsAreRefused) {
     const ReadTags found = read_bytes(std::string(whole).erase(header + 4 * at, bytes), 8192);
     const std::size_t good = photons_before(at / 4096 * 4096);
     ASSERT_GE(found.photons.size(), good);
-    EXPECT_TRUE(all_same(std::span(photons_).first(good), std::span(found.photons).first(good)));
+    EXPECT_TRUE(
+        tests::same_photons(std::span(photons_).first(good), std::span(found.photons).first(good)));
     std::size_t strange = 0;
     for (const Photon& one : found.photons) strange += one.channel < 1 || one.channel > 2 ? 1 : 0;
     EXPECT_LT(strange, 1100u) << bytes;  // of a quarter of a chunk
     EXPECT_LE(found.damage.messages.size(), 13u);
+  }
+}
+
+TEST_P(DamagedTags, ReadingsOfAnySizeGiveTheSame) {
+  for (int repeat = 0; repeat < 3; ++repeat) {
+    std::vector<std::uint32_t> words = words_;
+    tests::damage_records(words, random_);
+    const ReadTags whole = read(words, 1 << 17);
+    ASSERT_TRUE(whole.damage.any());
+    // Up to a whole chunk and more, and a few photons at a time.
+    for (const std::size_t most : {9000, 70, 1}) {
+      const ReadTags parts = read_pieces(tests::tag_file(GetParam().code, words),
+                                         [&] { return 1 + random_() % most; });
+      ASSERT_TRUE(tests::same_photons(whole.photons, parts.photons)) << "at most " << most;
+      EXPECT_EQ(whole.damage.messages, parts.damage.messages);
+      EXPECT_EQ(whole.damage.lost_samples, parts.damage.lost_samples);
+      EXPECT_EQ(whole.damage.dropped_samples, parts.damage.dropped_samples);
+      EXPECT_EQ(whole.breaks.size(), parts.breaks.size());
+    }
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include "tautline/formats/memory/memory_readers.h"
 #include "tautline/pipeline/photons/autocorrelate_counts.h"
+#include "tautline/pipeline/photons/count_input.h"
 #include "tautline/pipeline/photons/count_stops.h"
 #include "tautline/pipeline/photons/photon_steps.h"
 #include "tests/pipeline/photons/count_files.h"
@@ -159,6 +160,60 @@ TEST(RepeatedStops, FlickeringLightHasNone) {
   }
 }
 
+// A shutter that opened late: the limit, half of the time that is left, is of the time behind it.
+TEST(RepeatedStops, TakeHalfOfTheTimeAtMostInWhichThereIsLight) {
+  auto random = tests::generator();
+  constexpr std::uint64_t kTicks = 40'000'000, kPeriod = 500'000;
+  std::exponential_distribution<double> between(0.01);
+  for (const std::uint64_t closed : {12'000'000, 24'000'000})
+    for (const std::uint64_t length : {200'000, 300'000}) {
+      SCOPED_TRACE(fmt::format("{} of {} ticks from {}", length, kPeriod, closed));
+      PhotonSteps steps(1e-6);
+      std::vector<BinRange> expected;
+      std::uint64_t last = 0;
+      const std::uint64_t phase = random() % 100'000;
+      for (double time = static_cast<double>(closed); time < kTicks; time += between(random)) {
+        const auto tick = static_cast<std::uint64_t>(time);
+        if ((tick + phase) % kPeriod >= kPeriod - length) continue;
+        if (last == 0)
+          expected.push_back({0, tick / 10});
+        else if (tick > last + length / 2)
+          expected.push_back({last / 10 + 1, tick / 10});
+        last = tick;
+        steps.add(tick);
+      }
+      if (2 * length > kPeriod) expected.resize(1);
+      const Stops found = steps.stops(last + 1, 10, 1e-5, 2);
+      EXPECT_EQ(found.left_out, expected);
+      EXPECT_TRUE(found.named.empty());
+    }
+}
+
+// Rolling curves keep all of them: those that no light source explains are named beside the others.
+TEST(RepeatedStops, OfRollingCurvesAreAllNamed) {
+  const tests::ScratchFolder scratch;
+  auto random = tests::generator();
+  auto counts = poisson(200'000, 2);
+  for (std::size_t t = 500; t + 2000 < counts.size(); t += 8000 + random() % 500) {
+    stop(counts, 1, {t, t + 90 + random() % 250});
+    if (t % 40'000 < 8000)  // as a receiver that repeats its last count
+      std::fill_n(counts.begin() + static_cast<std::ptrdiff_t>(t + 4000), 1500, 3);
+  }
+  const Stops found = stops_of(counts, 1);
+  ASSERT_GT(found.left_out.size(), 3u);
+  ASSERT_GT(found.named.size(), 15u);
+  std::vector<BinRange> all = found.left_out;
+  all.insert(all.end(), found.named.begin(), found.named.end());
+  sort_by_time(all);
+  AutocorrelateConfig config = tests::config_for(tests::save(scratch, counts, 1));
+  config.bin_s = kBin_s;
+  config.window_s = 20;
+  const auto device = device::open(device::parse_selection("cpu"), {});
+  const CountInput input = open_count_input(config, *device, {});
+  EXPECT_TRUE(input.stops.empty());
+  EXPECT_EQ(input.named_stops, all);
+}
+
 // Time tags, of one stream or of detectors one after the other.
 TEST(RepeatedStops, OfTimeTagsAreFoundToTheBin) {
   auto random = tests::generator();
@@ -201,6 +256,23 @@ TEST(LongestGaps, KeepsTheLongestInBoundedMemory) {
   EXPECT_EQ(gaps.gaps().size(),
             static_cast<std::size_t>(std::count_if(lengths.begin(), lengths.end(),
                                                    [&](auto n) { return n >= gaps.least(); })));
+}
+
+// The surest stops: more of them than are kept, all of one length.
+TEST(LongestGaps, OfOneLengthAreKept) {
+  auto random = tests::generator();
+  const std::uint64_t length = 100 + random() % 1000;
+  LongestGaps gaps(3);
+  for (std::size_t k = 0; k < 3 * LongestGaps::kMost; ++k)
+    gaps.add(2 * k * length, (2 * k + 1) * length);
+  EXPECT_GE(gaps.gaps().size(), LongestGaps::kMost);
+  EXPECT_LT(gaps.gaps().size(), 2 * LongestGaps::kMost);
+  EXPECT_EQ(gaps.least(), 3u);  // none was shorter
+  // Longer ones take their places.
+  for (std::size_t k = 0; k < 2 * LongestGaps::kMost; ++k)
+    gaps.add((4 * k + (1 << 26)) * length, (4 * k + 2 + (1 << 26)) * length);
+  EXPECT_GE(gaps.gaps().size(), LongestGaps::kMost);
+  EXPECT_EQ(gaps.least(), 2 * length);
 }
 
 }  // namespace tautline::pipeline
