@@ -33,8 +33,9 @@ std::string empty_text(const pipeline::FilterbankRunSummary& s) {
     text += fmt::format("\n  empty: {} stopped for a while; means took their place",
                         core::counted(stopped, "channel"));
   if (s.empty.noise_samples > 0)
-    text += fmt::format(", noise for {} in which more than a sixteenth of the channels stopped",
-                        core::counted(s.empty.noise_samples, "sample"));
+    text += fmt::format(
+        "\n  empty: noise for {} in which more than a sixteenth of the channels stopped",
+        core::counted(s.empty.noise_samples, "sample"));
   if (s.constant_channels > 0)
     text += fmt::format("\n  empty: {} never changed, left out",
                         core::counted(s.constant_channels, "channel"));
@@ -66,7 +67,7 @@ std::string steps_text(const std::vector<pipeline::LevelStep>& steps) {
                         step.sample);
   }
   if (steps.size() > kMost)
-    text += fmt::format("\n  level steps at {} more places", steps.size() - kMost);
+    text += fmt::format("\n  level or noise steps at {} more places", steps.size() - kMost);
   return text;
 }
 
@@ -77,12 +78,13 @@ std::string uncut_text(const std::vector<pipeline::UncutLevel>& uncut) {
   for (std::size_t k = 0; k < std::min(kMost, uncut.size()); ++k) {
     const pipeline::UncutLevel& level = uncut[k];
     const std::string what =
-        level.steps > 2 ? fmt::format("steps {} times or more", level.steps) : "rises and returns";
-    text += fmt::format("\n  level {}, not cut: samples {} to {}", what, level.sample,
+        level.rises() ? "level rises and returns"
+                      : fmt::format("level or noise steps {} times or more", level.steps);
+    text += fmt::format("\n  {}, not cut: samples {} to {}", what, level.sample,
                         level.sample + level.samples - 1);
   }
   if (uncut.size() > kMost)
-    text += fmt::format("\n  level rises and returns at {} more places", uncut.size() - kMost);
+    text += fmt::format("\n  level not cut at {} more places", uncut.size() - kMost);
   return text;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 #include <type_traits>
 
 #include "tautline/core/random_bits.h"
@@ -38,18 +39,20 @@ ChannelSubstitutes::ChannelSubstitutes(const formats::FilterbankDescription& des
       channel_repeats_(empty_repeats_of_channel(description)),
       common_(description, left_out),
       means_(description.sample_bytes()),
+      valued_(description.channels, 0),
       counts_(description.channels, 0),
       seen_(description.channels, 0),
       drawn_from_(times == MissingTimes::noise ? description.channels : 0) {}
 
-void ChannelSubstitutes::read(formats::FilterbankReader& reader, std::uint64_t first,
-                              std::uint64_t count) {
-  if (first_ == first) return;
+std::size_t ChannelSubstitutes::read(formats::FilterbankReader& reader, std::uint64_t first,
+                                     std::uint64_t count) {
+  if (first_ == first) return samples_;
   first_ = first;
   const std::size_t sample_bytes = description_.sample_bytes();
   std::vector<std::byte> spectra(static_cast<std::size_t>(count) * sample_bytes);
   const std::size_t got = reader.read_across(first, static_cast<std::size_t>(count), spectra);
   take(std::span(spectra).first(got * sample_bytes), first);
+  return got;
 }
 
 void ChannelSubstitutes::take(std::span<const std::byte> spectra, std::uint64_t position) {
@@ -86,25 +89,48 @@ bool ChannelSubstitutes::holds_window(std::size_t from, std::size_t end) const {
   return window != windows_.end() && *window + common_.repeats() < end;
 }
 
+template <class Call>
+auto ChannelSubstitutes::with_column(std::size_t channel, const Call& call) {
+  return formats::with_samples(description_.delivered, columns_.data(), [&](auto* columns) {
+    using Sample = std::remove_pointer_t<decltype(columns)>;
+    return call(reinterpret_cast<const Sample*>(columns) + channel * kColumn);
+  });
+}
+
+// Of a channel of the piece, but for those that hold nothing.
 template <class Sample>
-void ChannelSubstitutes::measure_as(std::size_t channel) {
-  const Sample* column = reinterpret_cast<const Sample*>(columns_.data()) + channel * kColumn;
+std::vector<Sample> ChannelSubstitutes::samples_of(const Sample* column) const {
   std::vector<Sample> kept;
   kept.reserve(samples_);
-  double sum = 0;
   for (std::size_t t = 0, end = 0; t < samples_; t = end) {
     for (end = t + 1; end < samples_ && empty_[end] == empty_[t] && column[end] == column[t];)
       ++end;
     const bool edge = t == 0 || end == samples_;
     if (edge || empty_[t] != 0 || end - t > channel_repeats_ || holds_window(t, end)) continue;
-    const auto value = static_cast<double>(column[t]);
-    if (!std::isfinite(value)) continue;
-    kept.insert(kept.end(), end - t, column[t]);
-    sum += value * static_cast<double>(end - t);
+    if (std::isfinite(static_cast<double>(column[t]))) kept.insert(kept.end(), end - t, column[t]);
   }
-  if (kept.empty() || (kEnough * kept.size() < samples_ && kept.size() <= counts_[channel])) return;
+  return kept;
+}
+
+// A channel that holds nothing keeps its value, where other channels change: then nothing steps where it goes on.
+template <class Sample>
+void ChannelSubstitutes::repeat_value(const Sample* column, std::size_t channel) {
+  for (std::size_t t = 0; t < samples_ && valued_[channel] == 0; ++t) {
+    if (!std::isfinite(static_cast<double>(column[t]))) continue;
+    reinterpret_cast<Sample*>(means_.data())[channel] = column[t];
+    valued_[channel] = empty_[t] == 0 ? 1 : 0;
+  }
+}
+
+template <class Sample>
+void ChannelSubstitutes::measure_as(const Sample* column, std::size_t channel) {
+  const std::vector<Sample> kept = samples_of(column);
+  if (kept.empty()) return repeat_value(column, channel);
+  if (kEnough * kept.size() < samples_ && kept.size() <= counts_[channel]) return;
   counts_[channel] = kept.size();
-  const double mean = sum / static_cast<double>(kept.size());
+  valued_[channel] = 1;
+  const double mean =
+      std::accumulate(kept.begin(), kept.end(), 0.0) / static_cast<double>(kept.size());
   auto& to = reinterpret_cast<Sample*>(means_.data())[channel];
   if constexpr (std::is_same_v<Sample, float>)
     to = static_cast<float>(mean);
@@ -118,11 +144,13 @@ void ChannelSubstitutes::measure_as(std::size_t channel) {
 bool ChannelSubstitutes::measure(std::size_t channel) {
   if (seen_[channel] != piece_) {
     seen_[channel] = piece_;
-    formats::with_samples(description_.delivered, columns_.data(), [&](auto* columns) {
-      measure_as<std::remove_pointer_t<decltype(columns)>>(channel);
-    });
+    with_column(channel, [&](const auto* column) { measure_as(column, channel); });
   }
   return counts_[channel] > 0 && kEnough * counts_[channel] >= samples_;
+}
+
+bool ChannelSubstitutes::has_samples(std::size_t channel) {
+  return with_column(channel, [&](const auto* column) { return !samples_of(column).empty(); });
 }
 
 void ChannelSubstitutes::forget(std::size_t channel) {

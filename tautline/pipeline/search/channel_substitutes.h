@@ -34,15 +34,19 @@ class ChannelSubstitutes {
   ChannelSubstitutes(const formats::FilterbankDescription& description,
                      std::span<const std::size_t> left_out, MissingTimes times);
 
-  /// The piece to measure: up to kMeanSamples samples [first, first + count) of a reader, which are read once.
-  void read(formats::FilterbankReader& reader, std::uint64_t first, std::uint64_t count);
+  /// The piece to measure: up to kMeanSamples samples [first, first + count) of a reader, which are read once. Returns
+  /// how many there are.
+  std::size_t read(formats::FilterbankReader& reader, std::uint64_t first, std::uint64_t count);
   /// The same, of spectra in memory from `position` on.
   void take(std::span<const std::byte> spectra, std::uint64_t position = 0);
   /// From now on a channel's values are those of the piece. A piece that has hardly any samples of the channel leaves
-  /// those of the piece before. Returns whether they are now those of a piece that has more.
+  /// those of the piece before. Returns whether they are now those of a piece that has more. As long as no piece has
+  /// samples of a channel, its mean is the first finite value that it repeats.
   bool measure(std::size_t channel);
   /// Whether the channel was measured in a piece that has samples of it.
   bool knows(std::size_t channel) const { return counts_[channel] > 0; }
+  /// Whether the piece has samples of the channel.
+  bool has_samples(std::size_t channel);
   /// The channel counts as not measured.
   void forget(std::size_t channel);
   void measure_all();
@@ -54,7 +58,7 @@ class ChannelSubstitutes {
   std::size_t put_means_first(std::vector<std::size_t>& missing, std::size_t least,
                               std::size_t counting) const;
 
-  /// One spectrum as the reader delivers them, rounded for integers; 0 before a channel was measured.
+  /// One spectrum as the reader delivers them, rounded for integers; 0 before measure().
   const std::vector<std::byte>& means() const { return means_; }
   /// Draws a channel's samples at times [from, to) of `spectra`. They depend on the channel and the time alone:
   /// `position` is that of time 0. With MissingTimes::noise.
@@ -64,7 +68,13 @@ class ChannelSubstitutes {
  private:
   bool holds_window(std::size_t from, std::size_t end) const;
   template <class Sample>
-  void measure_as(std::size_t channel);
+  std::vector<Sample> samples_of(const Sample* column) const;
+  template <class Sample>
+  void measure_as(const Sample* column, std::size_t channel);
+  template <class Sample>
+  void repeat_value(const Sample* column, std::size_t channel);
+  template <class Call>
+  auto with_column(std::size_t channel, const Call& call);
 
   formats::FilterbankDescription description_;
   MissingTimes times_;
@@ -77,8 +87,10 @@ class ChannelSubstitutes {
   CommonStops common_;
   std::vector<std::size_t> windows_;  // times of the piece: channels stop together from there on
   std::vector<std::byte> means_;      // [channel]
-  std::vector<std::size_t> counts_;   // [channel] of samples measured
-  std::vector<std::uint64_t> seen_;   // [channel] the piece measured last
+  std::vector<std::uint8_t>
+      valued_;  // [channel] whose mean is that of samples, or a value that it repeats
+  std::vector<std::size_t> counts_;                 // [channel] of samples measured
+  std::vector<std::uint64_t> seen_;                 // [channel] the piece measured last
   std::vector<std::vector<std::byte>> drawn_from_;  // [channel], with MissingTimes::noise
 };
 

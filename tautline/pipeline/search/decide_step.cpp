@@ -6,7 +6,7 @@
 #include <span>
 
 #include "tautline/core/step_fit.h"
-#include "tautline/pipeline/search/empty_stretches.h"
+#include "tautline/pipeline/search/data_pieces.h"
 #include "tautline/pipeline/search/level_blocks.h"
 
 namespace tautline::pipeline {
@@ -18,8 +18,6 @@ using core::StepFit;
 
 using core::kStepBlocks;
 using core::kStepSide;
-// Spectra and bytes that are searched for empty stretches on either side of a join near which there are some, at most.
-constexpr std::uint64_t kMostSearched = 65'536, kMostSearchedBytes = std::uint64_t{256} << 20;
 
 using Series = std::array<double, kStepBlocks>;  // a value of each block
 
@@ -53,61 +51,40 @@ bool quantity_steps(const std::vector<Series>& channels, std::span<const double>
          *half > core::kStepStandardErrors;
 }
 
-// Spectra on either side of a join, in order of time, without empty stretches.
+// Spectra on either side of a join, without empty stretches.
 struct Surroundings {
-  std::vector<SampleRange> before, after;
+  DataPieces before, after;
   std::uint64_t join = 0;  // or the end of an empty stretch that has the join inside
   bool padded = false;
 };
 
-std::uint64_t length_of(const std::vector<SampleRange>& pieces) {
-  std::uint64_t length = 0;
-  for (const SampleRange& piece : pieces) length += piece.count;
-  return length;
-}
-
-// What [low, high) holds, cut at the join and at empty stretches.
-Surroundings look_around(formats::FilterbankReader& reader, std::uint64_t low, std::uint64_t join,
-                         std::uint64_t high, const std::vector<std::size_t>& left_out) {
-  constexpr std::size_t kBlockBytes = std::size_t{4} << 20;
-  const std::size_t sample_bytes = reader.description().sample_bytes();
-  std::vector<std::byte> bytes(std::max<std::size_t>(1, kBlockBytes / sample_bytes) * sample_bytes);
-  EmptyStretches empty(reader, {low, high - low}, left_out);
-  Surroundings found{{}, {}, join, false};
-  const auto add = [&](std::uint64_t first, std::uint64_t end) {
-    if (first < std::min(end, join)) found.before.push_back({first, std::min(end, join) - first});
-    if (std::max(first, join) < end)
-      found.after.push_back({std::max(first, join), end - std::max(first, join)});
-  };
-  for (std::uint64_t done = low; done < high;) {
-    const auto wanted =
-        static_cast<std::size_t>(std::min<std::uint64_t>(high - done, bytes.size() / sample_bytes));
-    const std::size_t got = reader.read_across(done, wanted, bytes);
-    if (got == 0) break;
-    const auto stretch = empty.find({bytes.data(), got * sample_bytes}, done - low, 0);
-    const std::uint64_t first = stretch ? low + stretch->first : done + got;
-    add(done, first);
-    done = stretch ? first + stretch->count : first;
-    if (!stretch) continue;
-    found.padded = true;
-    if (first < join && join < done) found.join = done;
+// Up to `reach` spectra on either side of the bounds' sample.
+Surroundings look_within(formats::FilterbankReader& reader, const StepBounds& bounds,
+                         std::uint64_t reach, const std::vector<bool>& counts) {
+  const std::uint64_t join = bounds.sample;
+  const std::uint64_t low = std::max(bounds.low, join - std::min(join, reach));
+  const std::uint64_t high = std::min(bounds.high, join + reach);
+  Surroundings found{.before = {}, .after = {}, .join = join, .padded = false};
+  std::uint64_t done = low;
+  for (const SampleRange& piece : data_pieces(reader, {low, high - low}, counts)) {
+    const std::uint64_t first = piece.first, end = first + piece.count;
+    if (first > done) found.padded = true;
+    if (done < join && join < first) found.join = first;
+    if (first < join) found.before.push_back({first, std::min(end, join) - first});
+    if (end > join) found.after.push_back({std::max(first, join), end - std::max(first, join)});
+    done = end;
   }
+  if (done < high) found.padded = true;
   return found;
 }
 
 // Most joins have no empty stretch near them; beyond one there may be data to compare.
-Surroundings look_around(formats::FilterbankReader& reader, std::uint64_t low, std::uint64_t join,
-                         std::uint64_t high, std::size_t spectra,
-                         const std::vector<std::size_t>& left_out) {
-  const auto within = [&](std::uint64_t reach) {
-    return look_around(reader, std::max(low, join - std::min(join, reach)), join,
-                       std::min(high, join + reach), left_out);
-  };
+Surroundings look_around(formats::FilterbankReader& reader, const StepBounds& bounds,
+                         std::size_t spectra, const std::vector<bool>& counts) {
   const std::uint64_t near = kStepSide * spectra;
-  const Surroundings found = within(near);
+  const Surroundings found = look_within(reader, bounds, near, counts);
   if (!found.padded) return found;
-  const std::uint64_t bytes = reader.description().sample_bytes();
-  return within(std::max(near, std::min(kMostSearched, kMostSearchedBytes / bytes)));
+  return look_within(reader, bounds, std::max(near, most_searched(reader.description())), counts);
 }
 
 // A step at the middle of the blocks around; its sample is where they join.
@@ -150,12 +127,11 @@ std::size_t spectra_of_blocks(std::uint64_t before, std::uint64_t after) {
 }  // namespace
 
 std::optional<DecidedStep> decide_step(formats::FilterbankReader& reader, const StepBounds& bounds,
-                                       std::size_t least, const std::vector<bool>& counts,
-                                       const std::vector<std::size_t>& left_out) {
-  const auto& [low, sample, high] = bounds;
-  const std::size_t most = spectra_of_blocks(sample - low, high - sample);
+                                       std::size_t least, const std::vector<bool>& counts) {
+  const std::size_t most =
+      spectra_of_blocks(bounds.sample - bounds.low, bounds.high - bounds.sample);
   if (most < least) return std::nullopt;
-  const Surroundings around = look_around(reader, low, sample, high, most, left_out);
+  const Surroundings around = look_around(reader, bounds, most, counts);
   const std::size_t spectra = spectra_of_blocks(length_of(around.before), length_of(around.after));
   if (spectra < least) return std::nullopt;
   return step_in(reader, around, spectra, counts);

@@ -24,9 +24,8 @@ struct DecidedStep {
 };
 
 /// Compares 16 blocks of kMostStepSpectra on either side, or shorter ones of `least` or more, within the bounds. Empty
-/// stretches are passed over. None: there is no step, or too little data. `counts` [channel], and `left_out`, the others.
+/// stretches are passed over. None: there is no step, or too little data. `counts`: [channel].
 std::optional<DecidedStep> decide_step(formats::FilterbankReader& reader, const StepBounds& bounds,
-                                       std::size_t least, const std::vector<bool>& counts,
-                                       const std::vector<std::size_t>& left_out);
+                                       std::size_t least, const std::vector<bool>& counts);
 
 }  // namespace tautline::pipeline

@@ -8,7 +8,6 @@
 
 #include "tautline/core/step_fit.h"
 #include "tautline/pipeline/search/level_blocks.h"
-#include "tautline/pipeline/search/place_step.h"
 
 namespace tautline::pipeline {
 
@@ -108,8 +107,7 @@ bool step_is_dispersed(formats::FilterbankReader& reader, const StepBounds& boun
       std::min({kFarthest, bounds.sample - bounds.low, bounds.high - bounds.sample});
   if (description.channel_mhz.size() != description.channels || side < 2 * kLeastDelay)
     return false;
-  const BlockLevels levels =
-      levels_at(reader, bounds.sample - side, static_cast<std::size_t>(side));
+  const BlockLevels levels = levels_in(reader, {{bounds.sample - side, side}});
   std::vector<double> delays;
   const std::vector<std::size_t> channels =
       by_delay(description.channel_mhz, counts, levels, delays);

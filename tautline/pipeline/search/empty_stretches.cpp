@@ -6,8 +6,10 @@
 #include <utility>
 
 #include "tautline/core/constant_run.h"
+#include "tautline/pipeline/filterbank_stream.h"
 #include "tautline/pipeline/search/empty_found.h"
 #include "tautline/pipeline/search/empty_rule.h"
+#include "tautline/pipeline/search/passing_filterbank.h"
 
 namespace tautline::pipeline {
 
@@ -34,6 +36,7 @@ EmptyStretches::EmptyStretches(formats::FilterbankReader& reader, const SampleRa
                                std::span<const std::size_t> left_out, MissingTimes times)
     : reader_(reader),
       range_(range),
+      live_(range.count == kLiveSamples),
       channels_(reader.description().channels),
       value_bytes_(formats::bytes_of(reader.description().delivered)),
       sample_bytes_(reader.description().sample_bytes()),
@@ -46,8 +49,7 @@ EmptyStretches::EmptyStretches(formats::FilterbankReader& reader, const SampleRa
       equal_(channels_, 0),
       masked_(channels_, 0),
       not_finite_(channels_, 0),
-      known_(channels_, 0),
-      never_(channels_, 0) {
+      known_(channels_, 0) {
   for (const std::size_t c : left_out) left_out_[c] = 1;
   each_channel_ = !reader.description().time_series;
   spectra_repeats_ = empty_repeats_of_spectra(reader.description(), left_out.size());
@@ -97,13 +99,20 @@ std::optional<SampleRange> EmptyStretches::find(std::span<const std::byte> block
   return SampleRange{first + run->first, end - (first + run->first)};
 }
 
-void EmptyStretches::read_piece(std::uint64_t first) {
-  substitutes_.read(reader_, range_.first + first, std::min(kMeanSamples, range_.count - first));
+std::size_t EmptyStretches::read_piece(std::uint64_t first) {
+  return substitutes_.read(reader_, range_.first + first,
+                           std::min(kMeanSamples, range_.count - std::min(first, range_.count)));
 }
 
 // Whole pieces of the range, so that stretches near each other share one measurement.
 void EmptyStretches::read_before(std::uint64_t position) {
   read_piece((position / kMeanSamples - 1) * kMeanSamples);
+}
+
+// The piece that begins at a position, or the last one of the data.
+void EmptyStretches::read_behind(std::uint64_t position) {
+  const std::size_t got = read_piece(position);
+  if (got < kMeanSamples) read_piece(position + got - std::min(position + got, kMeanSamples));
 }
 
 bool EmptyStretches::finite_at(const std::byte* spectrum, std::size_t channel) const {
@@ -115,16 +124,37 @@ bool EmptyStretches::finite_at(const std::byte* spectrum, std::size_t channel) c
 
 void EmptyStretches::count_not_finite(std::span<const std::byte> spectrum, std::uint64_t times) {
   for (std::size_t c = 0; c < channels_; ++c)
-    if (!finite_at(spectrum.data(), c)) not_finite_[c] += times;
+    if (!finite_at(spectrum.data(), c)) not_finite_[c] += times, not_finite_values_ += times;
 }
 
+bool EmptyStretches::knows_all() const {
+  for (std::size_t c = 0; c < channels_; ++c)
+    if (left_out_[c] == 0 && !substitutes_.knows(c)) return false;
+  return true;
+}
+
+void EmptyStretches::measure_unknown() {
+  for (std::size_t c = 0; c < channels_; ++c)
+    if (!substitutes_.knows(c)) substitutes_.measure(c);
+}
+
+// Near the range's start the piece behind the stretch is measured, if there is a whole one, as far away as a pipe can
+// be read in any blocks; else the first piece. Channels without samples there have those of another piece.
 void EmptyStretches::measure_around(const SampleRange& stretch) {
-  const std::uint64_t behind = stretch.first + stretch.count;
-  if (stretch.first >= kMeanSamples)
+  if (stretch.first >= kMeanSamples) {
     read_before(stretch.first);
-  else
-    read_piece(behind < range_.count ? behind : 0);
-  substitutes_.measure_all();
+    substitutes_.measure_all();
+    return;
+  }
+  const std::uint64_t behind = stretch.first + stretch.count;
+  const bool near = stretch.count <= kFirstAhead - kMeanSamples;
+  if (near && read_piece(behind) == kMeanSamples) substitutes_.measure_all();
+  if (knows_all()) return;
+  read_piece(0);
+  measure_unknown();
+  if (knows_all() || (!near && live_)) return;
+  read_behind(behind);
+  measure_unknown();
 }
 
 void EmptyStretches::fill(std::span<std::byte> spectra, std::uint64_t first) const {
@@ -163,16 +193,12 @@ std::uint64_t EmptyStretches::next_change(std::size_t channel, const std::byte* 
 }
 
 // Channels that stop among the first samples have none before: each is measured in the first of a few pieces that has
-// enough of it, else in the one that has most; where none has any, behind a later change. What stops from the first
-// sample on and does not change later never had data.
+// enough of it, else in the one that has most; where none has any, behind a later change.
 void EmptyStretches::measure_first(std::span<const Stopped> stopped,
                                    std::span<const std::byte> block, std::uint64_t first) {
   std::vector<Stopped> runs;
-  for (const Stopped& run : stopped) {
-    if (!run.begins) continue;
-    never_[run.channel] = 0;
-    if (first + run.from < kMeanSamples) runs.push_back(run);
-  }
+  for (const Stopped& run : stopped)
+    if (run.begins && !measured_before(run, first)) runs.push_back(run);
   const auto by_time = [](const Stopped& a, const Stopped& b) {
     return std::pair(a.channel, a.from) < std::pair(b.channel, b.from);
   };
@@ -186,27 +212,29 @@ void EmptyStretches::measure_first(std::span<const Stopped> stopped,
     std::erase_if(runs, [&](const Stopped& run) { return substitutes_.measure(run.channel); });
   }
   for (const Stopped& run : runs) {
-    if (substitutes_.knows(run.channel)) continue;
+    if (substitutes_.knows(run.channel) || live_) continue;
     const std::byte* value = block.data() + run.from * sample_bytes_ + run.channel * value_bytes_;
-    const std::uint64_t begin = first + run.from;
-    const std::uint64_t change = next_change(run.channel, value, begin);
-    if (change == range_.count) {
-      never_[run.channel] = begin == 0 ? 1 : 0;
-      continue;
-    }
-    read_piece(change);
+    const std::uint64_t change = next_change(run.channel, value, first + run.from);
+    if (change == range_.count) continue;
+    read_behind(change);
     substitutes_.measure(run.channel);
   }
 }
 
 // [time] of a piece: so many channels are stopped that they get noise, which is noted. Empty where there is no such
-// time. Channels that never had data do not count: their noise is missing at all times.
+// time. Channels of which no samples are known do not count: their noise is missing at all times.
 std::vector<std::uint8_t> EmptyStretches::noise_times(std::span<const Stopped> stopped,
                                                       std::size_t times, std::uint64_t first) {
   if (times_ == MissingTimes::mean || kShareWithMeans * stopped.size() <= counting_) return {};
   std::vector<std::int64_t> changes(times + 1, 0);
+  std::vector<std::uint8_t> known(channels_, 0);
   for (const Stopped& run : stopped) {
-    if (never_[run.channel] != 0) continue;
+    if (substitutes_.knows(run.channel)) known[run.channel] = 1;
+    if (known[run.channel] == 0 && measured_before(run, first)) {
+      read_before(first + run.from);
+      known[run.channel] = substitutes_.has_samples(run.channel) ? 1 : 0;
+    }
+    if (known[run.channel] == 0) continue;
     ++changes[run.from];
     --changes[run.to];
   }
@@ -233,7 +261,7 @@ bool EmptyStretches::replace(std::byte* piece, const Stopped& run, std::uint64_t
                              std::span<const std::uint8_t> noise) {
   const std::size_t offset = run.channel * value_bytes_;
   const bool finite = finite_at(piece + run.from * sample_bytes_, run.channel);
-  if (run.begins && first + run.from >= kMeanSamples) {
+  if (measured_before(run, first)) {
     read_before(first + run.from);
     substitutes_.measure(run.channel);
   }
@@ -249,6 +277,7 @@ bool EmptyStretches::replace(std::byte* piece, const Stopped& run, std::uint64_t
     ++end;
   }
   (finite ? masked_ : not_finite_)[run.channel] += run.to - run.from;
+  if (!finite) not_finite_values_ += run.to - run.from;
   replaced_.push_back({run.channel, first + run.from, first + run.to});
   return finite;
 }

@@ -39,7 +39,7 @@ class EmptyStretches {
   std::uint64_t mask_channels(std::span<std::byte> piece, std::uint64_t first, bool ahead);
   /// Times of a stretch of this spectrum: adds its values that are not finite to not_finite().
   void count_not_finite(std::span<const std::byte> spectrum, std::uint64_t times);
-  /// Before a stretch is filled: measures the channels before it, or after it near the range's start.
+  /// Before a stretch is filled: measures the channels before it, or, near the range's start, behind it.
   void measure_around(const SampleRange& stretch);
   /// Fills spectra of that stretch, the first one at position `first`, with means or noise.
   void fill(std::span<std::byte> spectra, std::uint64_t first) const;
@@ -50,6 +50,8 @@ class EmptyStretches {
   const std::vector<std::uint64_t>& masked() const { return masked_; }
   /// Times that each channel was not finite so far, where that was replaced, or left out or filled with all channels.
   const std::vector<std::uint64_t>& not_finite() const { return not_finite_; }
+  /// Of all channels together.
+  std::uint64_t not_finite_values() const { return not_finite_values_; }
   /// Times at which noise was put in so far.
   std::uint64_t noise_samples() const { return noise_samples_; }
   /// Of them, where more than half of the channels had: the first EmptyFound::kListed stretches, in order of time.
@@ -61,8 +63,11 @@ class EmptyStretches {
   std::uint64_t end_of_run(std::span<const std::byte> spectrum, std::uint64_t from);
   std::size_t read_ahead(std::uint64_t first, std::size_t most);
   std::size_t changing_ahead(std::uint64_t first);
-  void read_piece(std::uint64_t first);
+  std::size_t read_piece(std::uint64_t first);
   void read_before(std::uint64_t position);
+  void read_behind(std::uint64_t position);
+  bool knows_all() const;
+  void measure_unknown();
   // Samples [from, to) of a channel in a piece, the whole of a run or what a run goes on with.
   struct Stopped {
     std::size_t channel, from, to;
@@ -72,6 +77,9 @@ class EmptyStretches {
                                     std::size_t total);
   void measure_first(std::span<const Stopped> stopped, std::span<const std::byte> block,
                      std::uint64_t first);
+  bool measured_before(const Stopped& run, std::uint64_t first) const {
+    return run.begins && first + run.from >= kMeanSamples;
+  }
   std::vector<std::uint8_t> noise_times(std::span<const Stopped> stopped, std::size_t times,
                                         std::uint64_t first);
   bool finite_at(const std::byte* spectrum, std::size_t channel) const;
@@ -81,6 +89,7 @@ class EmptyStretches {
 
   formats::FilterbankReader& reader_;
   SampleRange range_;
+  bool live_;  // a limited number of spectra can be read ahead
   std::size_t channels_, value_bytes_, sample_bytes_;
   // Equal spectra in a row, and equal samples of one channel, from which on a stretch is empty.
   std::size_t spectra_repeats_ = 1, channel_repeats_ = 1;
@@ -93,9 +102,8 @@ class EmptyStretches {
   std::vector<std::uint8_t> left_out_, open_, equal_;  // [channel]; open: the run continues
   std::vector<std::uint64_t> masked_, not_finite_;     // [channel]
   std::vector<FilledRun> replaced_;
-  std::vector<std::size_t> known_;   // [channel] end of the run seen last
-  std::vector<std::uint8_t> never_;  // [channel] had no data, as far as known
-  std::uint64_t noise_samples_ = 0;
+  std::vector<std::size_t> known_;  // [channel] end of the run seen last
+  std::uint64_t not_finite_values_ = 0, noise_samples_ = 0;
   std::vector<SampleRange> mostly_masked_;
 };
 

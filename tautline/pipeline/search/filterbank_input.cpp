@@ -97,36 +97,38 @@ void refuse_masked_range(const formats::presto::Mask& mask, const Beam& beam,
                     "leave the mask out, or choose another part of the data");
 }
 
+// "at 3.2 s for 0.5 s, ...", of rises of the level or of the others; empty for none.
+std::string uncut_places(const Beam& beam, bool rises) {
+  constexpr std::size_t kNamed = 3;
+  std::size_t count = 0;
+  std::string where;
+  for (const UncutLevel& level : beam.uncut_levels)
+    if (level.rises() == rises && count++ < kNamed)
+      where += fmt::format("{}at {:.6g} s for {:.3g} s", where.empty() ? "" : ", ",
+                           static_cast<double>(level.sample) / beam.rate_hz(),
+                           static_cast<double>(level.samples) / beam.rate_hz());
+  if (count > kNamed) where += fmt::format(", and {} more", count - kNamed);
+  return where;
+}
+
 // One warning of each kind: the level rises and returns, and steps too often.
 void log_uncut(const Beam& beam, const device::Device& device) {
-  constexpr std::size_t kNamed = 3;
-  std::size_t rises = 0;
-  std::string where;
-  for (const UncutLevel& level : beam.uncut_levels) {
-    const double first_s = static_cast<double>(level.sample) / beam.rate_hz();
-    const double length_s = static_cast<double>(level.samples) / beam.rate_hz();
-    if (level.steps > 2) {
-      device.shared().log_once(
-          core::LogLevel::warning,
-          fmt::format(
-              "{}: the level or the noise steps {} times or more from {:.6g} to {:.6g} s: too "
-              "often to cut the data there. A search may report the steps as pulses",
-              beam.files.front(), level.steps, first_s, first_s + length_s));
-      continue;
-    }
-    if (rises++ < kNamed)
-      where +=
-          fmt::format("{}at {:.6g} s for {:.3g} s", where.empty() ? "" : ", ", first_s, length_s);
-  }
-  if (rises == 0) return;
-  if (rises > kNamed) where += fmt::format(", and {} more", rises - kNamed);
-  device.shared().log_once(
-      core::LogLevel::warning,
-      fmt::format(
-          "{}: the level of most channels rises and returns ({}). It may be a pulse of little "
-          "dispersion, interference, or the receiver: the data are not cut there, and a search "
-          "reports it",
-          beam.files.front(), where));
+  const auto warn = [&](const std::string& text) {
+    device.shared().log_once(core::LogLevel::warning, beam.files.front() + ": " + text);
+  };
+  if (const std::string where = uncut_places(beam, false); !where.empty())
+    warn(fmt::format(
+        "the level or the noise steps too often to cut the data there ({}). A search may report "
+        "the "
+        "steps as pulses: choose other times with `start_s` and `duration_s`, or, where all "
+        "channels step together, subtract their mean with `zero_dm`",
+        where));
+  if (const std::string where = uncut_places(beam, true); !where.empty())
+    warn(fmt::format(
+        "the level of most channels rises and returns ({}). It may be a pulse of little "
+        "dispersion, interference, or the receiver: the data are not cut there, and a search "
+        "reports it. See its candidates at these times; `zero_dm` takes such rises away",
+        where));
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 #include <span>
 
 #include "tautline/core/error.h"
@@ -24,18 +23,12 @@ core::Instant instant_of(const formats::FilterbankDescription& description,
 FilterbankSourceNode::FilterbankSourceNode(
     std::vector<std::shared_ptr<formats::FilterbankReader>> readers, FilterbankSourceConfig config)
     : readers_(std::move(readers)),
-      stream_{{},
-              std::move(config.parts),
-              std::move(config.data_segments),
-              std::move(config.files),
-              std::move(config.left_out),
-              std::move(config.input),
-              {},
-              {},
-              false,
-              0,
-              false,
-              false},
+      stream_{.beams = {},
+              .parts = std::move(config.parts),
+              .data_segments = std::move(config.data_segments),
+              .files = std::move(config.files),
+              .left_out = std::move(config.left_out),
+              .input = std::move(config.input)},
       block_samples_(config.block_samples),
       mask_(std::move(config.mask)),
       masked_times_(config.masked_times),
@@ -130,11 +123,11 @@ bool FilterbankSourceNode::produce(engine::Outputs& outputs) {
 
 // At the end of a part.
 void FilterbankSourceNode::note_masked(const FilterbankStream::Turn& turn) {
-  for (std::size_t c = 0; c < found_.channels.size(); ++c)
-    found_.channels[c] += empty_->masked()[c];
   found_.noise_samples += empty_->noise_samples();
-  for (std::size_t c = 0; c < found_.channels.size(); ++c)
+  for (std::size_t c = 0; c < found_.channels.size(); ++c) {
+    found_.channels[c] += empty_->masked()[c];
     found_.not_finite_channels[c] += empty_->not_finite()[c];
+  }
   const FilterbankPart& of = stream_.parts[turn.part];
   for (const SampleRange& one : empty_->mostly_masked())
     if (found_.mostly.size() < EmptyFound::kListed)
@@ -263,6 +256,7 @@ bool FilterbankSourceNode::fill(engine::Block& block, const FilterbankStream::Tu
   block.samples = reader().read_across(range.first + done_, wanted, bytes);
   if (block.samples == 0) return false;
   filled_now_.clear();
+  const std::uint64_t not_finite = empty_ ? empty_->not_finite_values() : 0;
   if (empty_)
     block.samples = treat_empty(bytes.first(block.samples * sample_bytes), turn.pass == 0);
   else
@@ -270,11 +264,7 @@ bool FilterbankSourceNode::fill(engine::Block& block, const FilterbankStream::Tu
   if (turn.pass == 0) {
     samples_ += done_ - block.first;
     note_filled(block.first);
-    if (empty_)
-      found_.not_finite = std::accumulate(found_.not_finite_channels.begin(),
-                                          found_.not_finite_channels.end(), std::uint64_t{0}) +
-                          std::accumulate(empty_->not_finite().begin(), empty_->not_finite().end(),
-                                          std::uint64_t{0});
+    if (empty_) found_.not_finite += empty_->not_finite_values() - not_finite;
   }
   block.set_extent(0, 0, block.samples);
   if (masking_) {

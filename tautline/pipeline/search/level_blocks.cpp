@@ -11,7 +11,7 @@ namespace tautline::pipeline {
 
 namespace {
 
-// Of integers: exact sums, of 2^15 at most.
+// Of integers: exact sums, of 2^15 spectra of 8 bits at most.
 template <class Sample>
 BlockLevels levels_of(const Sample* samples, std::size_t spectra, std::size_t channels) {
   using Sum = std::conditional_t<sizeof(Sample) == 1, std::int32_t, std::int64_t>;
@@ -71,7 +71,7 @@ double middle_mean(std::vector<double>& values) {
   return sum / static_cast<double>(values.size() - 2 * cut);
 }
 
-BlockLevels read_levels(formats::FilterbankReader& reader, const std::vector<SampleRange>& pieces,
+BlockLevels read_levels(formats::FilterbankReader& reader, const DataPieces& pieces,
                         std::uint64_t skip, std::size_t spectra, double& time) {
   const formats::FilterbankDescription& description = reader.description();
   const std::size_t sample_bytes = description.sample_bytes();
@@ -92,6 +92,11 @@ BlockLevels read_levels(formats::FilterbankReader& reader, const std::vector<Sam
   return formats::with_samples(description.delivered, bytes.data(), [&](const auto* samples) {
     return levels_of(samples, got, description.channels);
   });
+}
+
+BlockLevels levels_in(formats::FilterbankReader& reader, const DataPieces& pieces) {
+  double time = 0;
+  return read_levels(reader, pieces, 0, static_cast<std::size_t>(length_of(pieces)), time);
 }
 
 bool has_noise(std::size_t channel, const BlockLevels& from, const BlockLevels& to) {

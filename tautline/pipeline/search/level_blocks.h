@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "tautline/formats/filterbank_reader.h"
-#include "tautline/pipeline/search/sample_range.h"
+#include "tautline/pipeline/search/data_pieces.h"
 
 namespace tautline::pipeline {
 
@@ -18,8 +18,10 @@ struct BlockLevels {
 };
 
 /// Of `spectra` of the pieces' spectra, from the one with the number `skip` on; adds their mean time.
-BlockLevels read_levels(formats::FilterbankReader& reader, const std::vector<SampleRange>& pieces,
+BlockLevels read_levels(formats::FilterbankReader& reader, const DataPieces& pieces,
                         std::uint64_t skip, std::size_t spectra, double& time);
+/// Of all of the pieces' spectra.
+BlockLevels levels_in(formats::FilterbankReader& reader, const DataPieces& pieces);
 
 /// The mean of the middle half; of three the middle one. Sorts the values, one or more.
 double middle_mean(std::vector<double>& values);

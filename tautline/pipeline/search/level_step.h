@@ -15,12 +15,14 @@ struct LevelStep {
   bool of_mean = true;        ///< false: of the standard deviation alone
 };
 
-/// Where the level steps and the data are not cut.
+/// Where the level steps and the data are not cut: it rises and returns, or steps too often.
 struct UncutLevel {
   std::uint64_t sample = 0,
                 samples = 0;  ///< from the first step to the last one, on the grid of times
-  std::size_t steps =
-      0;  ///< two: the level rises and returns; one: it rises and fades; else too many
+  /// The steps found: of a rise two, or one where the level returns slowly.
+  std::size_t steps = 0;
+
+  bool rises() const { return steps <= 2; }
 };
 
 }  // namespace tautline::pipeline

@@ -39,15 +39,14 @@ FoundSteps find_level_steps(formats::FilterbankReader& reader,
       const std::uint64_t low = std::max(range.first, k > 0 ? joins[k - 1].sample : 0);
       const std::uint64_t high = std::min(range.first + range.count,
                                           k + 1 < joins.size() ? joins[k + 1].sample : UINT64_MAX);
-      if (const auto step =
-              decide_step(reader, {low, join, high}, kLeastStepSpectra, counts, left_out))
+      if (const auto step = decide_step(reader, {low, join, high}, kLeastStepSpectra, counts))
         steps.push_back({grid_first + (step->sample - range.first), joins[k].before, joins[k].after,
                          step->of_mean});
     }
   std::vector<PlacedRange> parts = segments;
   split_at_steps(steps, parts);
   for (const auto& [range, grid_first] : parts) {
-    const StepsInside inside = steps_inside(reader, range, counts, left_out);
+    const StepsInside inside = steps_inside(reader, range, counts);
     for (const DecidedStep& step : inside.steps) {
       const std::string file = file_of(joins, step.sample);
       steps.push_back({grid_first + (step.sample - range.first), file, file, step.of_mean});

@@ -60,6 +60,7 @@ std::size_t PassingFilterbank::read(std::uint64_t first_sample, std::size_t coun
     throw core::Error(core::ErrorKind::config, "first_sample", std::to_string(first_sample),
                       std::to_string(first_kept_) + " or later: what was before is forgotten");
   count = limit_to(count, limit_ - std::min(limit_, first_sample), destination);
+  if (count == 0) return 0;
   wait_for(first_sample + count);
   const auto got = static_cast<std::size_t>(
       std::min<std::uint64_t>(count, came_ - std::min(came_, first_sample)));

@@ -23,13 +23,13 @@ PipedFilterbank open_piped_filterbank(const FilterbankRunConfig& config, bool fi
   piped.input->config = config;
   piped.input->live = true;
   const SampleRange all{0, kLiveSamples};
-  piped.input->beams.push_back({piped.source->source().stream().files,
-                                piped.source->reader(),
-                                all,
-                                {{all, 0}},
-                                piped.source->left_out(),
-                                {},
-                                {}});
+  piped.input->beams.push_back({.files = piped.source->source().stream().files,
+                                .reader = piped.source->reader(),
+                                .range = all,
+                                .data_segments = {{all, 0}},
+                                .left_out = piped.source->left_out(),
+                                .level_steps = {},
+                                .uncut_levels = {}});
   return piped;
 }
 

@@ -2,30 +2,21 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
+
+#include "tautline/pipeline/search/data_pieces.h"
+#include "tautline/pipeline/search/level_blocks.h"
 
 namespace tautline::pipeline {
 
 namespace {
 
-// A change from one block to the next that is looked at, in those that are usual.
-constexpr double kUnusualChange = 8;
-// Of the logarithm of standard deviations: a smaller one moves S/N by less than a tenth, which no gap is worth.
-constexpr double kLeastOfNoise = 0.1;
 // Squares of deviations, in those of the noise before, are counted up to this: a single impulse is not the change.
 constexpr double kMostSquared = 36;
-
-// Spectra on either side of a change of the noise whose means tell whether it is one.
+// Spectra on either side of a change of the noise whose means tell whether it is one, and by how many times what white
+// noise would have they differ then.
 constexpr std::size_t kAroundNoise = 128;
-
-// 2.1 times the lower quartile is the median of white noise: up to three quarters of the changes may be steps.
-double usual(const std::vector<LevelChange>& changes, double LevelChange::*quantity) {
-  std::vector<double> sizes;
-  for (const LevelChange& change : changes) sizes.push_back(std::abs(change.*quantity));
-  if (sizes.empty()) return 0;
-  const auto quarter = sizes.begin() + static_cast<std::ptrdiff_t>((sizes.size() - 1) / 4);
-  std::nth_element(sizes.begin(), quarter, sizes.end());
-  return 2.1 * *quarter;
-}
+constexpr double kOtherMean = 8;
 
 double LevelChange::*member_of(Quantity quantity) {
   return quantity == Quantity::mean ? &LevelChange::mean : &LevelChange::noise;
@@ -51,63 +42,56 @@ std::vector<double> sums_up_to(const Sample* spectra, std::size_t count, const B
 
 }  // namespace
 
-BlockLevels levels_at(formats::FilterbankReader& reader, std::uint64_t first, std::size_t spectra) {
-  double time = 0;
-  return read_levels(reader, {{first, spectra}}, 0, spectra, time);
-}
-
-LevelChange unusual_change(const std::vector<LevelChange>& changes, std::size_t spectra,
-                           const std::vector<bool>& counts) {
-  const LevelChange least = least_change(spectra, counts);
-  return {kUnusualChange * std::max(least.mean, usual(changes, &LevelChange::mean)),
-          std::max(kLeastOfNoise,
-                   kUnusualChange * std::max(least.noise, usual(changes, &LevelChange::noise)))};
-}
-
-std::optional<Quantity> changing_quantity(const LevelChange& change, const LevelChange& unusual) {
-  const double mean = std::abs(change.mean) / unusual.mean;
-  const double noise = std::abs(change.noise) / unusual.noise;
-  if (mean >= 1) return Quantity::mean;
-  return noise >= 1 ? std::optional(Quantity::noise) : std::nullopt;
-}
-
-std::uint64_t place_step(formats::FilterbankReader& reader, std::uint64_t low, std::uint64_t high,
-                         std::size_t spectra, Quantity changing, const std::vector<bool>& counts) {
+std::uint64_t place_step(formats::FilterbankReader& reader, const SampleRange& from,
+                         const SampleRange& to, std::size_t spectra, Quantity changing,
+                         const std::vector<bool>& counts) {
   const auto quantity = member_of(changing);
-  const std::uint64_t begin = low, end = high + spectra;
-  const BlockLevels before = levels_at(reader, low, spectra);
-  const BlockLevels after = levels_at(reader, high, spectra);
+  std::uint64_t low = from.first, high = to.first;
+  const std::uint64_t end = to.first + to.count;
+  const auto levels_from = [&](std::uint64_t first) {
+    return levels_in(reader, first_data(reader, {first, end - first}, spectra, counts));
+  };
+  const BlockLevels before = levels_from(low), after = levels_from(high);
   const double whole = change_of(before, after, counts).*quantity;
   while (high - low > spectra) {
     const std::uint64_t middle = low + (high - low) / 2;
-    const double part = change_of(before, levels_at(reader, middle, spectra), counts).*quantity;
+    const double part = change_of(before, levels_from(middle), counts).*quantity;
     (part / whole > 0.5 ? high : low) = middle;
   }
-  const auto wanted = static_cast<std::size_t>(high - low) + spectra;
-  std::vector<std::byte> bytes(wanted * reader.description().sample_bytes());
-  const std::size_t got = reader.read_across(low, wanted, bytes);
-  const std::vector<double> sums =
-      formats::with_samples(reader.description().delivered, bytes.data(), [&](const auto* samples) {
-        return sums_up_to(samples, got, before, after, changing, counts);
+  const DataPieces pieces = first_data(reader, {low, end - low}, high - low + spectra, counts);
+  const std::size_t sample_bytes = reader.description().sample_bytes();
+  std::vector<std::byte> bytes(static_cast<std::size_t>(length_of(pieces)) * sample_bytes);
+  std::vector<std::uint64_t> samples;  // of the spectra
+  for (const SampleRange& piece : pieces) {
+    const std::size_t got =
+        reader.read_across(piece.first, static_cast<std::size_t>(piece.count),
+                           std::span(bytes).subspan(samples.size() * sample_bytes));
+    for (std::size_t t = 0; t < got; ++t) samples.push_back(piece.first + t);
+  }
+  const std::size_t got = samples.size();
+  const std::vector<double> sums = formats::with_samples(
+      reader.description().delivered, bytes.data(), [&](const auto* spectrum) {
+        return sums_up_to(spectrum, got, before, after, changing, counts);
       });
   double best = -1;
   std::uint64_t place = low;
   for (std::size_t t = 1; t < got; ++t) {
     const auto n = static_cast<double>(got), k = static_cast<double>(t);
     const double step = sums[t] - sums[got] * k / n, squared = step * step / (k * (n - k));
-    if (squared > best) best = squared, place = low + t;
+    if (squared > best) best = squared, place = samples[t];
   }
-  if (changing == Quantity::mean || place < begin + 2 * kAroundNoise ||
-      end < 2 * kAroundNoise + begin)
+  if (changing == Quantity::mean || place < from.first + 2 * kAroundNoise ||
+      end < place + kAroundNoise)
     return place;
   // A block that a step of the mean is in has more noise, too.
-  const std::uint64_t from = place - 2 * kAroundNoise;
-  const std::uint64_t to = std::min(place + kAroundNoise, end - kAroundNoise);
-  const LevelChange change =
-      change_of(levels_at(reader, from, kAroundNoise), levels_at(reader, to, kAroundNoise), counts);
-  if (std::abs(change.mean) < kUnusualChange * least_change(kAroundNoise, counts).mean)
-    return place;
-  return place_step(reader, from, to, kAroundNoise, Quantity::mean, counts);
+  const SampleRange left{place - 2 * kAroundNoise, kAroundNoise};
+  const SampleRange right{std::min(place + kAroundNoise, end - kAroundNoise), kAroundNoise};
+  const auto levels_of = [&](const SampleRange& range) {
+    return levels_in(reader, first_data(reader, range, kAroundNoise, counts));
+  };
+  const LevelChange change = change_of(levels_of(left), levels_of(right), counts);
+  if (std::abs(change.mean) < kOtherMean * least_change(kAroundNoise, counts).mean) return place;
+  return place_step(reader, left, right, kAroundNoise, Quantity::mean, counts);
 }
 
 }  // namespace tautline::pipeline

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "tautline/core/step_fit.h"
+#include "tautline/pipeline/search/data_pieces.h"
 #include "tautline/pipeline/search/level_blocks.h"
-#include "tautline/pipeline/search/place_step.h"
 
 namespace tautline::pipeline {
 
@@ -55,12 +55,18 @@ class Rises {
   std::size_t reach(std::size_t level, std::uint64_t most = kLongestSide) const {
     return static_cast<std::size_t>(std::min(most, length(level)));
   }
+  BlockLevels first_of(const SampleRange& range, std::size_t spectra) {
+    return levels_in(reader_, first_data(reader_, range, spectra, counts_));
+  }
+  BlockLevels last_of(const SampleRange& range, std::size_t spectra) {
+    return levels_in(reader_, last_data(reader_, range, spectra, counts_));
+  }
+  SampleRange range_of(std::size_t level) const { return {bounds_[level], length(level)}; }
   BlockLevels begin_of(std::size_t level, std::uint64_t most = kLongestSide) {
-    return levels_at(reader_, bounds_[level], reach(level, most));
+    return first_of(range_of(level), reach(level, most));
   }
   BlockLevels end_of(std::size_t level, std::uint64_t most = kLongestSide) {
-    const std::size_t spectra = reach(level, most);
-    return levels_at(reader_, bounds_[level + 1] - spectra, spectra);
+    return last_of(range_of(level), reach(level, most));
   }
   void keep(std::size_t step) {
     if (found_.steps.empty() || found_.steps.back().sample < steps_[step].sample)
@@ -76,13 +82,12 @@ class Rises {
     const std::uint64_t begin = at - std::min(longest_, length(step));
     const std::uint64_t end = at + std::min(longest_, length(step + 1));
     const double change = change_of(before, after, counts_).mean;
-    const auto back = [&](const BlockLevels& base, std::uint64_t first) {
-      const BlockLevels far = levels_at(reader_, first, spectra);
+    const auto back = [&](const BlockLevels& base, const BlockLevels& far) {
       return change_of(base, far, counts_).mean < kLeft * std::abs(change);
     };
-    if (change > 0 && back(before, end - spectra))
+    if (change > 0 && back(before, last_of({at, end - at}, spectra)))
       found_.uncut.push_back({at, end - at, 1});
-    else if (change < 0 && back(after, begin))
+    else if (change < 0 && back(after, first_of({begin, at - begin}, spectra)))
       found_.uncut.push_back({begin, at - begin, 1});
     else
       keep(step);

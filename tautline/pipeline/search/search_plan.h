@@ -10,9 +10,9 @@
 #include "tautline/device/device.h"
 #include "tautline/pipeline/search/filterbank_run.h"
 #include "tautline/pipeline/search/filterbank_source_node.h"
+#include "tautline/pipeline/search/pass_plan.h"
 #include "tautline/pipeline/search/search_config.h"
 #include "tautline/pipeline/search/search_node.h"
-#include "tautline/pipeline/search/search_pass.h"
 
 namespace tautline::pipeline {
 

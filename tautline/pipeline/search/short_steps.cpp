@@ -9,7 +9,7 @@
 
 #include "tautline/core/step_fit.h"
 #include "tautline/pipeline/search/dispersed_step.h"
-#include "tautline/pipeline/search/level_blocks.h"
+#include "tautline/pipeline/search/level_changes.h"
 #include "tautline/pipeline/search/place_step.h"
 
 namespace tautline::pipeline {
@@ -17,22 +17,15 @@ namespace tautline::pipeline {
 namespace {
 
 // Blocks that are compared: their distance, so that half a second has two; values and spectra of each; how many.
-constexpr double kProbeDistance_s = 0.25;
+constexpr double kBlockDistance_s = 0.25;
 constexpr std::uint64_t kLeastSide = core::kStepSide * kLeastStepSpectra;
-constexpr std::size_t kProbeValues = 16'384, kLeastProbeSpectra = 32;
-constexpr std::size_t kMostProbes = 4096, kLeastProbes = 3;
+constexpr std::size_t kBlockValues = 16'384, kLeastBlockSpectra = 32;
+constexpr std::size_t kMostShortBlocks = 4096, kLeastShortBlocks = 3;
 // The most unusual changes: those that are placed, places that are decided, and those that are decided again. A place
 // takes as long as ten blocks, a decision as long as some hundred.
 constexpr std::size_t kMostChanges = 256, kMostPlaces = 32, kMostAgain = 16;
 // Places closer to each other are one, or a short impulse: a block has both.
 constexpr std::uint64_t kNear = 64;
-
-struct Change {
-  std::size_t probe;
-  double excess;
-  Quantity quantity;
-  bool up;
-};
 
 struct ChangePlace {
   std::uint64_t sample;
@@ -45,21 +38,21 @@ struct ChangePlace {
 class ShortSteps {
  public:
   ShortSteps(formats::FilterbankReader& reader, const SampleRange& range,
-             const std::vector<bool>& counts, const std::vector<std::size_t>& left_out)
-      : reader_(reader), range_(range), counts_(counts), left_out_(left_out) {
+             const std::vector<bool>& counts)
+      : reader_(reader), range_(range), counts_(counts) {
     const auto rate = reader.description().rate_hz.value();
     const auto distance =
-        std::max(kLeastSide, static_cast<std::uint64_t>(std::lround(kProbeDistance_s * rate)));
-    probes_ =
-        static_cast<std::size_t>(std::min<std::uint64_t>(kMostProbes, range.count / distance + 1));
+        std::max(kLeastSide, static_cast<std::uint64_t>(std::lround(kBlockDistance_s * rate)));
+    blocks_ = static_cast<std::size_t>(
+        std::min<std::uint64_t>(kMostShortBlocks, range.count / distance + 1));
     const auto channels = static_cast<std::size_t>(std::count(counts.begin(), counts.end(), true));
-    spectra_ = std::clamp(kProbeValues / std::max<std::size_t>(1, channels), kLeastProbeSpectra,
+    spectra_ = std::clamp(kBlockValues / std::max<std::size_t>(1, channels), kLeastBlockSpectra,
                           kMostStepSpectra);
   }
 
   std::vector<DecidedStep> find() {
-    if (probes_ < kLeastProbes || range_.count < 2 * kLeastSide) return {};
-    places_ = places_of(unusual_changes());
+    if (blocks_ < kLeastShortBlocks || range_.count < 2 * kLeastSide) return {};
+    places_ = places_of(most_unusual());
     decided_.assign(places_.size(), std::nullopt);
     std::vector<bool> bound(places_.size(), true);
     for (std::size_t k = 0; k < places_.size(); ++k) decide(k, bound);
@@ -76,39 +69,23 @@ class ShortSteps {
   }
 
  private:
-  std::uint64_t first(std::size_t probe) const {
-    return range_.first + probe * (range_.count - spectra_) / (probes_ - 1);
-  }
-  std::vector<Change> unusual_changes() {
-    std::vector<LevelChange> changes;
-    BlockLevels before = levels_at(reader_, first(0), spectra_);
-    for (std::size_t k = 1; k < probes_; ++k) {
-      BlockLevels levels = levels_at(reader_, first(k), spectra_);
-      changes.push_back(change_of(before, levels, counts_));
-      before = std::move(levels);
-    }
-    const LevelChange unusual = unusual_change(changes, spectra_, counts_);
-    std::vector<Change> found;
-    for (std::size_t k = 0; k < changes.size(); ++k)
-      if (const auto quantity = changing_quantity(changes[k], unusual)) {
-        const double excess = std::max(std::abs(changes[k].mean) / unusual.mean,
-                                       std::abs(changes[k].noise) / unusual.noise);
-        const double change = *quantity == Quantity::mean ? changes[k].mean : changes[k].noise;
-        found.push_back({k, excess, *quantity, change > 0});
-      }
-    std::ranges::stable_sort(found, std::greater<>(), &Change::excess);
-    if (found.size() > kMostChanges) found.erase(found.begin() + kMostChanges, found.end());
-    return found;
+  // The most unusual one first.
+  std::vector<UnusualChange> most_unusual() {
+    std::vector<UnusualChange> changes =
+        unusual_changes(reader_, range_, blocks_, spectra_, counts_);
+    std::ranges::stable_sort(changes, std::greater<>(), &UnusualChange::excess);
+    if (changes.size() > kMostChanges) changes.erase(changes.begin() + kMostChanges, changes.end());
+    return changes;
   }
   // In order of time; of places near each other that of the most unusual change, and none where it goes back.
-  std::vector<ChangePlace> places_of(const std::vector<Change>& changes) {
+  std::vector<ChangePlace> places_of(const std::vector<UnusualChange>& changes) {
     std::vector<ChangePlace> places;
     const auto counting = [&] {
       return static_cast<std::size_t>(std::ranges::count(places, false, &ChangePlace::impulse));
     };
-    for (const Change& change : changes) {
-      const std::uint64_t sample = place_step(reader_, first(change.probe), first(change.probe + 1),
-                                              spectra_, change.quantity, counts_);
+    for (const UnusualChange& change : changes) {
+      const std::uint64_t sample =
+          place_step(reader_, change.from, change.to, spectra_, change.quantity, counts_);
       const auto near = std::ranges::find_if(places, [&](const ChangePlace& other) {
         return std::max(sample, other.sample) - std::min(sample, other.sample) < kNear;
       });
@@ -130,7 +107,7 @@ class ShortSteps {
       if (k < place) bounds.low = places_[k].sample;
       if (k > place) bounds.high = std::min(bounds.high, places_[k].sample);
     }
-    decided_[place] = decide_step(reader_, bounds, kLeastStepSpectra, counts_, left_out_);
+    decided_[place] = decide_step(reader_, bounds, kLeastStepSpectra, counts_);
     if (decided_[place] && step_is_dispersed(reader_, bounds, counts_))
       decided_[place] = std::nullopt;
   }
@@ -138,8 +115,7 @@ class ShortSteps {
   formats::FilterbankReader& reader_;
   const SampleRange range_;
   const std::vector<bool>& counts_;
-  const std::vector<std::size_t>& left_out_;
-  std::size_t probes_ = 0, spectra_ = 0;
+  std::size_t blocks_ = 0, spectra_ = 0;
   std::vector<ChangePlace> places_;
   std::vector<std::optional<DecidedStep>> decided_;  // [place]
 };
@@ -147,9 +123,8 @@ class ShortSteps {
 }  // namespace
 
 std::vector<DecidedStep> short_steps(formats::FilterbankReader& reader, const SampleRange& range,
-                                     const std::vector<bool>& counts,
-                                     const std::vector<std::size_t>& left_out) {
-  return ShortSteps(reader, range, counts, left_out).find();
+                                     const std::vector<bool>& counts) {
+  return ShortSteps(reader, range, counts).find();
 }
 
 }  // namespace tautline::pipeline

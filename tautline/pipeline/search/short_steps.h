@@ -12,9 +12,8 @@ namespace tautline::pipeline {
 
 /// Steps with 256 spectra or more on either side, in order of time, those of a dispersed pulse not among them. The levels
 /// of blocks a quarter of a second apart are compared; what changes for a shorter time may lie between two of them.
-/// `counts`, `left_out`: decide_step's.
+/// `counts`: [channel].
 std::vector<DecidedStep> short_steps(formats::FilterbankReader& reader, const SampleRange& range,
-                                     const std::vector<bool>& counts,
-                                     const std::vector<std::size_t>& left_out);
+                                     const std::vector<bool>& counts);
 
 }  // namespace tautline::pipeline

@@ -13,8 +13,8 @@ namespace tautline::pipeline {
 
 /// Steps with 256 spectra or more on either side; those of less than 4,096 may be missed where they last for less than a
 /// quarter of a second. The levels of blocks are compared, then the place of each unusual change is found. More than 16
-/// steps are not cut, nor are rises of the level that return. `counts`, `left_out`: decide_step's.
+/// steps are not cut, nor are rises of the level that return. `counts`: [channel].
 StepsInside steps_inside(formats::FilterbankReader& reader, const SampleRange& range,
-                         const std::vector<bool>& counts, const std::vector<std::size_t>& left_out);
+                         const std::vector<bool>& counts);
 
 }  // namespace tautline::pipeline

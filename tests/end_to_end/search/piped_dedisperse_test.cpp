@@ -53,9 +53,11 @@ class PipedDedispersion : public PipedRun {
     hold(random_() % times, 30 + random_() % 60, 0, 32);
     hold(times / 2, times / 10, 0, 32);
     hold(times / 4, times / 8, 20, 21);
+    // Steps as wide as the noise: of noise that hardly changes, a pipe's first samples and the whole file would have
+    // other channels that never change.
     if (shape_.nbits < 8)
       for (double& value : values)
-        value = std::min(std::exp2(shape_.nbits) - 1, std::floor(value / 40));
+        value = std::clamp(std::floor((value - 84) / 8), 0.0, std::exp2(shape_.nbits) - 1);
     write_filterbank(scratch_ / "a.fil", shape_, values);
     return read_file(scratch_ / "a.fil");
   }

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <cmath>
 #include <csignal>
 #include <fstream>
@@ -13,6 +14,7 @@
 #include "tautline/engine/run.h"
 #include "tautline/pipeline/search/filterbank_source_node.h"
 #include "tautline/pipeline/search/live_filterbank_node.h"
+#include "tautline/pipeline/search/passing_filterbank.h"
 #include "tests/formats/sigproc/sigproc_files.h"
 #include "tests/support/scratch.h"
 #include "tests/support/seed.h"
@@ -152,7 +154,7 @@ std::vector<double> stopping_noise(std::size_t times, std::size_t channels,
     for (std::size_t t = first; t < std::min(times, first + count); ++t)
       for (std::size_t k = c; k < end; ++k) values[t * channels + k] = value;
   };
-  // Single channels first: a run of one that goes on through a stretch is told from it by the cut into blocks.
+  // Single channels first: stretches of all channels lie over them.
   for (const std::size_t c : {std::size_t{1}, channels - 1})
     for (std::size_t t = random() % 4000; t + 4000 < times; t += 2000) {
       const std::size_t count = 150 + random() % 2000;
@@ -269,6 +271,75 @@ TEST_F(LiveFilterbanks, ThatStopInsideASpectrumSaySo) {
     EXPECT_TRUE(given == expected) << bits << " bits, " << difference(given, expected);
     EXPECT_EQ(given.trailing_bytes, left) << bits << " bits";
     EXPECT_FALSE(given.pieces.empty());
+  }
+}
+
+// Up to the end of the stream or shortly before it, and farther than is read ahead: measured behind where that is a
+// whole piece, else before, else in what there is behind.
+TEST_F(LiveFilterbanks, StretchesNearTheStartAreMeasuredAsInTheirFiles) {
+  constexpr std::size_t kChannels = 12;
+  tests::SigprocShape shape;
+  shape.nchans = kChannels;
+  shape.tsamp = 1e-3;
+  struct Stretch {
+    std::size_t first, samples, behind;
+  };
+  const std::size_t near = 500 + random_() % 3000;
+  for (const Stretch& stretch : {Stretch{near, 2000, 0},
+                                 {near, 9000, 3},
+                                 {near, 9000, 1000},
+                                 {0, 10'000, 1000},
+                                 {near, 18'000, 9000},
+                                 {0, 3000, 6000}}) {
+    const std::size_t times = stretch.first + stretch.samples + stretch.behind;
+    std::normal_distribution<double> normal(100, 6);
+    std::vector<double> values(times * kChannels);
+    for (double& value : values) value = std::round(normal(random_));
+    for (std::size_t t = stretch.first; t < stretch.first + stretch.samples; ++t)
+      for (std::size_t c = 0; c < kChannels; ++c) values[t * kChannels + c] = 3;
+    write(shape, values);
+    const LivePieces expected = from_file(Empty::fill, times);
+    const std::string what = std::to_string(stretch.first) + "+" + std::to_string(stretch.samples) +
+                             "+" + std::to_string(stretch.behind);
+    ASSERT_EQ(expected.stretches.size(), 1u) << what;
+    for (const std::byte value : expected.pieces.begin()->second)
+      ASSERT_GT(value, std::byte{60}) << what;
+    LiveFilterbankConfig config;
+    config.fill_gaps = true;
+    for (const std::size_t block : {std::size_t{11}, std::size_t{15'000}, 1 + random_() % 5000}) {
+      config.block_samples = block;
+      const LivePieces given = from_pipe(config);
+      EXPECT_TRUE(given == expected)
+          << what << ", blocks of " << block << ", " << difference(given, expected);
+    }
+  }
+}
+
+// What lies beyond the spectra that are kept for a block is not waited for.
+TEST_F(LiveFilterbanks, ReadNothingTooFarAhead) {
+  constexpr std::size_t kChannels = 12, kTimes = 300'000, kBlock = 100;
+  tests::SigprocShape shape;
+  shape.nchans = kChannels;
+  write(shape, stopping_noise(kTimes, kChannels, random_));
+  const std::string path = scratch_ / "pipe";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  std::atomic<std::size_t> written = 0;
+  std::jthread writer([&] {
+    std::ofstream pipe(path, std::ios::binary);
+    for (; written + 1000 < bytes_.size() && pipe; written += 1000)
+      pipe.write(bytes_.data() + written, 1000).flush();
+  });
+  {
+    PassingFilterbank reader(
+        std::make_unique<stream::LiveFilterbank>(path, 1 << 16, 60, std::stop_token()), kTimes,
+        kBlock);
+    reader.look_around(1);
+    reader.begin_block({});
+    std::vector<std::byte> spectra(100 * kChannels);
+    EXPECT_EQ(reader.read(0, 100, spectra), 100u);
+    EXPECT_EQ(reader.read(290'000, 100, spectra), 0u);
+    EXPECT_EQ(reader.read(kFirstAhead + kBlock - 40, 100, spectra), 40u);
+    EXPECT_LT(written, 200'000 * kChannels);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "tautline/pipeline/search/dispersed_step.h"
@@ -111,6 +112,45 @@ TEST(ShortSteps, OfAReceiverThatDropsAreFound) {
           with_parts(random, 32, {{at, at + length, moved, scaled}, {at + length, kSpectra, 1.5}});
       expect_steps(found_in(between), {at, at + length});
     }
+}
+
+// Where the level is another one behind padding, and soon steps again.
+TEST(ShortSteps, BehindPaddingAreFound) {
+  auto random = tests::generator();
+  for (const std::uint64_t padding : {100u, 1500u, 5000u})
+    for (const int bits : {8, 32}) {
+      SCOPED_TRACE(std::to_string(padding) + " spectra, " + std::to_string(bits) + " bits");
+      const std::uint64_t at = 8000 + random() % 2000, end = at + padding;
+      const std::uint64_t next = end + 900 + random() % 600;
+      JoinedFiles files(kBandChannels, 1, kSpectra, bits, random,
+                        [&](std::uint64_t t, std::size_t, double noise) {
+                          if (t >= at && t < end) return -50.0;
+                          return noise + (t >= next ? 6 : t >= end ? 3 : 0);
+                        });
+      expect_steps(found_in(files), {end, next});
+    }
+}
+
+// Packets that are lost again and again change the blocks that they are in by more than the receiver's drop does.
+TEST(ShortSteps, AmongLostPacketsAreFound) {
+  auto random = tests::generator();
+  for (const std::uint64_t distance : {350u, 150u}) {
+    SCOPED_TRACE(distance);
+    const std::uint64_t at = 5000 + random() % 9000, end = at + 900;
+    std::vector<bool> lost(kSpectra, false);
+    for (std::uint64_t t = random() % distance; t + 100 < kSpectra; t += distance + random() % 50) {
+      const std::uint64_t samples = 20 + random() % 60;
+      const auto holds = [&](std::uint64_t edge) { return t <= edge && edge <= t + samples; };
+      if (holds(at) || holds(end)) continue;
+      std::fill_n(lost.begin() + static_cast<std::ptrdiff_t>(t), samples, true);
+    }
+    JoinedFiles files(kBandChannels, 1, kSpectra, 8, random,
+                      [&](std::uint64_t t, std::size_t, double noise) {
+                        if (lost[t]) return -50.0;
+                        return noise - (t >= at && t < end ? 1 : 0);
+                      });
+    expect_steps(found_in(files), {at, end});
+  }
 }
 
 // Interference, or pulses of little dispersion: the search has them as before, and is told.

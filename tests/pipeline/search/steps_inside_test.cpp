@@ -154,7 +154,8 @@ TEST(PlaceStep, IsBetweenTheBlocks) {
     });
     const std::vector<bool> counts(16, true);
     for (const std::size_t spectra : {64u, 256u})
-      EXPECT_NEAR(static_cast<double>(place_step(files, 500, 7000, spectra, quantity, counts)),
+      EXPECT_NEAR(static_cast<double>(place_step(files, {500, spectra}, {7000, spectra}, spectra,
+                                                 quantity, counts)),
                   static_cast<double>(at), 20);
   }
 }
