@@ -18,12 +18,31 @@ bool joins_all(const detect::Links& links) {
 
 }  // namespace
 
+namespace {
+
+// With the zero-DM filter the trials without delays are zero, but for the rounding of floats, in which a search would find
+// pulses.
+std::vector<std::size_t> zero_trials(const dedisperse::Plan& plan) {
+  std::vector<std::size_t> zero;
+  const dedisperse::Config& config = plan.config();
+  const std::size_t channels = config.frequencies_mhz.size();
+  for (std::size_t k = 0; config.zero_dm && k < config.dms.size(); ++k) {
+    std::size_t c = 0;
+    while (c < channels && plan.delay(k, c) == 0) ++c;
+    if (c == channels) zero.push_back(k);
+  }
+  return zero;
+}
+
+}  // namespace
+
 // One part's states, and room for a block of its trials.
 struct SearchPass::Stream {
   Stream(const SearchPart& planned, const device::Device& device, device::Queue& queue)
       : part(planned),
         dedispersing(part.dedisperse->make_state(queue)),
-        detecting(part.detect->make_state(queue)) {
+        detecting(part.detect->make_state(queue)),
+        zero(zero_trials(*part.dedisperse)) {
     if (!device.compiles())
       memory = device::Buffer(4 * beams() * trials() * part.dedisperse->max_output_samples());
   }
@@ -46,7 +65,8 @@ struct SearchPass::Stream {
   SearchPart part;
   std::unique_ptr<dedisperse::State> dedispersing;
   std::unique_ptr<detect::State> detecting;
-  device::Buffer memory;  ///< a block of trials, in the host's memory
+  std::vector<std::size_t> zero;  ///< trials
+  device::Buffer memory;          ///< a block of trials, in the host's memory
 };
 
 SearchPass::SearchPass(const PassPlan& plan, std::size_t sample_bytes,
@@ -76,6 +96,12 @@ void SearchPass::push_to(Stream& stream, const void* spectra, std::size_t sample
   const auto result = stream.part.dedisperse->execute(queue_, *stream.dedispersing, input, block);
   if (&stream == streams_.front().get()) not_finite_ += result.not_finite;
   if (result.samples == 0) return;
+  for (std::size_t beam = 0; beam < stream.beams(); ++beam)
+    for (const std::size_t k : stream.zero) {
+      const auto row = static_cast<std::ptrdiff_t>(beam) * block.stride(0) +
+                       static_cast<std::ptrdiff_t>(k) * block.stride(1);
+      queue_.fill(static_cast<std::byte*>(block.data()) + 4 * row, 0, 4 * result.samples);
+    }
   // One beam after the other.
   const core::SampleView<2> series(block.data(), block.type(),
                                    {block.extent(0) * block.extent(1), result.samples},

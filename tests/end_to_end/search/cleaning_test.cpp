@@ -210,6 +210,18 @@ TEST_F(Cleaning, ZeroDmTakesOutWhatHasNoDispersion) {
   EXPECT_EQ(clean["zero_dm"], true);
 }
 
+// Trials without delays are zero: rounded floats are no pulses.
+TEST_F(Cleaning, ZeroDmLeavesNothingWithoutDispersion) {
+  shape_.nbits = 32;
+  auto values = noise_with_pulses(shape_, kCleanedTimes, {{80, 2400, 30}}, random_);
+  for (double& value : values) value = 1e7 * value + 1e8;
+  write_filterbank(scratch_ / "in.fil", shape_, values);
+  run("search", {"--zero-dm", "--threshold", "5"});
+  EXPECT_GE(near(2400), 1u);
+  for (const auto& line : lines_)
+    EXPECT_TRUE(line["schema"] != "tautline.candidate" || line["dm"] > 0) << line;
+}
+
 // Of every channel, of those left out too, and of what the file says of signed samples.
 TEST_F(Cleaning, TheBandpassIsRecordedWhenAskedFor) {
   const auto noise = noise_with_pulses(shape_, kCleanedTimes, {}, random_);
