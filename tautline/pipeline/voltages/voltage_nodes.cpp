@@ -118,6 +118,7 @@ std::string spectra_record(const VoltageNodes& nodes, const Spectra& spectra,
                                 {"inputs", spectra.files},
                                 {"samples", nodes.source->counters().at("samples")}};
   const auto facts = facts_of(nodes);
+  const stream::EmptyVoltages empty = nodes.source->empty();
   record["spectra"] = times;
   record["invalid_spectra"] = invalid.spectra;
   record["gap_spectra"] = invalid.gaps;
@@ -125,9 +126,9 @@ std::string spectra_record(const VoltageNodes& nodes, const Spectra& spectra,
   for (const char* name : {"lost_samples", "dropped_samples", "empty_samples", "empty_values",
                            "clipped", "not_finite"})
     record[name] = facts.at(name);
-  record["empty_stretches"] = empty_stretches(nodes.source->empty());
-  record["empty_inputs"] = empty_inputs(nodes.source->empty());
-  record["empty_channels"] = empty_channels(nodes.source->empty());
+  record["empty_stretches"] = empty_stretches(empty);
+  record["empty_inputs"] = empty_inputs(empty);
+  record["empty_channels"] = empty_channels(empty);
   record["level_steps"] = level_steps(nodes.source->level_steps());
   add_channels(record, spectra);
   if (!stokes.empty()) record["stokes"] = stokes;
