@@ -8,10 +8,13 @@
 #include <span>
 #include <vector>
 
-#include "tautline/core/constant_run.h"
 #include "tautline/core/voltage.h"
 #include "tautline/stream/empty_channels.h"
 #include "tautline/stream/repeat_chance.h"
+
+namespace tautline::core {
+struct ConstantRun;
+}
 
 namespace tautline::stream {
 
