@@ -12,6 +12,8 @@
   harness, tunables, a CPU backend, a maths page, tests and an entry in the table that `bench` and `tune` are made from; a role has the same file name in every stage;
 - every folder of tests that is named as a layer mirrors that layer's folders, every format has tests, and a test names
   every pipeline of examples/pipelines;
+- a file of formats, stream or pipeline that divides its work among threads is listed in cmake/sample_loops.txt, and so
+  compiled at the full level of optimisation, or has a reason in the table below why not;
 - every path that README, docs and cmake/sample_loops.txt name exists.
 """
 import pathlib
@@ -93,6 +95,15 @@ PUBLIC_LIST = ROOT / "cmake" / "public_headers.txt"
 PUBLIC = {f"tautline/{line}" for line in PUBLIC_LIST.read_text().splitlines() if line and not line.startswith("#")}
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
 LOOPS_LIST = ROOT / "cmake" / "sample_loops.txt"
+# Files that divide work among threads, or have vector code, without a loop over samples of their own.
+THREADED = re.compile(r'\b(?:parallel_for|in_pieces)\s*\(|#include "hwy/')
+NO_SAMPLE_LOOP = {
+    "formats/curves/write_zip.cpp": "makes text",
+    "formats/input_file.cpp": "reads by system calls",
+    "pipeline/bench/measure_whole_run.cpp": "writes by system calls",
+    "pipeline/photons/fit_curves.cpp": "calls the fit of each curve",
+    "pipeline/simulation/simulate_photons.cpp": "calls the source of each sensor",
+}
 STRING = re.compile(r'"(?:\\.|[^"\\\n])*"')
 # The files of a stage, of its CPU backend, and of a stage that is tuned.
 STAGE_PARTS = ("{}.h", "{}.cpp", "fields.cpp", "reference.cpp", "case.h", "case_run.h", "tunables.h")
@@ -320,6 +331,22 @@ def check_document(path):
             complain(path, f"links to {name}, which does not exist")
 
 
+def check_sample_loops():
+    listed = [name for name in LOOPS_LIST.read_text().splitlines() if name and not name.startswith("#")]
+    for name in listed:
+        if not (ROOT / "tautline" / name).exists():
+            complain(LOOPS_LIST, f"lists tautline/{name}, which does not exist")
+    for layer in ("formats", "stream", "pipeline"):
+        for path in sorted((ROOT / "tautline" / layer).rglob("*.cpp")):
+            name = path.relative_to(ROOT / "tautline").as_posix()
+            threaded = THREADED.search(path.read_text(encoding="utf-8"))
+            if threaded and name not in NO_SAMPLE_LOOP and not name.startswith(tuple(listed)):
+                complain(path, "divides work among threads: list it in cmake/sample_loops.txt, or say in "
+                               "scripts/check_layers.py why it has no loop over samples")
+            if name in NO_SAMPLE_LOOP and not threaded:
+                complain(path, "is excepted from cmake/sample_loops.txt, but has no threads")
+
+
 def main():
     for path in sorted((ROOT / "tautline").rglob("*")):
         if path.suffix in (".h", ".cpp", ".kernel"):
@@ -330,9 +357,7 @@ def main():
                 check_user(folder, path, path.read_text(encoding="utf-8"))
     check_public_headers()
     check_callers()
-    for name in LOOPS_LIST.read_text().splitlines():
-        if not name.startswith("#") and not (ROOT / "tautline" / name).exists():
-            complain(LOOPS_LIST, f"lists tautline/{name}, which does not exist")
+    check_sample_loops()
     for folder in sorted((ROOT / "tautline" / "stages").iterdir()):
         if folder.is_dir():
             check_stage(folder)

@@ -46,10 +46,9 @@ std::string recorded_stokes(const std::string& path) {
   return stokes.is_string() ? stokes.get<std::string>() : std::string();
 }
 
-RecordedSpectra recorded_spectra(const std::string& path, std::size_t channels,
+RecordedSpectra recorded_spectra(const Json& record, const std::string& path, std::size_t channels,
                                  std::size_t inputs) {
   RecordedSpectra spectra;
-  const Json record = record_beside(path);
   if (!is_of_channelize(record)) return spectra;
   const auto wrong = [&](const std::string& found) {
     return core::Error(core::ErrorKind::format, path + ".json", found,
@@ -114,8 +113,8 @@ core::VoltageDescription with_record(const Json& record, const std::string& path
     }
   } catch (const std::exception& problem) {
     throw core::Error(core::ErrorKind::format, path + ".json", problem.what(),
-                      "the record that channelize wrote beside the array",
-                      "remove it and give the sample rate, or channelize again");
+                      "the record that channelize wrote of the spectra",
+                      "channelize again, or do without the record and give the sample rate");
   }
   return d;
 }

@@ -28,11 +28,12 @@ struct RecordedSpectra {
   /// [channel][input] factors of the voltages before they were rounded; none: not rounded.
   std::vector<float> gains;
 };
-/// By the record beside a file of `channels` channels and `inputs` inputs; nothing without one. Throws Error(format) on
-/// a record that contradicts itself.
-RecordedSpectra recorded_spectra(const std::string& path, std::size_t channels, std::size_t inputs);
+/// By the record of a file PATH of `channels` channels and `inputs` inputs; nothing where it is none of channelize.
+/// Throws Error(format) on a record that contradicts itself.
+RecordedSpectra recorded_spectra(const nlohmann::json& record, const std::string& path,
+                                 std::size_t channels, std::size_t inputs);
 
-/// What `d` leaves open, by the record beside PATH; unchanged where it is none of channelize. Rates and frequencies
+/// What `d` leaves open, by the record of PATH, a file or the spectra that packets bring; unchanged where it is none of channelize. Rates and frequencies
 /// that differ from the record's stay, and are a remark in `assumed`. Throws Error(format) on a record that lacks some.
 core::VoltageDescription with_record(const nlohmann::json& record, const std::string& path,
                                      core::VoltageDescription d);

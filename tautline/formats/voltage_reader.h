@@ -37,19 +37,6 @@ struct Damage {
     else if (messages.size() + 1 == kMaxMessages)
       messages.push_back("more damage was found than is listed here; the counts hold all of it");
   }
-  /// The same for what is found again and again: the message that was kept under `place`, which is kNone at first, is
-  /// replaced.
-  static constexpr std::size_t kNone = ~std::size_t{0};
-  void note_again(std::size_t& place, std::string message) {
-    if (place < messages.size()) {
-      messages[place] = std::move(message);
-      return;
-    }
-    if (place != kNone) return;  // the list was full
-    place = messages.size();
-    note(std::move(message));
-    if (messages.size() == kMaxMessages) place = kMaxMessages;
-  }
   void add(const Damage& other) {
     lost_samples += other.lost_samples;
     dropped_samples += other.dropped_samples;
@@ -76,7 +63,8 @@ class VoltageReader {
   /// capacity kept) and returns how many; 0 at the end. Samples that are missing inside the stream
   /// are delivered as bytes of any value and named in block.invalid.
   virtual std::size_t read(std::size_t samples, core::RawBlock& block) = 0;
-  const Damage& damage() const { return damage_; }
+  /// So far. Valid until the next call of the reader.
+  virtual const Damage& damage() const { return damage_; }
   /// Before the first read: damage(), and what the file's size and the headers and counters at its end tell of damage
   /// that reading will find.
   virtual Damage foreseen_damage() const { return damage_; }

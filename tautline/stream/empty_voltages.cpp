@@ -58,6 +58,13 @@ class EmptyVoltageFinder::Pieces {
   std::vector<Known> known_;
 };
 
+// The block that is searched, and the one before it, or null.
+struct EmptyVoltageFinder::Blocks {
+  core::RawBlock& now;
+  core::RawBlock* before;
+  Pieces& pieces;
+};
+
 // The samples of all inputs in a block at one time.
 class EmptyVoltageFinder::InputsTogether {
  public:
@@ -129,25 +136,24 @@ EmptyVoltageFinder::EmptyVoltageFinder(const core::VoltageDescription& descripti
               core::repeats_of_nothing(kFewestBits, description.rate_hz.value() *
                                                         static_cast<double>(description.inputs())),
               description.channels))),
-      least_(std::min(kLeastOfOne, repeats_)),
-      open_(description.inputs()),
-      runs_(description.inputs()),
-      chance_(core::log_chance_of_nothing(description.rate_hz.value())) {
-  if (least_ < repeats_)
-    chances_.resize(description.inputs(),
-                    RepeatChance(core::log_chance_of_nothing(
-                        description.rate_hz.value() * static_cast<double>(description.inputs()))));
+      together_{kAnyInput, std::min(kLeastTogether, repeats_),
+                RepeatChance(core::log_chance_of_nothing(description.rate_hz.value()))} {
+  const RepeatChance chance(core::log_chance_of_nothing(description.rate_hz.value() *
+                                                        static_cast<double>(description.inputs())));
+  for (std::size_t i = 0; i < description.inputs(); ++i)
+    inputs_.push_back({i, std::min(kLeastOfOne, repeats_), chance});
   found_.inputs.resize(description.inputs());
 }
 
 // Compares inputs that lie side by side: at the probes, and at the times that are counted.
 void EmptyVoltageFinder::find_equal_probes(const core::RawBlock& block) {
-  equal_probes_.resize(inputs_side_by_side(block.layout) ? open_.size() : 0);
-  equal_counted_.resize(chances_.empty() ? 0 : equal_probes_.size());
+  const std::size_t least = inputs_.front().least;
+  equal_probes_.resize(inputs_side_by_side(block.layout) ? inputs_.size() : 0);
+  equal_counted_.resize(least < repeats_ ? equal_probes_.size() : 0);
   for (std::vector<std::uint32_t>& times : equal_probes_) times.clear();
   for (std::vector<std::uint32_t>& times : equal_counted_) times.clear();
   if (equal_probes_.empty()) return;
-  const std::size_t step = core::probe_step(least_);
+  const std::size_t step = core::probe_step(least);
   const auto look_through = [&](const auto& inputs) {
     for (std::size_t k = 0; k + step < block.samples; k += step)
       inputs.compare(k, k + step, [&](std::size_t input) {
@@ -181,154 +187,39 @@ std::size_t EmptyVoltageFinder::overlap(std::span<const Run> runs, const Run& ru
   return static_cast<std::size_t>(samples);
 }
 
-// Marks samples of one stretch; `entry` is its place in the list, assigned at its first mark.
-void EmptyVoltageFinder::mark(core::RawBlock& block, std::size_t input, std::size_t first,
-                              std::size_t end, std::uint64_t position,
-                              std::optional<std::size_t>& entry) {
+// Marks samples of a run; its place in the list is assigned at the first mark.
+void EmptyVoltageFinder::mark(core::RawBlock& block, const Search& search, OpenRun& run,
+                              std::size_t first, std::size_t end, std::uint64_t position) {
+  run.empty = true;
   if (end == first) return;
+  if (search.input == kAnyInput) return mark_together(block, first, end, position);
   const std::size_t samples =
-      end - first - overlap(together_runs_, {position + first, position + end});
-  block.invalid.push_back({input, first, end - first});
+      end - first - overlap(together_.runs, {position + first, position + end});
+  block.invalid.push_back({search.input, first, end - first});
   found_.samples += samples;
-  found_.inputs[input] += samples;
-  if (!entry) {
-    entry = found_.list.size();
-    ++found_.stretches;
-    if (*entry < EmptyVoltages::kListed) found_.list.push_back({input, position + first, 0});
+  found_.inputs[search.input] += samples;
+  if (!run.entry) {
+    run.entry = found_.list.size();
+    list({search.input, position + first, 0});
   }
-  if (*entry < EmptyVoltages::kListed) found_.list[*entry].samples += end - first;
-}
-
-bool EmptyVoltageFinder::is_empty(std::size_t input, std::size_t samples) const {
-  const std::size_t repeats = samples - 1;
-  return repeats >= least_ && (repeats >= repeats_ || chances_[input].too_rare(repeats));
-}
-
-// Counts how often the input repeats its sample at times [first, end) of a block; end is a time of the block, too.
-void EmptyVoltageFinder::count_repeats(std::size_t input, std::size_t first, std::size_t end,
-                                       const InputTimes& samples) {
-  if (chances_.empty()) return;
-  RepeatChance& chance = chances_[input];
-  std::size_t t = first_counted(position_, first);
-  if (equal_counted_.empty()) {
-    for (; t < end; t += RepeatChance::kEvery) chance.count(1, samples.equal(t, t + 1) ? 1 : 0);
-    return;
-  }
-  const std::vector<std::uint32_t>& equal = equal_counted_[input];
-  for (auto next = std::lower_bound(equal.begin(), equal.end(), t);
-       next != equal.end() && *next < end; ++next) {
-    chance.count((*next - t) / RepeatChance::kEvery, 0);
-    chance.count(1, samples.equal(*next, *next + 1) ? 1 : 0);
-    t = *next + RepeatChance::kEvery;
-  }
-  if (t < end) chance.count(core::divide_up(end - t, RepeatChance::kEvery), 0);
-}
-
-// The input's run at the end of the last block has ended. One that may be a stretch counts as none of the noise's.
-void EmptyVoltageFinder::end_run(std::size_t input) {
-  OpenRun& open = open_[input];
-  if (open.samples == 0) return;
-  if (open.entry)
-    runs_[input].push_back({open.first_sample, open.first_sample + open.samples});
-  else
-    for (const EmptyInput& one : open.waiting) list(one);
-  if (open.samples <= least_ && !chances_.empty())
-    chances_[input].count(open.uncounted, open.uncounted);
-  open = {};
-}
-
-// Continues in this block the run that the preceding block ended with; returns the run's end.
-std::size_t EmptyVoltageFinder::go_on(std::size_t input, std::size_t end, core::RawBlock& block,
-                                      core::RawBlock& before, Pieces& pieces) {
-  OpenRun& open = open_[input];
-  const InputTimes samples(block, input);
-  std::size_t stop = 0;
-  bool equal = true;
-  for (std::size_t c = 0; c < open.value.size() && equal; ++c)
-    equal = samples.value(0, c) == open.value[c];
-  if (equal) stop = samples.end_of_run(0, end, pieces);
-  const bool known = open.entry.has_value();
-  const std::size_t there = std::min(open.samples, before.samples);
-  open.samples += stop;
-  open.uncounted += counted_times(position_ - 1, position_ + stop - 1);
-  if (known || is_empty(input, open.samples)) {
-    if (!known)
-      mark(before, input, before.samples - there, before.samples, before_position_, open.entry);
-    mark(block, input, 0, stop, position_, open.entry);
-  }
-  if (stop == block.samples) return stop;
-  end_run(input);
-  if (stop < end && !chances_.empty())
-    chances_[input].count(counted_times(position_ + stop - 1, position_ + stop), 0);
-  return stop;
-}
-
-void EmptyVoltageFinder::look_at(std::size_t input, std::size_t first, std::size_t end,
-                                 core::RawBlock& block, core::RawBlock* before, Pieces& pieces) {
-  if (first == 0 && before != nullptr && open_[input].samples > 0) {
-    first = go_on(input, end, block, *before, pieces);
-    if (first == block.samples) return;
-  } else {
-    end_run(input);
-  }
-  const InputTimes samples(block, input);
-  const auto equal = [&](std::size_t a, std::size_t b) { return samples.equal(a, b); };
-  const auto around = [&](std::size_t k) {
-    core::ConstantRun run{k, samples.end_of_run(k, end, pieces)};
-    while (run.first > first && samples.equal(run.first - 1, k)) --run.first;
-    return run;
-  };
-  const auto next = [&](std::size_t k) -> std::size_t {
-    if (equal_probes_.empty()) return k;
-    const std::vector<std::uint32_t>& probes = equal_probes_[input];
-    const auto found = std::lower_bound(probes.begin(), probes.end(), k);
-    return found == probes.end() ? end : *found;
-  };
-  while (const auto run = core::find_constant_run(equal, around, next, end, least_, first)) {
-    count_repeats(input, first, run->first, samples);
-    const std::size_t length = run->end - run->first;
-    const std::uint64_t within = counted_times(position_ + run->first, position_ + run->end - 1);
-    const bool finite = samples.finite(run->first);
-    std::optional<std::size_t> entry;
-    if (finite && is_empty(input, length))
-      mark(block, input, run->first, run->end, position_, entry);
-    OpenRun found{.first_sample = position_ + run->first,
-                  .samples = length,
-                  .entry = entry,
-                  .value = {},
-                  .uncounted = within,
-                  .waiting = {}};
-    const bool last = run->end == block.samples;
-    if (finite && last) {
-      found.value.resize(block.layout.channels);
-      for (std::size_t c = 0; c < found.value.size(); ++c)
-        found.value[c] = samples.value(run->first, c);
-    }
-    if (finite) open_[input] = std::move(found);
-    if (last) return;
-    end_run(input);
-    if (finite && run->end < end && !chances_.empty())
-      chances_[input].count(counted_times(position_ + run->end - 1, position_ + run->end), 0);
-    first = run->end;
-  }
+  if (*run.entry < EmptyVoltages::kListed) found_.list[*run.entry].samples += end - first;
 }
 
 void EmptyVoltageFinder::mark_together(core::RawBlock& block, std::size_t first, std::size_t end,
                                        std::uint64_t position) {
-  if (end == first) return;
   const Run run{position + first, position + end};
   bool any = false;
-  for (std::size_t i = 0; i < open_.size(); ++i) {
-    const OpenRun& open = open_[i];
-    std::size_t samples = end - first - overlap(runs_[i], run);
-    if (const Run own{open.first_sample, open.first_sample + open.samples}; open.entry)
+  for (const Search& one : inputs_) {
+    std::size_t samples = end - first - overlap(one.runs, run);
+    if (const Run own{one.open.first_sample, one.open.first_sample + one.open.samples};
+        one.open.empty)
       samples -= overlap({&own, 1}, run);
     any = any || samples > 0;
     found_.samples += samples;
-    found_.inputs[i] += samples;
+    found_.inputs[one.input] += samples;
   }
   if (any) block.invalid.push_back({kAnyInput, first, end - first});
-  together_runs_.push_back(run);
+  together_.runs.push_back(run);
 }
 
 void EmptyVoltageFinder::list(const EmptyInput& one) {
@@ -338,138 +229,158 @@ void EmptyVoltageFinder::list(const EmptyInput& one) {
 
 // Each input's own run is as long or longer, and is listed where it is empty; where that is not known yet, the stretch
 // waits.
-void EmptyVoltageFinder::list_together(const OpenRunTogether& run) {
+void EmptyVoltageFinder::list_together(const OpenRun& run) {
   if (!run.empty || run.samples > repeats_) return;
-  for (std::size_t i = 0; i < open_.size(); ++i) {
-    const EmptyInput one{i, run.first_sample, run.samples};
-    OpenRun& open = open_[i];
-    if (open.samples > 0 && open.first_sample <= run.first_sample) {
-      if (!open.entry) open.waiting.push_back(one);
+  for (Search& one : inputs_) {
+    const EmptyInput stretch{one.input, run.first_sample, run.samples};
+    if (one.open.samples > 0 && one.open.first_sample <= run.first_sample) {
+      if (!one.open.empty) one.open.waiting.push_back(stretch);
       continue;
     }
-    const auto after = std::ranges::upper_bound(runs_[i], run.first_sample, {}, &Run::first);
-    if (after == runs_[i].begin() || std::prev(after)->end <= run.first_sample) list(one);
+    const auto after = std::ranges::upper_bound(one.runs, run.first_sample, {}, &Run::first);
+    if (after == one.runs.begin() || std::prev(after)->end <= run.first_sample) list(stretch);
   }
 }
 
 EmptyVoltages EmptyVoltageFinder::found() const {
   EmptyVoltageFinder ended = *this;
-  ended.end_run_together();
-  for (std::size_t i = 0; i < open_.size(); ++i) ended.end_run(i);
+  ended.end_run(ended.together_);
+  for (Search& one : ended.inputs_) ended.end_run(one);
   return std::move(ended.found_);
 }
 
-bool EmptyVoltageFinder::is_empty_together(std::size_t samples) const {
-  const std::size_t repeats = samples - 1;
-  return repeats >= std::min(kLeastTogether, repeats_) &&
-         (repeats >= repeats_ || chance_.too_rare(repeats));
+bool EmptyVoltageFinder::is_empty(const Search& search, const OpenRun& run) const {
+  const std::size_t repeats = run.samples - 1;
+  return run.finite && repeats >= search.least &&
+         (repeats >= repeats_ || search.chance.too_rare(repeats));
 }
 
-// The open run is followed by no sample that was looked at.
-void EmptyVoltageFinder::end_run_together() {
-  if (together_.samples == 0) return;
-  if (!together_.empty) chance_.count(together_.uncounted, together_.uncounted);
-  list_together(together_);
-  together_.samples = 0;
-}
-
-// As go_on().
-std::size_t EmptyVoltageFinder::go_on_together(std::size_t end, const InputsTogether& inputs,
-                                               core::RawBlock& block, core::RawBlock& before,
-                                               Pieces& pieces) {
-  OpenRunTogether& open = together_;
-  const std::size_t stop =
-      inputs.equal(0, open.values) ? inputs.end_of_run(0, end, pieces) : std::size_t{0};
-  const std::size_t there = std::min(open.samples, before.samples);
-  open.samples += stop;
-  open.uncounted += counted_times(position_ - 1, position_ + stop - 1);
-  if (open.empty || is_empty_together(open.samples)) {
-    if (!open.empty)
-      mark_together(before, before.samples - there, before.samples, before_position_);
-    open.empty = true;
-    mark_together(block, 0, stop, position_);
+// Counts how often the last sample is repeated at times [first, end) of a block; end is a time of the block, too.
+template <class Samples>
+void EmptyVoltageFinder::count_repeats(Search& search, std::size_t first, std::size_t end,
+                                       const Samples& samples) {
+  if (search.least == repeats_) return;  // the chance decides nothing
+  std::size_t t = first_counted(position_, first);
+  if (search.input == kAnyInput || equal_counted_.empty()) {
+    for (; t < end; t += RepeatChance::kEvery)
+      search.chance.count(1, samples.equal(t, t + 1) ? 1 : 0);
+    return;
   }
-  if (stop == block.samples) return stop;
-  end_run_together();
-  if (stop < end) chance_.count(counted_times(position_ + stop - 1, position_ + stop), 0);
+  const std::vector<std::uint32_t>& equal = equal_counted_[search.input];
+  for (auto next = std::lower_bound(equal.begin(), equal.end(), t);
+       next != equal.end() && *next < end; ++next) {
+    search.chance.count((*next - t) / RepeatChance::kEvery, 0);
+    search.chance.count(1, samples.equal(*next, *next + 1) ? 1 : 0);
+    t = *next + RepeatChance::kEvery;
+  }
+  if (t < end) search.chance.count(core::divide_up(end - t, RepeatChance::kEvery), 0);
+}
+
+// The sample that follows the one at position_ + time - 1 differs.
+void EmptyVoltageFinder::count_other(Search& search, std::size_t time) const {
+  search.chance.count(counted_times(position_ + time - 1, position_ + time), 0);
+}
+
+// The open run has ended. One that may be a stretch counts as none of the noise's.
+void EmptyVoltageFinder::end_run(Search& search) {
+  OpenRun& run = search.open;
+  if (run.samples == 0) return;
+  if (run.samples <= search.least) search.chance.count(run.uncounted, run.uncounted);
+  if (search.input == kAnyInput)
+    list_together(run);
+  else if (run.empty)
+    search.runs.push_back({run.first_sample, run.first_sample + run.samples});
+  for (const EmptyInput& one : run.waiting)
+    if (!run.empty) list(one);
+  run = {};
+}
+
+// Continues in this block the run that the preceding block ended with; returns the run's end.
+template <class Samples>
+std::size_t EmptyVoltageFinder::go_on(Search& search, std::size_t end, const Samples& samples,
+                                      const Blocks& blocks) {
+  OpenRun& run = search.open;
+  const std::size_t stop =
+      samples.equal(0, run.values) ? samples.end_of_run(0, end, blocks.pieces) : std::size_t{0};
+  const std::size_t before = blocks.before->samples, there = std::min(run.samples, before);
+  run.samples += stop;
+  run.uncounted += counted_times(position_ - 1, position_ + stop - 1);
+  if (run.empty) {
+    mark(blocks.now, search, run, 0, stop, position_);
+  } else if (is_empty(search, run)) {
+    mark(*blocks.before, search, run, before - there, before, before_position_);
+    mark(blocks.now, search, run, 0, stop, position_);
+  }
+  if (stop == blocks.now.samples) return stop;
+  end_run(search);
+  if (stop < end) count_other(search, stop);
   return stop;
 }
 
-void EmptyVoltageFinder::look_together(std::size_t first, std::size_t end, core::RawBlock& block,
-                                       core::RawBlock* before, const InputsTogether& inputs,
-                                       Pieces& pieces) {
-  if (first == 0 && before != nullptr && together_.samples > 0) {
-    first = go_on_together(end, inputs, block, *before, pieces);
-    if (first == block.samples) return;
+template <class Samples>
+void EmptyVoltageFinder::look_at(Search& search, std::size_t first, std::size_t end,
+                                 const Samples& samples, const Blocks& blocks) {
+  if (first == 0 && blocks.before != nullptr && search.open.samples > 0) {
+    first = go_on(search, end, samples, blocks);
+    if (first == blocks.now.samples) return;
   } else {
-    end_run_together();
+    end_run(search);
   }
-  const auto equal = [&](std::size_t a, std::size_t b) { return inputs.equal(a, b); };
+  const auto equal = [&](std::size_t a, std::size_t b) { return samples.equal(a, b); };
   const auto around = [&](std::size_t k) {
-    core::ConstantRun run{k, inputs.end_of_run(k, end, pieces)};
-    while (run.first > first && inputs.equal(run.first - 1, k)) --run.first;
+    core::ConstantRun run{k, samples.end_of_run(k, end, blocks.pieces)};
+    while (run.first > first && samples.equal(run.first - 1, k)) --run.first;
     return run;
   };
-  // Times before `to` and the one that follows each of them.
-  const auto count_until = [&](std::size_t to) {
-    constexpr std::uint64_t kEvery = RepeatChance::kEvery;
-    for (std::uint64_t t = (position_ + first + kEvery - 1) / kEvery * kEvery; t < position_ + to;
-         t += kEvery) {
-      const auto at = static_cast<std::size_t>(t - position_);
-      chance_.count(1, inputs.equal(at, at + 1) ? 1 : 0);
-    }
+  const auto next = [&](std::size_t k) -> std::size_t {
+    if (search.input == kAnyInput || equal_probes_.empty()) return k;
+    const std::vector<std::uint32_t>& probes = equal_probes_[search.input];
+    const auto found = std::lower_bound(probes.begin(), probes.end(), k);
+    return found == probes.end() ? end : *found;
   };
-  while (const auto run = core::find_constant_run(equal, around, end,
-                                                  std::min(kLeastTogether, repeats_), first)) {
-    count_until(run->first);
-    const std::size_t samples = run->end - run->first;
-    const std::uint64_t within = counted_times(position_ + run->first, position_ + run->end - 1);
-    const bool finite = inputs.finite(run->first);
-    OpenRunTogether found{.first_sample = position_ + run->first,
-                          .samples = samples,
-                          .empty = finite && is_empty_together(samples),
-                          .values = {},
-                          .uncounted = within};
-    if (found.empty) mark_together(block, run->first, run->end, position_);
-    if (finite && run->end == block.samples) {
-      inputs.keep(run->first, found.values);
-      together_ = std::move(found);
-      return;
-    }
-    list_together(found);
-    if (!found.empty) chance_.count(within, within);
-    if (run->end < end)
-      chance_.count(counted_times(position_ + run->end - 1, position_ + run->end), 0);
+  while (const auto run = core::find_constant_run(equal, around, next, end, search.least, first)) {
+    count_repeats(search, first, run->first, samples);
+    OpenRun& found = search.open;
+    found.first_sample = position_ + run->first;
+    found.samples = run->end - run->first;
+    found.finite = samples.finite(run->first);
+    found.uncounted = counted_times(position_ + run->first, position_ + run->end - 1);
+    if (is_empty(search, found)) mark(blocks.now, search, found, run->first, run->end, position_);
+    if (run->end == blocks.now.samples) return samples.keep(run->first, found.values);
+    end_run(search);
+    if (run->end < end) count_other(search, run->end);
     first = run->end;
   }
 }
 
+// Runs end where samples are invalid.
+template <class Samples>
+void EmptyVoltageFinder::look_in(Search& search, const std::vector<core::ConstantRun>& parts,
+                                 const Samples& samples, const Blocks& blocks) {
+  if (parts.empty() || parts.front().first > 0) end_run(search);
+  for (const core::ConstantRun& part : parts)
+    look_at(search, part.first, part.end, samples, blocks);
+  if (parts.empty() || parts.back().end < blocks.now.samples) end_run(search);
+}
+
 void EmptyVoltageFinder::look(core::RawBlock& block, core::RawBlock* before) {
   Pieces pieces(block);
+  const Blocks blocks{block, before, pieces};
   find_equal_probes(block);
-  const auto past = [&](const Run& run) { return run.end <= before_position_; };
-  for (std::vector<Run>& runs : runs_) std::erase_if(runs, past);
-  std::erase_if(together_runs_, past);
-  std::vector<std::vector<core::ConstantRun>> parts;
-  const bool whole = block.invalid.empty();
+  // As they are before this search marks anything: a stretch of one search does not cut the runs of another.
   const auto of_all = valid_parts(block, kAnyInput);
-  if (!whole)
-    for (std::size_t i = 0; i < open_.size(); ++i) parts.push_back(valid_parts(block, i));
-  for (std::size_t i = 0; i < open_.size(); ++i) {
-    if (whole) {
-      look_at(i, 0, block.samples, block, before, pieces);
-      continue;
-    }
-    if (parts[i].empty() || parts[i].front().first > 0) end_run(i);
-    for (const core::ConstantRun& part : parts[i])
-      look_at(i, part.first, part.end, block, before, pieces);
-    if (parts[i].empty() || parts[i].back().end < block.samples) end_run(i);
+  std::vector<std::vector<core::ConstantRun>> parts(inputs_.size(), of_all);
+  if (!block.invalid.empty())
+    for (std::size_t i = 0; i < parts.size(); ++i) parts[i] = valid_parts(block, i);
+  const auto forget = [&](Search& search) {
+    std::erase_if(search.runs, [&](const Run& run) { return run.end <= before_position_; });
+  };
+  forget(together_);
+  for (Search& one : inputs_) {
+    forget(one);
+    look_in(one, parts[one.input], InputTimes(block, one.input), blocks);
   }
-  if (of_all.empty() || of_all.front().first > 0) end_run_together();
-  const InputsTogether inputs(block);
-  for (const core::ConstantRun& part : of_all)
-    look_together(part.first, part.end, block, before, inputs, pieces);
-  if (of_all.empty() || of_all.back().end < block.samples) end_run_together();
+  look_in(together_, of_all, InputsTogether(block), blocks);
   before_position_ = position_;
   position_ += block.samples;
 }

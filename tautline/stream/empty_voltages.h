@@ -12,9 +12,11 @@
 #include "tautline/stream/empty_channels.h"
 #include "tautline/stream/repeat_chance.h"
 
-namespace tautline::stream {
+namespace tautline::core {
+struct ConstantRun;
+}
 
-class InputTimes;
+namespace tautline::stream {
 
 /// Times at which an input does not change.
 struct EmptyInput {
@@ -51,67 +53,63 @@ class EmptyVoltageFinder {
   std::size_t least_repeats() const { return repeats_; }
 
  private:
-  /// A run of equal samples at the end of the last block.
-  struct OpenRun {
-    std::uint64_t first_sample = 0;
-    std::size_t samples = 0;           // 0: none
-    std::optional<std::size_t> entry;  // its place in the list, or beyond it; none: still too short
-    std::vector<std::uint64_t> value;  // [channel]
-    std::uint64_t uncounted = 0;       // times in it that the input's chance has not counted
-    std::vector<EmptyInput> waiting;   // stretches of all inputs in it: listed unless it is empty
-  };
-
   struct Run {
     std::uint64_t first = 0, end = 0;
   };
 
-  /// The same of all inputs together.
-  struct OpenRunTogether {
+  /// A run of equal samples at the end of the last block.
+  struct OpenRun {
     std::uint64_t first_sample = 0;
     std::size_t samples = 0;            // 0: none
-    bool empty = false;                 // marked so far
+    bool finite = true;                 // false: damage, which is never empty
+    bool empty = false;                 // so far; else still too short
+    std::uint64_t uncounted = 0;        // times in it that the chance has not counted
     std::vector<std::uint64_t> values;  // [input][channel]
-    std::uint64_t uncounted = 0;        // times in it that chance_ has not counted
+    std::optional<std::size_t> entry;   // of an empty one: its place in the list, or beyond it
+    std::vector<EmptyInput> waiting;    // stretches of all inputs in it: listed unless it is empty
+  };
+
+  /// The search in one input, or in all inputs together (kAllInputs).
+  struct Search {
+    std::size_t input = 0;
+    std::size_t least = 0;  // the fewest repeats that are looked for
+    RepeatChance chance;
+    OpenRun open = {};
+    std::vector<Run> runs = {};  // empty ones in this block and the last
   };
 
   class Pieces;
   class InputsTogether;
+  struct Blocks;
 
   void find_equal_probes(const core::RawBlock& block);
-  std::size_t go_on(std::size_t input, std::size_t end, core::RawBlock& block,
-                    core::RawBlock& before, Pieces& pieces);
-  void look_at(std::size_t input, std::size_t first, std::size_t end, core::RawBlock& block,
-               core::RawBlock* before, Pieces& pieces);
-  void mark(core::RawBlock& block, std::size_t input, std::size_t first, std::size_t end,
-            std::uint64_t position, std::optional<std::size_t>& entry);
-  static std::size_t overlap(std::span<const Run> runs, const Run& run);
-  bool is_empty(std::size_t input, std::size_t samples) const;
-  void count_repeats(std::size_t input, std::size_t first, std::size_t end,
-                     const InputTimes& samples);
-  void end_run(std::size_t input);
-  void list(const EmptyInput& one);
-
-  void look_together(std::size_t first, std::size_t end, core::RawBlock& block,
-                     core::RawBlock* before, const InputsTogether& inputs, Pieces& pieces);
-  std::size_t go_on_together(std::size_t end, const InputsTogether& inputs, core::RawBlock& block,
-                             core::RawBlock& before, Pieces& pieces);
+  template <class Samples>
+  void look_in(Search& search, const std::vector<core::ConstantRun>& parts, const Samples& samples,
+               const Blocks& blocks);
+  template <class Samples>
+  void look_at(Search& search, std::size_t first, std::size_t end, const Samples& samples,
+               const Blocks& blocks);
+  template <class Samples>
+  std::size_t go_on(Search& search, std::size_t end, const Samples& samples, const Blocks& blocks);
+  template <class Samples>
+  void count_repeats(Search& search, std::size_t first, std::size_t end, const Samples& samples);
+  void count_other(Search& search, std::size_t time) const;
+  bool is_empty(const Search& search, const OpenRun& run) const;
+  void end_run(Search& search);
+  void mark(core::RawBlock& block, const Search& search, OpenRun& run, std::size_t first,
+            std::size_t end, std::uint64_t position);
   void mark_together(core::RawBlock& block, std::size_t first, std::size_t end,
                      std::uint64_t position);
-  void list_together(const OpenRunTogether& run);
-  bool is_empty_together(std::size_t samples) const;
-  void end_run_together();
+  void list(const EmptyInput& one);
+  void list_together(const OpenRun& run);
+  static std::size_t overlap(std::span<const Run> runs, const Run& run);
 
-  std::size_t repeats_, least_;  // least_: the fewest that are looked for
-  std::vector<OpenRun> open_;    // [input]
-  // Empty runs in this block and the last: [input] of the input, and those of all inputs.
-  std::vector<std::vector<Run>> runs_;
-  std::vector<Run> together_runs_;
-  std::vector<RepeatChance> chances_;  // [input]; none: least_ is repeats_
+  std::size_t repeats_;
+  std::vector<Search> inputs_;
+  Search together_;
   // [input] times in the block that equal the next probe, or the next time; none: not searched
   std::vector<std::vector<std::uint32_t>> equal_probes_, equal_counted_;
   std::uint64_t position_ = 0, before_position_ = 0;  // of the block's first sample
-  RepeatChance chance_;
-  OpenRunTogether together_;
   EmptyVoltages found_;
 };
 

@@ -61,10 +61,16 @@ class InputTimes {
   InputTimes(const core::RawBlock& block, std::size_t input)
       : samples_(block, input), channels_(block.layout.channels) {}
 
-  std::uint64_t value(std::size_t t, std::size_t channel) const {
-    return samples_.value(t, channel);
-  }
   bool equal(std::size_t a, std::size_t b) const { return equal_times(samples_, channels_, a, b); }
+  bool equal(std::size_t t, const std::vector<std::uint64_t>& values) const {
+    for (std::size_t c = 0; c < channels_; ++c)
+      if (samples_.value(t, c) != values[c]) return false;
+    return true;
+  }
+  void keep(std::size_t t, std::vector<std::uint64_t>& values) const {
+    values.resize(channels_);
+    for (std::size_t c = 0; c < channels_; ++c) values[c] = samples_.value(t, c);
+  }
   template <class Pieces>
   std::size_t end_of_run(std::size_t first, std::size_t end, Pieces& pieces) const {
     return find_end_of_run(

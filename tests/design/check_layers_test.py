@@ -211,6 +211,19 @@ class SampleLoops(Checked):
             self.one(f"sample_loops.txt: lists tautline/{name}, which does not exist",
                      {"cmake/sample_loops.txt": f"{name}\n"})
 
+    def test_what_has_threads_is_listed(self):
+        listed = TREE["cmake/sample_loops.txt"]
+        for layer in ("formats", "stream", "pipeline"):
+            for text in ("  queue.parallel_for(8, 1, work);\n", "  core::in_pieces(8, 2, work);\n"):
+                files = {f"tautline/{layer}/own.cpp": text}
+                self.one(f"{layer}/own.cpp: divides work among threads", files)
+                for entry in (f"{layer}/own.cpp", f"{layer}/"):
+                    self.assertEqual(self.complaints({**files, "cmake/sample_loops.txt": f"{listed}{entry}\n"}), [])
+        self.one("pipeline/own.cpp: divides work among threads",
+                 {"tautline/pipeline/own.cpp": '#include "hwy/highway.h"\n'})
+        self.assertEqual(self.complaints({"tautline/formats/input_file.cpp": "core::in_pieces(8, 2, work);\n"}), [])
+        self.one("is excepted from cmake/sample_loops.txt", {"tautline/formats/input_file.cpp": ""})
+
 
 class Stages(Checked):
     def test_every_part_is_needed(self):

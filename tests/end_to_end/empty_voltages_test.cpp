@@ -264,6 +264,26 @@ TEST_F(EmptyVoltageFiles, PhasesThatAreNotThoseOfTheTimeAreNamed) {
   // 7.29e-5 / s x 10 km x 1 GHz / c turns a second, for 0.025 s.
   EXPECT_NE(result.err.find("turn by up to 22 degrees"), std::string::npos) << result.err;
   EXPECT_NE(read_file(scratch / "page.html").find(words), std::string::npos);
+  // Fringes that are rotated after the correlation have turned before, others have been stopped.
+  EXPECT_NE(result.err.find("stopped before the correlation (--delays) have none"),
+            std::string::npos)
+      << result.err;
+  std::vector<std::string> after = more, before = more;
+  after.insert(after.end(), {"--phase-center", "Zenith=0,0"});
+  run("correlate", "after.uvh5", after);
+  EXPECT_NE(result.err.find(words), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find("turn by up to 22 degrees"), std::string::npos) << result.err;
+  std::string delays = "phase_centre = \"Zenith\"\nra_deg = 0\ndec_deg = 0\n";
+  for (const int antenna : {0, 1})
+    delays += "[[delay]]\nantenna = " + std::to_string(antenna) +
+              "\npiece = [{ start = \"1970-01-01T00:00:00\", delay_s = 0 }]\n";
+  write_file(scratch / "delays.toml", delays);
+  before.insert(before.end(), {"--delays", scratch / "delays.toml"});
+  run("correlate", "before.uvh5", before);
+  EXPECT_EQ(result.err.find("three quarters"), std::string::npos) << result.err;
+  before.insert(before.end(), {"--phase-center", "Zenith"});
+  run("correlate", "table.uvh5", before);
+  EXPECT_NE(result.err.find(words), std::string::npos) << result.err;
   // A fifth is no cause, nor are short baselines.
   voltages.replace((kStoppedTimes + 100'000) * 2, 60'000, voltages, 0, 60'000);
   write();

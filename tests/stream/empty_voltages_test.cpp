@@ -38,6 +38,17 @@ struct Voltages {
     return std::equal(&codes[at(a, input, 0)], &codes[at(a, input, 0)] + description.channels,
                       &codes[at(b, input, 0)]);
   }
+  bool finite(std::size_t input, std::size_t t) const {
+    const std::uint32_t* code = &codes[at(t, input, 0)];
+    return description.format.encoding != core::Encoding::ieee_float ||
+           std::none_of(code, code + description.channels,
+                        [](std::uint32_t one) { return (one & 0x7f800000) == 0x7f800000; });
+  }
+  // Times [first, end) of an input get the values of the first of them.
+  void hold(std::size_t input, std::size_t first, std::size_t end) {
+    for (std::size_t t = first + 1; t < end; ++t)
+      std::copy_n(&codes[at(first, input, 0)], description.channels, &codes[at(t, input, 0)]);
+  }
   core::RawBlock block(std::size_t first, std::size_t samples, std::size_t most) const;
 };
 
@@ -111,11 +122,16 @@ Voltages random_voltages(std::minstd_rand& random) {
         v.lost.set(i, t, end - t, false);
         continue;
       }
-      for (std::size_t k = t + 1; k < end; ++k)
-        std::copy_n(&v.codes[v.at(t, i, 0)], v.description.channels, &v.codes[v.at(k, i, 0)]);
+      if (bits == 32 && random() % 4 == 0)
+        std::fill_n(&v.codes[v.at(t, i, 0)], v.description.channels, 0x7fc00000U);  // NaN
+      v.hold(i, t, end);
       t = end;
     }
   return v;
+}
+
+std::tuple<std::size_t, std::uint64_t, std::uint64_t> in_order(const EmptyInput& one) {
+  return {one.input, one.first_sample, one.samples};
 }
 
 /// The definition: what is left of the samples that are not lost, and the stretches in order of inputs.
@@ -161,13 +177,17 @@ void add_together(const Voltages& v, std::size_t repeats, Expected& out) {
   const auto repeat = [&](std::size_t t) {
     return all([&](std::size_t i) { return v.equal(i, t, t + 1); });
   };
+  const auto finite = [&](std::size_t t) {
+    return all([&](std::size_t i) { return v.finite(i, t); });
+  };
+  const std::size_t least = std::min<std::size_t>(64, repeats);
   Repeats so_far;
   const core::ValidityMask of_inputs = out.valid;
   for (std::size_t first = 0; first < kTimes;) {
     std::size_t end = first + 1;
     while (end < kTimes && there(first) && there(end) && repeat(end - 1)) ++end;
     const std::size_t n = end - first - 1;
-    const bool empty = n >= repeats || (n >= 64 && so_far.nothing(n, 1e6));
+    const bool empty = finite(first) && (n >= repeats || (n >= least && so_far.nothing(n, 1e6)));
     for (std::size_t i = 0; empty && n < repeats && i < inputs; ++i) {
       if (!of_inputs.valid(i, first)) continue;  // in a longer stretch of its own
       out.valid.set(i, first, end - first, false);
@@ -175,7 +195,7 @@ void add_together(const Voltages& v, std::size_t repeats, Expected& out) {
       ++out.together;
     }
     for (std::size_t t = first; t + 1 < end; ++t)
-      if (!empty) so_far.look(t, true);
+      if (n < least) so_far.look(t, true);
     if (there(first) && end < kTimes && there(end)) so_far.look(end - 1, false);
     first = end;
   }
@@ -191,7 +211,7 @@ Expected expected_of(const Voltages& v, std::size_t repeats) {
       std::size_t end = first + 1;
       while (end < kTimes && there && v.lost.valid(i, end) && v.equal(i, first, end)) ++end;
       const std::size_t n = end - first - 1;
-      if (there &&
+      if (there && v.finite(i, first) &&
           (n >= repeats ||
            (n >= least && so_far.nothing(n, 1e6 * static_cast<double>(v.description.inputs()))))) {
         out.valid.set(i, first, end - first, false);
@@ -205,66 +225,116 @@ Expected expected_of(const Voltages& v, std::size_t repeats) {
     }
   }
   add_together(v, repeats, out);
-  std::ranges::sort(out.list, [](const EmptyInput& a, const EmptyInput& b) {
-    return std::tuple(a.input, a.first_sample, a.samples) <
-           std::tuple(b.input, b.first_sample, b.samples);
-  });
+  std::ranges::sort(out.list, {}, in_order);
   return out;
+}
+
+/// Compares the search in blocks that end at `ends`, the last of them kTimes, with the loop. Returns the number of
+/// stretches that continue from one block to the next.
+std::size_t compare(const Voltages& v, const Expected& expected,
+                    const std::vector<std::size_t>& ends) {
+  std::size_t most = 0, across = 0;
+  for (std::size_t k = 0; k < ends.size(); ++k)
+    most = std::max(most, ends[k] - (k == 0 ? 0 : ends[k - 1]));
+  EmptyVoltageFinder finder(v.description);
+  std::vector<core::RawBlock> blocks;
+  for (const std::size_t end : ends) {
+    const std::size_t first = blocks.empty() ? 0 : ends[blocks.size() - 1];
+    blocks.push_back(v.block(first, end - first, most));
+    finder.look(blocks.back(), blocks.size() > 1 ? &blocks[blocks.size() - 2] : nullptr);
+  }
+  core::ValidityMask found(v.description.inputs(), kTimes);
+  for (const core::RawBlock& block : blocks)
+    for (const core::InvalidSpan& span : block.invalid)
+      for (std::size_t i = 0; i < v.description.inputs(); ++i)
+        if (span.input == i || span.input == core::InvalidSpan::kAllInputs)
+          found.set(i, block.first_sample + span.first_sample, span.samples, false);
+  for (std::size_t i = 0; i < v.description.inputs(); ++i)
+    for (std::size_t t = 0; t < kTimes; ++t)
+      if (found.valid(i, t) != expected.valid.valid(i, t)) {
+        ADD_FAILURE() << "input " << i << ", time " << t;
+        return across;
+      }
+  EmptyVoltages result = finder.found();
+  EXPECT_EQ(result.samples, v.lost.count() - expected.valid.count());
+  EXPECT_EQ(result.stretches, result.list.size());
+  std::ranges::sort(result.list, {}, in_order);
+  EXPECT_EQ(result.list.size(), expected.list.size());
+  for (std::size_t k = 0; k < std::min(result.list.size(), expected.list.size()); ++k) {
+    const EmptyInput& one = result.list[k];
+    EXPECT_EQ(in_order(one), in_order(expected.list[k]));
+    across += static_cast<std::size_t>(std::ranges::count_if(ends, [&](std::size_t end) {
+      return end > one.first_sample && end < one.first_sample + one.samples;
+    }));
+  }
+  return across;
 }
 
 TEST(EmptyVoltages, AreWhatALoopOverEverySampleFindsInAnyBlocks) {
   auto seeds = tests::generator();
   std::size_t stretches = 0, across = 0, together = 0, short_ones = 0;
   for (int turn = 0; turn < 60; ++turn) {
+    SCOPED_TRACE(turn);
     std::minstd_rand random(static_cast<unsigned>(seeds()));
     const Voltages v = random_voltages(random);
-    EmptyVoltageFinder finder(v.description);
-    const Expected expected = expected_of(v, finder.least_repeats());
+    const std::size_t repeats = EmptyVoltageFinder(v.description).least_repeats();
+    const Expected expected = expected_of(v, repeats);
+    stretches += expected.list.size();
     together += expected.together;
     short_ones += expected.short_ones;
-    const std::size_t most = finder.least_repeats() + 1 + random() % 6000;
-    std::vector<core::RawBlock> blocks;
-    for (std::size_t first = 0; first < kTimes;) {
-      // The last one may be short.
-      const std::size_t count = std::min(
-          kTimes - first, finder.least_repeats() + 1 + random() % (most - finder.least_repeats()));
-      blocks.push_back(v.block(first, count, most));
-      finder.look(blocks.back(), blocks.size() > 1 ? &blocks[blocks.size() - 2] : nullptr);
-      first += count;
-    }
-    core::ValidityMask found(v.description.inputs(), kTimes);
-    for (const core::RawBlock& block : blocks)
-      for (const core::InvalidSpan& span : block.invalid)
-        for (std::size_t i = 0; i < v.description.inputs(); ++i)
-          if (span.input == i || span.input == core::InvalidSpan::kAllInputs)
-            found.set(i, block.first_sample + span.first_sample, span.samples, false);
-    for (std::size_t i = 0; i < v.description.inputs(); ++i)
-      for (std::size_t t = 0; t < kTimes; ++t)
-        ASSERT_EQ(found.valid(i, t), expected.valid.valid(i, t)) << turn << " " << i << " " << t;
-    EXPECT_EQ(finder.found().samples, v.lost.count() - expected.valid.count());
-    auto list = finder.found().list;
-    std::sort(list.begin(), list.end(), [](const EmptyInput& a, const EmptyInput& b) {
-      return std::tuple(a.input, a.first_sample, a.samples) <
-             std::tuple(b.input, b.first_sample, b.samples);
-    });
-    ASSERT_EQ(list.size(), expected.list.size());
-    EXPECT_EQ(finder.found().stretches, list.size());
-    for (std::size_t k = 0; k < list.size(); ++k) {
-      EXPECT_EQ(list[k].input, expected.list[k].input);
-      EXPECT_EQ(list[k].first_sample, expected.list[k].first_sample);
-      EXPECT_EQ(list[k].samples, expected.list[k].samples);
-      ++stretches;
-      for (const core::RawBlock& block : blocks)
-        across += block.first_sample > list[k].first_sample &&
-                          block.first_sample < list[k].first_sample + list[k].samples
-                      ? 1
-                      : 0;
-    }
+    const std::size_t spread = 1 + random() % 6000;
+    std::vector<std::size_t> ends;
+    while (ends.empty() || ends.back() < kTimes)  // the last block may be short
+      ends.push_back(
+          std::min(kTimes, (ends.empty() ? 0 : ends.back()) + repeats + 1 + random() % spread));
+    across += compare(v, expected, ends);
   }
   EXPECT_GT(stretches, 100u);
   EXPECT_GT(across, 20u);
   EXPECT_GT(together, 5u);  // about 30
   EXPECT_GT(short_ones, 100u);
+}
+
+// Floats that are not finite for half of the time, in runs too short for a stretch: every block ends in one. The chance
+// of a repeat, and with it the shortest stretch, is that of a single block.
+TEST(EmptyVoltages, BlocksThatEndInSamplesThatAreNotFiniteChangeNothing) {
+  auto random = tests::generator();
+  std::size_t short_ones = 0, left = 0;
+  for (int turn = 0; turn < 20; ++turn) {
+    SCOPED_TRACE(turn);
+    Voltages v;
+    v.description.format = {32, false, core::Encoding::ieee_float};
+    v.description.antennas = 1 + random() % 2;
+    v.description.rate_hz = {1'000'000, 1};
+    const std::size_t inputs = v.description.inputs();
+    v.lost = core::ValidityMask(inputs, kTimes);
+    v.codes.resize(kTimes * inputs);
+    for (auto& code : v.codes) code = static_cast<std::uint32_t>(random()) & 0x3fffffff;
+    const std::size_t repeats = EmptyVoltageFinder(v.description).least_repeats();
+    std::vector<std::size_t> ends;
+    for (std::size_t t = 50, k = 0; t + 500 < kTimes; ++k) {
+      const std::size_t count = 30 + random() % 18;
+      for (std::size_t i = 0; i < inputs; ++i) {
+        v.codes[v.at(t, i, 0)] = 0x7fc00000U;
+        v.hold(i, t, t + count);
+      }
+      if (t + 1 - (ends.empty() ? 0 : ends.back()) > repeats) ends.push_back(t + count - 1);
+      t += count + 20 + random() % 30;
+      if (k % 8 < 7) continue;
+      const std::size_t samples = 48 + random() % 250;
+      for (std::size_t i = 0; i < inputs; ++i) v.hold(i, t, t + samples);
+      left += samples < repeats ? inputs : 0;
+      t += samples + 1 + random() % 30;
+    }
+    ends.push_back(kTimes);
+    const Expected expected = expected_of(v, repeats);
+    short_ones += expected.short_ones + expected.together;
+    compare(v, expected, {kTimes});
+    compare(v, expected, ends);
+  }
+  // Some are long enough, some are not.
+  EXPECT_GT(short_ones, 50u);
+  EXPECT_GT(left, short_ones + 50);
 }
 
 TEST(EmptyVoltages, AStretchEndsWhereABlockDoesNotFollowOn) {

@@ -86,6 +86,18 @@ class Reader : public VoltageReader {
     return end > 0 ? end : (frames_before_padding() + threads - 1) / threads * frame_samples_;
   }
 
+  // One message for all missing frames, composed when it is asked for: lossy recordings lack thousands.
+  const Damage& damage() const override {
+    if (missing_ == 0) return damage_;
+    with_missing_ = {};
+    with_missing_.note(fmt::format(
+        "{}: {} missing: {}{}; samples in them ({} each) are marked invalid", file_.path(),
+        core::counted(missing_, "frame") + (missing_ == 1 ? " is" : " are"),
+        missing_ == 1 ? "" : "the first of ", first_missing_, frame_samples_));
+    with_missing_.add(damage_);
+    return with_missing_;
+  }
+
   // Frames that are missing anywhere, by the time of the last ones, and an incomplete one at the end.
   Damage foreseen_damage() const override {
     Damage damage = damage_;
@@ -237,20 +249,11 @@ class Reader : public VoltageReader {
       block.invalid.push_back({input, first, lost});
   }
 
-  // One message for all of them: lossy recordings lack thousands.
   void note_missing(const Slot& slot, std::size_t thread) {
-    if (slot.present) return;
-    if (++missing_ == 1) {
-      const std::uint32_t key = timeline_.threads[thread];
-      first_missing_ = fmt::format("thread {} of station {} at sample {}", key & 1023u,
-                                   station_text(key >> 10), position_);
-    }
-    damage_.note_again(
-        missing_note_,
-        fmt::format("{}: {} missing: {}{}; samples in them ({} each) are marked invalid",
-                    file_.path(),
-                    core::counted(missing_, "frame") + (missing_ == 1 ? " is" : " are"),
-                    missing_ == 1 ? "" : "the first of ", first_missing_, frame_samples_));
+    if (slot.present || ++missing_ > 1) return;
+    const std::uint32_t key = timeline_.threads[thread];
+    first_missing_ = fmt::format("thread {} of station {} at sample {}", key & 1023u,
+                                 station_text(key >> 10), position_);
   }
 
   InputFile file_;
@@ -263,7 +266,7 @@ class Reader : public VoltageReader {
   std::size_t bands_ = 1;      ///< threads of one input
   std::uint64_t missing_ = 0;  ///< frames
   std::string first_missing_;
-  std::size_t missing_note_ = Damage::kNone;
+  mutable Damage with_missing_;
   std::vector<Delivery> deliveries_;
   std::uint64_t position_ = 0;
   std::uint64_t counted_ = 0;  ///< missing frames before this sample were counted

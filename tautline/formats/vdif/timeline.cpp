@@ -95,6 +95,17 @@ struct FrameNumbers {
   std::map<std::int64_t, Largest> seconds;
   std::size_t frames = 0, beyond = 0;  ///< beyond: of a number that a rate does not have
 
+  void add(const Header& header, std::int64_t frames_per_second) {
+    seconds[header.seconds].add(header.frame);
+    ++frames;
+    beyond += header.frame >= frames_per_second ? 1 : 0;
+  }
+  // A second has so many frames at least.
+  std::int64_t least() const {
+    Largest all;
+    for (const auto& [second, largest] : seconds) all.add(largest.believed());
+    return all.believed() + 1;
+  }
   // Frames in a second, from the largest frame number of a second that another follows.
   std::optional<std::int64_t> per_second() const {
     std::optional<std::int64_t> count;
@@ -104,16 +115,84 @@ struct FrameNumbers {
   }
 };
 
+/// The frames of a long file around the ends of its first two seconds, found by halving: a second of 16 Gb/s has
+/// 250,000 frames, whose headers would be as many reads.
+class EndsOfSeconds {
+ public:
+  EndsOfSeconds(const InputFile& file, const Header& first)
+      : scanner_(file, first, nullptr),
+        frame_bytes_(first.frame_bytes),
+        frames_(file.size() / first.frame_bytes) {}
+
+  // None: in a short file, or where the frames are not in the order of time, every header has to be read.
+  std::optional<FrameNumbers> numbers(std::int64_t frames_per_second) {
+    if (frames_ < 16 * kFramesToKnowThreads) return std::nullopt;
+    FrameNumbers found;
+    for (std::uint64_t k = 0; k < kHalf; ++k)
+      if (const auto header = header_of(k)) found.add(*header, frames_per_second);
+    // Frames of the second before may come late.
+    for (std::uint64_t at = kHalf, k = 0; k < 2 && at < frames_; at += kHalf, ++k) {
+      const auto header = header_of(at);
+      if (!header) return std::nullopt;
+      at = end_of(header->seconds, at);
+      if (!look_around(at, header->seconds, frames_per_second, found)) return std::nullopt;
+    }
+    return found;
+  }
+
+ private:
+  static constexpr std::uint64_t kHalf = kFramesToKnowThreads / 2;
+
+  std::optional<Header> header_of(std::uint64_t frame) const {
+    return scanner_.header_at(frame * frame_bytes_);
+  }
+  // The first frame behind frame `from`, of this second, that is of another one, or the number of frames.
+  std::uint64_t end_of(std::int64_t second, std::uint64_t from) const {
+    const auto inside = [&](std::uint64_t frame) {
+      const auto header = header_of(frame);
+      return header && header->seconds == second;
+    };
+    std::uint64_t low = from, step = 1;
+    while (low + step < frames_ && inside(low + step)) {
+      low += step;
+      step *= 2;
+    }
+    std::uint64_t high = std::min(frames_, low + step);
+    while (high - low > 1) {
+      const std::uint64_t middle = low + (high - low) / 2;
+      (inside(middle) ? low : high) = middle;
+    }
+    return high;
+  }
+  // Whether the second indeed ends at this frame, where late frames have had time to come: a damaged header ends none.
+  bool look_around(std::uint64_t frame, std::int64_t second, std::int64_t frames_per_second,
+                   FrameNumbers& found) {
+    const std::uint64_t low = frame - std::min(frame, kHalf),
+                        high = std::min(frames_, frame + kHalf);
+    std::uint64_t before = 0, after = 0;
+    for (std::uint64_t k = low; k < high; ++k) {
+      const auto header = header_of(k);
+      if (!header) continue;
+      found.add(*header, frames_per_second);
+      before += header->seconds == second ? 1 : 0;
+      after += header->seconds == second + 1 ? 1 : 0;
+    }
+    return 4 * before > 3 * (frame - low) && 4 * after >= 3 * (high - frame);
+  }
+
+  FrameScanner scanner_;
+  std::uint64_t frame_bytes_, frames_;
+};
+
 FrameNumbers look_at_numbers(const InputFile& file, const Header& first,
                              std::int64_t frames_per_second) {
+  if (const auto found = EndsOfSeconds(file, first).numbers(frames_per_second)) return *found;
   FrameScanner scanner(file, first, nullptr);
   FrameNumbers found;
   std::size_t enough = 0;  // frames still to look at, once counting down
   while (const auto frame = scanner.next()) {
     const std::int64_t second = frame->header.seconds;
-    found.seconds[second].add(frame->header.frame);
-    ++found.frames;
-    found.beyond += frame->header.frame >= frames_per_second ? 1 : 0;
+    found.add(frame->header, frames_per_second);
     // Two seconds that have ended are enough, when late frames have had time to come.
     if (enough > 0 && --enough == 0) break;
     if (enough == 0 && found.seconds.contains(second - 1) && found.seconds.contains(second - 2))
@@ -124,11 +203,8 @@ FrameNumbers look_at_numbers(const InputFile& file, const Header& first,
   return found;
 }
 
-// Rates that have a frame of each number seen: powers of two MHz, as recorders have them.
-std::string rates_allowed(const std::vector<Header>& headers, std::int64_t samples) {
-  Largest largest;
-  for (const Header& h : headers) largest.add(h.frame);
-  const std::int64_t frames = largest.believed() + 1;
+// Rates that have a frame of each number below `frames`: powers of two MHz, as recorders have them.
+std::string rates_allowed(std::int64_t frames, std::int64_t samples) {
   std::string rates;
   std::size_t named = 0;
   for (std::int64_t rate = 1'000'000; rate <= 4'096'000'000 && named < 4; rate *= 2) {
@@ -145,38 +221,36 @@ core::Rational choose_rate(const InputFile& file, const Header& first,
   if (told_rate.numerator > 0) return told_rate;
   if (first.extended_version == 3 && first.rate_hz > 0) return {first.rate_hz, 1};
   const auto samples = static_cast<std::int64_t>(Packing(first).samples_in(first.payload_bytes()));
-  if (const auto frames = look_at_numbers(file, first, kMaxFramesPerSecond).per_second())
-    return {*frames * samples, 1};
+  const FrameNumbers numbers = look_at_numbers(file, first, kMaxFramesPerSecond);
+  if (const auto frames = numbers.per_second()) return {*frames * samples, 1};
   if (first.rate_hz > 0) return {first.rate_hz, 1};
   throw format_error(
       file.path(), "sample rate", "not in the headers, and no second ends in the file",
       "a known rate",
-      fmt::format("give it (`rate_hz`); {}", rates_allowed(first_headers(file, first), samples)));
+      fmt::format("give it (`rate_hz`); {}", rates_allowed(numbers.least(), samples)));
 }
 
-// A given rate against the frames' numbers. Frames of numbers that the rate does not have would be dropped; where the
-// last numbers of every second are missing, frames may have been lost.
-std::string compare_told_rate(const InputFile& file, const Header& first,
-                              const std::vector<Header>& headers, std::int64_t samples,
-                              std::int64_t frames_per_second) {
+// A rate that was given, or is in the headers, against the frames' numbers. Frames of numbers that the rate does not
+// have would be dropped; where the last numbers of every second are missing, frames may have been lost: a remark.
+std::string compare_rate(const InputFile& file, const FrameNumbers& numbers, std::int64_t samples,
+                         std::int64_t frames_per_second, bool told) {
   constexpr std::size_t kDamaged = 64;  // one number in so many may be
-  const FrameNumbers numbers = look_at_numbers(file, first, frames_per_second);
   const std::optional<std::int64_t> counted = numbers.per_second();
-  const auto given = fmt::format("{} Hz as given, {} frames a second", frames_per_second * samples,
-                                 frames_per_second);
+  const auto given = fmt::format("{} Hz {}, {} frames a second", frames_per_second * samples,
+                                 told ? "as given" : "in the headers", frames_per_second);
   if (kDamaged * numbers.beyond > numbers.frames)
     throw format_error(
         file.path(), "sample rate", given,
         counted.value_or(0) > frames_per_second
             ? fmt::format("{} Hz: frames of {} samples have numbers up to {} in a second",
                           *counted * samples, samples, *counted - 1)
-            : rates_allowed(headers, samples),
-        "give the true sample rate of each channel (`rate_hz`), or none");
+            : rates_allowed(numbers.least(), samples),
+        told ? "give the true sample rate of each channel (`rate_hz`), or none"
+             : "give the true sample rate of each channel (`rate_hz`)");
   if (!counted || *counted >= frames_per_second) return {};
   return fmt::format(
       "`rate_hz`: {}, though frame numbers end with {} in a second, as at {} Hz; the others count "
-      "as "
-      "lost",
+      "as lost",
       given, *counted - 1, *counted * samples);
 }
 
@@ -225,15 +299,15 @@ Timeline find_timeline(const InputFile& file, const Header& first,
                                    kMaxFramesPerSecond, samples),
                        "give the sample rate of each channel (`rate_hz`)");
   const std::vector<Header> headers = first_headers(file, first);
-  if (told_rate.numerator > 0)
+  if (told_rate.numerator > 0) {
     timeline.other_rate =
-        compare_told_rate(file, first, headers, samples, timeline.frames_per_second);
-  if (first.frame >= timeline.frames_per_second && headers.size() > 1 &&
-      headers[1].frame >= timeline.frames_per_second)
-    throw format_error(file.path(), "frame number at byte 4", std::to_string(first.frame),
-                       fmt::format("less than {}, the frames in a second at {} Hz",
-                                   timeline.frames_per_second, per_second),
-                       "give the true sample rate (`rate_hz`)");
+        compare_rate(file, look_at_numbers(file, first, timeline.frames_per_second), samples,
+                     timeline.frames_per_second, true);
+  } else if (timeline.rate_hz == core::Rational{first.rate_hz, 1}) {
+    FrameNumbers numbers;
+    for (const Header& h : headers) numbers.add(h, timeline.frames_per_second);
+    compare_rate(file, numbers, samples, timeline.frames_per_second, false);
+  }
   timeline.threads = find_threads(file, headers);
   find_origin(headers, timeline);
   timeline.limit = static_cast<std::int64_t>(kFramesToKnowThreads) +

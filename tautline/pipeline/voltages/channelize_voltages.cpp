@@ -10,6 +10,7 @@
 #include "tautline/pipeline/voltages/make_voltage_sink.h"
 #include "tautline/pipeline/voltages/measure_gains.h"
 #include "tautline/pipeline/voltages/rethrow_of_stage.h"
+#include "tautline/pipeline/voltages/voltage_nodes.h"
 #include "tautline/pipeline/voltages/voltage_sink_node.h"
 #include "tautline/pipeline/voltages/voltage_source_node.h"
 
@@ -71,7 +72,7 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
                                 .front();
   use_short_blocks(graph, f_id);
   const VoltageNodes nodes = voltage_nodes(graph, f_id);
-  auto sink = std::make_unique<VoltageSinkNode>(config, nodes);
+  auto sink = std::make_unique<VoltageSinkNode>(config, [nodes] { return facts_of(nodes); });
   const VoltageSinkNode& file = *sink;
   graph.connect(f_id, graph.add("spectra", std::move(sink)));
   WatchedRun watched(std::move(graph), run_options(reporter, description.rate_hz), config.watch,
@@ -89,18 +90,18 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
     rethrow_of_stage(run.failed_node(), false);
   }
   const FEngine& f = nodes.f_engines.front()->f_engine();
-  const auto facts = facts_of(nodes);
+  const VoltageFacts facts = facts_of(nodes);
   ChannelizeSummary s;
   s.inputs = f.inputs();
   s.channels = f.channels();
-  s.spectra = facts.at("spectra");
-  s.clipped = facts.at("clipped");
-  s.not_finite = facts.at("not_finite");
-  s.samples = voltages.counters().at("samples");
-  s.damage = voltages.sequence().damage();
-  s.empty = voltages.empty();
-  s.level_steps = voltages.level_steps();
-  s.constant_channels = voltages.constant_channels();
+  s.spectra = facts.counts.at("spectra");
+  s.clipped = facts.counts.at("clipped");
+  s.not_finite = facts.counts.at("not_finite");
+  s.samples = facts.samples;
+  s.damage = facts.damage;
+  s.empty = facts.empty;
+  s.level_steps = facts.level_steps;
+  s.constant_channels = facts.constant_channels;
   s.antenna_names = description.antenna_names;
   s.input_names = names_of_inputs(description);
   s.backend = f.backend();

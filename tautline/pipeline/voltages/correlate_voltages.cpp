@@ -18,6 +18,7 @@
 #include "tautline/pipeline/voltages/rethrow_of_stage.h"
 #include "tautline/pipeline/voltages/tracking.h"
 #include "tautline/pipeline/voltages/visibility_sink_node.h"
+#include "tautline/pipeline/voltages/voltage_nodes.h"
 #include "tautline/pipeline/voltages/voltage_source_node.h"
 #include "tautline/pipeline/voltages/x_engine_node.h"
 
@@ -154,15 +155,16 @@ void Correlation::add_engines() {
 }
 
 void Correlation::add_outputs(const CorrelatorOutputs& correlated) {
+  const AskVoltageFacts facts = [nodes = nodes_] { return facts_of(nodes); };
   // The page first: it is removed again when the file cannot be written.
   if (!config_.report_path.empty()) {
     auto page = std::make_unique<VisibilitySinkNode>(
-        VisibilitySinkConfig{config_.report_path, config_.overwrite, true, {}, nodes_});
+        VisibilitySinkConfig{config_.report_path, config_.overwrite, true, {}, facts});
     report_ = page.get();
     graph_.connect(correlated.means, graph_.add("report", std::move(page)), kPageWaits);
   }
-  auto file = std::make_unique<VisibilitySinkNode>(
-      VisibilitySinkConfig{config_.output, config_.overwrite, false, config_.writer, nodes_});
+  auto file = std::make_unique<VisibilitySinkNode>(VisibilitySinkConfig{
+      config_.output, config_.overwrite, false, config_.writer, facts, source_->live()});
   graph_.connect(correlated.reduced, graph_.add("visibilities", std::move(file)), kPageWaits);
 }
 
@@ -215,7 +217,8 @@ CorrelateSummary Correlation::run(const std::stop_token& stop) {
 }
 
 CorrelateSummary Correlation::summary(const engine::Run& run) const {
-  const auto counters = facts_of(nodes_);
+  const VoltageFacts facts = facts_of(nodes_);
+  const auto& counters = facts.counts;
   const Sums& sums = x_engines_.front()->sums();
   const core::VoltageDescription& voltages = sums.spectra.voltages;
   CorrelateSummary s;
@@ -225,7 +228,7 @@ CorrelateSummary Correlation::summary(const engine::Run& run) const {
   s.integrations = reduction_ != nullptr ? reduction_->counters().at("integrations")
                                          : x_engines_.front()->counters().at("integrations");
   s.spectra = counters.at("spectra");
-  s.samples = source_->counters().at("samples");
+  s.samples = facts.samples;
   s.spectra_per_integration = sums.integration_spectra * group;
   s.integration_s = static_cast<double>(s.spectra_per_integration) *
                     static_cast<double>(sums.spectra.hop_samples) / voltages.rate_hz.value();
@@ -241,10 +244,10 @@ CorrelateSummary Correlation::summary(const engine::Run& run) const {
   s.overflowed = counters.at("overflowed");
   for (std::size_t d = 0; d < devices_.size(); ++d)
     s.devices.push_back({devices_[d]->name(), nodes_.f_engines[d]->counters().at("sent_bytes")});
-  s.damage = source_->sequence().damage();
-  s.empty = source_->empty();
-  s.level_steps = source_->level_steps();
-  s.constant_channels = source_->constant_channels();
+  s.damage = facts.damage;
+  s.empty = facts.empty;
+  s.level_steps = facts.level_steps;
+  s.constant_channels = facts.constant_channels;
   if (!config_.keep_edge)
     for (const std::size_t edge : sums.spectra.edge_channels)
       if (edge >= kept_.first && edge < kept_.first + kept_.count) s.edge_channels.push_back(edge);

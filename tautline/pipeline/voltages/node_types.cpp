@@ -23,6 +23,7 @@
 #include "tautline/pipeline/voltages/record_sink_node.h"
 #include "tautline/pipeline/voltages/trigger_sender_node.h"
 #include "tautline/pipeline/voltages/visibility_sink_node.h"
+#include "tautline/pipeline/voltages/voltage_nodes.h"
 #include "tautline/pipeline/voltages/voltage_sink_node.h"
 #include "tautline/stream/piped_input.h"
 #include "tautline/stream/spead_visibilities.h"
@@ -291,6 +292,10 @@ std::vector<engine::Port> add_correlator(const Correlator& config, engine::Graph
               .reduced};
 }
 
+AskVoltageFacts facts_before(const engine::Graph& graph, const engine::Port& output) {
+  return [nodes = voltage_nodes(graph, output)] { return facts_of(nodes); };
+}
+
 std::unique_ptr<engine::Node> make_visibility_file(const VisibilityFile& config,
                                                    const engine::Graph& graph,
                                                    const engine::Port& output,
@@ -307,7 +312,8 @@ std::unique_ptr<engine::Node> make_visibility_file(const VisibilityFile& config,
   return std::make_unique<VisibilitySinkNode>(
       VisibilitySinkConfig{.path = config.path,
                            .overwrite = context.overwrite || goes_on,
-                           .nodes = voltage_nodes(graph, output),
+                           .facts = facts_before(graph, output),
+                           .live = voltage_nodes(graph, output).source->live(),
                            .parts = config.parts,
                            .checkpoint = context.checkpoint});
 }
@@ -321,7 +327,7 @@ std::unique_ptr<engine::Node> make_visibility_page(const OutputFile& config,
       VisibilitySinkConfig{.path = config.path,
                            .overwrite = context.overwrite,
                            .page = true,
-                           .nodes = voltage_nodes(graph, output)});
+                           .facts = facts_before(graph, output)});
 }
 
 std::unique_ptr<engine::Node> make_visibility_stream(const VisibilityStream& config,
@@ -340,7 +346,7 @@ std::unique_ptr<engine::Node> make_visibility_stream(const VisibilityStream& con
                                [spead](const formats::VisibilityDescription& description) {
                                  return stream::send_visibilities(spead, description);
                                },
-                           .nodes = voltage_nodes(graph, output)});
+                           .facts = facts_before(graph, output)});
 }
 
 std::unique_ptr<engine::Node> make_spectra_file(const SpectraFile& config,
@@ -362,7 +368,7 @@ std::unique_ptr<engine::Node> make_spectra_file(const SpectraFile& config,
   file.overwrite = context.overwrite;
   file.history = context.history;
   file.log = context.log;
-  return std::make_unique<VoltageSinkNode>(file, voltage_nodes(graph, output));
+  return std::make_unique<VoltageSinkNode>(file, facts_before(graph, output));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -160,16 +161,24 @@ std::size_t block_samples_for(const PacketLayout& layout, const formats::packets
   return std::max<std::size_t>(1, static_cast<std::size_t>(payloads)) * layout.samples();
 }
 
-// The spectra beside which the record lies; empty for none.
-std::string spectra_of(const std::string& record) {
+// Of the spectra whose packets come; null for none.
+struct GivenRecord {
+  std::string spectra;  // the file beside which it lies
+  nlohmann::json record;
+};
+
+GivenRecord read_record(const std::string& path) {
   constexpr std::string_view kEnding = ".json";
-  if (record.empty()) return {};
-  const std::string path =
-      record.ends_with(kEnding) ? record.substr(0, record.size() - kEnding.size()) : "";
-  if (path.empty() || !formats::is_of_channelize(formats::record_beside(path)))
-    throw core::Error(core::ErrorKind::config, "record", record,
+  GivenRecord given;
+  if (path.empty()) return given;
+  if (path.ends_with(kEnding)) {
+    given.spectra = path.substr(0, path.size() - kEnding.size());
+    given.record = formats::record_beside(given.spectra);
+  }
+  if (!formats::is_of_channelize(given.record))
+    throw core::Error(core::ErrorKind::config, "record", path,
                       "the record that `channelize` wrote beside the spectra, NAME.json");
-  return path;
+  return given;
 }
 
 std::unique_ptr<engine::Node> make_packets(const Packets& config, const NodeContext& context) {
@@ -194,10 +203,9 @@ std::unique_ptr<engine::Node> make_packets(const Packets& config, const NodeCont
   packets.capture.sub_array = config.sub_array;
   if (config.threads > 1) packets.capture.window_blocks = kWindowBlocksOfThreads;
   packets.described = config.assumed;
-  const std::string spectra = spectra_of(config.record);
-  if (!spectra.empty()) {
-    packets.described =
-        formats::with_record(formats::record_beside(spectra), spectra, config.assumed);
+  const GivenRecord given = read_record(config.record);
+  if (!given.record.is_null()) {
+    packets.described = formats::with_record(given.record, given.spectra, config.assumed);
     if (formats::packets::instant_of(layout, 0)) packets.described.start = config.assumed.start;
     if (context.log && !packets.described.assumed.empty())
       context.log(core::LogLevel::warning, packets.described.assumed);
@@ -212,9 +220,8 @@ std::unique_ptr<engine::Node> make_packets(const Packets& config, const NodeCont
   auto voltages = std::make_unique<stream::PacketVoltages>(std::move(packets));
   const core::VoltageDescription& description = voltages->description();
   formats::require_possible(config.assumed, description);
-  formats::RecordedSpectra recorded;
-  if (!spectra.empty())
-    recorded = formats::recorded_spectra(spectra, description.channels, description.inputs());
+  formats::RecordedSpectra recorded = formats::recorded_spectra(
+      given.record, given.spectra, description.channels, description.inputs());
   return std::make_unique<VoltageSourceNode>(std::move(voltages), config.keep_constant, context.log,
                                              std::move(recorded));
 }

@@ -29,30 +29,26 @@ double turns_per_s(const formats::ArrayLayout& array, std::size_t antenna, doubl
 
 }  // namespace
 
-PartialTimes::PartialTimes(const formats::VisibilityDescription& description,
-                           std::span<const InputPair> pairs, std::vector<std::string> input_names)
+PartialTimes::PartialTimes(const formats::VisibilityDescription& description, bool stopped,
+                           std::vector<std::string> input_names)
     : nominal_per_s_(static_cast<double>(description.nominal_count) / description.integration_s),
       names_(std::move(input_names)) {
   const formats::ArrayLayout& array = description.array;
-  if (description.phase_centre.tracked || !array.positions_known || description.autos_only ||
-      description.channel_hz.empty())
+  if (stopped || !array.positions_known || description.autos_only || description.channel_hz.empty())
     return;
   inputs_.resize(array.inputs.size());
-  for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    inputs_[i].baseline = core::baseline_index(i, i);
-    inputs_[i].turns_per_s = turns_per_s(array, array.inputs[i].antenna,
-                                         *std::ranges::max_element(description.channel_hz));
-  }
-  for (std::size_t k = 0; k < pairs.size(); ++k)
-    if (pairs[k].i == pairs[k].j) inputs_[pairs[k].i].baseline = k;
+  const double highest_hz = *std::ranges::max_element(description.channel_hz);
+  for (std::size_t i = 0; i < inputs_.size(); ++i)
+    inputs_[i].turns_per_s = turns_per_s(array, array.inputs[i].antenna, highest_hz);
 }
 
 void PartialTimes::add(double integration_s, const core::View<const std::int64_t, 2>& counts) {
   const double nominal = nominal_per_s_ * integration_s;
-  for (Input& input : inputs_) {
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    Input& input = inputs_[i];
     double part = 0;  // of the channel that has most
     for (std::size_t c = 0; c < counts.extent(0) && part < kLeastPart; ++c)
-      part = std::max(part, static_cast<double>(counts(c, input.baseline)) / nominal);
+      part = std::max(part, static_cast<double>(counts(c, core::baseline_index(i, i))) / nominal);
     if (part == 0 || part >= kLeastPart) continue;
     const double degrees = 360 * input.turns_per_s * integration_s * (1 - part) / 2;
     if (degrees <= kMostDegrees) continue;
@@ -73,9 +69,8 @@ std::string PartialTimes::text() const {
   return fmt::format(
       "less than three quarters of the samples are valid in {}{} of {}. The time of an integration "
       "is its middle, the phase that of its valid samples: fringes may turn by up to {:.2g} "
-      "degrees "
-      "between the two. A shorter `integration_s` has less of this, and fringes that are stopped "
-      "(`delays_path`, `phase_centre`) have none",
+      "degrees between the two. A shorter `integration_s` has less of this, and fringes that are "
+      "stopped before the correlation (`delays_path`) have none",
       named.size() > 1 ? "up to " : "", core::counted(integrations, "integration"),
       name_inputs(named, names_), most_degrees_);
 }

@@ -3,13 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "tautline/core/view.h"
 #include "tautline/formats/visibility_writer.h"
-#include "tautline/pipeline/voltages/input_groups.h"
 
 namespace tautline::pipeline {
 
@@ -19,12 +17,12 @@ namespace tautline::pipeline {
 /// farthest from the earth's axis of rotation, seen from the input's, of a source on the equator.
 class PartialTimes {
  public:
-  /// `pairs`: of the baselines; none: all. Fringes of a tracked phase centre are stopped, and positions that are not
-  /// known have none.
-  PartialTimes(const formats::VisibilityDescription& description, std::span<const InputPair> pairs,
+  /// `stopped`: the fringes are, before the correlation; those that are rotated after it have turned during an
+  /// integration. Positions that are not known have no fringes.
+  PartialTimes(const formats::VisibilityDescription& description, bool stopped,
                std::vector<std::string> input_names);
 
-  /// Counts of an integration, [channel][baseline].
+  /// Counts of an integration, [channel][baseline], of all baselines.
   void add(double integration_s, const core::View<const std::int64_t, 2>& counts);
 
   /// The warning; empty where no phase is far from that of the time.
@@ -32,7 +30,6 @@ class PartialTimes {
 
  private:
   struct Input {
-    std::size_t baseline = 0;  // of its autocorrelation
     double turns_per_s = 0;
     std::uint64_t integrations = 0;
   };

@@ -125,7 +125,8 @@ std::vector<engine::Stream> VisibilitiesNode::open(std::span<const engine::Strea
   integrations_per_s_ = inputs[0].rate_hz.value() / static_cast<double>(sums.integration_spectra);
   Visibilities details{describe(inputs), gains_, all_channels_, clock_of(spectra)};
   channel_hz_ = details.description.channel_hz;
-  partial_.emplace(details.description, pairs_, names_of_inputs(details.description.array));
+  const bool stopped = details.description.phase_centre.tracked && config_.rotation == nullptr;
+  partial_.emplace(details.description, stopped, names_of_inputs(details.description.array));
   if (gains_ && spectra.requantised_bits > 0)
     rounding_ = std::make_unique<RoundingWatch>(spectra.requantised_bits,
                                                 names_of_inputs(details.description.array));

@@ -16,15 +16,10 @@
 #include "tautline/formats/delays/delays.h"
 #include "tautline/pipeline/voltages/partial_times.h"
 #include "tautline/pipeline/voltages/rounding_watch.h"
+#include "tautline/pipeline/voltages/voltage_facts.h"
 #include "tautline/pipeline/voltages/voltage_streams.h"
 
 namespace tautline::pipeline {
-
-/// Samples that rounding clipped, once the run has ended.
-struct ClippedSamples {
-  std::vector<std::uint64_t> components;  ///< [input]
-  std::uint64_t all = 0;                  ///< components of an input
-};
 
 /// Means of the sums of some channels.
 ///

@@ -9,7 +9,6 @@ namespace tautline::pipeline {
 std::vector<engine::Stream> VisibilitySinkNode::open(std::span<const engine::Stream> inputs) {
   visibilities_ = inputs[0].detail<Visibilities>();
   rate_hz_ = inputs[0].rate_hz;
-  live_ = config_.nodes.source != nullptr && config_.nodes.source->live();
   return {};
 }
 
@@ -73,7 +72,7 @@ void VisibilitySinkNode::process(std::size_t, const engine::Block& block,
   }
   writer_->write({time.middle, time.integration_s, block.view<2>(0).as<const std::complex<float>>(),
                   block.view<2>(1).as<const std::int64_t>(), gain_values_});
-  if (live_ && parts_.end_if_full(block.samples, rate_hz_, bytes)) finish_file();
+  if (config_.live && parts_.end_if_full(block.samples, rate_hz_, bytes)) finish_file();
 }
 
 void VisibilitySinkNode::publish() {
@@ -81,13 +80,12 @@ void VisibilitySinkNode::publish() {
     published_ = true;
     return;
   }
-  if (config_.page) {
-    finish_page(config_.nodes, dynamic_cast<report::ReportBuilder&>(*writer_));
-  } else {
-    const auto facts =
-        config_.checkpoint ? facts_of(*config_.nodes.source) : facts_of(config_.nodes);
-    for (const auto& [name, count] : facts) writer_->add_extra(name, std::to_string(count));
-  }
+  const VoltageFacts facts = config_.facts();
+  if (config_.page)
+    finish_page(facts, dynamic_cast<report::ReportBuilder&>(*writer_));
+  else
+    for (const auto& [name, count] : config_.checkpoint ? facts.of_source : facts.counts)
+      writer_->add_extra(name, std::to_string(count));
   writer_->finish();
   if (!path_.empty()) files_.push_back(path_);
   if (config_.checkpoint) config_.checkpoint->finished(path_, parts_.number(), std::nullopt);

@@ -9,7 +9,7 @@
 #include "tautline/formats/visibility_writer.h"
 #include "tautline/pipeline/checkpoint.h"
 #include "tautline/pipeline/file_parts.h"
-#include "tautline/pipeline/voltages/voltage_nodes.h"
+#include "tautline/pipeline/voltages/voltage_facts.h"
 #include "tautline/pipeline/voltages/voltage_streams.h"
 
 namespace tautline::pipeline {
@@ -19,8 +19,9 @@ struct VisibilitySinkConfig {
   bool overwrite = false;
   bool page = false;  ///< a report::ReportBuilder instead of a file of visibilities
   formats::MakeVisibilityWriter writer = {};  ///< none: a file's writer
-  VoltageNodes nodes = {};  ///< of the same graph, before this one: the output records their counts
-  PartLimits parts = {};    ///< of files
+  AskVoltageFacts facts = {};                 ///< of the nodes before this one, for the output
+  bool live = false;                          ///< the voltages come live
+  PartLimits parts = {};                      ///< of files
   /// For several files: is told which are complete; null: none.
   std::shared_ptr<Checkpoint> checkpoint = {};
 };
@@ -49,7 +50,6 @@ class VisibilitySinkNode final : public engine::Node {
   VisibilitySinkConfig config_;
   FileParts parts_;
   core::Rational rate_hz_;          // of spectra
-  bool live_ = false;               // the source
   std::string path_;                // of the open file
   std::vector<std::string> files_;  // the complete ones, of several
   Visibilities visibilities_;

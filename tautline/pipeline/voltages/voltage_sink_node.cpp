@@ -207,7 +207,7 @@ void VoltageSinkNode::finish(engine::Outputs&) {
 void VoltageSinkNode::publish() {
   sink_->finish();
   const char* stokes = !power() ? "" : config_.stokes == Stokes::iquv ? "IQUV" : "I";
-  beside_->write(spectra_record(nodes_, spectra_, config_.history, came_, invalid_, stokes));
+  beside_->write(spectra_record(facts_(), spectra_, config_.history, came_, invalid_, stokes));
   beside_->finish();
 }
 

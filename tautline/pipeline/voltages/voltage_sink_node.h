@@ -8,7 +8,7 @@
 #include "tautline/engine/node.h"
 #include "tautline/formats/partial_file.h"
 #include "tautline/pipeline/voltages/channelize_config.h"
-#include "tautline/pipeline/voltages/voltage_nodes.h"
+#include "tautline/pipeline/voltages/voltage_facts.h"
 #include "tautline/pipeline/voltages/voltage_sink.h"
 #include "tautline/pipeline/voltages/voltage_streams.h"
 
@@ -20,9 +20,9 @@ namespace tautline::pipeline {
 /// counted, up to the time at which the file ends.
 class VoltageSinkNode final : public engine::Node {
  public:
-  /// `nodes`: of the same graph, before this one.
-  VoltageSinkNode(const ChannelizeConfig& config, VoltageNodes nodes)
-      : config_(config), nodes_(std::move(nodes)) {}
+  /// `facts`: of the nodes before this one, for the record.
+  VoltageSinkNode(const ChannelizeConfig& config, AskVoltageFacts facts)
+      : config_(config), facts_(std::move(facts)) {}
 
   std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
   /// None for power, whose integration comes first.
@@ -43,7 +43,7 @@ class VoltageSinkNode final : public engine::Node {
   void note_invalid(const engine::Block& block);
 
   ChannelizeConfig config_;
-  VoltageNodes nodes_;
+  AskVoltageFacts facts_;
   Spectra spectra_;
   core::SampleType type_{};
   bool channels_first_ = true;  // [channel][input][time]

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
@@ -125,7 +126,8 @@ void VoltageSourceNode::look_at_files() {
     constant_ = stream::find_constant_channels(config_.files, config_.options.reader);
   std::set<std::size_t> edges;
   for (const std::string& file : config_.files) {
-    auto recorded = formats::recorded_spectra(file, description.channels, description.inputs());
+    auto recorded = formats::recorded_spectra(formats::record_beside(file), file,
+                                              description.channels, description.inputs());
     edges.insert(recorded.edge_channels.begin(), recorded.edge_channels.end());
     unchanging_ += recorded.unchanging;
     if (&file == &config_.files.front()) {

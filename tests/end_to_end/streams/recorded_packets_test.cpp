@@ -48,6 +48,15 @@ TEST_F(LivePackets, OfRoundedSpectraWithTheirRecordAreTheSimulatedSky) {
       folder);
   EXPECT_EQ(refused.status, kWrongUsage) << refused.err;
   EXPECT_NE(refused.err.find("the record that"), std::string::npos) << refused.err;
+  // A record without frequencies: the advice is that of packets, too.
+  write_file(scratch / "part.dada.json",
+             R"({"schema": "tautline.channelize.record", "rate_hz": [5000, 1]})");
+  const CommandResult part = run_command(
+      {"run", pipeline, "--check", "--set", "packets.record=" + (scratch / "part.dada.json")},
+      folder);
+  EXPECT_NE(part.status, kDone) << part.out;
+  EXPECT_NE(part.err.find("part.dada.json"), std::string::npos) << part.err;
+  EXPECT_NE(part.err.find("do without the record"), std::string::npos) << part.err;
 }
 
 }  // namespace

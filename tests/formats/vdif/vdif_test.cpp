@@ -1,5 +1,9 @@
 // VDIF: every number of bits, real and complex, channels, threads in any order, lost, late,
 // repeated, flagged, damaged and cut frames, sample rates, seeking.
+#include <cstdio>
+#include <fstream>
+#include <optional>
+
 #include "tautline/core/error.h"
 #include "tests/formats/vdif/vdif_frames.h"
 
@@ -350,6 +354,84 @@ TEST_F(Vdif, AGivenRateIsComparedWithTheFramesNumbers) {
   damaged.bytes_of(damaged.index(200, 1))[6] = 1;
   EXPECT_EQ(open_at(damaged, 1'280)->description().assumed.find("frame numbers"),
             std::string::npos);
+}
+
+// Numbers that go beyond those of the headers' rate, though not in the first frame.
+TEST_F(Vdif, ARateInTheHeadersIsComparedWithTheFramesNumbers) {
+  FrameSpec spec;
+  spec.extended = 3;
+  spec.word4 = 8;  // kHz of bandwidth: 125 frames of 128 real samples a second
+  spec.frame = 100;
+  const auto open_of = [&](std::size_t frames_per_second) {
+    return open_bytes(Recording(spec, 1, 300, frames_per_second, 8, random_).bytes());
+  };
+  EXPECT_EQ(open_of(125)->description().rate_hz, core::make_rational(16'000, 1));
+  try {
+    open_of(1000);
+    FAIL();
+  } catch (const core::Error& error) {
+    const std::string words =
+        "16000 Hz in the headers, 125 frames a second, expected 128 samples "
+        "a frame, 400 frames or more a second";
+    EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
+  }
+}
+
+// The system calls that have read something so far; none where the kernel does not count them.
+std::optional<std::uint64_t> reads_so_far() {
+  std::ifstream file("/proc/self/io");
+  std::string name;
+  for (std::uint64_t value = 0; file >> name >> value;)
+    if (name == "syscr:") return value;
+  return std::nullopt;
+}
+
+// Many frames a second: of a long file, the headers around the ends of two seconds tell the rate.
+TEST_F(Vdif, TheRateOfALongFileIsFoundInFewReads) {
+  constexpr std::size_t kThreads = 2, kFrames = 50'000, kPerSecond = 20'000;
+  FrameSpec spec;
+  spec.frame = static_cast<std::uint32_t>(random_() % kPerSecond);
+  Recording recording(spec, kThreads, kFrames, kPerSecond, 2, random_);
+  const auto rate = static_cast<std::int64_t>(kPerSecond * recording.samples_per_frame());
+  auto& order = recording.order();
+  for (std::size_t k = 0; k + 20 < order.size(); ++k)  // frames are late
+    if (random_() % 8 == 0) std::swap(order[k], order[k + random_() % 20]);
+  for (std::size_t k = 0; k < 5; ++k) order.erase(order.begin() + 1 + random_() % 1000);
+  const std::vector<char> bytes = recording.bytes();
+  const auto open_at = [&](std::int64_t told) {
+    ReaderOptions options;
+    options.assumed.rate_hz = core::make_rational(told, 1);
+    return open(path_, options);
+  };
+  tests::write_bytes(path_, bytes);
+  const auto before = reads_so_far();
+  EXPECT_EQ(open(path_, {})->description().rate_hz, core::make_rational(rate, 1));
+  EXPECT_EQ(open_at(rate)->description().assumed.find("frame numbers"), std::string::npos);
+  const auto after = reads_so_far();
+  if (before && after) {
+    EXPECT_LT(*after - *before, kThreads * kFrames / 2);
+  } else {
+    std::puts("reads are not counted: this kernel has no /proc/self/io");
+  }
+  EXPECT_NE(open_at(2 * rate)->description().assumed.find("frame numbers end with " +
+                                                          std::to_string(kPerSecond - 1)),
+            std::string::npos);
+  // A hundredth too low, which is fewer frames than may be damaged.
+  for (const std::int64_t low : {rate / 2, rate / 100 * 99}) {
+    try {
+      open_at(low);
+      FAIL() << low;
+    } catch (const core::Error& error) {
+      EXPECT_NE(std::string(error.what()).find(std::to_string(rate) + " Hz: frames of "),
+                std::string::npos)
+          << error.what();
+    }
+  }
+  // Damaged headers, of seconds far away, end no second.
+  for (const std::size_t k : recording.order())
+    if (const std::size_t bit = 4 + random_() % 26; random_() % 20 == 0)
+      recording.bytes_of(k)[bit / 8] ^= static_cast<char>(1 << bit % 8);
+  EXPECT_EQ(open_bytes(recording.bytes())->description().rate_hz, core::make_rational(rate, 1));
 }
 
 TEST_F(Vdif, OneFrameASecond) {

@@ -1,0 +1,68 @@
+#include "tautline/pipeline/voltages/voltage_facts.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tautline/pipeline/report/report_builder.h"
+#include "tautline/pipeline/voltages/empty_text.h"
+#include "tautline/pipeline/voltages/spectra_record.h"
+#include "tautline/pipeline/voltages/step_text.h"
+#include "tautline/pipeline/voltages/voltage_run.h"
+
+namespace tautline::pipeline {
+
+std::string overflow_message(std::uint64_t overflowed) {
+  return fmt::format(
+      "{} visibilities overflowed: finite samples, but no float holds their products; flagged. "
+      "Scale the samples down",
+      overflowed);
+}
+
+void finish_page(const VoltageFacts& facts, report::ReportBuilder& page) {
+  for (const auto& [name, count] : facts.counts) page.add_extra(name, std::to_string(count));
+  page.set_clipped(facts.clipped.components, facts.clipped.all);
+  for (const std::string& message : facts.damage.messages) page.add_warning(message);
+  const std::vector<std::string> names = names_of_inputs(page.digest().description().array);
+  const std::string empty = empty_text(facts.empty, facts.samples, names);
+  if (!empty.empty()) page.add_warning("samples that never change, taken for lost: " + empty);
+  const std::string steps = level_steps_text(facts.level_steps, names);
+  const std::string constant = constant_text(facts.constant_channels, names);
+  if (!constant.empty()) page.add_warning("never change, flagged: " + constant);
+  if (facts.unchanging_spectra > 0) page.add_warning(unchanging_text(facts.unchanging_spectra));
+  if (!steps.empty()) page.add_warning("steps of level where files join: " + steps);
+  if (!facts.rounding.empty()) page.add_warning(facts.rounding);
+  if (!facts.partial.empty()) page.add_warning(facts.partial);
+  if (const std::uint64_t overflowed = facts.counts.at("overflowed"); overflowed > 0)
+    page.add_warning(overflow_message(overflowed));
+}
+
+std::string spectra_record(const VoltageFacts& facts, const Spectra& spectra,
+                           const std::string& history, std::uint64_t times,
+                           const InvalidSpectra& invalid, const std::string& stokes) {
+  nlohmann::ordered_json record{{"schema", "tautline.channelize.record"},
+                                {"version", 1},
+                                {"history", history},
+                                {"device", spectra.device},
+                                {"kernels", spectra.kernels},
+                                {"inputs", spectra.files},
+                                {"samples", facts.samples}};
+  record["spectra"] = times;
+  record["invalid_spectra"] = invalid.spectra;
+  record["gap_spectra"] = invalid.gaps;
+  record["dropped_spectra"] = invalid.dropped;
+  for (const char* name : {"lost_samples", "dropped_samples", "empty_samples", "empty_values",
+                           "clipped", "not_finite"})
+    record[name] = facts.counts.at(name);
+  record["empty_stretches"] = empty_stretches(facts.empty);
+  record["empty_inputs"] = empty_inputs(facts.empty);
+  record["empty_channels"] = empty_channels(facts.empty);
+  record["level_steps"] = level_steps(facts.level_steps);
+  add_channels(record, spectra);
+  if (!stokes.empty()) record["stokes"] = stokes;
+  invalid.spans.write_to(record);
+  if (invalid.values > 0) record["invalid_values"] = invalid.values;
+  return record.dump(1) + "\n";
+}
+
+}  // namespace tautline::pipeline
