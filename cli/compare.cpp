@@ -12,6 +12,7 @@
 #include "cli/command.h"
 #include "cli/common_options.h"
 #include "cli/field_options.h"
+#include "cli/piped_inputs.h"
 #include "tautline/formats/candidates/candidates.h"
 #include "tautline/formats/curves/curves.h"
 #include "tautline/formats/file_formats.h"
@@ -166,7 +167,11 @@ bool is_list_of_candidates(const std::string& path) {
   return std::getline(file, heading) && heading.find("snr") != std::string::npos;
 }
 
-int run_compare(const Global& global, const CompareOptions& options) {
+int run_compare(const Global& global, CompareOptions& options) {
+  std::vector<std::string> inputs{options.visibilities, options.truth};
+  const PipedInputs piped(global, inputs);
+  options.visibilities = inputs.front();
+  options.truth = inputs.back();
   if (!options.truth.ends_with(".json") && is_list_of_candidates(options.visibilities))
     throw core::Error(core::ErrorKind::config, "truth", options.truth,
                       "the X.truth.json of the pulses that were simulated beside the candidates " +

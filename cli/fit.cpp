@@ -10,6 +10,7 @@
 #include "cli/common_options.h"
 #include "cli/field_options.h"
 #include "cli/output_names.h"
+#include "cli/piped_inputs.h"
 #include "tautline/core/counted.h"
 #include "tautline/formats/distinct_files.h"
 #include "tautline/pipeline/photons/fit_curves.h"
@@ -106,6 +107,7 @@ int run_fit(const Global& global, FitOptions& options) {
                             named_inputs(options.inputs));
   require_own_ending("--output", options.config.output, {".csv", ".txt"});
   require_own_ending("--report", options.config.report, {".html", ".htm"});
+  const PipedInputs piped(global, options.inputs, options.config.output, options.config.overwrite);
   resolve(global, options);
   pipeline::FitResult result;
   {

@@ -4,6 +4,7 @@
 #include "cli/command.h"
 #include "cli/common_options.h"
 #include "cli/output_names.h"
+#include "cli/piped_inputs.h"
 #include "tautline/formats/distinct_files.h"
 #include "tautline/pipeline/report/report_file.h"
 
@@ -19,9 +20,11 @@ struct ReportOptions {
 int run_report(const Global& global, const ReportOptions& options) {
   formats::require_distinct({{"-o", options.output}}, {{"input", options.visibilities}});
   require_own_ending("--output", options.output, {".html", ".htm"});
+  std::vector<std::string> inputs{options.visibilities};
+  const PipedInputs piped(global, inputs, options.output, options.overwrite);
   {
     ProgressLine line(global);
-    pipeline::report::report_file(options.visibilities, options.output, options.overwrite, {},
+    pipeline::report::report_file(inputs.front(), options.output, options.overwrite, {},
                                   [&](std::size_t done, std::size_t all) {
                                     line.show(static_cast<double>(done) / static_cast<double>(all),
                                               fmt::format("{} of {} integrations", done, all));

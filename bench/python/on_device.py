@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Kept plans of the Python package on arrays of cupy and torch in a GPU's memory, in and out, beside `tautline bench` of the
-same problem on the same GPU, in turns; and the bytes that go between the host and the GPU in a call.
+same problem on the same GPU, in turns; the calls tl.correlate, tl.search and tl.autocorrelate on such arrays, beside the
+same calls on arrays in the host's memory; and the bytes that go between the host and the GPU in a call.
 
     PYTHONPATH=build/python python3 bench/python/on_device.py --tautline build/tautline [STAGE ...] [--rounds 5] [--small]
 
@@ -202,6 +203,52 @@ def stage_autocorrelate(library, device, small):
 STAGES = {name[6:]: stage for name, stage in list(globals().items()) if name.startswith("stage_")}
 
 
+# Each call: what it is given, the call, and the array in the host's memory. The results of all come to the host.
+
+
+def call_correlate(device, small):
+    inputs, samples, rate_hz = 64, 50_000 if small else 2_000_000, 1e6
+    x = np.random.default_rng().integers(-100, 100, (inputs, samples, 2), np.int8)
+    fields = {"rate_hz": rate_hz, "channels": 256, "integration_s": samples / rate_hz, "device": device}
+    return f"inputs={inputs},channels=256,samples={samples}", lambda x: tl.correlate(x, **fields), x
+
+
+def call_search(device, small):
+    channels, samples = 1024, 20_000 if small else 200_000
+    mhz = 1500 - 0.25 * np.arange(channels)
+    sky = np.random.default_rng().normal(100, 10, (samples, channels)).round().astype(np.uint8)
+    fields = {"dms": "0:100:1", "threshold": 7, "frequencies": mhz, "sample_time_s": 64e-6, "device": device}
+    return f"channels={channels},trials=101,samples={samples}", lambda x: tl.search(x, **fields), sky
+
+
+def call_autocorrelate(device, small):
+    sensors, samples = 1024, 4096 if small else 262_144
+    counts = np.random.default_rng().integers(0, 256, (samples, sensors), np.uint8)
+    fields = {"bin_s": 1.6e-6, "bins": 32, "levels": 10, "lag_scheme": "chain", "device": device}
+    return f"sensors={sensors},bins=32,levels=10,samples={samples}", lambda x: tl.autocorrelate(x, **fields), counts
+
+
+CALLS = {"tl." + name[5:]: call for name, call in list(globals().items()) if name.startswith("call_")}
+
+
+def measure_call(name, library, options, uncounted):
+    problem, call, host = CALLS[name](options.device, options.small)
+    given = library.there(host)
+    pairs = []
+    call(given), call(host)  # compile what is compiled
+    for _ in range(options.rounds):
+        time.sleep(REST_S)
+        pairs.append([Numpy.seconds(library, lambda x=x: call(x), 1) for x in (given, host)])
+    own, other = (statistics.median(column) for column in zip(*pairs))
+    ratio = statistics.median(a / b for a, b in pairs)
+    line = f"{own * 1e3:.1f} ms, of an array of the host {other * 1e3:.1f} ms: {ratio:.3f} of its time; given {host.nbytes / 1e6:.0f} MB"
+    copies = None if uncounted else copied_bytes(lambda: call(given))
+    line += "; copies not counted" if copies is None else f", {copies[0]} bytes copied from the host, {copies[1]} to it"
+    print(f"{library.name:6} {name:17} {line}\n{'':24} {problem}", flush=True)
+    # Results go to the host, a tenth of the samples at most, of small sizes more; samples do not.
+    return copies is None or options.small or sum(copies) < host.nbytes / 10
+
+
 def measure(name, library, options, uncounted):
     problem, plan, call, given = STAGES[name](library, options.device, options.small)
     if name == "channelize":
@@ -254,16 +301,16 @@ def libraries(options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("stages", nargs="*", metavar="STAGE", help=" ".join(STAGES))
+    parser.add_argument("stages", nargs="*", metavar="STAGE", help=" ".join([*STAGES, *CALLS]))
     parser.add_argument("--tautline", "--bench", type=pathlib.Path, required=True, help="the command, whose `bench` is the other side")
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--row-s", type=float, default=0.02, help="seconds of a row of calls: of short rows the first call's start is a part")
     parser.add_argument("--small", action="store_true", help="small sizes, to see that it runs")
     options = parser.parse_args()
-    unknown = [name for name in options.stages if name not in STAGES]
+    unknown = [name for name in options.stages if name not in STAGES and name not in CALLS]
     if unknown:
-        parser.error(f"no stage {unknown[0]}; there are {' '.join(STAGES)}")
+        parser.error(f"no stage {unknown[0]}; there are {' '.join([*STAGES, *CALLS])}")
     if not options.tautline.exists():
         parser.error(f"--tautline: no {options.tautline}")
     found = libraries(options)
@@ -275,9 +322,9 @@ def main():
         print(f"copies are not counted: {uncounted}")
     good = True
     for library in found:
-        for name in options.stages or STAGES:
+        for name in options.stages or [*STAGES, *CALLS]:
             try:
-                good &= measure(name, library, options, uncounted)
+                good &= (measure if name in STAGES else measure_call)(name, library, options, uncounted)
             except Exception as problem:  # noqa: BLE001: the other stages go on
                 good = False
                 print(f"{library.name:6} {name:13} FAILED: {type(problem).__name__}: {problem}", flush=True)

@@ -26,8 +26,8 @@ constexpr std::size_t kPiece = std::size_t{512} << 10;
   if (code == ENOENT && path == "-")
     throw core::Error(
         core::ErrorKind::io, path, "standard input", "the name of a file",
-        "the commands correlate, channelize, dedisperse, search, autocorrelate, inspect and plot "
-        "read from -");
+        "the commands correlate, channelize, dedisperse, search, autocorrelate, fit, compare, "
+        "report, inspect and plot read from -");
   if (code == ENOENT && path.find("://") != std::string::npos)
     throw core::Error(
         core::ErrorKind::io, path, "a network address", "the name of a file",

@@ -9,7 +9,8 @@
 //   sent = accepted + missing + late + duplicate + invalid,   invalid = early + malformed + foreign
 //
 // holds at any time for the places of the committed blocks and the packets received, as long as no packet is damaged on
-// its way: a damaged packet counts twice, its place as missing and its bytes as malformed.
+// its way: a damaged packet counts twice, its place as missing and its bytes as malformed. So does a packet whose count
+// jumps by mistake, which nothing confirms: its place as missing and the packet as early.
 #pragma once
 
 #include <array>

@@ -2,7 +2,7 @@
 
 Every line of code that starts the command is run by a shell. Files that a page takes as given are small ones of the
 same kind (FILES); programs beside the command are stand-ins (PROGRAMS). A line that runs otherwise, or does not run,
-is in CHANGED, NOT_RUN or ELSEWHERE with the reason.
+is in CHANGED, NOT_RUN or ELSEWHERE with the reason. Lines that listen (LISTENING) run beside the line that sends.
 """
 
 import argparse
@@ -14,13 +14,13 @@ import signal
 import struct
 import subprocess
 import tempfile
+import time
 
 # Pages of docs/ whose commands run in another test, with what they say of the results.
 ELSEWHERE = {
     "guide/interferometry.md": "tests/end_to_end/guide_test.cpp",
     "guide/pulses.md": "tests/end_to_end/guide_test.cpp",
     "guide/photons.md": "tests/end_to_end/guide_test.cpp",
-    "guide/live.md": "tests/end_to_end/guide_test.cpp",
 }
 COMPARED = "tests/pipeline/photons/compare_curves_test.cpp"
 NOT_RUN = {
@@ -41,10 +41,18 @@ CHANGED = [
     ("guide/plot.md", "--start 120 ", "--start 2 "),
     ("guide/formats.md", "correlate night.dada ", "correlate coarse.dada "),
     ("guide/run.md", "--as-live$", "--as-live 20"),
+    ("guide/live.md", "--duration 4 ", "--duration 1.2 "),
+    ("guide/live.md", "udp://127.0.0.1:7148", "udp://127.0.0.1:7148 --rate 5"),
+    ("maths/fit.md", "--duration 4 ", "--duration 0.5 "),
     ("guide/monitor.md", " 0.0.0.0:8470", " 0.0.0.0:0 --overwrite"),
     ("guide/monitor.md", "night.toml --monitor$", "night.toml --monitor 127.0.0.1:0"),
     ("README.md", "night.toml --monitor ", "night.toml --monitor 127.0.0.1:0 "),
 ]
+# Pipelines that wait for the sender of a later line: a free port, and how long they wait after the sender has gone.
+LISTENING = {
+    "mwa32-live.toml": "receivers.listen=tcp://127.0.0.1:0 --set receivers.wait_s=2 --set receivers.late_s=30",
+    "packets-live.toml": "packets.listen=udp://127.0.0.1:0 --set packets.silence_s=2",
+}
 
 ARRAY = "latitude_deg = -26.7\nlongitude_deg = 116.67\naltitude_m = 377.0\n" + "".join(
     f'\n[[antenna]]\nname = "A{k}"\nenu_m = [{37 * k % 150}.0, {53 * k % 170}.0, 0.0]\n' for k in range(8)
@@ -122,21 +130,31 @@ def commands_of(text):
             yield code
 
 
+def toml_files_of(text):
+    """Names and texts of TOML that a page shows with its file's name in the first line."""
+    return re.findall(r"^```toml\n# (\w+\.toml)\n(.*?)^```$", text, re.M | re.S)
+
+
 class Runner:
     """Runs lines of shell with the command and the stand-ins. `problems` has what went wrong."""
 
     def __init__(self, options, scratch):
         self.bin, self.problems, self.groups = scratch / "bin", [], []
+        self.listener, self.listened = None, {}  # the run that waits for a sender; lines that did, by their protocol
         self.bin.mkdir()
         for name, text in {"tautline": f'exec "{options.command.resolve()}" "$@"', **PROGRAMS}.items():
             (self.bin / name).write_text(f"#!/bin/sh\n{text}\n")
             (self.bin / name).chmod(0o755)
 
-    def run(self, line, folder):
+    def start(self, line, folder, out=subprocess.PIPE):
         path = {"PATH": f"{self.bin}:{os.environ['PATH']}"}
         shell = subprocess.Popen(["sh", "-c", line], cwd=folder, env={**os.environ, **path}, start_new_session=True,
-                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+                                 stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, text=True)
         self.groups.append(shell.pid)
+        return shell
+
+    def run(self, line, folder):
+        shell = self.start(line, folder)
         try:
             said = shell.communicate(timeout=300)[0]
         except subprocess.TimeoutExpired:
@@ -152,6 +170,39 @@ class Runner:
             except ProcessLookupError:
                 pass
         self.groups.clear()
+
+    def listen(self, line, folder):
+        """Starts a line that waits for a sender."""
+        words = next(words for pipeline, words in LISTENING.items() if pipeline in line)
+        self.listened[re.search(r"(\w+)://", words)[1]] = line
+        with (folder / "listener.log").open("w+") as log:
+            shell = self.start(f"{line} --overwrite --set {words}", folder, log)
+        self.listener = (shell, line, folder / "listener.log")
+
+    def send(self, line, page, folder):
+        """Runs a line that sends to the run of an earlier line, and waits for both."""
+        if self.listener is None:
+            before = self.listened.get(re.search(r"--to (\w+)://", line)[1])
+            if before is None:
+                self.problems.append(f"{page}: {line}: no line before it listens")
+                return
+            self.listen(before, folder)
+        shell, listening, log = self.listener
+        self.listener = None
+        until = time.monotonic() + 60
+        while not (address := re.search(r"listening at (\S+) ", log.read_text())):
+            if shell.poll() is not None or time.monotonic() > until:
+                self.problems.append(f"{page}: {listening}: {log.read_text()}")
+                return
+            time.sleep(0.01)
+        self.expect(re.sub(r"(?<=--to )\S+", address[1], line), page, folder)
+        try:
+            status = shell.wait(timeout=120)
+        except subprocess.TimeoutExpired:
+            status = "none: it goes on"
+        # Records that are lost on purpose are told by the status.
+        if status != (3 if "--impair" in line else 0):
+            self.problems.append(f"{page}: {listening}: status {status}: {log.read_text()}")
 
     def expect(self, line, page, folder):
         code = line.split(" #")[0]
@@ -169,8 +220,9 @@ class Runner:
         if status != 0 and not (status == 3 and line.startswith("tautline fit ")):
             self.problems.append(f"{page}: {line}: status {status}: {said}")
         else:
-            for path in outputs:  # of files in parts, the first one
-                if not path.exists() and not path.with_stem(path.stem + "-0001").exists():
+            for path in outputs:  # of files in parts, or of several receivers, the first one
+                first = (path.with_stem(path.stem + "-0001"), path.with_name(path.name + ".0"))
+                if not path.exists() and not any(one.exists() for one in first):
                     self.problems.append(f"{page}: {line}: no {path.name}: {said}")
 
 
@@ -181,7 +233,7 @@ def main():
     parser.add_argument("pages", nargs="*", help="of these pages alone")
     options = parser.parse_args()
     source = options.source.resolve()
-    folders = (source / "docs/guide", source / "docs/start", source / "docs/coming-from")
+    folders = [source / "docs" / name for name in ("guide", "start", "coming-from", "maths")]
     pages = [source / "README.md", source / "docs/index.md"]
     pages += [page for folder in folders for page in sorted(folder.glob("*.md"))]
     unused = {*ELSEWHERE, *NOT_RUN, *CHANGED}
@@ -201,7 +253,8 @@ def main():
                 assert status == 0 and (given / file).exists(), (content, said)
         for page in pages:
             short = str(page.relative_to(source if page.parent == source else source / "docs"))
-            commands = list(commands_of(page.read_text(encoding="utf-8")))
+            text = page.read_text(encoding="utf-8")
+            commands = list(commands_of(text))
             if not commands or options.pages and short not in options.pages:
                 continue
             if short in ELSEWHERE:
@@ -214,6 +267,9 @@ def main():
                 # night.uvh5 is also what correlate.toml writes.
                 if target.exists() and (link != "night.uvh5" or any(link in line for line in commands)):
                     (folder / link).symlink_to(target)
+            for file, toml in toml_files_of(text):
+                (folder / file).unlink(missing_ok=True)
+                (folder / file).write_text(toml)
             for line in commands:
                 lines += 1
                 for change in CHANGED:
@@ -226,8 +282,13 @@ def main():
                     print(f"not run: {short}: {line}: {NOT_RUN[reason]}")
                 elif "tart/" in line and not (folder / "tart").exists():
                     print(f"not run: {short}: {line}: the snapshots are not in {links['tart']}")
+                elif any(pipeline in line for pipeline in LISTENING):
+                    runner.listen(line, folder)
+                elif line.startswith("tautline send "):
+                    runner.send(line, short, folder)
                 else:
                     runner.expect(line, short, folder)
+            assert runner.listener is None, f"{short}: no line sends to {runner.listener[1]}"
             runner.stop()
     for problem in runner.problems:
         print(problem)

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/end_to_end/documented_json.h"
 #include "tests/end_to_end/interrupted.h"
 #include "tests/end_to_end/run_command.h"
 #include "tests/formats/sigproc/sigproc_files.h"
@@ -17,6 +18,8 @@
 
 namespace tautline::tests {
 namespace {
+
+constexpr const char* kSeries = "out.series";  // a folder of .dat
 
 struct Output {
   const char* name;
@@ -31,6 +34,22 @@ void PrintTo(const Output& output, std::ostream* out) {
   *out << output.name;
 }
 
+// Without the output's own `more`.
+std::vector<std::string> words_of(const std::string& command, const std::string& input,
+                                  const std::string& file) {
+  const std::string examples = source_folder() + "/examples/";
+  if (command == "run")
+    return {"run",   examples + "pipelines/correlate.toml",
+            "--set", "voltages.files=" + input,
+            "--set", "visibilities.path=" + file};
+  if (command == "simulate")
+    return {"simulate", "voltages",
+            "--array",  examples + "demo/array.toml",
+            "--scene",  examples + "demo/scene.toml",
+            "-o",       file};
+  return {command, input, "-o", file};
+}
+
 class BrokenOff : public ::testing::TestWithParam<Output> {
  protected:
   void SetUp() override {
@@ -40,6 +59,9 @@ class BrokenOff : public ::testing::TestWithParam<Output> {
 #endif
 #ifndef TAUTLINE_ZIP
     if (file.ends_with(".zip")) GTEST_SKIP() << "a build without libzip";
+#endif
+#ifndef TAUTLINE_CASACORE
+    if (file.ends_with(".ms")) GTEST_SKIP() << "a build without casacore";
 #endif
   }
   std::string input() const {
@@ -78,17 +100,23 @@ class BrokenOff : public ::testing::TestWithParam<Output> {
     const Output& output = GetParam();
     const std::string page = output.page;
     const std::string file = (page.empty() ? folder : "") + output.file;
-    std::vector<std::string> words{"--json", output.command, input(), "-o", scratch / file};
+    std::vector<std::string> words = words_of(output.command, input(), scratch / file);
+    words.insert(words.begin(), "--json");
     if (!page.empty()) words.insert(words.end(), {"--report", scratch / (folder + page)});
     words.insert(words.end(), output.more.begin(), output.more.end());
     return words;
   }
-  // Files whose names begin as the outputs' do.
+  // Files whose names begin as the outputs' do, and those of a folder of series.
   std::vector<std::string> left(const std::string& folder = "") {
     std::vector<std::string> names;
-    for (const auto& entry : std::filesystem::directory_iterator(scratch / folder))
-      if (entry.path().filename().string().starts_with("out."))
-        names.push_back(entry.path().filename().string());
+    for (const auto& entry : std::filesystem::directory_iterator(scratch / folder)) {
+      const std::string name = entry.path().filename().string();
+      if (name == kSeries && !std::filesystem::is_empty(entry))
+        for (const auto& series : std::filesystem::directory_iterator(entry))
+          names.push_back(name + "/" + series.path().filename().string());
+      else if (name.starts_with("out."))
+        names.push_back(name);
+    }
     return names;
   }
   bool has_begun(pid_t pid) const;
@@ -114,8 +142,9 @@ TEST_P(BrokenOff, AFullDiskLeavesNothing) {
 // To write; autocorrelate, which writes at its end, and search, which claims the name of its list before it opens its
 // input, to read the samples.
 bool BrokenOff::has_begun(pid_t pid) const {
-  if (!input().ends_with(".u8") &&
-      !std::filesystem::exists(scratch / (std::string(GetParam().file) + ".partial")))
+  const std::string file = GetParam().file;
+  if (!input().ends_with(".u8") && !std::filesystem::exists(scratch / (file + ".partial")) &&
+      !std::filesystem::exists(scratch / (file + "/dedisperse.json.partial")))
     return false;
   if (input().ends_with(".dada")) return true;
   constexpr std::uintmax_t kMoreThanLibraries = 32 << 20;
@@ -129,7 +158,7 @@ bool BrokenOff::has_begun(pid_t pid) const {
 pid_t BrokenOff::start_long_run(std::uintmax_t samples) {
   write_input(1000);
   set_samples(samples);
-  std::filesystem::remove_all(scratch / (std::string(GetParam().file) + ".partial"));
+  for (const std::string& name : left()) std::filesystem::remove_all(scratch / name);
   const pid_t pid = start_command(arguments(), scratch.path().string());
   for (int wait = 0; wait < 60'000 && !has_begun(pid); ++wait)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -182,6 +211,7 @@ TEST_P(BrokenOff, InterruptedTwiceLeavesNothing) {
 
 // Whichever part of it had been read: what is there counts, or the run fails; no signal ends it.
 TEST_P(BrokenOff, AnInputThatShrinksIsNamed) {
+  if (std::string(GetParam().command) == "simulate") GTEST_SKIP() << "simulate has no input";
   const pid_t pid = start_long_run(10'000'000);
   set_samples(1000);
   const CommandResult result = finish_command(pid, scratch.path().string());
@@ -204,6 +234,9 @@ const std::vector<std::string> kCandidates{"--dms",       "0:40:2", "--threshold
 INSTANTIATE_TEST_SUITE_P(
     Outputs, BrokenOff,
     ::testing::Values(Output{"uvh5", "correlate", "out.uvh5", "", kCorrelate},
+                      Output{"measurement_set", "correlate", "out.ms", "", kCorrelate},
+                      Output{"run", "run", "out.uvh5", "", {"--set", "x.integration_s=0.001"}},
+                      Output{"simulated", "simulate", "out.dada", "", {"--duration", "20"}},
                       Output{"report", "correlate", "out.uvh5", "out.html", kCorrelate},
                       Output{"dada", "channelize", "out.dada", "", kChannelize},
                       Output{"npy", "channelize", "out.npy", "", kChannelize},
@@ -211,6 +244,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Output{"curves_zip", "autocorrelate", "out.zip", "", kCounts, "in.u8"},
                       Output{"curves_h5", "autocorrelate", "out.h5", "", kCounts, "in.u8"},
                       Output{"series", "dedisperse", "out.npy", "", kTrials, "in.fil"},
+                      Output{"folder_of_series", "dedisperse", kSeries, "", kTrials, "in.fil"},
                       Output{"candidates", "search", "out.csv", "", kCandidates, "in.fil"}),
     [](const auto& output) { return std::string(output.param.name); });
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <random>
 #include <span>
 #include <string>
@@ -190,6 +191,54 @@ TEST_F(LiveReceivers, LoseWhatTheirFilesLackToTheBit) {
   EXPECT_EQ(counters.at("receivers.lost_samples"), 16 * lost);
   EXPECT_EQ(counters.at("receivers.late_records"), 0);
   EXPECT_EQ(counters.at("receivers.trailing_bytes"), 0);
+}
+
+// A connection that dies and is made again: what the receiver did not send meanwhile is missing, as in its file without
+// that stretch.
+TEST_F(LiveReceivers, GiveWhatTheirFilesGiveWhenOneComesBack) {
+  constexpr std::size_t kTimes = 120'000, kStep = 2000, kLeaving = 2;
+  write_receivers(kTimes);
+  const std::size_t leaves = kStep * (10 + random() % 20),
+                    comes_back = leaves + kStep * (2 + random() % 5);
+  const stream::Endpoint to =
+      stream::parse_endpoint("to", start_run({"receivers.block_samples=1024"}));
+  const auto until_said = [&](const std::string& text) {
+    for (int wait = 0; wait < 60'000 && run_said().find(text) == std::string::npos; ++wait)
+      std::this_thread::sleep_for(1ms);
+    ASSERT_NE(run_said().find(text), std::string::npos) << run_said();
+  };
+  std::vector<std::optional<stream::TcpClient>> clients(4);
+  for (auto& client : clients) client.emplace(to, 20s);
+  std::vector<std::string> bytes;
+  for (const std::string& file : files) bytes.push_back(read_file(file));
+  for (std::size_t time = 0; time < kTimes; time += kStep) {
+    if (time == leaves) clients[kLeaving].reset();
+    const auto send_step = [&](std::size_t r, std::size_t first) {
+      clients[r]->write(std::as_bytes(std::span(bytes[r]).subspan(34 * first, 34 * kStep)));
+    };
+    // Before the others have sent what it comes back with, so that none of it is late.
+    if (time + kStep == comes_back) {
+      until_said("receiver 3 has gone");
+      clients[kLeaving].emplace(to, 20s);
+      send_step(kLeaving, comes_back);
+      until_said("receiver 3 has come back");
+    }
+    for (std::size_t r = 0; r < 4; ++r)
+      if (r != kLeaving || time < leaves || time > comes_back) send_step(r, time);
+    // All have begun before any is ahead by so much that its counters, which begin again every 51.2 ms, say too little.
+    if (time == 0) std::this_thread::sleep_for(1s);
+  }
+  clients.clear();
+  const CommandResult live = end_run();
+  EXPECT_EQ(live.status, kDamaged) << live.err;
+  write_file(files[kLeaving],
+             bytes[kLeaving].substr(0, 34 * leaves) + bytes[kLeaving].substr(34 * comes_back));
+  EXPECT_TRUE(visibilities_in(scratch / "live.uvh5") == from_files());
+  std::uint64_t lost = comes_back - leaves;
+  for (const std::uint64_t first : first_counter)
+    lost += *std::max_element(first_counter.begin(), first_counter.end()) - first;
+  EXPECT_EQ(counters_of(live).at("receivers.lost_samples"), 16 * lost);
+  EXPECT_EQ(counters_of(live).at("receivers.late_records"), 0);
 }
 
 // Voltages of one file go out by four connections, and give what the file gives.

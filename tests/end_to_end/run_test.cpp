@@ -133,6 +133,31 @@ TEST_F(RunPipeline, AForkGivesBothFilesWhatTheCommandsGive) {
   EXPECT_EQ(record["requantisation_gains"].size(), 16u);
 }
 
+TEST_F(RunPipeline, OneSourceFeedsARecordACorrelatorAndASpectrum) {
+  std::vector<std::string> arguments = of_example("correlate-record-and-watch.toml", "run.uvh5");
+  for (const std::string& field :
+       {"record.path=" + (scratch / "record.dada"), "power.path=" + (scratch / "run.fil"),
+        std::string("watched.channels=8"), std::string("power.integrate=100")})
+    arguments.insert(arguments.end(), {"--set", field});
+  const CommandResult result = run(arguments);
+  ASSERT_EQ(result.status, 0) << result.err;
+  expect_same(visibilities_in(scratch / "run.uvh5"), of_command());
+  // Headers name their files, and the record has more to say.
+  const auto behind = [&](const std::string& name, std::size_t header_bytes) {
+    return read_file(scratch / name).substr(header_bytes);
+  };
+  EXPECT_EQ(behind("record.dada", 4096).size(), 8u * 20'000);
+  EXPECT_TRUE(behind("record.dada", 4096) == behind("in.dada", 4096));
+  const CommandResult power = run({"channelize", scratch / "in.dada", "-o", scratch / "command.fil",
+                                   "--channels", "8", "--integrate", "100"});
+  ASSERT_EQ(power.status, 0) << power.err;
+  const std::string end = "HEADER_END", of_run = read_file(scratch / "run.fil"),
+                    of_command = read_file(scratch / "command.fil");
+  const std::string samples = of_run.substr(of_run.find(end));
+  EXPECT_GT(samples.size(), end.size() + 20 * 8 * sizeof(float));
+  EXPECT_TRUE(samples == of_command.substr(of_command.find(end)));
+}
+
 TEST_F(RunPipeline, DelaysAreThoseOfTheCommand) {
   std::string delays = "phase_centre = \"a place\"\nra_deg = 10.0\ndec_deg = -20.0\n";
   for (const int antenna : {0, 1})

@@ -6,6 +6,7 @@ at the widths of a phone, a laptop and a large screen, light and dark, and as pr
     tests/pages/live_test.py --command build/tautline --live-run build/tests/pages/live_run [--screenshots DIR]
 """
 import argparse
+import json
 import os
 import pathlib
 import random
@@ -17,6 +18,7 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.request
 
 import browser
 import pages_test
@@ -151,17 +153,30 @@ def watch_live_run(watch, program, folder):
         run.tell("end")
         watch.says("The run has ended", "a run that has ended")
         run.process.wait(PATIENCE_S)
-    with LiveRun(program, folder, url.removeprefix("http://").removesuffix("/")) as run:
-        watch.until(RECEIVING + " && !document.body.innerText.includes('The run has ended')", "the page after another restart")
-        run.tell("fail")
-        watch.says("no space left on device", "a run that fails")
-        run.process.stdin.close()  # the program waits for nobody any more, and ends
-        watch.says("The run has failed", "a run that has failed")
-        run.process.wait(PATIENCE_S)
+    watch_failure(watch, program, folder, url)
     for finding in chromium.complaints():
         if "ERR_CONNECTION_REFUSED" not in finding:
             watch.complaints.append(f"after a restart: {finding}")
     chromium.call("Page.navigate", url="about:blank")
+
+
+def watch_failure(watch, program, folder, url):
+    """A full disk, on the page within SHOWN_WITHIN_S: the best of three runs at one address, for machines that are busy."""
+    full = "document.body.innerText.includes('no space left on device')"
+    for _ in range(3):
+        with LiveRun(program, folder, url.removeprefix("http://").removesuffix("/")) as run:
+            watch.until(RECEIVING + " && !/The run has (ended|failed)/.test(document.body.innerText)", "the page after another restart")
+            run.tell("fail")
+            taken_s = watch.until(full, "a run that fails")
+            run.process.stdin.close()  # the program waits for nobody any more, and ends
+            watch.says("The run has failed", "a run that has failed")
+            run.process.wait(PATIENCE_S)
+        if taken_s is None:
+            return
+        print(f"a full disk: shown after {taken_s:.2f} s")
+        if taken_s <= SHOWN_WITHIN_S:
+            return
+    watch.complaints.append(f"a full disk: not shown within {SHOWN_WITHIN_S} s, three times")
 
 
 LAYOUT = """about = "8 spectra of 16 channels of an antenna"
@@ -186,6 +201,7 @@ rate_hz = 1000
 centre_hz = 1.4e9
 block_samples = 40
 silence_s = -1
+late_s = 0.1
 [f]
 type = "filter_bank"
 inputs = "packets"
@@ -203,14 +219,18 @@ LOST_PACKETS = 12  # of an antenna at a time
 
 
 class Boards(threading.Thread):
-    """Two antennas' packets in real time, until it is closed; lose() leaves out some of the second antenna's."""
+    """Two antennas' packets in real time, until it is closed; lose() leaves out some of the second antenna's, and while it is
+    silent it sends none."""
 
     def __init__(self, port):
         super().__init__(daemon=True)
         self.address = ("127.0.0.1", port)
         self.lost = self.to_lose = 0
         self.lost_at_s = None  # when the first of the last loss should have gone
-        self.over = False
+        self.over = self.silent = False
+
+    def set_silent(self, silent):
+        self.silent = silent
 
     def lose(self):
         self.lost_at_s = None
@@ -223,7 +243,7 @@ class Boards(threading.Thread):
             number = 0
             while not self.over:
                 time.sleep(max(0.0, begun + number / PACKETS_PER_S - time.monotonic()))
-                for antenna in (0, 1):
+                for antenna in () if self.silent else (0, 1):
                     if antenna == 1 and self.to_lose > 0:
                         if self.lost_at_s is None:
                             self.lost_at_s = time.monotonic()
@@ -288,6 +308,21 @@ def show_losses(watch, boards, what):
         watch.complaints.append(f"{what}: shown after {min(taken_s):.2f} s at best, expected {SHOWN_WITHIN_S} s")
 
 
+def compare_top(watch, command, url, problem=None):
+    """`top` shows the state, the nodes and the losses of the run that is watched, and a problem."""
+    with urllib.request.urlopen(url + "status.json") as answer:
+        status = json.load(answer)
+    top = subprocess.run([command, "top", url, "--once"], capture_output=True, text=True)
+    expected = [f"correlator.toml: {status['state']}, ", *(f"\n{node['node']} " for node in status["nodes"])]
+    expected += [f"\n{loss['node']}: {loss['kind']} {loss['count']}, last " for loss in status["losses"]]
+    expected += [f"\n! {problem}"] if problem else []
+    for text in expected:
+        if text not in top.stdout:
+            watch.complaints.append(f"top does not say {text!r}: status {top.returncode}: {top.stdout}{top.stderr}")
+    if status["state"] != "running" or len(status["nodes"]) < 4 or not status["losses"]:
+        watch.complaints.append(f"/status.json of a run that goes on: {status}")
+
+
 def watch_packets(watch, command, folder):
     pathlib.Path(folder, "boards.toml").write_text(LAYOUT)
     pathlib.Path(folder, "correlator.toml").write_text(CORRELATOR)
@@ -298,6 +333,13 @@ def watch_packets(watch, command, folder):
             chromium.open(url)
             watch.until(RECEIVING, "packets are received")
             show_losses(watch, boards, "lost packets")
+            compare_top(watch, command, url)
+            watch.says_soon(lambda: boards.set_silent(True), lambda: boards.set_silent(False), "nothing received for",
+                            "senders that are silent")
+            watch.until("!" + RECEIVING, "packets are no longer received")
+            compare_top(watch, command, url, "packets: nothing received for ")
+            boards.set_silent(False)
+            watch.until(RECEIVING, "packets are received again")
         for finding in chromium.complaints():
             watch.complaints.append(f"packets: {finding}")
     watch.says("No word from the run for", "a command that is killed")

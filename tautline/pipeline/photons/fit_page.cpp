@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -22,6 +23,11 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+// Without the folder, which of an input by a pipe is a temporary one.
+std::string title_of(const FitConfig& config) {
+  return "Fit of " + std::filesystem::path(config.input).filename().string();
+}
 
 struct Words {
   std::string_view name, label, unit;
@@ -207,7 +213,7 @@ std::string fit_message(const FitResult& result, const core::CorrelationCurves& 
   Json message{{"type", "fit"},
                {"schema", "tautline.fit.page"},
                {"version", 1},
-               {"title", "Fit of " + config.input},
+               {"title", title_of(config)},
                {"model", fit::name_of(result.model)},
                {"formula", formula_of(result.model)},
                {"sensors", result.fits.size()},
@@ -239,8 +245,7 @@ std::string fit_message(const FitResult& result, const core::CorrelationCurves& 
 
 std::string fit_page(const FitResult& result, const core::CorrelationCurves& curves,
                      const FitConfig& config) {
-  return compose_page("Fit of " + config.input, {fit_message(result, curves, config)},
-                      PageKind::fit);
+  return compose_page(title_of(config), {fit_message(result, curves, config)}, PageKind::fit);
 }
 
 void write_fit_page(const std::string& path, const FitResult& result,

@@ -183,6 +183,8 @@ void VoltageSourceNode::start(engine::Outputs& outputs) {
 void VoltageSourceNode::finish(engine::Outputs& outputs) {
   while (live_ && !ended_) produce(outputs);
   if (!config_.log) return;
+  for (const std::string& message : stream_->damage().messages)
+    config_.log(core::LogLevel::warning, message);
   // The array, whose names of the inputs others give, is not known here.
   std::vector<std::string> numbers;
   for (std::size_t i = 0; i < stream_->description().inputs(); ++i)

@@ -235,6 +235,26 @@ TEST_F(LivePackets, ThatAreLostReachTheWeightsThatTheyTouch) {
   EXPECT_LT(touched, whole.values.size());
 }
 
+// Within the window, packets out of order and twice cost nothing.
+TEST_F(LivePackets, OutOfOrderAndTwiceGiveWhatTheirFileGives) {
+  write_voltages(kFEngines);
+  write_pipeline(fields_of(kFEngines) + "window_samples = " + std::to_string(kFEngines.samples) +
+                 "\n");
+  const Outcome outcome =
+      run_and_send({"--layout", "meerkat-f", "--rate", "1", "--impair",
+                    "reorder=0.1,duplicate=0.05,seed=" + std::to_string(random() % 999)});
+  const nlohmann::json &c = outcome.counters, &sent = outcome.sent;
+  EXPECT_EQ(outcome.status, kDone);
+  EXPECT_GT(c.at("reordered"), 0);
+  EXPECT_GT(c.at("duplicate"), 0);
+  EXPECT_EQ(c.at("duplicate"), sent.at("duplicated"));
+  EXPECT_EQ(c.at("accepted"), 39 * 3 * 2 * 2);
+  for (const char* name : {"missing", "late", "lost_samples"}) EXPECT_EQ(c.at(name), 0) << name;
+  const FileVisibilities expected = from_files();
+  EXPECT_GE(expected.middles.size(), 2U);
+  EXPECT_TRUE(outcome.live == expected);
+}
+
 TEST_F(LivePackets, OfAChannelThatNeverChangesAreInvalidFromThenOn) {
   write_voltages(kFEngines);
   constexpr std::size_t kInputs = 6, kChannel = 11, kInput = 3;

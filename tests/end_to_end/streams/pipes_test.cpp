@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -185,6 +186,57 @@ TEST_F(PipedFiles, ArePlottedAsFilesAre) {
   EXPECT_EQ(nameless.status, kWrongUsage) << nameless.err;
   EXPECT_NE(nameless.err.find("-o: not given, expected X.html"), std::string::npos) << nameless.err;
 }
+
+// But for the line of the table that has the command's own words.
+TEST_F(PipedFiles, OfCurvesAreFittedAndComparedAsFilesAre) {
+  ASSERT_EQ(run({"simulate", "photons", "--sensors", "1", "--duration", "1", "--bin", "1e-4",
+                 "--model", "diffusion:n=1,tau=1e-3,rate=1e5", "--seed",
+                 std::to_string(generator()() % 1000), "-o", scratch / "n.npy"})
+                .status,
+            kDone);
+  ASSERT_EQ(
+      run({"autocorrelate", scratch / "n.npy", "--bin", "1e-4", "-o", scratch / "g.csv"}).status,
+      kDone);
+  const auto fit = [&](const std::string& input, const std::string& name) {
+    return std::vector<std::string>{"fit",     input, "-o",          scratch / (name + ".csv"),
+                                    "--model", "3d",  "--unweighted"};
+  };
+  const CommandResult file = run(fit(scratch / "g.csv", "file")),
+                      piped = run_piped(scratch / "g.csv", fit("-", "pipe"));
+  ASSERT_EQ(file.status, kDone) << file.err;
+  ASSERT_EQ(piped.status, kDone) << piped.err;
+  const auto rows = [&](const std::string& name) {
+    const std::string text = read_file(scratch / name);
+    return text.substr(text.find("\nsensor"));
+  };
+  ASSERT_NE(read_file(scratch / "file.csv").find("\nsensor"), std::string::npos);
+  EXPECT_EQ(rows("pipe.csv"), rows("file.csv"));
+  const CommandResult both = run({"compare", scratch / "g.csv", scratch / "g.csv"}),
+                      one = run_piped(scratch / "g.csv", {"compare", "-", scratch / "g.csv"});
+  EXPECT_EQ(both.status, kDone) << both.err;
+  EXPECT_EQ(one.status, kDone) << one.err;
+  EXPECT_GT(one.out.size(), 500U);
+  EXPECT_EQ(one.out, both.out);
+}
+
+#ifdef TAUTLINE_HDF5
+TEST_F(PipedFiles, OfVisibilitiesAreReportedAsFilesAre) {
+  write_file(scratch / "v.dada", DadaFile().bytes());
+  ASSERT_EQ(
+      run({"correlate", scratch / "v.dada", "-o", scratch / "v.uvh5", "--channels", "16"}).status,
+      kDone);
+  const CommandResult file = run({"report", scratch / "v.uvh5", "-o", scratch / "file.html"}),
+                      piped = run_piped(scratch / "v.uvh5",
+                                        {"report", "-", "-o", scratch / "pipe.html"});
+  ASSERT_EQ(file.status, kDone) << file.err;
+  ASSERT_EQ(piped.status, kDone) << piped.err;
+  std::string page = read_file(scratch / "pipe.html");
+  const std::string name = "standard-input.uvh5";
+  const std::size_t at = page.find(name);
+  ASSERT_NE(at, std::string::npos);
+  EXPECT_EQ(page.replace(at, name.size(), "v.uvh5"), read_file(scratch / "file.html"));
+}
+#endif
 
 // Not of the file in which it is kept meanwhile.
 TEST_F(PipedFiles, ErrorsSpeakOfThePipe) {

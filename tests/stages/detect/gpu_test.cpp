@@ -91,6 +91,7 @@ TEST_P(Gpu, MediansOfAwkwardValues) {
   for (const Noise noise : {Noise::trial, Noise::width}) {
     config.noise = noise;
     const Found reference = run("reference", config, rows, 17000, random);
+    EXPECT_FALSE(reference.pulses.empty());
     expect_same(reference, run_with({}, config, rows, 6000), "floats");
   }
 }
@@ -100,6 +101,7 @@ TEST_P(Gpu, SeriesInTheDevicesMemory) {
   const std::size_t samples = 36000, trials = 4, step = 9000;
   const auto rows = noise_rows<std::int32_t>(trials, samples, 30, 4, random);
   const Found reference = run("reference", config, rows, samples, random);
+  EXPECT_FALSE(reference.pulses.empty());
   CaseRun calls(device);
   calls.use(make_plan(fit(config, rows, step), device));
   const device::Buffer memory = device->allocate(trials * step * 4);
@@ -132,6 +134,7 @@ TEST_P(Gpu, SeriesInTheInputArea) {
   const std::size_t samples = 40000, trials = 3, step = 5001;
   const auto rows = noise_rows<std::int32_t>(trials, samples, 30, 4, random);
   const Found reference = run("reference", config, rows, samples, random);
+  EXPECT_FALSE(reference.pulses.empty());
   config = fit(config, rows, step);
   EXPECT_EQ(make_plan(config, device)->make_state(*device->make_queue())->input_area().data,
             nullptr);
