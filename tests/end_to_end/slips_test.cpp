@@ -299,6 +299,12 @@ TEST_F(SlipsOfArrays, TimesBeforeInputsAreToldToBeTransposed) {
               "[time][input] has to be transposed");
 }
 
+TEST_F(SlipsOfArrays, AnotherFormatThanTheArraysIsRefused) {
+  write_array({4, 5000, 2});
+  expect_said(correlate("x.npy", {"--format", "cf32", "--rate-hz", "1e6"}), kFailed,
+              "--format: cf32, expected ci8, which the array of ");
+}
+
 TEST_F(SlipsOfArrays, CountsOfSensorsBeforeTimesAreToldToBeTransposed) {
   write_file(scratch / "c.npy",
              formats::npy::format_header("|u1", {8, 3'000'000}) + std::string(24'000'000, '\1'));

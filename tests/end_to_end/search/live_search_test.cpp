@@ -154,8 +154,12 @@ TEST_F(LiveSearch, WhatHoldsNothingIsThatOfTheFile) {
   std::size_t among = 0;
   for (const nlohmann::json& one : events()) {
     const bool there = std::fabs(one["sample"].get<double>() - 25500) < 20 && one["snr"] > 15;
-    if (there) EXPECT_EQ(one["filled"], 1.0 / 32) << one.dump();
-    if (std::fabs(one["sample"].get<double>() - 35000) < 20) EXPECT_EQ(one["filled"], 0.0);
+    if (there) {
+      EXPECT_EQ(one["filled"], 1.0 / 32) << one.dump();
+    }
+    if (std::fabs(one["sample"].get<double>() - 35000) < 20) {
+      EXPECT_EQ(one["filled"], 0.0);
+    }
     among += there ? 1 : 0;
   }
   EXPECT_EQ(among, 1u);

@@ -246,6 +246,8 @@ TEST(Uvh5, HoldsTheHeader) {
   const ScratchFolder folder;
   {
     const auto writer = create_visibilities(folder / "v.uvh5", v.description, false);
+    // Another run's, which would end first.
+    EXPECT_THROW(create_visibilities(folder / "v.uvh5", v.description, true), core::Error);
     writer->write(v.integration(0));
     writer->add_extra("lost_samples", "12");
     writer->finish();
