@@ -61,7 +61,6 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
                                config.memory_bytes, stopped);
         return measure_gains(config.inputs, options, filter, host, config.memory_bytes, stopped);
       });
-  const VoltageSourceNode& voltages = *source;
   engine::Graph graph;
   const engine::NodeId source_id = graph.add("voltages", std::move(source));
   const engine::Port f_id = add_f_engines(graph, "f", source_id,
