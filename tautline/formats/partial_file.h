@@ -118,6 +118,8 @@ class AppendFile {
   /// Makes the empty file.
   AppendFile(std::string path, bool overwrite);
 
+  /// Keeps the file open after all, so that no other run takes its name.
+  void lock() { name_.lock(); }
   /// Writes at once, without a buffer: pass large pieces.
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text);

@@ -301,7 +301,7 @@ TEST_F(SlipsOfArrays, TimesBeforeInputsAreToldToBeTransposed) {
 
 TEST_F(SlipsOfArrays, AnotherFormatThanTheArraysIsRefused) {
   write_array({4, 5000, 2});
-  expect_said(correlate("x.npy", {"--format", "cf32", "--rate-hz", "1e6"}), kFailed,
+  expect_said(correlate("x.npy", {"--format", "cf32", "--rate-hz", "1e6"}), kWrongUsage,
               "--format: cf32, expected ci8, which the array of ");
 }
 

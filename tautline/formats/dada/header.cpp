@@ -18,10 +18,11 @@ constexpr std::int64_t kMaxChannels = std::int64_t{1} << 24;
 constexpr std::uint64_t kMaxTimeBits = std::uint64_t{1} << 31;  // of one time of everything
 constexpr std::int64_t kEndOfYear9999 = 253'402'300'800;        // seconds since 1970
 
-// The sample rate may be above what the bandwidth implies, by oversampling in the instrument's filter bank, but not below
-// it: samples hold no wider band. Beyond these factors one of TSAMP and BW is wrong (TSAMP in seconds, say) or the samples
-// are detected power. The least leaves room for rounded headers.
-constexpr double kLeastOversampling = 0.99;
+// The sample rate may be above what the bandwidth implies, by oversampling in the instrument's filter bank, and of
+// channels below it, where only some are recorded. Samples of one channel hold no wider band than their rate, but for
+// rounded headers. Beyond these factors one of TSAMP and BW is wrong (TSAMP in seconds, say) or the samples are detected
+// power.
+constexpr double kLeastOversampling = 0.5, kLeastOfOneChannel = 0.99;
 constexpr double kMostOversampling = 64;
 
 // Back ends that interleave short runs of samples in a way that ORDER's letters cannot say, and
@@ -89,7 +90,8 @@ core::Rational parse_rate(const KeyValues& keys, bool complex, std::int64_t chan
   const double bandwidth_hz = std::abs(keys.number("BW", 6));
   const double implied_hz = (complex ? 1 : 2) * bandwidth_hz / static_cast<double>(channels);
   const double oversampling = 1 / (period_s * implied_hz);
-  if (!(oversampling >= kLeastOversampling && oversampling <= kMostOversampling))
+  const double least = channels == 1 ? kLeastOfOneChannel : kLeastOversampling;
+  if (!(oversampling >= least && oversampling <= kMostOversampling))
     throw keys.wrong("sampling interval in microseconds", "TSAMP",
                      "about " + std::to_string(1e6 / implied_hz) + ", as BW " +
                          keys.text_or("BW", "") + " MHz, NCHAN " + std::to_string(channels) +

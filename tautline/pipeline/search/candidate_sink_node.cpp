@@ -18,6 +18,7 @@ CandidateSinkNode::CandidateSinkNode(CandidateFiles files)
                                     : formats::candidates::format_of(files_.output)) {
   if (!files_.output.empty()) {
     list_.emplace(files_.output, files_.overwrite);
+    list_->lock();
     record_.emplace(files_.output + ".json", files_.overwrite);
   }
   if (!files_.cutout_folder.empty())

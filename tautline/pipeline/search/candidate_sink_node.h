@@ -96,7 +96,7 @@ class CandidateSinkNode final : public engine::Node {
 
   CandidateFiles files_;
   formats::candidates::Format format_;
-  std::optional<formats::PartialFile> list_, record_;
+  std::optional<formats::AppendFile> list_, record_;
   std::unique_ptr<formats::OutputFolder> plot_folder_;
   std::unique_ptr<formats::PartialFile> page_;  // in it
   std::unique_ptr<CutoutFolder> cutouts_;
@@ -111,7 +111,7 @@ class CandidateSinkNode final : public engine::Node {
   std::vector<SearchedData> data_searched_;
   std::vector<core::Candidate> candidates_;
   InjectionsFound injections_;
-  std::optional<formats::PartialFile> truth_;
+  std::optional<formats::AppendFile> truth_;
 };
 
 }  // namespace tautline::pipeline

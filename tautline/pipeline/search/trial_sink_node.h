@@ -55,7 +55,7 @@ class TrialSinkNode final : public engine::Node {
   std::unique_ptr<TrialSink> sink_;
   std::vector<std::uint64_t> written_;
   std::vector<engine::Stream> inputs_;
-  std::unique_ptr<formats::PartialFile> record_;
+  std::unique_ptr<formats::AppendFile> record_;
 };
 
 }  // namespace tautline::pipeline

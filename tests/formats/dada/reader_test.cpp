@@ -84,10 +84,12 @@ TEST(DadaReader, RateComesFromBandwidthWhereTsampRoundsIt) {
   EXPECT_EQ(
       rate(with(with(with(keys, "BW", "0.333333333"), "TSAMP", "3"), "EXACT_RATE_HZ", "1000000/3")),
       (core::Rational{1'000'000, 3}));
-  // Samples hold no wider band than their rate.
+  // Samples hold no wider band than their rate; of channels, some may be left out.
   EXPECT_EQ(rate(with(keys, "BW", "1.29")), (core::Rational{1'280'000, 1}));
   for (const char* wide : {"1.3", "2", "2.56"})
     EXPECT_THROW(rate(with(keys, "BW", wide)), core::Error) << wide;
+  EXPECT_EQ(rate(with(with(with(keys, "NCHAN", "4"), "BW", "2.56"), "TSAMP", "3.125")),
+            (core::Rational{320'000, 1}));
 }
 
 TEST(DadaReader, NumbersOfEveryNotation) {
