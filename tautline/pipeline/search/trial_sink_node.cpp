@@ -31,11 +31,9 @@ std::vector<engine::Stream> TrialSinkNode::open(std::span<const engine::Stream> 
   written_.assign(inputs.size(), 0);
   sink_ = files_.sink ? files_.sink(config) : make_trial_sink(config);
   inputs_.assign(inputs.begin(), inputs.end());
-  if (files_.describe) {
+  if (files_.describe)
     record_ = std::make_unique<formats::AppendFile>(
         series_record_path(files_.format, files_.output), files_.overwrite);
-    record_->lock();
-  }
   return {};
 }
 
