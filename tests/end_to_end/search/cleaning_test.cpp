@@ -210,13 +210,16 @@ TEST_F(Cleaning, ZeroDmTakesOutWhatHasNoDispersion) {
   EXPECT_EQ(clean["zero_dm"], true);
 }
 
-// Trials without delays are zero: rounded floats are no pulses.
+// Trials without delays are zero: rounded floats are no pulses. Brighter spectra are rounded by more.
 TEST_F(Cleaning, ZeroDmLeavesNothingWithoutDispersion) {
   shape_.nbits = 32;
   auto values = noise_with_pulses(shape_, kCleanedTimes, {{80, 2400, 30}}, random_);
-  for (double& value : values) value = 1e7 * value + 1e8;
+  for (std::size_t k = 0; k < values.size(); ++k)
+    values[k] = 1e7 * values[k] * static_cast<double>(1 + k % 32);
+  for (std::size_t t = 3000; t < 7500; t += 150 + random_() % 100)
+    for (std::size_t c = 0; c < 32; ++c) values[t * 32 + c] *= 30;
   write_filterbank(scratch_ / "in.fil", shape_, values);
-  run("search", {"--zero-dm", "--threshold", "5"});
+  run("search", {"--zero-dm", "--threshold", "5", "--link-dm", "0"});
   EXPECT_GE(near(2400), 1u);
   for (const auto& line : lines_)
     EXPECT_TRUE(line["schema"] != "tautline.candidate" || line["dm"] > 0) << line;
