@@ -5,6 +5,7 @@
 
 #include "tautline/core/constant_run.h"
 #include "tautline/core/integers.h"
+#include "tautline/core/threads.h"
 #include "tautline/core/validity.h"
 #include "tautline/stream/input_times.h"
 
@@ -14,11 +15,9 @@ namespace {
 
 // Fewer equal samples in all channels together are not worth a gap.
 constexpr std::size_t kLeastRepeats = 16;
-// Of all inputs together: one time in 32 is compared then. Of 16, one time in 8 would be, at 25 GB/s of 64 inputs and
-// 0.8 GB/s of one.
-constexpr std::size_t kLeastTogether = 64;
-// Of one input, one time in 24 is compared.
-constexpr std::size_t kLeastOfOne = 48;
+// Of all inputs together, and of one; one time in 24 is compared then. Of 16, one time in 8 would be, at 25 GB/s of 64
+// inputs and 0.8 GB/s of one.
+constexpr std::size_t kLeastTogether = 64, kLeastOfOne = 48;
 
 }  // namespace
 
@@ -145,37 +144,61 @@ EmptyVoltageFinder::EmptyVoltageFinder(const core::VoltageDescription& descripti
   found_.inputs.resize(description.inputs());
 }
 
-// Compares inputs that lie side by side: at the probes, and at the times that are counted.
+// Compares inputs that lie side by side: at the probes, and at the times that are counted. Pieces of the block are looked
+// at side by side, since other threads have just read them: one thread would wait for its memory most of the time.
 void EmptyVoltageFinder::find_equal_probes(const core::RawBlock& block) {
-  const std::size_t least = inputs_.front().least;
+  constexpr std::size_t kPieceBytes = std::size_t{1} << 16;
+  const std::size_t step = core::probe_step(least_of_probes());
   equal_probes_.resize(inputs_side_by_side(block.layout) ? inputs_.size() : 0);
-  equal_counted_.resize(least < repeats_ ? equal_probes_.size() : 0);
+  equal_counted_.resize(least_of_probes() < repeats_ ? equal_probes_.size() : 0);
   for (std::vector<std::uint32_t>& times : equal_probes_) times.clear();
   for (std::vector<std::uint32_t>& times : equal_counted_) times.clear();
   if (equal_probes_.empty()) return;
-  const std::size_t step = core::probe_step(least);
+  struct EqualInput {
+    std::uint32_t input, time;
+  };
+  struct Found {
+    std::vector<EqualInput> probes, counted;
+  };
+  std::vector<Found> found(core::divide_up(block.bytes.size() + 1, kPieceBytes));
   const auto look_through = [&](const auto& inputs) {
-    for (std::size_t k = 0; k + step < block.samples; k += step)
-      inputs.compare(k, k + step, [&](std::size_t input) {
-        equal_probes_[input].push_back(static_cast<std::uint32_t>(k));
-      });
-    if (equal_counted_.empty()) return;
-    for (std::size_t t = first_counted(position_, 0); t + 1 < block.samples;
-         t += RepeatChance::kEvery)
-      inputs.compare(t, t + 1, [&](std::size_t input) {
-        equal_counted_[input].push_back(static_cast<std::uint32_t>(t));
-      });
+    const auto compare = [&](std::size_t first, std::size_t end, std::size_t every,
+                             std::size_t apart, std::vector<EqualInput>& equal) {
+      for (std::size_t t = first; t < end && t + apart < block.samples; t += every)
+        inputs.compare(t, t + apart, [&](std::size_t input) {
+          equal.push_back({static_cast<std::uint32_t>(input), static_cast<std::uint32_t>(t)});
+        });
+    };
+    core::in_pieces(
+        block.samples, found.size(), [&](std::size_t piece, std::size_t first, std::size_t end) {
+          compare(core::divide_up(first, step) * step, end, step, step, found[piece].probes);
+          if (!equal_counted_.empty())
+            compare(first_counted(position_, first), end, RepeatChance::kEvery, 1,
+                    found[piece].counted);
+        });
   };
   switch (block.layout.format.bits_per_sample()) {
     case 8:
-      return look_through(SideBySide<std::uint8_t>(block));
+      look_through(SideBySide<std::uint8_t>(block));
+      break;
     case 16:
-      return look_through(SideBySide<std::uint16_t>(block));
+      look_through(SideBySide<std::uint16_t>(block));
+      break;
     case 32:
-      return look_through(SideBySide<std::uint32_t>(block));
+      look_through(SideBySide<std::uint32_t>(block));
+      break;
     default:
-      return look_through(SideBySide<std::uint64_t>(block));
+      look_through(SideBySide<std::uint64_t>(block));
   }
+  for (const Found& piece : found) {
+    for (const EqualInput& one : piece.probes) equal_probes_[one.input].push_back(one.time);
+    for (const EqualInput& one : piece.counted) equal_counted_[one.input].push_back(one.time);
+  }
+}
+
+// What an input, or all together, repeat is among the repeats of this input.
+std::size_t EmptyVoltageFinder::compared_input(const Search& search) {
+  return search.input == kAnyInput ? 0 : search.input;
 }
 
 // Samples of `run` that are in one of the runs, which are in order.
@@ -261,12 +284,12 @@ void EmptyVoltageFinder::count_repeats(Search& search, std::size_t first, std::s
                                        const Samples& samples) {
   if (search.least == repeats_) return;  // the chance decides nothing
   std::size_t t = first_counted(position_, first);
-  if (search.input == kAnyInput || equal_counted_.empty()) {
+  if (equal_counted_.empty()) {
     for (; t < end; t += RepeatChance::kEvery)
       search.chance.count(1, samples.equal(t, t + 1) ? 1 : 0);
     return;
   }
-  const std::vector<std::uint32_t>& equal = equal_counted_[search.input];
+  const std::vector<std::uint32_t>& equal = equal_counted_[compared_input(search)];
   for (auto next = std::lower_bound(equal.begin(), equal.end(), t);
        next != equal.end() && *next < end; ++next) {
     search.chance.count((*next - t) / RepeatChance::kEvery, 0);
@@ -333,12 +356,13 @@ void EmptyVoltageFinder::look_at(Search& search, std::size_t first, std::size_t 
     return run;
   };
   const auto next = [&](std::size_t k) -> std::size_t {
-    if (search.input == kAnyInput || equal_probes_.empty()) return k;
-    const std::vector<std::uint32_t>& probes = equal_probes_[search.input];
+    if (equal_probes_.empty()) return k;
+    const std::vector<std::uint32_t>& probes = equal_probes_[compared_input(search)];
     const auto found = std::lower_bound(probes.begin(), probes.end(), k);
     return found == probes.end() ? end : *found;
   };
-  while (const auto run = core::find_constant_run(equal, around, next, end, search.least, first)) {
+  while (const auto run =
+             core::find_constant_run(equal, around, next, end, least_of_probes(), first)) {
     count_repeats(search, first, run->first, samples);
     OpenRun& found = search.open;
     found.first_sample = position_ + run->first;

@@ -83,6 +83,9 @@ class EmptyVoltageFinder {
   struct Blocks;
 
   void find_equal_probes(const core::RawBlock& block);
+  // All searches look at the same probes.
+  std::size_t least_of_probes() const { return inputs_.front().least; }
+  static std::size_t compared_input(const Search& search);
   template <class Samples>
   void look_in(Search& search, const std::vector<core::ConstantRun>& parts, const Samples& samples,
                const Blocks& blocks);
