@@ -177,10 +177,13 @@ def test_series_are_drawn(rng: np.random.Generator, tmp_path: pathlib.Path, kind
     x = x.round().astype(kind)
     write_series(tmp_path / "s.npy", x, dms)
     f = tl.open(tmp_path / "s.npy")
-    for given, known in (
-        (tmp_path / "s.npy", {}), (f, {}), (x, {"dms": dms, "sample_time_s": "256us"}),
+    cases: list[tuple[Any, dict[str, Any]]] = [
+        (tmp_path / "s.npy", {}),
+        (f, {}),
+        (x, {"dms": dms, "sample_time_s": "256us"}),
         (x[::-1], {"dms": dms[::-1], "sample_time_s": TSAMP}),
-    ):  # fmt: skip
+    ]
+    for given, known in cases:
         figure: Any = tl.plot.series(given, **known, most_times=2000)
         plane, level = figure.axes[:2]
         mesh = plane.collections[0]
