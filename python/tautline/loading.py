@@ -42,7 +42,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     if kind == "visibilities":
         return Visibilities(*_tautline.read_visibilities(name))
     if kind == "curves":
-        return Curves(*_tautline.read_curves(name), False)
+        kept, facts = _tautline.read_curves(name)
+        return Curves(kept, facts, False)
     if kind == "candidates":
         return candidates_of(_tautline.read_candidates(name), {})
     raise wrong_kind(name, kind, "results: " + ", ".join(RESULTS), "tautline.open reads it")

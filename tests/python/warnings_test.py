@@ -37,7 +37,7 @@ def one_with(texts: list[str], words: str) -> str:
     return found
 
 
-def voltages(rng: np.random.Generator, shape: Any) -> npt.NDArray[np.complex64]:
+def voltages(rng: np.random.Generator, shape: Any) -> Any:
     x = 30 * (rng.standard_normal(shape) + 1j * rng.standard_normal(shape))
     return x.astype(np.complex64)
 
@@ -138,7 +138,7 @@ def test_damaged_files_in_the_commands_words(rng: np.random.Generator, tmp_path:
     command = pathlib.Path(tl.__file__).parents[2] / "tautline"
     if not command.is_file():
         pytest.skip("the command is not beside the package")
-    words = [command, "correlate", path, "-o", tmp_path / "x.uvh5", "--channels", "16", "--integration", "10ms"]
+    words: list[Any] = [command, "correlate", path, "-o", tmp_path / "x.uvh5", "--channels", "16", "--integration", "10ms"]
     done = subprocess.run(words, capture_output=True, text=True)
     assert done.returncode == 3, done
     for text in texts:
