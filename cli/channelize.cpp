@@ -10,6 +10,7 @@
 #include "tautline/core/error.h"
 #include "tautline/formats/distinct_files.h"
 #include "tautline/pipeline/voltages/channelize_voltages.h"
+#include "tautline/pipeline/voltages/data_warnings.h"
 
 namespace tautline::cli {
 
@@ -54,7 +55,8 @@ int run_channelize(const Global& global, ChannelizeOptions& options) {
       pipeline::channelize_voltages(config, open_device(global), drawn_on(line), global.stop);
   summarise_channelize(global, config.output, summary);
   if (!piped.live()) note_short_input(config.duration_s, summary.stream_s, summary.samples);
-  return piped.status(damage_status(summary.damage, summary.not_finite, options.input.strict),
+  return piped.status(damage_status(summary.damage, summary.not_finite, options.input.strict,
+                                    pipeline::not_finite_message(summary.not_finite)),
                       options.input.strict);
 }
 

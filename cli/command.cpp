@@ -110,12 +110,7 @@ std::size_t parse_bytes(const std::string& text, const std::string& option) {
 int damage_status(const formats::Damage& damage, std::uint64_t not_finite, bool strict,
                   const std::string& said) {
   for (const std::string& message : damage.messages) spdlog::warn("{}", message);
-  if (not_finite > 0)
-    spdlog::warn("{}", !said.empty()
-                           ? said
-                           : fmt::format("{} samples were not finite (NaN or infinite): flagged as "
-                                         "invalid",
-                                         not_finite));
+  if (not_finite > 0) spdlog::warn("{}", said);
   if (!damage.any() && not_finite == 0) return kDone;
   return strict ? kFailed : kDamagedInput;
 }

@@ -16,6 +16,7 @@
 #include "tautline/core/counted.h"
 #include "tautline/formats/file_formats.h"
 #include "tautline/pipeline/voltages/correlate_voltages.h"
+#include "tautline/pipeline/voltages/data_warnings.h"
 
 namespace tautline::cli {
 
@@ -118,7 +119,8 @@ int run_correlate(const Global& global, CorrelateOptions& options) {
   if (!piped.live()) note_short_input(config.duration_s, summary.stream_s, summary.samples);
   if (summary.overflowed > 0) spdlog::warn("{}", pipeline::overflow_message(summary.overflowed));
   const int status =
-      piped.status(damage_status(summary.damage, summary.not_finite, options.input.strict),
+      piped.status(damage_status(summary.damage, summary.not_finite, options.input.strict,
+                                 pipeline::not_finite_message(summary.not_finite)),
                    options.input.strict);
   if (summary.overflowed == 0 || status != kDone) return status;
   return options.input.strict ? kFailed : kDamagedInput;

@@ -9,38 +9,13 @@
 #include "cli/run_output.h"
 #include "tautline/core/counted.h"
 #include "tautline/formats/file_formats.h"
+#include "tautline/pipeline/search/data_warnings.h"
 
 namespace tautline::cli {
 
 namespace {
 
 constexpr std::size_t kNamed = 20;  // stretches in a summary
-
-// Times that were left out because they held nothing, in words.
-std::string empty_text(const pipeline::FilterbankRunSummary& s) {
-  std::string text;
-  if (s.empty.stretches > 0) {
-    text += fmt::format("\n  empty: {} in which no channel changes, taken for gaps:",
-                        core::counted(s.empty.stretches, "stretch", "stretches"));
-    for (std::size_t k = 0; k < std::min<std::size_t>(3, s.empty.list.size()); ++k)
-      text += fmt::format("{} {} samples from {}", k > 0 ? "," : "", s.empty.list[k].samples,
-                          s.empty.list[k].first_sample);
-    if (s.empty.stretches > 3) text += " ...";
-  }
-  const auto stopped = static_cast<std::size_t>(std::count_if(
-      s.empty.channels.begin(), s.empty.channels.end(), [](std::uint64_t n) { return n > 0; }));
-  if (stopped > 0)
-    text += fmt::format("\n  empty: {} stopped for a while; means took their place",
-                        core::counted(stopped, "channel"));
-  if (s.empty.noise_samples > 0)
-    text += fmt::format(
-        "\n  empty: noise for {} in which more than a sixteenth of the channels stopped",
-        core::counted(s.empty.noise_samples, "sample"));
-  if (s.constant_channels > 0)
-    text += fmt::format("\n  empty: {} never changed, left out",
-                        core::counted(s.constant_channels, "channel"));
-  return text;
-}
 
 // Channels that were masked for a while, in words.
 std::string iqrm_summary(const pipeline::IqrmFound& found) {
@@ -145,12 +120,9 @@ nlohmann::ordered_json summary_fields(const pipeline::FilterbankRunConfig& confi
 int filterbank_status(const pipeline::FilterbankRunSummary& s, bool strict) {
   const int status = damage_status(s.damage, s.not_finite, strict,
                                    pipeline::not_finite_text(s.empty, s.not_finite));
-  if (s.samples == 0 || s.empty.samples < s.samples) return status;  // both of all beams together
-  spdlog::warn("{}",
-               option_words().text(fmt::format(
-                   "no channel changes in any of the {} samples: there was nothing to search or "
-                   "dedisperse. Check what wrote the input; `keep_constant` takes it for data",
-                   s.samples)));
+  const std::string nothing = pipeline::nothing_text(s);
+  if (nothing.empty()) return status;
+  spdlog::warn("{}", option_words().text(nothing));
   return strict ? kFailed : kDamagedInput;
 }
 
@@ -167,8 +139,8 @@ std::string counted_line(const pipeline::FilterbankRunSummary& s) {
       "{} empty",
       s.damage.lost_samples, s.damage.dropped_samples, s.gap_samples, s.empty.samples, s.not_finite,
       s.masked, s.empty.values);
-  return line + empty_text(s) + iqrm_summary(s.iqrm) + steps_text(s.level_steps) +
-         uncut_text(s.uncut_levels);
+  for (const std::string& empty : pipeline::empty_texts(s)) line += "\n  empty: " + empty;
+  return line + iqrm_summary(s.iqrm) + steps_text(s.level_steps) + uncut_text(s.uncut_levels);
 }
 
 }  // namespace tautline::cli

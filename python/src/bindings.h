@@ -40,6 +40,8 @@ using AnyArray = nb::ndarray<nb::ro>;
 void bind_stages(nb::module_& module);
 void bind_files(nb::module_& module);
 void bind_runs(nb::module_& module);
+void bind_visibilities(nb::module_& module);
+void bind_curves(nb::module_& module);
 void bind_fits(nb::module_& module);
 void bind_plans(nb::module_& module);
 void bind_pipelines(nb::module_& module);
@@ -89,12 +91,13 @@ nb::object as_array(std::vector<T> values, std::vector<std::size_t> shape = {}) 
   return nb::cast(nb::ndarray<nb::numpy, T>(kept->data(), shape.size(), shape.data(), owner));
 }
 
-/// {name: array} of all of them.
-nb::dict columns_of(const std::vector<core::Candidate>& candidates);
+/// {name: array} of all of them; `with_filled`: of a run that knows what stands in for data, or of a file.
+nb::dict columns_of(const std::vector<core::Candidate>& candidates, bool with_filled = false);
 
 /// The device of a call: `name` or, where that is auto, TAUTLINE_DEVICE.
 device::Selection selection_of(const std::string& name);
-std::shared_ptr<const device::Device> open_device(const std::string& name);
+std::shared_ptr<const device::Device> open_device(const std::string& name,
+                                                  const core::LogSink& log = {});
 
 /// Sets fields from {name: text}.
 template <class Config>
@@ -103,13 +106,13 @@ void set_fields(Config& config, const nb::dict& options) {
     core::set(config, nb::cast<std::string>(name), nb::cast<std::string>(text));
 }
 
-/// [(name, unit, help, allowed, form, default)] of a Config, for docstrings and names of arguments.
+/// [(name, unit, help, allowed, form, option, default)] of a Config, for docstrings and names of arguments.
 template <class Config>
 nb::list described() {
   nb::list all;
   for (const auto& field : fields(Config{}).all())
     all.append(nb::make_tuple(field.name, field.unit, field.help, field.allowed, field.form,
-                              core::default_text(field)));
+                              core::option_name(field), core::default_text(field)));
   return all;
 }
 

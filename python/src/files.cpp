@@ -1,14 +1,19 @@
-// Files of filterbanks, voltages and counts, read in any order.
+// Files of filterbanks, series, voltages, counts and photons, read in any order, and what a file holds.
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <mutex>
 
 #include "bindings.h"
+#include "tautline/core/dispersion.h"
 #include "tautline/core/time.h"
 #include "tautline/core/validity.h"
+#include "tautline/formats/candidates/candidates.h"
+#include "tautline/formats/curves/curves.h"
 #include "tautline/formats/file_formats.h"
 #include "tautline/formats/filterbank_reader.h"
 #include "tautline/formats/input_file.h"
+#include "tautline/formats/npy/series.h"
 #include "tautline/formats/photon_reader.h"
 #include "tautline/formats/seeming_kind.h"
 #include "tautline/formats/voltage_reader.h"
@@ -50,6 +55,7 @@ class FilterbankFile {
     h["ra_deg"] = d.ra_deg;
     h["dec_deg"] = d.dec_deg;
     h["dm"] = d.refdm;
+    h["dms"] = d.time_series ? d.dms_with(core::kDispersionConstant) : std::vector<double>();
     h["beam"] = d.beam;
     h["damage"] = reader_->damage().messages;
     return h;
@@ -318,11 +324,20 @@ class PhotonFile {
 };
 static_assert(sizeof(formats::Photon) == 16);  // as opening.py has it
 
-// "filterbank", "photons", "counts" or "voltages". An array that may be of counts is, unless a rate is known.
+// "filterbank" (of series, too), "photons", "counts", "voltages", "visibilities", "curves" or "candidates". An array
+// that may be of counts is, unless a rate is known.
 std::string kind_of(const std::string& path, bool rate_known) {
   using formats::FileFormat;
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored))
+    return formats::seeming_kind(path) == "a folder" ? "filterbank" : "visibilities";
   const auto head = formats::InputFile(path).head(kHeadBytes);
-  if (formats::recognise_filterbank(head, path)) return "filterbank";
+  if (path.ends_with(".uvh5") || formats::ending_by_contents(path) == ".uvh5")
+    return "visibilities";
+  if (formats::candidates::recognise(path)) return "candidates";
+  if (formats::recognise_filterbank(head, path) || formats::npy::trials_of_series(path) > 0)
+    return "filterbank";
+  if (formats::curves::holds_curves(path)) return "curves";
   if (formats::recognise_photons(head, path)) return "photons";
   if (!rate_known && formats::recognise_counts(head, path)) return "counts";
   if (formats::find_format(&FileFormat::voltages, head, path) != nullptr) return "voltages";

@@ -3,6 +3,8 @@
 
 #include "bindings.h"
 #include "tautline/core/error.h"
+#include "tautline/core/field_text.h"
+#include "tautline/core/frequency_text.h"
 
 namespace tautline::python {
 
@@ -116,8 +118,11 @@ device::Selection selection_of(const std::string& name) {
   return device::parse_selection(told ? environment : name);
 }
 
-std::shared_ptr<const device::Device> open_device(const std::string& name) {
-  return device::open(selection_of(name));
+std::shared_ptr<const device::Device> open_device(const std::string& name,
+                                                  const core::LogSink& log) {
+  device::Options options;
+  options.log = log;
+  return device::open(selection_of(name), options);
 }
 
 }  // namespace tautline::python
@@ -130,6 +135,15 @@ NB_MODULE(_tautline, module) {
   module.def("end_calls", &python::Unlocked::end);
   module.def("warn_of_leaks", &nanobind::set_leak_warnings, nanobind::arg("wanted"));
   nanobind::register_exception_translator(python::translate);
+  // The text of a quantity in `unit` (s, Hz or MHz), which may have a unit of its own, without it.
+  module.def(
+      "without_unit",
+      [](const std::string& text, const std::string& unit) {
+        namespace core = tautline::core;
+        return unit == "s" ? core::text::in_seconds(text)
+                           : core::in_hertz(text, unit == "MHz" ? 6 : 0);
+      },
+      nanobind::arg("text"), nanobind::arg("unit"));
   module.def(
       "device_name",
       [](const std::string& name) {
@@ -139,6 +153,8 @@ NB_MODULE(_tautline, module) {
       nanobind::arg("device") = "auto");
   python::bind_stages(module);
   python::bind_files(module);
+  python::bind_visibilities(module);
+  python::bind_curves(module);
   python::bind_runs(module);
   python::bind_fits(module);
   python::bind_plans(module);

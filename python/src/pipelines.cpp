@@ -15,6 +15,7 @@
 #include "python_node.h"
 #include "tautline/engine/run.h"
 #include "tautline/pipeline/graph_file/graph_file.h"
+#include "warnings.h"
 
 namespace tautline::python {
 
@@ -152,7 +153,8 @@ class PipelineRun {
     try {
       const Unlocked unlocked;
       pipeline::NodeContext context;
-      context.devices = {open_device(device)};
+      context.devices = {open_device(device, warnings_.sink())};
+      context.log = warnings_.sink();
       context.memory_bytes = memory_bytes == 0 ? core::half_of_memory() : memory_bytes;
       context.history = history;
       context.overwrite = overwrite;
@@ -258,6 +260,7 @@ class PipelineRun {
     types_.clear();
     parts_ = {};
   }
+  std::vector<std::string> warnings() const { return warnings_.texts(); }
   nb::dict counters() {
     require_own_process();
     const std::shared_ptr<engine::Run> run = run_;
@@ -361,6 +364,7 @@ class PipelineRun {
     to_->close();
     if (result_.valid()) result_.wait();
   }
+  Warnings warnings_;
   Parts parts_;
   std::shared_ptr<Raised> raised_ = std::make_shared<Raised>();
   std::vector<pipeline::NodeType> types_;
@@ -386,6 +390,7 @@ void bind_pipelines(nb::module_& module) {
       .def("next", &PipelineRun::next)
       .def("finish", &PipelineRun::finish, nb::arg("progress").none())
       .def("stop", &PipelineRun::stop)
+      .def("warnings", &PipelineRun::warnings)
       .def("counters", &PipelineRun::counters);
   // [(name, help, inputs or -1 for any number, fields)]
   module.def("node_types", [] {
@@ -394,7 +399,7 @@ void bind_pipelines(nb::module_& module) {
       nb::list fields;
       for (const core::FieldDescription& field : type.fields)
         fields.append(nb::make_tuple(field.name, field.unit, field.help, field.allowed, field.form,
-                                     nb::none()));
+                                     core::option_name(field), nb::none()));
       all.append(nb::make_tuple(
           type.name, type.help,
           type.inputs == pipeline::kAnyInputs ? -1 : static_cast<int>(type.inputs), fields));

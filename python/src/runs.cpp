@@ -1,31 +1,32 @@
 // Runs over files or arrays whose results are kept in memory.
-#include <complex>
 #include <cstring>
 #include <limits>
 #include <type_traits>
 
 #include "array_sources.h"
 #include "bindings.h"
-#include "curves_state.h"
+#include "kept_visibilities.h"
 #include "tautline/core/dispersion.h"
 #include "tautline/device/cuda/cuda_device.h"
-#include "tautline/formats/curves/curves.h"
-#include "tautline/formats/visibility_writer.h"
+#include "tautline/formats/candidates/candidates.h"
 #include "tautline/pipeline/photons/autocorrelate_counts.h"
 #include "tautline/pipeline/photons/fit_config.h"
 #include "tautline/pipeline/photons/photon_counts.h"
+#include "tautline/pipeline/search/data_warnings.h"
 #include "tautline/pipeline/search/dedisperse_filterbank.h"
 #include "tautline/pipeline/search/search_filterbank.h"
 #include "tautline/pipeline/voltages/correlate_voltages.h"
+#include "tautline/pipeline/voltages/data_warnings.h"
 #include "tautline/stages/autocorrelate/autocorrelate.h"
 #include "tautline/stages/channelize/channelize.h"
 #include "tautline/stages/correlate/correlate.h"
 #include "tautline/stages/dedisperse/dedisperse.h"
 #include "tautline/stages/detect/detect.h"
+#include "warnings.h"
 
 namespace tautline::python {
 
-nb::dict columns_of(const std::vector<core::Candidate>& candidates) {
+nb::dict columns_of(const std::vector<core::Candidate>& candidates, bool with_filled) {
   using core::Candidate;
   nb::dict columns;
   const auto add = [&]<class T>(const char* name, T Candidate::*member) {
@@ -47,6 +48,11 @@ nb::dict columns_of(const std::vector<core::Candidate>& candidates) {
   add("beam", &Candidate::beam);
   add("beams", &Candidate::beams);
   add("injected", &Candidate::injected);
+  if (!with_filled) return columns;
+  std::vector<double> filled;
+  for (const Candidate& one : candidates)
+    filled.push_back(one.filled.value_or(std::numeric_limits<double>::quiet_NaN()));
+  columns["filled"] = as_array(std::move(filled));
   return columns;
 }
 
@@ -59,72 +65,13 @@ constexpr const char* kArray = "array";
 
 // The device of a run. `stream`: of the library of an array in its memory, whose work there is done when this returns;
 // 0: arrays lie in the host's.
-std::shared_ptr<const device::Device> device_for(const std::string& name, std::uintptr_t stream) {
+std::shared_ptr<const device::Device> device_for(const std::string& name, std::uintptr_t stream,
+                                                 const Warnings& warnings) {
   const Unlocked unlocked;
-  auto device = open_device(name);
+  auto device = open_device(name, warnings.sink());
   if (stream != 0)
     device::cuda::wrap_stream(*device, reinterpret_cast<void*>(stream))->synchronise();
   return device;
-}
-
-// ---- Visibilities ----
-
-/// The visibilities of correlate: kept here, and written to files from here.
-struct KeptVisibilities {
-  formats::VisibilityDescription description;
-  std::vector<core::Instant> middles;
-  std::vector<double> integration_s;
-  std::vector<std::complex<float>> data;  // [time][channel][baseline]
-  std::vector<std::int64_t> counts;       // the same
-  std::size_t channels = 0, baselines = 0;
-
-  std::vector<std::size_t> shape() const { return {middles.size(), channels, baselines}; }
-  void write(const std::string& path, bool overwrite) const;
-};
-
-class KeepVisibilities final : public formats::VisibilityWriter {
- public:
-  explicit KeepVisibilities(std::shared_ptr<KeptVisibilities> kept) : kept_(std::move(kept)) {}
-  void write(const formats::Integration& one) override {
-    KeptVisibilities& k = *kept_;
-    k.channels = one.visibilities.extent(0);
-    k.baselines = one.visibilities.extent(1);
-    k.middles.push_back(one.middle);
-    k.integration_s.push_back(one.integration_s);
-    for (std::size_t c = 0; c < k.channels; ++c) {
-      const auto* row = one.visibilities.row(c);
-      k.data.insert(k.data.end(), row, row + k.baselines);
-      const auto* counts = one.counts.row(c);
-      k.counts.insert(k.counts.end(), counts, counts + k.baselines);
-    }
-  }
-  void add_extra(const std::string& key, const std::string& value) override {
-    kept_->description.extra[key] = value;
-  }
-  void finish() override {}
-
- private:
-  std::shared_ptr<KeptVisibilities> kept_;
-};
-
-void KeptVisibilities::write(const std::string& path, bool overwrite) const {
-  const auto writer = formats::create_visibilities(path, description, overwrite);
-  const std::size_t each = channels * baselines;
-  for (std::size_t t = 0; t < middles.size(); ++t)
-    writer->write({middles[t],
-                   integration_s[t],
-                   {data.data() + t * each, {channels, baselines}},
-                   {counts.data() + t * each, {channels, baselines}}});
-  for (const auto& [key, value] : description.extra) writer->add_extra(key, value);
-  writer->finish();
-}
-
-// A numpy array of memory of `owner`, which is not to be written.
-template <class T>
-nb::object lent_array(const std::vector<T>& values, const std::vector<std::size_t>& shape,
-                      nb::handle owner) {
-  return nb::cast(
-      nb::ndarray<nb::numpy, const T>(values.data(), shape.size(), shape.data(), owner));
 }
 
 nb::dict damage_of(const formats::Damage& damage) {
@@ -145,7 +92,8 @@ nb::object correlate(const std::vector<std::string>& paths, const std::optional<
   set_fields(config, options);
   config.inputs = paths;
   config.history = history;
-  const auto on = device_for(device, stream);
+  const Warnings warnings;
+  const auto on = device_for(device, stream, warnings);
   if (samples) {
     config.inputs = {kArray};
     config.samples_on_device = stream != 0;
@@ -171,16 +119,13 @@ nb::object correlate(const std::vector<std::string>& paths, const std::optional<
   said["empty_samples"] = summary.empty.samples;
   said["level_steps"] = summary.level_steps.size();
   said["elapsed_s"] = summary.elapsed_s;
+  warnings.add(pipeline::data_warnings(summary));
+  if (summary.overflowed > 0) warnings.add(pipeline::overflow_message(summary.overflowed));
+  said["warnings"] = warnings.texts();
   return nb::make_tuple(kept, said);
 }
 
 // ---- Curves ----
-
-nb::object curves_array(const std::vector<std::int64_t>& integers,
-                        const std::vector<double>& floats, std::vector<std::size_t> shape) {
-  return integers.empty() ? as_array(floats, std::move(shape))
-                          : as_array(integers, std::move(shape));
-}
 
 // Whether no time of an array of them is below the one before it.
 bool ascending(const Array& times) {
@@ -200,7 +145,9 @@ nb::object autocorrelate(const std::string& path, const std::optional<AnyArray>&
   set_fields(config, options);
   config.input = path;
   config.history = history;
-  const auto on = device_for(device, stream);
+  const Warnings warnings;
+  config.log = warnings.sink();
+  const auto on = device_for(device, stream, warnings);
   if (samples) {
     config.input = kArray;
     config.samples_on_device = stream != 0;
@@ -228,28 +175,13 @@ nb::object autocorrelate(const std::string& path, const std::optional<AnyArray>&
   said["bin_s"] = summary.bin_s;
   said["mean_rate_hz"] = summary.mean_rate_hz;
   said["samples"] = summary.samples;
-  said["warnings"] = summary.warnings;
+  warnings.add(summary.damage.messages);
+  said["warnings"] = warnings.texts();
   said["counts_stop"] = pipeline::stops_text(summary.empty, summary.bin_s);
   said["stopped_sensors"] = pipeline::stopped_text(summary.empty);
   said["interrupted"] = summary.interrupted;
   said["elapsed_s"] = summary.elapsed_s;
   return nb::make_tuple(curves, said);
-}
-
-void write_curves(const core::CorrelationCurves& curves, const std::string& path,
-                  const std::string& history, bool overwrite) {
-  namespace files = formats::curves;
-  const files::CurvesFacts facts{history, {}};
-  if (path.ends_with(".h5")) return files::write_hdf5(path, curves, facts, overwrite);
-  std::vector<core::CorrelationCurve> each;
-  for (std::size_t k = 0; k < curves.curves; ++k) each.push_back(curves.curve(k));
-  if (path.ends_with(".zip")) return files::write_zip(path, each, facts, overwrite);
-  if (!path.ends_with(".csv"))
-    throw Error(ErrorKind::config, "path", path, "a name that ends in .csv, .zip or .h5");
-  if (each.size() != 1)
-    throw Error(ErrorKind::config, "path", path + " for " + std::to_string(each.size()) + " curves",
-                ".zip or .h5, which hold several");
-  files::write_csv(path, each.front(), facts, overwrite);
 }
 
 // ---- Pulses ----
@@ -320,7 +252,7 @@ void set_filterbank(Config& config, const std::vector<std::string>& paths,
   config.reader.source = source_of_filterbank(*samples, facts, there);
 }
 
-nb::dict said_of(const pipeline::FilterbankRunSummary& s) {
+nb::dict said_of(const pipeline::FilterbankRunSummary& s, const Warnings& warnings) {
   nb::dict said = damage_of(s.damage);
   said["backend"] = s.backend;
   said["methods"] = s.methods;
@@ -332,7 +264,11 @@ nb::dict said_of(const pipeline::FilterbankRunSummary& s) {
   said["f_ref_mhz"] = s.f_ref_mhz;
   said["loss"] = s.loss;
   said["spacing_loss"] = s.spacing_loss;
+  said["empty_samples"] = s.empty.samples;
+  said["constant_channels"] = s.constant_channels;
   said["elapsed_s"] = s.elapsed_s;
+  warnings.add(pipeline::data_warnings(s));
+  said["warnings"] = warnings.texts();
   return said;
 }
 
@@ -343,17 +279,19 @@ nb::object dedisperse_files(const std::vector<std::string>& paths, const nb::dic
   pipeline::DedisperseConfig config;
   set_filterbank(config, paths, std::nullopt, nb::dict(), options, dms, history);
   std::vector<KeptTrials> kept;
+  const Warnings warnings;
   config.sink = [&](const pipeline::TrialSinkConfig& sink) {
     return std::make_unique<KeepTrials>(sink, kept);
   };
   const auto summary =
       run_interruptibly(progress, [&](const std::stop_token& stop, const auto& tell) {
-        return pipeline::dedisperse_filterbank(config, open_device(device), tell, {}, stop);
+        return pipeline::dedisperse_filterbank(config, open_device(device, warnings.sink()), tell,
+                                               {}, stop);
       });
   nb::list segments;
   for (KeptTrials& one : kept)
     segments.append(nb::make_tuple(as_array(one.dms), one.downsample, array_of(one)));
-  return nb::make_tuple(segments, said_of(summary));
+  return nb::make_tuple(segments, said_of(summary, warnings));
 }
 
 // {name: array of all candidates}, facts.
@@ -362,7 +300,8 @@ nb::object search(const std::vector<std::string>& paths, const std::optional<Any
                   const std::string& output, bool overwrite, const std::string& history,
                   const std::string& device, std::uintptr_t stream, const nb::object& progress) {
   pipeline::SearchConfig config;
-  const auto on = device_for(device, stream);
+  const Warnings warnings;
+  const auto on = device_for(device, stream, warnings);
   set_filterbank(config, paths, samples, facts, options, dms, history, stream != 0 ? on : nullptr);
   config.output = output;
   config.overwrite = overwrite;
@@ -370,19 +309,24 @@ nb::object search(const std::vector<std::string>& paths, const std::optional<Any
       run_interruptibly(progress, [&](const std::stop_token& stop, const auto& tell) {
         return pipeline::search_filterbank(config, on, tell, {}, stop);
       });
-  nb::dict said = said_of(summary);
+  nb::dict said = said_of(summary, warnings);
   said["detect_backend"] = summary.detect_backend;
   said["whole_loss"] = summary.whole_loss;
   said["injected"] = summary.injections.injected;
   said["recalled"] = summary.injections.recalled;
   said["snr_ratio"] = summary.injections.snr_ratio;
   said["clipped"] = summary.clipped;
-  nb::dict columns = columns_of(summary.candidates);
-  std::vector<double> filled;
-  for (const core::Candidate& one : summary.candidates)
-    filled.push_back(one.filled.value_or(std::numeric_limits<double>::quiet_NaN()));
-  columns["filled"] = as_array(std::move(filled));
-  return nb::make_tuple(columns, said);
+  return nb::make_tuple(columns_of(summary.candidates, true), said);
+}
+
+// {name: array of all candidates} of a list.
+nb::dict read_candidates(const std::string& path) {
+  std::vector<core::Candidate> candidates;
+  {
+    const Unlocked unlocked;
+    candidates = formats::candidates::read(path);
+  }
+  return columns_of(candidates, true);
 }
 
 nb::list fields_of(const std::string& run) {
@@ -400,93 +344,9 @@ nb::list fields_of(const std::string& run) {
               "correlate, autocorrelate, dedisperse, search, fit, or a stage as stages.correlate");
 }
 
-void bind_visibilities(nb::module_& module) {
-  using Kept = KeptVisibilities;
-  nb::class_<Kept>(module, "KeptVisibilities")
-      .def("data",
-           [](nb::handle self) {
-             const auto& kept = nb::cast<const Kept&>(self);
-             return lent_array(kept.data, kept.shape(), self);
-           })
-      .def("counts",
-           [](nb::handle self) {
-             const auto& kept = nb::cast<const Kept&>(self);
-             return lent_array(kept.counts, kept.shape(), self);
-           })
-      .def("frequencies", [](const Kept& k) { return as_array(k.description.channel_hz); })
-      .def("integration_s", [](const Kept& k) { return as_array(k.integration_s); })
-      .def("times",
-           [](const Kept& k) {
-             std::vector<double> dates;
-             for (const auto& middle : k.middles) dates.push_back(core::julian_date(middle));
-             return as_array(std::move(dates));
-           })
-      .def("channel_width_hz", [](const Kept& k) { return k.description.channel_width_hz; })
-      .def("flagged_channels", [](const Kept& k) { return k.description.flagged_channels; })
-      .def("nominal_count", [](const Kept& k) { return k.description.nominal_count; })
-      .def("autos_only", [](const Kept& k) { return k.description.autos_only; })
-      .def("inputs", [](const Kept& k) { return k.description.array.inputs.size(); })
-      .def(
-          "write",
-          [](const Kept& kept, const std::string& path, bool overwrite) {
-            const Unlocked unlocked;
-            kept.write(path, overwrite);
-          },
-          nb::arg("path"), nb::arg("overwrite"));
-}
-
-void bind_curves(nb::module_& module) {
-  using Curves = core::CorrelationCurves;
-  const auto whole = [](const Curves& c) { return std::vector<std::size_t>{c.curves, c.lags}; };
-  nb::class_<Curves>(module, "Curves")
-      .def("__getstate__", state_of)
-      .def("__setstate__",
-           [](Curves& curves, const nb::tuple& state) { new (&curves) Curves(curves_of(state)); })
-      .def("lag_s", [](const Curves& c) { return as_array(c.lag_s); })
-      .def("lag_samples", [](const Curves& c) { return as_array(c.lag_samples); })
-      .def("counts", [](const Curves& c) { return as_array(c.counts); })
-      .def("g", [whole](const Curves& c) { return as_array(c.g, whole(c)); })
-      .def("standard_error",
-           [whole](const Curves& c) -> nb::object {
-             if (c.standard_error.empty())
-               return as_array(
-                   std::vector<double>(c.curves * c.lags, std::numeric_limits<double>::quiet_NaN()),
-                   whole(c));
-             return as_array(c.standard_error, whole(c));
-           })
-      .def("sums",
-           [whole](const Curves& c) { return curves_array(c.sums, c.sums_float, whole(c)); })
-      .def("labels",
-           [](const Curves& c) {
-             std::vector<std::pair<std::string, std::string>> labels;
-             for (std::size_t k = 0; k < c.first.size(); ++k)
-               labels.emplace_back(c.first[k].label, c.cross ? c.second[k].label : "");
-             return labels;
-           })
-      .def("rates_hz",
-           [](const Curves& c) {
-             std::vector<double> rates;
-             for (const auto& signal : c.first) rates.push_back(signal.mean_rate_hz);
-             return as_array(std::move(rates));
-           })
-      .def("bin_s", [](const Curves& c) { return c.bin_s; })
-      .def("duration_s", [](const Curves& c) { return c.duration_s; })
-      .def("cross", [](const Curves& c) { return c.cross; })
-      .def(
-          "write",
-          [](const Curves& curves, const std::string& path, const std::string& history,
-             bool overwrite) {
-            const Unlocked unlocked;
-            write_curves(curves, path, history, overwrite);
-          },
-          nb::arg("path"), nb::arg("history"), nb::arg("overwrite"));
-}
-
 }  // namespace
 
 void bind_runs(nb::module_& module) {
-  bind_visibilities(module);
-  bind_curves(module);
   module.def("fields", fields_of, nb::arg("run"));
   module.def("correlate", correlate, nb::arg("paths"), nb::arg("samples").none(), nb::arg("pairs"),
              nb::arg("facts"), nb::arg("options"), nb::arg("history"), nb::arg("device"),
@@ -497,6 +357,7 @@ void bind_runs(nb::module_& module) {
              nb::arg("device"), nb::arg("stream"), nb::arg("progress").none());
   module.def("dedisperse_files", dedisperse_files, nb::arg("paths"), nb::arg("options"),
              nb::arg("dms"), nb::arg("history"), nb::arg("device"), nb::arg("progress").none());
+  module.def("read_candidates", read_candidates, nb::arg("path"));
   module.def("search", search, nb::arg("paths"), nb::arg("samples").none(), nb::arg("facts"),
              nb::arg("options"), nb::arg("dms"), nb::arg("output"), nb::arg("overwrite"),
              nb::arg("history"), nb::arg("device"), nb::arg("stream"), nb::arg("progress").none());

@@ -10,6 +10,7 @@
 #include "curve_sums.h"
 #include "tautline/core/correlation_curve.h"
 #include "tautline/core/window.h"
+#include "tautline/pipeline/search/empty_found.h"
 #include "tautline/stages/autocorrelate/autocorrelate.h"
 #include "tautline/stages/autocorrelate/normalise.h"
 #include "tautline/stages/channelize/channelize.h"
@@ -146,7 +147,7 @@ nb::object channelize(const Array& samples, bool pairs, std::size_t channels, st
   return nb::make_tuple(made.array, as_array(std::move(clipped)));
 }
 
-// [time][channel] (`spectra`) or [channel][time] to [trial][time].
+// [time][channel] (`spectra`) or [channel][time] to [trial][time], and a text about values that are not finite.
 nb::object dedisperse(const Array& samples, bool spectra, std::vector<double> frequencies_mhz,
                       double sample_time_s, std::vector<double> dms, double dm_constant,
                       double reference_mhz, std::vector<std::size_t> ignored_channels, bool zero_dm,
@@ -195,7 +196,7 @@ nb::object dedisperse(const Array& samples, bool spectra, std::vector<double> fr
               sum.samples += result.samples;
               sum.not_finite += result.not_finite;
             });
-  return nb::make_tuple(made.array, sum.not_finite);
+  return nb::make_tuple(made.array, pipeline::not_finite_text({}, sum.not_finite));
 }
 
 // multipletau's lag scheme of [time][sensor]: lags in samples, level, pairs of samples and values, [lag], [lag], [lag],

@@ -7,6 +7,7 @@ from . import multipletau, nodes, plot, stages
 from .correlation import Visibilities, correlate
 from .errors import (
     ConfigError,
+    DataWarning,
     DeviceError,
     Error,
     FormatError,
@@ -17,6 +18,7 @@ from .errors import (
 from .arguments import DISPERSION_CONSTANT, __version__
 from .filter_bank import channelize
 from .fitting import FitResult, fit
+from .loading import load
 from .opening import File, open
 from .photons import Curves, autocorrelate
 from .nodes import ArrayType, Block, Node, Stream
@@ -31,6 +33,7 @@ __all__ = [
     "ConfigError",
     "Curves",
     "DISPERSION_CONSTANT",
+    "DataWarning",
     "DeviceError",
     "Error",
     "File",
@@ -50,6 +53,7 @@ __all__ = [
     "dedisperse",
     "detect",
     "fit",
+    "load",
     "multipletau",
     "node_types",
     "nodes",

@@ -14,7 +14,7 @@ class Candidates(np.ndarray[Any, np.dtype[np.void]]):
     Attributes
     ----------
     facts : dict
-        Kernels, samples, trials, and everything that was counted.  Of pulses that `inject` put in: injected, how many;
+        Kernels, samples, trials, and everything that was counted; warnings, the texts of all that were given.  Of pulses that `inject` put in: injected, how many;
         recalled, how many of these a candidate is of; snr_ratio, the mean of the candidates' S/N over the pulses' own;
         clipped, samples at the largest value where pulses were put in.
     """

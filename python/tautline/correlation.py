@@ -12,14 +12,15 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _tautline
-from .arguments import Fields, documented, file_paths, history, number, rational, whole
+from .arguments import Fields, Quantity, documented, file_paths, history, number, rational, whole
 from .arrays import are_pairs, is_array, require_axes, voltages
 from .devices import behind_its_stream, place_of, type_name, unread_by_host
-from .errors import refuse
+from .errors import refuse, warn
 
 Progress = Callable[[int, int], object]
 _FIELDS = Fields("correlate")
 _BY_HOST = ("settle_s", "follow_gains")
+_LEAST_SKY_HZ = 1e6  # a centre below it may be in MHz
 
 
 class Visibilities:
@@ -43,7 +44,8 @@ class Visibilities:
     nominal_count : int
         Samples of a whole integration.
     facts : dict
-        Kernels, samples, and everything that was counted: clipped, lost, not finite.
+        Kernels, samples, and everything that was counted: clipped, lost, not finite; warnings, the texts of all that were
+        given.  Of a file that tautline.load read: what it says of itself.
     """
 
     def __init__(self, kept: Any, facts: dict[str, Any]) -> None:
@@ -96,8 +98,8 @@ def correlate(
     x: Any,
     *,
     rate_hz: Any = None,
-    centre_hz: float | None = None,
-    bandwidth_hz: float | None = None,
+    centre_hz: Quantity | None = None,
+    bandwidth_hz: Quantity | None = None,
     polarisations: int | None = None,
     start: str | None = None,
     device: str = "auto",
@@ -114,9 +116,10 @@ def correlate(
         2, re and im).  An array must not change while this runs.  An array of a GPU (cupy, torch, jax) stays there;
         stretches in it that never change are data (`keep_constant`).
     rate_hz
-        Samples a second of each input; needed for arrays.  A number, a Fraction or a text as "800000/3", taken exactly.
+        Samples a second of each input; needed for arrays.  A number, a Fraction or a text as "800000/3" or "1.28MHz",
+        taken exactly.
     centre_hz, bandwidth_hz
-        Of the band on the sky; without them the band of arrays is about 0 Hz (complex) or from 0 Hz up (real).
+        Of the band on the sky, numbers or texts as "150MHz"; without them the band of arrays is about 0 Hz (complex) or from 0 Hz up (real).
         Negative bandwidth: lower sideband.
     polarisations
         Inputs of each antenna, 1 or 2; input = antenna x polarisations + polarisation.
@@ -139,6 +142,11 @@ def correlate(
     ------
     ConfigError, FormatError, InputOutputError, OutOfMemoryError
         Nothing is written in any case.
+
+    Warns
+    -----
+    DataWarning
+        Something is wrong with the data.
     """
     samples: Any = None
     pairs, facts, names, stream = False, dict[str, Any](), list[str](), 0
@@ -163,6 +171,7 @@ def correlate(
     kept, said = _tautline.correlate(
         names, samples, pairs, facts, _FIELDS.texts(fields), history("correlate"), device, stream, progress
     )
+    warn(said["warnings"])
     return Visibilities(kept, said)
 
 
@@ -182,6 +191,9 @@ def described_voltages(x: Any, given: dict[str, Any], on_device: bool = False) -
     centre = width / 2 if real else 0.0
     if given["centre_hz"] is not None:
         centre = number(given["centre_hz"], "centre_hz")
+        if 0 < centre < _LEAST_SKY_HZ and abs(width) > 2 * centre:
+            advice = f"a number without a unit is hertz: {centre:g}MHz"
+            raise refuse("centre_hz", f"{centre:g} Hz", f"at least half of the band of {abs(width):g} Hz", advice)
     return samples, pairs, {
         "rate_hz": f"{rate.numerator}/{rate.denominator}",
         "centre_hz": centre,

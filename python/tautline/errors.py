@@ -1,10 +1,14 @@
-"""What goes wrong: one class for each kind of error, which is also the built-in one that callers expect."""
+"""What goes wrong: a class for each kind of error, which is also the built-in one that callers expect, and a warning."""
 
 from __future__ import annotations
 
+import sys
+import warnings
+from collections.abc import Iterable
 from typing import TypeVar
 
 __all__ = [
+    "DataWarning",
     "Error",
     "ConfigError",
     "FormatError",
@@ -48,6 +52,21 @@ class DeviceError(Error, RuntimeError):
     """A device failed."""
 
 
+class DataWarning(UserWarning):
+    """Something is wrong with the data of a call, which gives its result all the same: damage, inputs or channels without
+    data, samples that are not finite.  The texts are the command's, and are in `facts["warnings"]`, too.
+    """
+
+
+def warn(texts: Iterable[str]) -> None:
+    """Warns of each text once, at the line that called the package."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == __package__:
+        level, frame = level + 1, frame.f_back
+    for text in dict.fromkeys(texts):
+        warnings.warn(text, DataWarning, stacklevel=level)
+
+
 _Kind = TypeVar("_Kind", bound=Error)
 
 _CLASSES: dict[str, type[Error]] = {
@@ -70,6 +89,11 @@ def make(kind: str, text: str, field: str, value: str, limit: str, advice: str) 
 def refuse(field: str, value: object, limit: str, advice: str = "") -> ConfigError:
     """A ConfigError as the library words them."""
     return _worded(ConfigError, field, value, limit, advice)
+
+
+def wrong_kind(path: str, found: str, expected: str, advice: str) -> FormatError:
+    """A FormatError of a file that holds something else, as the library words it."""
+    return _worded(FormatError, f"{path}: kind of file", found, expected, advice)
 
 
 def unsupported(field: str, value: object, limit: str, advice: str = "") -> UnsupportedError:

@@ -13,7 +13,7 @@ from .arrays import are_pairs, dense_rows, host_array, require_axes, voltages
 from .arguments import whole
 from .correlation import Progress
 from .devices import place_of, type_name
-from .errors import refuse
+from .errors import refuse, warn
 from .stages.channelize import Plan
 
 
@@ -78,6 +78,11 @@ def channelize(
     ------
     ConfigError
         An argument or x is not what is allowed.  NaN in x makes the spectra that span it NaN.
+
+    Warns
+    -----
+    DataWarning
+        Rounded spectra were clipped.
     """
     here = place_of(x, "x", device)
     if here is not None:
@@ -97,7 +102,7 @@ def channelize(
         raise refuse("output", output, "cf32, ci8 or ci4")
     ratio = Fraction(oversample)
     own = [] if coefficients is None else host_array(coefficients, "coefficients").ravel().tolist()
-    made, _ = _tautline.channelize(
+    made, clipped = _tautline.channelize(
         samples,
         pairs,
         whole(channels, "channels"),
@@ -113,6 +118,7 @@ def channelize(
         device,
         progress,
     )
+    warn([f"{clipped.sum()} components of the spectra were clipped; lower `gains`"] if clipped.any() else [])
     if not one:
         return made
     return made[:, 0] if corner_turned or output != "cf32" else made[0]

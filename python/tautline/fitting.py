@@ -11,7 +11,7 @@ import numpy.typing as npt
 from . import _tautline
 from .arguments import Fields, documented, file_paths, history, numbers, text
 from .correlation import Progress
-from .errors import refuse
+from .errors import refuse, warn
 from .photons import Curves
 
 _FIELDS = Fields("fit")
@@ -84,7 +84,7 @@ def fit(curves: Any, model: str = "3d", *, progress: Progress | None = None, **f
     Parameters
     ----------
     curves
-        What autocorrelate gave, or a file of curves or several.
+        What autocorrelate or load gave, or a file of curves or several.
     model
         3d, 3d-flow, 3d-anomalous, 2x3d, 2d-pixel, cumulants1, cumulants2 or cumulants3; +triplet, +afterpulsing.
     progress
@@ -102,6 +102,11 @@ def fit(curves: Any, model: str = "3d", *, progress: Progress | None = None, **f
     ------
     ConfigError
         Unknown models and parameters, and ranges without lags.
+
+    Warns
+    -----
+    DataWarning
+        Each of the result's `warnings`.
     """
     for name in _MAPS:
         if isinstance(fields.get(name), dict):
@@ -112,11 +117,14 @@ def fit(curves: Any, model: str = "3d", *, progress: Progress | None = None, **f
             "counts_stop": str(curves.facts.get("counts_stop", "")),
             "stopped_sensors": str(curves.facts.get("stopped_sensors", "")),
         }
-        return FitResult(_tautline.fit(curves._kept, [], facts, texts, history("fit"), progress))
-    names = file_paths(curves)
-    if not names:
-        raise refuse("curves", "none", "what autocorrelate gave, or a file or more")
-    return FitResult(_tautline.fit(None, names, {}, texts, history("fit"), progress))
+        result = FitResult(_tautline.fit(curves._kept, [], facts, texts, history("fit"), progress))
+    else:
+        names = file_paths(curves)
+        if not names:
+            raise refuse("curves", "none", "what autocorrelate gave, or a file or more")
+        result = FitResult(_tautline.fit(None, names, {}, texts, history("fit"), progress))
+    warn(result.warnings)
+    return result
 
 
 def _range(value: Any) -> str:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Union
 import numpy as np
 import numpy.typing as npt
 
-from .arguments import number, rational, whole
+from .arguments import Quantity, number, rational, whole
 from .arrays import dense_rows
 from .correlation import described_voltages
 from .errors import refuse
@@ -271,8 +271,8 @@ def voltages(
     x: Any,
     *,
     rate_hz: Any,
-    centre_hz: float | None = None,
-    bandwidth_hz: float | None = None,
+    centre_hz: Quantity | None = None,
+    bandwidth_hz: Quantity | None = None,
     polarisations: int | None = None,
     start: str | None = None,
 ) -> Source:
@@ -282,13 +282,13 @@ def voltages(
     return Source("voltage_files", *described_voltages(x, given))
 
 
-def filterbank(x: Any, *, frequencies: Any, sample_time_s: float, axes: str = "tf", start: str | None = None) -> Source:
+def filterbank(x: Any, *, frequencies: Any, sample_time_s: Quantity, axes: str = "tf", start: str | None = None) -> Source:
     """An array as tautline.search takes it, in the place of filterbank_files.  The array must not change."""
     samples, facts = described_filterbank(x, frequencies, sample_time_s, axes, start)
     return Source("filterbank_files", samples, False, facts)
 
 
-def counts(x: Any, *, bin_s: float) -> Source:
+def counts(x: Any, *, bin_s: Quantity) -> Source:
     """Counts [time] or [time, sensor], in the place of a node count_file.  The array must not change."""
     samples = counted(x, "x")
     samples = dense_rows(samples.reshape(-1, 1) if samples.ndim == 1 else samples)

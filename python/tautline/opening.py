@@ -11,12 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _tautline
-from .arguments import file_paths, text, whole
-from .errors import UnsupportedError, refuse
+from .arguments import file_paths, text, unknown, whole
+from .errors import UnsupportedError, refuse, warn, wrong_kind
 
 _VOLTAGE_OPTIONS = ("format", "rate_hz", "centre_hz", "bandwidth_hz", "antennas", "polarisations", "utc_start", "threads_are")
 
 
+RESULTS = ("visibilities", "curves", "candidates")  # what tautline.load reads
 _PHOTON = np.dtype(
     {"names": ["time", "channel", "microtime"], "formats": ["u8", "u2", "u2"], "offsets": [0, 8, 10], "itemsize": 16}
 )
@@ -28,14 +29,17 @@ class File:
     Attributes
     ----------
     kind : str
-        filterbank, voltages, counts or photons.
+        filterbank, series, voltages, counts or photons.
     paths : list of str
     header : dict
         What the file says, by name with its unit.
     shape : tuple of int
-        Of the whole: [time, channel], [time, sensor], of voltages [channel, input, time], of photons [photon].
+        Of the whole: [time, channel], of series [time, trial], of counts [time, sensor], of voltages [channel, input,
+        time], of photons [photon].
     frequencies : float64 [channel] or None
         Centres of a filterbank's channels in MHz, in the file's order; of channelized voltages in Hz.
+    dms : float64 [trial] or None
+        Of dedispersed series, in pc cm^-3.
 
     Several threads may read one; each call is whole.  After a fork, open the file again; one that is pickled is opened anew
     where it is unpickled.
@@ -50,8 +54,11 @@ class File:
         self.header: dict[str, Any] = reader.header()
         self.shape: tuple[int, ...] = tuple(reader.shape())
         self.frequencies: npt.NDArray[np.float64] | None = None
+        self.dms: npt.NDArray[np.float64] | None = None
         if kind == "filterbank":
             self.frequencies = reader.frequencies()
+        elif kind == "series":
+            self.dms = np.array(self.header["dms"])
         elif kind == "voltages" and self.header["channels"] > 1:
             n = self.header["channels"]
             step = self.header["bandwidth_hz"] / n
@@ -70,7 +77,7 @@ class File:
 
         Voltages are [input, time] (of channelized ones [channel, input, time]): complex64, int8 or int16 with a last
         axis of 2 (re, im), or real numbers; what was lost is zero.  Filterbanks are [time, channel] of uint8, uint16
-        or float32, counts [time, sensor].  Photons are a structured array: time and microtime in units of the header's
+        or float32, series [time, trial] of float32, counts [time, sensor].  Photons are a structured array: time and microtime in units of the header's
         time_unit_s and microtime_unit_s, and channel, the detector.
         """
         first = whole(start, "start")
@@ -122,12 +129,15 @@ class File:
 
 
 def open(files: Any, **options: Any) -> File:  # noqa: A001
-    """Opens a file of a filterbank, voltages, counts or photon time tags, told by its first bytes and its name.
+    """Opens a file of a filterbank, series, voltages, counts or photon time tags, told by its first bytes and its name.
+
+    Files of results (visibilities, curves, candidates) are read by tautline.load.
 
     Parameters
     ----------
     files
-        A path; of filterbanks also several, which are ordered by their start.
+        A path; of filterbanks also several, which are ordered by their start; of series also one file for each trial, or
+        their folder.
     options
         What files of voltages do not say themselves: rate_hz, centre_hz, bandwidth_hz, antennas, polarisations, format,
         utc_start, threads_are.  An array (.npy) is of voltages where rate_hz is given or the .json of `channelize` lies
@@ -140,23 +150,37 @@ def open(files: Any, **options: Any) -> File:  # noqa: A001
     Raises
     ------
     FormatError, InputOutputError
+
+    Warns
+    -----
+    DataWarning
+        The file is damaged; header["damage"] has the texts, too.
     """
     names = file_paths(files)
     if not names:
         raise refuse("files", "none", "one file or more")
     for name in options:
         if name not in _VOLTAGE_OPTIONS:
-            raise refuse(name, "no argument of this call", "one of " + ", ".join(_VOLTAGE_OPTIONS))
+            raise unknown(name, _VOLTAGE_OPTIONS)
     kind = _tautline.kind_of(names[0], options.get("rate_hz") is not None)
     if kind != "voltages" and options:
         raise refuse(next(iter(options)), f"given for {names[0]}", "only for files of voltages", "leave it out")
+    file = _opened(kind, names, {name: text(value) for name, value in options.items() if value is not None})
+    warn(file.header["damage"])
+    return file
+
+
+def _opened(kind: str, names: list[str], options: dict[str, str]) -> File:
     if kind == "filterbank":
-        return File(kind, names, _tautline.FilterbankFile(names))
+        bank = _tautline.FilterbankFile(names)
+        return File("series" if bank.header()["dms"] else kind, names, bank)
+    if kind in RESULTS:
+        found = f"{kind}, which are results"
+        raise wrong_kind(names[0], found, "a filterbank, series, voltages, counts or photons", "tautline.load reads them")
     if len(names) != 1:
         raise refuse("files", f"{len(names)} of {kind}", "one", "open them one by one, or give them to correlate")
     if kind == "photons":
         return File(kind, names, _tautline.PhotonFile(names[0]))
     if kind == "counts":
         return File(kind, names, _tautline.CountFile(names[0]))
-    given = {name: text(value) for name, value in options.items() if value is not None}
-    return File(kind, names, _tautline.VoltageFile(names[0], given), given)
+    return File(kind, names, _tautline.VoltageFile(names[0], options), options)

@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _tautline
-from .arguments import Fields, documented, file_paths, history, number
+from .arguments import Fields, Quantity, documented, file_paths, history, number
 from .arrays import dense_rows, host_array, is_array, native, require_axes, require_type
 from .correlation import Progress
 from .devices import behind_its_stream, place_of, unread_by_host
-from .errors import refuse
+from .errors import refuse, warn
 
 _FIELDS = Fields("autocorrelate")
 _BY_HOST = ("sensors.bin_sensors",)
@@ -31,16 +31,17 @@ class Curves:
     standard_error : float64 [curve, lag]
         Of g, from the scatter of the segments; NaN where a lag is longer than a segment.
     sums : int64 or float64 [curve, lag]
-        Of products, before normalisation.
+        Of products, before normalisation; NaN of a file without them.
     counts : int64 [lag]
-        Products in each sum.
+        Products in each sum; empty of such a file.
     rates_hz : float64 [curve]
         Counts a second of the first signal.
     labels : list of (str, str)
         Of both signals of each curve.
     bin_s, duration_s : float
     facts : dict
-        Kernels, samples, warnings, and everything that was counted.
+        Kernels, samples, and everything that was counted; warnings, the texts of all that were given.  Of a file that
+        tautline.load read: what it says of itself.
     """
 
     def __init__(self, kept: Any, facts: dict[str, Any], one: bool) -> None:
@@ -74,8 +75,8 @@ def autocorrelate(
     counts: Any = None,
     *,
     tags: Any = None,
-    tick_s: float | None = None,
-    bin_s: float | None = None,
+    tick_s: Quantity | None = None,
+    bin_s: Quantity | None = None,
     device: str = "auto",
     progress: Progress | None = None,
     **fields: Any,
@@ -95,9 +96,9 @@ def autocorrelate(
         lag where t2 comes later, unless `pairs` asks for others.  Rare photons are taken one by one (`tag_method`),
         with the same sums.
     tick_s
-        Seconds of a tick of `tags`.
+        Seconds of a tick of `tags`, or a text as "1ns".
     bin_s
-        Seconds of a bin; needed for arrays of counts.
+        Seconds of a bin, or a text as "1us"; needed for arrays of counts.
     device
         auto, cpu, reference, cuda:N or opencl:N.
     progress
@@ -115,6 +116,11 @@ def autocorrelate(
     ------
     ConfigError
         Counts below zero, not finite, or larger than 32 bits; a field that is not allowed.
+
+    Warns
+    -----
+    DataWarning
+        Something is wrong with the data.
     """
     samples: Any = None
     name, one, ticks, stream = "", False, list[npt.NDArray[np.uint64]](), 0
@@ -161,6 +167,7 @@ def autocorrelate(
         stream,
         progress,
     )
+    warn(said["warnings"])
     return Curves(kept, said, one)
 
 

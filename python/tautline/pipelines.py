@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import difflib
 import json
 import os
 import signal
@@ -14,13 +15,13 @@ from typing import Any, Union
 from . import _tautline
 from .arguments import Fields, history, text, whole
 from .correlation import Progress
-from .errors import refuse
+from .errors import refuse, warn
 from .nodes import Adapter, Block, Node, Source, block_of
 
 __all__ = ["Pipeline", "node_types"]
 
 _TYPES: dict[str, tuple[str, int, Fields]] = {
-    name: (help_text, inputs, Fields(fields)) for name, help_text, inputs, fields in _tautline.node_types()
+    name: (help_text, inputs, Fields(fields, "tautline.node_types()")) for name, help_text, inputs, fields in _tautline.node_types()
 }
 _runs: weakref.WeakSet[Any] = weakref.WeakSet()
 
@@ -141,7 +142,9 @@ class Pipeline:
             lines += _field_lines(what, fields)
         else:
             shown = what if isinstance(what, str) else f"a {type(what).__name__}"
-            raise refuse("what", shown, "a Node, an array of tautline.nodes, or one of " + ", ".join(_TYPES))
+            near = difflib.get_close_matches(shown, _TYPES, 1)
+            advice = f"did you mean {near[0]}" if near else ""
+            raise refuse("what", shown, "a Node, an array of tautline.nodes, or one of " + ", ".join(_TYPES), advice)
         if come:
             lines.append(f"inputs = {_value(come)}")
         for key, value in (("lane", lane), ("policy", policy)):
@@ -176,6 +179,7 @@ class Pipeline:
             self.counters = run.counters()
         finally:
             run.stop()
+        warn(run.warnings())
         return self.counters
 
     def blocks(self, node: str = "", port: int = 0) -> Generator[Block, None, None]:
@@ -187,6 +191,7 @@ class Pipeline:
             self.counters = run.counters()
         finally:
             run.stop()
+        warn(run.warnings())
 
     def __iter__(self) -> Iterator[Block]:
         return self.blocks()

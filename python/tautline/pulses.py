@@ -11,6 +11,7 @@ from . import _tautline
 from .arguments import (
     DISPERSION_CONSTANT,
     Fields,
+    Quantity,
     documented,
     documented_arguments,
     file_paths,
@@ -25,7 +26,7 @@ from .arrays import dense_rows, host_array, is_array, native, require_axes, requ
 from .candidates import Candidates, candidates_of
 from .correlation import Progress
 from .devices import array_beside, behind_its_stream, place_of, type_name, unread_by_host
-from .errors import refuse
+from .errors import refuse, warn
 from .stages import dedisperse as dedisperse_stage
 from .stages import detect as detect_stage
 
@@ -42,7 +43,7 @@ def dedisperse(
     dms: Any,
     *,
     frequencies: Any = None,
-    sample_time_s: float | None = None,
+    sample_time_s: Quantity | None = None,
     axes: str = "tf",
     device: str = "auto",
     progress: Progress | None = None,
@@ -59,9 +60,9 @@ def dedisperse(
     dms
         Trials in pc cm^-3: numbers, or of files also a text "LO:HI" or "LO:HI:STEP".
     frequencies
-        Of an array: centre of each channel in MHz, in any order.
+        Of an array: centre of each channel in MHz (or texts as "1.4GHz"), in any order.
     sample_time_s
-        Of an array.
+        Of an array: seconds, or a text as "256us".
     axes
         Of an array: tf is [time, channel], ft is [channel, time].
     device
@@ -83,6 +84,11 @@ def dedisperse(
     ------
     ConfigError
         Shapes, types or fields that are not allowed, or delays as long as the data.
+
+    Warns
+    -----
+    DataWarning
+        Something is wrong with the data of files, or values of an array are not finite.
     """
     here = place_of(x, "x", device)
     if here is not None:
@@ -91,7 +97,8 @@ def dedisperse(
         return _dedisperse_array(x, dms, frequencies, sample_time_s, axes, device, progress, fields)
     _refuse_array_arguments(frequencies, sample_time_s, axes)
     texts, trials = _trials(_DEDISPERSE, dms, fields)
-    segments, _ = _tautline.dedisperse_files(file_paths(x), texts, trials, history("dedisperse"), device, progress)
+    segments, said = _tautline.dedisperse_files(file_paths(x), texts, trials, history("dedisperse"), device, progress)
+    warn(said["warnings"])
     if len(segments) != 1:
         raise refuse("downsample_tolerance", f"{len(segments)} kinds of sampling", "one, which an array has")
     return segments[0][2]
@@ -102,13 +109,11 @@ def _dedisperse_array(
     fields: dict[str, Any],
 ) -> npt.NDArray[Any]:
     samples = _filterbank(x, axes, "stages.dedisperse.Plan")
-    for name in fields:
-        if name not in _STAGE_FIELDS:
-            raise refuse(name, "given for an array", "one of " + ", ".join(_STAGE_FIELDS), "leave it out")
+    _require_of_array(fields, _STAGE_FIELDS, "an array")
     ignored = np.atleast_1d(fields.get("ignored_channels", []))
     if frequencies is None or sample_time_s is None:
         raise refuse("frequencies and sample_time_s", "not both given", "those of the array, in MHz and s")
-    made, _ = _tautline.dedisperse(
+    made, not_finite = _tautline.dedisperse(
         samples,
         axes == "tf",
         megahertz(frequencies),
@@ -122,6 +127,7 @@ def _dedisperse_array(
         device,
         progress,
     )
+    warn([not_finite] if not_finite else [])
     return made  # type: ignore[no-any-return]
 
 
@@ -132,7 +138,7 @@ def search(
     *,
     threshold: float = 6,
     frequencies: Any = None,
-    sample_time_s: float | None = None,
+    sample_time_s: Quantity | None = None,
     axes: str = "tf",
     start: str | None = None,
     output: str = "",
@@ -155,7 +161,8 @@ def search(
     threshold
         S/N from which on a pulse is one.
     frequencies, sample_time_s, axes, start
-        Of an array: centre of each channel in MHz, seconds, tf ([time, channel]) or ft ([channel, time]), UTC.
+        Of an array: centre of each channel in MHz (or texts as "1.4GHz"), seconds (or a text as "256us"), tf ([time,
+        channel]) or ft ([channel, time]), UTC.
     output
         A list to write, too: .csv, .cand or .singlepulse; none by default.
     device
@@ -177,6 +184,11 @@ def search(
     Raises
     ------
     ConfigError, FormatError, InputOutputError, OutOfMemoryError
+
+    Warns
+    -----
+    DataWarning
+        Something is wrong with the data.
     """
     samples: Any = None
     facts, names, stream = dict[str, Any](), list[str](), 0
@@ -193,6 +205,7 @@ def search(
     columns, said = _tautline.search(
         names, samples, facts, texts, trials, output, bool(overwrite), history("search"), device, stream, progress
     )
+    warn(said["warnings"])
     return candidates_of(columns, said)
 
 
@@ -201,12 +214,12 @@ def detect(
     series: Any,
     dms: Any = None,
     *,
-    sample_time_s: float,
+    sample_time_s: Quantity,
     threshold: float = 6,
-    max_width_s: float = 0.1,
-    baseline_s: float = 0,
+    max_width_s: Quantity = 0.1,
+    baseline_s: Quantity = 0,
     noise: str = "trial",
-    noise_s: float = 0,
+    noise_s: Quantity = 0,
     time_samples: int = 3,
     dm_trials: int = 8,
     width_octaves: int = 3,
@@ -238,6 +251,11 @@ def detect(
     ------
     ConfigError
         An argument or the array is not what is allowed.
+
+    Warns
+    -----
+    DataWarning
+        Samples are missing.
     """
     here = place_of(series, "series", device)
     if here is not None:
@@ -263,7 +281,12 @@ def detect(
         if progress is not None:
             progress(min(start + _PIECE, times), times)
     plan.finish()
-    return plan.take()
+    found = plan.take()
+    missing = found.facts["missing"]
+    if missing > 0:
+        found.facts["warnings"] = [f"{missing} samples of the series are missing: NaN, infinite or too large"]
+    warn(found.facts.get("warnings", []))
+    return found
 
 
 _FORMATS = {"uint8": "u8", "int8": "i8", "uint16": "u16", "int16": "i16", "float32": "f32"}
@@ -277,9 +300,7 @@ def _dedisperse_on_device(
     fields: dict[str, Any],
 ) -> Any:
     x = _on_device(x, axes)
-    for field in fields:
-        if field not in _DEVICE_FIELDS:
-            raise refuse(field, "given for an array of a GPU", "one of " + ", ".join(_DEVICE_FIELDS), "leave it out")
+    _require_of_array(fields, _DEVICE_FIELDS, "an array of a GPU")
     if frequencies is None or sample_time_s is None:
         raise refuse("frequencies and sample_time_s", "not both given", "those of the array, in MHz and s")
     plan = dedisperse_stage.Plan(frequencies, sample_time_s, dms, dtype=_FORMATS[type_name(x)], max_samples=_PIECE, device=device, **fields)
@@ -291,6 +312,13 @@ def _dedisperse_on_device(
         if progress is not None:
             progress(min(start + _PIECE, x.shape[0]), x.shape[0])
     return made[:, :times]
+
+
+def _require_of_array(fields: dict[str, Any], taken: tuple[str, ...], kind: str) -> None:
+    for name in fields:
+        if name not in taken:
+            _DEDISPERSE.full_name(name)  # refuses what is no field at all
+            raise refuse(name, f"given for {kind}", "one of " + ", ".join(taken), "leave it out")
 
 
 def described_filterbank(

@@ -462,7 +462,7 @@ def test_arrays_elsewhere_are_refused(gpu: Any, rng: np.random.Generator) -> Non
         lambda: on_host.execute(there),
         lambda: on_gpu.execute(there, out=np.zeros((2, 100, 32), np.complex64)),
         lambda: tl.channelize(there, 32, device="cpu"),
-        lambda: tl.dedisperse(there, [0], frequencies=np.ones(4096), sample_time_s=1e-3, device="cpu"),
+        lambda: tl.dedisperse(there, [0], frequencies=np.full(4096, 1400.0), sample_time_s=1e-3, device="cpu"),
         lambda: tl.detect(there, sample_time_s=1e-3, device="cpu"),
         lambda: tl.multipletau.autocorrelate(there[0]),
     ]

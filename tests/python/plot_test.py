@@ -42,7 +42,7 @@ def test_importing_and_drawing_leave_pyplot_alone() -> None:
     done = subprocess.run(
         [sys.executable, "-c", "import sys, numpy as np, tautline as tl\n"
          "assert 'matplotlib' not in sys.modules\n"
-         "tl.plot.waterfall(np.ones((9, 4), 'u1'), frequencies=[4, 3, 2, 1], sample_time_s=1)\n"
+         "tl.plot.waterfall(np.ones((9, 4), 'u1'), frequencies=[1400, 1300, 1200, 1100], sample_time_s=1)\n"
          "assert 'matplotlib.pyplot' not in sys.modules"],
         capture_output=True, text=True,
     )  # fmt: skip
@@ -53,7 +53,7 @@ def test_without_matplotlib_plots_say_what_to_do() -> None:
     done = subprocess.run(
         [sys.executable, "-c", "import sys; sys.modules['matplotlib'] = sys.modules['matplotlib.figure'] = None\n"
          "import numpy as np, tautline as tl\n"
-         "try:\n    tl.plot.waterfall(np.ones((9, 4), 'u1'), frequencies=[4, 3, 2, 1], sample_time_s=1)\n"
+         "try:\n    tl.plot.waterfall(np.ones((9, 4), 'u1'), frequencies=[1400, 1300, 1200, 1100], sample_time_s=1)\n"
          "except tl.UnsupportedError as error:\n    print(error)"],
         capture_output=True, text=True,
     )  # fmt: skip

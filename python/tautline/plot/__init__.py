@@ -7,7 +7,8 @@ a Figure or a SubFigure to draw into instead.  matplotlib is needed by these fun
 
 from .photons import curves
 from .pulses import candidates, dm_time, spectra, waterfall
+from .series import series
 from .tuning import tuning
 from .voltages import fringes
 
-__all__ = ["candidates", "curves", "dm_time", "fringes", "spectra", "tuning", "waterfall"]
+__all__ = ["candidates", "curves", "dm_time", "fringes", "series", "spectra", "tuning", "waterfall"]

@@ -5,9 +5,11 @@ from __future__ import annotations
 import functools
 import importlib
 import io
+import os
 from typing import TYPE_CHECKING, Any
 
-from ..errors import UnsupportedError
+from ..errors import UnsupportedError, refuse
+from ..loading import load
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,6 +38,16 @@ def start(figure: Figure | None, width: float, height: float) -> Figure:
     """The figure to draw into: the caller's, or a new one of so many inches."""
     made: Figure = _shown_figure()(figsize=(width, height), layout="constrained") if figure is None else figure
     return made
+
+
+def loaded(given: Any, field: str, kind: type[Any]) -> Any:
+    """What a file holds, where a path is given; anything else as it is."""
+    if not isinstance(given, (str, os.PathLike)):
+        return given
+    found = load(given)
+    if not isinstance(found, kind):
+        raise refuse(field, f"a file of {type(found).__name__}", kind.__name__)
+    return found
 
 
 def panels(figure: Figure, heights: list[float]) -> list[Axes]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..arguments import megahertz, number
+from ..arguments import Quantity, megahertz, number
 from ..arrays import host_array, is_array, native, require_axes
 from ..errors import refuse
 from ..opening import File
@@ -34,7 +34,8 @@ class Filterbank:
             return
         self._file = x if isinstance(x, File) else open_file(x)
         if self._file.kind != "filterbank" or self._file.frequencies is None:
-            raise refuse("x", f"a file of {self._file.kind}", "a filterbank")
+            advice = "give it to tautline.plot.series" if self._file.kind == "series" else ""
+            raise refuse("x", f"a file of {self._file.kind}", "a filterbank", advice)
         self._array = None
         self.mhz = self._file.frequencies
         self.sample_time_s = float(self._file.header["sample_time_s"])
@@ -52,15 +53,9 @@ class Filterbank:
         rounded: npt.NDArray[np.int64] = np.round(late).astype(np.int64)
         return rounded
 
-    def piece(self, start_s: float, duration_s: float | None) -> tuple[int, int]:
+    def piece(self, start_s: Quantity, duration_s: Quantity | None) -> tuple[int, int]:
         """First sample and number of samples."""
-        first = round(number(start_s, "start_s") / self.sample_time_s)
-        if not 0 <= first < self.samples:
-            raise refuse("start_s", start_s, f"a time from 0 to below {self.samples * self.sample_time_s:g} s")
-        left = self.samples - first
-        if duration_s is None:
-            return first, left
-        return first, min(left, max(1, round(number(duration_s, "duration_s") / self.sample_time_s)))
+        return piece_of(self.samples, self.sample_time_s, start_s, duration_s)
 
     def averaged(self, first: int, count: int, dm: float, times: int, channels: int) -> npt.NDArray[np.float64]:
         """Means over `times` samples and `channels` channels, [time, channel]; NaN where a dispersed channel is beyond the end."""
@@ -86,6 +81,17 @@ class Filterbank:
         kept = self.mhz.size // channels * channels
         step = (self.mhz[-1] - self.mhz[0]) / (self.mhz.size - 1) if self.mhz.size > 1 else 1.0
         return float(self.mhz[0] - step / 2), float(self.mhz[kept - 1] + step / 2)
+
+
+def piece_of(samples: int, sample_time_s: float, start_s: Quantity, duration_s: Quantity | None) -> tuple[int, int]:
+    """First sample and number of samples of a part."""
+    first = round(number(start_s, "start_s") / sample_time_s)
+    if not 0 <= first < samples:
+        raise refuse("start_s", start_s, f"a time from 0 to below {samples * sample_time_s:g} s")
+    left = samples - first
+    if duration_s is None:
+        return first, left
+    return first, min(left, max(1, round(number(duration_s, "duration_s") / sample_time_s)))
 
 
 def deviations(x: npt.NDArray[np.float64], axis: int) -> npt.NDArray[np.float64]:

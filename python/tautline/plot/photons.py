@@ -12,7 +12,7 @@ from ..arguments import whole
 from ..errors import refuse
 from ..fitting import FitResult
 from ..photons import Curves
-from .figures import panels, start
+from .figures import loaded, panels, start
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,7 +28,7 @@ def curves(
     Parameters
     ----------
     k
-        What tautline.autocorrelate gave, or a .csv file of one curve.
+        What tautline.autocorrelate or tautline.load gave, or a file of curves (.h5, .csv, .zip, .SIN, .ASC).
     fit
         What tautline.fit gave of these curves.
     which
@@ -94,18 +94,9 @@ def curves(
 
 def _curves(k: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], list[str]]:
     """Lags, and [curve, lag] of g and its errors."""
-    if isinstance(k, Curves):
-        labels = [first if second in ("", first) else f"{first} x {second}" for first, second in k.labels]
-        return k.lag_s, np.atleast_2d(k.g), np.atleast_2d(k.standard_error), labels
-    if not isinstance(k, (str, os.PathLike)) or not os.fspath(k).endswith(".csv"):
-        raise refuse(
-            "k",
-            repr(k) if isinstance(k, (str, os.PathLike)) else f"a {type(k).__name__}",
-            "what autocorrelate gave, or a .csv",
-        )
-    try:
-        table = np.loadtxt(k, ndmin=2)
-    except ValueError as wrong:
-        raise refuse("k", os.fspath(k), "a table of lags and G", str(wrong)) from None
-    error = table[:, 4] if table.shape[1] > 4 else np.full(len(table), np.nan)
-    return table[:, 0], table[np.newaxis, :, 1], error[np.newaxis], [os.path.basename(os.fspath(k))]
+    name = os.path.basename(os.fspath(k)) if isinstance(k, (str, os.PathLike)) else ""
+    k = loaded(k, "k", Curves)
+    if not isinstance(k, Curves):
+        raise refuse("k", f"a {type(k).__name__}", "what autocorrelate gave, or a file of curves")
+    labels = [first if second in ("", first) else f"{first} x {second}" for first, second in k.labels]
+    return k.lag_s, np.atleast_2d(k.g), np.atleast_2d(k.standard_error), [label or name for label in labels]

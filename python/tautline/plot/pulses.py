@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ..arguments import megahertz, number, numbers, whole
+from ..arguments import Quantity, megahertz, number, numbers, whole
 from ..arrays import host_array, is_array
+from ..candidates import Candidates
 from ..correlation import Visibilities
 from ..errors import refuse
 from ..arguments import DISPERSION_CONSTANT
 from ..pulses import dedisperse
-from .figures import colour_bar, panels, start
+from .figures import colour_bar, loaded, panels, start
 from .filterbanks import Filterbank, deviations
 
 if TYPE_CHECKING:
@@ -25,9 +26,9 @@ def waterfall(
     x: Any,
     *,
     frequencies: Any = None,
-    sample_time_s: float | None = None,
-    start_s: float = 0.0,
-    duration_s: float | None = None,
+    sample_time_s: Quantity | None = None,
+    start_s: Quantity = 0.0,
+    duration_s: Quantity | None = None,
     dm: float = 0.0,
     normalise: bool = True,
     most_times: int = 1000,
@@ -93,9 +94,9 @@ def spectra(
     x: Any,
     *,
     frequencies: Any = None,
-    sample_time_s: float | None = None,
-    start_s: float = 0.0,
-    duration_s: float | None = None,
+    sample_time_s: Quantity | None = None,
+    start_s: Quantity = 0.0,
+    duration_s: Quantity | None = None,
     inputs: Any = None,
     decibels: bool = True,
     figure: Figure | None = None,
@@ -160,7 +161,7 @@ def _autocorrelations(vis: Visibilities) -> npt.NDArray[np.float64]:
         return ((vis.data[:, :, rows].real * weights).sum(axis=0) / weights.sum(axis=0)).T  # type: ignore[no-any-return]
 
 
-def _bandpass(bank: Filterbank, start_s: float, duration_s: float | None, figure: Figure | None) -> Figure:
+def _bandpass(bank: Filterbank, start_s: Quantity, duration_s: Quantity | None, figure: Figure | None) -> Figure:
     first, count = bank.piece(start_s, duration_s)
     total, squares = np.zeros(bank.mhz.size), np.zeros(bank.mhz.size)
     for at in range(first, first + count, 1 << 14):
@@ -183,7 +184,7 @@ def dm_time(
     pulse: Any,
     *,
     frequencies: Any = None,
-    sample_time_s: float | None = None,
+    sample_time_s: Quantity | None = None,
     trials: int = 128,
     widths: float = 16,
     device: str = "auto",
@@ -273,7 +274,7 @@ def candidates(found: Any, *, figure: Figure | None = None) -> Figure:
     Parameters
     ----------
     found
-        What tautline.search gave.
+        What tautline.search or tautline.load gave, or a list of candidates.
     figure
         To draw into; a new one by default.
 
@@ -282,9 +283,10 @@ def candidates(found: Any, *, figure: Figure | None = None) -> Figure:
     Figure
         Of one panel, with its colour bar.
     """
+    found = loaded(found, "found", Candidates)
     names = getattr(getattr(found, "dtype", None), "names", None) or ()
     if not {"dm", "time_s", "snr"} <= set(names):
-        raise refuse("found", f"a {type(found).__name__}", "what search gave")
+        raise refuse("found", f"a {type(found).__name__}", "what search gave, or a list of candidates")
     figure = start(figure, 8, 4)
     (axes,) = panels(figure, [1])
     shown = axes.scatter(

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
-import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..arguments import paths, whole
+from ..arguments import whole
 from ..correlation import Visibilities
-from ..errors import UnsupportedError, refuse
-from .figures import panels, start
+from ..errors import refuse
+from .figures import loaded, panels, start
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -61,18 +59,9 @@ class _Others:
 
 
 def _source(vis: Any) -> _Own | _Others:
+    vis = loaded(vis, "vis", Visibilities)
     if isinstance(vis, Visibilities):
         return _Own(vis)
-    if isinstance(vis, (str, os.PathLike)):
-        try:
-            uvdata = importlib.import_module("pyuvdata").UVData
-        except ImportError as error:
-            missing = UnsupportedError(
-                "pyuvdata is not installed, which reads files of visibilities; pip install pyuvdata"
-            )
-            missing.field, missing.advice = "pyuvdata", "pip install pyuvdata"
-            raise missing from error
-        vis = uvdata.from_file(paths(vis, "vis")[0])
     if not hasattr(vis, "get_data"):
         raise refuse("vis", f"a {type(vis).__name__}", "what correlate gave, a pyuvdata.UVData, or a .uvh5 or .ms")
     return _Others(vis)
@@ -95,10 +84,9 @@ def fringes(
     Parameters
     ----------
     vis
-        What tautline.correlate gave, a pyuvdata.UVData, or a file .uvh5 or .ms, which pyuvdata reads (first
-        polarisation).
+        What tautline.correlate or tautline.load gave, a file .uvh5 or .ms, or a pyuvdata.UVData (first polarisation).
     baselines
-        Pairs (i, j) of inputs, of the others of antenna numbers: x_i conj(x_j).  The three strongest by default.
+        Pairs (i, j) of inputs, of a UVData of antenna numbers: x_i conj(x_j).  The three strongest by default.
     against
         time: means over the channels; frequency: means over the times.  A fringe that turns by much within either
         averages away: choose fewer channels or times.

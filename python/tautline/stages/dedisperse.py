@@ -7,7 +7,16 @@ from typing import Any
 import numpy as np
 
 from .. import _tautline, devices
-from ..arguments import DISPERSION_CONSTANT, Fields, documented_arguments, megahertz, number, numbers, whole
+from ..arguments import (
+    DISPERSION_CONSTANT,
+    Fields,
+    Quantity,
+    documented_arguments,
+    megahertz,
+    number,
+    numbers,
+    whole,
+)
 from .kept import KeptPlan
 
 __all__ = ["Plan"]
@@ -33,7 +42,7 @@ class Plan(KeptPlan):
     def __init__(
         self,
         frequencies: Any,
-        sample_time_s: float,
+        sample_time_s: Quantity,
         dms: Any,
         *,
         dtype: str = "u8",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _tautline, devices
-from ..arguments import Fields, documented_arguments, number, numbers, whole
+from ..arguments import Fields, Quantity, documented_arguments, number, numbers, whole
 from ..candidates import Candidates, candidates_of
 from ..errors import refuse
 from .kept import KeptPlan
@@ -37,12 +37,12 @@ class Plan(KeptPlan):
         trials: int,
         dms: Any = None,
         *,
-        sample_time_s: float,
+        sample_time_s: Quantity,
         threshold: float = 6,
-        max_width_s: float = 0.1,
-        baseline_s: float = 0,
+        max_width_s: Quantity = 0.1,
+        baseline_s: Quantity = 0,
         noise: str = "trial",
-        noise_s: float = 0,
+        noise_s: Quantity = 0,
         time_samples: int = 3,
         dm_trials: int = 8,
         width_octaves: int = 3,

@@ -1,6 +1,7 @@
 // The fields of the simulators.
 #include <algorithm>
 
+#include "tautline/core/frequency_text.h"
 #include "tautline/pipeline/simulation/simulate_filterbank_config.h"
 #include "tautline/pipeline/simulation/simulate_photons_config.h"
 #include "tautline/pipeline/simulation/simulate_voltages_config.h"
@@ -149,7 +150,7 @@ const core::Fields<SimulatePhotonsConfig>& fields(const SimulatePhotonsConfig&) 
           .add(
               {.name = "background_hz", .unit = "Hz", .help = "uncorrelated photons a second"},
               [](auto& c) -> auto& { return c.model.background_hz; },
-              core::plain_text<double>(core::at_least(0)))
+              core::hertz_text(core::at_least(0)))
           .add_text({.name = "afterpulsing",
                      .help = "probability and mean delay (s) of a false pulse after each",
                      .form = "P:SECONDS"},
@@ -157,13 +158,13 @@ const core::Fields<SimulatePhotonsConfig>& fields(const SimulatePhotonsConfig&) 
           .add({.name = "hot_sensors", .help = "sensors that count `hot_rate_hz` more"},
                &C::hot_sensors)
           .add({.name = "hot_rate_hz", .unit = "Hz", .help = "counts a second"}, &C::hot_rate_hz,
-               core::at_least(0))
+               core::hertz_text(core::at_least(0)))
           .add({.name = "t3",
                 .help = "of a PTU file: t3 (sync count and microtime) or t2",
                 .option = "tags"},
                &C::t3, core::choice<bool>({{"t2", false}, {"t3", true}}))
           .add({.name = "sync_rate_hz", .unit = "Hz", .help = "pulses a second, T3"},
-               &C::sync_rate_hz, core::above(0))
+               &C::sync_rate_hz, core::hertz_text(core::above(0)))
           .add(
               {.name = "lifetime_s", .unit = "s", .help = "mean microtime of fluorescence, T3"},
               [](auto& c) -> auto& { return c.model.lifetime_s; },

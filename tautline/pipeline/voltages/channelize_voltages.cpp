@@ -7,6 +7,7 @@
 #include "tautline/pipeline/voltages/block_size.h"
 #include "tautline/pipeline/voltages/empty_text.h"
 #include "tautline/pipeline/voltages/engines.h"
+#include "tautline/pipeline/voltages/host_beside.h"
 #include "tautline/pipeline/voltages/make_voltage_sink.h"
 #include "tautline/pipeline/voltages/measure_gains.h"
 #include "tautline/pipeline/voltages/rethrow_of_stage.h"
@@ -55,7 +56,7 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
   const auto live = source->live_stream();
   const auto gains = std::make_shared<Gains>(
       [&, samples = source->block_samples()](const std::stop_token& stopped) {
-        const auto host = device->compiles() ? device::open({}) : device;
+        const auto host = host_beside(device);
         if (live)
           return measure_gains(*live, samples, config.keep_constant, filter, host,
                                config.memory_bytes, stopped);

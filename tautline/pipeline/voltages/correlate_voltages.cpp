@@ -14,6 +14,7 @@
 #include "tautline/pipeline/voltages/block_size.h"
 #include "tautline/pipeline/voltages/empty_text.h"
 #include "tautline/pipeline/voltages/engines.h"
+#include "tautline/pipeline/voltages/host_beside.h"
 #include "tautline/pipeline/voltages/measure_gains.h"
 #include "tautline/pipeline/voltages/rethrow_of_stage.h"
 #include "tautline/pipeline/voltages/tracking.h"
@@ -80,10 +81,7 @@ class Correlation {
 
 Correlation::Correlation(const CorrelateConfig& config, const DeviceList& devices,
                          const ProgressCallback& progress)
-    : config_(config),
-      devices_(devices),
-      reporter_(progress),
-      host_(devices.front()->compiles() ? device::open({}) : devices.front()) {
+    : config_(config), devices_(devices), reporter_(progress), host_(host_beside(devices.front())) {
   auto source = std::make_unique<VoltageSourceNode>(
       VoltageSourceConfig{.files = config.inputs,
                           .options = sequence_options(config),

@@ -15,6 +15,7 @@
 #include "tautline/pipeline/voltages/channelize_config.h"
 #include "tautline/pipeline/voltages/correlate_config.h"
 #include "tautline/pipeline/voltages/engines.h"
+#include "tautline/pipeline/voltages/host_beside.h"
 #include "tautline/pipeline/voltages/make_voltage_sink.h"
 #include "tautline/pipeline/voltages/measure_gains.h"
 #include "tautline/pipeline/voltages/packets_type.h"
@@ -147,12 +148,6 @@ const core::Fields<SpectraFile>& fields(const SpectraFile&) {
 
 namespace {
 
-// For the host's nodes.
-std::shared_ptr<const device::Device> host_of(const NodeContext& context) {
-  const auto& device = context.devices.front();
-  return device->compiles() ? device::open({}) : device;
-}
-
 std::unique_ptr<engine::Node> make_power(const PowerConfig& config, const NodeContext&) {
   return std::make_unique<PowerNode>(config);
 }
@@ -235,7 +230,7 @@ std::vector<engine::Port> add_filter_bank(const FilterBank& config, engine::Grap
   const core::VoltageDescription& description = voltages.description;
   f.tracking = choose_tracking(config.delays_path, {}, array_for(config.array_path, description),
                                description.start, voltages.end);
-  f.host = host_of(context);
+  f.host = host_beside(context.devices.front());
   f.gains = make_gains(config, description, f.filter, f.tracking.before_filter,
                        [voltages, samples = stream.max_samples, filter = f.filter, host = f.host,
                         memory_bytes = context.memory_bytes](const std::stop_token& stop) {
@@ -266,7 +261,7 @@ std::vector<engine::Port> add_correlator(const Correlator& config, engine::Graph
   XEnginesConfig x{.devices = context.devices,
                    .integration_s = config.integration_s,
                    .reduction = config.reduction};
-  x.means.host = host_of(context);
+  x.means.host = host_beside(context.devices.front());
   x.means.array = array_for(config.array_path, voltages);
   x.means.earth = config.earth;
   x.means.history = context.history;

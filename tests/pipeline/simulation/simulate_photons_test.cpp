@@ -34,6 +34,18 @@ SimulatePhotonsConfig config_of(const std::string& output) {
   return config;
 }
 
+TEST(SimulatePhotons, FrequenciesHaveUnits) {
+  SimulatePhotonsConfig config;
+  core::set(config, "background_hz", "10kHz");
+  core::set(config, "hot_rate_hz", "0.25MHz");
+  core::set(config, "sync_rate_hz", "80MHz");
+  EXPECT_EQ(config.model.background_hz, 1e4);
+  EXPECT_EQ(config.hot_rate_hz, 2.5e5);
+  EXPECT_EQ(config.sync_rate_hz, 8e7);
+  EXPECT_THROW(core::set(config, "sync_rate_hz", "0kHz"), core::Error);
+  EXPECT_THROW(core::set(config, "background_hz", "1ms"), core::Error);
+}
+
 TEST(SimulatePhotons, TheSameForAnyNumberOfThreads) {
   const tests::ScratchFolder folder;
   std::vector<std::string> bytes;

@@ -1,0 +1,19 @@
+// What was wrong with the data of a run over antenna voltages, in words.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tautline/pipeline/voltages/voltage_run.h"
+
+namespace tautline::pipeline {
+
+/// The message about samples that are not finite; empty for none.
+std::string not_finite_message(std::uint64_t samples);
+
+/// Damage, samples that are not finite, inputs without data, and steps of level where files join. The log of a run has
+/// channels that never change.
+std::vector<std::string> data_warnings(const VoltageRunSummary& summary);
+
+}  // namespace tautline::pipeline
