@@ -26,7 +26,7 @@ class Mistakes : public ::testing::Test {
     return names;
   }
   void refused(const std::vector<std::string>& arguments, int status, const std::string& words) {
-    run({"--version"});  // so that the files of a run's output are there before
+    for (const char* name : {"out", "err"}) write_file(scratch / name, "");  // a run's output
     const auto before = files();
     const CommandResult result = run(arguments);
     EXPECT_EQ(result.status, status) << words << ": " << result.err;

@@ -345,10 +345,9 @@ TEST_P(DeviceArrays, RowsThatAreNotDenseAreRefused) {
                core::Error);
 }
 
-const auto kDevices = ::testing::ValuesIn(tests::gpu_names());
 const auto name_of = [](const auto& info) { return tests::test_name(info.param); };
-INSTANTIATE_TEST_SUITE_P(Devices, DeviceArrays, kDevices, name_of);
-INSTANTIATE_TEST_SUITE_P(Devices, DeviceFilterbanks, kDevices, name_of);
+INSTANTIATE_TEST_SUITE_P(Devices, DeviceArrays, ::testing::ValuesIn(tests::gpu_names()), name_of);
+INSTANTIATE_TEST_SUITE_P(Devices, DeviceFilterbanks, ::testing::ValuesIn(tests::gpu_names()), name_of);
 
 }  // namespace
 }  // namespace tautline::pipeline

@@ -307,7 +307,7 @@ TEST(PhotonStops, PartsAreAdded) {
 // To the tick, of runs of any length.
 TEST(PhotonStops, StepsKnowTheLastPhotonAndTheNext) {
   auto random = tests::generator();
-  for (int trial = 0; trial < 200; ++trial) {
+  for (int trial = 0; trial < 70; ++trial) {
     std::exponential_distribution<double> between(std::pow(10.0, -(trial % 7)));
     PhotonSteps steps;
     std::vector<std::uint64_t> ticks;
