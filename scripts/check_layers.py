@@ -105,9 +105,9 @@ NO_SAMPLE_LOOP = {
     "pipeline/simulation/simulate_photons.cpp": "calls the source of each sensor",
 }
 STRING = re.compile(r'"(?:\\.|[^"\\\n])*"')
-# The files of a stage, of its CPU backend, and of a stage that is tuned.
+# The files of a stage, of each of its backends' folders, and of a stage that is tuned.
 STAGE_PARTS = ("{}.h", "{}.cpp", "fields.cpp", "reference.cpp", "case.h", "case_run.h", "tunables.h")
-CPU_PARTS = ("cpu/plan.cpp", "cpu/dispatch.cpp", "cpu/kernels.h")
+BACKEND_PARTS = ("{}/plan.cpp", "{}/dispatch.cpp", "{}/kernels.h")
 TUNED_PARTS = ("tune.cpp", "gpu/tuning.h", "gpu/tuning.cpp")
 # Members of a stage's Config, and those that only code fills and no field describes.
 CONFIG = re.compile(r"^struct Config \{\n(.*?)^\};", re.M | re.S)
@@ -249,9 +249,9 @@ def check_callers():
 
 def check_stage(folder):
     name = folder.name
-    parts = [*(part.format(name) for part in STAGE_PARTS), *CPU_PARTS]
-    if (folder / "gpu").exists():
-        parts.append("gpu/plan.cpp")
+    backends = ["cpu", "gpu"] if (folder / "gpu").exists() else ["cpu"]
+    parts = [part.format(name) for part in STAGE_PARTS]
+    parts += [part.format(backend) for backend in backends for part in BACKEND_PARTS]
     if (folder / "tune.h").exists():
         parts.extend(TUNED_PARTS)
     needed = [part for part in parts if not (folder / part).exists()]

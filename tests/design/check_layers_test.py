@@ -11,7 +11,8 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 LAYERS = ("core", "device", "jit", "engine", "stages/fold", "formats", "stream", "pipeline")
 STAGE = ("fold.cpp", "fields.cpp", "reference.cpp", "case.h", "case_run.h", "tunables.h", "cpu/plan.cpp",
-         "cpu/dispatch.cpp", "cpu/kernels.h", "gpu/plan.cpp", "tune.h", "tune.cpp", "gpu/tuning.h", "gpu/tuning.cpp")
+         "cpu/dispatch.cpp", "cpu/kernels.h", "gpu/plan.cpp", "gpu/dispatch.cpp", "gpu/kernels.h", "tune.h", "tune.cpp",
+         "gpu/tuning.h", "gpu/tuning.cpp")
 TREE = {
     "README.md": "[layers](docs/design/layers.md), `tautline/core`",
     "cmake/public_headers.txt": "tautline.h\nstages/fold/fold.h\n",
