@@ -9,9 +9,10 @@
   sockets in stream/;
 - no printing, abort or exit under tautline/, and no option of the command in its texts;
 - every stage has a header that tautline.h includes, a description of each field, a reference, a case file and its
-  harness, tunables, a CPU backend, a maths page, tests and an entry in the table that `bench` and `tune` are made from; a role has the same file name in every stage;
-- every folder of tests that is named as a layer mirrors that layer's folders, every format has tests, and a test names
-  every pipeline of examples/pipelines;
+  harness, tunables, a CPU backend, a maths page, tests and an entry in the table that `bench` and `tune` are made from;
+  a role has the same file name in every stage;
+- every folder of tests that is named as a layer mirrors that layer's folders, and its tests include what lies there;
+  every format has tests, and a test names every pipeline of examples/pipelines;
 - a file of formats, stream or pipeline that divides its work among threads is listed in cmake/sample_loops.txt, and so
   compiled at the full level of optimisation, or has a reason in the table below why not;
 - every path that README, docs and cmake/sample_loops.txt name exists.
@@ -116,9 +117,7 @@ UNDESCRIBED = {"layout", "lengths", "pairs"}
 # Folders of formats/ without a folder of tests -> the tests that cover them.
 TESTED_BY = {
     "cutout_hdf5": "tests/end_to_end/search/cutouts_test.cpp",
-    "figure": "tests/pipeline/plot/figure_test.cpp",
     "modules": "tests/end_to_end/modules_test.cpp",
-    "picture": "tests/pipeline/plot/picture_test.cpp",
     "pt3": "tests/formats/ptu/ptu_test.cpp",
     "toml": "tests/pipeline/graph_file/graph_file_test.cpp",
 }
@@ -286,14 +285,32 @@ def check_roles(stages):
             complain(path, f"has the role of {first.relative_to(ROOT)} and another name")
 
 
+def included_by(path, found):
+    """Adds the headers of the tree that a test includes, itself or by headers of the tests."""
+    for _, header in INCLUDE.findall(path.read_text(encoding="utf-8")):
+        if header not in found:
+            found.add(header)
+            if header.startswith("tests/") and (ROOT / header).exists():
+                included_by(ROOT / header, found)
+    return found
+
+
 def check_mirrored():
-    """Tests of a layer lie in the folder that has the tested files' name."""
+    """Tests of a layer lie in the folder that has the tested files' name, and include a header from there."""
     for layer in ALLOWED:
-        sources = (path for path in (ROOT / "tests" / layer).rglob("*") if path.suffix in (".h", ".cpp"))
+        sources = [path for path in (ROOT / "tests" / layer).rglob("*") if path.suffix in (".h", ".cpp")]
         for folder in sorted({path.parent for path in sources}):
             mirrored = ROOT / "tautline" / folder.relative_to(ROOT / "tests")
+            name = mirrored.relative_to(ROOT).as_posix()
             if not mirrored.is_dir():
-                complain(folder, f"{mirrored.relative_to(ROOT)}, which it mirrors, does not exist")
+                complain(folder, f"{name}, which it mirrors, does not exist")
+                continue
+            if not any(mirrored.rglob("*.h")):
+                continue
+            for path in sorted(folder.glob("*_test.cpp")):
+                headers = [header for header in included_by(path, set()) if header.startswith("tautline/")]
+                if headers and not any(header.startswith(name + "/") for header in headers):
+                    complain(path, f"includes nothing of {name}/: it belongs into the folder of what it tests")
 
 
 def check_formats():

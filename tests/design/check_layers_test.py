@@ -23,7 +23,7 @@ TREE = {
     "tautline/pipeline/bench/stage_table.cpp": '{.name = "fold", },\n',
     "tautline/stages/fold/fold.h": "",
     "tautline/tautline.h": '#include "tautline/stages/fold/fold.h"\n',
-    "tests/stages/fold/fold_test.cpp": '#include "tautline/core/own.h"\n',
+    "tests/stages/fold/fold_test.cpp": '#include "tautline/stages/fold/fold.h"\n',
     **{f"tautline/stages/fold/{part}": "" for part in STAGE},
     **{f"tautline/{layer}/own.h": "" for layer in LAYERS},
 }
@@ -270,6 +270,22 @@ class TestsAndDocuments(Checked):
                  {"tests/formats/wav/a_test.cpp": "", "tests/formats/wav/b.h": ""})
         self.assertEqual(self.complaints({"tests/formats/a_test.cpp": "", "tests/end_to_end/wav/a_test.cpp": "",
                                           "tests/pipeline/bench/a_test.cpp": "", "tests/core/data/a.txt": ""}), [])
+
+    def test_tests_lie_in_the_folder_of_what_they_test(self):
+        self.one("tests/stages/fold/own_test.cpp: includes nothing of tautline/stages/fold/",
+                 {"tests/stages/fold/own_test.cpp": including("tautline/core/own.h")})
+        self.one("tests/pipeline/plot/figure_test.cpp: includes nothing of tautline/pipeline/plot/",
+                 {"tautline/pipeline/plot/plot.h": "", "tautline/formats/figure/figure.h": "",
+                  "tests/formats/figure/figure_test.cpp": including("tautline/formats/figure/figure.h"),
+                  "tests/pipeline/plot/figure_test.cpp": including("tests/support/a.h"),
+                  "tests/support/a.h": including("tests/support/b.h"),
+                  "tests/support/b.h": including("tests/support/a.h", "tautline/formats/figure/figure.h")})
+        self.assertEqual(self.complaints({
+            "tests/stages/fold/by_support_test.cpp": including("tests/stages/fold/support.h"),
+            "tests/stages/fold/support.h": including("tautline/stages/fold/cpu/kernels.h"),
+            "tests/core/of_the_tests_test.cpp": including("tests/support/a.h"), "tests/support/a.h": "",
+            "tautline/formats/wav/open.cpp": "",  # declared elsewhere
+            "tests/formats/wav/wav_test.cpp": including("tautline/formats/own.h")}), [])
 
     def test_every_format_has_tests(self):
         format = {"tautline/formats/wav/wav.h": ""}
