@@ -9,9 +9,11 @@
   sockets in stream/;
 - no printing, abort or exit under tautline/, and no option of the command in its texts;
 - every stage has a header that tautline.h includes, a description of each field, a reference, a case file and its
-  harness, tunables, a CPU backend, a maths page, tests and an entry in the table that `bench` and `tune` are made from; a role has the same file name in every stage;
-- every folder of tests that is named as a layer mirrors that layer's folders, every format has tests, and a test names
-  every pipeline of examples/pipelines;
+  harness, tunables, a CPU backend, a maths page, tests and an entry in the table that `bench` and `tune` are made from;
+  a role has the same file name in every stage;
+- every tunable of a GPU has its values in gpu/tuning.cpp, and the tests for compute-sanitizer name every GPU kernel;
+- every folder of tests that is named as a layer mirrors that layer's folders, and its tests include what lies there;
+  every format has tests, and a test names every pipeline of examples/pipelines;
 - a file of formats, stream or pipeline that divides its work among threads is listed in cmake/sample_loops.txt, and so
   compiled at the full level of optimisation, or has a reason in the table below why not;
 - every path that README, docs and cmake/sample_loops.txt name exists.
@@ -105,20 +107,23 @@ NO_SAMPLE_LOOP = {
     "pipeline/simulation/simulate_photons.cpp": "calls the source of each sensor",
 }
 STRING = re.compile(r'"(?:\\.|[^"\\\n])*"')
-# The files of a stage, of its CPU backend, and of a stage that is tuned.
+# The files of a stage, of each of its backends' folders, and of a stage that is tuned.
 STAGE_PARTS = ("{}.h", "{}.cpp", "fields.cpp", "reference.cpp", "case.h", "case_run.h", "tunables.h")
-CPU_PARTS = ("cpu/plan.cpp", "cpu/dispatch.cpp", "cpu/kernels.h")
+BACKEND_PARTS = ("{}/plan.cpp", "{}/dispatch.cpp", "{}/kernels.h")
 TUNED_PARTS = ("tune.cpp", "gpu/tuning.h", "gpu/tuning.cpp")
 # Members of a stage's Config, and those that only code fills and no field describes.
 CONFIG = re.compile(r"^struct Config \{\n(.*?)^\};", re.M | re.S)
 MEMBER = re.compile(r"^  [\w:]+(?:<[\w:<>, ]+>)? (\w+)(?: = [^;]+)?;", re.M)
 UNDESCRIBED = {"layout", "lengths", "pairs"}
+# Tunables of a GPU, and those that no tuner tries: they trade memory, not time.
+GPU_TUNABLES = re.compile(r"^struct \w+Tunables \{\n(.*?)^\};", re.M | re.S)
+UNTUNED = {"slab_bytes", "work_bytes"}
+KERNEL = re.compile(r"^KERNEL(?:_SIZED)?\(", re.M)
+KERNEL_NAME = re.compile(r"\b\w+/gpu/[\w/.]+\.kernel\b")
 # Folders of formats/ without a folder of tests -> the tests that cover them.
 TESTED_BY = {
     "cutout_hdf5": "tests/end_to_end/search/cutouts_test.cpp",
-    "figure": "tests/pipeline/plot/figure_test.cpp",
     "modules": "tests/end_to_end/modules_test.cpp",
-    "picture": "tests/pipeline/plot/picture_test.cpp",
     "pt3": "tests/formats/ptu/ptu_test.cpp",
     "toml": "tests/pipeline/graph_file/graph_file_test.cpp",
 }
@@ -249,21 +254,28 @@ def check_callers():
 
 def check_stage(folder):
     name = folder.name
-    parts = [*(part.format(name) for part in STAGE_PARTS), *CPU_PARTS]
-    if (folder / "gpu").exists():
-        parts.append("gpu/plan.cpp")
+    backends = ["cpu", "gpu"] if (folder / "gpu").exists() else ["cpu"]
+    parts = [part.format(name) for part in STAGE_PARTS]
+    parts += [part.format(backend) for backend in backends for part in BACKEND_PARTS]
     if (folder / "tune.h").exists():
         parts.extend(TUNED_PARTS)
     needed = [part for part in parts if not (folder / part).exists()]
     needed += [part for part in (f"docs/maths/{name}.md", f"tests/stages/{name}") if not (ROOT / part).exists()]
     if f'#include "tautline/stages/{name}/{name}.h"' not in (ROOT / "tautline/tautline.h").read_text(encoding="utf-8"):
         needed.append("its header in tautline/tautline.h")
-    if f'{{.name = "{name}",' not in STAGE_TABLE.read_text(encoding="utf-8"):
+    table = STAGE_TABLE.read_text(encoding="utf-8")
+    if f'{{.name = "{name}",' not in table:
         needed.append(f"an entry in {STAGE_TABLE.relative_to(ROOT)}")
+    elif (folder / "tune.h").exists() and f".tune = tune_{name}," not in table:
+        needed.append(f".tune = tune_{name} in {STAGE_TABLE.relative_to(ROOT)}")
+    tests = ROOT / "tests/stages" / name
+    if "gpu" in backends and tests.exists() and not (tests / "gpu_compile_test.cpp").exists():
+        needed.append(f"tests/stages/{name}/gpu_compile_test.cpp")
     for part in needed:
         complain(folder, f"a stage needs {part}")
     if not needed:
         check_fields(folder)
+        check_tunables(folder)
 
 
 def check_fields(folder):
@@ -273,6 +285,30 @@ def check_fields(folder):
     for member in MEMBER.findall("".join(CONFIG.findall(COMMENT.sub("", header)))):
         if member not in UNDESCRIBED and not re.search(rf"\b{member}\b", COMMENT.sub("", fields)):
             complain(folder, f"Config::{member} has no description in fields.cpp")
+
+
+def check_tunables(folder):
+    """Every tunable of a GPU is one of those that `tune` tries, or only sets a size of memory."""
+    tuning = folder / "gpu" / "tuning.cpp"
+    if not tuning.exists():
+        return
+    values = COMMENT.sub("", tuning.read_text(encoding="utf-8"))
+    for body in GPU_TUNABLES.findall(COMMENT.sub("", (folder / "tunables.h").read_text(encoding="utf-8"))):
+        for member in MEMBER.findall(body):
+            if member not in UNTUNED and not re.search(rf"\b{member}\b", values):
+                complain(tuning, f"has no values of the tunable {member}")
+
+
+def check_kernels(stages):
+    """The tests that compute-sanitizer runs name every GPU kernel, so that a new one is not forgotten there."""
+    tests = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests/kernels").glob("every_*_test.cpp"))
+    named = set(KERNEL_NAME.findall(tests))
+    for path in sorted(stages.rglob("*.kernel")):
+        if KERNEL.search(path.read_text(encoding="utf-8")) and str(path.relative_to(stages)) not in named:
+            complain(path, "needs a case in tests/kernels/every_*_test.cpp, which names it")
+    for name in sorted(named):
+        if not (stages / name).exists():
+            complain(ROOT / "tests/kernels", f"names {name}, which does not exist")
 
 
 def check_roles(stages):
@@ -286,14 +322,32 @@ def check_roles(stages):
             complain(path, f"has the role of {first.relative_to(ROOT)} and another name")
 
 
+def included_by(path, found):
+    """Adds the headers of the tree that a test includes, itself or by headers of the tests."""
+    for _, header in INCLUDE.findall(path.read_text(encoding="utf-8")):
+        if header not in found:
+            found.add(header)
+            if header.startswith("tests/") and (ROOT / header).exists():
+                included_by(ROOT / header, found)
+    return found
+
+
 def check_mirrored():
-    """Tests of a layer lie in the folder that has the tested files' name."""
+    """Tests of a layer lie in the folder that has the tested files' name, and include a header from there."""
     for layer in ALLOWED:
-        sources = (path for path in (ROOT / "tests" / layer).rglob("*") if path.suffix in (".h", ".cpp"))
+        sources = [path for path in (ROOT / "tests" / layer).rglob("*") if path.suffix in (".h", ".cpp")]
         for folder in sorted({path.parent for path in sources}):
             mirrored = ROOT / "tautline" / folder.relative_to(ROOT / "tests")
+            name = mirrored.relative_to(ROOT).as_posix()
             if not mirrored.is_dir():
-                complain(folder, f"{mirrored.relative_to(ROOT)}, which it mirrors, does not exist")
+                complain(folder, f"{name}, which it mirrors, does not exist")
+                continue
+            if not any(mirrored.rglob("*.h")):
+                continue
+            for path in sorted(folder.glob("*_test.cpp")):
+                headers = [header for header in included_by(path, set()) if header.startswith("tautline/")]
+                if headers and not any(header.startswith(name + "/") for header in headers):
+                    complain(path, f"includes nothing of {name}/: it belongs into the folder of what it tests")
 
 
 def check_formats():
@@ -362,6 +416,7 @@ def main():
         if folder.is_dir():
             check_stage(folder)
     check_roles(ROOT / "tautline" / "stages")
+    check_kernels(ROOT / "tautline" / "stages")
     check_mirrored()
     check_formats()
     check_pipelines()

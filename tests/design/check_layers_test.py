@@ -11,7 +11,8 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 LAYERS = ("core", "device", "jit", "engine", "stages/fold", "formats", "stream", "pipeline")
 STAGE = ("fold.cpp", "fields.cpp", "reference.cpp", "case.h", "case_run.h", "tunables.h", "cpu/plan.cpp",
-         "cpu/dispatch.cpp", "cpu/kernels.h", "gpu/plan.cpp", "tune.h", "tune.cpp", "gpu/tuning.h", "gpu/tuning.cpp")
+         "cpu/dispatch.cpp", "cpu/kernels.h", "gpu/plan.cpp", "gpu/dispatch.cpp", "gpu/kernels.h", "tune.h", "tune.cpp",
+         "gpu/tuning.h", "gpu/tuning.cpp")
 TREE = {
     "README.md": "[layers](docs/design/layers.md), `tautline/core`",
     "cmake/public_headers.txt": "tautline.h\nstages/fold/fold.h\n",
@@ -19,10 +20,11 @@ TREE = {
     "cli/main.cpp": '#include "tautline/tautline.h"\n',
     "docs/design/layers.md": "",
     "docs/maths/fold.md": "",
-    "tautline/pipeline/bench/stage_table.cpp": '{.name = "fold", },\n',
+    "tautline/pipeline/bench/stage_table.cpp": '{.name = "fold", .tune = tune_fold, },\n',
     "tautline/stages/fold/fold.h": "",
     "tautline/tautline.h": '#include "tautline/stages/fold/fold.h"\n',
-    "tests/stages/fold/fold_test.cpp": '#include "tautline/core/own.h"\n',
+    "tests/stages/fold/fold_test.cpp": '#include "tautline/stages/fold/fold.h"\n',
+    "tests/stages/fold/gpu_compile_test.cpp": "",
     **{f"tautline/stages/fold/{part}": "" for part in STAGE},
     **{f"tautline/{layer}/own.h": "" for layer in LAYERS},
 }
@@ -109,10 +111,12 @@ class Layers(Checked):
 
     def test_a_stage_includes_no_other_stage(self):
         other = {f"tautline/stages/comb/{part.replace('fold', 'comb')}": "" for part in STAGE}
-        other |= {"tautline/stages/comb/comb.h": "", "docs/maths/comb.md": "", "tests/stages/comb/comb_test.cpp": "",
+        other |= {"tautline/stages/comb/comb.h": "", "docs/maths/comb.md": "",
+                  "tests/stages/comb/gpu_compile_test.cpp": "",
                   "tautline/tautline.h": including("tautline/stages/fold/fold.h", "tautline/stages/comb/comb.h"),
                   "cmake/public_headers.txt": "tautline.h\nstages/fold/fold.h\nstages/comb/comb.h\n",
-                  "tautline/pipeline/bench/stage_table.cpp": '{.name = "fold", },\n{.name = "comb", },\n'}
+                  "tautline/pipeline/bench/stage_table.cpp": '{.name = "fold", .tune = tune_fold, },\n'
+                                                             '{.name = "comb", .tune = tune_comb, },\n'}
         self.assertEqual(self.complaints(other), [])
         other["tautline/stages/comb/cpu/plan.cpp"] = including("tautline/stages/fold/fold.h")
         self.one("stage comb may not include another stage", other)
@@ -230,9 +234,11 @@ class Stages(Checked):
         for part in STAGE:
             if part != "tune.h":
                 self.one(f"a stage needs {part}", without=[f"tautline/stages/fold/{part}"])
-        for path in ("docs/maths/fold.md", "tests/stages/fold"):
+        for path in ("docs/maths/fold.md", "tests/stages/fold", "tests/stages/fold/gpu_compile_test.cpp"):
             self.one(f"a stage needs {path}", without=[one for one in TREE if one.startswith(path)])
         self.one("a stage needs an entry in", {"tautline/pipeline/bench/stage_table.cpp": ""})
+        self.one("a stage needs .tune = tune_fold in",
+                 {"tautline/pipeline/bench/stage_table.cpp": '{.name = "fold", },'})
         self.one("a stage needs its header in tautline/tautline.h",
                  {"tautline/tautline.h": "",
                   "cli/main.cpp": including("tautline/tautline.h", "tautline/stages/fold/fold.h")})
@@ -255,6 +261,30 @@ class Stages(Checked):
         tuned = [f"tautline/stages/fold/{part}" for part in ("tune.h", "tune.cpp")]
         self.assertEqual(self.complaints(without=gpu + tuned), [])
 
+    def test_each_tunable_of_a_gpu_has_values(self):
+        stage = "tautline/stages/fold/"
+        tunables = ("struct Tunables {\n  int grain = 1;\n  GpuTunables gpu = {};\n};\n"
+                    "struct TileTunables {\n  /// Of inputs.\n  std::size_t rows = 0;\n};\nstruct GpuTunables {\n"
+                    "  std::size_t slab_bytes = std::size_t{64} << 20;\n  TileTunables tile;\n  bool fetch = false;\n"
+                    "  friend bool operator==(const GpuTunables&, const GpuTunables&) = default;\n};\n")
+        listed = {stage + "tunables.h": tunables, stage + "gpu/tuning.cpp": "f(&G::tile, &T::rows, {1}); f(&G::fetch);"}
+        self.assertEqual(self.complaints(listed), [])
+        for member in ("rows", "fetch"):
+            self.one(f"gpu/tuning.cpp: has no values of the tunable {member}",
+                     listed | {stage + "gpu/tuning.cpp": listed[stage + "gpu/tuning.cpp"].replace(member, "other")})
+
+    def test_compute_sanitizer_gets_every_kernel(self):
+        kernels = {"tautline/stages/fold/gpu/add.kernel": "KERNEL(add)\n(GLOBAL u32* sums) {}\n",
+                   "tautline/stages/fold/gpu/hopper/mul.cuda.kernel": "KERNEL_SIZED(mul, 128, 1)\n() {}\n",
+                   "tautline/stages/fold/gpu/part.kernel": "// What a KERNEL() includes.\nDEVICE u32 part() {}\n"}
+        cases = {"tests/kernels/every_a_test.cpp": "// fold/gpu/add.kernel, twice.\n",
+                 "tests/kernels/every_b_test.cpp": "// fold/gpu/hopper/mul.cuda.kernel.\n"}
+        self.assertEqual(self.complaints(kernels | cases), [])
+        for name, kernel in zip(cases, ("add.kernel", "hopper/mul.cuda.kernel")):
+            self.one(f"fold/gpu/{kernel}: needs a case in tests/kernels/every_*_test.cpp", kernels | cases | {name: ""})
+        self.one("tests/kernels: names fold/gpu/add.kernel, which does not exist", cases | kernels,
+                 without=["tautline/stages/fold/gpu/add.kernel"])
+
     def test_a_role_has_one_name(self):
         stage = "tautline/stages/fold/"
         for pair in (("backends.h", "backend.h"), ("cpu/base_state.h", "cpu/state_base.h"),
@@ -269,6 +299,22 @@ class TestsAndDocuments(Checked):
                  {"tests/formats/wav/a_test.cpp": "", "tests/formats/wav/b.h": ""})
         self.assertEqual(self.complaints({"tests/formats/a_test.cpp": "", "tests/end_to_end/wav/a_test.cpp": "",
                                           "tests/pipeline/bench/a_test.cpp": "", "tests/core/data/a.txt": ""}), [])
+
+    def test_tests_lie_in_the_folder_of_what_they_test(self):
+        self.one("tests/stages/fold/own_test.cpp: includes nothing of tautline/stages/fold/",
+                 {"tests/stages/fold/own_test.cpp": including("tautline/core/own.h")})
+        self.one("tests/pipeline/plot/figure_test.cpp: includes nothing of tautline/pipeline/plot/",
+                 {"tautline/pipeline/plot/plot.h": "", "tautline/formats/figure/figure.h": "",
+                  "tests/formats/figure/figure_test.cpp": including("tautline/formats/figure/figure.h"),
+                  "tests/pipeline/plot/figure_test.cpp": including("tests/support/a.h"),
+                  "tests/support/a.h": including("tests/support/b.h"),
+                  "tests/support/b.h": including("tests/support/a.h", "tautline/formats/figure/figure.h")})
+        self.assertEqual(self.complaints({
+            "tests/stages/fold/by_support_test.cpp": including("tests/stages/fold/support.h"),
+            "tests/stages/fold/support.h": including("tautline/stages/fold/cpu/kernels.h"),
+            "tests/core/of_the_tests_test.cpp": including("tests/support/a.h"), "tests/support/a.h": "",
+            "tautline/formats/wav/open.cpp": "",  # declared elsewhere
+            "tests/formats/wav/wav_test.cpp": including("tautline/formats/own.h")}), [])
 
     def test_every_format_has_tests(self):
         format = {"tautline/formats/wav/wav.h": ""}

@@ -191,7 +191,8 @@ TEST_P(BrokenOff, InterruptedLeavesNothingWithinASecond) {
   }
 }
 
-// The process is held up, so that the second signal comes before the run has ended by the first.
+// The process is held up, so that the second signal comes before the run has ended by the first. Either may end it;
+// HeldUp.IsEndedByASecondSignal has a run that only the second one ends.
 TEST_P(BrokenOff, InterruptedTwiceLeavesNothing) {
   for (const int signal : {SIGTERM, SIGINT}) {
     const pid_t pid = start_long_run();

@@ -58,7 +58,9 @@ class EveryAutocorrelator : public ::testing::TestWithParam<std::string> {
   std::unique_ptr<device::Queue> queue_;
 };
 
-// autocorrelate/: take, read, series, products, coarsen, keep, totals and fold.
+// autocorrelate/gpu/gather.kernel, autocorrelate/gpu/read.kernel, autocorrelate/gpu/products.kernel,
+// autocorrelate/gpu/coarsen.kernel, autocorrelate/gpu/keep.kernel, autocorrelate/gpu/totals.kernel and
+// autocorrelate/gpu/fold.kernel.
 TEST_P(EveryAutocorrelator, Portable) {
   check_all(GpuDesign::portable);
 }

@@ -1,5 +1,7 @@
 // Every GPU kernel at least once, on problems small enough for compute-sanitizer, which slows a
 // kernel down a hundred times and more (scripts/test-gpu). The stages' own tests look closer.
+//
+// Comments name the kernels of each test in full: scripts/check_layers.py wants every kernel in this folder.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -57,8 +59,9 @@ TEST_P(EveryKernel, Unpack) {
   }
 }
 
-// channelize/: fused.kernel, columns.kernel and rows.kernel, fir.kernel and finish.kernel,
-// gains.kernel; every form of output, real and complex input, both sidebands, oversampled.
+// channelize/gpu/fused.kernel; channelize/gpu/columns.kernel and channelize/gpu/rows.kernel; channelize/gpu/fir.kernel
+// and channelize/gpu/finish.kernel; channelize/gpu/gains.kernel. Every form of output, real and complex input, both
+// sidebands, oversampled.
 struct BankShape {
   const char* format;
   std::size_t channels, taps, spectra;
@@ -140,8 +143,8 @@ TEST_P(EveryFilterBank, AgreesWithTheCpu) {
   }
 }
 
-// correlate/: tiled, tiled_float, mma, wgmma, wgmma_deferred and flush_deferred, prepare, counts
-// and add; few and many inputs, lost samples.
+// All with correlate/gpu/prepare.kernel, correlate/gpu/counts.kernel and correlate/gpu/add.kernel; few and many inputs,
+// lost samples.
 class EveryCorrelator : public EveryKernel {
  protected:
   template <class Sample>
@@ -228,6 +231,7 @@ class EveryCorrelator : public EveryKernel {
   double tolerance_ = 1e-5;  // of its sums, over the power of all samples
 };
 
+// correlate/gpu/tiled.kernel and correlate/gpu/tiled_float.kernel.
 TEST_P(EveryCorrelator, Portable) {
   using stages::correlate::GpuDesign;
   stages::correlate::GpuTunables tunables;
@@ -243,11 +247,14 @@ TEST_P(EveryCorrelator, Portable) {
   check<core::ci16>(2, 20, 100, tunables);
 }
 
+// correlate/gpu/mma.cuda.kernel.
 TEST_P(EveryCorrelator, Mma) {
   if (capability() < 80) GTEST_SKIP() << "mma.sync wants CUDA and compute capability 8.0";
   check_tensor_cores(stages::correlate::GpuDesign::mma);
 }
 
+// correlate/gpu/hopper/wgmma.cuda.kernel, correlate/gpu/hopper/wgmma_deferred.cuda.kernel and
+// correlate/gpu/hopper/flush_deferred.cuda.kernel.
 TEST_P(EveryCorrelator, Wgmma) {
   if (capability() != 90) GTEST_SKIP() << "only CUDA on compute capability 9.0 has wgmma";
   check_tensor_cores(stages::correlate::GpuDesign::wgmma);

@@ -20,8 +20,9 @@ class EverySearchKernel : public ::testing::TestWithParam<std::string> {
   void SetUp() override { SKIP_WITHOUT_GPU(GetParam()); }
 };
 
-// dedisperse/: clean.kernel (spectra, rows, zero-DM, sums in time), corner_turn.kernel, tile.kernel
-// with and without shared sums and local memory, sum.kernel; history from call to call.
+// dedisperse/gpu/clean.kernel (spectra, rows, sums in time), dedisperse/gpu/zero_dm.kernel,
+// dedisperse/gpu/corner_turn.kernel, dedisperse/gpu/tile.kernel with and without shared sums and local memory,
+// dedisperse/gpu/sum.kernel; history from call to call.
 TEST_P(EverySearchKernel, Dedisperse) {
   namespace dedisperse = stages::dedisperse;
   using dedisperse::Method;
@@ -84,7 +85,7 @@ bool runs_channel_blocks(const device::Device& device) {
   return device.api() == device::Api::cuda && device.properties().compute_capability == 90;
 }
 
-// channel_blocks.cuda.kernel, by a cost that makes plans take it wherever they can.
+// dedisperse/gpu/hopper/channel_blocks.cuda.kernel, by a cost that makes plans take it wherever they can.
 void check_channel_blocks(const std::shared_ptr<const device::Device>& device) {
   namespace dedisperse = stages::dedisperse;
   auto random = generator();
@@ -142,7 +143,9 @@ TEST_P(EverySearchKernel, RolesThatRunAheadWithEveryLaneArriving) {
       std::make_shared<RewritingDevice>(std::move(device), let_every_producer_lane_arrive));
 }
 
-// detect/: baseline, noise, segments, units and boxcars; both types, both estimates of the noise.
+// detect/gpu/segments.kernel, detect/gpu/baseline.kernel, detect/gpu/noise.kernel, detect/gpu/units.kernel,
+// detect/gpu/boxcars.kernel, detect/gpu/peaks.kernel and detect/gpu/refine.kernel; both types, both estimates of the
+// noise.
 TEST_P(EverySearchKernel, Detect) {
   namespace detect = stages::detect;
   auto random = generator();

@@ -58,7 +58,7 @@ class Plan {
 std::shared_ptr<const Plan> make_plan(const Config& config,
                                       std::shared_ptr<const device::Device> device);
 
-/// Turns whole arrays in one call, with a plan of their extents and type.
+/// Transposes whole arrays in one call, with a plan of their extents and type.
 void corner_turn(const Spectra& spectra, const core::ValidityView& validity, const Gains& gains,
                  const core::MutableSampleView<3>& samples, const Clipped& clipped,
                  const device::Selection& selection = {});

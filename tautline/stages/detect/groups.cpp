@@ -247,6 +247,7 @@ void Groups::settle(std::uint64_t horizon, std::vector<Pulse>& pulses) {
 void Groups::take_begun(std::uint64_t horizon) {
   begun_.clear();
   order_.clear();
+  steps_ += waiting_.size();
   std::uint64_t earliest = horizon, latest = 0;
   for (const Detection& d : waiting_) {
     if (d.first_time >= horizon) continue;
@@ -270,6 +271,7 @@ void Groups::take_begun(std::uint64_t horizon) {
 // Adds detections to the groups of a beam, and to what is live there.
 void Groups::join(Beam& beam, std::size_t first_trial, std::span<const Detection> begun) {
   const std::size_t before = beam.groups.size();
+  steps_ += before + begun.size() + beam.live.size();
   sets_.reset(before + begun.size());
   live_.begin(beam_trials(), lengths_.empty()
                                  ? std::span<const std::uint64_t>()
@@ -309,6 +311,7 @@ void Groups::join(Beam& beam, std::size_t first_trial, std::span<const Detection
 
 // Gives the groups in which nothing is live, as seen from detections that begin at `now` or later.
 void Groups::close(Beam& beam, std::uint64_t now, std::vector<Pulse>& pulses) {
+  steps_ += beam.groups.size() + beam.live.size();
   std::erase_if(beam.live, [&](const LiveDetection& d) { return !live_.is_live(d, now); });
   std::vector<OpenGroup>& groups = beam.groups;
   constexpr std::uint32_t kComplete = ~std::uint32_t{0};

@@ -89,6 +89,9 @@ class Groups {
   /// Appends the pulses of the groups that later detections, which begin at `horizon` or after it,
   /// cannot join.
   void settle(std::uint64_t horizon, std::vector<Pulse>& pulses);
+  /// The work so far: detections, groups and nodes of trees that were looked at. In proportion to the number of
+  /// detections, however many of them are friends.
+  std::uint64_t steps() const { return steps_ + live_.steps(); }
   template <class Archive>
   void exchange(Archive& archive) {
     archive(waiting_);
@@ -129,6 +132,7 @@ class Groups {
   std::vector<Begin> order_, sorted_;
   std::vector<Detection> begun_;       // of one settle, by beam and time
   std::vector<std::uint32_t> places_;  // of sets and groups among a beam's groups
+  std::uint64_t steps_ = 0;
 };
 
 }  // namespace tautline::stages::detect

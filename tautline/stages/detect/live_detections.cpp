@@ -142,6 +142,7 @@ void LiveDetections::add(const Detection& detection, std::uint32_t number, Sets&
 void LiveDetections::visit(Octave& octave, std::size_t level, std::uint32_t first,
                            std::uint32_t last, Query& query) {
   const std::size_t shift = level * kFanShift;
+  steps_ += (last >> shift) - (first >> shift) + 1;
   for (std::uint32_t n = first >> shift; n <= last >> shift; ++n) {
     Node& node = octave.nodes[levels_[level] + n];
     if (!may_have_friends(node, query)) continue;
@@ -157,6 +158,7 @@ void LiveDetections::visit(Octave& octave, std::size_t level, std::uint32_t firs
 
 void LiveDetections::meet(const Node& leaf, std::uint32_t trial, Query& query) {
   for (std::uint32_t e = leaf.entries; e != kNone; e = entries_[e].next) {
+    ++steps_;
     const Entry& entry = entries_[e];
     const std::uint32_t group = query.sets.find(entry.group);
     if (group == query.own) continue;
@@ -185,7 +187,7 @@ void LiveDetections::insert(const LiveDetection& live, std::uint64_t first_time,
   leaf.group = own;
   // Takes out what has no later friends, or none that this one does not have, too.
   bool is_covered = false;
-  for (std::uint32_t* next = &leaf.entries; *next != kNone;) {
+  for (std::uint32_t* next = &leaf.entries; *next != kNone; ++steps_) {
     Entry& entry = entries_[*next];
     const bool alike = entry.width == live.width;
     if ((alike && entry.last_time <= live.last_time) || !is_live(entry, first_time)) {

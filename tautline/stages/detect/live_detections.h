@@ -44,6 +44,8 @@ class LiveDetections {
   bool is_live(const LiveDetection& d, std::uint64_t time) const {
     return is_live(d.last_time, d.width / 2, time);
   }
+  /// Nodes and detections that were looked at so far.
+  std::uint64_t steps() const { return steps_; }
 
  private:
   static constexpr std::size_t kFanShift = 4;  // 16 children
@@ -98,6 +100,7 @@ class LiveDetections {
   std::vector<std::size_t> levels_;     // first node of each level
   std::vector<Octave> octaves_;
   std::vector<Entry> entries_;
+  std::uint64_t steps_ = 0;
 };
 
 }  // namespace tautline::stages::detect

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "tautline/stream/udp.h"
+#include "tests/end_to_end/interrupted.h"
 #include "tests/end_to_end/search/live_search.h"
 
 namespace tautline::tests {
@@ -120,55 +121,95 @@ TEST_F(LiveEvents, SendsTriggers) {
   }
 }
 
-// Events go to a pipe that nobody reads any more.
-TEST_F(LiveEvents, IsEndedWhereASinkStandsStill) {
-  write_filterbank(scratch_ / "a.fil", shape_, noise_with_pulses(shape_, 40'000, {}, random_));
-  const std::string read = scratch_ / "pipe", written = scratch_ / "events.pipe";
-  for (const std::string& name : {read, written}) ASSERT_EQ(mkfifo(name.c_str(), 0600), 0);
-  write_pipeline(std::string(kPipe) + "path = \"" + read + "\"\n");
-  const int events = open(written.c_str(), O_RDONLY | O_NONBLOCK);
-  ASSERT_GE(fcntl(events, F_SETPIPE_SZ, 4096), 4096);
-  pid_ = start_command(words({"--set", "pulses.threshold=4", "--set", "events.path=" + written,
-                              "--end-within", "1"}),
-                       scratch_ / "run");
-  const int pipe = open_pipe();
-  ASSERT_GE(pipe, 0) << read_file(scratch_ / "run" + "/err");
-  std::thread feed([&, bytes = read_file(scratch_ / "a.fil")] {
-    for (std::size_t fed = 0; fed < bytes.size();) {
-      const ssize_t n = ::write(pipe, bytes.data() + fed, bytes.size() - fed);
-      if (n <= 0) return;  // the run has ended
-      fed += static_cast<std::size_t>(n);
+// A run whose events fill a pipe that nobody reads any more.
+class HeldUp : public LiveSearch {
+ protected:
+  void TearDown() override {
+    LiveSearch::TearDown();
+    if (feed_.joinable()) feed_.join();
+    for (const int end : {pipe_, events_})
+      if (end >= 0) close(end);
+  }
+  // Until nothing more comes.
+  void start(const std::string& end_within_s) {
+    write_filterbank(scratch_ / "a.fil", shape_, noise_with_pulses(shape_, 40'000, {}, random_));
+    const std::string read = scratch_ / "pipe", written = scratch_ / "events.pipe";
+    for (const std::string& name : {read, written}) ASSERT_EQ(mkfifo(name.c_str(), 0600), 0);
+    write_pipeline(std::string(kPipe) + "path = \"" + read + "\"\n");
+    events_ = open(written.c_str(), O_RDONLY | O_NONBLOCK);
+    ASSERT_GE(fcntl(events_, F_SETPIPE_SZ, 4096), 4096);
+    pid_ = start_command(words({"--set", "pulses.threshold=4", "--set", "events.path=" + written,
+                                "--end-within", end_within_s}),
+                         scratch_ / "run");
+    pipe_ = open_pipe();
+    ASSERT_GE(pipe_, 0) << read_file(scratch_ / "run" + "/err");
+    feed_ = std::thread([this, bytes = read_file(scratch_ / "a.fil")] {
+      for (std::size_t fed = 0; fed < bytes.size();) {
+        const ssize_t n = ::write(pipe_, bytes.data() + fed, bytes.size() - fed);
+        if (n <= 0) return;  // the run has ended
+        fed += static_cast<std::size_t>(n);
+      }
+    });
+    for (int wait = 0, same = 0, before = 0; wait < 6000 && same < 100; ++wait) {
+      std::this_thread::sleep_for(10ms);
+      const int now = waiting();
+      same = now > 0 && now == before ? same + 1 : 0;
+      before = now;
     }
-  });
-  const auto waiting = [&] {
+    ASSERT_GT(waiting(), 0);
+  }
+  bool has_ended() const {
+    siginfo_t gone{};
+    EXPECT_EQ(waitid(P_PID, static_cast<id_t>(*pid_), &gone, WEXITED | WNOHANG | WNOWAIT), 0);
+    return gone.si_pid != 0;
+  }
+  CommandResult end() {
+    for (int wait = 0; wait < 6000 && !has_ended(); ++wait) std::this_thread::sleep_for(10ms);
+    EXPECT_TRUE(has_ended()) << "it did not end";
+    kill(*pid_, SIGKILL);
+    const CommandResult result = finish_command(*pid_, scratch_ / "run");
+    pid_.reset();
+    return result;
+  }
+  void expect_nothing_left() const {
+    for (const auto& entry : std::filesystem::directory_iterator(scratch_.path()))
+      EXPECT_FALSE(entry.path().filename().string().starts_with("list.")) << entry.path();
+  }
+
+ private:
+  int waiting() const {
     int bytes = 0;
-    return ioctl(events, FIONREAD, &bytes) == 0 ? bytes : -1;
-  };
-  for (int wait = 0, same = 0, before = 0; wait < 6000 && same < 100; ++wait) {
-    std::this_thread::sleep_for(10ms);
-    const int now = waiting();
-    same = now > 0 && now == before ? same + 1 : 0;
-    before = now;
+    return ioctl(events_, FIONREAD, &bytes) == 0 ? bytes : -1;
   }
-  EXPECT_GT(waiting(), 0);
+  int events_ = -1, pipe_ = -1;
+  std::thread feed_;
+};
+
+TEST_F(HeldUp, IsEndedWhereASinkStandsStill) {
+  ASSERT_NO_FATAL_FAILURE(start("1"));
   kill(*pid_, SIGTERM);
-  siginfo_t gone{};
-  for (int wait = 0; wait < 6000 && gone.si_pid == 0; ++wait) {
-    std::this_thread::sleep_for(10ms);
-    ASSERT_EQ(waitid(P_PID, static_cast<id_t>(*pid_), &gone, WEXITED | WNOHANG | WNOWAIT), 0);
-  }
-  EXPECT_NE(gone.si_pid, 0) << "it did not end";
-  if (gone.si_pid == 0) kill(*pid_, SIGKILL);
-  const CommandResult result = finish_command(*pid_, scratch_ / "run");
-  pid_.reset();
-  feed.join();
-  close(pipe);
-  close(events);
+  const CommandResult result = end();
   EXPECT_EQ(result.status, kTerminated) << result.err;
   EXPECT_NE(result.err.find("not waited for [events], which has stood still for"),
             std::string::npos)
       << result.err;
-  EXPECT_FALSE(std::filesystem::exists(scratch_ / "list.csv"));
+  expect_nothing_left();
+}
+
+TEST_F(HeldUp, IsEndedByASecondSignal) {
+  const int signal = random_() % 2 == 0 ? SIGINT : SIGTERM;
+  ASSERT_NO_FATAL_FAILURE(start("86400"));
+  kill(*pid_, signal);
+  std::this_thread::sleep_for(2s);  // those within half a second count as one
+  ASSERT_FALSE(has_ended()) << read_file(scratch_ / "run" + "/err");
+  EXPECT_TRUE(std::filesystem::exists(scratch_ / "list.csv.partial"));
+  kill(*pid_, signal);
+  const CommandResult result = end();
+  EXPECT_EQ(result.status, 128 + signal) << result.err;
+  EXPECT_NE(result.err.find("twice interrupted; nothing was kept"), std::string::npos)
+      << result.err;
+  expect_error_object(result);
+  expect_nothing_left();
 }
 
 }  // namespace

@@ -1,11 +1,12 @@
 // HDF5 of all sensors: what is written comes back, and other files are refused by name.
+#include "tautline/formats/curves_hdf5/curves_hdf5.h"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <fstream>
 
 #include "tautline/core/error.h"
-#include "tautline/formats/curves/curves.h"
 #include "tests/support/scratch.h"
 #include "tests/support/seed.h"
 
@@ -83,9 +84,9 @@ TEST(CurvesHdf5, ComesBackAsWritten) {
       const bool cross = sensors % 2 == 0;
       const auto c = made_up(sensors, 7, cross, exact);
       const std::string path = folder / (std::to_string(number++) + ".h5");
-      write_hdf5(path, c, {"who", {{"input", "x.npy"}, {"empty", ""}}}, false);
+      curves_hdf5::write(path, c, {"who", {{"input", "x.npy"}, {"empty", ""}}}, false);
       CurvesFacts facts;
-      const auto found = read_hdf5(path, &facts);
+      const auto found = curves_hdf5::read(path, &facts);
       EXPECT_EQ(found.curves, sensors);
       EXPECT_EQ(found.lags, 7u);
       EXPECT_EQ(found.cross, cross);
@@ -119,19 +120,20 @@ TEST(CurvesHdf5, ComesBackAsWritten) {
       EXPECT_EQ(found.first.back().trace.rate_khz, c.first.back().trace.rate_khz);
       EXPECT_EQ(facts.history, "who");
       EXPECT_EQ(facts.extra.at("input"), "x.npy");
-      EXPECT_THROW(write_hdf5(path, c, {}, false), core::Error);
+      EXPECT_THROW(curves_hdf5::write(path, c, {}, false), core::Error);
     }
 }
 
 TEST(CurvesHdf5, OtherFilesAreRefused) {
   const tests::ScratchFolder folder;
   std::ofstream(folder / "x.h5") << "not HDF5";
-  EXPECT_THROW(read_hdf5(folder / "x.h5"), core::Error);
-  EXPECT_THROW(read_hdf5(folder / "missing.h5"), core::Error);
+  EXPECT_THROW(curves_hdf5::read(folder / "x.h5", nullptr), core::Error);
+  EXPECT_THROW(curves_hdf5::read(folder / "missing.h5", nullptr), core::Error);
   auto broken = made_up(3, 4, false, true);
   broken.g.pop_back();
-  EXPECT_THROW(write_hdf5(folder / "y.h5", broken, {}, false), core::Error);
-  EXPECT_THROW(write_hdf5(folder / "z.h5", core::CorrelationCurves{}, {}, false), core::Error);
+  EXPECT_THROW(curves_hdf5::write(folder / "y.h5", broken, {}, false), core::Error);
+  EXPECT_THROW(curves_hdf5::write(folder / "z.h5", core::CorrelationCurves{}, {}, false),
+               core::Error);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "tautline/formats/dada/dada.h"
 #include "tautline/formats/voltage_reader.h"
 
 namespace tautline::formats {
@@ -11,7 +12,7 @@ namespace {
 TEST(Tart, HeaderFactsAndSamples) {
   const std::string path = std::string(TAUTLINE_DATA_DIR) + "/tart/tart_20131020T015903.dada";
   if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is not here";
-  const auto reader = open_voltages(path);
+  const auto reader = dada::open(InputFile(path));
   const core::VoltageDescription& d = reader->description();
   EXPECT_EQ(core::to_string(d.format), "i8");
   EXPECT_EQ(d.antennas, 5u);
@@ -25,6 +26,7 @@ TEST(Tart, HeaderFactsAndSamples) {
   EXPECT_EQ(d.instrument, "TART-1");
   EXPECT_EQ(d.source, "GPS");
   EXPECT_EQ(reader->total_samples(), 65'535u);
+  EXPECT_EQ(open_voltages(path)->total_samples(), 65'535u);  // is recognised
   EXPECT_FALSE(reader->damage().any());
 
   core::RawBlock block;

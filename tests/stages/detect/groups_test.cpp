@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <iostream>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -179,21 +180,69 @@ TEST(Groups, AreThoseOfEveryPairWhateverTheBlocks) {
   EXPECT_GT(of_several, 100u);
 }
 
+// So many detections in so many samples of 200 trials.
+GroupsCase busy_stream(const Links& links, std::size_t count, std::uint64_t samples,
+                       Random& random) {
+  GroupsCase problem;
+  problem.links = links;
+  problem.of_beam = 200;
+  problem.widest = 64;
+  problem.samples = samples;
+  for (std::size_t t = 0; t < problem.of_beam; ++t) problem.lengths.push_back(50000 - 7 * t);
+  std::set<std::pair<std::size_t, std::uint64_t>> begins;
+  while (problem.detections.size() < count) {
+    const Detection d = some_detection(problem, random);
+    if (begins.insert({d.trial, d.first_time}).second) problem.detections.push_back(d);
+  }
+  return problem;
+}
+
 // Parts of the work, and members that a pulse does not need, are left out: with many detections in one group.
 TEST(Groups, AreThoseOfEveryPairWithManyDetections) {
   Random random;
   for (int n = 0; n < (small() ? 1 : 4); ++n) {
-    GroupsCase problem;
-    problem.of_beam = 200;
-    problem.widest = 64;
-    problem.samples = 1500 << 2 * n;
-    for (std::size_t t = 0; t < problem.of_beam; ++t) problem.lengths.push_back(50000 - 7 * t);
-    std::set<std::pair<std::size_t, std::uint64_t>> begins;
-    while (problem.detections.size() < 12000) {
-      const Detection d = some_detection(problem, random);
-      if (begins.insert({d.trial, d.first_time}).second) problem.detections.push_back(d);
-    }
+    const GroupsCase problem = busy_stream({}, 12'000, std::uint64_t{1500} << 2 * n, random);
     ASSERT_EQ(by_definition(problem), in_blocks(problem, random)) << n;
+  }
+}
+
+// In blocks of 500 samples, as a search finds them.
+double steps_of_a_detection(GroupsCase problem) {
+  std::vector<Detection>& all = problem.detections;
+  std::sort(all.begin(), all.end(),
+            [](const Detection& a, const Detection& b) { return a.first_time < b.first_time; });
+  Groups groups(problem.links, problem.widest, problem.trials(), problem.lengths);
+  std::vector<Pulse> pulses;
+  for (auto next = all.cbegin(); next != all.cend();) {
+    const std::uint64_t horizon = next->first_time + 500;
+    const auto end =
+        std::find_if(next, all.cend(), [&](const Detection& d) { return d.first_time >= horizon; });
+    groups.add({next, end});
+    groups.settle(horizon, pulses);
+    next = end;
+  }
+  groups.settle(~std::uint64_t{0}, pulses);
+  std::size_t members = 0;
+  for (const Pulse& pulse : pulses) members += pulse.members;
+  EXPECT_EQ(members, all.size());
+  return static_cast<double>(groups.steps()) / static_cast<double>(all.size());
+}
+
+// Work that grew with the square of the detections would be eight times as much for each of them.
+TEST(Groups, TakeWorkInProportionToTheDetections) {
+  Random random;
+  const std::size_t few = 5'000, many = 8 * few;
+  const std::uint64_t samples = 2'000;
+  for (const Links& links :
+       {Links{}, Links{.time_samples = 1000, .dm_trials = 200, .width_octaves = 62}}) {
+    const double once = steps_of_a_detection(busy_stream(links, few, samples, random));
+    const double longer = steps_of_a_detection(busy_stream(links, many, 8 * samples, random));
+    const double denser = steps_of_a_detection(busy_stream(links, many, samples, random));
+    std::cout << "steps of a detection: " << once
+              << ", of eight times as many in eight times the time " << longer
+              << ", in the same time " << denser << '\n';
+    EXPECT_LT(longer, 2 * once);
+    EXPECT_LT(denser, 2 * once);
   }
 }
 

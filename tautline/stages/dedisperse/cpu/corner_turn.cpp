@@ -56,9 +56,9 @@ HWY_INLINE auto gather_blocks(const std::byte* from, std::size_t distance) {
   }
 }
 
-// Turns the square of elements in each block of kCount vectors; every pass is a perfect shuffle.
+// Transposes the square of elements in each block of kCount vectors; every pass is a perfect shuffle.
 template <std::size_t kCount, class D, class V>
-HWY_INLINE void turn_squares(D d, V (&v)[kCount]) {
+HWY_INLINE void transpose_squares(D d, V (&v)[kCount]) {
   for (std::size_t pass = 1; pass < kCount; pass *= 2) {
     V next[kCount];
     for (std::size_t k = 0; k < kCount / 2; ++k) {
@@ -82,7 +82,7 @@ void corner_turn(const std::byte* spectra, std::size_t stride_bytes, std::size_t
       hn::Vec<decltype(d)> v[kSide];
       for (std::size_t k = 0; k < kSide; ++k)
         v[k] = gather_blocks<T, kVectorBytes>(from + k * stride_bytes, kSide * stride_bytes);
-      turn_squares<kSide>(d, v);
+      transpose_squares<kSide>(d, v);
       for (std::size_t k = 0; k < kSide; ++k)
         hn::StoreU(v[k], d, reinterpret_cast<T*>(out[c + k] + t * sizeof(T)));
     }

@@ -1,5 +1,5 @@
 // The plan on a GPU: rows stay in its memory, input from there is corner-turned and cleaned there,
-// and gpu/sum.h sums. Input in host memory goes through the host's cleaner.
+// and gpu/kernels.h sums. Input in host memory goes through the host's cleaner.
 #include <utility>
 
 #include "tautline/core/error.h"

@@ -9,7 +9,7 @@
 #include "tautline/stages/dedisperse/backends.h"
 #include "tautline/stages/dedisperse/clean.h"
 #include "tautline/stages/dedisperse/gpu/clean.h"
-#include "tautline/stages/dedisperse/gpu/sum.h"
+#include "tautline/stages/dedisperse/gpu/kernels.h"
 
 namespace tautline::stages::dedisperse {
 

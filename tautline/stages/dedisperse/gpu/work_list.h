@@ -1,5 +1,5 @@
 // The work list of a plan on a GPU: one type for all kernels that sum. A work list names its kernel and holds, as data,
-// what the kernel is compiled with and what it reads, so that gpu/sum.h launches every kernel alike. The contents
+// what the kernel is compiled with and what it reads, so that gpu/kernels.h launches every kernel alike. The contents
 // differ because the kernels' units of work do (docs/design/gpu.md).
 #pragma once
 

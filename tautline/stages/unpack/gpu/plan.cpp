@@ -9,16 +9,14 @@
 #include <vector>
 
 #include "tautline/core/error.h"
-#include "tautline/jit/program.h"
 #include "tautline/stages/unpack/backends.h"
 #include "tautline/stages/unpack/gpu/gather.h"
+#include "tautline/stages/unpack/gpu/kernels.h"
 
 namespace tautline::stages::unpack {
 
 namespace {
 
-constexpr std::size_t kGroupTimes = 64, kGroupRows = 32, kGroupThreads = 256;
-constexpr std::size_t kFloatTimes = 64;  // of a group that checks floats: a word of validity
 // Blocks in flight: one is filled, one is copied, one is unpacked.
 constexpr std::size_t kBlocksInFlight = 3;
 
@@ -47,41 +45,20 @@ class GpuPlan final : public Plan {
         gather_(config_),
         layout_(config_.blocks_on_device ? unpacked_layout(config_) : gather_.layout()),
         rows_(rows_by_place(layout_)),
-        on_host_(make_cpu_plan(config_, device_->instruction_set(), tunables)) {
-    const core::SampleFormat& format = layout_.format;
-    if (format.is_float()) {
-      if (config_.blocks_on_device) {
-        program_ = jit::build(
-            *device_, "unpack/gpu/floats.kernel",
-            jit::Defines().set("COMPONENTS", format.complex ? 2 : 1).set("TIMES", kFloatTimes));
-        kernel_ = program_->kernel("unpack_floats");
-      }
-      return;
-    }
-    by_row_ = layout_.time_stride_bits != static_cast<std::uint64_t>(format.bits_per_sample());
-    program_ = jit::build(*device_, "unpack/gpu/unpack.kernel",
-                          jit::Defines()
-                              .set("BITS", format.bits)
-                              .set("COMPONENTS", format.complex ? 2 : 1)
-                              .set("BY_ROW", by_row_ ? 1 : 0)
-                              .set("TILE_TIMES", kGroupTimes)
-                              .set("TILE_ROWS", kGroupRows)
-                              .set("THREADS", kGroupThreads));
-    kernel_ = program_->kernel("unpack");
-  }
+        on_host_(make_cpu_plan(config_, device_->instruction_set(), tunables)),
+        kernels_(make_kernels(config_, layout_, *device_)) {}
 
   const Config& config() const override { return config_; }
   std::string backend() const override {
     const std::string api = device_->api() == device::Api::cuda ? "cuda" : "opencl";
-    if (kernel_ == nullptr) return on_host_->backend() + ", copied to " + api;
-    if (layout_.format.is_float()) return api + ", checked";
-    return api + (by_row_ ? ", transposed" : ", contiguous");
+    if (kernels_.check) return api + ", checked";
+    if (!kernels_.unpack) return on_host_->backend() + ", copied to " + api;
+    return api + (kernels_.by_row ? ", transposed" : ", contiguous");
   }
   device::MemoryUse bytes() const override {
     const std::size_t raw = gather_.bytes(config_.max_samples);
-    if (kernel_ == nullptr) return {on_host_->bytes().host_bytes + row_bytes() * rows_.size(), 0};
-    if (layout_.format.is_float())
-      return {mask_bytes() + found_bytes(), mask_bytes() + found_bytes()};
+    if (kernels_.check) return {mask_bytes() + found_bytes(), mask_bytes() + found_bytes()};
+    if (!kernels_.unpack) return {on_host_->bytes().host_bytes + row_bytes() * rows_.size(), 0};
     if (config_.blocks_on_device)
       return {kBlocksInFlight * mask_bytes(), kBlocksInFlight * mask_bytes() + rows_.size() * 20};
     return {kBlocksInFlight * (raw + mask_bytes()),
@@ -117,24 +94,22 @@ class GpuPlan final : public Plan {
   core::RawLayout layout_;  // of the bytes on the device, for the unpacked channels
   std::vector<PlacedRow> rows_;
   std::shared_ptr<const Plan> on_host_;
-  bool by_row_ = false;
-  std::shared_ptr<const device::Program> program_;
-  std::shared_ptr<const device::Kernel> kernel_;
+  GpuKernels kernels_;
 };
 
 std::unique_ptr<State> GpuPlan::make_state(device::Queue& queue) const {
   auto state = std::make_unique<GpuState>();
   state->host = on_host_->make_state(queue);
-  if (kernel_ == nullptr) {
-    state->rows_pinned = device_->allocate_pinned(rows_.size() * row_bytes());
-    return state;
-  }
-  if (layout_.format.is_float()) {
+  if (kernels_.check) {
     Slot& slot = state->slots[0];
     slot.mask_pinned = device_->allocate_pinned(mask_bytes());
     slot.mask = device_->allocate(mask_bytes());
     state->found_pinned = device_->allocate_pinned(found_bytes());
     state->found = device_->allocate(found_bytes());
+    return state;
+  }
+  if (!kernels_.unpack) {
+    state->rows_pinned = device_->allocate_pinned(rows_.size() * row_bytes());
     return state;
   }
   state->copies = device_->make_queue();
@@ -188,8 +163,8 @@ Result GpuPlan::execute(device::Queue& queue, State& state, const core::RawBlock
     return on_host_->execute(queue, *own.host, block, samples, validity);
   const Target target = checked_target(config_, block, samples, validity);
   if (block.samples == 0) return {};
-  if (kernel_ == nullptr) return copy_rows(queue, own, block, target);
-  if (layout_.format.is_float()) return check_floats(queue, own, block, target);
+  if (kernels_.check) return check_floats(queue, own, block, target);
+  if (!kernels_.unpack) return copy_rows(queue, own, block, target);
   const bool masked = !block.invalid.empty();
   mark_lost(block, target, 0, block.samples);
   aim(queue, own, target);
@@ -243,10 +218,11 @@ Result GpuPlan::check_floats(device::Queue& queue, GpuState& state, const core::
   const auto words_of = [](std::size_t bits) { return static_cast<std::uint64_t>(bits / 32); };
   const auto u32 = [](std::size_t value) { return static_cast<std::uint32_t>(value); };
   std::byte* const found = state.found.as<std::byte>();
-  queue.run(*kernel_, {.groups = {all, 1, 1}, .threads = {kFloatTimes, 1, 1}}, block.bytes.data(),
-            slot.mask.data(), found, found + all * 8, target.samples, words_of(layout.offset_bits),
-            words_of(layout.time_stride_bits), words_of(layout.channel_stride_bits),
-            words_of(layout.antenna_stride_bits), words_of(layout.polarisation_stride_bits),
+  queue.run(*kernels_.check, {.groups = {all, 1, 1}, .threads = {kFloatTimes, 1, 1}},
+            block.bytes.data(), slot.mask.data(), found, found + all * 8, target.samples,
+            words_of(layout.offset_bits), words_of(layout.time_stride_bits),
+            words_of(layout.channel_stride_bits), words_of(layout.antenna_stride_bits),
+            words_of(layout.polarisation_stride_bits),
             static_cast<std::uint64_t>(target.channel_stride_bytes / 4),
             static_cast<std::uint64_t>(target.row_stride_bytes / 4),
             static_cast<std::uint64_t>(block.samples), u32(layout.polarisations),
@@ -288,7 +264,7 @@ void GpuPlan::gather(device::Queue& queue, const core::RawBlock& block, std::byt
 void GpuPlan::launch(device::Queue& queue, const GpuState& state, const Slot& slot, const void* raw,
                      const core::RawBlock& block, std::byte* samples, bool masked) const {
   const core::SampleFormat& format = config_.layout.format;
-  queue.run(*kernel_,
+  queue.run(*kernels_.unpack,
             {.groups = {(block.samples + kGroupTimes - 1) / kGroupTimes,
                         (rows_.size() + kGroupRows - 1) / kGroupRows, 1},
              .threads = {kGroupThreads, 1, 1}},

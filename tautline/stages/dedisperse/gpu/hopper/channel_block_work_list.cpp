@@ -83,7 +83,7 @@ class ChannelBlockWriter {
         span_(shape.span()),
         trials_(shape.trials()),
         channels_(channels),
-        of_band_(core::divide_up(delays.positions, channels)),
+        blocks_in_band_(core::divide_up(delays.positions, channels)),
         cost_(cost),
         list_(shape, "hopper/channel_blocks.cuda.kernel", "dedisperse_channel_blocks") {
     for (const auto block : plan.blocks(trials_))
@@ -94,13 +94,13 @@ class ChannelBlockWriter {
   std::optional<GpuWorkList> write() {
     if (!lay_out()) return std::nullopt;
     packets_.resize(channel_blocks_.size() * packet_words_);
-    for (std::size_t n = 0; n < channel_blocks_.size(); n += of_band_) {
+    for (std::size_t n = 0; n < channel_blocks_.size(); n += blocks_in_band_) {
       std::vector<std::size_t> words;
-      for (std::size_t b = n; b < n + of_band_; ++b)
+      for (std::size_t b = n; b < n + blocks_in_band_; ++b)
         words.push_back(channel_blocks_[b].sums_words());
       const auto places = place_sums(words, shared_words_ - sums_at_, packet_slots_);
       const double before = list_.cycles;
-      for (std::size_t b = 0; b < of_band_; ++b) write_packet(n + b, places[b]);
+      for (std::size_t b = 0; b < blocks_in_band_; ++b) write_packet(n + b, places[b]);
       list_.dearest = std::max(list_.dearest, list_.cycles - before);
     }
     describe();
@@ -120,7 +120,7 @@ class ChannelBlockWriter {
                             {"CARRIES", carries_ ? 1 : 0},
                             {"PACKETS", packet_slots_}});
     list_.lists.push_back(std::move(packets_));
-    list_.numbers = {of_band_, blocks_in_sum_};
+    list_.numbers = {blocks_in_band_, blocks_in_sum_};
     list_.threads = {shape_.threads() + kWarpThreads * (kProducerWarps + kFetchWarps), 1, 1};
     list_.shared_bytes = 4 * shared_words_;
     list_.tile_times = 2 * span_;
@@ -145,7 +145,7 @@ class ChannelBlockWriter {
         if (low + block.low < 0)
           before = std::max(before, static_cast<std::size_t>(-low - block.low));
       // Memory that neighbouring channel blocks use at the same time.
-      const bool last = n % of_band_ + 1 == of_band_;
+      const bool last = n % blocks_in_band_ + 1 == blocks_in_band_;
       most_sums = std::max(most_sums,
                            block.sums_words() + (last ? 0 : channel_blocks_[n + 1].sums_words()));
     }
@@ -163,7 +163,7 @@ class ChannelBlockWriter {
     const std::size_t room = shape_.shared_bytes / 4 / kBanks * kBanks;
     blocks_in_sum_ = std::max<std::size_t>(1, shape_.channels_in_sum / channels_);
     if (before_sums(kFewestPackets) + most_sums > room || most_sums > kMostSumPlaces) return false;
-    if (of_band_ > blocks_in_sum_) try_carries(room - most_sums);
+    if (blocks_in_band_ > blocks_in_sum_) try_carries(room - most_sums);
     // The remaining memory lets producer warps run ahead of consumer warps.
     std::size_t& slots = packet_slots_ = kFewestPackets;
     while (slots < kMostPackets && before_sums(slots + 1) + most_sums <= room) ++slots;
@@ -228,8 +228,8 @@ class ChannelBlockWriter {
   const DelayPlan& plan_;
   const GroupShape& shape_;
   std::size_t span_, trials_;
-  std::size_t channels_;  // of a channel block
-  std::size_t of_band_;   // channel blocks of all channels
+  std::size_t channels_;        // of a channel block
+  std::size_t blocks_in_band_;  // channel blocks of all channels
   const GpuCost& cost_;
   std::vector<ChannelBlock> channel_blocks_;  // [block][channel block]
   std::size_t window_ = 8;                    // bytes of a channel for four times: 8 or 16

@@ -1,4 +1,4 @@
-#include "tautline/stages/dedisperse/gpu/sum.h"
+#include "tautline/stages/dedisperse/gpu/kernels.h"
 
 #include <algorithm>
 #include <array>
