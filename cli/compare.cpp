@@ -55,8 +55,8 @@ void print_tables(const pipeline::TruthComparison& c, std::size_t rows) {
                t.antennas[1], t.antennas[2], t.feed, t.measured_deg, t.true_deg, t.error_deg);
   }
   fmt::print(
-      "\nDifferences over their errors, root mean square: amplitude {:.2f}, phase {:.2f}, "
-      "closure phase {:.2f}\n{}\n",
+      "\nDifferences over their errors, root mean square (of noise alone: 1): amplitude {:.2f}, "
+      "phase {:.2f}, closure phase {:.2f}\n{}\n",
       c.amplitude_rms_sigmas, c.phase_rms_sigmas, c.closure_rms_sigmas, c.verdict);
 }
 
@@ -206,6 +206,7 @@ int run_compare(const Global& global, CompareOptions& options) {
                {{"visibilities", c.visibilities.size()},
                 {"closures", c.closures.size()},
                 {"strong", c.strong},
+                {"beyond_noise", c.beyond_noise},
                 {"outside", c.outside},
                 {"mean_amplitude_ratio", c.mean_amplitude_ratio},
                 {"power_ratio", number_or_null(c.power_ratio)},

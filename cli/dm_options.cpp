@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "tautline/core/error.h"
+#include "tautline/formats/seeming_kind.h"
 
 namespace tautline::cli {
 
@@ -33,6 +34,7 @@ void DmOptions::fill(pipeline::FilterbankRunConfig& config) const {
     refuse_given(*command, {"iqrm_limits.threshold", "iqrm_limits.radius", "iqrm_limits.every_s"},
                  "given alone", "only with `iqrm`", "leave it out, or give `iqrm`");
   if (dm_list.empty()) return;
+  formats::refuse_compressed(dm_list, "a list of DMs");
   std::ifstream file(dm_list, std::ios::binary);
   if (!file)
     throw core::Error(core::ErrorKind::io, dm_list + ": cannot be opened", std::strerror(errno),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <string_view>
 #include <utility>
 
 namespace tautline::cli {
@@ -67,8 +68,7 @@ std::string refused(const core::FieldDescription& field, const std::string& give
   std::string limit = error.limit();
   if (limit.starts_with(kWhole)) limit = "a whole number, " + limit.substr(kWhole.size());
   if (seconds && limit.starts_with(kNumber))
-    limit = "a time without blanks (20ms, 1.5s, 5min; plain numbers are seconds)" +
-            limit.substr(kNumber.size());
+    limit = "a time (20ms, 1.5s, 5min; plain numbers are seconds)" + limit.substr(kNumber.size());
   return reason(
       {error.kind(), error.field(), seconds ? given : error.value(), limit, error.advice()});
 }
@@ -148,6 +148,30 @@ const core::FieldDescription* find_field(const CLI::App& command, const std::str
   return found;
 }
 
+// Whether a text has a name that is not a part of another one.
+bool has_word(const std::string& text, const std::string& word) {
+  const auto is_letter = [&](std::size_t k) {
+    return k < text.size() &&
+           std::string_view(kNameLetters).find(text[k]) != std::string_view::npos;
+  };
+  for (std::size_t at = 0; (at = text.find(word, at)) != std::string::npos; ++at)
+    if ((at == 0 || !is_letter(at - 1)) && !is_letter(at + word.size())) return true;
+  return false;
+}
+
+// The option of one command for a field; empty: none.
+std::string option_at(const CLI::App& command, const std::string& field) {
+  std::string option;
+  if (find_field(command, field, option) != nullptr) return option;
+  // Options of the command alone: "overwrite", or a field of another's, as "array_path". A file's name is neither.
+  if (field.find_first_not_of(kNameLetters) != std::string::npos) return {};
+  const std::string name = core::option_name({.name = field});
+  for (const std::string& tried : {name, without_unit(name)})
+    for (const CLI::Option* one : command.get_options())
+      if (one->check_lname(tried)) return "--" + tried;
+  return {};
+}
+
 }  // namespace
 
 void note_field(const CLI::Option& option, const core::FieldDescription& field) {
@@ -212,22 +236,31 @@ void refuse_given(const CLI::App& command, const std::vector<std::string>& field
 }
 
 std::string OptionWords::option_of(const std::string& field) const {
-  for (const CLI::App* at = command_; at != nullptr; at = at->get_parent()) {
-    std::string option;
-    if (find_field(*at, field, option) != nullptr) return option;
-    // Options of the command alone: "overwrite", or a field of another's, as "array_path". A file's
-    // name is neither.
-    if (field.find_first_not_of(kNameLetters) != std::string::npos) continue;
-    const std::string name = core::option_name({.name = field});
-    for (const std::string& tried : {name, without_unit(name)})
-      for (const CLI::Option* one : at->get_options())
-        if (one->check_lname(tried)) return "--" + tried;
-  }
+  for (const CLI::App* at = command_; at != nullptr; at = at->get_parent())
+    if (const std::string option = option_at(*at, field); !option.empty()) return option;
   // "autocorrelate bins": a stage and its field.
   const std::size_t blank = field.find(' ');
   if (blank == std::string::npos || field.find_first_not_of(kNameLetters) != blank) return field;
   const std::string member = field.substr(blank + 1), option = option_of(member);
   return option == member ? field : option;
+}
+
+// In the words of a command that the text names; run has the fields themselves.
+std::string OptionWords::option_elsewhere(const std::string& field, const std::string& text) const {
+  if (command_ == nullptr || command_->get_option_no_throw("--set") != nullptr) return field;
+  const CLI::App* all = command_;
+  while (all->get_parent() != nullptr) all = all->get_parent();
+  std::string found;
+  const std::function<void(const CLI::App&, const std::string&)> look = [&](const CLI::App& at,
+                                                                            const std::string& in) {
+    for (const CLI::App* command : at.get_subcommands([](const CLI::App*) { return true; })) {
+      const std::string name = in + command->get_name();
+      if (found.empty() && has_word(text, name)) found = option_at(*command, field);
+      look(*command, name + " ");
+    }
+  };
+  look(*all, "");
+  return found.empty() ? field : found;
 }
 
 std::string OptionWords::text(const std::string& given) const {
@@ -246,7 +279,8 @@ std::string OptionWords::text(const std::string& given) const {
       at = open + 1;
       continue;
     }
-    said += text.substr(at, open - at) + option_of(text.substr(open + 1, close - open - 1));
+    const std::string field = text.substr(open + 1, close - open - 1), option = option_of(field);
+    said += text.substr(at, open - at) + (option != field ? option : option_elsewhere(field, text));
     at = close + 1;
   }
 }
@@ -259,7 +293,7 @@ std::string OptionWords::message(const core::Error& error) const {
   // "--integration 0.25 s": the unit is taken for a file.
   const std::string file = error.field().substr(0, error.field().find(": "));
   if (names_input(command_, file) && core::text::in_seconds("1" + file) != "1" + file)
-    advice += "; between a number and its unit is no blank: 1" + file;
+    advice += "; a number and its unit are one word: 1" + file;
   return core::Error(error.kind(), of_config ? text(option_of(error.field())) : text(error.field()),
                      text(error.value()), text(error.limit()), advice)
       .what();

@@ -87,11 +87,14 @@ class OptionWords {
 
   /// "--integration" for "integration_s"; a name that the command has no option for as it is.
   std::string option_of(const std::string& field) const;
-  /// Names of fields in a longer text stand between backquotes.
+  /// Names of fields in a longer text stand between backquotes. A name that the command has no option for becomes the
+  /// option of another command that the text names.
   std::string text(const std::string& text) const;
   std::string message(const core::Error& error) const;
 
  private:
+  std::string option_elsewhere(const std::string& field, const std::string& text) const;
+
   const CLI::App* command_ = nullptr;
 };
 

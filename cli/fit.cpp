@@ -78,11 +78,13 @@ void print_result_fit(const FitOptions& options, const pipeline::FitResult& resu
       fmt::print("  {}\n", one.status);
       return;
     }
-    for (std::size_t k = 0; k < result.parameters.size(); ++k)
-      fmt::print("  {:<10} {:>12.6g}{}\n", result.parameters[k].name, one.solution.values[k],
-                 result.parameters[k].fixed
-                     ? "  held"
-                     : fmt::format("  +- {:.3g}", one.solution.standard_errors[k]));
+    for (std::size_t k = 0; k < result.parameters.size(); ++k) {
+      const std::string& name = result.parameters[k].name;
+      const double error = one.solution.standard_errors[k];
+      fmt::print("  {:<10} {:>12.6g}  {}\n", name, one.solution.values[k],
+                 error > 0 ? fmt::format("+- {:.3g}", error)
+                           : pipeline::fit::without_error(name, error, one.solution.trouble));
+    }
     if (std::isfinite(one.d_um2_per_s))
       fmt::print("  {:<10} {:>12.6g}  +- {:.3g}  um^2/s\n", "D", one.d_um2_per_s, one.d_error);
     fmt::print("  {:<10} {:>12.6g}\n{}; {}\n", "G(0)", one.g0, spread_of(result, one), one.status);

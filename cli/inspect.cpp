@@ -17,6 +17,7 @@
 #include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 #include "tautline/core/time.h"
+#include "tautline/formats/curves/curves.h"
 #include "tautline/formats/file_formats.h"
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/input_name.h"
@@ -260,6 +261,8 @@ void refuse_unknown_kind(const std::string& path, const InspectOptions& options)
 int inspect_file(const Global& global, const std::string& path, const InspectOptions& options) {
   if (is_measurement_set(path)) return inspect_measurement_set(global, path);
   refuse_folder(path);
+  if (!formats::curves::recognise(path))  // one is a ZIP archive
+    formats::refuse_compressed(path, "a file of the kinds that tautline inspect --help lists");
   require_own_ending("--tcspc", options.tcspc.path, {".csv", ".txt"});
   if (!options.tcspc.path.empty()) refuse_unless_tags(path);
   refuse_unless_voltages(path, options);

@@ -1,5 +1,10 @@
 #include "cli/monitor_options.h"
 
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <cstdio>
+
 #include "cli/command.h"
 #include "tautline/core/error.h"
 #include "tautline/pipeline/monitor/monitor.h"
@@ -8,6 +13,19 @@
 namespace tautline::cli {
 
 namespace monitor = pipeline::monitor;
+
+namespace {
+
+// A port that the system chose is known by this line alone, which is then said even where less is to be.
+void say_where(const std::string& address, const std::string& url) {
+  const std::string text = "the run can be watched at " + url;
+  if (address.ends_with(":0") && !spdlog::should_log(spdlog::level::info))
+    fmt::print(stderr, "tautline: info: {}\n", text);
+  else
+    log_text(core::LogLevel::info, text);
+}
+
+}  // namespace
 
 void MonitorOptions::add_to(CLI::App& command) {
   command
@@ -39,7 +57,7 @@ pipeline::RunWatch MonitorOptions::watch(const std::string& name,
               },
           .begin = [config](const engine::Run& run) -> std::shared_ptr<void> {
             auto serving = std::make_shared<monitor::Monitor>(*config, run);
-            log_text(core::LogLevel::info, "the run can be watched at " + serving->url());
+            say_where(config->address, serving->url());
             return serving;
           }};
 }

@@ -77,6 +77,13 @@ double read_number(const std::string& text) {
 
 namespace {
 
+// Without those at its ends.
+std::string without_blanks(const std::string& text) {
+  const std::size_t first = text.find_first_not_of(' ');
+  if (first == std::string::npos) return {};
+  return text.substr(first, text.find_last_not_of(' ') + 1 - first);
+}
+
 struct TimeUnit {
   std::string_view name;
   int exponent;    // of ten
@@ -86,11 +93,13 @@ constexpr TimeUnit kTimeUnits[] = {{"s", 0, 0},          {"ms", -3, 0},        {
                                    {"\xC2\xB5s", -6, 0}, {"\xCE\xBCs", -6, 0}, {"ns", -9, 0},
                                    {"ps", -12, 0},       {"min", 0, 60},       {"h", 0, 3600}};
 
-// One number, perhaps with a unit. The exponent is changed, not the digits: 1us is the double nearest to 1e-6.
+// One number, perhaps with a unit, also behind a blank. The exponent is changed, not the digits: 1us is the double
+// nearest to 1e-6.
 std::string one_in_seconds(const std::string& text) {
-  const std::size_t end = text.find_last_of("0123456789.");
-  if (end == std::string::npos || text.find_first_of("0123456789.") > 1) return text;
-  const std::string digits = text.substr(0, end + 1), name = text.substr(end + 1);
+  const std::size_t first = text.find_first_not_of(' '), end = text.find_last_of("0123456789.");
+  if (end == std::string::npos || text.find_first_of("0123456789.") > first + 1) return text;
+  const std::string digits = text.substr(first, end + 1 - first);
+  const std::string name = without_blanks(text.substr(end + 1));
   double value = 0;
   if (!parse(digits, value)) return text;
   for (const TimeUnit& unit : kTimeUnits) {
@@ -173,7 +182,8 @@ FieldText<std::size_t> byte_size() {
   FieldText<std::size_t> form{FieldKind::text, kWords, {}, {}, {}};
   form.read = [](const std::string& text) {
     const std::size_t digits = text.find_first_not_of("0123456789.eE+");
-    const std::string suffix = digits == std::string::npos ? "" : text.substr(digits);
+    const std::string suffix =
+        digits == std::string::npos ? "" : text::without_blanks(text.substr(digits));
     double value = 0, scale = 0;
     if (suffix.empty() || suffix == "B") scale = 1;
     if (suffix == "K" || suffix == "k" || suffix == "KiB") scale = 1 << 10;

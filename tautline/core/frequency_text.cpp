@@ -1,5 +1,6 @@
 #include "tautline/core/frequency_text.h"
 
+#include <algorithm>
 #include <charconv>
 #include <string_view>
 #include <utility>
@@ -27,7 +28,8 @@ FieldText<double> in_units(FieldText<double> form, int exponent) {
 std::string in_hertz(const std::string& text, int exponent) {
   const std::size_t end = text.find_last_of("0123456789.");
   if (end == std::string::npos) return text;
-  const std::string digits = text.substr(0, end + 1), name = text.substr(end + 1);
+  const std::string digits = text.substr(0, end + 1);
+  const std::string name = text.substr(std::min(text.size(), text.find_first_not_of(' ', end + 1)));
   for (const FrequencyUnit& unit : kFrequencyUnits) {
     if (unit.name != name) continue;
     const std::size_t at = digits.find_first_of("eE");

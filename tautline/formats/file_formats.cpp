@@ -17,6 +17,7 @@
 #include "tautline/formats/psrfits/psrfits.h"
 #include "tautline/formats/pt3/pt3.h"
 #include "tautline/formats/ptu/ptu.h"
+#include "tautline/formats/seeming_kind.h"
 #include "tautline/formats/sigproc/sigproc.h"
 #include "tautline/formats/spc/spc.h"
 #include "tautline/formats/text.h"
@@ -208,6 +209,8 @@ std::string list_of(const std::vector<std::string>& words) {
 }  // namespace
 
 bool FileFormat::is(Bytes first_bytes, const std::string& path) const {
+  // Bytes of formats without a kind may be any, those of a compressed file among them.
+  if (!kind.empty() && is_compressed(first_bytes)) return false;
   if (recognise != nullptr) return recognise(first_bytes, path);
   const std::string lower_case = lower(path);
   return std::any_of(endings.begin(), endings.end(), [&](const std::string& ending) {

@@ -137,10 +137,9 @@ std::unique_ptr<PhotonReader> open_photons(const std::string& path) {
   if (const FileFormat* format = find_format(&FileFormat::photons, first, ""))
     return format->photons(path);
   if (spc::recognise(path)) return spc::open(path);
-  throw format_error(
-      path, "first bytes", first.empty() ? "an empty file" : "of no known format",
-      "photon time tags: " + names_and_endings_of(formats_with(&FileFormat::photons)),
-      "convert the file to PTU");
+  throw other_kind(path,
+                   "photon time tags: " + names_and_endings_of(formats_with(&FileFormat::photons)),
+                   "convert the file to PTU");
 }
 
 }  // namespace tautline::formats

@@ -25,16 +25,38 @@ struct Mark {
 };
 
 // Kinds that nothing here reads: the bytes that a file of the kind begins with.
-constexpr std::array<Mark, 8> kOthers{{{"PK\x03\x04"sv, "a ZIP archive"},
-                                       {"\x89PNG"sv, "a PNG picture"},
+constexpr std::array<Mark, 6> kOthers{{{"\x89PNG"sv, "a PNG picture"},
                                        {"%PDF"sv, "PDF"},
-                                       {"\x1f\x8b"sv, "a gzip archive"},
                                        {"\x7f"
                                         "ELF"sv,
                                         "a program"},
                                        {"<!DOCTYPE html"sv, "an HTML page"},
                                        {"<!doctype html"sv, "an HTML page"},
                                        {"{"sv, "JSON"}}};
+
+// Compressed files, which nothing here reads (but curves in a ZIP archive), and the program that makes them whole again.
+struct Compression {
+  std::string_view bytes, kind, ending, program;
+};
+constexpr std::array<Compression, 5> kCompressions{
+    {{"\x1f\x8b\x08"sv, "gzip-compressed"sv, ".gz"sv, "gunzip -k"sv},
+     {"BZh"sv, "bzip2-compressed"sv, ".bz2"sv, "bunzip2 -k"sv},
+     {"\xfd"
+      "7zXZ\0"sv,
+      "xz-compressed"sv, ".xz"sv, "unxz -k"sv},
+     {"\x28\xb5\x2f\xfd"sv, "zstd-compressed"sv, ".zst"sv, "unzstd"sv},
+     {"PK\x03\x04"sv, "a ZIP archive"sv, ".zip"sv, "unzip"sv}}};
+// Of bzip2 behind "BZh9", which a text may begin with.
+constexpr std::string_view kBzip2Block = "1AY&SY";
+
+const Compression* compression_of(std::string_view bytes) {
+  for (const Compression& one : kCompressions) {
+    if (!bytes.starts_with(one.bytes)) continue;
+    const bool bzip2 = one.ending == ".bz2";
+    return bzip2 && bytes.find(kBzip2Block) != one.bytes.size() + 1 ? nullptr : &one;
+  }
+  return nullptr;
+}
 
 // Texts, the command that reads such a text, and the ending that its readers go by.
 struct Text {
@@ -158,8 +180,36 @@ bool is_known_text(const std::string& path) {
   return !commands_for_text(path).empty();
 }
 
+bool is_compressed(std::span<const std::byte> first_bytes) {
+  return compression_of({reinterpret_cast<const char*>(first_bytes.data()), first_bytes.size()}) !=
+         nullptr;
+}
+
+bool is_named_compressed(const std::string& path) {
+  const Compression* found = compression_of(first_bytes_of(path));
+  return found != nullptr && lower(path).ends_with(found->ending);
+}
+
+std::string how_to_decompress(const std::string& path) {
+  const Compression* found = compression_of(first_bytes_of(path));
+  if (found == nullptr) return {};
+  // The programs go by the ending, and data that came by a pipe are in no file of the user's.
+  if (!is_named_compressed(path))
+    return "decompress it first, as " + std::string(found->program) + " does";
+  const std::string advice = "decompress it first: " + std::string(found->program) + " " + path;
+  return found->ending == ".zip"
+             ? "fit, compare and inspect read it where it holds curves; else " + advice
+             : advice;
+}
+
+void refuse_compressed(const std::string& path, const std::string& expected) {
+  if (!how_to_decompress(path).empty()) throw other_kind(path, expected, "");
+}
+
 std::string commands_for(const std::string& path) {
   const FileFormat* format = format_of(path);
+  if (format == nullptr || format->read_curves == nullptr)
+    if (std::string advice = how_to_decompress(path); !advice.empty()) return advice;
   if (format == nullptr) return commands_for_text(path);
   const std::string name = " (" + format->name + ")";
   if (format->voltages != nullptr && format->counts != nullptr)
@@ -209,6 +259,7 @@ std::string seeming_kind(const std::string& path) {
   const auto first_bytes = std::as_bytes(std::span(bytes));
   for (const FileFormat& format : file_formats())
     if (!format.kind.empty() && format.is(first_bytes, "")) return format.kind;
+  if (const Compression* found = compression_of(bytes)) return std::string(found->kind);
   for (const Mark& mark : kOthers)
     if (bytes.starts_with(mark.bytes)) return std::string(mark.kind);
   return is_text(bytes) ? "text" : "";

@@ -1,6 +1,8 @@
 // Guesses from its first bytes the kind of a file that was given to the wrong reader, for error messages.
 #pragma once
 
+#include <cstddef>
+#include <span>
 #include <string>
 
 #include "tautline/core/error.h"
@@ -12,8 +14,18 @@ namespace tautline::formats {
 /// the file cannot be read. Throws nothing.
 std::string seeming_kind(const std::string& path);
 
+/// Whether these are the first bytes of a file that gzip, bzip2, xz, zstd or zip made.
+bool is_compressed(std::span<const std::byte> first_bytes);
+/// The same of a file, where its name says so, too.
+bool is_named_compressed(const std::string& path);
+/// "decompress it first: gunzip -k night.fil.gz"; empty: the file is not compressed. Throws nothing.
+std::string how_to_decompress(const std::string& path);
+/// Throws other_kind() for a compressed file.
+void refuse_compressed(const std::string& path, const std::string& expected);
+
 /// What the file holds and which commands read it, told by the table of formats: "this is photon data
-/// (PT3): autocorrelate reads it". Empty when nothing is recognised. Throws nothing.
+/// (PT3): autocorrelate reads it"; of a compressed file, how to decompress it. Empty when nothing is recognised. Throws
+/// nothing.
 std::string commands_for(const std::string& path);
 
 /// The ending that a file of such contents has, where its readers need one and its first bytes (in HDF5: its datasets)

@@ -7,12 +7,14 @@
 #include <cstdio>
 
 #include "tautline/formats/input_file.h"
+#include "tautline/formats/seeming_kind.h"
 
 namespace tautline::formats {
 
 std::vector<std::string> read_lines(const std::string& path) {
   constexpr std::size_t kMostBytes = std::size_t{64} << 20;
   const InputFile file(path);
+  refuse_compressed(path, "text");
   if (file.size() > kMostBytes)
     throw format_error(path, "size", std::to_string(file.size()) + " bytes",
                        "at most 64 MiB of text", "is this a file of curves?");

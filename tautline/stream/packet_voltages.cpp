@@ -279,10 +279,7 @@ bool PacketVoltages::is_over(Clock::time_point now) {
   if (left_ == 0 || stop_.stop_requested()) return true;
   if (!(shared_ ? shared_->locked() : capture_.locked())) {
     const double waited_s = seconds_from(opened_at_, now);
-    if (!noted_none_ && waited_s > config_.late_s && network().packets > 0) {
-      noted_none_ = true;
-      note(fmt::format("nothing of {} yet: {}", config_.capture.layout.name, what_came()));
-    }
+    if (!noted_none_ && waited_s > config_.late_s) note_refused();
     if (config_.wait_s < 0 || waited_s < config_.wait_s) return false;
     end_threads();
     capture_.finish();  // also considers packets too few to confirm a position
@@ -311,11 +308,23 @@ void PacketVoltages::finish() {
   capture_.finish();
 }
 
+// Once. Packets of the layout that wait for others to confirm the stream's position are no reason.
+void PacketVoltages::note_refused() {
+  const CaptureCounters c = captured();
+  const std::uint64_t refused = c.foreign + c.malformed;
+  const bool nothing = refused > 0 && refused >= network().packets;
+  if (!nothing && c.early == 0) return;
+  noted_none_ = true;
+  note(fmt::format("{} of {} yet: {}", nothing ? "nothing" : "no stream",
+                   config_.capture.layout.name, what_came()));
+}
+
 // The packets that came, for users whose packets are all refused.
 std::string PacketVoltages::what_came() const {
   const CaptureCounters c = captured();
   std::string came = fmt::format("{} packets", network().packets);
   if (c.foreign > 0) came += fmt::format(", {} of others", c.foreign);
+  if (c.early > 0) came += fmt::format(", {} whose counts do not follow each other", c.early);
   for (std::size_t k = 1; k < formats::packets::kRefusals; ++k)
     if (c.refused[k] > 0)
       came += fmt::format(", {} {}", c.refused[k], to_string(static_cast<Refusal>(k)));

@@ -103,6 +103,7 @@ class PacketVoltages final : public VoltageStream, private BlockStore {
   void open();
   bool is_over(Clock::time_point now);
   void finish();
+  void note_refused();
   std::string what_came() const;
   void note(std::string text);
 

@@ -1,8 +1,11 @@
 #include "tautline/stream/packetiser.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <string>
 #include <utility>
 
 #include "tautline/core/error.h"
@@ -44,6 +47,23 @@ inline void copy_short(const std::byte* from, std::byte* to, std::size_t bytes) 
   }
 }
 
+// Errors about the shape of blocks are about the voltages, whose shape they have.
+formats::packets::Placement placement_of(const PacketLayout& layout,
+                                         const core::VoltageDescription& description) {
+  try {
+    return {layout, shape_of(layout, description)};
+  } catch (const core::Error& error) {
+    for (const std::string& axis : {"channels", "antennas", "polarisations"})
+      if (error.field() == axis)
+        throw core::Error(
+            core::ErrorKind::config, "layout", layout.name,
+            fmt::format("packets of the {} {} that the voltages have", error.value(), axis),
+            fmt::format("this layout takes {}{}", error.limit(),
+                        error.advice().empty() ? "" : "; " + error.advice()));
+    throw;
+  }
+}
+
 void check_samples(const PacketLayout& layout, const core::SampleFormat& format) {
   const core::SampleFormat sent = layout.sample.placed();
   if (sent.complex != format.complex)
@@ -62,7 +82,7 @@ Packetiser::Packetiser(const PacketLayout& layout, const core::VoltageDescriptio
                        std::uint64_t first_count, Send send)
     : layout_(layout),
       description_(description),
-      placement_(layout, shape_of(layout, description)),
+      placement_(placement_of(layout, description)),
       first_count_(first_count),
       send_(std::move(send)),
       can_flag_(layout.field(Meaning::invalid) != nullptr),

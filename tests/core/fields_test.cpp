@@ -148,6 +148,7 @@ TEST(Fields, BytesHavePowersOf2AndOf10) {
                                                         {"1G", 1 << 30},
                                                         {"1GiB", 1 << 30},
                                                         {"1GB", 1'000'000'000},
+                                                        {"1 GB", 1'000'000'000},
                                                         {"1.5GB", 1'500'000'000},
                                                         {"1e9", 1'000'000'000}}) {
     set(config, "memory_bytes", text);
@@ -157,7 +158,7 @@ TEST(Fields, BytesHavePowersOf2AndOf10) {
 
 TEST(Fields, WhatIsNotAllowedIsRefusedByName) {
   for (const char* text : {"0", "-1", "inf"}) expect_refused("integration_s", text, "above 0");
-  for (const char* text : {"nan", "", "1 s", "1S", " 1", "0x1", "++1"})
+  for (const char* text : {"nan", "", "1 S", "1S", " 1", "0x1", "++1"})
     expect_refused("integration_s", text, "a number, above 0");
   for (const char* text : {"1", "yes", ""}) expect_refused("real", text, "true or false");
   for (const char* text : {"2147483648", "1.5", "--2"})
@@ -168,7 +169,7 @@ TEST(Fields, WhatIsNotAllowedIsRefusedByName) {
     expect_refused("detectors", text, "a whole number of 0 or more, 0 to 7");
   expect_refused("gate_s", "-0.5", "0 or more");
   for (const char* text :
-       {"0", "lots", "1T", "-5", "", "1e30", "nan", "1gb", "1 GB", "GB", "0MB", "1e10GB"})
+       {"0", "lots", "1T", "-5", "", "1e30", "nan", "1gb", "1 gb", "GB", "0MB", "1e10GB"})
     expect_refused("memory_bytes", text,
                    "bytes, as 512, 512M or 2GiB (powers of 2), or 500MB (powers of 10)");
   expect_refused("shape", "3", "ROWSxCOLUMNS");
@@ -268,13 +269,18 @@ TEST(Fields, TimesMayHaveUnits) {
   EXPECT_EQ(seconds("2h"), 7200.0);
   EXPECT_EQ(seconds("1e-6"), 1e-6);
   EXPECT_EQ(text::in_seconds("1us:20ms"), "1e-6:20e-3");
+  EXPECT_EQ(text::in_seconds("1 us : 20 ms"), "1e-6:20e-3");
+  EXPECT_EQ(text::in_seconds(" -2  min "), "-120");
   EXPECT_EQ(text::in_seconds("diffusion:n=0.5,tau=200us,rate=1e5"),
             "diffusion:n=0.5,tau=200e-6,rate=1e5");
-  for (const char* other : {"inf", "", "1 us", "us", "1u", "1 minute", "auto", "x:y"})
+  for (const char* other :
+       {"inf", "", " ", "us", "1u", "1 minute", "1 u s", "1 2us", "auto", "x:y", "-- 1us"})
     EXPECT_EQ(text::in_seconds(other), other);
   Config config;
   set(config, "integration_s", "20ms");
   EXPECT_EQ(config.integration_s, 20e-3);
+  set(config, "integration_s", "30 ms");
+  EXPECT_EQ(config.integration_s, 30e-3);
   EXPECT_THROW(set(config, "integration_s", "20 furlongs"), Error);
   EXPECT_THROW(set(config, "integration_s", "-1ms"), Error);
 }

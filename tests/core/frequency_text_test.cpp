@@ -15,6 +15,7 @@ namespace {
 TEST(FrequencyText, UnitsAreExponents) {
   for (const auto& [text, hz] : {std::pair{"1.28MHz", 1.28e6},
                                  {"1.28M", 1.28e6},
+                                 {"1.28  MHz", 1.28e6},
                                  {"10kHz", 1e4},
                                  {"10k", 1e4},
                                  {"1.4204GHz", 1.4204e9},
@@ -38,7 +39,7 @@ TEST(FrequencyText, UnitsAreExponents) {
 
 TEST(FrequencyText, OtherTextsStay) {
   for (const std::string text :
-       {"", "MHz", "1.28mHz", "1.28 MHz", "1.28MHzx", "1.28KHz", "fast", "1MHz2"})
+       {"", "MHz", "1.28mHz", "1.28 mHz", "1.28 ", "1.28MHzx", "1.28KHz", "fast", "1MHz2"})
     EXPECT_EQ(in_hertz(text), text);
   EXPECT_THROW(hertz_text(above(0)).read("1.28mHz"), Error);
   EXPECT_FALSE(hertz_text(above(0)).allows(-1));

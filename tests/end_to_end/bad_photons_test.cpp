@@ -337,6 +337,10 @@ TEST_P(BadTags, RecordsThatWereLostAreNoPhotonsAndCutTheRun) {
     }
     EXPECT_FALSE(curves[0].empty());
     EXPECT_EQ(curves[0], curves[1]);
+    // inspect has no such options, and says whose they are.
+    const CommandResult inspected = run({"inspect", scratch / "bad.ptu"});
+    expect_said(inspected, kDamaged,
+                "autocorrelate takes the part before with --start and --duration");
   }
   for (std::size_t shift = 1; shift < 4; ++shift) {
     std::filesystem::remove(scratch / "out.csv");

@@ -205,6 +205,22 @@ TEST_P(OnGpu, TooLittleDeviceMemoryIsSaidAndNothingIsLeft) {
     EXPECT_EQ(entry.path().filename().string().find("v.uvh5"), std::string::npos) << entry.path();
 }
 
+// Compilers print the number of their warnings: of kernels (128 channels) and of VkFFT's (100). Nothing is cached.
+TEST_P(OnGpu, QuietRunsPrintNothing) {
+  write_file(scratch / "in.dada", DadaFile().bytes());
+  for (const std::string channels : {"128", "100"}) {
+    std::filesystem::create_directories(scratch / ("pocl" + channels));
+    const CommandResult result =
+        run_command({"--device", GetParam(), "--quiet", "channelize", scratch / "in.dada", "-o",
+                     scratch / "c.npy", "--overwrite", "--channels", channels},
+                    scratch.path().string(),
+                    {{"TAUTLINE_CACHE", scratch / ("cache" + channels)},
+                     {"POCL_CACHE_DIR", scratch / ("pocl" + channels)}});
+    EXPECT_EQ(result.status, kDone) << result.err;
+    EXPECT_EQ(result.out + result.err, "") << channels << " channels";
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Devices, OnGpu, ::testing::ValuesIn(gpu_names()),
                          [](const auto& info) { return test_name(info.param); });
 

@@ -105,6 +105,12 @@ TEST_F(Mistakes, NumbersOfOneThingGivenForAnother) {
           "--latency: 0.001 s, expected about ");
   refused({"search", fil, "-o", scratch / "d.csv", "--dms", "1", "--inject", "foo"}, kWrongUsage,
           "--inject: foo, expected every=S,dm=LOW:HIGH");
+  refused({"search", fil, "-o", scratch / "d.csv", "--dms", "1", "--inject", "every=10"},
+          kWrongUsage,
+          "--inject: every=10, expected width=LOW:HIGH beside it; without dm, snr and seed pulses "
+          "have dm=0, snr=10 and seed=1");
+  refused({"search", fil, "-o", scratch / "d.csv", "--dms", "1", "--inject", "dm=5"}, kWrongUsage,
+          "--inject: dm=5, expected every=S and width=LOW:HIGH beside it");
   DadaFile many;
   many.nant = "32";
   write_file(scratch / "many.dada", many.bytes());
@@ -114,7 +120,28 @@ TEST_F(Mistakes, NumbersOfOneThingGivenForAnother) {
           kWrongUsage,
           "--to: 1 address, expected 4; by mwa32t each sender has an address of its own; --layout "
           "names another");
+  refused({"send", voltages(), "--to", "udp://127.0.0.1:9999", "--layout", "meerkat-f"},
+          kWrongUsage,
+          "--layout: meerkat-f, expected packets of the 1 channels that the voltages have; this "
+          "layout takes a multiple of ");
 }
+
+#ifdef TAUTLINE_HDF5
+// Either may select no integration; the option that does is named.
+TEST_F(Mistakes, PartsOfVisibilitiesWithoutAnIntegration) {
+  ASSERT_EQ(run({"correlate", voltages(), "-o", scratch / "v.uvh5", "--channels", "16",
+                 "--integration", "5ms"})
+                .status,
+            kDone);
+  refused(
+      {"plot", scratch / "v.uvh5", "--duration", "1us"}, kWrongUsage,
+      "--duration: 1e-06 s, expected more than 0.0025 s, which reach the middle of an integration");
+  refused({"plot", scratch / "v.uvh5", "--start", "3ms", "--duration", "1us"}, kWrongUsage,
+          "--duration: 1e-06 s, expected more than 0.004");
+  refused({"plot", scratch / "v.uvh5", "--start", "1", "--duration", "1us"}, kWrongUsage,
+          "--start: 1 s, expected a time that the file has integrations of");
+}
+#endif
 
 TEST_F(Mistakes, WhatHasNoDefaultIsAskedFor) {
   refused({"simulate", "filterbank", "--duration", "1", "--fch1", "1500", "-o", scratch / "q.fil"},

@@ -42,11 +42,12 @@ TEST_F(Mistakes, EmptyTextsAreNoValues) {
 }
 
 TEST_F(Mistakes, TimesThatAreNoneAreToldTheirForm) {
-  refused({"correlate", "v.dada", "-o", "v.uvh5", "--integration", "5m"}, kWrongUsage,
-          "--integration: 5m, expected a time without blanks (20ms, 1.5s, 5min; plain numbers are "
-          "seconds), above 0; tautline");
-  refused({"autocorrelate", "x.npy", "-o", "g.h5", "--bin", "10 us"}, kWrongUsage,
-          "--bin: 10 us, expected a time");
+  refused(
+      {"correlate", "v.dada", "-o", "v.uvh5", "--integration", "5m"}, kWrongUsage,
+      "--integration: 5m, expected a time (20ms, 1.5s, 5min; plain numbers are seconds), above 0; "
+      "tautline");
+  refused({"autocorrelate", "x.npy", "-o", "g.h5", "--bin", "10 u"}, kWrongUsage,
+          "--bin: 10 u, expected a time");
   refused({"autocorrelate", "x.npy", "-o", "g.h5", "--bin", "-1us"}, kWrongUsage, "--bin: -1us,");
   refused({"autocorrelate", "x.npy", "-o", "g.h5", "--bin", "1e300"}, kWrongUsage,
           "--bin: 1e300, expected above 0, at most 3600 s");

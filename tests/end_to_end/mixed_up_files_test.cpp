@@ -50,19 +50,53 @@ class MixedUp : public ::testing::Test {
   ScratchFolder scratch;
 };
 
+TEST_F(MixedUp, CompressedFilesAreNamedWithHowToDecompressThem) {
+  const std::string bytes = "\x1f\x8b\x08\x08" + std::string(6000, '\x5a');
+  using Words = std::vector<std::string>;
+  const auto told = [&](const std::string& name, Words words, const Words& behind = {}) {
+    for (const std::string& file : {scratch / (name + ".gz"), scratch / name}) {
+      write_file(file, bytes);
+      Words all = words;
+      all.push_back(file);
+      all.insert(all.end(), behind.begin(), behind.end());
+      const CommandResult result = run_command(all, scratch.path().string());
+      EXPECT_NE(result.status, kDone) << name << " of " << words.front();
+      const std::string how = file.ends_with(".gz") ? ": gunzip -k " + file : ", as gunzip -k does";
+      for (const std::string& part : {std::string("gzip-compressed"), "decompress it first" + how})
+        EXPECT_NE(result.err.find(part), std::string::npos)
+            << part << " of " << file << " in " << words.front() << ": " << result.err;
+      std::filesystem::remove(file);
+    }
+  };
+  told("x.fil", {"search"}, {"--dms", "0:10", "-o", scratch / "o.csv"});
+  told("x.dada", {"correlate"}, {"-o", scratch / "o.uvh5"});
+  told("x.npy", {"autocorrelate"}, {"--bin", "1us", "-o", scratch / "o.csv"});
+  told("x.uvh5", {"report"}, {"-o", scratch / "o.html"});
+  told("g.h5", {"plot"});
+  told("c.cand", {"plot"});
+  for (const char* name : {"x.fil", "x.dada", "x.npy", "x.ptu", "g.csv"}) told(name, {"inspect"});
+  told("array.toml", {"correlate", scratch / "in.dada", "-o", scratch / "o.uvh5", "--array"});
+  // Raw counts may begin so, but not in a file that is named as compressed.
+  write_file(scratch / "x.u8.gz", bytes);
+  refused({"autocorrelate", scratch / "x.u8.gz", "-o", scratch / "o.csv", "--dtype", "u8",
+           "--sensors", "1", "--bin", "1us"},
+          kFailed, "gzip-compressed");
+}
+
 TEST_F(MixedUp, TomlOfAnotherKindIsNamedWithWhatTakesIt) {
   refused(correlate("--array", "scene.toml"), kFailed,
           "scene.toml: kind of file: a scene of voltages, expected an array of antennas; simulate "
-          "voltages takes it as ");
+          "voltages takes it as --scene");
   refused(correlate("--array", "delays.toml"), kFailed,
           "delays.toml: kind of file: a table of delays, expected an array of antennas; correlate "
           "and channelize take it as --delays");
   refused(correlate("--delays", "array.toml"), kFailed,
-          "array.toml: kind of file: an array of antennas, expected a table of delays; give it as "
-          "--array");
+          "array.toml: kind of file: an array of antennas, expected a table of delays; correlate, "
+          "delays and simulate voltages take it as --array");
   refused(correlate("--array", "pipeline.toml"), kFailed, "a pipeline, expected an array");
   refused(simulate("voltages", "array.toml"), kFailed,
-          "an array of antennas, expected a scene of voltages; give it as --array");
+          "an array of antennas, expected a scene of voltages; correlate, delays and simulate "
+          "voltages take it as --array");
   refused(simulate("voltages", "burst.toml"), kFailed,
           "expected a scene of voltages; simulate filterbank takes it as --scene");
   refused(simulate("filterbank", "scene.toml"), kFailed,

@@ -48,6 +48,28 @@ TEST_F(MonitorCommand, WatchingARunChangesNothingInItsResults) {
   EXPECT_EQ(read_file(scratch / "plain.npy"), read_file(scratch / "watched.npy"));
 }
 
+// Of a port that was asked for nothing need be said.
+TEST_F(MonitorCommand, APortOfTheSystemsChoiceIsSaidEvenIfQuiet) {
+  simulate();
+  for (const std::vector<std::string>& less :
+       {std::vector<std::string>{"--quiet"}, {"--log-level", "error"}, {"--quiet", "--json"}}) {
+    std::vector<std::string> words = less;
+    const std::vector<std::string> rest{
+        "dedisperse", scratch / "in.fil", "-o",          scratch / "quiet.npy", "--dms",
+        "0:50",       "--monitor",        "127.0.0.1:0", "--overwrite"};
+    words.insert(words.end(), rest.begin(), rest.end());
+    const CommandResult watched = run(words);
+    ASSERT_EQ(watched.status, kDone) << watched.err;
+    const std::string words_before = "tautline: info: the run can be watched at http://127.0.0.1:";
+    const std::size_t at = watched.err.find(words_before);
+    ASSERT_NE(at, std::string::npos) << watched.err;
+    EXPECT_GT(std::atoi(watched.err.c_str() + at + words_before.size()), 0) << watched.err;
+    if (less.front() == "--quiet") {
+      EXPECT_EQ(std::count(watched.err.begin(), watched.err.end(), '\n'), 1) << watched.err;
+    }
+  }
+}
+
 // Each of the commands that run for long; what they write has their command line in it, so only that it is there is
 // compared.
 TEST_F(MonitorCommand, EveryLongCommandCanBeWatched) {

@@ -42,7 +42,7 @@ TEST_F(OptionWords, ValuesThatAreRefusedOnTheLine) {
   expect_said(correlate("--channels", "1"), kWrongUsage,
               "tautline: --channels: 1, expected 2 to 65536; tautline correlate --help");
   expect_said(correlate("--integration", "1S"), kWrongUsage,
-              "--integration: 1S, expected a time without blanks");
+              "--integration: 1S, expected a time (20ms, 1.5s, 5min");
   expect_said(correlate("--requantize", "2"), kWrongUsage, "--requantize: 2, expected 8, 4 or off");
   expect_said(correlate("--memory", "lots"), kWrongUsage, "--memory: lots, expected bytes");
   // Options in another unit than the field's.
@@ -136,9 +136,9 @@ TEST_F(OptionWords, TheHelpHasTheAxesOfNumpysVoltages) {
 
 TEST_F(OptionWords, AUnitBehindABlankIsTakenForAFile) {
   expect_said({"correlate", voltages(), "-o", scratch / "v.uvh5", "--integration", "0.25", "ms"},
-              kFailed, "check the name; between a number and its unit is no blank: 1ms");
+              kFailed, "check the name; a number and its unit are one word: 1ms");
   const CommandResult other = run({"correlate", "no.dada", "-o", scratch / "v.uvh5"});
-  EXPECT_EQ(other.err.find("blank"), std::string::npos) << other.err;
+  EXPECT_EQ(other.err.find("one word"), std::string::npos) << other.err;
 }
 
 TEST_F(OptionWords, Warnings) {

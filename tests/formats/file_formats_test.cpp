@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <set>
 
@@ -40,6 +42,16 @@ std::string held_by(const FileFormat& f) {
   add(f.visibilities != nullptr, "visibilities");
   add(f.write_visibilities != nullptr && f.visibilities == nullptr, "visibilities (written only)");
   return text;
+}
+
+// What an opener throws says.
+std::string refusal_of(const std::function<void()>& open) {
+  try {
+    open();
+  } catch (const core::Error& error) {
+    return error.what();
+  }
+  return "not refused";
 }
 
 TEST(FileFormats, HaveANameEndingsAndAnOpener) {
@@ -105,16 +117,8 @@ TEST(FileFormats, RefusalsNameWhatIsRead) {
   const ScratchFolder folder;
   const std::string path = folder / "x";
   write_file(path, "nothing that is known");
-  const auto refusal = [&](auto open) {
-    try {
-      open();
-    } catch (const core::Error& error) {
-      return std::string(error.what());
-    }
-    return std::string("not refused");
-  };
-  const std::string voltages = refusal([&] { open_voltages(path); });
-  const std::string filterbanks = refusal([&] { open_filterbank({path}); });
+  const std::string voltages = refusal_of([&] { open_voltages(path); });
+  const std::string filterbanks = refusal_of([&] { open_filterbank({path}); });
   for (const FileFormat& format : file_formats()) {
     if (format.voltages != nullptr) {
       EXPECT_NE(voltages.find(format.name), std::string::npos) << voltages;
@@ -123,7 +127,7 @@ TEST(FileFormats, RefusalsNameWhatIsRead) {
       EXPECT_NE(filterbanks.find(format.name), std::string::npos) << filterbanks;
     }
   }
-  EXPECT_NE(refusal([&] { open_photons(path); }).find("PTU (.ptu), PT3 (.pt3), SPC (.spc)"),
+  EXPECT_NE(refusal_of([&] { open_photons(path); }).find("PTU (.ptu), PT3 (.pt3), SPC (.spc)"),
             std::string::npos);
 }
 
@@ -142,11 +146,57 @@ TEST(SeemingKind, IsToldByTheFirstBytes) {
       {"<!doctype html><html>", "an HTML page"},
       {"{\"schema\": 1}", "JSON"},
       {"lag,g\n1,2\n", "text"},
+      {"BZh9 of a text", "text"},
       {"\x01\x02\x03\x04", ""},
       {"", "an empty file"}};
   for (const auto& [bytes, kind] : kinds) {
     write_file(folder / "x", bytes);
     EXPECT_EQ(seeming_kind(folder / "x"), kind);
+  }
+}
+
+// Under the name of its contents, too; and as counts only where the name does not say so.
+TEST(SeemingKind, OfCompressedFilesSaysHowToDecompressThem) {
+  const ScratchFolder folder;
+  struct Compressed {
+    std::string bytes, kind, ending, program;
+  };
+  for (const Compressed& one : {Compressed{"\x1f\x8b\x08", "gzip-compressed", ".gz", "gunzip -k"},
+                                {"BZh91AY&SY", "bzip2-compressed", ".bz2", "bunzip2 -k"},
+                                {std::string("\xfd"
+                                             "7zXZ\0",
+                                             6),
+                                 "xz-compressed", ".xz", "unxz -k"},
+                                {"\x28\xb5\x2f\xfd", "zstd-compressed", ".zst", "unzstd"},
+                                {"PK\x03\x04", "a ZIP archive", ".zip", "unzip"}}) {
+    SCOPED_TRACE(one.kind);
+    const std::string bytes = one.bytes + std::string(5000, '\x8f');
+    for (const char* name : {"x.fil", "x.dada", "x.npy", "x.ptu", "x.tif", "x.raw"}) {
+      const std::string path = folder / name, named = path + one.ending;
+      write_file(path, bytes);
+      write_file(named, bytes);
+      EXPECT_EQ(seeming_kind(named), one.kind);
+      EXPECT_NE(commands_for(named).find("decompress it first: " + one.program + " " + named),
+                std::string::npos)
+          << commands_for(named);
+      EXPECT_EQ(commands_for(path), "decompress it first, as " + one.program + " does") << path;
+      for (const std::string& file : {path, named}) {
+        const auto told = [&](const std::function<void()>& open) {
+          EXPECT_NE(refusal_of(open).find(one.kind), std::string::npos) << refusal_of(open);
+        };
+        told([&] { open_voltages(file, {}); });
+        told([&] { open_filterbank({file}, {}); });
+        told([&] { open_photons(file); });
+        told([&] { open_counts(file, {}); });
+      }
+      const RawCounts raw{.dtype = core::SampleType::u8, .sensors = 1};
+      EXPECT_NE(refusal_of([&] { open_counts(named, raw); }).find(one.kind), std::string::npos);
+      if (std::string_view(name) == "x.raw") {
+        EXPECT_EQ(open_counts(path, raw)->total_samples(), bytes.size());
+      }
+      std::filesystem::remove(path);
+      std::filesystem::remove(named);
+    }
   }
 }
 

@@ -12,6 +12,7 @@
 
 #include "tautline/formats/candidates/candidates.h"
 #include "tautline/formats/input_file.h"
+#include "tautline/formats/seeming_kind.h"
 #include "tautline/formats/text.h"
 
 namespace tautline::formats::candidates {
@@ -205,6 +206,7 @@ bool recognise(const std::string& path) {
 
 std::vector<Candidate> read(const std::string& path) {
   const std::vector<std::byte> bytes = InputFile(path).head(kMaxFileBytes);
+  refuse_compressed(path, "a list of candidates");
   std::string_view rest(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (rest.starts_with('{') || path.ends_with(".jsonl")) return read_json_lines(path, rest);
   Format format = format_of(path);

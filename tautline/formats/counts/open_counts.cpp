@@ -240,10 +240,10 @@ std::unique_ptr<CountReader> open_counts(const std::string& path, const RawCount
   InputFile file(path);
   if (const FileFormat* format = find_format(&FileFormat::counts, file.head(kFirstBytes), path))
     return format->counts(path, raw);
-  // With a type given, any file may hold counts except a known kind of text. Without a type, a file named .raw is not
-  // refused as another kind: several formats have that ending.
+  // With a type given, any file may hold counts except a known kind of text and what is named as compressed. Without a
+  // type, a file named .raw is not refused as another kind: several formats have that ending.
   if (raw.dtype
-          ? is_known_text(path)
+          ? is_known_text(path) || is_named_compressed(path)
           : !may_be_raw_counts(path) && !(commands_for(path).empty() && seeming_kind(path).empty()))
     throw other_kind(path,
                      names_and_endings_of(formats_with(&FileFormat::counts)) +

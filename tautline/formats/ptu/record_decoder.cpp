@@ -156,8 +156,8 @@ void RecordDecoder::leave_out(Fault fault, std::uint64_t record, std::uint64_t r
   if (state_.found[fault]++ > 0) return;
   damage_.note(fmt::format(
       "{}: {}, from record {} at byte {}. They are left out; photons behind them may be too early "
-      "by the time that they took. A copy from the instrument's computer may be whole; `start_s` "
-      "and `duration_s` choose the part before",
+      "by the time that they took. A copy from the instrument's computer may be whole; autocorrelate "
+      "takes the part before with `start_s` and `duration_s`",
       name_,
       fault == kBlank ? "records that were never written (all bits 0, or all 1)"
                       : fmt::format("records that are no tags of {} (of 64, {} or more are unknown "

@@ -8,7 +8,7 @@ namespace tautline::formats {
 
 namespace {
 
-// Fields between backquotes become options where the command has them.
+// Fields between backquotes become options, in the command also those of other commands.
 struct KindWords {
   const char *name, *taken_by;
 };
@@ -16,7 +16,7 @@ struct KindWords {
 KindWords words_of(TomlKind kind) {
   switch (kind) {
     case TomlKind::array:
-      return {"an array of antennas", "give it as `array_path`"};
+      return {"an array of antennas", "correlate, delays and simulate voltages take it as `array_path`"};
     case TomlKind::scene:
       return {"a scene of voltages", "simulate voltages takes it as `scene`"};
     case TomlKind::filterbank_scene:

@@ -44,8 +44,9 @@ Handle space_of(const Handle& dataset) {
 
 InputFile::InputFile(const std::string& path, const std::string& expected) : path_(path) {
   const auto refuse_kind = [&](const std::string& kind) {
+    const std::string advice = how_to_decompress(path);
     throw Error(ErrorKind::format, path, fmt::format("seems to be {}", kind), expected,
-                "give a file of that kind");
+                advice.empty() ? "give a file of that kind" : advice);
   };
   if (std::error_code ignored; std::filesystem::is_directory(path, ignored))
     refuse_kind(seeming_kind(path));

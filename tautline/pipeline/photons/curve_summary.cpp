@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "tautline/pipeline/photons/count_trend.h"
+
 namespace tautline::pipeline {
 
 namespace {
@@ -118,9 +120,18 @@ void warn_beyond_segments(const core::CorrelationCurves& curves, AutocorrelateSu
                          "`segments` or `levels` leave them out");
 }
 
+// A sensor that stops has a trend, too, and is named as one that stopped.
+void warn_trend(const core::CorrelationCurves& curves, AutocorrelateSummary& s) {
+  if (s.empty.all_stopped) return;
+  const std::string warning =
+      trend_warning(curves, {s.empty.stopped.begin(), s.empty.stopped.end()});
+  if (!warning.empty()) s.warnings.push_back(warning);
+}
+
 void add_warnings(const AutocorrelateConfig& config, const core::CorrelationCurves& curves,
                   AutocorrelateSummary& s) {
   warn_constant(curves, s);
+  warn_trend(curves, s);
   if (curves.detrended) warn_beyond_segments(curves, s);
   if (config.segments > 1 && curves.standard_error.empty())
     s.warnings.push_back("fewer bins than segments: no standard errors");

@@ -170,8 +170,10 @@ Figure figure_of_curves(const std::string& title, const std::vector<core::Correl
   if (std::isfinite(first.first.mean_rate_hz) && first.first.mean_rate_hz > 0)
     made.facts.push_back({"count rate", in_hertz(first.first.mean_rate_hz)});
   const std::string label = count == 1 ? core::label_of(first) : "";
-  figure::Panel panel{label.empty() ? "Correlation" : "Correlation of " + label, axis("lag", "s"),
-                      axis("G", "")};
+  const bool sums = first.normalization == core::Normalization::none;
+  const std::string what = sums ? "Sums of products" : "Correlation";
+  figure::Panel panel{label.empty() ? what : what + " of " + label, axis("lag", "s"),
+                      axis(sums ? "sum of products, not normalised" : "G", "")};
   panel.x.scale = figure::Scale::logarithmic;
   panel.tall = true;
   std::vector<double> lags;
@@ -186,6 +188,9 @@ Figure figure_of_curves(const std::string& title, const std::vector<core::Correl
   figure::Panel trace = rates(curves, made.notes);
   if (!trace.lines.empty()) made.panels.push_back(std::move(trace));
   if (!first.standard_error.empty()) made.notes.push_back("Bars are standard errors.");
+  if (sums)
+    made.notes.push_back(
+        "Sums of products of counts, not G: the counts were correlated without normalisation.");
   if (shown < count)
     made.notes.push_back(fmt::format("The first {} of {} curves.", shown, grouped(count)));
   return made;

@@ -118,9 +118,11 @@ void add_panels(Figure& made, const FitTable& table, const std::vector<DrawnFit>
   made.panels = {std::move(curves), std::move(rest)};
 }
 
-std::string with_error(double value, double error) {
-  return error > 0 ? fmt::format("{:.4g} \u00b1 {:.2g}", value, error)
-                   : fmt::format("{:.4g}, held", value);
+std::string with_error(const std::string& name, const FittedCurve& fitted, std::size_t k) {
+  const double value = fitted.values[k], error = fitted.errors[k];
+  return error > 0
+             ? fmt::format("{:.4g} \u00b1 {:.2g}", value, error)
+             : fmt::format("{:.4g}, {}", value, fit::without_error(name, error, fitted.status));
 }
 
 }  // namespace
@@ -146,7 +148,7 @@ Figure plot_fits(const PlotConfig& config) {
   if (fits.size() == 1) {
     for (std::size_t k = 0; k < table.parameters.size(); ++k)
       made.facts.push_back(
-          {table.parameters[k].name, with_error(first.values[k], first.errors[k])});
+          {table.parameters[k].name, with_error(table.parameters[k].name, first, k)});
     made.facts.push_back({"status", first.status});
   }
   if (weighted && first.degrees_of_freedom > 0)

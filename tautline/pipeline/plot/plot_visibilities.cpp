@@ -164,9 +164,11 @@ Columns place_in_time(const formats::VisibilityReader& reader, const PlotConfig&
   };
   std::vector<std::size_t> taken;
   double end = -INFINITY, first = INFINITY, recorded = 0, shortest = INFINITY;
+  double next_middle = INFINITY;  // behind the start
   for (std::size_t k = 0; k < middles.size(); ++k) {
     const double middle = start_s(k) + lengths[k] / 2;
     if (middle < config.start_s) continue;
+    next_middle = std::min(next_middle, middle);
     if (config.duration_s >= 0 && middle >= config.start_s + config.duration_s) continue;
     taken.push_back(k);
     first = std::min(first, start_s(k));
@@ -174,6 +176,10 @@ Columns place_in_time(const formats::VisibilityReader& reader, const PlotConfig&
     recorded += lengths[k];
     shortest = std::min(shortest, lengths[k]);
   }
+  if (taken.empty() && std::isfinite(next_middle))
+    throw core::Error(core::ErrorKind::config, "duration_s", fmt::format("{} s", config.duration_s),
+                      fmt::format("more than {:.6g} s, which reach the middle of an integration",
+                                  next_middle - config.start_s));
   if (taken.empty())
     throw core::Error(core::ErrorKind::config, "start_s", fmt::format("{} s", config.start_s),
                       "a time that the file has integrations of");

@@ -40,6 +40,19 @@ void read_ends(const std::string& key, const std::string& text, double& low, dou
     refuse_injection(key, text, "LOW below HIGH");
 }
 
+// Names all items that are missing, not the first alone.
+void require_items(const std::string& text, const std::vector<std::string>& given) {
+  std::string missing;
+  for (const std::string& item : {std::string("every=S"), std::string("width=LOW:HIGH")})
+    if (std::find(given.begin(), given.end(), item.substr(0, item.find('='))) == given.end())
+      missing += (missing.empty() ? "" : " and ") + item;
+  if (missing.empty()) return;
+  const InjectionConfig defaults;
+  throw core::Error(core::ErrorKind::config, "inject", text, missing + " beside it",
+                    fmt::format("without dm, snr and seed pulses have dm={}, snr={} and seed={}",
+                                defaults.low_dm, defaults.low_snr, defaults.seed));
+}
+
 // Numbers that are spread evenly over [0, 1).
 double spread_number(std::uint64_t seed, std::uint64_t number, std::uint64_t which) {
   const std::uint64_t state =
@@ -57,8 +70,10 @@ std::string range_text(double low, double high) {
 InjectionConfig parse_injection(const std::string& text) {
   InjectionConfig config;
   if (text.empty()) return config;
+  std::vector<std::string> keys;
   for (const std::string& item : core::text::split(text, ',')) {
     const std::string key = item.substr(0, item.find('='));
+    keys.push_back(key);
     const std::string value = item.substr(std::min(item.size(), key.size() + 1));
     double other = 0;
     if (key == "every") {
@@ -79,7 +94,7 @@ InjectionConfig parse_injection(const std::string& text) {
       refuse_item(item);
     }
   }
-  if (config.every_s == 0) refuse_injection("every", "none", "every=S, a time above 0 s");
+  require_items(text, keys);
   if (!(config.every_s > 0))
     refuse_injection("every", fmt::format("{}", config.every_s), "above 0 s");
   if (!(config.low_width_s > 0))

@@ -392,6 +392,8 @@ class Comparison {
 
   void summarise(TruthComparison& found, const TruthTolerance& tolerance) const {
     double amplitude = 0, phase = 0, closure = 0, ratio = 0, weight = 0;
+    const double noise = tolerance.sigmas;
+    const auto beyond = [](double sigmas, double limit) { return !(std::abs(sigmas) <= limit); };
     for (const ComparedVisibility& row : found.visibilities) {
       amplitude += std::pow(row.amplitude_sigmas, 2);
       phase += std::pow(row.phase_sigmas, 2);
@@ -399,16 +401,14 @@ class Comparison {
       ratio += (1 + row.amplitude_sigmas * error) / (error * error);
       weight += 1 / (error * error);
       if (error < 0.1) ++found.strong;
-      const double amplitude_limit = tolerance.sigmas + tolerance.amplitude_fraction / error;
-      const double phase_limit = tolerance.sigmas + tolerance.phase_deg / kDegPerRad / error;
-      if (!(std::abs(row.amplitude_sigmas) <= amplitude_limit) ||
-          !(std::abs(row.phase_sigmas) <= phase_limit))
-        ++found.outside;
+      found.outside += beyond(row.amplitude_sigmas, noise + tolerance.amplitude_fraction / error) ||
+                       beyond(row.phase_sigmas, noise + tolerance.phase_deg / kDegPerRad / error);
+      found.beyond_noise += beyond(row.amplitude_sigmas, noise) || beyond(row.phase_sigmas, noise);
     }
     for (const ComparedClosure& row : found.closures) {
       closure += std::pow(row.sigmas, 2);
-      if (!(std::abs(row.sigmas) <= tolerance.sigmas + tolerance.phase_deg / row.error_deg))
-        ++found.outside;
+      found.outside += beyond(row.sigmas, noise + tolerance.phase_deg / row.error_deg);
+      found.beyond_noise += beyond(row.sigmas, noise);
     }
     const auto rms = [](double sum, std::size_t count) {
       return count == 0 ? 0 : std::sqrt(sum / static_cast<double>(count));
@@ -419,19 +419,27 @@ class Comparison {
     found.mean_amplitude_ratio = ratio / weight;
     found.power_ratio = power_ratio();
     found.agrees = found.outside == 0 && found.strong > 0;
+    found.verdict = verdict_of(found, tolerance);
+  }
+
+  static std::string verdict_of(const TruthComparison& found, const TruthTolerance& tolerance) {
     const std::size_t rows = found.visibilities.size() + found.closures.size();
+    const std::string limit =
+        fmt::format("{} standard errors plus {} % of the amplitude or {} deg", tolerance.sigmas,
+                    100 * tolerance.amplitude_fraction, tolerance.phase_deg);
+    const char* const what = "visibilities and closure phases are off by";
     if (found.outside > 0)
-      found.verdict = fmt::format(
-          "does not agree: {} of {} visibilities and closure phases are off by more than the noise "
-          "allows",
-          found.outside, rows);
-    else if (found.strong == 0)
-      found.verdict = "too noisy to tell: no visibility is 10 times its noise; simulate for longer";
-    else
-      found.verdict = fmt::format(
-          "agrees: all {} visibilities and closure phases are true within {} sigma (and {} %, {} "
-          "deg)",
-          rows, tolerance.sigmas, 100 * tolerance.amplitude_fraction, tolerance.phase_deg);
+      return fmt::format("does not agree: {} of {} {} more than {}", found.outside, rows, what,
+                         limit);
+    if (found.strong == 0)
+      return "too noisy to tell: no visibility is 10 times its noise; simulate for longer";
+    if (found.beyond_noise == 0)
+      return fmt::format("agrees: all {} {} at most {} standard errors", rows, what,
+                         tolerance.sigmas);
+    return fmt::format(
+        "agrees: all {} {} at most {}, the accuracy of the simulation; {} of them by more than {} "
+        "standard errors alone",
+        rows, what, limit, found.beyond_noise, tolerance.sigmas);
   }
 
   const VisibilityDescription& description_;

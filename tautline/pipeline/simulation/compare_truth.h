@@ -35,9 +35,9 @@ struct ComparedClosure {
   double measured_deg = 0, true_deg = 0, error_deg = 0, sigmas = 0;
 };
 
-/// The tolerance in addition to the noise: the simulator's sources lose up to 1 % of their
-/// amplitude on its longest baselines. (The 4 % that rounding to 4 bits loses are included in the
-/// prediction.)
+/// A difference may be `sigmas` standard errors and, added to these, a part of the amplitude or an angle: the
+/// simulator's sources lose up to 1 % of their amplitude on its longest baselines. (The 4 % that rounding to 4 bits
+/// loses are included in the prediction.)
 struct TruthTolerance {
   double sigmas = 5;
   double amplitude_fraction = 0.02;
@@ -51,8 +51,10 @@ struct TruthComparison {
   double amplitude_rms_sigmas = 0, phase_rms_sigmas = 0, closure_rms_sigmas = 0;
   double mean_amplitude_ratio = 0;  ///< measured over true, weighted by 1 / error^2
   double power_ratio = 0;           ///< autocorrelations over the true power; NaN with tones
-  std::size_t outside = 0;          ///< visibilities and closures beyond the tolerance
-  std::size_t strong = 0;           ///< visibilities at least 10 times their error
+  std::size_t beyond_noise =
+      0;                    ///< visibilities and closures off by more than `sigmas` standard errors
+  std::size_t outside = 0;  ///< of these, beyond the whole tolerance
+  std::size_t strong = 0;   ///< visibilities at least 10 times their error
   bool agrees = false;
   std::string verdict;  ///< one sentence
 };

@@ -103,11 +103,13 @@ Truth read_truth(const std::string& path) {
     throw;
   } catch (const nlohmann::json::parse_error&) {
     const std::string kind = formats::seeming_kind(path);
+    const std::string advice = formats::how_to_decompress(path);
     throw Error(
         ErrorKind::format, path,
         kind.empty() || kind == "JSON" ? "not whole JSON" : "not JSON, it seems to be " + kind,
         "the truth of a simulation (docs/guide/simulate.md)",
-        "give the visibilities first and then the .truth.json that simulate wrote");
+        advice.empty() ? "give the visibilities first and then the .truth.json that simulate wrote"
+                       : advice);
   } catch (const std::exception& problem) {
     throw Error(ErrorKind::format, path, without_mark(problem.what()),
                 "the truth of a simulation (docs/guide/simulate.md)",

@@ -1,4 +1,4 @@
-// Runs that take packets over UDP: their threads, and runs that are killed and started again.
+// Runs that take packets over UDP: their threads, few packets, and runs that are killed and started again.
 #include <gtest/gtest.h>
 #include <sched.h>
 
@@ -6,6 +6,9 @@
 #include <map>
 #include <thread>
 
+#include "tautline/formats/packets/packet_layout.h"
+#include "tautline/formats/voltage_reader.h"
+#include "tautline/stream/packetiser.h"
 #include "tautline/stream/udp.h"
 #include "tests/end_to_end/streams/live_packets.h"
 
@@ -122,6 +125,29 @@ TEST_F(LivePackets, OfARunThatIsKilledAndStartedAgainGoToNewFiles) {
       const FileVisibilities one = visibilities_in(name);
       EXPECT_EQ(one.values.size(), 32U * 21) << name;  // channels, baselines
     }
+}
+
+// Too few packets to confirm the stream's position: taken when the wait for more is over, without a warning before.
+TEST_F(LivePackets, OfTheLayoutAreNotCalledNothing) {
+  write_voltages(kFEngines);
+  write_pipeline(fields_of(kFEngines, "2") + "late_s = 0.2\n");
+  const auto to = start_run();
+  ASSERT_EQ(to.size(), 1U);
+  stream::UdpSender sender(stream::parse_endpoint("to", to[0]));
+  const auto reader = formats::open_voltages(files[0], {});
+  int left = 5;
+  stream::Packetiser packetiser(formats::packets::read_layout("meerkat-f"), reader->description(),
+                                0, [&](auto packet, std::uint64_t) {
+                                  if (left-- > 0) sender.send(packet);
+                                });
+  core::RawBlock block;
+  while (reader->read(1000, block) > 0) packetiser.take(block);
+  sender.flush();
+  const CommandResult result = end_run();
+  EXPECT_TRUE(result.status == kDone || result.status == kDamaged) << result.err;
+  EXPECT_EQ(result.err.find("nothing of"), std::string::npos) << result.err;
+  EXPECT_EQ(result.err.find("no stream of"), std::string::npos) << result.err;
+  EXPECT_EQ(counters_of(result).at("accepted"), 5);
 }
 
 }  // namespace

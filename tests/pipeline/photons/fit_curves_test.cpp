@@ -59,6 +59,18 @@ TEST(FitCurves, RangeFixedFreeBoundsAndD) {
   EXPECT_NEAR(result.fits[0].solution.values[1], 1e-4, 1e-8);
   EXPECT_TRUE(std::isnan(result.fits[0].solution.standard_errors[1]));
   EXPECT_NE(result.fits[0].status.find("tau_d_s is at a bound"), std::string::npos);
+  EXPECT_EQ(fit::without_error("tau_d_s", result.fits[0].solution.standard_errors[1],
+                               result.fits[0].status),
+            "at its bound");
+}
+
+TEST(FitCurves, WhyAParameterHasNoError) {
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  const std::string trouble = "tau is not determined; fraction is at a bound";
+  EXPECT_EQ(fit::without_error("kappa", 0, trouble), "held");
+  EXPECT_EQ(fit::without_error("fraction", kNone, trouble), "at its bound");
+  EXPECT_EQ(fit::without_error("tau", kNone, trouble), "not determined");
+  EXPECT_EQ(fit::without_error("n", kNone, trouble), "not determined");
 }
 
 // A fit converges on anything: what the lags do not tell is no result.

@@ -109,6 +109,20 @@ TEST_F(Plot, ACurveWithItsFit) {
   EXPECT_GT(fitted, 20u);
   for (const std::string& note : made.notes)
     EXPECT_EQ(note.find("chi2 of these points"), std::string::npos) << note;
+  // Held by the user, and at a bound that is far from the true time.
+  const CommandResult at_bound =
+      run({"fit", scratch / "g.csv", "-o", scratch / "bound.csv", "--model", "3d", "--bounds",
+           "tau_d_s=1e-5:1e-4", "--range", "5e-5:0.5"});
+  EXPECT_NE(at_bound.out.find("  at its bound"), std::string::npos) << at_bound.out;
+  EXPECT_NE(at_bound.out.find("5  held"), std::string::npos) << at_bound.out;
+  config.fit = scratch / "bound.csv";
+  const figure::Figure bound = figure_of("g.csv", config);
+  for (const auto& [name, end] : {std::pair{"tau_d_s", ", at its bound"}, {"kappa", ", held"}}) {
+    const auto fact = std::find_if(bound.facts.begin(), bound.facts.end(),
+                                   [&](const auto& one) { return one.first == name; });
+    ASSERT_NE(fact, bound.facts.end()) << name;
+    EXPECT_TRUE(fact->second.ends_with(end)) << name << ": " << fact->second;
+  }
   // A table says what it is for, one that is of other curves is refused, and so is one that was changed.
   EXPECT_NE(run({"plot", scratch / "f.csv"}).err.find("--fit"), std::string::npos);
   EXPECT_NE(run({"plot", scratch / "x.npy", "--fit", scratch / "f.csv"})

@@ -342,6 +342,22 @@ TEST_F(Plot, CountsAndTheirCurve) {
   EXPECT_FALSE(curves["notes"].empty()) << "more curves than are drawn";
 }
 
+TEST_F(Plot, SumsAreNotDrawnAsCorrelations) {
+  must({"simulate", "photons", "--sensors", "2", "--duration", "0.1", "--bin", "1e-5", "--model",
+        "diffusion:n=2,tau=1e-3,rate=50000", "-o", scratch / "x.npy"});
+  for (const std::string normalize : {"none", "global"})
+    for (const std::string file : {"g.h5", "g.zip"}) {
+      must({"autocorrelate", scratch / "x.npy", "-o", scratch / file, "--bin", "1e-5", "--levels",
+            "4", "--normalize", normalize, "--overwrite"});
+      const json described = drawn(file, {"--overwrite"});
+      const bool sums = normalize == "none";
+      EXPECT_EQ(described["panels"][0]["y"]["label"],
+                sums ? "sum of products, not normalised" : "G");
+      EXPECT_EQ(described["panels"][0]["title"], sums ? "Sums of products" : "Correlation");
+      EXPECT_EQ(described["notes"].dump().find("not G") != std::string::npos, sums) << described;
+    }
+}
+
 // A shutter that closed, in the counts and in the rate of their curve.
 TEST_F(Plot, CountsThatStop) {
   must({"simulate", "photons", "--sensors", "1", "--duration", "2", "--bin", "1e-3", "--model",

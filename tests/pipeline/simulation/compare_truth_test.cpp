@@ -220,6 +220,31 @@ TEST_F(CompareTruthOfRuns, FindsEveryFault) {
                }).agrees);
 }
 
+// A third of Gaussian noise is beyond one standard error: some of it passes by the rest of the tolerance alone.
+TEST_F(CompareTruthOfRuns, SaysByWhichToleranceItAgrees) {
+  const CorrelatedRun run({});
+  const auto compared = [&](const TruthTolerance& tolerance) {
+    return compare_truth(run.visibilities_path, run.truth_path, tolerance);
+  };
+  const TruthComparison wide = compared({.sigmas = 1, .amplitude_fraction = 0.2, .phase_deg = 10});
+  EXPECT_TRUE(wide.agrees) << wide.verdict;
+  EXPECT_GT(wide.beyond_noise, 20U);
+  EXPECT_NE(
+      wide.verdict.find("off by at most 1 standard errors plus 20 % of the amplitude or 10 deg"),
+      std::string::npos)
+      << wide.verdict;
+  EXPECT_NE(wide.verdict.find(std::to_string(wide.beyond_noise) +
+                              " of them by more than 1 standard errors alone"),
+            std::string::npos)
+      << wide.verdict;
+  const TruthComparison noise = compared({.sigmas = 1000});
+  EXPECT_EQ(noise.beyond_noise, 0U);
+  EXPECT_TRUE(noise.verdict.ends_with("are off by at most 1000 standard errors")) << noise.verdict;
+  const TruthComparison narrow = compared({.sigmas = 1, .amplitude_fraction = 0, .phase_deg = 0});
+  EXPECT_FALSE(narrow.agrees);
+  EXPECT_EQ(narrow.outside, narrow.beyond_noise);
+}
+
 TEST_F(CompareTruthOfRuns, SaysWhenItCannotTell) {
   const CorrelatedRun run({});
   simulation::Truth truth = simulation::read_truth(run.truth_path);

@@ -12,6 +12,15 @@
 
 namespace tautline::pipeline::fit {
 
+static constexpr const char* kAtABound = " is at a bound";
+
+std::string without_error(const std::string& parameter, double standard_error,
+                          const std::string& trouble) {
+  if (standard_error == 0) return "held";
+  const std::string at_bound = "; " + parameter + kAtABound;
+  return ("; " + trouble).find(at_bound) != std::string::npos ? "at its bound" : "not determined";
+}
+
 #ifdef TAUTLINE_FIT
 
 namespace {
@@ -134,7 +143,7 @@ void find_errors(const LeastSquares& problem, std::vector<double>& slopes, std::
           known ? std::sqrt(variance * scale) * std::abs(slope) : kNan;
       if (!known)
         add_trouble(solutions[c], (*problem.parameters)[c][one.parameter].name +
-                                      (variance > 0 ? " is at a bound" : " is not determined"));
+                                      (variance > 0 ? kAtABound : " is not determined"));
     }
   }
 }

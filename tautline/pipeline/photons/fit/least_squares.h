@@ -25,6 +25,11 @@ struct Solution {
   int degrees_of_freedom = 0;
 };
 
+/// A parameter's standard error of 0 or NaN in words: "held", "at its bound" or "not determined". `trouble`: of the
+/// solution, or a status that has it.
+std::string without_error(const std::string& parameter, double standard_error,
+                          const std::string& trouble);
+
 /// Throws Error(unsupported) in a build without cminpack, Error(config) when a start lies outside
 /// its bounds. Parameters that are fixed keep their value.
 Solution solve(const Model& model, const std::vector<Parameter>& parameters, const Points& points);
