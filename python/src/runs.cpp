@@ -170,6 +170,7 @@ nb::object correlate(const std::vector<std::string>& paths, const std::optional<
   said["overflowed"] = summary.overflowed;
   said["empty_samples"] = summary.empty.samples;
   said["level_steps"] = summary.level_steps.size();
+  said["recorder_clipped_inputs"] = summary.levels.clipped().size();
   said["elapsed_s"] = summary.elapsed_s;
   return nb::make_tuple(kept, said);
 }
