@@ -1,9 +1,11 @@
 #include "cli/voltage_run.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include "cli/run_output.h"
 #include "tautline/core/counted.h"
+#include "tautline/pipeline/voltages/clipped_text.h"
 #include "tautline/pipeline/voltages/empty_text.h"
 #include "tautline/pipeline/voltages/step_text.h"
 
@@ -16,6 +18,8 @@ void summarise(const Global& global, const std::string& schema, const std::strin
   const std::string empty = pipeline::empty_text(s.empty, s.samples, s.input_names);
   const std::string constant = pipeline::constant_text(s.constant_channels, s.input_names);
   const std::string steps = pipeline::level_steps_text(s.level_steps, s.input_names);
+  const std::string at_ends = pipeline::at_ends_text(s.levels, s.input_names);
+  const std::string clipped = pipeline::clipped_text(s.levels, s.input_names);
   nlohmann::ordered_json object{{"output", output},
                                 {"inputs", s.inputs},
                                 {"antenna_names", s.antenna_names},
@@ -31,6 +35,7 @@ void summarise(const Global& global, const std::string& schema, const std::strin
                  {"empty_channels", pipeline::empty_channels(s.empty, kNamed)},
                  {"level_steps", pipeline::level_steps(s.level_steps)},
                  {"constant_channels", pipeline::constant_channels(s.constant_channels)},
+                 {"recorded_levels", pipeline::recorded_levels(s.levels)},
                  {"clipped", s.clipped},
                  {"not_finite", s.not_finite}});
   object.update(own.fields_of_kernels);
@@ -40,7 +45,8 @@ void summarise(const Global& global, const std::string& schema, const std::strin
       global, schema, object,
       fmt::format(
           "{}: {}, {}, {}\n{}\n  kernels: {}\n"
-          "  samples: {} lost, {} dropped, {}{} empty, {} not finite; {} clipped, {}\n{}{}{}{}",
+          "  samples: {} lost, {} dropped, {}{} empty, {} not finite; {} clipped in rounding, {}\n"
+          "{}{}{}{}{}{}",
           output, own.made, core::counted(s.inputs, "input"), core::counted(s.channels, "channel"),
           speed_line(s.stream_s, s.elapsed_s), s.backend, damage.lost_samples,
           damage.dropped_samples, own.in_gaps.empty() ? "" : own.in_gaps + ", ", s.empty.samples,
@@ -50,8 +56,12 @@ void summarise(const Global& global, const std::string& schema, const std::strin
               : fmt::format("  antennas: {}\n", fmt::join(s.antenna_names, ", ")),
           empty.empty() ? "" : "  empty, taken for lost: " + empty + "\n",
           constant.empty() ? "" : "  never change: " + constant + "\n",
-          steps.empty() ? "" : "  steps of level, left as they are: " + steps + "\n"),
+          steps.empty() ? "" : "  steps of level, left as they are: " + steps + "\n",
+          at_ends.empty() ? "" : "  recorded at the ends of their range: " + at_ends + "\n",
+          clipped.empty() ? "" : "  " + clipped + "\n"),
       &s.profile);
+  if (!steps.empty()) spdlog::warn("steps of level, left as they are: {}", steps);
+  if (!clipped.empty()) spdlog::warn("{}", clipped);
 }
 
 }  // namespace tautline::cli

@@ -63,7 +63,7 @@
       ];
       const clipped = status.clipped.reduce((sum, count) => sum + count, 0);
       if (status.clipped.length && status.requantised) {
-        tiles.push(["Clipped", tautline.percent(clipped / (status.requantised * status.clipped.length), 2),
+        tiles.push(["Clipped in rounding", tautline.percent(clipped / (status.requantised * status.clipped.length), 2),
                     `${tautline.count(clipped)} values`]);
       }
       const centre = description.phase_centre;

@@ -16,12 +16,16 @@
         { height: 296, onMove: read("time") });
       this.clipping = new tautline.LineChart("Clipped by the requantiser, share of each input's values", {
         height: 190, zeroBased: true, series: [{ name: "clipped", colour: "two", points: true }] });
+      this.atEnds = new tautline.LineChart("Recorded at the ends of their range, share of each input's samples", {
+        height: 190, zeroBased: true, series: [{ name: "at the ends", colour: "two", points: true }] });
       this.clipping.root.classList.add("both");
+      this.atEnds.root.classList.add("both");
       this.readout = element("p.readout");
       root.append(
         element("div.section-head", {}, element("h2", {}, "Data quality"), this.text),
         this.readout,
-        element("div.grid", {}, this.frequencyImage.root, this.timeImage.root, this.clipping.root));
+        element("div.grid", {}, this.frequencyImage.root, this.timeImage.root, this.atEnds.root,
+                                this.clipping.root));
     }
 
     describe() {}
@@ -83,17 +87,22 @@
     }
 
     drawClipping() {
-      const { status, description } = this.store;
-      this.clipping.root.hidden = !status.clipped.length || !status.requantised;
-      if (this.clipping.root.hidden) return;
-      const { inputs } = description;
-      const fractions = status.clipped.map((count) => count / status.requantised);
+      const { status } = this.store;
+      this.drawShares(this.clipping, "clipped",
+                      status.requantised ? status.clipped.map((count) => count / status.requantised) : []);
+      this.drawShares(this.atEnds, "at the ends", status.at_ends || []);
+    }
+
+    drawShares(chart, what, fractions) {
+      chart.root.hidden = !fractions.length;
+      if (!fractions.length) return;
+      const { inputs } = this.store.description;
       const unit = Math.max(...fractions) < 1e-4 ? { scale: 1e6, name: "ppm" } : { scale: 100, name: "%" };
-      this.clipping.show(
+      chart.show(
         fractions.map((fraction, input) => [input, fraction * unit.scale]),
         { xTicks: (low, high, most) => tautline.inputTicks(inputs)(0, inputs.length, most)
             .map((tick) => ({ value: tick.value - 0.5, text: tick.text })),
-          xRange: [-0.5, inputs.length - 0.5], xName: "input", yName: `clipped (${unit.name})`,
+          xRange: [-0.5, inputs.length - 0.5], xName: "input", yName: `${what} (${unit.name})`,
           xFormat: (value) => (inputs[Math.round(value)] || { label: "" }).label,
           yFormat: (value) => `${tautline.short(value)} ${unit.name}` });
     }
@@ -117,6 +126,7 @@
     redraw() {
       this.draw();  // the colours of the pictures follow the theme
       this.clipping.redraw();
+      this.atEnds.redraw();
     }
   };
 })(globalThis.tautline = globalThis.tautline || {});

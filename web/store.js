@@ -9,7 +9,7 @@
     constructor(mostRows = 1024) {
       this.mostRows = mostRows;
       this.description = null;
-      this.status = { facts: [], warnings: [], clipped: [], requantised: 0 };
+      this.status = { facts: [], warnings: [], clipped: [], requantised: 0, at_ends: [] };
       this.summary = null;
       this.rows = [];
       this.dropped = 0;  // rows before rows[0]

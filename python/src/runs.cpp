@@ -118,6 +118,7 @@ nb::object correlate(const std::vector<std::string>& paths, const std::optional<
   said["overflowed"] = summary.overflowed;
   said["empty_samples"] = summary.empty.samples;
   said["level_steps"] = summary.level_steps.size();
+  said["recorder_clipped_inputs"] = summary.levels.clipped().size();
   said["elapsed_s"] = summary.elapsed_s;
   warnings.add(pipeline::data_warnings(summary));
   if (summary.overflowed > 0) warnings.add(pipeline::overflow_message(summary.overflowed));

@@ -2,10 +2,13 @@
 // whole, with parts lost, that disagree, and whose headers lie.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <complex>
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <random>
 
 #include "tautline/core/baseline.h"
 #include "tautline/formats/mwa32t/writer.h"
@@ -268,6 +271,43 @@ TEST_F(CorrelateFormats, VdifGivesTheBitsOfTheSameVoltagesInNpy) {
   EXPECT_EQ(a.values, b.values);
   EXPECT_EQ(a.counts, b.counts);
   EXPECT_EQ(a.channel_hz, b.channel_hz);
+}
+
+// Noise of a usual level in each format: no input is clipped by its recorder, and none steps.
+TEST_F(CorrelateFormats, CleanNoiseGivesNoWarningOfItsLevel) {
+  constexpr std::size_t kTimes = 160 * VdifFile::kSamples;
+  auto random = generator();
+  std::normal_distribution<float> normal(0, 25);
+  std::string bytes, floats;
+  for (std::size_t k = 0; k < 2 * kTimes * 4; ++k) {
+    const float value = normal(random);
+    floats.append(reinterpret_cast<const char*>(&value), sizeof value);
+    bytes += static_cast<char>(std::clamp(std::lround(value), -127L, 127L));
+  }
+  write_file(scratch / "x.vdif", VdifFile{}.bytes(bytes));
+  std::vector<std::size_t> blocks(2 * kTimes * 4 / 16 / GuppiFile::kTimes);
+  for (std::size_t k = 0; k < blocks.size(); ++k) blocks[k] = k;
+  write_file(scratch / "x.raw", GuppiFile{}.bytes(bytes, blocks));
+  write_npy("bytes.npy", {4, kTimes}, bytes);
+  write_file(scratch / "floats.npy",
+             formats::npy::format_header("<c8", std::vector<std::uint64_t>{4, kTimes}) + floats);
+  const std::vector<std::string> array{"--rate-hz", "1280000", "--centre-hz", "1e9", "--channels",
+                                       "16"};
+  for (const auto& [name, options] :
+       std::vector<std::pair<std::string, std::vector<std::string>>>{
+           {"x.vdif", array}, {"x.raw", {}}, {"bytes.npy", array}, {"floats.npy", array}}) {
+    auto words = options;
+    words.insert(words.end(), {"--integration", "0.001", "--overwrite"});
+    const CommandResult result = correlate({name}, "out.uvh5", words);
+    ASSERT_EQ(result.status, kDone) << name << ": " << result.err;
+    const auto summary = nlohmann::json::parse(result.out);
+    EXPECT_EQ(summary["level_steps"], nlohmann::json::array()) << name;
+    const auto levels = summary["recorded_levels"];
+    EXPECT_EQ(levels["clipped_inputs"], nlohmann::json::array()) << name;
+    EXPECT_EQ(levels["at_ends"].is_null(), name == "floats.npy") << name;
+    for (const auto& rms : levels["rms"]) EXPECT_NEAR(rms.get<double>(), 25, 1) << name;
+    EXPECT_EQ(result.err.find("clipped by the recorder"), std::string::npos) << result.err;
+  }
 }
 
 // Guessed and unknown facts are warnings when a run begins.

@@ -57,7 +57,7 @@ TEST(VoltageStepFiles, AGainThatChangesBetweenFilesIsNamedAndLeftAsItIs) {
   EXPECT_EQ(summary["integrations"], 4);
   EXPECT_NE(
       read_file(page).find(
-          "steps of level where files join: b.dada after a.dada (sample 100000): input 1x by +"),
+          "steps of level, left as they are: b.dada after a.dada (sample 100000): input 1x by +"),
       std::string::npos);
   // The step is in the visibilities: 1.69 times the power of the input with itself, nothing flagged.
   const auto reader = formats::open_visibilities(scratch / "v.uvh5");

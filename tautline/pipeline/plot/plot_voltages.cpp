@@ -16,9 +16,12 @@
 #include "tautline/pipeline/plot/mean_grid.h"
 #include "tautline/pipeline/plot/texts.h"
 #include "tautline/pipeline/voltages/block_size.h"
+#include "tautline/pipeline/voltages/clipped_text.h"
+#include "tautline/pipeline/voltages/empty_text.h"
 #include "tautline/pipeline/voltages/engines.h"
 #include "tautline/pipeline/voltages/frequencies.h"
 #include "tautline/pipeline/voltages/rethrow_of_stage.h"
+#include "tautline/pipeline/voltages/step_text.h"
 #include "tautline/pipeline/voltages/voltage_source_node.h"
 #include "tautline/pipeline/voltages/voltage_streams.h"
 
@@ -39,6 +42,8 @@ struct PowerMeans {
   MeanGrid trace{1, 1};            // [one of the first inputs][column]
   std::vector<bool> seen;          // [input][column]: whether there was a valid spectrum
   std::size_t inputs = 0, channels = 0;
+  stream::RecordedLevels levels;  // of the samples that were read, once the run has ended
+  std::vector<stream::VoltageStep> steps;
 };
 
 // The end of a graph: spectra of a filter bank, or of a stream that is channelized already.
@@ -141,6 +146,7 @@ std::shared_ptr<PowerMeans> measure(const PlotConfig& config, const PlotRun& run
   const stream::SequenceOptions options{config.reader, config.start_s, config.duration_s};
   auto source =
       std::make_unique<VoltageSourceNode>(VoltageSourceConfig{{config.input}, options, false});
+  const VoltageSourceNode& samples = *source;  // owned by the run
   const stream::VoltageStream& sequence = source->sequence();
   description = sequence.description();
   const auto device = run.device();
@@ -177,6 +183,8 @@ std::shared_ptr<PowerMeans> measure(const PlotConfig& config, const PlotRun& run
   } catch (...) {
     rethrow_of_stage(go.failed_node(), false);
   }
+  means->levels = samples.levels();
+  means->steps = samples.level_steps();
   return means;
 }
 
@@ -309,6 +317,11 @@ Figure plot_voltages(const PlotConfig& config, const PlotRun& run) {
   made.panels.push_back(spectra_panel(m, centres, frequency, level, array));
   if (m.inputs > kMostInputs)
     made.notes.push_back(fmt::format("Lines of the first {} of {} inputs.", kMostInputs, m.inputs));
+  const std::vector<std::string> names = names_of_inputs(array);
+  if (const std::string steps = level_steps_text(m.steps, names); !steps.empty())
+    made.notes.push_back("Steps of level: " + steps + ".");
+  if (const std::string clipped = clipped_text(m.levels, names); !clipped.empty())
+    made.notes.push_back("C" + clipped.substr(1) + ".");
   const std::string note = averaged_note(m.time.per_cell, m.frequency.per_cell);
   if (!note.empty()) made.notes.push_back(note);
   return made;

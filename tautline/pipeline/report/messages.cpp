@@ -214,7 +214,8 @@ std::string status_message(const RunStatus& status) {
                   {"facts", std::move(facts)},
                   {"warnings", status.warnings},
                   {"clipped", status.clipped},
-                  {"requantised", status.requantised}});
+                  {"requantised", status.requantised},
+                  {"at_ends", status.at_ends}});
 }
 
 }  // namespace tautline::pipeline::report

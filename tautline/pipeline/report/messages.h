@@ -20,6 +20,7 @@ struct RunStatus {
   std::vector<std::string> warnings;                       ///< damage, losses
   std::vector<std::uint64_t> clipped;  ///< requantised components outside the range, per input
   std::uint64_t requantised = 0;       ///< components requantised per input; 0: unknown
+  std::vector<double> at_ends = {};    ///< shares of samples at the ends of the input's range, per input
 };
 
 /// {"type": "description"}: array, inputs, channels, kept baselines and triangles. After the first

@@ -28,6 +28,10 @@ void ReportBuilder::set_clipped(std::vector<std::uint64_t> clipped, std::uint64_
   status_.requantised = requantised;
 }
 
+void ReportBuilder::set_at_ends(std::vector<double> at_ends) {
+  status_.at_ends = std::move(at_ends);
+}
+
 void ReportBuilder::add_warning(std::string message) {
   status_.warnings.push_back(std::move(message));
 }

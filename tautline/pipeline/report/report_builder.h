@@ -27,6 +27,8 @@ class ReportBuilder : public formats::VisibilityWriter {
 
   /// Components outside the requantiser's range, per input, of `requantised` components each.
   void set_clipped(std::vector<std::uint64_t> clipped, std::uint64_t requantised);
+  /// The shares of samples, per input, that are at the ends of their range in the input; empty: not known.
+  void set_at_ends(std::vector<double> at_ends);
   /// Damage in the input, losses: shown at the top of the page.
   void add_warning(std::string message);
 

@@ -100,6 +100,7 @@ ChannelizeSummary channelize_voltages(const ChannelizeConfig& config,
   s.samples = facts.samples;
   s.damage = facts.damage;
   s.empty = facts.empty;
+  s.levels = facts.levels;
   s.level_steps = facts.level_steps;
   s.constant_channels = facts.constant_channels;
   s.antenna_names = description.antenna_names;

@@ -244,6 +244,7 @@ CorrelateSummary Correlation::summary(const engine::Run& run) const {
     s.devices.push_back({devices_[d]->name(), nodes_.f_engines[d]->counters().at("sent_bytes")});
   s.damage = facts.damage;
   s.empty = facts.empty;
+  s.levels = facts.levels;
   s.level_steps = facts.level_steps;
   s.constant_channels = facts.constant_channels;
   if (!config_.keep_edge)

@@ -31,10 +31,13 @@ nlohmann::ordered_json level_steps(const std::vector<stream::VoltageStep>& steps
     auto inputs = nlohmann::ordered_json::array();
     for (const stream::InputStep& one : step.inputs)
       inputs.push_back({{"input", one.input}, {"db", decibels(one)}});
-    list.push_back({{"sample", step.sample},
-                    {"before", step.before},
-                    {"after", step.after},
-                    {"inputs", inputs}});
+    nlohmann::ordered_json one{{"sample", step.sample}};
+    if (step.after.empty())
+      one.update({{"within_samples", step.within_samples}, {"time_s", step.time_s}});
+    else
+      one.update({{"before", step.before}, {"after", step.after}});
+    one["inputs"] = inputs;
+    list.push_back(std::move(one));
   }
   return list;
 }
@@ -52,8 +55,11 @@ std::string level_steps_text(const std::vector<stream::VoltageStep>& steps,
       least = std::min(least, decibels(one));
       most = std::max(most, decibels(one));
     }
-    text += fmt::format("{}{} after {} (sample {}): {} by {:+.2f}", k > 0 ? "; " : "",
-                        file_name(step.after), file_name(step.before), step.sample,
+    const std::string place =
+        step.after.empty() ? fmt::format("near {:.6g} s", step.time_s)
+                           : fmt::format("{} after {} (sample {})", file_name(step.after),
+                                         file_name(step.before), step.sample);
+    text += fmt::format("{}{}: {} by {:+.2f}", k > 0 ? "; " : "", place,
                         name_inputs(numbers, names), least);
     text += fmt::format("{:+.2f}", most) == fmt::format("{:+.2f}", least)
                 ? " dB"

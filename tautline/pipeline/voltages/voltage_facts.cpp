@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tautline/pipeline/report/report_builder.h"
+#include "tautline/pipeline/voltages/clipped_text.h"
 #include "tautline/pipeline/voltages/empty_text.h"
 #include "tautline/pipeline/voltages/spectra_record.h"
 #include "tautline/pipeline/voltages/step_text.h"
@@ -22,6 +23,7 @@ std::string overflow_message(std::uint64_t overflowed) {
 void finish_page(const VoltageFacts& facts, report::ReportBuilder& page) {
   for (const auto& [name, count] : facts.counts) page.add_extra(name, std::to_string(count));
   page.set_clipped(facts.clipped.components, facts.clipped.all);
+  page.set_at_ends(at_ends(facts.levels));
   for (const std::string& message : facts.damage.messages) page.add_warning(message);
   const std::vector<std::string> names = names_of_inputs(page.digest().description().array);
   const std::string empty = empty_text(facts.empty, facts.samples, names);
@@ -30,7 +32,9 @@ void finish_page(const VoltageFacts& facts, report::ReportBuilder& page) {
   const std::string constant = constant_text(facts.constant_channels, names);
   if (!constant.empty()) page.add_warning("never change, flagged: " + constant);
   if (facts.unchanging_spectra > 0) page.add_warning(unchanging_text(facts.unchanging_spectra));
-  if (!steps.empty()) page.add_warning("steps of level where files join: " + steps);
+  if (!steps.empty()) page.add_warning("steps of level, left as they are: " + steps);
+  const std::string clipped = clipped_text(facts.levels, names);
+  if (!clipped.empty()) page.add_warning(clipped);
   if (!facts.rounding.empty()) page.add_warning(facts.rounding);
   if (!facts.partial.empty()) page.add_warning(facts.partial);
   if (const std::uint64_t overflowed = facts.counts.at("overflowed"); overflowed > 0)
@@ -58,6 +62,7 @@ std::string spectra_record(const VoltageFacts& facts, const Spectra& spectra,
   record["empty_inputs"] = empty_inputs(facts.empty);
   record["empty_channels"] = empty_channels(facts.empty);
   record["level_steps"] = level_steps(facts.level_steps);
+  record["recorded_levels"] = recorded_levels(facts.levels);
   add_channels(record, spectra);
   if (!stokes.empty()) record["stokes"] = stokes;
   invalid.spans.write_to(record);

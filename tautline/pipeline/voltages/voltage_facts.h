@@ -12,6 +12,7 @@
 #include "tautline/pipeline/voltages/voltage_streams.h"
 #include "tautline/stream/constant_channel.h"
 #include "tautline/stream/empty_voltages.h"
+#include "tautline/stream/recorded_level.h"
 #include "tautline/stream/voltage_step.h"
 
 namespace tautline::pipeline {
@@ -35,6 +36,7 @@ struct VoltageFacts {
   ClippedSamples clipped;
   formats::Damage damage;
   stream::EmptyVoltages empty;
+  stream::RecordedLevels levels;  ///< of the samples that were read
   std::vector<stream::VoltageStep> level_steps;
   std::vector<stream::ConstantChannel> constant_channels;
   std::uint64_t unchanging_spectra = 0;

@@ -69,6 +69,7 @@ VoltageFacts facts_of(const VoltageNodes& nodes) {
   facts.counts["not_finite"] = nodes.f_engines.front()->counters().at("not_finite");
   facts.damage = source.sequence().damage();
   facts.empty = source.empty();
+  facts.levels = source.levels();
   facts.level_steps = source.level_steps();
   facts.constant_channels = source.constant_channels();
   facts.unchanging_spectra = source.unchanging_spectra();

@@ -10,6 +10,7 @@
 #include "tautline/formats/voltage_reader.h"
 #include "tautline/stream/constant_channel.h"
 #include "tautline/stream/empty_voltages.h"
+#include "tautline/stream/recorded_level.h"
 #include "tautline/stream/voltage_step.h"
 
 namespace tautline::pipeline {
@@ -17,14 +18,15 @@ namespace tautline::pipeline {
 struct VoltageRunSummary {
   std::size_t inputs = 0, channels = 0;
   std::uint64_t spectra = 0, samples = 0;
-  std::uint64_t clipped = 0;     ///< components, of valid spectra
+  std::uint64_t clipped = 0;     ///< components in rounding, of valid spectra
   std::uint64_t not_finite = 0;  ///< float samples
   double elapsed_s = 0, stream_s = 0;
   std::vector<std::string> antenna_names;  ///< as the format has them; empty: none
   std::vector<std::string> input_names;    ///< for people, as pages and plots have them
   formats::Damage damage;
   stream::EmptyVoltages empty;
-  std::vector<stream::VoltageStep> level_steps;  ///< where files join
+  stream::RecordedLevels levels;                 ///< of the samples that were read
+  std::vector<stream::VoltageStep> level_steps;  ///< where files join, and inside files
   std::vector<stream::ConstantChannel> constant_channels;
   std::string backend;
   engine::Profile profile;

@@ -10,6 +10,7 @@
 #include "tautline/core/error.h"
 #include "tautline/engine/block_pool.h"
 #include "tautline/pipeline/time_reading.h"
+#include "tautline/pipeline/voltages/clipped_text.h"
 #include "tautline/pipeline/voltages/empty_text.h"
 #include "tautline/pipeline/voltages/step_text.h"
 #include "tautline/pipeline/voltages/voltage_streams.h"
@@ -41,6 +42,7 @@ VoltageSourceNode::VoltageSourceNode(VoltageSourceConfig config,
   } else {
     stream_ = std::make_shared<stream::VoltageSequence>(config_.files, config_.options);
   }
+  if (!config_.device) levels_.emplace(stream_->description(), stream_->total_samples());
   if (config_.options.keep_constant) return;
   if (config_.device)
     throw core::Error(core::ErrorKind::config, "keep_constant", "false",
@@ -54,6 +56,7 @@ VoltageSourceNode::VoltageSourceNode(std::shared_ptr<stream::PeekedVoltages> liv
     : stream_(live), live_(std::move(live)) {
   config_.log = std::move(log);
   config_.options.keep_constant = keep_constant;
+  levels_.emplace(stream_->description(), stream_->total_samples());
   if (keep_constant) return;
   finder_.emplace(stream_->description());
   if (stream_->description().channelized()) channels_.emplace(stream_->description());
@@ -182,6 +185,8 @@ void VoltageSourceNode::start(engine::Outputs& outputs) {
 // After the stop of a live stream: the samples that had come.
 void VoltageSourceNode::finish(engine::Outputs& outputs) {
   while (live_ && !ended_) produce(outputs);
+  find_steps_inside();
+  clipped_inputs_ = levels().clipped().size();
   if (!config_.log) return;
   for (const std::string& message : stream_->damage().messages)
     config_.log(core::LogLevel::warning, message);
@@ -197,8 +202,30 @@ void VoltageSourceNode::finish(engine::Outputs& outputs) {
   if (unchanging_ > 0) config_.log(core::LogLevel::warning, unchanging_text(unchanging_));
   const std::string steps = level_steps_text(steps_, numbers);
   if (!steps.empty())
-    config_.log(core::LogLevel::warning,
-                "steps of level where files join, left as they are: " + steps);
+    config_.log(core::LogLevel::warning, "steps of level, left as they are: " + steps);
+  const std::string clipped = clipped_text(levels(), numbers);
+  if (!clipped.empty()) config_.log(core::LogLevel::warning, clipped);
+}
+
+// Those where files join are known already, by name.
+void VoltageSourceNode::find_steps_inside() {
+  if (!levels_ || config_.options.keep_constant) return;
+  std::vector<stream::VoltageStep> steps = steps_;
+  for (stream::VoltageStep& step : levels_->steps()) {
+    step.time_s += std::max(0.0, config_.options.start_s);
+    for (const stream::VoltageStep& join : steps_) {
+      const std::uint64_t apart = std::max(step.sample, join.sample) -
+                                  std::min(step.sample, join.sample);
+      if (apart > step.within_samples) continue;
+      std::erase_if(step.inputs, [&](const stream::InputStep& one) {
+        return std::ranges::find(join.inputs, one.input, &stream::InputStep::input) !=
+               join.inputs.end();
+      });
+    }
+    if (!step.inputs.empty()) steps.push_back(std::move(step));
+  }
+  std::ranges::stable_sort(steps, {}, &stream::VoltageStep::sample);
+  steps_ = std::move(steps);
 }
 
 // Peeked samples are copied to the run's blocks; later packets are placed in them.
@@ -223,6 +250,7 @@ bool VoltageSourceNode::produce(engine::Outputs& outputs) {
   if (config_.device) outputs.queue(config_.device).synchronise();
   const bool more = read(block);
   if (held_ != nullptr) find_empty_channels(*held_);
+  if (held_ != nullptr || (more && !finder_)) look_at_levels(held_ != nullptr ? *held_ : block);
   if (held_ != nullptr || (more && !finder_)) outputs.commit();
   held_ = more && finder_ ? &block : nullptr;
   ended_ = !more;
@@ -243,6 +271,12 @@ bool VoltageSourceNode::read(engine::Block& block) {
 void VoltageSourceNode::find_empty_channels(engine::Block& block) {
   block.valid = {};
   if (channels_) channels_->look(block.payload_of<core::RawBlock>(), block.valid);
+}
+
+// All invalid samples of the block are known.
+void VoltageSourceNode::look_at_levels(const engine::Block& block) {
+  if (levels_)
+    levels_->look(block.payload_of<core::RawBlock>(), block.segment, block.segment_start);
 }
 
 // False: there are no more samples.
@@ -282,6 +316,7 @@ engine::Counters VoltageSourceNode::counters() const {
                             {"empty_samples", finder_ ? finder_->samples() : 0},
                             {"empty_values", channels_ ? channels_->values() : 0},
                             {"level_steps", steps_.size()}};
+  if (levels_) counters["recorder_clipped_inputs"] = clipped_inputs_;
   counters.merge(stream_->counters());
   return counters;
 }

@@ -14,6 +14,7 @@
 #include "tautline/stream/constant_channels.h"
 #include "tautline/stream/empty_channels.h"
 #include "tautline/stream/empty_voltages.h"
+#include "tautline/stream/level_watch.h"
 #include "tautline/stream/packet_voltages.h"
 #include "tautline/stream/peeked_voltages.h"
 #include "tautline/stream/piped_voltages.h"
@@ -77,8 +78,13 @@ class VoltageSourceNode final : public engine::Node {
   std::uint64_t samples() const { return packets_ != nullptr ? packets_->samples() : samples_; }
   /// None where constant stretches are kept; of packets, the channels alone.
   stream::EmptyVoltages empty() const;
-  /// Level steps where files join: searched when the run starts, unless constant stretches are kept.
+  /// Where files join, searched when the run starts, and inside files, once the source has ended; none where constant
+  /// stretches are kept.
   const std::vector<stream::VoltageStep>& level_steps() const { return steps_; }
+  /// Not looked at are packets and samples in a device's memory.
+  stream::RecordedLevels levels() const {
+    return levels_ ? levels_->levels() : stream::RecordedLevels();
+  }
   /// Searched in files when the graph is opened, unless constant stretches are kept.
   const std::vector<stream::ConstantChannel>& constant_channels() const { return constant_; }
   /// Spectra (times x inputs) that records beside the files list as invalid and that are not lost; read when the graph
@@ -91,6 +97,8 @@ class VoltageSourceNode final : public engine::Node {
   void look_at_files();
   bool fill(engine::Block& block);
   void find_empty_channels(engine::Block& block);
+  void look_at_levels(const engine::Block& block);
+  void find_steps_inside();
   bool place_packets(engine::Outputs& outputs);
 
   VoltageSourceConfig config_;
@@ -104,6 +112,8 @@ class VoltageSourceNode final : public engine::Node {
   std::optional<stream::EmptyVoltageFinder> finder_;  // none: constant stretches are data
   // Of live voltages that are channelized; those of files are read before the run.
   std::optional<stream::EmptyChannelFinder> channels_;
+  std::optional<stream::LevelWatch> levels_;
+  std::size_t clipped_inputs_ = 0;  // by the recorder, once the source has ended
   std::vector<stream::VoltageStep> steps_;
   std::vector<stream::ConstantChannel> constant_;
   std::vector<std::size_t> edges_;                   // channels, by records
