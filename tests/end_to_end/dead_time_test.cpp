@@ -15,7 +15,8 @@
 namespace tautline::tests {
 namespace {
 
-/// A PTU file of HydraHarp v2 in T2 mode, read and written apart from the library: special, channel (6 bits), time (25).
+/// A PTU file of HydraHarp v2 in T2 mode, read and written apart from the library: special, channel (6 bits), time
+/// (25).
 struct DeadDetector {
   std::string bytes;
   std::uint64_t photons = 0, ticks = 0;

@@ -94,12 +94,14 @@ def check_other_tables(checks, options, folder):
     tautline(options, "fit", folder / "x.h5", "-o", folder / "fit.csv", "--model", "3d", "--max-chi2", 1e9)
     tautline(options, "inspect", folder / "t3.ptu", "--tcspc", folder / "tcspc.csv")
     tautline(options, "simulate", "filterbank", "--nchans", 32, "--fch1", 1500, "--foff", -4, "--tsamp", "1ms",
-             "--duration", 4, "--seed", options.seed, "--pulse", "dm=20,time=1.5,width=0.003,snr=40", "-o", folder / "s.fil")
+             "--duration", 4, "--seed", options.seed, "--pulse", "dm=20,time=1.5,width=0.003,snr=40",
+             "-o", folder / "s.fil")
     for name in ("list.csv", "list.your.csv"):
         tautline(options, "search", folder / "s.fil", "-o", folder / name, "--dms", "0:50")
     for name, first, columns, rows in (("fit.csv", "sensor", ["n", "tau_d_s", "reduced_chi2"], 3),
                                        ("tcspc.csv", "time_s", ["detector_0", "detector_1", "detector_2"], 16),
-                                       ("list.csv", "snr", ["time_s", "dm"], 1), ("list.your.csv", "file", ["snr", "dm"], 1)):
+                                       ("list.csv", "snr", ["time_s", "dm"], 1),
+                                       ("list.your.csv", "file", ["snr", "dm"], 1)):
         checks.where = name
         frame = pandas.read_csv(folder / name, comment="#")
         checks.that(frame.columns[0] == first and set(columns) <= set(frame.columns), f"columns {list(frame.columns)}")
