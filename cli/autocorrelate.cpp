@@ -2,10 +2,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
-#include <cmath>
 #include <filesystem>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <system_error>
 
 #include "cli/common_options.h"
@@ -91,31 +88,6 @@ int run_status(const pipeline::AutocorrelateSummary& summary, const Autocorrelat
   return options.strict ? kFailed : kDamagedInput;
 }
 
-// The bin of simulated counts, from their truth; one that is given goes first.
-void take_bin_of_truth(pipeline::AutocorrelateConfig& config) {
-  using Json = nlohmann::json;
-  if (!config.input.ends_with(".npy")) return;
-  const std::string beside = config.input.substr(0, config.input.size() - 4) + ".truth.json";
-  std::ifstream file(beside);
-  if (!file) return;
-  const Json truth = Json::parse(file, nullptr, false);
-  if (!truth.is_object() || truth.value("schema", Json()) != "tautline.truth.photons") return;
-  const Json of = truth.value("file", Json()), bin_s = truth.value("bin_s", Json());
-  const auto name = [](const std::string& path) { return std::filesystem::path(path).filename(); };
-  if (!of.is_string() || name(of.get<std::string>()) != name(config.input)) return;
-  if (!bin_s.is_number() || !(bin_s.get<double>() > 0)) return;
-  const auto told_s = bin_s.get<double>();
-  if (config.bin_s > 0) {
-    if (std::abs(config.bin_s - told_s) > 1e-6 * told_s)
-      spdlog::warn(
-          "--bin: {:.9g} s as given, though {} says {:.9g} s; all lags are {:.4g} times as long",
-          config.bin_s, beside, told_s, config.bin_s / told_s);
-    return;
-  }
-  config.bin_s = told_s;
-  spdlog::info("{}: bins of {:.9g} s, as {} says", config.input, config.bin_s, beside);
-}
-
 int run_autocorrelate(const Global& global, AutocorrelateOptions& options) {
   pipeline::AutocorrelateConfig& config = options.config;
   std::vector<formats::NamedFile> inputs{{"--sensor-mask", config.sensors.mask_path},
@@ -124,7 +96,6 @@ int run_autocorrelate(const Global& global, AutocorrelateOptions& options) {
   if (config.input != "-") inputs.push_back({"input", config.input});
   formats::require_distinct({{"-o", config.output}, {"--save-state", config.save_state}}, inputs);
   config.history = history_line(global);
-  take_bin_of_truth(config);
   config.watch = options.monitor.watch("autocorrelate", {{"output", config.output}});
   config.log = log_text;
   // Live counts that are stopped are written.

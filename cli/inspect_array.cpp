@@ -73,13 +73,16 @@ int inspect_counts(const Global& global, const std::string& path, bool strict) {
                 {"samples", reader->total_samples()},
                 {"sensors", d.sensors},
                 {"rows", d.rows},
-                {"columns", d.columns}});
+                {"columns", d.columns},
+                {"bin_s", d.bin_s > 0 ? Json(d.bin_s) : Json()}});
   else
-    fmt::print("{}: photon counts\n  times       {} of {}, {}\n", said_name(path),
-               reader->total_samples(),
-               d.rows > 0 ? fmt::format("{} x {} pixels (rows x columns)", d.rows, d.columns)
-                          : core::counted(d.sensors, "sensor"),
-               core::to_string(d.type));
+    fmt::print(
+        "{}: photon counts\n  times       {} of {}, {}\n{}", said_name(path),
+        reader->total_samples(),
+        d.rows > 0 ? fmt::format("{} x {} pixels (rows x columns)", d.rows, d.columns)
+                   : core::counted(d.sensors, "sensor"),
+        core::to_string(d.type),
+        d.bin_s > 0 ? fmt::format("  bins        {:.6g} s, {}\n", d.bin_s, d.bin_reason) : "");
   return damage_status(reader->damage(), 0, strict);
 }
 

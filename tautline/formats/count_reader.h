@@ -24,7 +24,8 @@ struct CountDescription {
   std::size_t sensors = 1;
   std::size_t rows = 0, columns = 0;     ///< of an array of sensors, row by row; 0: not known
   double bin_s = 0;                      ///< 0: the file does not say
-  std::string bin_reason = {};           ///< the reason for bin_s, where the reader chose it; empty: it was given
+  /// The reason for bin_s, where the reader chose it or a file beside the counts says it; empty: it was given.
+  std::string bin_reason = {};
   std::vector<std::string> labels = {};  ///< of sensors; empty: numbers
   /// The name of a sensor where pairs are named: the detectors of time tags; empty: 0, 1, ...
   std::vector<std::uint16_t> numbers = {};

@@ -342,6 +342,66 @@ TEST_F(EmptyVoltageFiles, AnAntennaOfARecordingThatStopsChangesNoOther) {
     }
 }
 
+// Packets of all five antennas that were lost, twice: their spectra are missing in every baseline alike.
+TEST_F(EmptyVoltageFiles, LostPacketsOfARecordingLowerAllWeightsAlike) {
+  const std::filesystem::path folder = std::filesystem::path(TAUTLINE_DATA_DIR) / "tart";
+  if (!std::filesystem::exists(folder))
+    GTEST_SKIP() << "the recordings are absent (" << folder << ")";
+  constexpr std::size_t kHeader = 4096, kAntennas = 5, kBaselines = 15, kChannels = 32, kTaps = 4,
+                        kSpectra = 64, kBlock = 2 * kChannels;
+  std::string file = read_file((folder / "tart_20131020T015903.dada").string());
+  const std::size_t times = (file.size() - kHeader) / kAntennas;
+  const auto correlate = [&](const std::string& name) {
+    write_file(scratch / (name + ".dada"), file);
+    const CommandResult done = run_command(
+        {"--json", "correlate", scratch / (name + ".dada"), "-o", scratch / (name + ".uvh5"),
+         "--channels", std::to_string(kChannels), "--taps", std::to_string(kTaps), "--integration",
+         std::to_string(kSpectra * kBlock / 16.368e6), "--requantize", "off", "--array",
+         (folder / "array.toml").string()},
+        scratch.path().string());
+    EXPECT_EQ(done.status, kDone) << done.err;
+    return nlohmann::json::parse(done.out);
+  };
+  EXPECT_EQ(correlate("whole")["empty_samples"], 0);
+  auto random = generator();
+  const std::size_t samples = 500 + random() % 1000;
+  const std::vector<std::size_t> lost{times / 8 + random() % (times / 8),
+                                      times / 2 + random() % (times / 8)};
+  for (const std::size_t first : lost)
+    std::fill_n(file.begin() + static_cast<std::ptrdiff_t>(kHeader + first * kAntennas),
+                samples * kAntennas, '\0');
+  const auto summary = correlate("lost");
+  EXPECT_EQ(summary["empty_samples"], 2 * samples * kAntennas);
+  ASSERT_EQ(summary["empty_stretches"].size(), 2u) << summary;
+  for (const std::size_t k : {0, 1}) {
+    const auto& stretch = summary["empty_stretches"][k];
+    EXPECT_EQ(stretch["inputs"], nlohmann::json({0, 1, 2, 3, 4}));
+    EXPECT_EQ(stretch["first_sample"], lost[k]);
+    EXPECT_EQ(stretch["samples"], samples);
+  }
+  const StoppedVisibilities whole(scratch / "whole.uvh5"), found(scratch / "lost.uvh5");
+  ASSERT_EQ(whole.counts.size(), found.counts.size());
+  const std::size_t rows = whole.channels * kBaselines, integrations = whole.counts.size() / rows;
+  ASSERT_GT(integrations, 10u);
+  std::size_t untouched = 0;
+  for (std::size_t one = 0; one < integrations; ++one) {
+    std::int64_t missing = 0;
+    for (std::size_t s = one * kSpectra; s < (one + 1) * kSpectra; ++s)
+      missing += std::any_of(lost.begin(), lost.end(), [&](std::size_t first) {
+        return (s + kTaps) * kBlock > first && s * kBlock < first + samples;
+      });
+    untouched += missing == 0 ? 1 : 0;
+    for (std::size_t k = one * rows; k < (one + 1) * rows; ++k) {
+      ASSERT_EQ(found.counts[k], whole.counts[k] - missing) << "integration " << one;
+      if (missing == 0) {
+        ASSERT_EQ(found.values[k], whole.values[k]) << "integration " << one;
+      }
+    }
+  }
+  EXPECT_GT(untouched, 5u);
+  EXPECT_LT(untouched, integrations);
+}
+
 TEST_F(EmptyVoltageFiles, PaddingAndDeadInputsAreNamed) {
   const std::size_t padding = 10'000;
   for (std::size_t i = 0; i < kStoppedInputs; ++i) {

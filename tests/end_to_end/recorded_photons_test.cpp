@@ -90,6 +90,26 @@ class RecordedPhotons : public ::testing::Test {
     record_ = done(more);
     return formats::curves::read_hdf5(scratch_ / "g.h5");
   }
+  // Without --bin: the largest of 1, 2 and 5 times a power of ten that is no longer than a tenth of `between_s`, in
+  // whole units of the clock, and the curves that it gives.
+  void expect_chosen_bin(const std::string& file, double between_s) {
+    const double power = std::pow(10, std::floor(std::log10(between_s / 10)));
+    const double leading = between_s / 10 / power, expected_s = (leading >= 5   ? 5
+                                                                 : leading >= 2 ? 2
+                                                                                : 1) *
+                                                                power;
+    const auto chosen = curves(file, {"--levels", "4"});
+    EXPECT_NEAR(chosen.bin_s, expected_s, 0.01 * expected_s);
+    EXPECT_NE(record_["bin_chosen"].get<std::string>().find("between two photons"),
+              std::string::npos)
+        << record_;
+    std::ostringstream text;
+    text << expected_s;
+    const auto given = curves(file, {"--levels", "4", "--bin", text.str()});
+    EXPECT_EQ(record_["bin_chosen"], "");
+    EXPECT_EQ(given.bin_s, chosen.bin_s);
+    EXPECT_EQ(given.sums, chosen.sums);
+  }
   ScratchFolder scratch_;
   nlohmann::json record_;
 };
@@ -151,6 +171,54 @@ TEST_F(RecordedPair, PairsAreThoseOfAPlainLoop) {
   EXPECT_TRUE(record_["empty_stretches"].empty());
 }
 
+// A tenth of the time between two photons of the brighter detector.
+TEST_F(RecordedPair, ABinIsChosen) {
+  const std::size_t zero =
+      std::count_if(tags_.begin(), tags_.end(), [](const Tag& tag) { return tag.detector == 0; });
+  const auto brighter = static_cast<double>(std::max(zero, tags_.size() - zero));
+  expect_chosen_bin(file_, static_cast<double>(tags_.back().period) / 4'999'960 / brighter);
+}
+
+#ifdef TAUTLINE_FIT
+// Both detectors see the same sample, which is scanned through the focus (g rises again behind 5 ms): one time of
+// passing, from both curves.
+TEST_F(RecordedPair, DetectorsShareATimeOfPassing) {
+  curves(file_, {"--bin", "20us", "--lags", "standard", "--bins", "16", "--levels", "12"});
+  struct Row {
+    double n = 0, tau_v_s = 0;
+  };
+  const auto rows = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words{
+        "fit",     scratch_ / "g.h5", "-o",      scratch_ / "fit.csv", "--overwrite", "--model",
+        "3d-flow", "--range",         "20us:2ms"};
+    words.insert(words.end(), more.begin(), more.end());
+    const auto fitted = done(words);
+    EXPECT_EQ(fitted["good"], 2) << fitted;
+    std::vector<Row> found;
+    std::istringstream lines(read_file(scratch_ / "fit.csv"));
+    for (std::string line; std::getline(lines, line);) {
+      Row row;
+      if (std::sscanf(line.c_str(), "%*d,detector %*d,%*d,%*d,ok,%lf,%*f,%*f,%*f,%lf", &row.n,
+                      &row.tau_v_s) == 2)
+        found.push_back(row);
+    }
+    return found;
+  };
+  const auto own = rows({}), shared = rows({"--share", "tau_v_s"});
+  ASSERT_EQ(own.size(), 2u);
+  ASSERT_EQ(shared.size(), 2u);
+  EXPECT_NE(own[0].tau_v_s, own[1].tau_v_s);
+  EXPECT_EQ(shared[0].tau_v_s, shared[1].tau_v_s);
+  EXPECT_GT(shared[0].tau_v_s, std::min(own[0].tau_v_s, own[1].tau_v_s));
+  EXPECT_LT(shared[0].tau_v_s, std::max(own[0].tau_v_s, own[1].tau_v_s));
+  EXPECT_NEAR(shared[0].tau_v_s, 1.4e-3, 0.2e-3);
+  for (const std::size_t k : {0, 1}) {
+    EXPECT_NEAR(shared[k].n / own[k].n, 1, 0.05) << k;
+    EXPECT_NEAR(shared[k].n, 1, 0.2) << k;
+  }
+}
+#endif
+
 // A gate keeps whole units of the microtime from its lower edge to below its upper edge.
 TEST_F(RecordedPair, AGateKeepsThePhotonsInIt) {
   const double unit_s = done({"inspect", file_})["microtime_unit_s"];
@@ -211,6 +279,10 @@ class RecordedFocus : public RecordedPhotons {
  protected:
   const std::string file_ = (kFolder / "Point_1.pt3").string();
 };
+
+TEST_F(RecordedFocus, ABinIsChosen) {
+  expect_chosen_bin(file_, 30.0 / 191'790);
+}
 
 #ifdef TAUTLINE_FIT
 TEST_F(RecordedFocus, AFitHasTheAmplitudeOfItsCurve) {

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 #include <sstream>
+#include <utility>
 
 #include "tautline/formats/curves/curves.h"
 #include "tests/end_to_end/run_command.h"
@@ -130,6 +131,35 @@ TEST_F(TimeTags, ABinIsChosenAndSaid) {
   // As if it had been given.
   EXPECT_EQ(curves({"--bin", "1us"}).sums, c.sums);
   EXPECT_EQ(nlohmann::json::parse(autocorrelate({"--bin", "1us"}).out)["bin_chosen"], "");
+}
+
+// Light so bright that a photon comes within ten units of the clock, or little later.
+TEST_F(TimeTags, OfBrightLightABinIsOneUnitOfTheClock) {
+  auto random = generator();
+  // Between photons: 4.5 and 14.5 units on average, less than ten and a tenth that is more than one.
+  for (const auto& [shortest, unit_s] : {std::pair<std::uint64_t, double>{1, 1e-9}, {11, 8e-9}}) {
+    std::vector<std::uint32_t> words;
+    std::uint64_t time = 0;
+    for (std::size_t n = 0; n < kPhotons; ++n) {
+      time += shortest + random() % 8;
+      words.push_back(1u << 25 | static_cast<std::uint32_t>(time));
+    }
+    ASSERT_LT(time, 1u << 25);
+    save(scratch_ / "x.ptu", tag_file(kHydraHarp2T2, words, unit_s));
+    const CommandResult result = autocorrelate({});
+    ASSERT_EQ(result.status, kDone) << result.err;
+    const auto said = nlohmann::json::parse(result.out);
+    EXPECT_NEAR(said["bin_s"].get<double>(), unit_s, 1e-9 * unit_s);
+    const std::string reason = said["bin_chosen"];
+    EXPECT_EQ(reason.find("one unit of the clock, 1e-09 s: photons come faster than ten of them") !=
+                  std::string::npos,
+              shortest == 1)
+        << reason;
+    const auto c = formats::curves::read_hdf5(scratch_ / "g.h5");
+    EXPECT_EQ(c.totals[0], static_cast<std::int64_t>(kPhotons));
+    EXPECT_EQ(c.samples, time + 1);
+    EXPECT_EQ(curves({"--bin", shortest == 1 ? "1ns" : "8ns"}).sums, c.sums);
+  }
 }
 
 TEST_F(TimeTags, BinsLongerThanTheRunAreRefused) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/end_to_end/documented_json.h"
+#include "tests/end_to_end/file_visibilities.h"
 #include "tests/end_to_end/run_command.h"
 #include "tests/support/scratch.h"
 
@@ -75,7 +76,23 @@ TEST_F(WrittenAndRead, ChannelizedArraysNeedNoOptions) {
        {"antennas", "channels", "first_channel_hz", "integrations", "integration_s", "first_utc"})
     EXPECT_EQ(of_array[field], of_dada[field]) << field;
 #endif
+#ifdef TAUTLINE_HDF5
+  // So does a pipeline's source.
+  write_file(scratch / "p.toml",
+             "[spectra]\ntype = \"voltage_files\"\nfiles = \"" + (scratch / "s.npy") +
+                 "\"\n[f]\ntype = \"filter_bank\"\ninputs = \"spectra\"\n[x]\ntype = "
+                 "\"correlator\"\ninputs = \"f\"\nintegration_s = 0.01\n[v]\ntype = "
+                 "\"visibility_file\"\ninputs = \"x\"\npath = \"" +
+                 (scratch / "run.uvh5") + "\"\n");
+  run({"run", scratch / "p.toml"});
+  const FileVisibilities of_run = visibilities_in(scratch / "run.uvh5"),
+                         of_command = visibilities_in(scratch / "npy.uvh5");
+  EXPECT_EQ(of_run.values, of_command.values);
+#endif
   std::filesystem::remove(scratch / "s.npy.json");
+#ifdef TAUTLINE_HDF5
+  EXPECT_EQ(run_command({"run", scratch / "p.toml"}, scratch.path().string()).status, kWrongUsage);
+#endif
   const CommandResult without =
       run_command({"inspect", scratch / "s.npy"}, scratch.path().string());
   EXPECT_NE(without.err.find("--rate-hz"), std::string::npos) << without.err;
@@ -141,27 +158,50 @@ TEST_F(WrittenAndRead, ChannelizedArraysAreChannelizedAgainWithoutOptions) {
   EXPECT_NE(without.err.find("--rate-hz"), std::string::npos) << without.err;
 }
 
+// Every command that takes counts reads the bin in the truth beside them.
 TEST_F(WrittenAndRead, SimulatedCountsSayTheirBin) {
-  run({"simulate", "photons", "--sensors", "2", "--duration", "0.1", "--bin", "20us", "--model",
+  run({"simulate", "photons", "--sensors", "1", "--duration", "0.1", "--bin", "20us", "--model",
        "diffusion:n=2,tau=1e-3,rate=50000", "-o", scratch / "x.npy"});
   const auto curves = [&](const std::string& input, const std::vector<std::string>& more) {
-    std::vector<std::string> words{"autocorrelate", scratch / input, "-o", scratch / "g.zip",
+    std::vector<std::string> words{"autocorrelate", scratch / input, "-o", scratch / "g.table.csv",
                                    "--overwrite"};
     words.insert(words.end(), more.begin(), more.end());
     return words;
   };
-  const CommandResult said = run(curves("x.npy", {}));
-  EXPECT_NE(said.err.find("bins of 2e-05 s, as " + (scratch / "x.truth.json") + " says"),
-            std::string::npos)
-      << said.err;
-  EXPECT_EQ(json(curves("x.npy", {}))["bin_s"], 2e-5);
-  EXPECT_EQ(json(curves("x.npy", {"--bin", "1us"}))["bin_s"], 1e-6);
+  const std::string says = "as " + (scratch / "x.truth.json") + " says";
+  const auto said = json(curves("x.npy", {}));
+  EXPECT_EQ(said["bin_s"], 2e-5);
+  EXPECT_EQ(said["bin_chosen"], says);
+  const std::string table = read_file(scratch / "g.table.csv");
+  const auto given = json(curves("x.npy", {"--bin", "1us"}));
+  EXPECT_EQ(given["bin_s"], 1e-6);
+  EXPECT_EQ(given["bin_chosen"], "");
+  const auto held = json({"inspect", scratch / "x.npy"});
+  EXPECT_EQ(held["bin_s"], 2e-5);
+  EXPECT_NE(run({"inspect", scratch / "x.npy"}).out.find("  bins        2e-05 s, " + says),
+            std::string::npos);
+  const auto rate = [&](const std::string& name) {
+    return json({"plot", scratch / name, "--overwrite"})["panels"][0];
+  };
+  EXPECT_EQ(rate("x.npy")["y"]["unit"], "kHz");
+  // A pipeline's curves, without a bin of its own.
+  write_file(scratch / "p.toml", "[counts]\ntype = \"count_file\"\npath = \"" +
+                                     (scratch / "x.npy") +
+                                     "\"\n[curves]\ntype = \"autocorrelator\"\ninputs = "
+                                     "\"counts\"\n[file]\ntype = \"curve_file\"\ninputs = "
+                                     "\"curves\"\npath = \"" +
+                                     (scratch / "p.table.csv") + "\"\n");
+  run({"run", scratch / "p.toml"});
+  const auto rows = [](const std::string& text) { return text.substr(text.find("\nlag_s,")); };
+  EXPECT_EQ(rows(read_file(scratch / "p.table.csv")), rows(table));
   // The truth is another file's.
   std::filesystem::copy_file(scratch / "x.npy", scratch / "y.npy");
   std::filesystem::copy_file(scratch / "x.truth.json", scratch / "y.truth.json");
   const CommandResult unknown = run_command(curves("y.npy", {}), scratch.path().string());
   EXPECT_EQ(unknown.status, kWrongUsage);
   EXPECT_NE(unknown.err.find("--bin"), std::string::npos) << unknown.err;
+  EXPECT_TRUE(json({"inspect", scratch / "y.npy"})["bin_s"].is_null());
+  EXPECT_EQ(rate("y.npy")["y"]["unit"], "a bin");
 }
 
 TEST_F(WrittenAndRead, CandidatesAreComparedWithTheTruth) {

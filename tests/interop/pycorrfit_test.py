@@ -2,6 +2,7 @@
 
 simulate photons makes counts and time tags; autocorrelate writes one curve as CSV, several and cross-correlations as
 .zip, and all in HDF5, whose numbers the CSVs must hold: lags, G, standard errors as weights, and the type of curve.
+pandas reads these, and the other CSVs, as one table each.
 Correlator.com's files of each named mode are read as PyCorrFit reads them.
 """
 import json
@@ -73,6 +74,39 @@ def check_pandas(checks, path, h5):
     checks.that(np.isnan(sem).any() and not np.isnan(sem).all(), "the test needs lags without a standard error")
     for column, expected in (("lag_s", h5["lag_s"][:]), ("g", h5["g"][0]), ("standard_error", sem)):
         checks.that(np.allclose(frame[column], expected, rtol=1e-10, atol=0, equal_nan=True), f"{column} differs")
+
+
+# PyCorrFit's form as pandas opens it, with the names that the guide says.
+def check_named(checks, path, h5, sensor):
+    checks.where = f"{path.name} in pandas"
+    frame = pandas.read_csv(path, comment="#", sep="\t", names=["lag_s", "g", "fit", "residual", "standard_error"])
+    keep = (h5["lag_s"][:] > 0) & np.isfinite(h5["g"][sensor]) & (h5["sem"][sensor] > 0)
+    checks.that(len(frame) == keep.sum() and (frame.dtypes == float).sum() >= 3, f"{len(frame)} lags, {frame.dtypes}")
+    if len(frame) != keep.sum():
+        return
+    for column, name in (("lag_s", "lag_s"), ("g", "g"), ("standard_error", "sem")):
+        expected = (h5[name][:] if name == "lag_s" else h5[name][sensor])[keep]
+        checks.that(np.allclose(frame[column], expected, rtol=1e-9, atol=1e-12), f"{column} differs")
+
+
+# Fits, histograms of microtimes and candidates: one table each, with a heading.
+def check_other_tables(checks, options, folder):
+    tautline(options, "fit", folder / "x.h5", "-o", folder / "fit.csv", "--model", "3d", "--max-chi2", 1e9)
+    tautline(options, "inspect", folder / "t3.ptu", "--tcspc", folder / "tcspc.csv")
+    tautline(options, "simulate", "filterbank", "--nchans", 32, "--fch1", 1500, "--foff", -4, "--tsamp", "1ms",
+             "--duration", 4, "--seed", options.seed, "--pulse", "dm=20,time=1.5,width=0.003,snr=40",
+             "-o", folder / "s.fil")
+    for name in ("list.csv", "list.your.csv"):
+        tautline(options, "search", folder / "s.fil", "-o", folder / name, "--dms", "0:50")
+    for name, first, columns, rows in (("fit.csv", "sensor", ["n", "tau_d_s", "reduced_chi2"], 3),
+                                       ("tcspc.csv", "time_s", ["detector_0", "detector_1", "detector_2"], 16),
+                                       ("list.csv", "snr", ["time_s", "dm"], 1),
+                                       ("list.your.csv", "file", ["snr", "dm"], 1)):
+        checks.where = name
+        frame = pandas.read_csv(folder / name, comment="#")
+        checks.that(frame.columns[0] == first and set(columns) <= set(frame.columns), f"columns {list(frame.columns)}")
+        checks.that(len(frame) >= rows, f"{len(frame)} rows")
+        checks.that(all(np.issubdtype(frame[one].dtype, np.number) for one in columns if one in frame), "no numbers")
 
 
 # Why the names of columns are a comment in the others.
@@ -170,6 +204,7 @@ def main():
             check_curve(checks, "one.csv", readfiles.open_any(str(folder / "one.csv")), 0, h5, 0, False)
             check_tables(checks, folder / "one.csv", h5, 0, False)
             check_pandas(checks, folder / "one.table.csv", h5)
+            check_named(checks, folder / "one.csv", h5, 0)
         check_heading(checks, folder / "one.csv", folder)
         for archive, cross, count in (("x", False, 3), ("cc", True, 2)):
             opened = readfiles.open_any(str(folder / f"{archive}.zip"))
@@ -183,11 +218,13 @@ def main():
                     for k, member in enumerate(name for name in files.namelist() if name.endswith(".csv")):
                         single = readfiles.open_any(str(folder / member))
                         check_tables(checks, folder / member, h5, k, cross)
+                        check_named(checks, folder / member, h5, k)
                         check_curve(checks, f"{archive}.zip {member}", single, 0, h5, k, cross)
         check_dark(checks, options, folder)
         check_sin(checks, options, folder)
         for mode in ("t3", "t2"):
             check_tags(checks, options, folder, mode)
+        check_other_tables(checks, options, folder)
     checks.finish()
 
 

@@ -1,4 +1,5 @@
 """autocorrelate of arrays: against the definition, and arrays against files."""
+import json
 import pathlib
 from typing import Any
 
@@ -42,6 +43,19 @@ def test_an_array_gives_what_its_file_gives(rng: np.random.Generator, tmp_path: 
         for name in ("lag_s", "g", "standard_error", "sums", "counts", "rates_hz"):
             assert np.array_equal(getattr(of_array, name), getattr(of_file, name), equal_nan=True)
     assert len(of_file.g) == 6 and "6 of" in repr(of_file)
+
+
+def test_the_bin_of_simulated_counts(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "n.npy"
+    np.save(path, np.ones((1000, 2), np.uint8))
+    with pytest.raises(tl.ConfigError, match="bin_s"):
+        tl.autocorrelate(path)
+    assert tl.open(path).header["bin_s"] == 0
+    truth = {"schema": "tautline.truth.photons", "file": "n.npy", "bin_s": 3e-6}
+    (tmp_path / "n.truth.json").write_text(json.dumps(truth))
+    assert tl.open(path).header["bin_s"] == 3e-6
+    assert tl.autocorrelate(path).bin_s == 3e-6
+    assert tl.autocorrelate(path, bin_s=1e-6).bin_s == 1e-6
 
 
 def test_fields_and_writing(rng: np.random.Generator, tmp_path: pathlib.Path) -> None:

@@ -7,7 +7,10 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <limits>
+#include <nlohmann/json.hpp>
 
 #include "tautline/core/error.h"
 #include "tautline/core/sample_view.h"
@@ -170,10 +173,30 @@ SampleType element_of(const npy::Header& header, const std::string& path) {
                      "convert the array, for example with astype('uint16')");
 }
 
+// The bin of simulated counts, X.npy, from X.truth.json beside them, where that is of this file.
+void take_bin_of_truth(const std::string& path, CountDescription& description) {
+  using Json = nlohmann::json;
+  if (!path.ends_with(".npy")) return;
+  const std::string beside = path.substr(0, path.size() - 4) + ".truth.json";
+  std::ifstream file(beside);
+  if (!file) return;
+  const Json truth = Json::parse(file, nullptr, false);
+  if (!truth.is_object() || truth.value("schema", Json()) != "tautline.truth.photons") return;
+  const Json of = truth.value("file", Json()), bin_s = truth.value("bin_s", Json());
+  const auto name = [](const std::string& of_path) {
+    return std::filesystem::path(of_path).filename();
+  };
+  if (!of.is_string() || name(of.get<std::string>()) != name(path)) return;
+  if (!bin_s.is_number() || !(bin_s.get<double>() > 0)) return;
+  description.bin_s = bin_s.get<double>();
+  description.bin_reason = "as " + beside + " says";
+}
+
 std::unique_ptr<CountReader> open_npy(InputFile file, const RawCounts& raw) {
   const std::string path = file.path();
   const npy::Header header = npy::parse_header(file.head(npy::kMaxHeaderBytes), path);
   CountDescription description = describe_npy(header, path);
+  take_bin_of_truth(path, description);
   Rows rows{description.type, header.data_offset_bytes, 0};
   description.type = raw.dtype.value_or(natural_type(rows.element));
   Damage damage;

@@ -36,7 +36,8 @@ struct AutocorrelateConfig {
   bool samples_on_device = false;
   std::string output;  ///< .csv (one curve), .zip of CSVs, .h5
   bool overwrite = false;
-  /// Seconds a bin, above 0. 0: as the file says, which takes precedence; for time tags default_bin().
+  /// Seconds a bin, above 0, in the place of what a truth beside simulated counts says. 0: as that or `source` says;
+  /// for time tags default_bin().
   double bin_s = 0;
   stages::autocorrelate::LagScheme lag_scheme = stages::autocorrelate::LagScheme::chain;
   std::size_t bins = 32;    ///< chain: lags a group, 1 to 1024; standard: m, even

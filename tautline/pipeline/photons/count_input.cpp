@@ -81,6 +81,19 @@ std::vector<std::byte> first_bytes(stream::LiveInput& input) {
   return input.head(kFirstBytes);
 }
 
+// A bin that a file beside the counts says gives way to one that is given.
+void take_given_bin(const AutocorrelateConfig& config, formats::CountDescription& description) {
+  if (!(config.bin_s > 0) || description.bin_reason.empty()) return;
+  if (config.log && std::abs(config.bin_s - description.bin_s) > 1e-6 * description.bin_s)
+    config.log(core::LogLevel::warning,
+               fmt::format("`bin_s`: {:.9g} s as given, though bins are of {:.9g} s, {}; all lags "
+                           "are {:.4g} times as long",
+                           config.bin_s, description.bin_s, description.bin_reason,
+                           config.bin_s / description.bin_s));
+  description.bin_s = 0;
+  description.bin_reason.clear();
+}
+
 double bin_of(const AutocorrelateConfig& config, const formats::CountDescription& description) {
   const double bin_s = description.bin_s > 0 ? description.bin_s : config.bin_s;
   if (!(bin_s > 0) || !std::isfinite(bin_s))
@@ -315,6 +328,7 @@ CountInput open_count_input(const AutocorrelateConfig& config, const device::Dev
     input.file = open_file(config);
     input.description = input.file->description();
   }
+  take_given_bin(config, input.description);
   const formats::CountDescription& description = input.description;
   input.bin_s = bin_of(config, description);
   input.sensors = std::make_shared<SensorMap>(config.sensors, description.sensors, description.rows,
