@@ -1,4 +1,5 @@
 // tautline channelize: the filter bank alone.
+#include <spdlog/spdlog.h>
 
 #include "cli/common_options.h"
 #include "cli/filter_options.h"
@@ -10,6 +11,7 @@
 #include "tautline/core/error.h"
 #include "tautline/formats/distinct_files.h"
 #include "tautline/pipeline/voltages/channelize_voltages.h"
+#include "tautline/pipeline/voltages/empty_text.h"
 
 namespace tautline::cli {
 
@@ -53,6 +55,9 @@ int run_channelize(const Global& global, ChannelizeOptions& options) {
   const auto summary =
       pipeline::channelize_voltages(config, open_device(global), drawn_on(line), global.stop);
   summarise_channelize(global, config.output, summary);
+  const std::string constant =
+      pipeline::constant_text(summary.constant_channels, summary.input_names);
+  if (!constant.empty()) spdlog::warn("never change: {}", constant);
   if (!piped.live()) note_short_input(config.duration_s, summary.stream_s, summary.samples);
   return piped.status(damage_status(summary.damage, summary.not_finite, options.input.strict),
                       options.input.strict);

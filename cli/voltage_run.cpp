@@ -1,6 +1,7 @@
 #include "cli/voltage_run.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include "cli/run_output.h"
 #include "tautline/core/counted.h"
@@ -9,13 +10,23 @@
 
 namespace tautline::cli {
 
+namespace {
+
+// Inputs that hold nothing are warnings, which --quiet leaves.
+void warn_of(const pipeline::VoltageRunSummary& s) {
+  const std::string empty = pipeline::empty_text(s.empty, s.samples, s.input_names);
+  const std::string steps = pipeline::level_steps_text(s.level_steps, s.input_names);
+  if (!empty.empty()) spdlog::warn("samples that never change, taken for lost: {}", empty);
+  if (!steps.empty()) spdlog::warn("steps of level, left as they are: {}", steps);
+}
+
+}  // namespace
+
 void summarise(const Global& global, const std::string& schema, const std::string& output,
                const pipeline::VoltageRunSummary& s, const OwnSummary& own) {
   constexpr std::size_t kNamed = 20;  // stretches
   const formats::Damage& damage = s.damage;
-  const std::string empty = pipeline::empty_text(s.empty, s.samples, s.input_names);
-  const std::string constant = pipeline::constant_text(s.constant_channels, s.input_names);
-  const std::string steps = pipeline::level_steps_text(s.level_steps, s.input_names);
+  warn_of(s);
   nlohmann::ordered_json object{{"output", output},
                                 {"inputs", s.inputs},
                                 {"antenna_names", s.antenna_names},
@@ -38,19 +49,16 @@ void summarise(const Global& global, const std::string& schema, const std::strin
                  {"real_time_factor", real_time_factor(s.stream_s, s.elapsed_s)}});
   print_summary(
       global, schema, object,
-      fmt::format(
-          "{}: {}, {}, {}\n{}\n  kernels: {}\n"
-          "  samples: {} lost, {} dropped, {}{} empty, {} not finite; {} clipped, {}\n{}{}{}{}",
-          output, own.made, core::counted(s.inputs, "input"), core::counted(s.channels, "channel"),
-          speed_line(s.stream_s, s.elapsed_s), s.backend, damage.lost_samples,
-          damage.dropped_samples, own.in_gaps.empty() ? "" : own.in_gaps + ", ", s.empty.samples,
-          s.not_finite, core::counted(s.clipped, "component"), own.results,
-          s.antenna_names.empty()
-              ? ""
-              : fmt::format("  antennas: {}\n", fmt::join(s.antenna_names, ", ")),
-          empty.empty() ? "" : "  empty, taken for lost: " + empty + "\n",
-          constant.empty() ? "" : "  never change: " + constant + "\n",
-          steps.empty() ? "" : "  steps of level, left as they are: " + steps + "\n"),
+      fmt::format("{}: {}, {}, {}\n{}\n  kernels: {}\n"
+                  "  samples: {} lost, {} dropped, {}{} empty, {} not finite; {} clipped, {}\n{}",
+                  output, own.made, core::counted(s.inputs, "input"),
+                  core::counted(s.channels, "channel"), speed_line(s.stream_s, s.elapsed_s),
+                  s.backend, damage.lost_samples, damage.dropped_samples,
+                  own.in_gaps.empty() ? "" : own.in_gaps + ", ", s.empty.samples, s.not_finite,
+                  core::counted(s.clipped, "component"), own.results,
+                  s.antenna_names.empty()
+                      ? ""
+                      : fmt::format("  antennas: {}\n", fmt::join(s.antenna_names, ", "))),
       &s.profile);
 }
 
