@@ -40,7 +40,6 @@ void CutoutFolder::write(const formats::cutout_hdf5::Cutout& cutout,
     formats::cutout_hdf5::write(file.partial(), file.path(), cutout, description);
   }
   file.finish();
-  ++count_;
 }
 
 }  // namespace tautline::pipeline

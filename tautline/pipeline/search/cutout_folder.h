@@ -1,7 +1,6 @@
 // The folder that a search puts cut-outs of its candidates into.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <mutex>
 #include <string>
@@ -24,13 +23,11 @@ class CutoutFolder {
              const formats::FilterbankDescription& description, const std::size_t* beam);
 
   const std::string& path() const { return folder_.path(); }
-  std::size_t count() const { return count_; }
 
  private:
   formats::OutputFolder folder_;
   bool overwrite_;
   std::mutex writing_;  // HDF5 takes one call at a time
-  std::atomic<std::size_t> count_ = 0;
 };
 
 }  // namespace tautline::pipeline

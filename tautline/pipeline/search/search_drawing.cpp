@@ -81,7 +81,7 @@ void SearchReport::write_cutouts(CutoutFolder& folder, const std::function<void(
     cutout.files = beam.files;
     folder.write(cutout, beam.description(), config_.beams ? &candidate.beam : nullptr);
     const std::scoped_lock alone(telling);
-    summary_.cutouts = folder.count();
+    ++summary_.cutouts;
     tell();
   };
   host->parallel_for(at_once, 1, [&](std::size_t, std::size_t, std::size_t) {

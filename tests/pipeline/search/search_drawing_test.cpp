@@ -4,7 +4,9 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <stop_token>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tautline/core/error.h"
