@@ -303,7 +303,7 @@ void refuse_named_pipe(const std::string& input) {
 
 int run_inspect(const Global& global, InspectOptions& options) {
   if (options.files.size() == 1) return inspect_input(global, options.files.front(), options);
-  if (std::ranges::count(options.files, "-") > 1)
+  if (std::count(options.files.begin(), options.files.end(), "-") > 1)
     throw core::Error(core::ErrorKind::config, "input", "- given twice",
                       "standard input once at most");
   // One that cannot be read keeps nobody from the others.

@@ -48,6 +48,10 @@ class Noise final : public NoiseInMemory {
   bool is_float() const { return description_.delivered == formats::Delivered::f32; }
 };
 
+double in_single(double value) {
+  return static_cast<double>(static_cast<float>(value));
+}
+
 double median_of(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const std::size_t n = values.size();
@@ -81,13 +85,13 @@ Expected cut_plainly(const Noise& noise, const YourCandidate& candidate,
     std::vector<double> there;
     for (std::int64_t t = chunk.first; t < chunk.first + times; ++t)
       if (t >= 0 && t < static_cast<std::int64_t>(kTimes))
-        there.push_back(static_cast<float>(noise.at(c, static_cast<std::uint64_t>(t))));
+        there.push_back(in_single(noise.at(c, static_cast<std::uint64_t>(t))));
     const double median = median_of(there);
     const double fill =
-        d.delivered == formats::Delivered::f32 ? static_cast<float>(median) : std::trunc(median);
+        d.delivered == formats::Delivered::f32 ? in_single(median) : std::trunc(median);
     for (std::int64_t t = chunk.first; t < chunk.first + times; ++t)
       rows[c].push_back(t >= 0 && t < static_cast<std::int64_t>(kTimes)
-                            ? static_cast<float>(noise.at(c, static_cast<std::uint64_t>(t)))
+                            ? in_single(noise.at(c, static_cast<std::uint64_t>(t)))
                             : fill);
     if (std::find(left_out.begin(), left_out.end(), c) != left_out.end())
       std::fill(rows[c].begin(), rows[c].end(), 0);
