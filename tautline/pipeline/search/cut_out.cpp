@@ -77,11 +77,11 @@ class Samples {
  private:
   // A few channels at a time, whose rows stay in the caches.
   void put(formats::Delivered type, const std::byte* bytes, std::size_t n, std::size_t at) {
-    constexpr std::size_t kTogether = 32;
+    constexpr std::size_t kRowsTogether = 32;
     formats::with_samples(type, bytes, [&](const auto* from) {
-      for (std::size_t first = 0; first < channels_; first += kTogether)
+      for (std::size_t first = 0; first < channels_; first += kRowsTogether)
         for (std::size_t t = 0; t < n; ++t)
-          for (std::size_t c = first; c < std::min(first + kTogether, channels_); ++c)
+          for (std::size_t c = first; c < std::min(first + kRowsTogether, channels_); ++c)
             values_[c * times_ + at + t] = static_cast<float>(from[t * channels_ + c]);
     });
   }
@@ -171,17 +171,18 @@ std::vector<float> normalised(const std::vector<Value>& values) {
 }
 
 // Sums of channels; those of DM and time lack what is the same in all of them.
-struct Sums {
+struct CutoutSums {
   std::vector<float> frequency_time;  // [time][channel], means
   std::vector<double> dm_time;        // [dm][time]
 };
 
-Sums sum_channels(const Samples& samples, const FilterbankDescription& description, double dm,
-                  const Window& window) {
+CutoutSums sum_channels(const Samples& samples, const FilterbankDescription& description, double dm,
+                        const Window& window) {
   const auto& mhz = description.channel_mhz;
   const double step = 2 * dm / static_cast<double>(kSide - 1);
   const auto factor = static_cast<double>(window.factor);
-  Sums all{std::vector<float>(kSide * samples.channels()), std::vector<double>(kSide * kSide)};
+  CutoutSums all{std::vector<float>(kSide * samples.channels()),
+                 std::vector<double>(kSide * kSide)};
   RunningSums sums(samples.times());
   for (std::size_t c = 0; c < samples.channels(); ++c) {
     const auto delay = [&](double of_dm) {
@@ -250,7 +251,7 @@ formats::cutout_hdf5::Cutout cut_out(formats::FilterbankReader& reader,
     samples.clear(c);
     cutout.left_out[c] = true;
   }
-  const Sums sums =
+  const CutoutSums sums =
       sum_channels(samples, description, candidate.dm, {chunk.samples, width_of(candidate)});
   cutout.frequency_time =
       normalised(resize_channels(sums.frequency_time, description.channels, kSide));
