@@ -107,7 +107,7 @@ TEST_F(Cutouts, ThoseThatMemoryIsTooShortForAreRefusedByName) {
 TEST_F(Cutouts, ThatAreInterruptedLeaveTheListAndThoseThatAreWhole) {
   std::vector<std::string> words = search(fil_);
   words.erase(words.begin());  // --json
-  words.insert(words.end(), {"--dms", "0:400:1", "--threshold", "4.5", "--max-cutouts", "1000000"});
+  words.insert(words.end(), {"--dms", "0:400:1", "--threshold", "4", "--max-cutouts", "1000000"});
   const pid_t pid = start_command(words, folder_.path().string());
   const auto has_begun = [&] {
     std::error_code none;

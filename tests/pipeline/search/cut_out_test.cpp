@@ -20,13 +20,13 @@ namespace {
 using formats::candidates::YourCandidate;
 using formats::cutout_hdf5::kSide;
 
-constexpr std::uint64_t kTimes = 9000;
+constexpr std::uint64_t kCutTimes = 9000;
 
 // The same noise as bytes, or as floats about a level of each channel's own.
-class Noise final : public NoiseInMemory {
+class NoiseToCut final : public NoiseInMemory {
  public:
-  Noise(std::size_t channels, bool floats, std::mt19937_64& random)
-      : NoiseInMemory(channels, kTimes, random) {
+  NoiseToCut(std::size_t channels, bool floats, std::mt19937_64& random)
+      : NoiseInMemory(channels, kCutTimes, random) {
     if (floats) description_.delivered = formats::Delivered::f32;
   }
   double at(std::size_t channel, std::uint64_t time) const {
@@ -35,8 +35,8 @@ class Noise final : public NoiseInMemory {
   }
   std::size_t read(std::uint64_t first, std::size_t count, std::span<std::byte> to) override {
     if (!is_float()) return NoiseInMemory::read(first, count, to);
-    count =
-        static_cast<std::size_t>(std::min<std::uint64_t>(count, kTimes - std::min(kTimes, first)));
+    count = static_cast<std::size_t>(
+        std::min<std::uint64_t>(count, kCutTimes - std::min(kCutTimes, first)));
     auto* const values = reinterpret_cast<float*>(to.data());
     for (std::size_t t = 0; t < count; ++t)
       for (std::size_t c = 0; c < description_.channels; ++c)
@@ -52,14 +52,14 @@ double in_single(double value) {
   return static_cast<double>(static_cast<float>(value));
 }
 
-double median_of(std::vector<double> values) {
+double plain_median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const std::size_t n = values.size();
   return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
-std::vector<double> normalised(const std::vector<double>& values) {
-  const double median = median_of(values);
+std::vector<double> plainly_normalised(const std::vector<double>& values) {
+  const double median = plain_median(values);
   double mean = 0, square = 0;
   for (const double v : values) mean += v / static_cast<double>(values.size());
   for (const double v : values) square += (v - mean) * (v - mean);
@@ -70,12 +70,12 @@ std::vector<double> normalised(const std::vector<double>& values) {
   return made;
 }
 
-struct Expected {
+struct PlainCutout {
   std::vector<double> frequency_time, dm_time;
 };
 
-Expected cut_plainly(const Noise& noise, const YourCandidate& candidate,
-                     const std::vector<std::size_t>& left_out) {
+PlainCutout cut_plainly(const NoiseToCut& noise, const YourCandidate& candidate,
+                        const std::vector<std::size_t>& left_out) {
   const formats::FilterbankDescription& d = noise.description();
   const std::size_t channels = d.channels;
   const CutoutChunk chunk = chunk_of(candidate, d);
@@ -84,13 +84,13 @@ Expected cut_plainly(const Noise& noise, const YourCandidate& candidate,
   for (std::size_t c = 0; c < channels; ++c) {
     std::vector<double> there;
     for (std::int64_t t = chunk.first; t < chunk.first + times; ++t)
-      if (t >= 0 && t < static_cast<std::int64_t>(kTimes))
+      if (t >= 0 && t < static_cast<std::int64_t>(kCutTimes))
         there.push_back(in_single(noise.at(c, static_cast<std::uint64_t>(t))));
-    const double median = median_of(there);
+    const double median = plain_median(there);
     const double fill =
         d.delivered == formats::Delivered::f32 ? in_single(median) : std::trunc(median);
     for (std::int64_t t = chunk.first; t < chunk.first + times; ++t)
-      rows[c].push_back(t >= 0 && t < static_cast<std::int64_t>(kTimes)
+      rows[c].push_back(t >= 0 && t < static_cast<std::int64_t>(kCutTimes)
                             ? in_single(noise.at(c, static_cast<std::uint64_t>(t)))
                             : fill);
     if (std::find(left_out.begin(), left_out.end(), c) != left_out.end())
@@ -106,7 +106,7 @@ Expected cut_plainly(const Noise& noise, const YourCandidate& candidate,
   const auto factor = std::max<std::int64_t>(1, (std::int64_t{1} << candidate.width_octaves) / 2);
   const std::int64_t means = (times + factor - 1) / factor;
   const std::int64_t first = (means / 2 - static_cast<std::int64_t>(kSide) / 2) * factor;
-  Expected made;
+  PlainCutout made;
   std::vector<float> frequency_time;
   for (std::size_t k = 0; k < kSide; ++k)
     for (std::size_t c = 0; c < channels; ++c) {
@@ -116,7 +116,7 @@ Expected cut_plainly(const Noise& noise, const YourCandidate& candidate,
       frequency_time.push_back(static_cast<float>(sum / static_cast<double>(factor)));
     }
   const auto resized = resize_channels(frequency_time, channels, kSide);
-  made.frequency_time = normalised({resized.begin(), resized.end()});
+  made.frequency_time = plainly_normalised({resized.begin(), resized.end()});
   const double step = 2 * candidate.dm / static_cast<double>(kSide - 1);
   for (std::size_t row = 0; row < kSide; ++row) {
     const double dm = candidate.dm + (static_cast<double>(row) * step - candidate.dm);
@@ -128,11 +128,11 @@ Expected cut_plainly(const Noise& noise, const YourCandidate& candidate,
       made.dm_time.push_back(sum / static_cast<double>(factor));
     }
   }
-  made.dm_time = normalised(made.dm_time);
+  made.dm_time = plainly_normalised(made.dm_time);
   return made;
 }
 
-void expect_near(const std::vector<float>& given, const std::vector<double>& expected) {
+void expect_values_near(const std::vector<float>& given, const std::vector<double>& expected) {
   ASSERT_EQ(given.size(), expected.size());
   double worst = 0;
   for (std::size_t k = 0; k < given.size(); ++k)
@@ -147,19 +147,19 @@ TEST(CutOut, IsThatOfThePlainLoops) {
   std::uniform_real_distribution<double> dm(8, 90), time(0, 9);
   for (const bool floats : {false, true})
     for (const std::size_t channels : {std::size_t{3}, std::size_t{19}, std::size_t{33}}) {
-      Noise noise(channels, floats, random);
+      NoiseToCut noise(channels, floats, random);
       for (const int octaves : {0, 1, 2, 5}) {
         const YourCandidate candidate{10, time(random), dm(random), octaves};
         const std::vector<std::size_t> left_out =
             octaves == 2 ? std::vector<std::size_t>{1} : std::vector<std::size_t>{};
         const auto sample = static_cast<std::uint64_t>(candidate.time_s * 1000);
         const auto made = cut_out(noise, candidate, sample, 0, left_out, reading);
-        const Expected expected = cut_plainly(noise, candidate, left_out);
+        const PlainCutout expected = cut_plainly(noise, candidate, left_out);
         SCOPED_TRACE(::testing::Message()
                      << channels << " channels, 2^" << octaves << " samples, DM " << candidate.dm
                      << " at " << candidate.time_s << (floats ? " floats" : ""));
-        expect_near(made.frequency_time, expected.frequency_time);
-        expect_near(made.dm_time, expected.dm_time);
+        expect_values_near(made.frequency_time, expected.frequency_time);
+        expect_values_near(made.dm_time, expected.dm_time);
       }
     }
 }
@@ -168,7 +168,7 @@ TEST(CutOut, IsThatOfThePlainLoops) {
 TEST(CutOut, OfDataThatDoNotChangeIsZeros) {
   auto random = tests::generator();
   std::mutex reading;
-  Noise noise(5, true, random);
+  NoiseToCut noise(5, true, random);
   std::fill(noise.bytes.begin(), noise.bytes.end(), std::byte{91});
   const auto made = cut_out(noise, {10, 4, 30, 4}, 4000, 0, {}, reading);
   EXPECT_EQ(made.dm_time, std::vector<float>(kSide * kSide, 0));
