@@ -1,4 +1,5 @@
 // tautline channelize: the filter bank alone.
+#include <spdlog/spdlog.h>
 
 #include "cli/common_options.h"
 #include "cli/filter_options.h"
@@ -11,6 +12,7 @@
 #include "tautline/formats/distinct_files.h"
 #include "tautline/pipeline/voltages/channelize_voltages.h"
 #include "tautline/pipeline/voltages/data_warnings.h"
+#include "tautline/pipeline/voltages/empty_text.h"
 
 namespace tautline::cli {
 
@@ -54,6 +56,9 @@ int run_channelize(const Global& global, ChannelizeOptions& options) {
   const auto summary =
       pipeline::channelize_voltages(config, open_device(global), drawn_on(line), global.stop);
   summarise_channelize(global, config.output, summary);
+  const std::string constant =
+      pipeline::constant_text(summary.constant_channels, summary.input_names);
+  if (!constant.empty()) spdlog::warn("never change: {}", constant);
   if (!piped.live()) note_short_input(config.duration_s, summary.stream_s, summary.samples);
   return piped.status(damage_status(summary.damage, summary.not_finite, options.input.strict,
                                     pipeline::not_finite_message(summary.not_finite)),

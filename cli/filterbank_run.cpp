@@ -117,9 +117,30 @@ nlohmann::ordered_json summary_fields(const pipeline::FilterbankRunConfig& confi
           {"real_time_factor", real_time_factor(s.stream_s, s.elapsed_s)}};
 }
 
+namespace {
+
+// Where much of the input holds nothing, which --quiet does not hide. A summary has all of it.
+void warn_of_little_data(const pipeline::FilterbankRunSummary& s) {
+  constexpr double kMuch = 0.1;
+  const auto times = static_cast<double>(s.samples + s.gap_samples);
+  const auto without = static_cast<double>(s.empty.samples + s.gap_samples);
+  if (s.empty.samples < s.samples && without >= kMuch * times)
+    spdlog::warn("much of the input holds no data: of {} no channel changes in {}; {} are in gaps",
+                 core::counted(s.samples, "sample"), s.empty.samples, s.gap_samples);
+  std::size_t stopped = s.constant_channels;
+  for (const std::uint64_t values : s.empty.channels)
+    if (static_cast<double>(values) >= kMuch * times) ++stopped;
+  if (s.channels > 1 && static_cast<double>(stopped) >= kMuch * static_cast<double>(s.channels))
+    spdlog::warn("{} of {} channels never change, or stop for a tenth of the time or more", stopped,
+                 s.channels);
+}
+
+}  // namespace
+
 int filterbank_status(const pipeline::FilterbankRunSummary& s, bool strict) {
   const int status = damage_status(s.damage, s.not_finite, strict,
                                    pipeline::not_finite_text(s.empty, s.not_finite));
+  warn_of_little_data(s);
   const std::string nothing = pipeline::nothing_text(s);
   if (nothing.empty()) return status;
   spdlog::warn("{}", option_words().text(nothing));

@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <exception>
 #include <filesystem>
 #include <system_error>
 
@@ -287,24 +288,47 @@ int worse_of(int a, int b) {
   return rank(a) >= rank(b) ? a : b;
 }
 
+// Of a file or a pipe.
+int inspect_input(const Global& global, const std::string& input, const InspectOptions& options) {
+  std::vector<std::string> path{input};
+  const PipedInputs piped(global, path);
+  return inspect_file(global, path.front(), options);
+}
+
+// Its writer may never come, and the others would wait for it. What a shell puts in the place of <(...) has a writer,
+// and its name is a link.
+void refuse_named_pipe(const std::string& input) {
+  std::error_code ignored;
+  if (std::filesystem::symlink_status(input, ignored).type() == std::filesystem::file_type::fifo)
+    throw core::Error(core::ErrorKind::unsupported, input, "a named pipe among several inputs",
+                      "files, or - for standard input", "give the pipe alone");
+}
+
 int run_inspect(const Global& global, InspectOptions& options) {
-  const PipedInputs piped(global, options.files);
-  if (options.files.size() == 1) return inspect_file(global, options.files.front(), options);
+  if (options.files.size() == 1) return inspect_input(global, options.files.front(), options);
+  if (std::count(options.files.begin(), options.files.end(), "-") > 1)
+    throw core::Error(core::ErrorKind::config, "input", "- given twice",
+                      "standard input once at most");
   // One that cannot be read keeps nobody from the others.
   int worst = kDone;
   for (const std::string& path : options.files) {
-    int status = kFailed;
-    try {
-      status = inspect_file(global, path, options);
-    } catch (const core::Error& error) {
-      const std::string message = option_words().message(error);
+    const auto say = [&](const std::string& message, int status) {
       spdlog::error("{}", message);
-      if (error.kind() == core::ErrorKind::config) status = kWrongUsage;
       if (global.json)
         print_json("tautline.inspect.error", 1,
                    {{"file", said_name(path)}, {"message", message}, {"status", status}});
+      worst = worse_of(worst, status);
+    };
+    try {
+      refuse_named_pipe(path);
+      worst = worse_of(worst, inspect_input(global, path, options));
+    } catch (const core::Error& error) {
+      if (error.value() == "interrupted") throw;
+      say(option_words().message(error),
+          error.kind() == core::ErrorKind::config ? kWrongUsage : kFailed);
+    } catch (const std::exception& error) {
+      say(path + ": " + error.what(), kFailed);
     }
-    worst = worse_of(worst, status);
   }
   return worst;
 }

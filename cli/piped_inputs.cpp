@@ -26,11 +26,21 @@ namespace {
 
 constexpr std::size_t kPipedPiece_bytes = std::size_t{1} << 20;
 constexpr std::size_t kCopyMemory_bytes = std::size_t{256} << 20;
+// By so many first bytes files of any format are recognised.
+constexpr std::size_t kHead_bytes = std::size_t{1} << 17;
+// Text of no known kind is small: a description of an array, a record.
+constexpr std::uint64_t kMostText_bytes = std::uint64_t{64} << 20;
 
 void require_going(const Global& global, const formats::ForwardBytes& bytes) {
   if (global.stop.stop_requested())
     throw core::Error(core::ErrorKind::io, "run", "interrupted", "",
                       "nothing was made of " + bytes.name() + ", which had not ended");
+}
+
+core::Error of_no_kind(const formats::ForwardBytes& bytes, const std::string& is) {
+  return {core::ErrorKind::format, bytes.name() + ": first bytes", is,
+          "a file of a kind that tautline inspect --help lists",
+          "check what writes the pipe, or give a file whose name says what it is"};
 }
 
 core::Error cannot_keep(const std::string& path) {
@@ -99,6 +109,13 @@ void PipedInputs::copy(const Global& global, std::string& input, formats::Forwar
   const std::filesystem::path own =
       std::filesystem::path(folder_->copies.partial()) / std::to_string(copied_++);
   if (::mkdir(own.c_str(), S_IRWXU) != 0) throw cannot_keep(own.string());
+  std::vector<std::byte> head(kHead_bytes);
+  head.resize(bytes.read(0, head));
+  require_going(global, bytes);
+  const std::string is = formats::seeming_kind_of(head);
+  const auto known = formats::may_be_read(head, input);
+  // A stream that nobody reads may have no end.
+  if (!head.empty() && known == false) throw of_no_kind(bytes, is.empty() ? "unknown" : is);
   const std::string path =
       (own / (input == "-" ? "standard-input" : std::filesystem::path(input).filename())).string();
   std::ofstream file(path, std::ios::binary);
@@ -110,6 +127,9 @@ void PipedInputs::copy(const Global& global, std::string& input, formats::Forwar
     file.write(reinterpret_cast<const char*>(piece.data()), static_cast<std::streamsize>(got));
     if (!file) throw cannot_keep(path);
     done += got;
+    if (!known && done > kMostText_bytes)
+      throw of_no_kind(
+          bytes, fmt::format("text of no known kind, more than {} MiB", kMostText_bytes >> 20));
     bytes.forget(done);
     if (got < piece.size()) break;
   }

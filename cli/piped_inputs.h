@@ -23,7 +23,8 @@ using ComesInOrder =
 class PipedInputs {
  public:
   /// Throws Error(config) for an output that could not be written, before a pipe is waited for, Error(io) where inputs
-  /// cannot be read or kept, and after a stop ("interrupted").
+  /// cannot be read or kept, and after a stop ("interrupted"), Error(format) for a stream whose first bytes are of no
+  /// known kind, before it is copied.
   PipedInputs(const Global& global, std::vector<std::string>& inputs,
               const std::string& output = {}, bool overwrite = true, std::size_t memory_bytes = 0,
               const ComesInOrder& in_order = {});

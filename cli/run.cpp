@@ -146,7 +146,7 @@ engine::Counters counters_of(const engine::Run& run) {
 }
 
 void summarise_run(const Global& global, const RunOptions& options, const engine::Run& run,
-                   double elapsed_s) {
+                   double elapsed_s, bool interrupted) {
   const engine::Profile profile = run.profile();
   const engine::Counters counters = counters_of(run);
   const auto files = run.files();
@@ -154,6 +154,7 @@ void summarise_run(const Global& global, const RunOptions& options, const engine
                                 {"counters", counters},
                                 {"files", nlohmann::ordered_json::object()},
                                 {"behind_s", nlohmann::ordered_json::object()},
+                                {"interrupted", interrupted},
                                 {"elapsed_s", elapsed_s}};
   for (const auto& [node, names] : files) object["files"][node] = names;
   std::string text = fmt::format("{}: {:.3f} s\n", options.path, elapsed_s);
@@ -313,8 +314,13 @@ int run_once(const OneRun& one, const pipeline::Observation* observation) {
                         "too little had come to write anything");
     throw file.placed(run->failed_node(), error);
   }
-  summarise_run(global, options, *run, reporter.elapsed_s());
-  if (!damaged(counters_of(*run))) return kDone;
+  // Of files alone it would have been an error.
+  const bool interrupted = run->live() && global.stop.stop_requested();
+  summarise_run(global, options, *run, reporter.elapsed_s(), interrupted);
+  if (interrupted)
+    spdlog::warn("{}: stopped before its input ended; the outputs hold what had come",
+                 options.path);
+  if (!interrupted && !damaged(counters_of(*run))) return kDone;
   return options.strict ? kFailed : kDamagedInput;
 }
 
@@ -338,18 +344,25 @@ int run_schedule(const OneRun& whole) {
   if (whole.options.check || whole.options.plan) return kDone;
   if (rotates) HangupsRotate([] {});  // between observations, too, a SIGHUP ends nothing
   int status = kDone;
+  bool kept = false;  // what an observation wrote
+  const auto& stop = whole.global.stop;
   for (std::size_t k = 0; k < runs.size(); ++k) {
     const std::string name = fmt::format("observation {} of {}", k + 1, runs.size());
-    const bool begins = wait_for_observation(schedule[k], name, whole.global.stop);
-    if (whole.global.stop.stop_requested())
-      throw core::Error(core::ErrorKind::io, "run", "interrupted", "", name + " was not begun");
-    if (!begins) continue;
     try {
+      const bool begins = wait_for_observation(schedule[k], name, stop);
+      if (stop.stop_requested())
+        throw core::Error(core::ErrorKind::io, "run", "interrupted", "", name + " was not begun");
+      if (!begins) continue;
       status = std::max(status, run_once(runs[k], &schedule[k]));
+      kept = true;
     } catch (const core::Error& error) {
-      if (k + 1 == runs.size() || whole.global.stop.stop_requested()) throw;
-      log_text(core::LogLevel::warning, name + " failed: " + error.what());
+      // One that is stopped ends all, and what those before it wrote is kept.
+      const bool last = k + 1 == runs.size();
+      if (stop.stop_requested() ? !kept : last) throw;
+      log_text(core::LogLevel::warning,
+               name + (stop.stop_requested() ? ": " : " failed: ") + error.what());
       status = kDamagedInput;
+      if (stop.stop_requested()) break;
     }
   }
   return status == kDamagedInput && whole.options.strict ? kFailed : status;

@@ -166,20 +166,35 @@ bool search_reads_again(const pipeline::SearchConfig& config) {
          !config.picture_folder.empty() || !config.cutout_folder.empty();
 }
 
-// Events have their name from the start.
-template <class Run>
-auto run_or_say_what_was_kept(const pipeline::SearchConfig& config, const Run& run) {
-  if (config.events.empty()) return run();
-  const std::string kept =
-      "nothing was kept but the candidates in " + config.events + ", where it had some";
-  say_when_ended("interrupted; " + kept);
-  try {
-    return run();
-  } catch (const core::Error& error) {
-    if (error.value() != "interrupted") throw;
-    throw core::Error(error.kind(), error.field(), error.value(), error.limit(), kept);
+// Events have their name from the start, and the list before pictures and cut-outs are made.
+class SayWhatWasKept {
+ public:
+  explicit SayWhatWasKept(const pipeline::SearchConfig& config) {
+    if (config.events.empty()) return;
+    say("nothing was kept but the candidates in " + config.events + ", where it had some");
   }
-}
+  void list_has_its_name() {
+    listed_ = true;
+    say("the list of candidates was kept, and the pictures and cut-outs that were whole");
+  }
+  template <class Run>
+  auto of(const Run& run) const {
+    try {
+      return run();
+    } catch (const core::Error& error) {
+      if (error.value() != "interrupted" || kept_.empty() || listed_) throw;
+      throw core::Error(error.kind(), error.field(), error.value(), error.limit(), kept_);
+    }
+  }
+
+ private:
+  void say(const std::string& kept) {
+    kept_ = kept;
+    say_when_ended("interrupted; " + kept_);
+  }
+  std::string kept_;
+  bool listed_ = false;
+};
 
 int run_search(const Global& global, SearchOptions& options) {
   pipeline::SearchConfig& config = options.config;
@@ -203,24 +218,29 @@ int run_search(const Global& global, SearchOptions& options) {
                              {"--events", config.events}},
                             files_read(config, options.run.dms));
   std::optional<pipeline::CandidatePictureFiles> pictures;
-  pipeline::DrawPictures draw;
+  pipeline::SearchDrawing drawing;
   if (!config.picture_folder.empty()) {
     pipeline::require_candidate_pictures(config.picture_folder, config.overwrite);
     pictures.emplace(config.picture_folder, config.overwrite);
-    draw = [&](const auto& summary, const auto& stop) { pictures->draw(summary, stop); };
+    drawing.picture = [&](const auto& summary) { pictures->draw(summary); };
   }
   options.run.dms.fill(config);
   config.history = history_line(global);
   config.watch = options.monitor.watch("search", {{"candidates", config.output}});
   ProgressLine line(global);
-  auto summary = run_or_say_what_was_kept(config, [&] {
+  SayWhatWasKept kept(config);
+  drawing.progress = [&](std::size_t done, std::size_t all) {
+    if (done == 0) kept.list_has_its_name();
+    if (all > 0)
+      line.show(static_cast<double>(done) / static_cast<double>(all),
+                fmt::format("{} of {} pictures and cut-outs", done, all));
+  };
+  auto summary = kept.of([&] {
     return pipeline::search_filterbank(config, open_device(global), drawn_on(line),
-                                       print_plan(global), global.stop, draw);
+                                       print_plan(global), global.stop, drawing);
   });
-  if (pictures) {
-    const auto drawn = pictures->publish();
-    summary.paths.insert(summary.paths.end(), drawn.begin(), drawn.end());
-  }
+  if (pictures)
+    summary.paths.insert(summary.paths.end(), pictures->paths().begin(), pictures->paths().end());
   summarise_search(global, options, summary);
   if (!config.beams && !piped.live())
     note_short_input(config.duration_s, summary.stream_s, summary.samples);

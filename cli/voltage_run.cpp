@@ -6,6 +6,7 @@
 #include "cli/run_output.h"
 #include "tautline/core/counted.h"
 #include "tautline/pipeline/voltages/clipped_text.h"
+#include "tautline/pipeline/voltages/data_warnings.h"
 #include "tautline/pipeline/voltages/empty_text.h"
 #include "tautline/pipeline/voltages/step_text.h"
 
@@ -15,11 +16,8 @@ void summarise(const Global& global, const std::string& schema, const std::strin
                const pipeline::VoltageRunSummary& s, const OwnSummary& own) {
   constexpr std::size_t kNamed = 20;  // stretches
   const formats::Damage& damage = s.damage;
-  const std::string empty = pipeline::empty_text(s.empty, s.samples, s.input_names);
-  const std::string constant = pipeline::constant_text(s.constant_channels, s.input_names);
-  const std::string steps = pipeline::level_steps_text(s.level_steps, s.input_names);
+  for (const std::string& text : pipeline::input_warnings(s)) spdlog::warn("{}", text);
   const std::string at_ends = pipeline::at_ends_text(s.levels, s.input_names);
-  const std::string clipped = pipeline::clipped_text(s.levels, s.input_names);
   nlohmann::ordered_json object{{"output", output},
                                 {"inputs", s.inputs},
                                 {"antenna_names", s.antenna_names},
@@ -45,8 +43,8 @@ void summarise(const Global& global, const std::string& schema, const std::strin
       global, schema, object,
       fmt::format(
           "{}: {}, {}, {}\n{}\n  kernels: {}\n"
-          "  samples: {} lost, {} dropped, {}{} empty, {} not finite; {} clipped in rounding, {}\n"
-          "{}{}{}{}{}{}",
+          "  samples: {} lost, {} dropped, {}{} empty, {} not finite; {} clipped in rounding, "
+          "{}\n{}{}",
           output, own.made, core::counted(s.inputs, "input"), core::counted(s.channels, "channel"),
           speed_line(s.stream_s, s.elapsed_s), s.backend, damage.lost_samples,
           damage.dropped_samples, own.in_gaps.empty() ? "" : own.in_gaps + ", ", s.empty.samples,
@@ -54,14 +52,8 @@ void summarise(const Global& global, const std::string& schema, const std::strin
           s.antenna_names.empty()
               ? ""
               : fmt::format("  antennas: {}\n", fmt::join(s.antenna_names, ", ")),
-          empty.empty() ? "" : "  empty, taken for lost: " + empty + "\n",
-          constant.empty() ? "" : "  never change: " + constant + "\n",
-          steps.empty() ? "" : "  steps of level, left as they are: " + steps + "\n",
-          at_ends.empty() ? "" : "  recorded at the ends of their range: " + at_ends + "\n",
-          clipped.empty() ? "" : "  " + clipped + "\n"),
+          at_ends.empty() ? "" : "  recorded at the ends of their range: " + at_ends + "\n"),
       &s.profile);
-  if (!steps.empty()) spdlog::warn("steps of level, left as they are: {}", steps);
-  if (!clipped.empty()) spdlog::warn("{}", clipped);
 }
 
 }  // namespace tautline::cli

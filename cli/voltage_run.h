@@ -17,7 +17,7 @@ struct OwnSummary {
   std::string results;  ///< "2 visibilities overflowed", after what was clipped
 };
 
-/// With --json an object of `schema`, else lines of text.
+/// With --json an object of `schema`, else lines of text; and warnings of inputs that hold nothing.
 void summarise(const Global& global, const std::string& schema, const std::string& output,
                const pipeline::VoltageRunSummary& summary, const OwnSummary& own);
 

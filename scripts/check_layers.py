@@ -104,6 +104,7 @@ NO_SAMPLE_LOOP = {
     "formats/input_file.cpp": "reads by system calls",
     "pipeline/bench/measure_whole_run.cpp": "writes by system calls",
     "pipeline/photons/fit_curves.cpp": "calls the fit of each curve",
+    "pipeline/search/search_drawing.cpp": "calls what makes each cut-out",
     "pipeline/simulation/simulate_photons.cpp": "calls the source of each sensor",
 }
 STRING = re.compile(r'"(?:\\.|[^"\\\n])*"')

@@ -1,5 +1,10 @@
 #include "tautline/formats/output_folder.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <system_error>
 #include <utility>
 
@@ -42,7 +47,16 @@ OutputFolder::OutputFolder(const std::string& field, std::string path) : path_(s
   }
 }
 
+void OutputFolder::lock() {
+  locked_ = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (locked_ >= 0 && ::flock(locked_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    throw core::Error(core::ErrorKind::io, path_ + ": output", "another run writes into it",
+                      "a folder that no other run has",
+                      "give another name, or wait until that run has ended");
+}
+
 OutputFolder::~OutputFolder() {
+  if (locked_ >= 0) ::close(locked_);
   std::error_code ignored;
   for (auto folder = made_.rbegin(); folder != made_.rend(); ++folder) {
     fs::remove(*folder, ignored);  // only an empty folder

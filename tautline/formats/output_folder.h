@@ -20,9 +20,13 @@ class OutputFolder {
   OutputFolder& operator=(const OutputFolder&) = delete;
 
   const std::string& path() const { return path_; }
+  /// Until it is destroyed or the process ends: throws Error(io) where another run has locked the folder. Where the
+  /// file system has no locks, nothing happens.
+  void lock();
 
  private:
   std::string path_;
+  int locked_ = -1;                          // a descriptor
   std::vector<std::filesystem::path> made_;  // outer folders first
 };
 

@@ -176,6 +176,29 @@ std::string ending_by_contents(const std::string& path) {
   return known == nullptr ? std::string() : std::string(known->ending);
 }
 
+std::optional<bool> may_be_read(std::span<const std::byte> first_bytes, const std::string& name) {
+  const std::string_view text(reinterpret_cast<const char*>(first_bytes.data()),
+                              std::min(first_bytes.size(), kHeadBytes));
+  if (name.ends_with(".mask") || std::ranges::any_of(file_formats(), [&](const FileFormat& format) {
+        return format.is(first_bytes, name) || has_ending(format, name);
+      }))
+    return true;
+  if (!is_text(text)) return false;
+  if (is_heimdall_list(text) || known_text(text) != nullptr) return true;
+  return std::nullopt;
+}
+
+std::string seeming_kind_of(std::span<const std::byte> first_bytes) {
+  const std::string_view bytes(reinterpret_cast<const char*>(first_bytes.data()),
+                               std::min(first_bytes.size(), kHeadBytes));
+  for (const FileFormat& format : file_formats())
+    if (!format.kind.empty() && format.is(first_bytes, "")) return format.kind;
+  if (const Compression* found = compression_of(bytes)) return std::string(found->kind);
+  for (const Mark& mark : kOthers)
+    if (bytes.starts_with(mark.bytes)) return std::string(mark.kind);
+  return is_text(bytes) ? "text" : "";
+}
+
 bool is_known_text(const std::string& path) {
   return !commands_for_text(path).empty();
 }
@@ -256,13 +279,7 @@ std::string seeming_kind(const std::string& path) {
   file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   bytes.resize(static_cast<std::size_t>(file.gcount()));
   if (bytes.empty()) return file.eof() ? "an empty file" : "";
-  const auto first_bytes = std::as_bytes(std::span(bytes));
-  for (const FileFormat& format : file_formats())
-    if (!format.kind.empty() && format.is(first_bytes, "")) return format.kind;
-  if (const Compression* found = compression_of(bytes)) return std::string(found->kind);
-  for (const Mark& mark : kOthers)
-    if (bytes.starts_with(mark.bytes)) return std::string(mark.kind);
-  return is_text(bytes) ? "text" : "";
+  return seeming_kind_of(std::as_bytes(std::span(bytes)));
 }
 
 }  // namespace tautline::formats

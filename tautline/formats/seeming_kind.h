@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -31,6 +32,13 @@ std::string commands_for(const std::string& path);
 /// The ending that a file of such contents has, where its readers need one and its first bytes (in HDF5: its datasets)
 /// tell: correlation curves, visibilities, candidates, arrays of antennas ... Empty for any other file.
 std::string ending_by_contents(const std::string& path);
+
+/// Whether a stream with these first bytes and this name may be what some command reads, told by the table of formats,
+/// by the ending of its name, and of text by its words. Nothing is known of text without such words.
+std::optional<bool> may_be_read(std::span<const std::byte> first_bytes, const std::string& name);
+
+/// What the stream seems to be, as seeming_kind(); empty where it is not known.
+std::string seeming_kind_of(std::span<const std::byte> first_bytes);
 
 /// Whether the file is text, told by its first bytes, of a kind that commands_for() knows. Throws nothing.
 bool is_known_text(const std::string& path);

@@ -1,5 +1,7 @@
 #include "tautline/stream/live_filterbank.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <string_view>
@@ -89,9 +91,10 @@ void LiveFilterbank::read_header(const std::function<void(std::size_t)>& short_o
       throw Error(ErrorKind::format, name() + ": header", "no end of it",
                   std::to_string(formats::sigproc::kMaxHeaderBytes) + " bytes or fewer");
   }
-  offset_ = bytes.size();
+  offset_ = first_offset_ = bytes.size();
   bytes_->forget(offset_);
   const formats::sigproc::ParsedHeader parsed = formats::sigproc::parse_header(bytes, name());
+  promised_ = static_cast<std::uint64_t>(std::max<std::int64_t>(0, parsed.nsamples.value_or(0)));
   formats::require_distinct_ifs(options);
   description_ = formats::sigproc::describe(name(), parsed, options);
   if (const std::string ifs = formats::sigproc::ifs_remark(description_); !ifs.empty())
@@ -101,6 +104,22 @@ void LiveFilterbank::read_header(const std::function<void(std::size_t)>& short_o
   if (const std::size_t bits = spectrum_bits(description_); bits % 8 != 0)
     throw Error(ErrorKind::unsupported, name() + ": bits of a spectrum", std::to_string(bits),
                 "whole bytes");
+}
+
+std::string LiveFilterbank::cut_text() const {
+  const std::uint64_t spectrum = spectrum_bits(description_) / 8;
+  if (trailing_bytes_ > 0)
+    return fmt::format(
+        "{}: cut short, byte {}: {} bytes, expected whole spectra of {} bytes; they are left out",
+        name(), offset_ - trailing_bytes_, trailing_bytes_, spectrum);
+  if (missing_spectra() == 0) return {};
+  return fmt::format("{}: cut short: {} spectra came, expected {}, as nsamples of the header says",
+                     name(), promised_ - missing_spectra(), promised_);
+}
+
+std::uint64_t LiveFilterbank::missing_spectra() const {
+  const std::uint64_t came = (offset_ - first_offset_) / (spectrum_bits(description_) / 8);
+  return bytes_->stopped() ? 0 : promised_ - std::min(promised_, came);
 }
 
 bool LiveFilterbank::takes(std::span<const std::byte> first_bytes) {

@@ -36,6 +36,10 @@ class LiveFilterbank {
   std::size_t read(std::size_t samples, std::span<std::byte> to, const std::stop_token& stop);
   /// Bytes of an incomplete last spectrum, after the end.
   std::uint64_t trailing_bytes() const { return trailing_bytes_; }
+  /// Spectra that the header has and that did not come, after an end that nobody asked for.
+  std::uint64_t missing_spectra() const;
+  /// How the stream was cut short, after its end; empty where it was not.
+  std::string cut_text() const;
   const std::string& name() const { return bytes_->name(); }
   /// As a reader's.
   const std::vector<std::string>& remarks() const { return remarks_; }
@@ -51,6 +55,8 @@ class LiveFilterbank {
   std::vector<std::byte> raw_;  // samples of less than a byte, or of several IFs
   formats::sigproc::SampleSums sums_;
   std::uint64_t trailing_bytes_ = 0;
+  std::uint64_t first_offset_ = 0,
+                promised_ = 0;  // of the samples; spectra by the header, 0: it has no number
 };
 
 }  // namespace tautline::stream

@@ -1,9 +1,11 @@
 // First mistakes of new users: the message says what is wrong and what to do.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "tests/end_to_end/documented_json.h"
 #include "tests/end_to_end/run_command.h"
@@ -366,6 +368,34 @@ TEST_F(FirstTries, ErrorsOfOneOfSeveralInputsAreJson) {
     EXPECT_NE(message.find(names[k]), std::string::npos) << message;
     EXPECT_NE(result.err.find(message), std::string::npos) << result.err;
   }
+}
+
+// None keeps the others from being inspected, and none is waited for.
+TEST_F(FirstTries, SeveralInputsArePipesAndFilesInTheirOrder) {
+  const std::string fil = filterbank(), pipe = scratch / "pipe.fil";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const auto inspect = [&](const std::string& input, const std::string& files) {
+    const CommandResult result = run_program(
+        "/bin/bash", {"-c", input + "exec '" + command_path() + "' --json inspect " + files},
+        scratch.path().string());
+    std::istringstream lines(result.out);
+    std::string said;
+    for (std::string line; std::getline(lines, line);)
+      said += nlohmann::json::parse(line)["schema"] == "tautline.inspect.error" ? 'e' : 'f';
+    return std::pair(said + " " + std::to_string(result.status), result.err);
+  };
+  const auto [piped, err] = inspect("", "nothere.fil " + pipe + " " + fil);
+  EXPECT_EQ(piped, "eef 1") << err;
+  EXPECT_NE(err.find(pipe + ": a named pipe among several inputs"), std::string::npos) << err;
+  const auto [empty, err_of_empty] = inspect("", fil + " - " + fil + " < /dev/null");
+  EXPECT_EQ(empty, "fef 1") << err_of_empty;
+  const auto [both, err_of_both] =
+      inspect("cat '" + fil + "' | ", fil + " - <(cat '" + fil + "') " + fil);
+  EXPECT_EQ(both, "ffff 0") << err_of_both;
+  const auto [noise, err_of_noise] = inspect("cat /dev/urandom | ", fil + " - " + fil);
+  EXPECT_EQ(noise, "fef 1") << err_of_noise;
+  const auto [twice, err_of_twice] = inspect("", fil + " - -");
+  EXPECT_EQ(twice, "f 2") << err_of_twice;
 }
 
 TEST_F(FirstTries, TextThatSpeaksOfCurvesIsNone) {

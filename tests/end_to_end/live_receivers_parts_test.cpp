@@ -142,7 +142,7 @@ TEST_F(LiveReceiverParts, BeginNewFilesOnHangUp) {
   wait_for(scratch / "live-0003.uvh5");
   kill(*run_pid, SIGTERM);  // nobody waits for receivers to come back
   const CommandResult live = end_run();
-  ASSERT_EQ(live.status, kDone) << live.err;
+  expect_stopped(live);
   FileVisibilities parts;
   const std::vector<std::size_t> lengths = lengths_of_files(live, parts);
   ASSERT_GE(lengths.size(), 4U);
@@ -166,7 +166,7 @@ TEST_F(LiveReceiverParts, AreWholeBeforeTheNextIntegrationComes) {
   wait_for(scratch / "live-0015.uvh5");
   kill(*run_pid, SIGTERM);
   const CommandResult live = end_run();
-  ASSERT_EQ(live.status, kDone) << live.err;
+  expect_stopped(live);
   FileVisibilities parts;
   for (const std::size_t length : lengths_of_files(live, parts)) EXPECT_EQ(length, 1U);
   expect_from_files(parts);
@@ -207,6 +207,29 @@ TEST_F(LiveReceiverParts, AreObservationsThatTheClockEnds) {
   EXPECT_NEAR(description.channel_hz[8], 182.4e6, 1);
 }
 
+// As a run that is stopped: what had come is kept, and the status says that it was cut short.
+TEST_F(LiveReceiverParts, AreKeptOfTheObservationThatIsStopped) {
+  start(example() + "[[observation]]\nduration_s = 600\n[[observation]]\nduration_s = 600\n",
+        {"receivers.block_samples=1024"});
+  auto clients = connect();
+  send(clients, 0, 200'000);
+  constexpr std::uintmax_t kSomeIntegrations = 1'000'000;  // bytes
+  const std::string growing = formats::partial_name(scratch / "live-0001.uvh5");
+  const auto written = [&] {
+    std::error_code none;
+    const auto size = std::filesystem::file_size(growing, none);
+    return none ? 0 : size;
+  };
+  for (int wait = 0; wait < 60'000 && written() < kSomeIntegrations; ++wait)
+    std::this_thread::sleep_for(1ms);
+  kill(*run_pid, SIGTERM);
+  const CommandResult live = end_run();
+  expect_stopped(live);
+  EXPECT_NE(live.err.find("observation 2 of 2 was not begun"), std::string::npos) << live.err;
+  EXPECT_TRUE(std::filesystem::exists(scratch / "live-0001.uvh5"));
+  EXPECT_FALSE(std::filesystem::exists(scratch / "live-0002.uvh5"));
+}
+
 // While the correlator goes on; the end of a stretch that is still to come is that of the run.
 TEST_F(LiveReceiverParts, HaveVoltagesDumpedByDatagrams) {
   start(example() +
@@ -226,7 +249,7 @@ TEST_F(LiveReceiverParts, HaveVoltagesDumpedByDatagrams) {
   wait_for(scratch / "event-0002.dada.partial");
   kill(*run_pid, SIGINT);
   const CommandResult live = end_run();
-  ASSERT_EQ(live.status, kDone) << live.err;
+  expect_stopped(live);
   const auto first = nlohmann::json::parse(read_file(scratch / "event-0001.dada.json"));
   EXPECT_EQ(first.at("trigger").at("id"), "past");
   EXPECT_EQ(first.at("start_sample"), 38'400);

@@ -322,7 +322,7 @@ TEST_F(LiveReceivers, AreWrittenWhenTheRunIsInterrupted) {
   std::this_thread::sleep_for(3s);
   kill(*run_pid, SIGINT);
   const CommandResult live = end_run();
-  EXPECT_EQ(live.status, kDone) << live.err << live.out;
+  expect_stopped(live);
   const auto samples = counters_of(live).at("receivers.samples").get<std::size_t>();
   EXPECT_GT(samples, 16 * 1032U);
   const FileVisibilities given = visibilities_in(scratch / "live.uvh5");

@@ -65,6 +65,12 @@ class LiveRun : public ::testing::Test {
     run_pid.reset();
     return result;
   }
+  /// Of a run that a signal ended, and whose outputs hold what had come (docs/guide/live.md).
+  static void expect_stopped(const CommandResult& result) {
+    EXPECT_EQ(result.status, kDamaged) << result.err;
+    EXPECT_NE(result.err.find("stopped before its input ended"), std::string::npos) << result.err;
+    EXPECT_NE(result.out.find("\"interrupted\":true"), std::string::npos) << result.out;
+  }
   CommandResult correlate(const std::vector<std::string>& words) const {
     std::vector<std::string> all{"--quiet", "--device", "cpu", "correlate"};
     all.insert(all.end(), words.begin(), words.end());

@@ -33,6 +33,8 @@ class DatWriter {
   /// `path` ends with .dat. Throws Error(config) when not, Error(io).
   DatWriter(const std::string& path, Inf inf, bool overwrite);
 
+  /// As AppendFile's.
+  void lock() { data_.lock(); }
   /// Writes at once, without a buffer: pass large pieces.
   void write(std::span<const float> samples);
   /// Bins given so far, with an odd last one.

@@ -47,6 +47,8 @@ class TimeSeriesWriter {
   /// Throws Error(config) naming the header's field, Error(io) when the system refuses.
   TimeSeriesWriter(const std::string& path, const Header& header, bool overwrite);
 
+  /// As AppendFile's.
+  void lock() { file_.lock(); }
   /// Writes at once, without a buffer: pass large pieces.
   void write(std::span<const float> samples);
   std::uint64_t samples() const { return samples_; }

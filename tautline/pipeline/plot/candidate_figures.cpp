@@ -13,7 +13,6 @@
 #include "tautline/formats/picture/picture.h"
 #include "tautline/pipeline/plot/figures.h"
 #include "tautline/pipeline/plot/texts.h"
-#include "tautline/pipeline/progress.h"
 #include "tautline/pipeline/search/candidate_pictures.h"
 
 namespace tautline::pipeline {
@@ -111,31 +110,26 @@ CandidatePictureFiles::CandidatePictureFiles(const std::string& folder, bool ove
 
 CandidatePictureFiles::~CandidatePictureFiles() = default;
 
-void CandidatePictureFiles::draw(const SearchSummary& summary, const std::stop_token& stop) {
+void CandidatePictureFiles::draw(const SearchSummary& summary) {
   const std::string drawn = folders_->drawn.partial();
   const formats::OutputFolder made("picture_folder", drawn);
-  for (; pictures_ < summary.pictures.size(); ++pictures_) {
-    require_running(stop);
-    const core::Candidate& candidate = summary.candidates[pictures_];
-    formats::picture::write(picture_path(drawn, pictures_ + 1),
-                            candidate_figure(candidate, summary.pictures[pictures_],
-                                             summary.search_of(candidate), pictures_ + 1),
-                            true);
-  }
-}
-
-std::vector<std::string> CandidatePictureFiles::publish() {
-  std::vector<std::string> paths;
-  for (std::size_t rank = 1; rank <= pictures_; ++rank) {
-    paths.push_back(picture_path(folders_->folder.path(), rank));
-    formats::refuse_existing(paths.back(), overwrite_);
+  while (paths_.size() < summary.pictures.size()) {
+    const std::size_t k = paths_.size();
+    const core::Candidate& candidate = summary.candidates[k];
+    const std::string path = picture_path(folders_->folder.path(), k + 1),
+                      partial = picture_path(drawn, k + 1);
+    formats::picture::write(
+        partial,
+        candidate_figure(candidate, summary.pictures[k], summary.search_of(candidate), k + 1),
+        true);
+    formats::refuse_existing(path, overwrite_);
     std::error_code error;
-    std::filesystem::rename(picture_path(folders_->drawn.partial(), rank), paths.back(), error);
+    std::filesystem::rename(partial, path, error);
     if (error)
-      throw core::Error(core::ErrorKind::io, paths.back() + ": renaming the finished picture",
+      throw core::Error(core::ErrorKind::io, path + ": renaming the finished picture",
                         error.message(), "");
+    paths_.push_back(path);
   }
-  return paths;
 }
 
 }  // namespace tautline::pipeline

@@ -1,9 +1,7 @@
 // Pictures of each candidate's profile, DM against time and frequency against time, in a folder.
 #pragma once
 
-#include <cstddef>
 #include <memory>
-#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -16,22 +14,23 @@ namespace tautline::pipeline {
 void require_candidate_pictures(const std::string& folder, bool overwrite);
 
 /// FOLDER/candidate_0001.png ..., best first: profile, frequency against time and DM against time of each of
-/// `summary.pictures`. They get their names together; destroyed before that, nothing of them is left.
+/// `summary.pictures`. Each gets its name when it is whole.
 class CandidatePictureFiles {
  public:
   /// Makes the folder.
   CandidatePictureFiles(const std::string& folder, bool overwrite);
   ~CandidatePictureFiles();
 
-  void draw(const SearchSummary& summary, const std::stop_token& stop);
-  /// Returns the paths.
-  std::vector<std::string> publish();
+  /// Those that were not drawn yet.
+  void draw(const SearchSummary& summary);
+  /// Of those that were drawn.
+  const std::vector<std::string>& paths() const { return paths_; }
 
  private:
   struct Folders;
   std::unique_ptr<Folders> folders_;
   bool overwrite_;
-  std::size_t pictures_ = 0;
+  std::vector<std::string> paths_;
 };
 
 }  // namespace tautline::pipeline

@@ -274,14 +274,15 @@ CandidatePictures draw_candidate(formats::FilterbankReader& reader, const Sample
         pictures.dm_rows > 1
             ? 2 * static_cast<double>(row) / static_cast<double>(pictures.dm_rows - 1) - 1
             : 0;
+    std::vector<std::int64_t> shifts;
+    for (const double mhz : description.channel_mhz)
+      shifts.push_back(std::llround(
+          core::dispersion_delay_s(part * reach, mhz, f_ref, config.dm_constant) / pictures.bin_s));
     for (std::size_t k = 0; k < config.bins; ++k) {
       float sum = 0;
       bool any = false;
       for (std::size_t c = 0; c < channels; ++c) {
-        const double extra = core::dispersion_delay_s(part * reach, description.channel_mhz[c],
-                                                      f_ref, config.dm_constant);
-        const float value =
-            bins.at(c, static_cast<std::int64_t>(k) + std::llround(extra / pictures.bin_s));
+        const float value = bins.at(c, static_cast<std::int64_t>(k) + shifts[c]);
         if (!used[c] || !std::isfinite(value)) continue;
         sum += value;
         any = true;

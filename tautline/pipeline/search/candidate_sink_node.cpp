@@ -159,17 +159,29 @@ void CandidateSinkNode::finish(engine::Outputs& outputs) {
     else
       formats::candidates::write_text(format_, candidates_, searched_.front(), write);
   }
-  const CandidateTexts texts = describe(outputs.stop());
-  if (page_) page_->write(std::string_view(texts.page));
-  if (record_) record_->write(texts.record);
+  stop_ = outputs.stop();
+  const std::string record = describe(stop_);
+  if (record_) record_->write(record);
 }
 
+// What takes long comes last: whoever ends it keeps the list.
 void CandidateSinkNode::publish() {
-  if (page_) page_->finish();
-  if (cutouts_) cutouts_->publish();
   if (list_) list_->finish();
   if (record_) record_->finish();
   if (truth_) truth_->finish();
+  if (draw) draw(stop_);
+}
+
+void CandidateSinkNode::write_page(const std::string& text) {
+  page_->write(std::string_view(text));
+  page_->finish();
+}
+
+void CandidateSinkNode::replace_record(const std::string& text) {
+  if (!record_) return;
+  formats::PartialFile again(record_->path(), true);
+  again.write(std::string_view(text));
+  again.finish();
 }
 
 std::string CandidateSinkNode::findings() const {

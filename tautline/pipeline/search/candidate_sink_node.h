@@ -1,4 +1,4 @@
-// The sink of a search: writes the list of candidates, its record, its page and cut-outs.
+// The sink of a search: writes the list of candidates and its record, and then its page and cut-outs.
 #pragma once
 
 #include <cstddef>
@@ -31,11 +31,6 @@ struct CandidateFiles {
   std::size_t max_beams = 0;       ///< most_beams() of coincident_beams.h
 };
 
-/// The files beside the list.
-struct CandidateTexts {
-  std::string page, record;
-};
-
 /// A stretch of a beam without gaps, and how many trials had samples of it to search.
 struct SearchedData {
   std::size_t beam = 0;
@@ -49,8 +44,11 @@ class CandidateSinkNode final : public engine::Node {
   /// Makes the files under temporary names. Throws Error(config) and Error(io) when one exists or cannot be made.
   explicit CandidateSinkNode(CandidateFiles files);
 
-  /// Called when all candidates are known, on the run's thread of this node.
-  std::function<CandidateTexts(const std::stop_token& stop)> describe;
+  /// Called when all candidates are known, on the run's thread of this node: the text of the record.
+  std::function<std::string(const std::stop_token& stop)> describe;
+  /// Called after that, on the thread that waits for the run, once the list and its record have their names: makes the
+  /// page and the cut-outs. None: there are none.
+  std::function<void(const std::stop_token& stop)> draw = {};
 
   std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
   void begin_segment(std::size_t input, const engine::Block& first,
@@ -69,8 +67,12 @@ class CandidateSinkNode final : public engine::Node {
   const PulseStream& stream() const { return stream_; }
   /// Of injected pulses, once all candidates are known; empty without an injection.
   const InjectionsFound& injections() const { return injections_; }
-  /// Receives cut-outs when all candidates are known; null without cut-outs.
-  CutoutFolder* cutouts() const { return cutouts_.get(); }
+  /// For `draw`. Null without cut-outs.
+  CutoutFolder* cutouts() { return cutouts_.get(); }
+  bool has_page() const { return page_ != nullptr; }
+  void write_page(const std::string& text);
+  /// The one that was written is replaced.
+  void replace_record(const std::string& text);
   /// "candidates", once all are known.
   engine::Counters counters() const override { return {{"candidates", candidates_.size()}}; }
   /// List, record and page.
@@ -112,6 +114,7 @@ class CandidateSinkNode final : public engine::Node {
   std::vector<core::Candidate> candidates_;
   InjectionsFound injections_;
   std::optional<formats::AppendFile> truth_;
+  std::stop_token stop_;
 };
 
 }  // namespace tautline::pipeline

@@ -42,10 +42,12 @@ class Samples {
 
   std::size_t times() const { return times_; }
   std::size_t channels() const { return channels_; }
+  const float* row(std::size_t channel) const { return values_.data() + channel * times_; }
 
-  /// What the segment has of samples from `first` on, as the reader counts; the rest is the medians.
+  /// What the segment has of samples from `first` on, as the reader counts; the rest is the medians. `reading`: held
+  /// while the reader is used.
   void read(formats::FilterbankReader& reader, const formats::DataSegment& segment,
-            std::int64_t first) {
+            std::int64_t first, std::mutex& reading) {
     const auto begin = static_cast<std::int64_t>(segment.first_sample);
     const auto end = begin + static_cast<std::int64_t>(segment.samples);
     const std::int64_t from = std::max(first, begin);
@@ -54,7 +56,11 @@ class Samples {
     std::vector<std::byte> bytes(kAtOnce * reader.description().sample_bytes());
     for (std::int64_t at = from; at < to;) {
       const auto wanted = static_cast<std::size_t>(std::min(kAtOnce, to - at));
-      const std::size_t got = reader.read(static_cast<std::uint64_t>(at), wanted, bytes);
+      std::size_t got = 0;
+      {
+        const std::scoped_lock alone(reading);
+        got = reader.read(static_cast<std::uint64_t>(at), wanted, bytes);
+      }
       if (got == 0) break;
       put(reader.description().delivered, bytes.data(), got, static_cast<std::size_t>(at - first));
       at += static_cast<std::int64_t>(got);
@@ -68,29 +74,15 @@ class Samples {
     std::fill_n(values_.begin() + static_cast<std::ptrdiff_t>(channel * times_), times_, 0.0f);
   }
 
-  /// Adds times [first, first + n) of a channel that is rolled by `delay`, as `your` rolls it: one that is delayed by
-  /// all of the chunk stays.
-  void add_rolled(std::size_t channel, std::int64_t delay, std::size_t first, std::size_t n,
-                  double* to) const {
-    const auto times = static_cast<std::int64_t>(times_);
-    if (delay >= times || delay <= -times) delay = 0;
-    const float* const row = values_.data() + channel * times_;
-    auto at =
-        static_cast<std::size_t>((static_cast<std::int64_t>(first) - delay + 2 * times) % times);
-    for (std::size_t done = 0; done < n;) {
-      const std::size_t run = std::min(n - done, times_ - at);
-      for (std::size_t k = 0; k < run; ++k) to[done + k] += static_cast<double>(row[at + k]);
-      done += run;
-      at = 0;
-    }
-  }
-
  private:
+  // A few channels at a time, whose rows stay in the caches.
   void put(formats::Delivered type, const std::byte* bytes, std::size_t n, std::size_t at) {
+    constexpr std::size_t kRowsTogether = 32;
     formats::with_samples(type, bytes, [&](const auto* from) {
-      for (std::size_t t = 0; t < n; ++t)
-        for (std::size_t c = 0; c < channels_; ++c)
-          values_[c * times_ + at + t] = static_cast<float>(from[t * channels_ + c]);
+      for (std::size_t first = 0; first < channels_; first += kRowsTogether)
+        for (std::size_t t = 0; t < n; ++t)
+          for (std::size_t c = first; c < std::min(first + kRowsTogether, channels_); ++c)
+            values_[c * times_ + at + t] = static_cast<float>(from[t * channels_ + c]);
     });
   }
   // `whole`: integers, whose medians `your` cuts to such.
@@ -110,34 +102,51 @@ class Samples {
   std::size_t channels_;
 };
 
-// The middle of a row in kSide means of `factor` samples; beyond the row is its median.
+// The middle of a row as kSide means of `factor` samples. A chunk is long enough for all of them.
 struct Window {
-  std::size_t factor, first, end, times;
+  std::size_t factor, first;
 
   Window(std::size_t samples, std::size_t width)
-      : factor(std::max<std::size_t>(1, width / 2)), times(samples) {
-    const std::size_t means = (samples + factor - 1) / factor;
-    first = (means / 2 - kSide / 2) * factor;
-    end = first + kSide * factor;
-    first_needed_ = end > times ? 0 : first;
-  }
-  // All of it where the median is needed.
-  std::size_t first_needed() const { return first_needed_; }
-  std::size_t needed() const { return std::min(end, times) - first_needed_; }
+      : factor(std::max<std::size_t>(1, width / 2)),
+        first(((samples + factor - 1) / factor / 2 - kSide / 2) * factor) {}
+};
 
-  /// `row`: of the times needed.
-  template <class Value>
-  void means(std::vector<double> row, Value* to, std::size_t stride) const {
-    if (end > times) row.resize(end, middle_value(row));
+// Sums over any stretch of a channel's row as differences of two running sums, which cost the same for every width.
+class RunningSums {
+ public:
+  explicit RunningSums(std::size_t times) : times_(times), sums_(2 * times + 1) {}
+
+  /// The row is followed by itself, since `your` rolls rows. Sums are of samples less the first one: those of
+  /// a row that does not change are zeros exactly, and a large mean costs no digits.
+  void take(const float* row) {
+    level_ = static_cast<double>(row[0]);
+    for (std::size_t t = 0; t < times_; ++t)
+      sums_[t + 1] = sums_[t] + (static_cast<double>(row[t]) - level_);
+    for (std::size_t t = 1; t <= times_; ++t) sums_[times_ + t] = sums_[times_] + sums_[t];
+  }
+  /// What was taken off each sample.
+  double level() const { return level_; }
+
+  /// Calls put(k, sum) for the kSide stretches of the window of the row rolled by `delay`; one that is delayed by all
+  /// of the row stays, as in `your`.
+  template <class Put>
+  void of_window(const Window& window, std::int64_t delay, const Put& put) const {
+    const auto times = static_cast<std::int64_t>(times_);
+    if (delay >= times || delay <= -times) delay = 0;
+    const double* at =
+        sums_.data() + (static_cast<std::int64_t>(window.first) - delay + 2 * times) % times;
+    double before = *at;
     for (std::size_t k = 0; k < kSide; ++k) {
-      double sum = 0;
-      for (std::size_t i = 0; i < factor; ++i) sum += row[first - first_needed_ + k * factor + i];
-      to[k * stride] = static_cast<Value>(sum / static_cast<double>(factor));
+      at += window.factor;
+      put(k, *at - before);
+      before = *at;
     }
   }
 
  private:
-  std::size_t first_needed_ = 0;
+  std::size_t times_;
+  std::vector<double> sums_;
+  double level_ = 0;
 };
 
 // Less the median, in standard deviations. Sums of channels are doubles up to here: the scatter of wide means can be
@@ -161,48 +170,38 @@ std::vector<float> normalised(const std::vector<Value>& values) {
   return result;
 }
 
-// The source of both arrays.
-struct Source {
-  const Samples& samples;
-  const FilterbankDescription& description;
-  const Window& window;
-  device::Queue& host;
-
-  std::int64_t delay(double dm, std::size_t channel) const {
-    const auto& mhz = description.channel_mhz;
-    return static_cast<std::int64_t>(
-        std::nearbyint(delay_of_your(dm, mhz.front(), mhz[channel]) / description.tsamp_s));
-  }
+// Sums of channels; those of DM and time lack what is the same in all of them.
+struct CutoutSums {
+  std::vector<float> frequency_time;  // [time][channel], means
+  std::vector<double> dm_time;        // [dm][time]
 };
 
-std::vector<float> frequency_time(const Source& from, double dm) {
-  const std::size_t channels = from.samples.channels(), needed = from.window.needed();
-  std::vector<float> means(kSide * channels);
-  from.host.parallel_for(channels, 1, [&](std::size_t first, std::size_t last, std::size_t) {
-    for (std::size_t c = first; c < last; ++c) {
-      std::vector<double> row(needed);
-      from.samples.add_rolled(c, from.delay(dm, c), from.window.first_needed(), needed, row.data());
-      from.window.means(std::move(row), means.data() + c, channels);
-    }
-  });
-  return resize_channels(means, channels, kSide);
-}
-
-std::vector<double> dm_time(const Source& from, double dm) {
-  const std::size_t needed = from.window.needed();
+CutoutSums sum_channels(const Samples& samples, const FilterbankDescription& description, double dm,
+                        const Window& window) {
+  const auto& mhz = description.channel_mhz;
   const double step = 2 * dm / static_cast<double>(kSide - 1);
-  std::vector<double> means(kSide * kSide);
-  from.host.parallel_for(kSide, 1, [&](std::size_t first, std::size_t last, std::size_t) {
-    for (std::size_t k = first; k < last; ++k) {
-      const double offset = k + 1 == kSide ? dm : static_cast<double>(k) * step - dm;
-      std::vector<double> row(needed);
-      for (std::size_t c = 0; c < from.samples.channels(); ++c)
-        from.samples.add_rolled(c, from.delay(dm + offset, c), from.window.first_needed(), needed,
-                                row.data());
-      from.window.means(std::move(row), means.data() + k * kSide, 1);
+  const auto factor = static_cast<double>(window.factor);
+  CutoutSums all{std::vector<float>(kSide * samples.channels()),
+                 std::vector<double>(kSide * kSide)};
+  RunningSums sums(samples.times());
+  for (std::size_t c = 0; c < samples.channels(); ++c) {
+    const auto delay = [&](double of_dm) {
+      return static_cast<std::int64_t>(
+          std::nearbyint(delay_of_your(of_dm, mhz.front(), mhz[c]) / description.tsamp_s));
+    };
+    sums.take(samples.row(c));
+    sums.of_window(window, delay(dm), [&](std::size_t k, double sum) {
+      all.frequency_time[k * samples.channels() + c] =
+          static_cast<float>((sum + factor * sums.level()) / factor);
+    });
+    for (std::size_t d = 0; d < kSide; ++d) {
+      const double offset = d + 1 == kSide ? dm : static_cast<double>(d) * step - dm;
+      double* const to = all.dm_time.data() + d * kSide;
+      sums.of_window(window, delay(dm + offset), [to](std::size_t k, double sum) { to[k] += sum; });
     }
-  });
-  return means;
+  }
+  for (double& sum : all.dm_time) sum /= factor;
+  return all;
 }
 
 const formats::DataSegment& segment_of(const formats::FilterbankReader& reader,
@@ -231,30 +230,32 @@ CutoutChunk chunk_of(const YourCandidate& candidate, const FilterbankDescription
 }
 
 std::size_t cutout_bytes(const CutoutChunk& chunk, const FilterbankDescription& description) {
-  return sizeof(float) * description.channels * (chunk.samples + 3 * kSide);
+  return sizeof(float) * description.channels * (chunk.samples + 3 * kSide) +
+         sizeof(double) * (2 * chunk.samples + 2 * kSide * kSide);
 }
 
 formats::cutout_hdf5::Cutout cut_out(formats::FilterbankReader& reader,
                                      const YourCandidate& candidate, std::uint64_t sample,
                                      std::uint64_t first_grid_sample,
                                      const std::vector<std::size_t>& left_out,
-                                     device::Queue& host) {
+                                     std::mutex& reading) {
   const FilterbankDescription& description = reader.description();
   const CutoutChunk chunk = chunk_of(candidate, description);
   formats::cutout_hdf5::Cutout cutout;
   cutout.candidate = candidate;
   Samples samples(description.channels, chunk.samples);
   samples.read(reader, segment_of(reader, sample - first_grid_sample),
-               chunk.first - static_cast<std::int64_t>(first_grid_sample));
+               chunk.first - static_cast<std::int64_t>(first_grid_sample), reading);
   if (!left_out.empty()) cutout.left_out.resize(description.channels, false);
   for (const std::size_t c : left_out) {
     samples.clear(c);
     cutout.left_out[c] = true;
   }
-  const Window window(chunk.samples, width_of(candidate));
-  const Source source{samples, description, window, host};
-  cutout.frequency_time = normalised(frequency_time(source, candidate.dm));
-  cutout.dm_time = normalised(dm_time(source, candidate.dm));
+  const CutoutSums sums =
+      sum_channels(samples, description, candidate.dm, {chunk.samples, width_of(candidate)});
+  cutout.frequency_time =
+      normalised(resize_channels(sums.frequency_time, description.channels, kSide));
+  cutout.dm_time = normalised(sums.dm_time);
   return cutout;
 }
 

@@ -4,10 +4,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <vector>
 
 #include "tautline/core/candidate.h"
-#include "tautline/device/device.h"
 #include "tautline/formats/candidates/candidates.h"
 #include "tautline/formats/cutout_hdf5/cutout_hdf5.h"
 #include "tautline/formats/filterbank_reader.h"
@@ -30,10 +30,11 @@ std::size_t cutout_bytes(const CutoutChunk& chunk,
 /// Both arrays, less their medians and over their standard deviations (zeros where nothing changes).
 /// `first_grid_sample`: the candidate's, that stands for the reader's sample 0. Samples that the
 /// data do not have (before and after, and beyond a gap) are their channel's median; those of
-/// channels left out are 0. No mask and no zero-DM filter is applied. `host` is a queue of the CPU.
+/// channels left out are 0. No mask and no zero-DM filter is applied. Several threads may make cut-outs of one reader,
+/// with one `reading`, which is held while samples are read.
 formats::cutout_hdf5::Cutout cut_out(formats::FilterbankReader& reader,
                                      const formats::candidates::YourCandidate& candidate,
                                      std::uint64_t sample, std::uint64_t first_grid_sample,
-                                     const std::vector<std::size_t>& left_out, device::Queue& host);
+                                     const std::vector<std::size_t>& left_out, std::mutex& reading);
 
 }  // namespace tautline::pipeline

@@ -33,13 +33,13 @@ void CutoutFolder::write(const formats::cutout_hdf5::Cutout& cutout,
                          const std::size_t* beam) {
   std::string name = formats::candidates::your_id(cutout.candidate, description.tstart_mjd);
   if (beam != nullptr) name += fmt::format("_beam_{}", *beam);
-  const std::string path = (std::filesystem::path(folder_.path()) / (name + ".h5")).string();
-  files_.push_back(std::make_unique<formats::PartialPath>(path, overwrite_));
-  formats::cutout_hdf5::write(files_.back()->partial(), path, cutout, description);
-}
-
-void CutoutFolder::publish() {
-  for (const auto& file : files_) file->finish();
+  formats::PartialPath file((std::filesystem::path(folder_.path()) / (name + ".h5")).string(),
+                            overwrite_);
+  {
+    const std::scoped_lock alone(writing_);
+    formats::cutout_hdf5::write(file.partial(), file.path(), cutout, description);
+  }
+  file.finish();
 }
 
 }  // namespace tautline::pipeline

@@ -114,6 +114,8 @@ bool LiveFilterbankNode::produce(engine::Outputs& outputs) {
 // After a stop: the spectra that had come.
 void LiveFilterbankNode::finish(engine::Outputs& outputs) {
   while (more_) produce(outputs);
+  for (const std::string& message : reader_->damage().messages)
+    if (log_) log_(core::LogLevel::warning, message);
   const std::string stopped = channels_text(empty().channels);
   if (log_ && !stopped.empty())
     log_(core::LogLevel::warning,

@@ -354,7 +354,7 @@ std::unique_ptr<engine::Node> make_candidate_file(const CandidateFile& config,
   if (!pulses.filterbank.input) {
     sink->describe = [plan = pulses.plan, list = sink.get(), before,
                       device = context.devices.front()](const std::stop_token&) {
-      return CandidateTexts{"", live_search_record(*plan, *list, before, *device)};
+      return live_search_record(*plan, *list, before, *device);
     };
     return sink;
   }
@@ -373,6 +373,9 @@ std::unique_ptr<engine::Node> make_candidate_file(const CandidateFile& config,
                              find_node<InjectNode>(before)};
   sink->describe = [report, nodes](const std::stop_token& stop) {
     return report->describe(nodes, stop);
+  };
+  sink->draw = [report, nodes, files = sink.get()](const std::stop_token& stop) {
+    report->draw(nodes, *files, {}, stop);
   };
   return sink;
 }

@@ -51,6 +51,9 @@ void PassingFilterbank::wait_for(std::uint64_t end) {
   came_ += got;
   ended_ = got < wanted;
   damage_.trailing_bytes = filterbank_->trailing_bytes();
+  if (!ended_) return;
+  damage_.lost_samples = filterbank_->missing_spectra();
+  if (const std::string cut = filterbank_->cut_text(); !cut.empty()) damage_.note(cut);
 }
 
 std::size_t PassingFilterbank::read(std::uint64_t first_sample, std::size_t count,

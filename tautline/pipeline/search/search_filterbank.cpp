@@ -105,7 +105,7 @@ SearchSummary search_filterbank(const SearchConfig& config,
                                 std::shared_ptr<const device::Device> device,
                                 const ProgressCallback& progress,
                                 const std::function<void(const std::string&)>& announce,
-                                std::stop_token stop, const DrawPictures& draw) {
+                                std::stop_token stop, const SearchDrawing& drawing) {
   core::check(config);
   // Other endings, and files that exist, are refused before anything is read.
   if (config.beams && !config.output.empty())
@@ -128,9 +128,10 @@ SearchSummary search_filterbank(const SearchConfig& config,
       end_piped(*planned.input, read_by->counters()["samples"]);
       planned.report.input_ended();
     }
-    CandidateTexts texts = planned.report.describe(nodes, stopped);
-    if (draw) draw(planned.report.summary(), stopped);
-    return texts;
+    return planned.report.describe(nodes, stopped);
+  };
+  sink->draw = [&, files = sink.get()](const std::stop_token& stopped) {
+    planned.report.draw(nodes, *files, drawing, stopped);
   };
   engine::Graph graph;
   const auto filterbank = live ? graph.add("filterbank", std::move(planned.live))

@@ -4,14 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <tuple>
 #include <utility>
 
-#include "tautline/pipeline/search/candidate_page.h"
-#include "tautline/pipeline/search/candidate_pictures.h"
 #include "tautline/pipeline/search/coincident_beams.h"
 #include "tautline/pipeline/search/cut_out.h"
 #include "tautline/pipeline/search/expected_rate.h"
@@ -107,19 +104,14 @@ void SearchReport::expect() {
                         static_cast<double>(trials);
 }
 
-CandidateTexts SearchReport::describe(const SearchRunNodes& nodes, const std::stop_token& stop) {
+std::string SearchReport::describe(const SearchRunNodes& nodes, const std::stop_token& stop) {
   summarise_run(nodes);
-  CandidateTexts texts;
-  {
+  if (!input_->live) {
     const std::scoped_lock alone(input_->drawing);
-    if (!input_->live) measure_noise(stop);
-    if (draws()) draw_best(stop);
-    if (!config_.plot_folder.empty()) texts.page = page_text();
-    if (CutoutFolder* const folder = nodes.sink->cutouts()) write_cutouts(*folder, stop);
+    measure_noise(stop);
   }
   summary_.elapsed_s = input_->opened.elapsed_s();
-  texts.record = record_text(nodes);
-  return texts;
+  return record_text(nodes);
 }
 
 // The plan for people.
@@ -299,121 +291,6 @@ void SearchReport::measure_noise(const std::stop_token& stop) {
           widest->dm, noise.front().excess));
 }
 
-// Of the best candidates, read again from the input.
-void SearchReport::write_cutouts(CutoutFolder& folder, const std::stop_token& stop) {
-  const auto host = (device_->compiles() ? device::open({}, {}) : device_)->make_queue();
-  const std::size_t count = std::min(config_.most_cutouts, summary_.candidates.size());
-  for (std::size_t k = 0; k < count; ++k) {
-    require_running(stop);
-    const core::Candidate& candidate = summary_.candidates[k];
-    const PlacedRange& data = data_segment_of(candidate);
-    const Beam& beam = beam_of(candidate);
-    auto cutout = cut_out(
-        *beam.reader, formats::candidates::as_your(candidate, summary_.search_of(candidate)),
-        candidate.sample, data.grid_first - data.range.first, beam.left_out.all, *host);
-    cutout.files = beam.files;
-    folder.write(cutout, beam.description(), config_.beams ? &candidate.beam : nullptr);
-  }
-  summary_.cutouts = count;
-}
-
-std::string SearchReport::list_text(formats::candidates::Format format) const {
-  const SearchSummary& s = summary_;
-  return config_.beams
-             ? formats::candidates::beams_to_text(format, s.candidates, s.searched, s.most_beams)
-             : formats::candidates::to_text(format, s.candidates, s.searched.front());
-}
-
-bool SearchReport::draws() const {
-  return !config_.plot_folder.empty() || !config_.picture_folder.empty();
-}
-
-// Pictures of the best candidates, read again from the input.
-void SearchReport::draw_best(const std::stop_token& stop) {
-  PictureConfig pictures;
-  pictures.dm_constant = config_.dm_constant;
-  pictures.zero_dm = config_.zero_dm;
-  formats::presto::Mask mask;
-  if (!config_.mask.empty()) {
-    mask = formats::presto::read_mask(config_.mask);
-    pictures.mask = &mask;
-  }
-  const std::size_t drawn = std::min(config_.most_plots, summary_.candidates.size());
-  for (std::size_t k = 0; k < drawn; ++k) {
-    require_running(stop);
-    const core::Candidate& candidate = summary_.candidates[k];
-    const PlacedRange& data = data_segment_of(candidate);
-    const Beam& beam = beam_of(candidate);
-    pictures.ignored_channels = beam.left_out.all;
-    pictures.windows = windows_of(candidate);
-    summary_.pictures.push_back(draw_candidate(*beam.reader, data.range, candidate,
-                                               data.grid_first - data.range.first, pictures));
-  }
-}
-
-std::string SearchReport::page_text() const {
-  report::CandidatePage page;
-  const std::string name = std::filesystem::path(config_.inputs.front()).filename().string();
-  page.title =
-      config_.beams ? fmt::format("Pulses in {} beams", beams().size()) : "Pulses in " + name;
-  page.beams = config_.beams ? config_.inputs : std::vector<std::string>{};
-  page.most_beams = summary_.most_beams;
-  double first_s = 1e300, end_s = 0;
-  for (const Beam& beam : beams()) {
-    const auto first = beam.data_segments.front().grid_first;
-    const std::uint64_t end = first + beam.range.count + beam.gap_samples();
-    first_s = std::min(first_s, static_cast<double>(first) / beam.rate_hz());
-    end_s = std::max(end_s, static_cast<double>(end) / beam.rate_hz());
-  }
-  page.first_s = first_s;
-  page.duration_s = end_s - first_s;
-  const std::vector<double> dms = plan_->trials().dms();
-  page.low_dm = dms.front();
-  page.high_dm = dms.back();
-  page.threshold = config_.threshold;
-  page.candidates = summary_.candidates;
-  page.csv = list_text(formats::candidates::Format::csv);
-  page.your_csv = list_text(formats::candidates::Format::your);
-  page.history = config_.history;
-  page.sample_s = 1 / description().rate_hz.value();
-  constexpr std::size_t kDrawn = 1000;
-  for (std::size_t k = 0; k < std::min(kDrawn, summary_.empty.list.size()); ++k)
-    page.empty.emplace_back(
-        static_cast<double>(summary_.empty.list[k].first_sample) * page.sample_s,
-        static_cast<double>(summary_.empty.list[k].samples) * page.sample_s);
-  for (const LevelStep& step : summary_.level_steps)  // a line each
-    page.empty.emplace_back(static_cast<double>(step.sample) * page.sample_s, 0);
-  page.pictures = summary_.pictures;
-  for (const std::string& input : config_.inputs) page.facts.emplace_back("input", input);
-  page.facts.emplace_back("run", config_.history);
-  page.facts.emplace_back("kernels", summary_.backend + "; search " + summary_.detect_backend);
-  page.facts.emplace_back("trials", std::to_string(summary_.trials));
-  page.facts.emplace_back("channels left out", std::to_string(summary_.ignored_channels) + " of " +
-                                                   std::to_string(description().channels));
-  page.facts.emplace_back("zero-DM filter", config_.zero_dm ? "yes" : "no");
-  page.facts.emplace_back("samples in gaps", std::to_string(summary_.gap_samples));
-  page.facts.emplace_back("steps of level", std::to_string(summary_.level_steps.size()));
-  page.facts.emplace_back("samples without data", std::to_string(summary_.empty.samples));
-  page.facts.emplace_back("values of channels that stopped", std::to_string(summary_.empty.values));
-  page.facts.emplace_back("detections before grouping", std::to_string(summary_.detections));
-  page.facts.emplace_back("samples that were not finite", std::to_string(summary_.not_finite));
-  if (config_.inject.every_s > 0)
-    page.facts.emplace_back(
-        "injected pulses", fmt::format("{}, {} recalled; marked in the list",
-                                       summary_.injections.injected, summary_.injections.recalled));
-  if (summary_.noise_of_width)
-    page.facts.emplace_back(fmt::format("noise of {} samples together, white noise being 1",
-                                        summary_.noise_of_width->width),
-                            fmt::format("{:.3g}", summary_.noise_of_width->excess));
-  page.facts.emplace_back("masked samples", std::to_string(summary_.masked));
-  if (config_.iqrm) {
-    page.facts.emplace_back("values masked by IQRM", std::to_string(summary_.iqrm.masked));
-    page.masked_shares = summary_.iqrm.shares();
-    page.channel_mhz = description().channel_mhz;
-  }
-  return report::compose_candidate_page(page);
-}
-
 std::string SearchReport::record_text(const SearchRunNodes& nodes) const {
   const SearchPart& part = plan_->first_part();
   nlohmann::ordered_json object =
@@ -423,7 +300,9 @@ std::string SearchReport::record_text(const SearchRunNodes& nodes) const {
                  {"methods", summary_.methods},
                  {"candidates", summary_.candidates.size()},
                  {"detections", summary_.detections},
-                 {"cutouts", summary_.cutouts},
+                 {"cutouts", drawn_ || config_.cutout_folder.empty()
+                                 ? nlohmann::ordered_json(summary_.cutouts)
+                                 : nlohmann::ordered_json()},
                  {"dms", plan_->trials().dms()},
                  {"tsamp_s", description().tsamp_s},
                  {"threshold", config_.threshold},

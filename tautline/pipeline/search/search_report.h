@@ -1,6 +1,7 @@
 // The reports of a search: the plan as text, the summary, the record, the page and cut-outs.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <span>
@@ -39,8 +40,12 @@ class SearchReport {
   std::string plan_text() const;
   /// Of live input, whose length is known now.
   void input_ended();
-  /// After the whole search. Pictures and cut-outs are read from the input, which no other node reads then.
-  CandidateTexts describe(const SearchRunNodes& nodes, const std::stop_token& stop);
+  /// After the whole search: the text of the record. Until draw() has ended, it says of no cut-outs how many.
+  std::string describe(const SearchRunNodes& nodes, const std::stop_token& stop);
+  /// After that: the pictures, page and cut-outs of `sink`, read from the input, which no other node reads then; and
+  /// the record again. Throws Error(io, "interrupted") after a stop; what was whole then is kept.
+  void draw(const SearchRunNodes& nodes, CandidateSinkNode& sink, const SearchDrawing& calls,
+            const std::stop_token& stop);
   SearchSummary& summary() { return summary_; }
 
  private:
@@ -54,10 +59,14 @@ class SearchReport {
   std::vector<std::size_t> channels_beside(const Beam& beam,
                                            const core::Candidate& candidate) const;
   void measure_noise(const std::stop_token& stop);
-  void write_cutouts(CutoutFolder& folder, const std::stop_token& stop);
+  std::size_t wanted_pictures() const;
+  std::size_t wanted_cutouts() const;
+  void write_cutouts(CutoutFolder& folder, const std::function<void()>& tell,
+                     const std::stop_token& stop);
   std::string list_text(formats::candidates::Format format) const;
   bool draws() const;
-  void draw_best(const std::stop_token& stop);
+  void draw_best(const SearchDrawing& calls, const std::function<void()>& tell,
+                 const std::stop_token& stop);
   std::string page_text() const;
   std::string record_text(const SearchRunNodes& nodes) const;
   void add_beams(const std::vector<nlohmann::ordered_json>& segments, const SearchNode& search,
@@ -71,6 +80,7 @@ class SearchReport {
   std::shared_ptr<const SearchPlan> plan_;
   std::shared_ptr<const device::Device> device_;
   SearchSummary summary_;
+  bool drawn_ = false;
 };
 
 }  // namespace tautline::pipeline

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -19,7 +20,8 @@ namespace tautline::pipeline {
 
 struct SearchSummary : FilterbankRunSummary {
   std::size_t widths = 0, passes = 1;
-  std::vector<std::size_t> widths_samples;  ///< of the boxcars, in samples of the first range of DMs
+  std::vector<std::size_t>
+      widths_samples;     ///< of the boxcars, in samples of the first range of DMs
   double width_loss = 0;  ///< of S/N: of a rectangular pulse between two boxcars, beside the others
   double whole_loss = 0;  ///< of all three
   std::vector<double> dms;        ///< of the trials
@@ -40,6 +42,14 @@ struct SearchSummary : FilterbankRunSummary {
   const formats::candidates::Search& search_of(const core::Candidate& candidate) const {
     return searched.size() > 1 ? searched[candidate.beam] : searched.front();
   }
+};
+
+/// What a search calls while it makes pictures and cut-outs, once its list has its name; on one thread at a time.
+struct SearchDrawing {
+  /// After each picture, which is the summary's last one.
+  std::function<void(const SearchSummary& summary)> picture = {};
+  /// How many pictures and cut-outs of how many are done, from 0 on.
+  std::function<void(std::size_t done, std::size_t all)> progress = {};
 };
 
 /// {width_samples, excess} of noise_of_width, or null.

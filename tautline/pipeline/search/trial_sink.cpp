@@ -65,7 +65,11 @@ class SeriesSink final : public TrialSink {
       throw core::Error(core::ErrorKind::config, config.output,
                         std::to_string(dms.size()) + " trials", "one trial for one file",
                         "name a folder");
-    if (!single) folder_ = std::make_unique<formats::OutputFolder>("-o", config.output);
+    // Before any file is made, since that removes what lies under its temporary name.
+    if (!single) {
+      folder_ = std::make_unique<formats::OutputFolder>("-o", config.output);
+      folder_->lock();
+    }
     const std::vector<std::string> names = dm_names(dms);
     std::size_t k = 0;
     for (const TrialRange& range : config.ranges) {
@@ -80,6 +84,7 @@ class SeriesSink final : public TrialSink {
       }
     }
     first_.push_back(k);
+    if (single) writers_.front()->lock();
   }
 
   void write(std::size_t range, const core::SampleView<2>& trials) override {

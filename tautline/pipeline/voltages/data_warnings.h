@@ -12,8 +12,10 @@ namespace tautline::pipeline {
 /// The message about samples that are not finite; empty for none.
 std::string not_finite_message(std::uint64_t samples);
 
-/// Damage, samples that are not finite, inputs without data, and steps of level where files join. The log of a run has
-/// channels that never change.
+/// Inputs that hold nothing for a while, whose level steps, or that the recorder clipped.
+std::vector<std::string> input_warnings(const VoltageRunSummary& summary);
+
+/// Damage, samples that are not finite, and what input_warnings() tells. The log of a run has channels that never change.
 std::vector<std::string> data_warnings(const VoltageRunSummary& summary);
 
 }  // namespace tautline::pipeline

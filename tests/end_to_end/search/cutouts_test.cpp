@@ -2,8 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <string>
+#include <system_error>
+#include <thread>
 #include <vector>
 
 #include "tests/end_to_end/search/search_files.h"
@@ -97,6 +101,39 @@ TEST_F(Cutouts, ThoseThatMemoryIsTooShortForAreRefusedByName) {
   EXPECT_NE(refused.status, 0);
   EXPECT_NE(refused.err.find("--cutouts"), std::string::npos) << refused.err;
   EXPECT_FALSE(std::filesystem::exists(folder_ / "cut"));
+}
+
+// Of thousands of candidates in noise: the list is there before them, and stays.
+TEST_F(Cutouts, ThatAreInterruptedLeaveTheListAndThoseThatAreWhole) {
+  std::vector<std::string> words = search(fil_);
+  words.erase(words.begin());  // --json
+  words.insert(words.end(), {"--dms", "0:400:1", "--threshold", "4", "--max-cutouts", "1000000"});
+  const pid_t pid = start_command(words, folder_.path().string());
+  const auto has_begun = [&] {
+    std::error_code none;
+    for (const auto& entry : std::filesystem::directory_iterator(cut_, none))
+      if (entry.path().extension() == ".h5") return true;
+    siginfo_t gone{};
+    return waitid(P_PID, static_cast<id_t>(pid), &gone, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           gone.si_pid != 0;
+  };
+  while (!has_begun()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "c.csv"));
+  kill(pid, SIGINT);
+  const CommandResult result = finish_command(pid, folder_.path().string());
+  EXPECT_EQ(result.status, kInterrupted) << result.err << result.out;
+  EXPECT_NE(result.err.find("the list of candidates was kept"), std::string::npos) << result.err;
+  const std::string list = read_file(folder_ / "c.csv");
+  EXPECT_GT(std::count(list.begin(), list.end(), '\n'), 100) << list;
+  const auto names = names_in(cut_);
+  EXPECT_GE(names.size(), 1u);
+  for (const std::string& name : names) {
+    EXPECT_TRUE(name.ends_with(".h5")) << name;
+    const CommandResult one = run({"inspect", cut_ + "/" + name});
+    EXPECT_EQ(one.status, kDone) << one.err;
+  }
+  const auto record = nlohmann::json::parse(read_file(folder_ / "c.csv.json"));
+  EXPECT_TRUE(record["cutouts"].is_null() || record["cutouts"] == names.size()) << names.size();
 }
 
 TEST_F(Cutouts, BeamsHaveTheirNumbersInTheNames) {

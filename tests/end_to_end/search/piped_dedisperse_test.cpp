@@ -113,6 +113,57 @@ TEST_F(PipedDedispersion, SeriesAreThoseOfTheFile) {
   }
 }
 
+// At its start, before it touches what the first one writes; a run that was killed keeps nobody out.
+TEST_F(PipedDedispersion, OfTwoRunsToOneFolderTheSecondIsRefused) {
+  const std::string bytes = file_of_noise(30'000);
+  std::filesystem::create_directory(scratch_ / "second");
+  for (const std::vector<std::string>& more :
+       {std::vector<std::string>{}, {"--format", "tim", "--overwrite"}}) {
+    const std::string of_file = folder("file"), of_pipe = folder("pipe");
+    const auto dedisperse_file = [&](const std::string& output, std::vector<std::string> options) {
+      return run_command(words(scratch_ / "a.fil", output, options), scratch_ / "second");
+    };
+    const CommandResult file = dedisperse_file(of_file, more);
+    ASSERT_EQ(file.status, kDone) << file.err;
+    const auto begin = [&](int& out) {
+      const pid_t pid = start(words(pipe_, of_pipe, more));
+      out = open_pipe();
+      feed(out, bytes, 0, bytes.size() / 2);
+      const std::string first =
+          of_pipe + "/a_DM0.00." + (more.empty() ? "dat" : "tim") + ".partial";
+      for (int wait = 0; wait < 12'000 && !std::filesystem::exists(first); ++wait)
+        std::this_thread::sleep_for(5ms);
+      return pid;
+    };
+    int out = -1;
+    const pid_t first = begin(out);
+    std::vector<std::string> overwriting = more;
+    if (more.empty()) overwriting.push_back("--overwrite");
+    for (const auto& options : {more, overwriting}) {
+      const CommandResult second = dedisperse_file(of_pipe, options);
+      EXPECT_EQ(second.status, kFailed) << second.err;
+      EXPECT_NE(second.err.find(of_pipe + ": output: another run writes into it"),
+                std::string::npos)
+          << second.err;
+    }
+    feed(out, bytes, bytes.size() / 2, bytes.size());
+    close(out);
+    const CommandResult result = finish_command(first, scratch_ / "run");
+    EXPECT_EQ(result.status, kDone) << result.err;
+    EXPECT_TRUE(series_in(of_pipe) == series_in(of_file));
+
+    std::filesystem::remove_all(of_pipe);
+    const pid_t killed = begin(out);
+    kill(killed, SIGKILL);
+    finish_command(killed, scratch_ / "run");
+    close(out);
+    EXPECT_FALSE(series_in(of_pipe).empty());
+    const CommandResult next = dedisperse_file(of_pipe, more);
+    EXPECT_EQ(next.status, kDone) << next.err;
+    EXPECT_TRUE(series_in(of_pipe) == series_in(of_file));
+  }
+}
+
 // A stream that does not end: files grow while it goes on, and Ctrl-C gives the series of what had come.
 TEST_F(PipedDedispersion, SeriesGrowWhileTheStreamGoesOn) {
   const std::string bytes = file_of_noise(60'000);

@@ -67,6 +67,47 @@ TEST_F(PipedSearch, CandidatesAreThoseOfTheFile) {
   }
 }
 
+// By half a spectrum, or before as many as the header has: the status is 3, and it is said why.
+TEST_F(PipedSearch, AStreamThatIsCutShortIsNamed) {
+  constexpr std::size_t kTimes = 9000;
+  write_filterbank(scratch_ / "a.fil", shape_,
+                   noise_with_pulses(shape_, kTimes, {{40, 4000, 40}}, random_));
+  std::string bytes = read_file(scratch_ / "a.fil");
+  const std::size_t header = bytes.size() - kTimes * 32;
+  const auto expect_said = [&](const std::string& stream, const std::string& words_said) {
+    for (const bool quiet : {false, true}) {
+      auto words_given = words(pipe_, {});
+      if (quiet) words_given.insert(words_given.begin(), "--quiet");
+      const CommandResult result = run_piped(words_given, stream);
+      EXPECT_EQ(result.status, words_said.empty() ? kDone : kDamaged) << result.err;
+      if (words_said.empty())
+        EXPECT_EQ(result.err.find("cut short"), std::string::npos) << result.err;
+      else
+        EXPECT_NE(result.err.find(pipe_ + ": cut short" + words_said), std::string::npos)
+            << result.err;
+      EXPECT_GE(listed().size(), 2u);
+    }
+  };
+  expect_said(bytes, "");
+  const std::size_t rest = 1 + random_() % 31;
+  expect_said(bytes.substr(0, bytes.size() - 32 + rest),
+              ", byte " + std::to_string(header + (kTimes - 1) * 32) + ": " + std::to_string(rest) +
+                  " bytes, expected whole spectra of 32 bytes");
+  const auto number = [](std::int32_t value) {
+    return std::string(reinterpret_cast<const char*>(&value), sizeof value);
+  };
+  const std::string begin = "HEADER_START";
+  const auto promising = [&](std::size_t spectra) {
+    return std::string(bytes).insert(
+        bytes.find(begin) + begin.size(),
+        number(8) + "nsamples" + number(static_cast<std::int32_t>(spectra)));
+  };
+  expect_said(promising(kTimes + 77),
+              ": 9000 spectra came, expected 9077, as nsamples of the header says");
+  expect_said(promising(kTimes), "");
+  expect_said(promising(kTimes - 5), "");  // the header was wrong
+}
+
 // The second of two runs to one list, which would end first, is refused at its start.
 TEST_F(PipedSearch, OfTwoRunsToOneListTheSecondIsRefused) {
   write_filterbank(scratch_ / "a.fil", shape_,

@@ -112,6 +112,41 @@ TEST(SearchCommand, WhatHoldsNothingIsSaid) {
   }
 }
 
+// Much padding and many dead channels are warnings, which --quiet leaves; little of either is in the summary alone.
+TEST(SearchCommand, MuchThatHoldsNothingIsAWarning) {
+  const ScratchFolder folder;
+  const std::string fil = simulate(folder), whole = read_file(fil);
+  constexpr std::size_t kChannels = 64, kTimes = 15'625;
+  const std::size_t first = whole.size() - kTimes * kChannels;
+  auto random = generator();
+  for (const bool much : {false, true}) {
+    std::string bytes = whole;
+    const std::size_t padded = much ? 2'000 + random() % 4'000 : 500 + random() % 500;
+    std::fill_n(bytes.begin() + static_cast<std::ptrdiff_t>(bytes.size() - padded * kChannels),
+                padded * kChannels, '\7');
+    for (std::size_t t = 0; t < kTimes; ++t)
+      for (std::size_t c = 0; c < (much ? 8 : 2); ++c) bytes[first + t * kChannels + c] = '\7';
+    write_file(fil, bytes);
+    for (const bool search : {true, false}) {
+      const CommandResult result =
+          run_command({"--quiet", search ? "search" : "dedisperse", fil, "-o",
+                       folder / (search ? "c.csv" : "s.npy"), "--overwrite", "--dms", "0:40:10"},
+                      folder.path().string());
+      EXPECT_EQ(result.status, 0) << result.err;
+      EXPECT_EQ(result.out, "");
+      const auto says = [&](const std::string& words) {
+        return result.err.find(words) != std::string::npos;
+      };
+      EXPECT_EQ(says("warning: much of the input holds no data: of 15625 samples no channel "
+                     "changes in " +
+                     std::to_string(padded)),
+                much)
+          << result.err;
+      EXPECT_EQ(says("warning: 8 of 64 channels never change"), much) << result.err;
+    }
+  }
+}
+
 // Where a search runs: a device, and the most that the processor may be.
 struct Place {
   std::string device, cap;

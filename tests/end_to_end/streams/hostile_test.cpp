@@ -127,7 +127,7 @@ TEST_F(HostileStreams, AtLineRateAreCountedInBoundedMemory) {
   hostile.clear();
   kill(*run_pid, SIGINT);
   const CommandResult result = end_run();
-  EXPECT_TRUE(result.status == kDone || result.status == kDamaged) << result.err;
+  expect_stopped(result);
   const auto all =
       nlohmann::json::parse(result.out.substr(result.out.rfind("{\"schema\""))).at("counters");
   const auto of = [&](const std::string& name) {

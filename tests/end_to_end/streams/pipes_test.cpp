@@ -251,6 +251,36 @@ TEST_F(PipedFiles, ErrorsSpeakOfThePipe) {
       << piped.err;
 }
 
+// Before anything of them is kept: they may have no end.
+TEST_F(PipedFiles, OfNoKnownKindAreRefusedByTheirFirstBytes) {
+  const auto refused = [&](const std::string& stream, const std::vector<std::string>& words,
+                           const std::string& text) {
+    // No file may be larger than some 100 MB, so that a run that keeps them ends, too.
+    std::string line =
+        "ulimit -f 200000; { " + stream + "; } 2> /dev/null | exec '" + command_path() + "'";
+    for (const std::string& word : words) line += " '" + word + "'";
+    const pid_t pid = start_program("/bin/sh", {"-c", line}, scratch.path().string(),
+                                    {{"TMPDIR", scratch / "meanwhile"}});
+    const CommandResult result = finish_command(pid, scratch.path().string());
+    EXPECT_EQ(result.status, kFailed) << words.front() << result.err;
+    EXPECT_NE(result.err.find(text), std::string::npos) << words.front() << result.err;
+  };
+  const std::string unknown = "standard input: first bytes: unknown, expected ";
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"search", "-", "-o", scratch / "c.csv", "--dms", "1"},
+        {"dedisperse", "-", "-o", scratch / "s.npy", "--dms", "1"},
+        {"correlate", "-", "-o", scratch / "v.uvh5"},
+        {"channelize", "-", "-o", scratch / "x.npy"},
+        {"inspect", "-"},
+        {"plot", "-", "-o", scratch / "p.html"},
+        {"fit", "-", "-o", scratch / "f.csv", "--model", "3d"}})
+    refused("cat /dev/urandom", words, unknown);
+  refused("cat /dev/zero", {"inspect", "-"}, unknown);
+  refused("printf '\\037\\213\\010\\000'; cat /dev/urandom", {"inspect", "-"},
+          "first bytes: a gzip archive, expected ");
+  refused("yes nothing", {"inspect", "-"}, "text of no known kind, more than 64 MiB");
+}
+
 TEST_F(PipedFiles, ThatCannotBeTakenAreRefusedBeforeTheyAreWaitedFor) {
   const auto refused = [&](const std::vector<std::string>& words, const std::string& text) {
     const CommandResult result = run_piped("/dev/null", words);

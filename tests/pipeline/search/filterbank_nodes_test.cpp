@@ -97,7 +97,7 @@ class FilterbankNodes : public ::testing::TestWithParam<std::string> {
   }
   std::unique_ptr<CandidateSinkNode> make_sink() {
     auto sink = std::make_unique<CandidateSinkNode>(CandidateFiles{folder / "c.csv", true, {}});
-    sink->describe = [](const std::stop_token&) { return CandidateTexts{}; };
+    sink->describe = [](const std::stop_token&) { return std::string(); };
     return sink;
   }
   std::unique_ptr<SearchNode> make_search(const std::vector<PassPlan>& passes) {
