@@ -90,8 +90,9 @@
   };
 
   tautline.duration = function (seconds) {
-    if (seconds < 1) return `${tautline.short(seconds * 1000)} ms`;
-    if (seconds < 120) return `${tautline.short(seconds)} s`;
+    // Of four digits, as short() writes them: neither "1000 ms" nor "120 s".
+    if (seconds < 0.99995) return `${tautline.short(seconds * 1000)} ms`;
+    if (seconds < 119.95) return `${tautline.short(seconds)} s`;
     const whole = Math.round(seconds);
     const hours = Math.floor(whole / 3600), minutes = Math.floor(whole / 60) % 60, rest = whole % 60;
     return hours > 0 ? `${hours} h ${minutes} min` : `${minutes} min ${rest} s`;

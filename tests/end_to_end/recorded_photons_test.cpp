@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -16,6 +15,7 @@
 
 #include "tautline/formats/curves/curves.h"
 #include "tests/end_to_end/run_command.h"
+#include "tests/formats/ptu/recorded_tags.h"
 #include "tests/support/scratch.h"
 #include "tests/support/seed.h"
 
@@ -29,19 +29,6 @@ struct Tag {
   std::uint32_t detector = 0, microtime = 0;
 };
 
-template <class T>
-T number_at(const std::string& bytes, std::size_t at) {
-  T value;
-  std::memcpy(&value, bytes.data() + at, sizeof value);
-  return value;
-}
-
-std::vector<std::uint32_t> words_from(const std::string& bytes, std::size_t at) {
-  std::vector<std::uint32_t> words((bytes.size() - at) / 4);
-  std::memcpy(words.data(), bytes.data() + at, 4 * words.size());
-  return words;
-}
-
 // HydraHarp v2 in T3 mode, as PicoQuant describes it: special, channel (6 bits), microtime (15), period (10).
 std::vector<Tag> hydraharp_tags(const std::string& bytes) {
   std::vector<Tag> tags;
@@ -54,16 +41,6 @@ std::vector<Tag> hydraharp_tags(const std::string& bytes) {
       wraps += std::max<std::uint32_t>(1, period);
   }
   return tags;
-}
-
-// PicoHarp 300 in T3 mode: a header of 728 bytes whose number of records is at 720, then channel (4 bits), microtime
-// (12), period (16).
-constexpr std::size_t kRecordsPlace = 720, kImagePlace = 724, kPt3Header = 728;
-bool is_overflow(std::uint32_t word) {
-  return word >> 28 == 15 && (word >> 16 & 0xFFF) == 0;
-}
-bool is_photon(std::uint32_t word) {
-  return word >> 28 != 15;
 }
 
 class RecordedPhotons : public ::testing::Test {
@@ -317,29 +294,15 @@ TEST_F(RecordedFocus, AFitHasTheAmplitudeOfItsCurve) {
 }
 #endif
 
-// The photons of some seconds are cut out, as if a shutter had closed; overflows and markers go on.
+// The photons of some seconds are cut out, as if a shutter had closed.
 TEST_F(RecordedFocus, AStopThatIsCutIntoItIsLeftOut) {
   const std::string bytes = read_file(file_);
-  ASSERT_EQ(number_at<std::int32_t>(bytes, kImagePlace), 0);
+  ASSERT_EQ(number_at<std::int32_t>(bytes, 724), 0) << "an image's header comes before the records";
   auto random = generator();
-  const double rate_hz = number_at<std::int32_t>(bytes, 704);  // of the laser
   const double first_s = 4 + static_cast<double>(random() % 10'000) * 1e-3,
                length_s = 6 + static_cast<double>(random() % 4'000) * 1e-3;
-  std::string cut = bytes.substr(0, kPt3Header);
-  std::uint64_t wraps = 0;
-  std::int32_t records = 0, removed = 0;
-  for (const std::uint32_t word : words_from(bytes, kPt3Header)) {
-    if (is_overflow(word)) ++wraps;
-    const double at_s = static_cast<double>(65'536 * wraps + (word & 0xFFFF)) / rate_hz;
-    if (is_photon(word) && at_s >= first_s && at_s < first_s + length_s) {
-      ++removed;
-      continue;
-    }
-    cut.append(reinterpret_cast<const char*>(&word), sizeof word);
-    ++records;
-  }
-  std::memcpy(cut.data() + kRecordsPlace, &records, sizeof records);
-  write_file(scratch_ / "cut.pt3", cut);
+  const CutPt3 cut = cut_pt3(bytes, first_s, length_s);
+  write_file(scratch_ / "cut.pt3", cut.bytes);
   const std::vector<std::string> lags{"--bin",  "100us", "--lags",   "standard",
                                       "--bins", "16",    "--levels", "8"};
   const auto with = [&](const std::string& option) {
@@ -359,7 +322,7 @@ TEST_F(RecordedFocus, AStopThatIsCutIntoItIsLeftOut) {
   EXPECT_NEAR(stop["samples"].get<double>() * left.bin_s, length_s, 0.1);
   EXPECT_EQ(left.samples + stop["samples"].get<std::uint64_t>(), kept.samples);
   // No photon is lost with it.
-  EXPECT_EQ(left.totals[0], whole.totals[0] - removed);
+  EXPECT_EQ(left.totals[0], whole.totals[0] - cut.removed);
   EXPECT_EQ(left.totals[0], kept.totals[0]);
   // Taken for data, the stop raises g everywhere; left out, it changes g as little as less light does.
   const double dark = stop["samples"].get<double>() / static_cast<double>(kept.samples);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Makes pictures of pages that the guide shows (docs/guide/figures), from simulated data, in headless Chromium. Those of
-the monitor need the program of live_run.cpp.
+"""Makes the pictures that the guide shows (docs/guide/figures) from simulated data: pages in headless Chromium, and
+figures that the command draws. Those of the monitor need the program of live_run.cpp.
 
     tests/pages/guide_pictures.py --command build/tautline [--live-run build/tests/pages/live_run]
                                   [--output docs/guide/figures] [--only fit-page.png]
@@ -10,6 +10,7 @@ import os
 import pathlib
 import re
 import shlex
+import shutil
 import struct
 import sys
 import tempfile
@@ -55,6 +56,33 @@ def search(maker):
     return "try/candidates.html"
 
 
+def filterbank(maker):
+    """Half a second around a pulse."""
+    maker.tautline("simulate", "filterbank", "--nchans", 64, "--fch1", 1450, "--foff", -4, "--tsamp", "1ms",
+                   "--duration", 3, "--pulse", "dm=500,time=1.1,width=0.012,snr=200", "--seed", SEED, "-o", "night.fil")
+    return "plot", "night.fil", "--start", 1, "--duration", 0.6
+
+
+def wide_page(maker):
+    maker.tautline(*filterbank(maker), "-o", "night.html")
+    return "night.html"
+
+
+def curve(maker):
+    maker.tautline("simulate", "photons", "--sensors", 1, "--duration", 20, "--bin", "2us", "--model",
+                   "diffusion:n=2,tau=4e-4,rate=3e4", "--seed", SEED, "-o", "cell.npy")
+    maker.tautline("autocorrelate", "cell.npy", "--bin", "2us", "-o", "cell.csv")
+    return "plot", "cell.csv"
+
+
+def candidate(maker):
+    """The first picture of `search --pictures`."""
+    maker.tautline("simulate", "filterbank", "--nchans", 256, "--fch1", 1500, "--foff", -1, "--tsamp", "200us",
+                   "--duration", 6, "--pulse", "dm=150,time=2.3,width=0.005,snr=40", "--seed", SEED, "-o", "b.fil")
+    maker.tautline("search", "b.fil", "-o", "b.csv", "--dms", "0:300:1", "--pictures", "drawn")
+    return maker.folder / "drawn/candidate_0001.png"
+
+
 # Of each picture: its page, the page's width, its colours, whether it is printed, and how much of it from the top.
 PICTURES = {
     "fit-page.png": (Maker.fit_of_many, 1280, "light", False, 1180),
@@ -63,7 +91,12 @@ PICTURES = {
     "report.png": (demo, 1100, "light", False, 1150),
     "fringes-page.png": (fringes, 1100, "light", False, 1150),
     "search.png": (search, 1100, "light", False, 1995),
+    "plot-page.png": (wide_page, 2560, "light", False, 1195),
 }
+# Drawn by the command: the words of `plot` without its output, or a file.
+DRAWN = {"plot-filterbank.png": filterbank, "plot-curve.png": curve, "candidate.png": candidate}
+# Drawn by the snippets of a page of the guide.
+SNIPPETS = {"fringes-figure.png": "interferometry.md", "burst.png": "pulses.md", "photons-figure.png": "photons.md"}
 # Of the monitor: how much from the top.
 LIVE_PICTURES = {"monitor.png": 1430, "monitor-search.png": 1830}
 LIVE_WIDTH, LIVE_S = 1280, 11
@@ -150,7 +183,7 @@ def main():
     parser.add_argument("--command", required=True, type=pathlib.Path)
     parser.add_argument("--live-run", type=pathlib.Path, help="the program of live_run.cpp, for pictures of the monitor")
     parser.add_argument("--output", type=pathlib.Path, default=ROOT / "docs/guide/figures")
-    parser.add_argument("--only", choices=[*PICTURES, *LIVE_PICTURES])
+    parser.add_argument("--only", choices=[*PICTURES, *DRAWN, *LIVE_PICTURES])
     options = parser.parse_args()
     program = browser.find()
     if program is None:
@@ -167,6 +200,15 @@ def main():
             if printed:
                 chromium.print_layout(PAPER)
             save(chromium, output / name, height)
+        for name, make in DRAWN.items():
+            if options.only not in (None, name):
+                continue
+            drawn = make(maker)
+            if isinstance(drawn, tuple):
+                maker.tautline(*drawn, "-o", output / name, "--overwrite")
+            else:
+                shutil.copyfile(drawn, output / name)
+            print(output / name, (output / name).stat().st_size, "bytes")
         for name, height in LIVE_PICTURES.items():
             if options.only not in (None, name):
                 continue

@@ -40,18 +40,24 @@ ERROR_BARS = """(() => {
 INTEGRATION = "[...document.querySelectorAll('.tile')].find((one) => one.children[0].textContent === 'Integration').children"
 FACT = "[...document.querySelectorAll('.facts-table tr')].find((one) => one.cells[0].textContent === {!r}).cells[1].textContent"
 TOP_ROW_IS_BRIGHTER = """(() => {
-  const canvas = document.querySelector('canvas[role=img]'), [frame] = drawnOn(canvas).frames;
-  const height = Math.floor(frame.bottom - frame.top);
-  // A copy, since the browser warns where a page's own canvas is read often.
-  const copy = Object.assign(document.createElement('canvas'), { width: canvas.width, height: canvas.height });
-  const context = copy.getContext('2d', { willReadFrequently: true });
-  context.drawImage(canvas, 0, 0);
-  const { data } = context.getImageData((frame.left + frame.right) / 2, frame.top, 1, height);
-  const light = (y) => data[4 * y] + data[4 * y + 1] + data[4 * y + 2];
-  return light(5) > light(height - 5) + 100;
+  const pixels = pixelsOn(document.querySelector('canvas[role=img]'), 'up', 0.5);
+  const light = ([red, green, blue]) => red + green + blue;
+  return light(pixels[5]) > light(pixels.at(-5)) + 100;
 })()"""
+# One range of a dynamic spectrum, in seconds of 8 s, has no colour from left to right.
+HATCHED = """(() => {
+  const pixels = pixelsOn(document.querySelector('canvas[role=img]'), 'across', 0.5);
+  const blank = (pixel) => Math.min(...pixel) > 180 && Math.max(...pixel) - Math.min(...pixel) < 25;
+  const first = pixels.findIndex(blank), last = pixels.findLastIndex(blank), second = pixels.length / 8;
+  return Math.abs(first / second - 1) < 0.02 && Math.abs(last / second - 2.5) < 0.02 &&
+    pixels.slice(first, last).every(blank);
+})()"""
+SCATTERS = "[...document.querySelectorAll('#overview canvas')].map(greyOn)"
+DURATIONS = "[4e-4, 0.99996, 59.99, 119.6, 119.96, 179.7, 3599.8, 7199.9].map(tautline.duration).join(', ')"
 EXPECTED = {
-    "one_input": {INTEGRATION + "[2].textContent": "the only one, cut short of 1 s"},
+    "one_input": {
+        DURATIONS: "0.4 ms, 1 s, 59.99 s, 119.6 s, 2 min 0 s, 3 min 0 s, 1 h 0 min, 2 h 0 min",
+        INTEGRATION + "[2].textContent": "the only one, cut short of 1 s"},
     "parts_of_integrations": {INTEGRATION + "[2].textContent": "3 of them on average, cut short of 1 s",
                               f"Math.abs(parseFloat({INTEGRATION}[1].textContent) - 250) < 10": True},
     "fringes": {"/ Channel 0 is flagged, .* ends of the band/.test(document.querySelector('#fringes .section-head p').textContent)": True},
@@ -59,12 +65,17 @@ EXPECTED = {
     "fit_of_one": {ERROR_BARS: True, "document.getElementById('maps').hidden": True},
     "fit_of_many": {ERROR_BARS: True, "document.querySelectorAll('#maps canvas').length": 6},
     "doubtful_fits": {ERROR_BARS: True, "document.querySelectorAll('#maps canvas').length": 0},
+    # Of 16 s, in DM and in S/N against time.
+    "candidates": {SCATTERS: [[], [], []]},
     "candidates_of_padded_data": {
+        SCATTERS: [[[0.06, 0.16], [0.5, 0.5], [0.84, 0.94]], [], [[0.06, 0.16], [0.5, 0.5], [0.84, 0.94]]],
         "/Grey: no data. A grey line: files/.test(document.querySelector('#overview p').textContent)": True,
         FACT.format("steps of level"): "1", FACT.format("samples without data"): "3000"},
     "candidates_of_beams": {"[...document.querySelectorAll('td')].some((one) => one.textContent === '3 (many)')": True},
     "warnings": {"document.querySelectorAll('.warning li').length >= 2": True},
+    "figure_of_counts_that_stop": {"greyOn(document.querySelector('.chart canvas'))": [[0.5, 0.75]]},
     "figure_of_a_padded_filterbank": {
+        HATCHED: True,
         "/^1,?500 samples/.test([...document.querySelectorAll('.tile')].at(-1).children[1].textContent)": True},
     "figure_of_counts": {TOP_ROW_IS_BRIGHTER: True},
     "figure_of_rates": {"document.querySelectorAll('.bars li').length": 3},

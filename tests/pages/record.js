@@ -1,8 +1,9 @@
-// Runs before the page's own scripts: remembers what is written on each canvas, where, and the frames around the data.
+// Runs before the page's own scripts: remembers what is written and filled on each canvas, where, and the frames around
+// the data.
 (() => {
   const drawn = new WeakMap();
   const of = (canvas) => {
-    if (!drawn.has(canvas)) drawn.set(canvas, { texts: [], frames: [], uprights: [], clips: [] });
+    if (!drawn.has(canvas)) drawn.set(canvas, { texts: [], frames: [], uprights: [], clips: [], fills: [] });
     return drawn.get(canvas);
   };
   window.drawnOn = of;
@@ -21,7 +22,7 @@
              upright: Math.abs(t.b) < 1e-6 };
   };
   const context = CanvasRenderingContext2D.prototype;
-  const { fillText, strokeRect, moveTo, lineTo, rect } = context;
+  const { fillText, fillRect, strokeRect, moveTo, lineTo, rect } = context;
   const last = new WeakMap();
   context.moveTo = function (x, y) {
     last.set(this, [x, y]);
@@ -46,8 +47,36 @@
     of(this.canvas).texts.push({ text: String(text), colour: this.fillStyle, ...box });
     return fillText.call(this, text, x, y, ...rest);
   };
+  context.fillRect = function (x, y, w, h) {
+    of(this.canvas).fills.push({ colour: this.fillStyle, ...placed(this, x, y, x + w, y + h) });
+    return fillRect.call(this, x, y, w, h);
+  };
   context.strokeRect = function (x, y, w, h) {
     of(this.canvas).frames.push(placed(this, x, y, x + w, y + h));
     return strokeRect.call(this, x, y, w, h);
+  };
+
+  /** The ranges without data that are filled from top to bottom, as parts of the width in which data are drawn. */
+  window.greyOn = (canvas) => {
+    const { fills, frames, clips } = of(canvas), area = frames[0] || clips.at(-1);
+    const pen = document.createElement("canvas").getContext("2d");
+    pen.fillStyle = window.tautline.gapColour;
+    const part = (x) => Math.round(100 * (x - area.left) / (area.right - area.left)) / 100;
+    const ranges = fills.filter(({ colour, top, bottom }) =>
+      colour === pen.fillStyle && Math.abs(top - area.top) <= 1 && Math.abs(bottom - area.bottom) <= 1)
+      .map(({ left, right }) => JSON.stringify([part(left), part(right)]));
+    return [...new Set(ranges)].map((one) => JSON.parse(one));
+  };
+  /** The pixels of a line "up" or "across" through the data, at a part of their width or height. */
+  window.pixelsOn = (canvas, axis, at) => {
+    const [frame] = of(canvas).frames, left = Math.ceil(frame.left) + 1, top = Math.ceil(frame.top) + 1;
+    const width = Math.floor(frame.right) - left - 1, height = Math.floor(frame.bottom) - top - 1;
+    // A copy, since the browser warns where a page's own canvas is read often.
+    const copy = Object.assign(document.createElement("canvas"), { width: canvas.width, height: canvas.height });
+    const pen = copy.getContext("2d", { willReadFrequently: true });
+    pen.drawImage(canvas, 0, 0);
+    const { data } = axis === "up" ? pen.getImageData(left + at * width, top, 1, height)
+                                   : pen.getImageData(left, top + at * height, width, 1);
+    return Array.from({ length: data.length / 4 }, (_, k) => [...data.slice(4 * k, 4 * k + 3)]);
   };
 })();

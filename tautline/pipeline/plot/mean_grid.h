@@ -31,6 +31,9 @@ class MeanGrid {
     sums_[row * columns_ + column] += sum;
     counts_[row * columns_ + column] += count;
   }
+  double count(std::size_t row, std::size_t column) const {
+    return counts_[row * columns_ + column];
+  }
   /// NaN where nothing was added.
   double mean(std::size_t row, std::size_t column) const {
     const double count = counts_[row * columns_ + column];

@@ -69,14 +69,19 @@ struct Spectrogram {
   Binning time, frequency;
   std::vector<std::size_t> row_of;  // of each channel; row 0: the lowest frequencies
   MeanGrid grid;
-  std::vector<double> channel_sum, channel_count;  // of the whole range
-  std::vector<double> low, high;                   // of each column
+  MeanGrid stopped;  // counts values that stand in for those that a stopped channel repeats
+  std::vector<double> channel_sum, channel_count, channel_stopped;  // of the whole range
+  std::vector<double> low, high;                                    // of each column
   std::uint64_t grid_first = 0;
   // With flags: what they leave, and the channels that they leave nothing of.
   std::optional<MeanGrid> kept = {};
   std::vector<std::size_t> flagged_channels = {};
   double flagged = 0, counted = 0;                       // samples of channels
   std::uint64_t empty_samples = 0, empty_stretches = 0;  // in which no channel changes
+
+  bool has_data(std::size_t row, std::size_t column) const {
+    return grid.count(row, column) > stopped.count(row, column);
+  }
 };
 
 std::vector<std::size_t> rows_by_frequency(const std::vector<double>& channel_mhz,
@@ -101,6 +106,7 @@ void keep_unflagged(Spectrogram& s, const std::vector<std::uint8_t>& flags, cons
 }
 
 // Parts of a file into a spectrogram, without stretches that hold nothing: these would set the scale of all others.
+// Single channels that stop get their mean there, as in a search, so that the mean over channels has no step.
 class SpectraReader {
  public:
   // `span`: samples, with gaps.
@@ -120,13 +126,17 @@ class SpectraReader {
           std::min<std::uint64_t>(part.range.count - done, bytes.size() / d.sample_bytes()));
       const std::size_t got = reader_.read(part.range.first + done, wanted, bytes);
       if (got == 0) break;
-      const std::span<const std::byte> block(bytes.data(), got * d.sample_bytes());
+      const std::span<std::byte> block(bytes.data(), got * d.sample_bytes());
       const std::uint64_t end = done + got;
       while (done < end) {
         const auto from = static_cast<std::size_t>(done + got - end);
         const auto stretch = empty.find(block, end - got, from);
         const std::uint64_t stop = stretch ? std::min(end, stretch->first) : end;
-        add_pieces(block.subspan(from * d.sample_bytes()), place + done, stop - done, grid_first);
+        const std::span<std::byte> piece =
+            block.subspan(from * d.sample_bytes(), (stop - done) * d.sample_bytes());
+        empty.mask_channels(piece, done, !stretch);
+        for (const FilledRun& run : empty.replaced()) add_stopped(piece, done, run, place);
+        add_pieces(piece, place + done, stop - done, grid_first);
         done = stop;
         if (!stretch) continue;
         into_.empty_samples += stretch->count;
@@ -138,6 +148,25 @@ class SpectraReader {
   }
 
  private:
+  // What took the place of a channel's values in a piece from `first` on; values that are not finite count nowhere.
+  void add_stopped(std::span<const std::byte> piece, std::uint64_t first, const FilledRun& run,
+                   std::uint64_t place) {
+    const formats::FilterbankDescription& d = reader_.description();
+    const std::uint64_t value = (run.first - first) * d.channels + run.channel;
+    bool finite = true;
+    formats::with_samples(d.delivered, piece.data(), [&](const auto* spectra) {
+      finite = std::isfinite(static_cast<double>(spectra[value]));
+    });
+    if (!finite) return;
+    std::uint64_t next = 0;
+    for (std::uint64_t at = place + run.first; at < place + run.end; at = next) {
+      next = std::min(place + run.end, (at / into_.time.per_cell + 1) * into_.time.per_cell);
+      into_.stopped.add(into_.row_of[run.channel], into_.time.cell(at), 0,
+                        static_cast<double>(next - at));
+    }
+    into_.channel_stopped[run.channel] += static_cast<double>(run.end - run.first);
+  }
+
   // `count` spectra from `place` on, cut at the edges of columns and where flags change.
   void add_pieces(std::span<const std::byte> bytes, std::uint64_t place, std::uint64_t count,
                   std::uint64_t grid_first) {
@@ -183,6 +212,8 @@ Spectrogram read_spectrogram(formats::FilterbankReader& reader, const PlotConfig
                 frequency,
                 rows_by_frequency(d.channel_mhz, frequency),
                 MeanGrid(frequency.cells, time.cells),
+                MeanGrid(frequency.cells, time.cells),
+                std::vector<double>(d.channels),
                 std::vector<double>(d.channels),
                 std::vector<double>(d.channels),
                 std::vector<double>(time.cells, std::numeric_limits<double>::quiet_NaN()),
@@ -225,10 +256,15 @@ figure::Panel waterfall(const std::string& title, const Spectrogram& s, const Me
     const double mean = grid.row_mean(row);
     for (std::size_t column = 0; column < grid.columns(); ++column)
       panel.image.values.push_back(static_cast<float>(
-          mean != 0 ? grid.mean(row, column) / mean : std::numeric_limits<double>::quiet_NaN()));
+          mean != 0 && s.has_data(row, column) ? grid.mean(row, column) / mean
+                                               : std::numeric_limits<double>::quiet_NaN()));
   }
   figure::fit_colours(panel.image, 0.01, 0.995);
   return panel;
+}
+
+bool all_finite(const std::vector<float>& values) {
+  return std::all_of(values.begin(), values.end(), [](float v) { return std::isfinite(v); });
 }
 
 figure::Panel bandpass(const Spectrogram& s, const formats::FilterbankDescription& d) {
@@ -241,7 +277,9 @@ figure::Panel bandpass(const Spectrogram& s, const formats::FilterbankDescriptio
   figure::Line line;
   for (const std::size_t c : order) {
     line.x.push_back(d.channel_mhz[c]);
-    line.y.push_back(s.channel_sum[c] / s.channel_count[c]);
+    line.y.push_back(s.channel_count[c] > s.channel_stopped[c]
+                         ? s.channel_sum[c] / s.channel_count[c]
+                         : std::numeric_limits<double>::quiet_NaN());
   }
   figure::fit_axis(panel.y, line.y);
   figure::fit_axis(panel.x, line.x);
@@ -337,12 +375,24 @@ Figure plot_filterbank(const PlotConfig& config, const PlotRun& run) {
         {"empty", fmt::format("{} in {}, in which no channel changes: left out",
                               core::counted(s.empty_samples, "sample"),
                               core::counted(s.empty_stretches, "stretch", "stretches"))});
+  std::uint64_t stopped_channels = 0, stopped_values = 0;
+  for (const double values : s.channel_stopped) {
+    stopped_channels += values > 0 ? 1 : 0;
+    stopped_values += static_cast<std::uint64_t>(values);
+  }
+  if (stopped_channels > 0)
+    made.facts.push_back({"stopped", fmt::format("{}, {} samples: means take their place",
+                                                 core::counted(stopped_channels, "channel"),
+                                                 grouped(stopped_values))});
   if (d.channels > 1)
     made.panels.push_back(waterfall(s.kept ? "Dynamic spectrum, before flags" : "Dynamic spectrum",
                                     s, s.grid, d, time));
+  if (d.channels > 1 && !s.kept && !all_finite(made.panels.back().image.values))
+    made.notes.push_back("Hatched: no data.");
   if (d.channels > 1 && s.kept) {
     made.panels.push_back(waterfall("Dynamic spectrum, after flags", s, *s.kept, d, time));
-    made.notes.push_back("Hatched cells are flagged whole; others are means of what is left.");
+    made.notes.push_back(
+        "Hatched cells are flagged whole or have no data; others are means of what is left.");
   }
   made.panels.push_back(level_against_time(s, d, time));
   if (d.channels > 1) made.panels.push_back(bandpass(s, d));
