@@ -116,6 +116,7 @@ TEST_F(PipedDedispersion, SeriesAreThoseOfTheFile) {
 // At its start, before it touches what the first one writes; a run that was killed keeps nobody out.
 TEST_F(PipedDedispersion, OfTwoRunsToOneFolderTheSecondIsRefused) {
   const std::string bytes = file_of_noise(30'000);
+  const std::size_t most = bytes.size() - 1000;
   std::filesystem::create_directory(scratch_ / "second");
   for (const std::vector<std::string>& more :
        {std::vector<std::string>{}, {"--format", "tim", "--overwrite"}}) {
@@ -128,7 +129,7 @@ TEST_F(PipedDedispersion, OfTwoRunsToOneFolderTheSecondIsRefused) {
     const auto begin = [&](int& out) {
       const pid_t pid = start(words(pipe_, of_pipe, more));
       out = open_pipe();
-      feed(out, bytes, 0, bytes.size() / 2);
+      feed(out, bytes, 0, most);  // files are made once the first 16,384 spectra are there
       const std::string first =
           of_pipe + "/a_DM0.00." + (more.empty() ? "dat" : "tim") + ".partial";
       for (int wait = 0; wait < 12'000 && !std::filesystem::exists(first); ++wait)
@@ -146,7 +147,7 @@ TEST_F(PipedDedispersion, OfTwoRunsToOneFolderTheSecondIsRefused) {
                 std::string::npos)
           << second.err;
     }
-    feed(out, bytes, bytes.size() / 2, bytes.size());
+    feed(out, bytes, most, bytes.size());
     close(out);
     const CommandResult result = finish_command(first, scratch_ / "run");
     EXPECT_EQ(result.status, kDone) << result.err;
