@@ -169,14 +169,14 @@ TEST_F(WrittenAndRead, SimulatedCountsSayTheirBin) {
     return words;
   };
   const std::string says = "as " + (scratch / "x.truth.json") + " says";
-  const auto said = json(curves("x.npy", {}));
+  auto said = json(curves("x.npy", {}));
   EXPECT_EQ(said["bin_s"], 2e-5);
   EXPECT_EQ(said["bin_chosen"], says);
   const std::string table = read_file(scratch / "g.table.csv");
-  const auto given = json(curves("x.npy", {"--bin", "1us"}));
+  auto given = json(curves("x.npy", {"--bin", "1us"}));
   EXPECT_EQ(given["bin_s"], 1e-6);
   EXPECT_EQ(given["bin_chosen"], "");
-  const auto held = json({"inspect", scratch / "x.npy"});
+  auto held = json({"inspect", scratch / "x.npy"});
   EXPECT_EQ(held["bin_s"], 2e-5);
   EXPECT_NE(run({"inspect", scratch / "x.npy"}).out.find("  bins        2e-05 s, " + says),
             std::string::npos);

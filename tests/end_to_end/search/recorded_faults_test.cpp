@@ -151,7 +151,6 @@ TEST_F(RecordedFaults, LostPacketsAreNoPulses) {
 // Cut in two, with the level of the second file moved or as it was recorded.
 TEST_F(RecordedFaults, AStepOfLevelAtAJoinIsNoCandidate) {
   const std::size_t join = 1500 + random_() % 1000;
-  const auto at = static_cast<double>(join);
   write("whole.fil");
   const auto whole = found(weak({"whole.fil"}));
   write("a.fil", 0, join);
@@ -164,7 +163,6 @@ TEST_F(RecordedFaults, AStepOfLevelAtAJoinIsNoCandidate) {
   write("b.fil", join);
   const auto kept = weak({"a.fil", "b.fil"}, {"--keep-constant"});
   EXPECT_EQ(summary_["level_steps"], 0);
-  EXPECT_GE(touching(kept, at - 200, at + 200), 1u);
   const auto candidates = weak({"a.fil", "b.fil"});
   EXPECT_EQ(summary_["level_steps"], 1);
   ASSERT_EQ(record_["level_steps"].size(), 1u);
@@ -176,6 +174,7 @@ TEST_F(RecordedFaults, AStepOfLevelAtAJoinIsNoCandidate) {
   const auto second = found(weak({"b.fil"}), join);
   parts.insert(parts.end(), second.begin(), second.end());
   EXPECT_EQ(found(candidates), parts);
+  EXPECT_NE(found(kept), parts);
 }
 
 // One sample wide before dispersion, smeared in each channel, at any phase of the samples.
