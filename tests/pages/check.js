@@ -62,7 +62,7 @@
   }
   for (const [text, parent] of texts) {
     if (parent.closest("#run, footer")) continue;
-    for (const wrong of [/\b(NaN|undefined|null|Infinity|\[object)\b/, /\b60 s\b/, /\d[.]\d{5,} [kMG]?Hz/,
+    for (const wrong of [/\b(NaN|undefined|null|Infinity|\[object)\b/, /\b(h|min) 60 (s|min)\b/, /\d[.]\d{6,} [kMG]?Hz/,
                          /\b1 (antennas|inputs|baselines|channels|candidates|integrations|detections|curves|samples)\b(?!=)/])
       if (wrong.test(text)) say(`"${text}"`, named(parent));
   }
@@ -101,7 +101,7 @@
     if (shown(key) && faint(getComputedStyle(key).backgroundColor, behind(key.parentElement), 3)) say("a curve's colour is faint", named(key));
 
   // Axes: a name with a unit, ticks that can be read.
-  const pure = /^(G|S\/N|channel|input|sensor|row|column|residual over standard error|residual of G|correlation coefficient|antenna|reduced χ²|N|G\(0\))$/i;
+  const pure = /^(G|S\/N|channel|input|sensor|row|column|residual over standard error|residual of G|correlation coefficient|antenna|reduced χ²|N|G\(0\)|UTC.*)$/i;
   const withUnit = (text) => /\S \([^()]*[^\s()][^()]*\)$/.test(text) || pure.test(text) || /\(.*[²³⁻µ°%].*\)$/.test(text);
   const isNumber = (text) => /^[−-]?[\d.,]+(e[−-]?\d+)?( ?[a-zµ°%]+)?$/.test(text);
   const overlap = (a, b) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 0.5 &&
