@@ -274,7 +274,7 @@ TEST_F(PipedFiles, OfNoKnownKindAreRefusedByTheirFirstBytes) {
         {"inspect", "-"},
         {"plot", "-", "-o", scratch / "p.html"},
         {"fit", "-", "-o", scratch / "f.csv", "--model", "3d"}})
-    refused("cat /dev/urandom", words, unknown);
+    refused("printf '\\001'; cat /dev/urandom", words, unknown);  // no brace, as JSON begins
   refused("cat /dev/zero", {"inspect", "-"}, unknown);
   refused("printf '\\037\\213\\010\\000'; cat /dev/urandom", {"inspect", "-"},
           "first bytes: a gzip archive, expected ");
