@@ -82,7 +82,7 @@ def channelize(
     Warns
     -----
     DataWarning
-        Rounded spectra were clipped.
+        Rounded spectra were clipped (of arrays in the host's memory).
     """
     here = place_of(x, "x", device)
     if here is not None:

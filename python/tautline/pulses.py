@@ -283,9 +283,9 @@ def detect(
     plan.finish()
     found = plan.take()
     missing = found.facts["missing"]
-    if missing > 0:
-        found.facts["warnings"] = [f"{missing} samples of the series are missing: NaN, infinite or too large"]
-    warn(found.facts.get("warnings", []))
+    what = "1 sample of the series is" if missing == 1 else f"{missing} samples of the series are"
+    found.facts["warnings"] = [f"{what} missing: NaN, infinite or too large"] if missing else []
+    warn(found.facts["warnings"])
     return found
 
 

@@ -34,7 +34,7 @@ constexpr std::array<Mark, 6> kOthers{{{"\x89PNG"sv, "a PNG picture"},
                                        {"<!doctype html"sv, "an HTML page"},
                                        {"{"sv, "JSON"}}};
 
-// Compressed files, which nothing here reads (but curves in a ZIP archive), and the program that makes them whole again.
+// Compressed files, which nothing here reads (but curves in a ZIP archive), and the program that decompresses them.
 struct Compression {
   std::string_view bytes, kind, ending, program;
 };

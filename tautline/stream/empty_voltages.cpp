@@ -144,8 +144,8 @@ EmptyVoltageFinder::EmptyVoltageFinder(const core::VoltageDescription& descripti
   found_.inputs.resize(description.inputs());
 }
 
-// Compares inputs that lie side by side: at the probes, and at the times that are counted. Pieces of the block are looked
-// at side by side, since other threads have just read them: one thread would wait for its memory most of the time.
+// Compares inputs that lie side by side: at the probes, and at the times that are counted. Several threads do: others
+// have just read the block, and one would wait for its memory most of the time.
 void EmptyVoltageFinder::find_equal_probes(const core::RawBlock& block) {
   constexpr std::size_t kPieceBytes = std::size_t{1} << 16;
   const std::size_t step = core::probe_step(least_of_probes());

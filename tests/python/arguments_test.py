@@ -29,13 +29,13 @@ CALLS: dict[str, Fields] = {
         ("rate_hz", "2.5GHz", 2.5e9), ("bandwidth_hz", "-1MHz", -1e6), ("centre_hz", "0.15e3MHz", 1.5e8), ("rate_hz", "7", 7),
         ("reference_mhz", "1.4GHz", 1400), ("reference_mhz", "1400", 1400), ("reference_mhz", "900kHz", 0.9),
         ("bin_s", "1us", 1e-6), ("bin_s", "1µs", 1e-6), ("sample_time_s", "20ms", 0.02), ("tick_s", "4ps", 4e-12),
-        ("duration_s", "5min", 300), ("start_s", "2h", 7200), ("bin_s", "0.5", 0.5),
+        ("rate_hz", "1.28 MHz", 1.28e6), ("bin_s", "10 us", 1e-5), ("duration_s", "5min", 300), ("start_s", "2h", 7200), ("bin_s", "0.5", 0.5),
     ],
 )  # fmt: skip
 def test_quantities_have_units(field: str, text: str, value: float) -> None:
     assert number(text, field) == value == number(value, field)
     if value > 0 and "min" not in text and "h" not in text:
-        digits, unit = re.fullmatch(r"([-\d.e]+)(\D*)", text).groups()  # type: ignore[union-attr]
+        digits, unit = re.fullmatch(r"([-\d.e]+) ?(\D*)", text).groups()  # type: ignore[union-attr]
         scale = {"ps": -12, "us": -6, "µs": -6, "ms": -3, "kHz": 3, "MHz": 6, "GHz": 9}.get(unit, 0)
         if field.endswith("mhz") and unit:
             scale -= 6

@@ -69,7 +69,7 @@ def test_candidates(rng: np.random.Generator, tmp_path: pathlib.Path, ending: st
     x = rng.normal(100, 10, (20_000, MHZ.size))
     for at in (4000, 9000):
         for channel, late in enumerate(np.round(tl.DISPERSION_CONSTANT * 60 * (MHZ**-2.0 - MHZ.max() ** -2) / TSAMP).astype(int)):
-            x[at + late : at + late + 8, channel] += 40
+            x[at + late : at + late + 8, channel] += at / 100
     path = tmp_path / f"found{ending}"
     found = tl.search(x.clip(0, 255).astype(np.uint8), "0:120", threshold=9, frequencies=MHZ, sample_time_s=TSAMP, output=str(path))
     read = tl.load(path)

@@ -109,7 +109,7 @@ def test_filterbanks(rng: np.random.Generator, tmp_path: pathlib.Path) -> None:
     series = sky(rng).T.copy()
     series[4, 7] = np.nan
     found, texts = told(lambda: tl.detect(series, sample_time_s=1e-3))
-    assert found.facts["missing"] == 1 and "1 samples of the series are missing" in texts[0]
+    assert found.facts["missing"] == 1 and "1 sample of the series is missing" in texts[0] and found.facts["warnings"] == texts
 
 
 def test_a_filterbank_without_any_data() -> None:
@@ -149,7 +149,7 @@ def test_pipelines(rng: np.random.Generator) -> None:
     x = voltages(rng, (3, 100_000))
     x[2] = 0
     p = tl.Pipeline()
-    p.add("voltages", tl.nodes.voltages(x, rate_hz="64 kHz".replace(" ", "")))
+    p.add("voltages", tl.nodes.voltages(x, rate_hz="64 kHz"))
     p.add("f", "filter_bank", inputs="voltages", channels=32, requantise="off")
     p.add("end", Pass(), inputs="f")
     _, texts = told(lambda: list(p))

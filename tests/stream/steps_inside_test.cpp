@@ -19,7 +19,7 @@ using LevelOfTime = std::function<double(double)>;  // of the part of the series
 
 // Mean powers of `samples` complex samples of noise each.
 std::vector<float> powers_of(std::size_t pieces, double samples, std::mt19937_64& random,
-                          const LevelOfTime& level) {
+                             const LevelOfTime& level) {
   std::gamma_distribution<double> mean(samples, 1 / samples);
   std::vector<float> powers;
   for (std::size_t k = 0; k < pieces; ++k)
@@ -70,15 +70,18 @@ TEST(StepsInside, OtherChangesAreNone) {
       {"noise", [] { return [](double) { return 1.0; }; }},
       {"a small step", [] { return [](double x) { return x < 0.4 ? 1 : 1.08; }; }},
       {"a drift", [] { return [](double x) { return 1 + 2 * x; }; }},
-      {"settling", [&] {
+      {"settling",
+       [&] {
          const double time = std::exp(-1 - 4 * uniform(random)), height = uniform(random);
          return [=](double x) { return 1 + height * std::exp(-x / time); };
        }},
-      {"a source that passes", [&] {
+      {"a source that passes",
+       [&] {
          const double width = 0.05 + 0.3 * uniform(random);
          return [=](double x) { return 1 + std::exp(-0.5 * std::pow((x - 0.5) / width, 2)); };
        }},
-      {"bursts", [&] {
+      {"bursts",
+       [&] {
          return [&](double) { return uniform(random) < 0.05 ? 1 + 9 * uniform(random) : 1; };
        }},
       {"pulses", [] { return [](double x) { return std::fmod(x * 37, 1) < 0.1 ? 2.0 : 1.0; }; }},
@@ -91,7 +94,8 @@ TEST(StepsInside, OtherChangesAreNone) {
   for (const auto& [name, make] : kinds)
     for (int repeat = 0; repeat < 20; ++repeat)
       for (const double samples : {64.0, 5000.0}) {
-        const auto steps = find_steps_inside(powers_of(200 + random() % 800, samples, random, make()));
+        const auto steps =
+            find_steps_inside(powers_of(200 + random() % 800, samples, random, make()));
         EXPECT_TRUE(steps.empty())
             << name << ": " << steps.front().place << " by " << steps.front().power_ratio;
       }
@@ -103,10 +107,10 @@ TEST(StepsInside, ShortSeriesHaveNone) {
     EXPECT_TRUE(find_steps_inside(powers_of(pieces, 1000, random, [](double x) {
                   return x < 0.5 ? 1.0 : 5.0;
                 })).empty());
-  EXPECT_EQ(find_steps_inside(powers_of(40, 1000, random, [](double x) {
-              return x < 0.5 ? 1.0 : 5.0;
-            })).size(),
-            1u);
+  EXPECT_EQ(
+      find_steps_inside(powers_of(40, 1000, random, [](double x) { return x < 0.5 ? 1.0 : 5.0; }))
+          .size(),
+      1u);
   EXPECT_TRUE(find_steps_inside(std::vector<float>(100, 0)).empty());
   EXPECT_TRUE(find_steps_inside(std::vector<float>(100, 3)).empty());
 }

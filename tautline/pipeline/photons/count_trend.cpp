@@ -76,8 +76,8 @@ std::optional<CountTrend> trend_of(std::span<const double> rates) {
   }
   const double squares = std::inner_product(rest.begin(), rest.end(), rest.begin(), 0.0);
   const double neighbours = std::inner_product(rest.begin() + 1, rest.end(), rest.begin(), 0.0);
-  // Fluctuations that last for longer than a block leave fewer independent blocks. The fit takes kTrendCoefficients / kTrendParts of
-  // their correlation.
+  // Fluctuations that last for longer than a block leave fewer independent blocks. The fit takes
+  // kTrendCoefficients / kTrendParts of their correlation.
   const double correlation =
       squares > 0 ? std::clamp(neighbours / squares + kTrendCoefficients / kTrendParts, 0.0,
                                kMostTrendCorrelation)

@@ -34,10 +34,11 @@ std::string clipped_text(const stream::RecordedLevels& levels,
   std::string text = "clipped by the recorder:";
   for (std::size_t k = 0; k < std::min(inputs.size(), kNamedClipped); ++k) {
     const stream::RecordedLevel& one = levels.inputs[inputs[k]];
-    text += fmt::format("{} {}: {:.2g} % of the samples at the ends of their range, {} (noise of "
-                        "its power: {:.2g} %)",
-                        k > 0 ? ";" : "", name_inputs({inputs[k]}, names), 100 * one.share(),
-                        one.end, 100 * one.noise_share());
+    text += fmt::format(
+        "{} {}: {:.2g} % of the samples at the ends of their range, {} (noise of "
+        "its power: {:.2g} %)",
+        k > 0 ? ";" : "", name_inputs({inputs[k]}, names), 100 * one.share(), one.end,
+        100 * one.noise_share());
   }
   if (inputs.size() > kNamedClipped)
     text += fmt::format("; and {} more", inputs.size() - kNamedClipped);
@@ -71,8 +72,10 @@ nlohmann::ordered_json recorded_levels(const stream::RecordedLevels& levels) {
     of_noise.push_back(one.noise_share());
   }
   nlohmann::ordered_json object{{"part_looked_at", levels.part}, {"rms", rms}};
-  object["at_ends"] = have_ends(levels) ? nlohmann::ordered_json(at_ends(levels)) : nlohmann::ordered_json();
-  object["at_ends_of_noise"] = have_ends(levels) ? nlohmann::ordered_json(of_noise) : nlohmann::ordered_json();
+  object["at_ends"] =
+      have_ends(levels) ? nlohmann::ordered_json(at_ends(levels)) : nlohmann::ordered_json();
+  object["at_ends_of_noise"] =
+      have_ends(levels) ? nlohmann::ordered_json(of_noise) : nlohmann::ordered_json();
   object["clipped_inputs"] = levels.clipped();
   return object;
 }

@@ -15,7 +15,8 @@ std::string not_finite_message(std::uint64_t samples);
 /// Inputs that hold nothing for a while, whose level steps, or that the recorder clipped.
 std::vector<std::string> input_warnings(const VoltageRunSummary& summary);
 
-/// Damage, samples that are not finite, and what input_warnings() tells. The log of a run has channels that never change.
+/// Damage, samples that are not finite, and what input_warnings() tells. Channels that never change are in the log of
+/// the run.
 std::vector<std::string> data_warnings(const VoltageRunSummary& summary);
 
 }  // namespace tautline::pipeline
