@@ -37,10 +37,13 @@ void require_going(const Global& global, const formats::ForwardBytes& bytes) {
                       "nothing was made of " + bytes.name() + ", which had not ended");
 }
 
-core::Error of_no_kind(const formats::ForwardBytes& bytes, const std::string& is) {
+core::Error of_no_kind(const formats::ForwardBytes& bytes, const std::string& is,
+                       bool compressed = false) {
   return {core::ErrorKind::format, bytes.name() + ": first bytes", is,
           "a file of a kind that tautline inspect --help lists",
-          "check what writes the pipe, or give a file whose name says what it is"};
+          compressed ? "decompress it before the pipe, as gunzip -c FILE | does; a ZIP file of "
+                       "curves is read by its name"
+                     : "check what writes the pipe, or give a file whose name says what it is"};
 }
 
 core::Error cannot_keep(const std::string& path) {
@@ -115,7 +118,8 @@ void PipedInputs::copy(const Global& global, std::string& input, formats::Forwar
   const std::string is = formats::seeming_kind_of(head);
   const auto known = formats::may_be_read(head, input);
   // A stream that nobody reads may have no end.
-  if (!head.empty() && known == false) throw of_no_kind(bytes, is.empty() ? "unknown" : is);
+  if (!head.empty() && known == false)
+    throw of_no_kind(bytes, is.empty() ? "unknown" : is, formats::is_compressed(head));
   const std::string path =
       (own / (input == "-" ? "standard-input" : std::filesystem::path(input).filename())).string();
   std::ofstream file(path, std::ios::binary);

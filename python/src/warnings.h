@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -11,9 +12,10 @@
 
 namespace tautline::python {
 
-/// Texts in the order in which they came, from any thread, each once. Copies share them.
+/// Texts in the order in which they came, from any thread, each once, the first kMost. Copies share them.
 class Warnings {
  public:
+  static constexpr std::size_t kMost = 1000;
   /// For the log of a device, or of a run.
   core::LogSink sink() const {
     return [all = *this](core::LogLevel level, const std::string& text) {
@@ -24,7 +26,8 @@ class Warnings {
   void add(const std::string& text) const {
     const std::lock_guard lock(kept_->mutex);
     auto& texts = kept_->texts;
-    if (!text.empty() && std::find(texts.begin(), texts.end(), text) == texts.end())
+    if (!text.empty() && texts.size() < kMost &&
+        std::find(texts.begin(), texts.end(), text) == texts.end())
       texts.push_back(text);
   }
   void add(const std::vector<std::string>& texts) const {

@@ -23,6 +23,7 @@ void Node::begin_segment(std::size_t, const Block&, Outputs&) {}
 void Node::process(std::size_t, const Block&, Outputs&) {}
 void Node::process_together(std::span<const Block* const>, Outputs&) {}
 void Node::publish() {}
+void Node::conclude() {}
 void Node::end_segment(std::size_t, Outputs&) {}
 void Node::finish(Outputs&) {}
 Counters Node::counters() const {

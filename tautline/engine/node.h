@@ -104,6 +104,8 @@ class Node {
   /// After every node of the run has finished, on the thread that waits for the run: gives files their final names. A
   /// node that is destroyed without this call leaves no files.
   virtual void publish();
+  /// After publish() of every node: what takes long and no other node's files wait for.
+  virtual void conclude();
 
   /// Counts of the work so far.
   virtual Counters counters() const;

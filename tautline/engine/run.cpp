@@ -176,8 +176,11 @@ void Run::Impl::go(std::stop_token stop) {
   if (control_.error) std::rethrow_exception(control_.error);
   report_progress();
   for_each_member([](Member& member) { member.node->publish(); });
-  const std::lock_guard lock(control_.mutex);
-  control_.published = true;
+  {
+    const std::lock_guard lock(control_.mutex);
+    control_.published = true;
+  }
+  for_each_member([](Member& member) { member.node->conclude(); });
 }
 
 void Run::Impl::start_lanes(std::vector<std::jthread>& threads) {

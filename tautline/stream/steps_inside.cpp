@@ -120,21 +120,20 @@ std::optional<StepInside> step_at(const Series& series, std::size_t at, std::siz
        block /= 2) {
     std::array<double, core::kStepBlocks> powers{}, middles{};
     for (std::size_t k = 0; k < core::kStepBlocks; ++k) {
-      const std::size_t begin =
-          k < kSide ? at - (kSide - k) * block : at + 1 + (k - kSide) * block;
+      const std::size_t begin = k < kSide ? at - (kSide - k) * block : at + 1 + (k - kSide) * block;
       powers[k] = series.mean(begin, block);
       middles[k] = series.middle_of(begin, block);
     }
     const core::StepFit fit = core::fit_step(powers, middles);
     const double before = fit.mean - fit.height / 2, after = fit.mean + fit.height / 2;
-    if (!(std::abs(fit.standard_errors) > core::kStepStandardErrors) || before <= 0 ||
-        after <= 0 || !is_large(before, after))
+    if (!(std::abs(fit.standard_errors) > core::kStepStandardErrors) || before <= 0 || after <= 0 ||
+        !is_large(before, after))
       continue;
     const double error = series.scatter() * fit.mean / std::abs(fit.height);
     if (!is_at_once(series, at, kSide * block, fit.height, error)) continue;
     // The most likely place of a step in noise is off by some error^2 pieces.
-    return StepInside{series.place(at, before, after), 1 + 10 * error * error,
-                      after / before, fit.standard_errors};
+    return StepInside{series.place(at, before, after), 1 + 10 * error * error, after / before,
+                      fit.standard_errors};
   }
   return {};
 }
@@ -145,9 +144,8 @@ std::vector<StepInside> find_steps_inside(std::span<const float> powers) {
   const Series series(powers);
   std::vector<StepInside> steps;
   std::vector<std::pair<std::size_t, std::size_t>> parts{{0, series.size()}};
-  for (std::size_t looked = 0; !parts.empty() && looked < kMostPlaces; ++looked) {
-    const auto [first, end] = parts.back();
-    parts.pop_back();
+  for (std::size_t k = 0; k < parts.size() && k < kMostPlaces; ++k) {
+    const auto [first, end] = parts[k];
     const auto at = most_unlike(series, first, end);
     if (!at) continue;
     if (const auto step = step_at(series, *at, first, end)) steps.push_back(*step);

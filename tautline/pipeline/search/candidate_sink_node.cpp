@@ -164,11 +164,14 @@ void CandidateSinkNode::finish(engine::Outputs& outputs) {
   if (record_) record_->write(record);
 }
 
-// What takes long comes last: whoever ends it keeps the list.
 void CandidateSinkNode::publish() {
   if (list_) list_->finish();
   if (record_) record_->finish();
   if (truth_) truth_->finish();
+}
+
+// Whoever ends it keeps the list.
+void CandidateSinkNode::conclude() {
   if (draw) draw(stop_);
 }
 

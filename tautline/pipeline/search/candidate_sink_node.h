@@ -57,6 +57,7 @@ class CandidateSinkNode final : public engine::Node {
   void end_segment(std::size_t input, engine::Outputs& outputs) override;
   void finish(engine::Outputs& outputs) override;
   void publish() override;
+  void conclude() override;
 
   /// Best first, once all are known; samples are on the filterbank's grid.
   const std::vector<core::Candidate>& candidates() const { return candidates_; }

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <span>
+#include <utility>
 
 #include "tautline/pipeline/search/resize_channels.h"
 
@@ -66,8 +69,10 @@ class Samples {
       at += static_cast<std::int64_t>(got);
     }
     const bool whole = reader.description().delivered != formats::Delivered::f32;
-    fill(static_cast<std::size_t>(std::max<std::int64_t>(0, from - first)),
-         static_cast<std::size_t>(std::max<std::int64_t>(0, to - first)), whole);
+    const auto a = static_cast<std::size_t>(std::max<std::int64_t>(0, from - first));
+    const auto b = static_cast<std::size_t>(std::max<std::int64_t>(0, to - first));
+    if (!whole) replace_not_finite(a, b);
+    fill(a, b, whole);
   }
 
   void clear(std::size_t channel) {
@@ -84,6 +89,17 @@ class Samples {
           for (std::size_t c = first; c < std::min(first + kRowsTogether, channels_); ++c)
             values_[c * times_ + at + t] = static_cast<float>(from[t * channels_ + c]);
     });
+  }
+  // Samples that are not finite are their channel's median, as those that the data do not have: sums would carry them on.
+  void replace_not_finite(std::size_t from, std::size_t to) {
+    const auto not_finite = [](float x) { return !std::isfinite(x); };
+    for (std::size_t c = 0; c < channels_ && from < to; ++c) {
+      const std::span<float> row(values_.data() + c * times_ + from, to - from);
+      if (std::ranges::none_of(row, not_finite)) continue;
+      std::vector<float> finite;
+      std::ranges::remove_copy_if(row, std::back_inserter(finite), not_finite);
+      std::ranges::replace_if(row, not_finite, middle_value(std::move(finite)));
+    }
   }
   // `whole`: integers, whose medians `your` cuts to such.
   void fill(std::size_t from, std::size_t to, bool whole) {

@@ -40,9 +40,12 @@ class NoiseToCut final : public NoiseInMemory {
     auto* const values = reinterpret_cast<float*>(to.data());
     for (std::size_t t = 0; t < count; ++t)
       for (std::size_t c = 0; c < description_.channels; ++c)
-        values[t * description_.channels + c] = static_cast<float>(at(c, first + t));
+        values[t * description_.channels + c] =
+            first + t == not_finite_at ? std::nanf("") : static_cast<float>(at(c, first + t));
     return count;
   }
+
+  std::uint64_t not_finite_at = kCutTimes;  ///< of floats, in all channels
 
  private:
   bool is_float() const { return description_.delivered == formats::Delivered::f32; }
@@ -172,6 +175,21 @@ TEST(CutOut, OfDataThatDoNotChangeIsZeros) {
   std::fill(noise.bytes.begin(), noise.bytes.end(), std::byte{91});
   const auto made = cut_out(noise, {10, 4, 30, 4}, 4000, 0, {}, reading);
   EXPECT_EQ(made.dm_time, std::vector<float>(kSide * kSide, 0));
+}
+
+// Far from the candidate, in the chunk that is read for its delays.
+TEST(CutOut, ATimeThatIsNotFiniteCostsNothingElse) {
+  auto random = tests::generator();
+  std::mutex reading;
+  NoiseToCut noise(19, true, random);
+  const YourCandidate candidate{10, 4.5, 80, 2};
+  noise.not_finite_at =
+      static_cast<std::uint64_t>(chunk_of(candidate, noise.description()).first) + 1;
+  const auto made = cut_out(noise, candidate, 4500, 0, {}, reading);
+  for (const auto* values : {&made.frequency_time, &made.dm_time}) {
+    EXPECT_TRUE(std::ranges::all_of(*values, [](float x) { return std::isfinite(x); }));
+    EXPECT_GT(std::ranges::max(*values), 1);
+  }
 }
 
 }  // namespace
