@@ -53,7 +53,7 @@ formats::packets::Placement placement_of(const PacketLayout& layout,
   try {
     return {layout, shape_of(layout, description)};
   } catch (const core::Error& error) {
-    for (const std::string& axis : {"channels", "antennas", "polarisations"})
+    for (const std::string_view axis : {"channels", "antennas", "polarisations"})
       if (error.field() == axis)
         throw core::Error(
             core::ErrorKind::config, "layout", layout.name,

@@ -82,11 +82,11 @@ class Samples {
  private:
   // A few channels at a time, whose rows stay in the caches.
   void put(formats::Delivered type, const std::byte* bytes, std::size_t n, std::size_t at) {
-    constexpr std::size_t kRowsTogether = 32;
+    constexpr std::size_t kCutRows = 32;
     formats::with_samples(type, bytes, [&](const auto* from) {
-      for (std::size_t first = 0; first < channels_; first += kRowsTogether)
+      for (std::size_t first = 0; first < channels_; first += kCutRows)
         for (std::size_t t = 0; t < n; ++t)
-          for (std::size_t c = first; c < std::min(first + kRowsTogether, channels_); ++c)
+          for (std::size_t c = first; c < std::min(first + kCutRows, channels_); ++c)
             values_[c * times_ + at + t] = static_cast<float>(from[t * channels_ + c]);
     });
   }
