@@ -65,7 +65,7 @@
     const ranges = fills.filter(({ colour, top, bottom }) =>
       colour === pen.fillStyle && Math.abs(top - area.top) <= 1 && Math.abs(bottom - area.bottom) <= 1)
       .map(({ left, right }) => JSON.stringify([part(left), part(right)]));
-    return [...new Set(ranges)].map((one) => JSON.parse(one));
+    return [...new Set(ranges)].map((one) => JSON.parse(one)).sort((a, b) => a[0] - b[0]);
   };
   /** The pixels of a line "up" or "across" through the data, at a part of their width or height. */
   window.pixelsOn = (canvas, axis, at) => {
