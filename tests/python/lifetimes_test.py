@@ -272,6 +272,7 @@ def test_a_fork_in_a_loop_leaves_the_run_to_the_parent(end: str) -> None:
 def test_nothing_is_left_when_the_interpreter_ends() -> None:
     done = run_python(LOOP + """
     tl._tautline.warn_of_leaks(True)
+    __import__("warnings").simplefilter("ignore", tl.DataWarning)
     x = np.ones((4000, 16), np.uint8)
     kept = [tl.autocorrelate(x, bin_s=1e-3), tl.correlate(np.ones((2, 4000), np.complex64), rate_hz=1000, channels=16)]
     plan = tl.stages.dedisperse.Plan(1500 - 5.0 * np.arange(16), 1e-3, [0.0], dtype="u8", max_samples=500)
