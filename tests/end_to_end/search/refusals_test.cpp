@@ -134,10 +134,9 @@ TEST_F(Refusals, SeriesOfSeveralDmsThatDoNotBeginTogether) {
   }
 }
 
-// Neither the list nor the pictures, which are drawn before the list has its name, nor an empty file of events.
+// Neither the list nor an empty file of events. What is left while pictures are drawn: cutouts_test.cpp.
 TEST_F(Refusals, NothingIsLeftOfInterruptedSearches) {
-  const std::string fil = filterbank(), folder = scratch_ / "pictures",
-                    events = scratch_ / "e.jsonl";
+  const std::string fil = filterbank(), events = scratch_ / "e.jsonl";
   const auto interrupted = [&](const std::vector<std::string>& words, const std::string& begun,
                                int signal) {
     const pid_t pid = start_command(words, scratch_.path().string());
@@ -156,17 +155,13 @@ TEST_F(Refusals, NothingIsLeftOfInterruptedSearches) {
     return left;
   };
   const std::vector<std::string> inputs{"err", "in.fil", "out"};
-  for (const int signal : {SIGINT, SIGTERM})
-    EXPECT_EQ(interrupted({"search", fil, "-o", scratch_ / "c.csv", "--dms", "0:100:1",
-                           "--threshold", "3", "--pictures", folder, "--most-plots", "1000"},
-                          folder + "/pictures.partial", signal),
-              inputs);
   // A file of zeros, which take no room.
   std::filesystem::resize_file(fil, std::uintmax_t{1} << 36);
-  EXPECT_EQ(interrupted({"search", fil, "-o", scratch_ / "c.csv", "--dms", "0:100:1",
-                         "--keep-constant", "--threshold", "100", "--events", events},
-                        events, SIGINT),
-            inputs);
+  for (const int signal : {SIGINT, SIGTERM})
+    EXPECT_EQ(interrupted({"search", fil, "-o", scratch_ / "c.csv", "--dms", "0:100:1",
+                           "--keep-constant", "--threshold", "100", "--events", events},
+                          events, signal),
+              inputs);
 }
 
 // A folder that a refused run made is gone again, one that was there stays.

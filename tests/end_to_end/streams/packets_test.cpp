@@ -476,7 +476,9 @@ TEST_F(LivePackets, ThatCannotBeAreRefused) {
   };
   const std::string to = "udp://127.0.0.1:9";
   send_refused({"--to", to, "--layout", "vdif"},
-               "channels: 32, expected 1: packets do not say which they are of");
+               "layout: vdif, expected packets of the 32 channels that the voltages have; this "
+               "layout takes 1: packets do not "
+               "say which they are of");
   send_refused({"--to", to, to, "--layout", "meerkat-f"}, "2 addresses, expected 1");
   send_refused({"--to", to, "--layout", "none.toml"}, "none.toml");
 }

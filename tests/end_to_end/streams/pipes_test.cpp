@@ -277,7 +277,7 @@ TEST_F(PipedFiles, OfNoKnownKindAreRefusedByTheirFirstBytes) {
     refused("printf '\\001'; cat /dev/urandom", words, unknown);  // no brace, as JSON begins
   refused("cat /dev/zero", {"inspect", "-"}, unknown);
   refused("printf '\\037\\213\\010\\000'; cat /dev/urandom", {"inspect", "-"},
-          "first bytes: a gzip archive, expected ");
+          "first bytes: gzip-compressed, expected ");
   refused("yes nothing", {"inspect", "-"}, "text of no known kind, more than 64 MiB");
 }
 
