@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -114,6 +115,27 @@ int probe_free_space(const std::string& folder, std::uint64_t bytes) {
   return space.f_bavail * space.f_frsize < bytes ? ENOSPC : 0;
 }
 
+// While one exists, another process waits for its own in the same folder. Tables take some time to be made, and can be
+// locked then.
+class FolderLock {
+ public:
+  explicit FolderLock(const std::string& path)
+      : descriptor_(::open(std::filesystem::absolute(path).parent_path().c_str(),
+                           O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    // Where a file system has no locks, there is none.
+    if (descriptor_ >= 0)
+      while (::flock(descriptor_, LOCK_EX) != 0 && errno == EINTR) continue;
+  }
+  ~FolderLock() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+
+ private:
+  int descriptor_;
+};
+
 class MeasurementSetWriter final : public VisibilityWriter {
  public:
   MeasurementSetWriter(const std::string& path, const VisibilityDescription& description,
@@ -122,6 +144,7 @@ class MeasurementSetWriter final : public VisibilityWriter {
         layout_(description.array, description.autos_only),
         polarisations_(polarisations_of(layout_.feeds())),
         site_(site_of(description.array)),
+        making_(std::in_place, path),
         name_(path, overwrite) {
     for (const std::size_t antenna : layout_.antennas())
       offsets_m_.push_back(antenna_offset_m(description_.array, antenna));
@@ -132,6 +155,7 @@ class MeasurementSetWriter final : public VisibilityWriter {
       tables_.emplace(name_.partial(), setup_of(description_, layout_, polarisations_));
       name_.lock();
     });
+    making_.reset();
   }
 
   void write(const Integration& integration) override {
@@ -269,6 +293,7 @@ class MeasurementSetWriter final : public VisibilityWriter {
   std::size_t integrations_ = 0;
   int field_ = 0;
   std::uint64_t room_bytes_ = 0;  // of the last portion, not used up yet
+  std::optional<FolderLock> making_;
   // In this order: the tables are closed before their folder is removed.
   PartialPath name_;
   std::optional<Tables> tables_;

@@ -24,7 +24,8 @@ double median(std::vector<double> values) {
   if (values.empty()) return kNoMedian;
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+  if (values.size() % 2 == 1) return *middle;
+  return (*middle + *std::max_element(values.begin(), middle)) / 2;
 }
 
 void mark_hot(FitResult& result) {

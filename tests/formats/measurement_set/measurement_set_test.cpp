@@ -1,9 +1,15 @@
 // The bytes are checked by casacore's own Python package in tests/interop/visibilities_test.py; here
 // is what happens when writing goes wrong.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <array>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <thread>
 
 #include "tautline/core/error.h"
 #include "tautline/formats/measurement_set/measurement_set_writer.h"
@@ -71,6 +77,48 @@ TEST(MeasurementSet, ReplacesOnlyWhenToldAndOnlyTables) {
   std::ofstream(home + "/letters") << "precious";
   EXPECT_THROW(write_all(v, home, true), core::Error);
   EXPECT_TRUE(std::filesystem::exists(home + "/letters"));
+}
+
+// Two processes that begin at the same time: one makes its tables, and the other is refused.
+TEST(MeasurementSet, OfTwoThatAreMadeAtOnceOneIsRefused) {
+  auto random = tests::generator();
+  const auto v = random_visibilities({}, random);
+  for (int round = 0; round < 6; ++round) {
+    const ScratchFolder folder;
+    std::array<int, 2> start{};
+    ASSERT_EQ(pipe(start.data()), 0);
+    std::array<pid_t, 2> children{};
+    for (pid_t& child : children) {
+      child = fork();
+      if (child != 0) continue;
+      char go = 0;
+      int status = read(start[0], &go, 1) == 1 ? 0 : 1;
+      try {
+        const auto writer = create_visibilities(folder / "v.ms", v.description, false);
+        std::this_thread::sleep_for(std::chrono::milliseconds(500));
+        writer->write(v.integration(0));
+        writer->finish();
+      } catch (const core::Error& error) {
+        const std::string text = error.what();  // the latter where the other one has ended already
+        const bool refused = text.find("another run writes it") != std::string::npos ||
+                             text.find("it exists") != std::string::npos;
+        status = refused ? 3 : 2;
+      }
+      _exit(status);
+    }
+    ASSERT_EQ(write(start[1], "go", 2), 2);
+    int sum = 0;
+    for (const pid_t child : children) {
+      int status = 0;
+      ASSERT_EQ(waitpid(child, &status, 0), child);
+      ASSERT_TRUE(WIFEXITED(status)) << status;
+      sum += WEXITSTATUS(status) == 1 ? 100 : WEXITSTATUS(status);
+    }
+    EXPECT_EQ(sum, 3);  // 0 and 3
+    EXPECT_TRUE(std::filesystem::exists(folder / "v.ms" + "/table.dat"));
+    close(start[0]);
+    close(start[1]);
+  }
 }
 
 TEST(MeasurementSet, KilledHalfWayLeavesNothingUnderTheName) {

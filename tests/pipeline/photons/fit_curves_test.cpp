@@ -183,6 +183,12 @@ TEST(FitCurves, MediansOfDAndOfTheTimeAreOfOneCurve) {
     EXPECT_EQ(result.good, all.size());
     const double d = 0.09 / (4 * result.medians.at("tau_d_s"));
     EXPECT_NEAR(result.medians.at("d_um2_per_s"), d, 1e-9 * d) << all.size();
+    // Of an even number it is the mean of the two in the middle.
+    std::vector<double> times;
+    for (const CurveFit& one : result.fits) times.push_back(one.solution.values[1]);
+    std::sort(times.begin(), times.end());
+    const double middle = (times[(times.size() - 1) / 2] + times[times.size() / 2]) / 2;
+    EXPECT_DOUBLE_EQ(result.medians.at("tau_d_s"), middle);
   }
 }
 
