@@ -255,9 +255,13 @@ std::string commands_for(const std::string& path) {
 
 core::Error other_kind(const std::string& path, const std::string& expected,
                        const std::string& advice) {
-  const std::string kind = seeming_kind(path), commands = commands_for(path);
-  return {core::ErrorKind::format, path + ": kind of file", kind.empty() ? "unknown" : kind,
-          expected, commands.empty() ? advice : commands};
+  const std::string commands = commands_for(path);
+  std::string kind = seeming_kind(path);
+  if (kind.empty())
+    kind =
+        path.ends_with(".dat") ? "unknown (a series of PRESTO has its .inf beside it)" : "unknown";
+  return {core::ErrorKind::format, path + ": kind of file", kind, expected,
+          commands.empty() ? advice : commands};
 }
 
 void require_text(const std::string& path, const std::string& expected) {

@@ -215,6 +215,8 @@ TEST(SeemingKind, CommandsAreOfWhatTheBytesMayBe) {
   EXPECT_EQ(commands("x.spc", noise), "this is photon data (SPC): autocorrelate reads it");
   for (const char* name : {"x.raw", "x.fil", "x.fits", "x.tif", "x.dat"})
     EXPECT_EQ(commands(name, noise), "") << name;
+  EXPECT_NE(std::string(other_kind(folder / "x.dat", "counts", "").what()).find(".inf beside it"),
+            std::string::npos);
 }
 
 }  // namespace
