@@ -147,10 +147,12 @@ TEST(CountTrend, OfSomeSensorsIsNamedOnce) {
   AutocorrelateConfig config = config_for(file);
   AutocorrelateSummary summary;
   run(config, summary);
-  EXPECT_TRUE(
-      warned(summary).starts_with("counts of 3 of 5 curves fall or rise over the run, as where "
-                                  "a dye bleaches: those of sensor 3 fall by 5"))
-      << warned(summary);
+  // The one whose change is the largest for its errors, which are estimates.
+  const std::string text = warned(summary),
+                    named = "counts of 3 of 5 curves fall or rise over the run, as where a dye "
+                            "bleaches: those of sensor ";
+  EXPECT_TRUE(text.starts_with(named + "3 fall by 5") || text.starts_with(named + "4 rise by "))
+      << text;
   // Of two signals both have to change.
   for (const auto& [pair, change] : {std::pair{"0x1", ""}, {"1x3", "fall"}, {"4x1", "rise"}}) {
     config.sensors.pairs = pair;
