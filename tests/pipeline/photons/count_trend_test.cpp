@@ -149,8 +149,9 @@ TEST(CountTrend, OfSomeSensorsIsNamedOnce) {
   run(config, summary);
   // The one whose change is the largest for its errors, which are estimates.
   const std::string text = warned(summary),
-                    named = "counts of 3 of 5 curves fall or rise over the run, as where a dye "
-                            "bleaches: those of sensor ";
+                    named =
+                        "counts of 3 of 5 curves fall or rise over the run, as where a dye "
+                        "bleaches: those of sensor ";
   EXPECT_TRUE(text.starts_with(named + "3 fall by 5") || text.starts_with(named + "4 rise by "))
       << text;
   // Of two signals both have to change.
