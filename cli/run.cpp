@@ -13,13 +13,13 @@
 #include "cli/field_options.h"
 #include "cli/interrupts.h"
 #include "cli/monitor_options.h"
-#include "cli/observation_clock.h"
 #include "cli/run_output.h"
 #include "tautline/core/counted.h"
 #include "tautline/core/field_text.h"
 #include "tautline/pipeline/checkpoint.h"
 #include "tautline/pipeline/graph_file/expected_rate.h"
 #include "tautline/pipeline/graph_file/graph_file.h"
+#include "tautline/pipeline/graph_file/observation_clock.h"
 #include "tautline/pipeline/monitor/monitor.h"
 #include "tautline/pipeline/monitor/taps.h"
 
@@ -297,7 +297,7 @@ int run_once(const OneRun& one, const pipeline::Observation* observation) {
   const EndsWhereHeldUp ends(Standstill{*run, options.end_within_s});
   std::optional<HangupsRotate> rotation;
   if (run->rotates()) rotation.emplace([&run] { run->rotate(); });
-  ObservationClock clock(global.stop, observation);
+  pipeline::ObservationClock clock(global.stop, observation);
   const char* kept = "finished files were kept, and the same command goes on behind them";
   if (context.checkpoint) say_when_ended(std::string("interrupted; ") + kept);
   try {
@@ -349,7 +349,7 @@ int run_schedule(const OneRun& whole) {
   for (std::size_t k = 0; k < runs.size(); ++k) {
     const std::string name = fmt::format("observation {} of {}", k + 1, runs.size());
     try {
-      const bool begins = wait_for_observation(schedule[k], name, stop);
+      const bool begins = pipeline::wait_for_observation(schedule[k], name, stop, log_text);
       if (stop.stop_requested())
         throw core::Error(core::ErrorKind::io, "run", "interrupted", "", name + " was not begun");
       if (!begins) continue;

@@ -1,8 +1,9 @@
-"""The directive `public-headers LAYER`: each public header (cmake/public_headers.txt) of a layer. Of stages the comment that it
-begins with, its contract, and its declarations by Doxygen and Breathe; of other layers its text, whose comments say all: Breathe
-would take minutes for them."""
+"""The directive `public-headers LAYER`: each public header (cmake/public_headers.txt) of a layer with the comment that it begins
+with and its declarations by Doxygen and Breathe; where there is no Doxygen, its text."""
 
+import os
 import pathlib
+import re
 
 from sphinx.util.docutils import SphinxDirective
 
@@ -15,7 +16,19 @@ def headers(layer):
     return [name for name in names if name.startswith(layer + "/")]
 
 
-def contract(text):
+def name_files_whole(xml):
+    """Doxygen's index names files by their last names, which Breathe finds them by and which differ in folders alone."""
+    index = xml / "index.xml"
+
+    def whole(match):
+        place = re.findall(r'<location file="([^"]*)"', (xml / f"{match[2]}.xml").read_text(encoding="utf-8"))[-1]
+        return f"{match[1]}{place}</name>"
+
+    text = index.read_text(encoding="utf-8")
+    index.write_text(re.sub(r'(<compound refid="([^"]*)" kind="file"><name>)[^<]*</name>', whole, text), encoding="utf-8")
+
+
+def opening_comment(text):
     """The comment at the beginning of a header."""
     lines = []
     for line in text.splitlines():
@@ -34,16 +47,17 @@ class PublicHeaders(SphinxDirective):
             path = ROOT / "tautline" / name
             self.env.note_dependency(str(path))
             text += [name, "-" * len(name), ""]
-            if "breathe" in self.config.extensions and name.startswith("stages/"):
+            if "breathe" in self.config.extensions:
                 text += [".. code-block:: none", ""]
-                text += ["   " + line for line in contract(path.read_text(encoding="utf-8"))]
-                # Doxygen knows files by their last names, which differ.
-                text += ["", f".. doxygenfile:: {path.name}", ""]
+                text += ["   " + line for line in opening_comment(path.read_text(encoding="utf-8"))]
+                text += ["", f".. doxygenfile:: tautline/{name}", ""]
             else:
                 text += [f".. literalinclude:: /../tautline/{name}", "   :language: cpp", ""]
         return self.parse_text_to_nodes("\n".join(text), allow_section_headings=True)
 
 
 def setup(app):
+    if os.environ.get("TAUTLINE_DOXYGEN"):
+        name_files_whole(pathlib.Path(os.environ["TAUTLINE_DOXYGEN"]))
     app.add_directive("public-headers", PublicHeaders)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -15,6 +15,7 @@
 #include "python_node.h"
 #include "tautline/engine/run.h"
 #include "tautline/pipeline/graph_file/graph_file.h"
+#include "tautline/pipeline/graph_file/observation_clock.h"
 #include "warnings.h"
 
 namespace tautline::python {
@@ -27,15 +28,13 @@ using core::ErrorKind;
 /// From the node's thread to Python's: a few blocks wait, then the node does.
 class Handover {
  public:
-  /// False: nobody will take it.
-  bool give(TakenBlock block, const std::stop_token& stop) {
+  /// Drops it when nobody will take it.
+  void give(TakenBlock block) {
     std::unique_lock lock(mutex_);
-    while (waiting_.size() >= kMost && !closed_ && !stop.stop_requested())
-      changed_.wait_for(lock, kLook);
-    if (closed_ || stop.stop_requested()) return false;
+    changed_.wait(lock, [this] { return waiting_.size() < kMost || closed_; });
+    if (closed_) return;
     waiting_.push_back(std::move(block));
     changed_.notify_all();
-    return true;
   }
   std::optional<TakenBlock> take(std::chrono::milliseconds longest) {
     std::unique_lock lock(mutex_);
@@ -54,7 +53,6 @@ class Handover {
 
  private:
   static constexpr std::size_t kMost = 2;
-  static constexpr std::chrono::milliseconds kLook{50};
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<TakenBlock> waiting_;
@@ -68,8 +66,8 @@ class HandoverNode final : public engine::Node {
     stream_ = inputs[0];
     return {};
   }
-  void process(std::size_t, const engine::Block& block, engine::Outputs& outputs) override {
-    to_->give(take_block(stream_, block, buffers_), outputs.stop());
+  void process(std::size_t, const engine::Block& block, engine::Outputs&) override {
+    to_->give(take_block(stream_, block, buffers_));
   }
 
  private:
@@ -142,32 +140,55 @@ pipeline::GraphFile graph_of(const std::string& path, const std::string& text,
   return {formats::TomlTable::parse(whole + text, path.empty() ? "pipeline" : path), types};
 }
 
-/// One run of a pipeline.
+std::vector<pipeline::Observation> schedule_of(const std::string& path) {
+  const Unlocked unlocked;
+  return pipeline::read_schedule(formats::TomlTable::read(path));
+}
+
+// Of observation `number`, from 1: (whether it begins now, warnings).
+nb::tuple wait_for(const std::string& path, std::size_t number) {
+  const std::vector<pipeline::Observation> schedule = schedule_of(path);
+  const std::string name =
+      "observation " + std::to_string(number) + " of " + std::to_string(schedule.size());
+  const Warnings warnings;
+  const bool begins = run_interruptibly(nb::none(), [&](const std::stop_token& stop, const auto&) {
+    return pipeline::wait_for_observation(schedule.at(number - 1), name, stop, warnings.sink());
+  });
+  return nb::make_tuple(begins, warnings.texts());
+}
+
+/// One run of a pipeline, of observation `number` (from 1) of a schedule, or 0. With `only_planned` it cannot be
+/// started.
 class PipelineRun {
  public:
   PipelineRun(const std::string& path, const std::string& text, nb::list nodes, nb::list arrays,
-              const std::vector<std::string>& assignments, bool hands_over, const std::string& tap,
-              std::size_t port, const std::string& device, std::size_t memory_bytes, bool overwrite,
-              const std::string& history)
+              const std::vector<std::string>& assignments, std::size_t number, bool only_planned,
+              bool hands_over, const std::string& tap, std::size_t port, const std::string& device,
+              std::size_t memory_bytes, bool overwrite, const std::string& history)
       : parts_{std::move(nodes), std::move(arrays)}, types_(types_with(parts_, raised_)) {
     try {
-      const Unlocked unlocked;
-      pipeline::NodeContext context;
-      context.devices = {open_device(device, warnings_.sink())};
-      context.log = warnings_.sink();
-      context.memory_bytes = memory_bytes == 0 ? core::half_of_memory() : memory_bytes;
-      context.history = history;
-      context.overwrite = overwrite;
-      file_.emplace(graph_of(path, text, types_));
-      if (const auto& schedule = file_->schedule(); !schedule.empty())
-        throw Error(
-            ErrorKind::unsupported, schedule.front().place,
-            std::to_string(schedule.size()) + " tables [[observation]]",
-            "none in a Pipeline, which is one run",
-            "run the file with `tautline run`, or make a Pipeline for each observation, with "
-            "its values in set=");
-      for (const std::string& assignment : assignments) file_->set(assignment);
-      make_run(context, hands_over, tap, port);
+      // Sources may wait for a header.
+      run_interruptibly(nb::none(), [&](const std::stop_token& stop, const auto&) {
+        pipeline::NodeContext context;
+        context.devices = {open_device(device, warnings_.sink())};
+        context.log = warnings_.sink();
+        context.memory_bytes = memory_bytes == 0 ? core::half_of_memory() : memory_bytes;
+        context.history = history;
+        context.overwrite = overwrite;
+        context.stop = stop;
+        context.only_planned = only_planned;
+        file_.emplace(graph_of(path, text, types_));
+        for (const std::string& assignment : assignments) file_->set(assignment);
+        if (number > 0) {
+          observation_ = file_->schedule().at(number - 1);
+          file_->observe(observation_->assignments, number);
+        }
+        make_run(context, hands_over, tap, port);
+        if (observation_ && observation_->is_ended() && !run_->live())
+          throw Error(ErrorKind::config, observation_->place, "an end by the clock",
+                      "live sources alone",
+                      "of files, set start_s and duration_s of the source instead");
+      });
     } catch (const Error&) {
       if (raised_->of("")) raised_->raise();
       throw;
@@ -188,11 +209,17 @@ class PipelineRun {
       throw Error(ErrorKind::config, "run", "stopped", "one that was not",
                   "run the pipeline again");
     result_ = std::async(std::launch::async, [this, run = run_.get()] {
+                const pipeline::ObservationClock clock(stop_.get_token(),
+                                                       observation_ ? &*observation_ : nullptr);
                 try {
-                  run->go(stop_.get_token());
+                  run->go(clock.stop());
                 } catch (const Error& error) {
                   failed_node_ = run->failed_node();
                   to_->close();
+                  if (clock.stop().stop_requested() && !stop_.stop_requested() &&
+                      error.kind() == ErrorKind::format)
+                    throw Error(ErrorKind::io, "run", "over", "",
+                                "too little had come to write anything");
                   throw file_->placed(failed_node_, error);
                 }
                 to_->close();
@@ -369,6 +396,7 @@ class PipelineRun {
   std::shared_ptr<Raised> raised_ = std::make_shared<Raised>();
   std::vector<pipeline::NodeType> types_;
   std::optional<pipeline::GraphFile> file_;
+  std::optional<pipeline::Observation> observation_;
   std::shared_ptr<Handover> to_ = std::make_shared<Handover>();
   std::shared_ptr<engine::Run> run_;
   std::stop_source stop_;
@@ -384,14 +412,16 @@ class PipelineRun {
 void bind_pipelines(nb::module_& module) {
   nb::class_<PipelineRun>(module, "PipelineRun", nb::is_weak_referenceable())
       .def(nb::init<const std::string&, const std::string&, nb::list, nb::list,
-                    const std::vector<std::string>&, bool, const std::string&, std::size_t,
-                    const std::string&, std::size_t, bool, const std::string&>())
+                    const std::vector<std::string>&, std::size_t, bool, bool, const std::string&,
+                    std::size_t, const std::string&, std::size_t, bool, const std::string&>())
       .def("start", &PipelineRun::start)
       .def("next", &PipelineRun::next)
       .def("finish", &PipelineRun::finish, nb::arg("progress").none())
       .def("stop", &PipelineRun::stop)
       .def("warnings", &PipelineRun::warnings)
       .def("counters", &PipelineRun::counters);
+  module.def("observations", [](const std::string& path) { return schedule_of(path).size(); });
+  module.def("wait_for_observation", &wait_for);
   // [(name, help, inputs or -1 for any number, fields)]
   module.def("node_types", [] {
     nb::list all;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import copy
 import difflib
 import json
 import os
@@ -57,8 +58,6 @@ def node_types() -> dict[str, str]:
 class Pipeline:
     """A graph of sources, stages and sinks: what a TOML file has (docs/guide/run.md), what `add` adds, or both.
 
-    It is one run: a file with tables [[observation]] is refused.
-
     Parameters
     ----------
     path
@@ -74,8 +73,13 @@ class Pipeline:
 
     Iterating gives the Blocks of the one output that no node takes; `blocks` those of any node. Every iteration,
     and `run`, runs the whole pipeline: its files appear when it has come to its end. A loop that is left before that
-    ends the run, and nothing is written.
+    ends the run, and nothing is written; where all sources are live, what had come is written.
+
+    A file with tables [[observation]] is a run for each of them, one behind the other: iterating gives the blocks of
+    all, and `observations` a Pipeline for each.
     """
+
+    _number = 0  # of the observation that it is, from 1; 0: of the whole file
 
     def __init__(
         self,
@@ -94,7 +98,7 @@ class Pipeline:
         self._nodes: list[tuple[str, int, Adapter]] = []
         self._objects: list[Node] = []
         self._arrays: list[tuple[str, str, Any, bool, dict[str, Any]]] = []
-        self.counters: dict[str, int] = {}  #: of the last run that ended: "node.counter"
+        self.counters: dict[str, int] = {}  #: of the last run that ended: "node.counter"; of several observations the sums
 
     def add(
         self,
@@ -161,10 +165,37 @@ class Pipeline:
             self._arrays.append((name, what.type, what.array, what.pairs, what.facts))
         return name
 
+    def observations(self) -> list[Pipeline]:
+        """A Pipeline for each table [[observation]] of the file, in their order; of a file without one itself alone.
+
+        Each is one run, with its own blocks and counters, waits for its `start`, ends with its `stop` or
+        `duration_s`, and numbers the outputs that it does not name (night-0001.uvh5), as with `tautline run`. All of
+        them are checked first. What one raises does not keep the next ones from being run.
+        """
+        total = _tautline.observations(self.path) if self.path and self._number == 0 else 0
+        if total == 0:
+            return [self]
+        all_ = []
+        for number in range(1, total + 1):
+            one = copy.copy(self)
+            one._number, one.counters = number, {}
+            one._names, one._nodes, one._objects, one._arrays = self._names[:], self._nodes[:], self._objects[:], self._arrays[:]
+            one._planned(True, False, "", 0).stop()
+            all_.append(one)
+        return all_
+
+    def _planned(self, only: bool, hands_over: bool, node: str, port: int) -> Any:
+        parts = (self.path, self._text, self._nodes, self._arrays, self._assignments)
+        return _tautline.PipelineRun(*parts, self._number, only, hands_over, node, port, *self._options)
+
     def _run(self, hands_over: bool, node: str, port: int) -> Any:
-        run = _tautline.PipelineRun(
-            self.path, self._text, self._nodes, self._arrays, self._assignments, hands_over, node, port, *self._options
-        )
+        """None: an observation that is over already."""
+        if self._number:
+            begins, warnings = _tautline.wait_for_observation(self.path, self._number)
+            warn(warnings)
+            if not begins:
+                return None
+        run = self._planned(False, hands_over, node, port)
         _runs.add(run)
         if _over:
             run.stop()
@@ -173,7 +204,14 @@ class Pipeline:
 
     def run(self, progress: Progress | None = None) -> dict[str, int]:
         """Runs to the end and gives the counters of all nodes."""
+        several = self.observations()
+        if several[0] is not self:
+            self.counters = _sums([one.run(progress) for one in several])
+            return self.counters
         run = self._run(False, "", 0)
+        if run is None:
+            self.counters = {}
+            return self.counters
         try:
             run.finish(progress)
             self.counters = run.counters()
@@ -184,7 +222,16 @@ class Pipeline:
 
     def blocks(self, node: str = "", port: int = 0) -> Generator[Block, None, None]:
         """The blocks that `node` gives at one of its outputs, while the whole pipeline runs."""
+        several = self.observations()
+        if several[0] is not self:
+            for one in several:
+                yield from one.blocks(node, port)
+            self.counters = _sums([one.counters for one in several])
+            return
         run = self._run(True, node, whole(port, "port"))
+        if run is None:
+            self.counters = {}
+            return
         try:
             while (block := run.next()) is not None:
                 yield block_of(block)
@@ -197,7 +244,16 @@ class Pipeline:
         return self.blocks()
 
     def __repr__(self) -> str:
-        return f"<tautline.Pipeline: {', '.join(([self.path] if self.path else []) + self._names) or 'empty'}>"
+        parts = [self.path] * bool(self.path) + [f"observation {self._number}"] * bool(self._number) + self._names
+        return f"<tautline.Pipeline: {', '.join(parts) or 'empty'}>"
+
+
+def _sums(all_: list[dict[str, int]]) -> dict[str, int]:
+    sums: dict[str, int] = {}
+    for counters in all_:
+        for name, count in counters.items():
+            sums[name] = sums.get(name, 0) + count
+    return sums
 
 
 def _quoted(value: str) -> str:

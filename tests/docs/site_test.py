@@ -5,6 +5,7 @@ import argparse
 import html.parser
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -25,7 +26,7 @@ FETCHED = {
     "object": "data",
 }
 # Pages that a reader begins with or lands on: each is looked at.
-LOOKED_AT = ("index", "start/interferometry", "guide/search", "guide/options", "api/python", "api/cpp/stages", "coming-from/presto",
+LOOKED_AT = ("index", "start/interferometry", "guide/search", "guide/options", "api/python", "api/cpp/stages", "api/cpp/pipeline", "coming-from/presto",
              "notebooks/fringes", "gallery", "glossary")  # fmt: skip
 
 
@@ -90,6 +91,18 @@ def check_pages(source, site, problems):
             problems.append(f"api/cpp/stages.html does not have {name}")
 
 
+def check_headers(source, site, problems):
+    """Every public header's declarations are on the page of its layer."""
+    listed = (source / "cmake/public_headers.txt").read_text(encoding="utf-8").splitlines()
+    names = [line for line in listed if "/" in line and not line.startswith("#")]
+    for layer in sorted({name.partition("/")[0] for name in names}):
+        text = (site / f"api/cpp/{layer}.html").read_text(encoding="utf-8")
+        sections = dict(re.findall(r"<h2>([\w/]+\.h)<(.*?)(?=<h2>|</article>)", text, flags=re.S))
+        for name in names:
+            if name.startswith(layer + "/") and "sig sig-object cpp" not in sections.get(name, ""):
+                problems.append(f"api/cpp/{layer}.html does not have the declarations of {name}")
+
+
 def check_notebooks(site, problems):
     for name, figures in (("fringes", 3), ("burst", 5), ("diffusion", 2)):
         text = (site / f"notebooks/{name}.html").read_text(encoding="utf-8")
@@ -147,6 +160,8 @@ def main():
     problems = []
     pages = check_files(site, problems)
     check_pages(options.source, site, problems)
+    if shutil.which("doxygen"):
+        check_headers(options.source, site, problems)
     check_notebooks(site, problems)
     check_in_browser(site, problems)
     for problem in problems:

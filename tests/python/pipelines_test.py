@@ -128,12 +128,3 @@ def test_what_is_never_run_or_kept(correlate: Any) -> None:
     next(kept)
     del kept
     assert len(list(tl.Pipeline(correlate / "p.toml"))) > 1  # what was given up leaves nothing behind
-
-
-def test_observations_in_a_row_are_refused(correlate: Any) -> None:
-    path = correlate / "p.toml"
-    path.write_text(path.read_text() + "\n[[observation]]\nset.f.channels = 8\n\n[[observation]]\nset.f.channels = 4\n")
-    for call in (lambda: list(tl.Pipeline(path)), lambda: tl.Pipeline(path).run()):
-        with pytest.raises(tl.UnsupportedError, match=r"2 tables \[\[observation\]\].*tautline run") as caught:
-            call()
-        assert "p.toml" in caught.value.field and "\n" not in str(caught.value)

@@ -1,11 +1,13 @@
 """Kept plans: a stream in pieces gives what the whole gives, into arrays of the caller's."""
 import threading
+import time
 from typing import Any
 
 import numpy as np
 import pytest
 import tautline as tl
 from support import Foreign, torch_tensor
+from tautline import devices
 from tautline.arrays import host_array
 
 MHZ = np.linspace(1500, 1200, 32)
@@ -348,3 +350,33 @@ def test_threads_take_turns(rng: np.random.Generator) -> None:
     once, counted = plan.sums()
     plan.execute(x, once, counted)
     assert np.array_equal(vis, 100 * once) and np.array_equal(counts, 100 * counted)
+
+
+def test_threads_of_one_filter_bank_need_no_out(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A thread that has made its result waits, so that others come between, were they let.
+    made = devices.array_beside
+
+    def slowly(*arguments: Any) -> Any:
+        array = made(*arguments)
+        time.sleep(0.002)
+        return array
+
+    monkeypatch.setattr(devices, "array_beside", slowly)
+    x = rng.standard_normal((2, 3000)).astype(np.float32)
+    plan = tl.stages.channelize.Plan(32, 2, dtype="f32", taps=2)
+    lengths = [int(rng.integers(1, 200)) for _ in range(60)]
+    spectra: list[int] = []
+    failed: list[BaseException] = []
+
+    def work(mine: list[int]) -> None:
+        try:
+            spectra.extend(plan.execute(x[:, :length]).shape[1] for length in mine)
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=work, args=(lengths[k::4],)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failed and len(spectra) == 60 and sum(spectra) == sum(lengths) // 64 - 1  # real voltages: 64 of them a spectrum

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,7 @@ class Plan(KeptPlan):
             number(cutoff, "cutoff"), self.corner_turned, bool(lower_sideband), device,
         )  # fmt: skip
         self._cuda: int = self._plan.cuda()
+        self._turn = threading.Lock()
 
     def spectra(self, count: int) -> int:
         """Spectra that the next execute of so many samples gives."""
@@ -61,10 +63,11 @@ class Plan(KeptPlan):
         corner_turned its axes are [channel, input, spectrum]. Its last axis, and that of the samples, is dense.
         Arrays of the plan's GPU (cupy, torch) stay there, and the work goes to their library's current stream.
         """
-        if out is None:
-            count = self._plan.spectra(samples.shape[1] if samples.ndim > 1 else 0)
-            shape = (self.channels, self.inputs, count) if self.corner_turned else (self.inputs, count, self.channels)
-            out = devices.array_beside(samples, shape, np.complex64)
-        stream = devices.stream_for({"samples": samples, "out": out}, self._cuda)
-        written = self._plan.execute(samples, out, stream)
+        with self._turn:  # no other thread's samples between the size of the result and its spectra
+            if out is None:
+                count = self._plan.spectra(samples.shape[1] if getattr(samples, "ndim", 0) > 1 else 0)
+                shape = (self.channels, self.inputs, count) if self.corner_turned else (self.inputs, count, self.channels)
+                out = devices.array_beside(samples, shape, np.complex64)
+            stream = devices.stream_for({"samples": samples, "out": out}, self._cuda)
+            written = self._plan.execute(samples, out, stream)
         return out[..., :written] if self.corner_turned else out[:, :written]

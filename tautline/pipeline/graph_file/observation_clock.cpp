@@ -1,14 +1,13 @@
-#include "cli/observation_clock.h"
+#include "tautline/pipeline/graph_file/observation_clock.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
 
-#include "cli/command.h"
-
-namespace tautline::cli {
+namespace tautline::pipeline {
 
 namespace {
 
@@ -37,24 +36,23 @@ bool wait_until(SystemTime when, const std::stop_token& stop) {
 
 }  // namespace
 
-bool wait_for_observation(const pipeline::Observation& observation, const std::string& name,
-                          const std::stop_token& stop) {
+bool wait_for_observation(const Observation& observation, const std::string& name,
+                          const std::stop_token& stop, const core::LogSink& log) {
   if (observation.stop && system_time(*observation.stop) <= std::chrono::system_clock::now()) {
-    log_text(core::LogLevel::warning,
-             fmt::format("{} is left out: it ended at {}", name, core::to_iso(*observation.stop)));
+    log(core::LogLevel::warning,
+        fmt::format("{} is left out: it ended at {}", name, core::to_iso(*observation.stop)));
     return false;
   }
   if (observation.start && system_time(*observation.start) > std::chrono::system_clock::now()) {
-    log_text(core::LogLevel::info,
-             fmt::format("{} begins at {}", name, core::to_iso(*observation.start)));
+    log(core::LogLevel::info,
+        fmt::format("{} begins at {}", name, core::to_iso(*observation.start)));
     if (!wait_until(system_time(*observation.start), stop)) return false;
   }
-  log_text(core::LogLevel::info, name + " begins");
+  log(core::LogLevel::info, name + " begins");
   return true;
 }
 
-ObservationClock::ObservationClock(const std::stop_token& stop,
-                                   const pipeline::Observation* observation)
+ObservationClock::ObservationClock(const std::stop_token& stop, const Observation* observation)
     : on_stop_(stop, RequestStop{source_}) {
   if (observation == nullptr || !observation->is_ended()) return;
   const SystemTime end = observation->stop
@@ -67,4 +65,4 @@ ObservationClock::ObservationClock(const std::stop_token& stop,
   });
 }
 
-}  // namespace tautline::cli
+}  // namespace tautline::pipeline

@@ -5,19 +5,20 @@
 #include <string>
 #include <thread>
 
+#include "tautline/core/log.h"
 #include "tautline/pipeline/graph_file/schedule.h"
 
-namespace tautline::cli {
+namespace tautline::pipeline {
 
 /// Waits for an observation's start. False: it is over already, which is said, or `stop` was requested.
-bool wait_for_observation(const pipeline::Observation& observation, const std::string& name,
-                          const std::stop_token& stop);
+bool wait_for_observation(const Observation& observation, const std::string& name,
+                          const std::stop_token& stop, const core::LogSink& log);
 
-/// A stop that is requested when the command's is, and at the observation's end.
+/// A stop that is requested when the caller's is, and at the observation's end.
 class ObservationClock {
  public:
-  /// The observation begins now. Null: only the command's stop counts.
-  ObservationClock(const std::stop_token& stop, const pipeline::Observation* observation);
+  /// The observation begins now. Null: only the caller's stop counts.
+  ObservationClock(const std::stop_token& stop, const Observation* observation);
 
   std::stop_token stop() const { return source_.get_token(); }
 
@@ -31,4 +32,4 @@ class ObservationClock {
   std::jthread thread_;  // none where the clock does not end it
 };
 
-}  // namespace tautline::cli
+}  // namespace tautline::pipeline
