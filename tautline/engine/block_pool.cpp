@@ -27,6 +27,7 @@ void BlockPool::allocate() {
     if (writer) block->written = writer->make_event();
     for (std::size_t r = 0; stream_.device && r < readers_; ++r)
       block->read.push_back(stream_.device->make_event());
+    const std::lock_guard lock(mutex_);  // snapshots may be taken meanwhile
     blocks_.push_back(std::move(block));
   }
 }

@@ -78,7 +78,7 @@ TEST(FilterbankDrawing, TimesAreThoseOfTheData) {
       const double column_s = (made.high - made.low) / static_cast<double>(made.columns);
       EXPECT_LE(made.columns, 300u);
       EXPECT_LE(column_s, std::max(2.0 / kRate_hz, std::min(60.0, first_s + length_s) / 140));
-      EXPECT_GE(made.high, first_s + length_s - 1e-9);
+      EXPECT_GE(made.high, first_s + length_s - 1.0 / kRate_hz - 1e-9);  // the last sample's start
       EXPECT_LE(made.high, first_s + length_s + column_s + 1e-9);
       EXPECT_GE(made.low, first_s - column_s);
       if (length_s < 59) {
