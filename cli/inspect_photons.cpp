@@ -78,8 +78,9 @@ int inspect_tags(const Global& global, const std::string& path, bool strict,
     return damage_status(reader->damage(), 0, strict);
   }
   fmt::print("{}: photon time tags\n", said_name(path));
-  fmt::print("  records     {} of {}: {} photons, {} markers, {} overflows\n", d.records,
-             d.record_type, c.photons, c.markers, c.overflow_records);
+  fmt::print("  records     {} of {}: {}, {}, {}\n", d.records, d.record_type,
+             core::counted(c.photons, "photon"), core::counted(c.markers, "marker"),
+             core::counted(c.overflow_records, "overflow"));
   if (d.macro_clock)
     fmt::print("  clock       {:.6g} ns{}\n", d.time_unit_s * 1e9,
                d.microtime_unit_s > 0
@@ -93,7 +94,8 @@ int inspect_tags(const Global& global, const std::string& path, bool strict,
   fmt::print("  length      {:.6f} s to the last photon; the header says {:.3f} s\n", last_s,
              d.acquisition_s);
   for (const auto& one : detectors)
-    fmt::print("  detector    {}: {} photons, {:.1f} a second\n", one.channel, one.photons,
+    fmt::print("  detector    {}: {}, {:.1f} a second\n", one.channel,
+               core::counted(one.photons, "photon"),
                last_s > 0 ? static_cast<double>(one.photons) / last_s : 0.0);
   print_origin({{"instrument", d.instrument}, {"software", d.software}, {"created", d.created}});
   if (!tcspc.path.empty()) write_histogram(global, tcspc, path, *reader);
@@ -166,8 +168,8 @@ int inspect_tcspc(const Global& global, const std::string& path) {
     const double peak_s = static_cast<double>(peak) * histogram.unit_s;
     detectors.push_back(
         {{"detector", histogram.detectors[k]}, {"photons", photons}, {"peak_s", peak_s}});
-    lines += fmt::format("  detector    {}: {} photons, most at {:.4g} ns\n",
-                         histogram.detectors[k], photons, peak_s * 1e9);
+    lines += fmt::format("  detector    {}: {}, most at {:.4g} ns\n", histogram.detectors[k],
+                         core::counted(photons, "photon"), peak_s * 1e9);
   }
   const std::size_t bins = histogram.counts.front().size();
   if (global.json)

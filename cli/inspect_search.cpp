@@ -103,7 +103,7 @@ void print_filterbank(const std::string& path, const formats::FilterbankReader& 
   print_origin({{"telescope", d.telescope}, {"machine", d.machine}, {"source", d.source}});
   for (const formats::DataSegment& segment : reader.segments())
     if (reader.segments().size() > 1)
-      fmt::print("  segment     {} samples from {}, {} UTC\n", segment.samples,
+      fmt::print("  segment     {} from {}, {} UTC\n", core::counted(segment.samples, "sample"),
                  segment.first_sample, core::to_iso(segment.start));
 }
 
@@ -140,8 +140,9 @@ int inspect_mask(const Global& global, const std::string& path) {
   fmt::print("{}: rfifind mask\n", said_name(path));
   fmt::print("  channels    {} of {:.6g} MHz from {:.6f} MHz, {} zapped\n", mask.channels,
              mask.channel_width_mhz, mask.low_channel_mhz, mask.zapped_channels.size());
-  fmt::print("  intervals   {} of {} samples ({:.6g} s), {} zapped\n", mask.intervals,
-             mask.samples_per_interval, mask.interval_s, mask.zapped_intervals.size());
+  fmt::print("  intervals   {} of {} ({:.6g} s), {} zapped\n", mask.intervals,
+             core::counted(mask.samples_per_interval, "sample"), mask.interval_s,
+             mask.zapped_intervals.size());
   fmt::print("  masked      {:.2f} % of channels times intervals\n", 100 * fraction);
   return kDone;
 }
@@ -193,8 +194,9 @@ int inspect_cutout(const Global& global, const std::string& path) {
   fmt::print("  cut out of  {}  source {}\n", c.file, c.source);
   fmt::print("  band        {} from {:.6f} MHz in steps of {:.6g} MHz, {:.6g} s a sample\n",
              core::counted(c.channels, "channel"), c.fch1_mhz, c.foff_mhz, c.tsamp_s);
-  fmt::print("  arrays      {} times x {} rows of channels, {} DMs x {} times\n", c.times, c.rows,
-             c.dms, c.dm_times);
+  fmt::print("  arrays      {} x {} of channels, {} x {}\n", core::counted(c.times, "time"),
+             core::counted(c.rows, "row"), core::counted(c.dms, "DM"),
+             core::counted(c.dm_times, "time"));
   return kDone;
 }
 

@@ -90,8 +90,8 @@ std::string text_of_status(const Json& status) {
   }
   if (!status.at("rings").empty()) text += "\nring\n";
   for (const Json& ring : status.at("rings"))
-    text += fmt::format("{} to {}: {:.0f} of {:.0f} blocks wait{}\n", word(ring, "from"),
-                        word(ring, "to"), number_in(ring, "waiting"), number_in(ring, "depth"),
+    text += fmt::format("{} to {}: {:.0f} of {:.0f} blocks in use{}\n", word(ring, "from"),
+                        word(ring, "to"), number_in(ring, "in_use"), number_in(ring, "blocks"),
                         number_in(ring, "dropped") > 0
                             ? fmt::format(", {:.0f} dropped", number_in(ring, "dropped"))
                             : "");

@@ -44,6 +44,16 @@
 
     get value() { return Number(this.select.value); }
 
+    /** Of the item that is chosen. */
+    get text() { return this.select.selectedOptions.length ? this.select.selectedOptions[0].textContent : ""; }
+
+    /** Chooses the item of this text without a word to anybody; false: there is none. */
+    choose(text) {
+      const found = [...this.select.options].find((option) => option.textContent === text);
+      if (found) this.select.value = found.value;
+      return Boolean(found);
+    }
+
     pick(value) {
       this.select.value = value;
       this.onPick(value);

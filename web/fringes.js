@@ -92,12 +92,14 @@
       const group = (baseline) => ["strongest", "closure", "shortest", "longest", "cross-hand", "other"]
         .find((reason) => baseline.reasons.includes(reason)) || "other";
       const order = Object.keys(names);
+      const picked = this.picker.text;
       this.picker.fill(baselines
         .map((baseline, b) => ({ group: names[group(baseline)], rank: order.indexOf(group(baseline)),
                                  value: b, text: this.store.baselineLabel(b) +
                                    (baseline.length_m ? `, ${tautline.short(Math.round(baseline.length_m * 10) / 10)} m` : "") }))
         .sort((a, b) => a.rank - b.rank));
-      this.chosen = false;
+      // A stream is described anew after a break: the reader's choice stays where its baseline does.
+      this.chosen = this.chosen && this.picker.choose(picked);
       this.lookedAt = 0.5;
       this.map.describe();
     }

@@ -115,7 +115,7 @@
       const dead = sources.filter((node) => !node.receiving && !/finished|waiting for room/.test(node.activity)).length;
       const writing = files.filter((file) => file.writing).length;
       const lost = losses.reduce((sum, loss) => sum + loss.count, 0);
-      const fill = rings.length ? Math.max(...rings.map((ring) => ring.waiting / ring.depth)) : 0;
+      const fill = rings.length ? Math.max(...rings.map((ring) => ring.in_use / ring.blocks)) : 0;
       const running = this.status.state === "running";
       const done = progress.total_data_s ? ` of ${tautline.duration(progress.total_data_s)}` : "";
       const of = (count, all, verb) => all === 1 ? (count ? verb : `not ${verb}`) : `${count} of ${all} ${verb}`;
@@ -149,8 +149,8 @@
     }
 
     rings() {
-      return table("Rings", ["from", "to", "blocks waiting", "dropped"], this.status.rings.map((ring) => [
-        ring.from, ring.to, bar(ring.waiting / ring.depth, `${ring.waiting} of ${ring.depth}`, ring.waiting >= ring.depth),
+      return table("Rings", ["from", "to", "blocks in use", "dropped"], this.status.rings.map((ring) => [
+        ring.from, ring.to, bar(ring.in_use / ring.blocks, `${ring.in_use} of ${ring.blocks}`, ring.in_use >= ring.blocks),
         ring.policy === "wait" ? "–" : tautline.count(ring.dropped)]));
     }
 

@@ -22,10 +22,12 @@ void BlockPool::allocate() {
       }
       block->arrays.push_back(array);
     }
+    block->uses.resize(readers_);
     const auto& writer = stream_.device ? stream_.device : pinned_;
     if (writer) block->written = writer->make_event();
     for (std::size_t r = 0; stream_.device && r < readers_; ++r)
       block->read.push_back(stream_.device->make_event());
+    const std::lock_guard lock(mutex_);  // snapshots may be taken meanwhile
     blocks_.push_back(std::move(block));
   }
 }
@@ -57,14 +59,29 @@ PooledBlock* BlockPool::take(bool wait) {
   return block;
 }
 
-void BlockPool::add_users(PooledBlock& block, std::size_t more) {
+void BlockPool::add_readers(PooledBlock& block) {
   const std::lock_guard lock(mutex_);
-  block.users += more;
+  block.users += readers_;
+  for (std::size_t& uses : block.uses) ++uses;
 }
 
-void BlockPool::release(PooledBlock& block) {
+void BlockPool::add_user(PooledBlock& block, std::size_t ring) {
+  const std::lock_guard lock(mutex_);
+  ++block.users;
+  if (ring != kNoRing) ++block.uses.at(ring);
+}
+
+std::size_t BlockPool::used_by(std::size_t ring) const {
+  const std::lock_guard lock(mutex_);
+  std::size_t count = 0;
+  for (const auto& block : blocks_) count += block->uses.at(ring) > 0 ? 1 : 0;
+  return count;
+}
+
+void BlockPool::release(PooledBlock& block, std::size_t ring) {
   {
     const std::lock_guard lock(mutex_);
+    if (ring != kNoRing) --block.uses.at(ring);
     if (--block.users > 0) return;
     block.owners_.clear();
   }

@@ -26,7 +26,7 @@ void Inbox::push(const Entry& entry) {
       if (entry.kind == Entry::Kind::block) ++edge.waiting;
     }
   }
-  if (given_up != nullptr) entry.edge->pool->release(*given_up);
+  if (given_up != nullptr) entry.edge->pool->release(*given_up, entry.edge->reader);
   filled_.notify_one();
 }
 

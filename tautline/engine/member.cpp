@@ -130,7 +130,7 @@ void Member::commit(std::size_t port) {
   if (const DevicePointer writer = writer_of(port)) lane->queue(writer).record(*block.written);
   if (pace > 0 && port == 0) wait_for_pace(block);
   if (inputs.empty()) note_block(block);
-  output.pool->add_users(block, output.rings.size());
+  output.pool->add_readers(block);
   for (const auto& ring : output.rings)
     ring->to->lane->inbox.push({ring.get(), Entry::Kind::block, &block});
   for (const DirectEdge& edge : output.direct)
@@ -166,13 +166,13 @@ std::shared_ptr<const Block> Member::keep(const Block& kept) {
         if (waiting.get() == &kept) return waiting;
   PooledBlock* block = taken_.block;
   BlockPool* pool = taken_.pool;
-  pool->add_users(*block, 1);
+  pool->add_user(*block, taken_.ring());
   return {block, [this, pool, block, taken = taken_](const Block*) {
             try {
               record_read(taken);
             } catch (const core::Error&) {  // of a failed device: its next call reports the failure
             }
-            pool->release(*block);
+            pool->release(*block, taken.ring());
           }};
 }
 
@@ -180,7 +180,7 @@ void Member::take(std::size_t input, PooledBlock& block, RingEdge* edge, BlockPo
   const Taken taken{&block, &pool, edge, input};
   // After a checkpoint's mark that has not come through every input yet.
   if (inputs[input].marked) {
-    pool.add_users(block, 1);
+    pool.add_user(block, taken.ring());
     put_off_.push_back(taken);
     return;
   }
@@ -267,7 +267,7 @@ void Member::save() {
       continue;
     }
     take(later.input, *later.block, later.edge, *later.pool);
-    later.pool->release(*later.block);
+    later.pool->release(*later.block, later.ring());
   }
 }
 

@@ -181,6 +181,7 @@ class Member final : public Outputs {
     BlockPool* pool = nullptr;
     RingEdge* edge = nullptr;
     std::size_t input = 0;
+    std::size_t ring() const { return edge == nullptr ? BlockPool::kNoRing : edge->reader; }
   };
 
   Block* begun(std::size_t port, PooledBlock* block);

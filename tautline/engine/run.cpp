@@ -273,7 +273,7 @@ void Run::Impl::serve(Lane& lane, const Entry& entry) {
   switch (entry.kind) {
     case Entry::Kind::block:
       to.take(entry.edge->input, *entry.block, entry.edge, *entry.edge->pool);
-      entry.edge->pool->release(*entry.block);
+      entry.edge->pool->release(*entry.block, entry.edge->reader);
       break;
     case Entry::Kind::end:
       to.end(entry.edge->input);
@@ -343,7 +343,10 @@ Snapshot Run::Impl::snapshot() const {
     for (const Member::Output& output : member->outputs)
       for (const auto& ring : output.rings) {
         const auto [waiting, dropped] = ring->to->lane->inbox.waiting_and_dropped(*ring);
-        all.rings.push_back({member->name, ring->to->name, waiting, ring->options.depth,
+        const bool waits = ring->options.policy == Policy::wait;
+        all.rings.push_back({member->name, ring->to->name, waiting,
+                             waits ? ring->pool->used_by(ring->reader) : waiting,
+                             waits ? ring->pool->blocks() : ring->options.depth,
                              ring->options.policy, dropped});
         for (NodeSnapshot& node : all.nodes)
           if (node.profile.node == ring->to->name) node.profile.dropped += dropped;

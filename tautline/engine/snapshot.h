@@ -32,10 +32,14 @@ struct NodeSnapshot {
   double counters_age_s = 0;  ///< the node may have counted more since
 };
 
-/// Blocks that wait between two threads.
+/// Blocks between two threads. The blocks of an output are shared by its rings: one of them may hold them all, more
+/// than its depth.
 struct RingSnapshot {
   std::string from, to;
-  std::size_t waiting = 0, depth = 0;
+  std::size_t waiting = 0;  ///< blocks that its reader has not begun
+  /// Blocks that its reader has not finished, of so many: when all are in use, its producer waits. Where blocks are
+  /// dropped instead: those that wait, of as many as may.
+  std::size_t in_use = 0, blocks = 0;
   Policy policy = Policy::wait;
   std::uint64_t dropped = 0;
 };

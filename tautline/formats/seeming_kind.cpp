@@ -203,6 +203,10 @@ bool is_known_text(const std::string& path) {
   return !commands_for_text(path).empty();
 }
 
+bool is_known_format(const std::string& path) {
+  return format_of(path) != nullptr;
+}
+
 bool is_compressed(std::span<const std::byte> first_bytes) {
   return compression_of({reinterpret_cast<const char*>(first_bytes.data()), first_bytes.size()}) !=
          nullptr;
@@ -256,12 +260,17 @@ std::string commands_for(const std::string& path) {
 core::Error other_kind(const std::string& path, const std::string& expected,
                        const std::string& advice) {
   const std::string commands = commands_for(path);
-  std::string kind = seeming_kind(path);
-  if (kind.empty())
-    kind =
-        path.ends_with(".dat") ? "unknown (a series of PRESTO has its .inf beside it)" : "unknown";
-  return {core::ErrorKind::format, path + ": kind of file", kind, expected,
-          commands.empty() ? advice : commands};
+  const std::string kind = seeming_kind(path);
+  // Its .inf alone makes a series of PRESTO one.
+  if (kind.empty() && commands.empty() && path.ends_with(".dat")) {
+    const std::string inf = path.substr(0, path.size() - 3) + "inf";
+    return {core::ErrorKind::format, path + ": kind of file",
+            "unknown: of a series of PRESTO " + inf + " is missing", expected,
+            "put " + inf + " there, which says what the samples are" +
+                (advice.empty() ? "" : "; of another file: " + advice)};
+  }
+  return {core::ErrorKind::format, path + ": kind of file", kind.empty() ? "unknown" : kind,
+          expected, commands.empty() ? advice : commands};
 }
 
 void require_text(const std::string& path, const std::string& expected) {

@@ -42,6 +42,9 @@ std::string seeming_kind_of(std::span<const std::byte> first_bytes);
 
 /// Whether the file is text, told by its first bytes, of a kind that commands_for() knows. Throws nothing.
 bool is_known_text(const std::string& path);
+/// Whether the file is of a format of the table, whose bytes prove it or whose name says it and whose bytes do not
+/// contradict it. Throws nothing.
+bool is_known_format(const std::string& path);
 
 /// Throws other_kind() for a folder and for a file whose first bytes are no text.
 void require_text(const std::string& path, const std::string& expected);

@@ -68,7 +68,7 @@ TEST_F(BadPhotons, SensorsThatDoNotDivideTheFile) {
     arguments.insert(arguments.end(), more.begin(), more.end());
     return run(arguments);
   };
-  expect_said(some({"--bin", "1e-6", "--sensors", "10"}), kDamaged, "1 bytes, from byte 1000");
+  expect_said(some({"--bin", "1e-6", "--sensors", "10"}), kDamaged, "last 1 byte, from byte 1000");
   EXPECT_EQ(some({"--bin", "1e-6", "--sensors", "10", "--strict"}).status, kFailed);
   expect_said(some({"--bin", "1e-6"}), kWrongUsage, "--sensors");
   expect_said(some({"--sensors", "10"}), kWrongUsage, "--bin");
@@ -90,6 +90,49 @@ TEST_F(BadPhotons, CurvesAreNoRawCounts) {
   std::string counts;
   for (int k = 0; k < 3000; ++k) counts += static_cast<char>(65 + random() % 20);
   EXPECT_EQ(raw(counts, {"--sensors", "1"}).status, kDone);
+}
+
+// Time is the last axis of dedispersed series, and the first of counts.
+TEST_F(BadPhotons, DedispersedSeriesWithoutTheirRecordAreNotTakenInSilence) {
+  const auto written = [&](const std::string& name, const std::string& type, std::size_t rows,
+                           std::size_t columns, const std::string& bytes) {
+    std::string header = "{'descr': '" + type + "', 'fortran_order': False, 'shape': (" +
+                         std::to_string(rows) + ", " + std::to_string(columns) + "), }";
+    header.resize(117, ' ');
+    write_file(scratch / name, std::string("\x93NUMPY\1\0\x76\0", 10) + header + "\n" + bytes);
+  };
+  auto random = generator();
+  const auto values = [&](std::size_t count, auto draw) {
+    std::string bytes;
+    for (std::size_t k = 0; k < count; ++k) {
+      const auto value = draw();
+      bytes.append(reinterpret_cast<const char*>(&value), sizeof(value));
+    }
+    return bytes;
+  };
+  const auto whole = [&] { return static_cast<std::int32_t>(random() % 900); };
+  const auto fraction = [&] { return static_cast<float>(random() % 900) + 0.25F; };
+  const std::vector<std::string> options{"--bin",    "1us",    "--levels", "2",          "--lags",
+                                         "standard", "--bins", "4",        "--segments", "1"};
+  const auto correlated = [&](const std::string& name) {
+    std::vector<std::string> words{"autocorrelate", scratch / name, "-o", scratch / "out.zip",
+                                   "--overwrite"};
+    words.insert(words.end(), options.begin(), options.end());
+    return run(words);
+  };
+  const std::string turned =
+      "x.npy: taken for photon counts [time][sensor], 30 times of 31 sensors";
+  written("x.npy", "<i4", 30, 31, values(30 * 31, whole));
+  expect_said(correlated("x.npy"), kDone, turned);
+  written("x.npy", "<f4", 30, 31, values(30 * 31, fraction));
+  const CommandResult both = correlated("x.npy");
+  expect_said(both, kDone, turned);
+  expect_said(both, kDone, "at time 0, sensor 0): taken as intensities [time][sensor]");
+  written("x.npy", "<i4", 31, 31, values(31 * 31, whole));
+  EXPECT_EQ(correlated("x.npy").err.find("taken "), std::string::npos);
+  const auto floats = [&] { return static_cast<float>(random() % 9); };
+  written("x.npy", "<f4", 31, 31, values(31 * 31, floats));
+  EXPECT_EQ(correlated("x.npy").err.find("taken "), std::string::npos);
 }
 
 TEST_F(BadPhotons, NothingNoCountsAndOneCountForever) {

@@ -6,7 +6,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <ctime>
+#include <iomanip>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "tautline/formats/curves/curves.h"
 #include "tautline/stream/http.h"
@@ -162,6 +165,43 @@ TEST_F(LiveCountRuns, AnObservationsEndWritesTheCurves) {
   close(writer);
   EXPECT_EQ(result.status, kDone) << result.err;
   expect_same(of_raw_file(17'000), formats::curves::read_set(scratch / "live-0001.h5"));
+}
+
+// Not before its start by the clock, whatever lies in the pipe by then; a stop while it waits is none of a run.
+TEST_F(LiveCountRuns, AnObservationWaitsForItsStart) {
+  using Clock = std::chrono::system_clock;
+  constexpr std::time_t kLater_s = 4;
+  const std::time_t start = Clock::to_time_t(Clock::now()) + kLater_s;
+  std::tm utc{};
+  gmtime_r(&start, &utc);
+  std::ostringstream text;
+  text << std::put_time(&utc, "%Y-%m-%dT%H:%M:%S");
+  write_file(scratch / "timed.toml", read_file(example()) + "[[observation]]\nstart = \"" +
+                                         text.str() + "\"\nduration_s = 2\n");
+  start_pipeline(scratch / "timed.toml", sets(fifo()));
+  const std::string begins_at = "observation 1 of 1 begins at " + text.str();
+  for (int wait = 0; wait < 3000 && run_said().find(begins_at) == std::string::npos; ++wait)
+    std::this_thread::sleep_for(10ms);
+  EXPECT_NE(run_said().find(begins_at), std::string::npos) << run_said();
+  const int writer = open_fifo();  // waits until the run reads
+  EXPECT_GE(Clock::now(), Clock::from_time_t(start));
+  put(writer, bytes_.substr(0, 17'000 * kPixels));
+  const CommandResult result = end_run();
+  EXPECT_GE(Clock::now(), Clock::from_time_t(start + 2));
+  close(writer);
+  EXPECT_EQ(result.status, kDone) << result.err;
+  EXPECT_NE(result.err.find("observation 1 of 1 begins\n"), std::string::npos) << result.err;
+  expect_same(of_raw_file(17'000), formats::curves::read_set(scratch / "live-0001.h5"));
+
+  write_file(scratch / "late.toml",
+             read_file(example()) + "[[observation]]\nstart = \"2999-01-01T00:00:00\"\n");
+  start_pipeline(scratch / "late.toml", sets(fifo()));
+  for (int wait = 0; wait < 3000 && run_said().find(" begins at 2999") == std::string::npos; ++wait)
+    std::this_thread::sleep_for(10ms);
+  kill(*run_pid, SIGINT);
+  const CommandResult stopped = end_run();
+  EXPECT_EQ(stopped.status, kInterrupted) << stopped.err;
+  EXPECT_NE(stopped.err.find("observation 1 of 1 was not begun"), std::string::npos) << stopped.err;
 }
 
 TEST_F(LiveCountRuns, TagsThroughAPipeAreThoseOfTheFile) {

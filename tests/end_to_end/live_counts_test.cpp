@@ -210,6 +210,16 @@ TEST_F(LiveCounts, HeadersOfFilesAndMissingOptionsAreRefused) {
   expect_refused("\x93NUMPY\1" + std::string(200, ' '), words, kWrongUsage, "--sensors");
   expect_refused(std::string("II*\0\x8\0\0\0", 8) + std::string(100, '\0'), words, kFailed,
                  "a TIFF stack");
+  const std::string sigproc = std::string("\x0c\0\0\0HEADER_START", 16) + counts(40);
+  expect_refused(sigproc, words, kFailed, "a sigproc filterbank");
+  expect_refused("SIMPLE  =" + counts(40), words, kFailed, "FITS");
+  // Behind a header that is skipped, and where the counts only begin so, they are counts.
+  EXPECT_EQ(run_through_pipe(sigproc, command("-", scratch / "y.zip", {"--header", "16"})).status,
+            kDone);
+  EXPECT_EQ(
+      run_through_pipe(std::string("\x0c\0\0", 3) + counts(40), command("-", scratch / "z.zip"))
+          .status,
+      kDone);
   expect_refused(counts(10), {"autocorrelate", "-", "-o", scratch / "x.zip", "--bin", "1"},
                  kWrongUsage, "give --dtype");
   expect_refused(counts(10), command("-", scratch / "x.zip", {"--gate", "0:1"}), kWrongUsage,

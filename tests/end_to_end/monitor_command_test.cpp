@@ -125,7 +125,7 @@ constexpr const char* kStatus =
 "nodes":[{"node":"receivers","lane":"receivers","activity":"working","activity_s":0.0,"blocks":23,"bytes":1,"since_block_s":0.1,
 "unchanged_s":0.1,"busy_s":1.0,"device_s":0.0,"waiting_for_input_s":0.0,"waiting_for_room_s":0.0,"load":0.42,"device_load":0.0,
 "counters":{},"counters_age_s":0.1,"receiving":true,"stalled":false}],
-"rings":[{"from":"receivers","to":"file","waiting":3,"depth":4,"policy":"wait","dropped":0}],
+"rings":[{"from":"receivers","to":"file","waiting":3,"in_use":4,"blocks":5,"policy":"wait","dropped":0}],
 "files":[{"node":"file","path":"night.uvh5","exists":true,"bytes":1500000,"writing":true,"unchanged_s":0.2,"free_bytes":1000000000}],
 "losses":[{"node":"receivers","kind":"lost_packets","count":17,"unchanged_s":4.0}],
 "process":{"cpu_s":3.0,"memory_bytes":50000000,"descriptors":14,"threads":12},"problems":["receivers: lost_packets now 17"]})";
@@ -143,7 +143,7 @@ TEST_F(MonitorCommand, TopShowsTheStatusOfARun) {
   ASSERT_EQ(shown.status, 0) << shown.err;
   for (const char* text :
        {"running", "1.25 x real time", "! receivers: lost_packets now 17", "42 %",
-        "working, receiving", "receivers to file: 3 of 4 blocks wait",
+        "working, receiving", "receivers to file: 4 of 5 blocks in use",
         "night.uvh5: 1.5 MB, writing; 1 GB free", "lost_packets 17, last 4 s ago"})
     EXPECT_NE(shown.out.find(text), std::string::npos) << text << "\n" << shown.out;
   EXPECT_EQ(shown.out.find('\x1b'), std::string::npos);  // nothing that a terminal would obey

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <deque>
 #include <future>
+#include <memory>
 #include <thread>
 
 #include "tests/engine/nodes.h"
@@ -83,7 +85,9 @@ TEST(EngineSnapshot, ShowsASinkThatStallsAndWhoWaitsForIt) {
   ASSERT_EQ(stalled.rings.size(), 1u);
   EXPECT_EQ(stalled.rings[0].from, "source");
   EXPECT_EQ(stalled.rings[0].to, "sink");
-  EXPECT_EQ(stalled.rings[0].depth, 4u);
+  // Of the depth of 4 and the one that is written: the producer waits, since all are in use.
+  EXPECT_EQ(stalled.rings[0].blocks, 5u);
+  EXPECT_EQ(stalled.rings[0].in_use, 5u);
   EXPECT_GE(stalled.rings[0].waiting, 3u);
   EXPECT_EQ(stalled.total_samples, 700u);
   EXPECT_EQ(stalled.samples, 14u);  // of the blocks that the sink is done with
@@ -170,6 +174,59 @@ TEST(EngineSnapshot, ARunThatFailsSaysWhy) {
   EXPECT_NE(end.error, "");
   EXPECT_EQ(end.error.find('\n'), std::string::npos);
   EXPECT_EQ(run.failed_node(), "sink");
+}
+
+// Keeps its last two blocks until the end.
+class Keeping final : public Collecting {
+ public:
+  explicit Keeping(Came& came) : Collecting(came) {}
+  Needs needs(std::size_t, const Stream&) const override { return {.kept_blocks = 2}; }
+  void process(std::size_t input, const Block& block, Outputs& outputs) override {
+    Collecting::process(input, block, outputs);
+    for (int twice = 0; twice < 2; ++twice) kept_.push_back(outputs.keep(block));
+    while (kept_.size() > 4) kept_.pop_front();
+  }
+  void finish(Outputs& outputs) override {
+    kept_.clear();
+    Collecting::finish(outputs);
+  }
+
+ private:
+  std::deque<std::shared_ptr<const Block>> kept_;
+};
+
+// The rings of one output share its blocks, so that the slowest may hold more than its depth.
+TEST(EngineSnapshot, NoRingOfAForkHasMoreBlocksInUseThanThereAre) {
+  Stalling stalling;
+  Came fast, kept, seen;
+  Graph graph = stalling.graph({.depth = 1}, 700);
+  const NodeId source = 0;
+  graph.connect(source, graph.add("fast", std::make_unique<Collecting>(fast)), {.depth = 4});
+  graph.connect(source, graph.add("keeps", std::make_unique<Keeping>(kept)), {.depth = 2});
+  graph.connect(source, graph.add("tap", std::make_unique<Collecting>(seen)),
+                {.depth = 1, .policy = Policy::drop_oldest});
+  engine::Run run(std::move(graph), {});
+  std::jthread runs([&] { run.go(); });
+  const auto fits = [](const Snapshot& now) {
+    for (const RingSnapshot& ring : now.rings) EXPECT_LE(ring.in_use, ring.blocks) << ring.to;
+  };
+  const Snapshot stalled = once(run, [&](const Snapshot& now) {
+    fits(now);
+    // Both that are quick have taken what there is.
+    return now.running && of(now, "source").activity == Activity::waiting_for_room &&
+           of(now, "sink").profile.blocks == 3 && now.rings[1].in_use == 0 &&
+           now.rings[2].in_use == 2 && now.rings[3].waiting == 0 && now.rings[0].waiting == 8;
+  });
+  ASSERT_EQ(stalled.rings.size(), 4u);
+  // Of the depth of 4, one that is written, two that are kept and two of the tap.
+  EXPECT_EQ(stalled.rings[0].blocks, 9u);
+  EXPECT_EQ(stalled.rings[0].in_use, 9u);
+  EXPECT_EQ(stalled.rings[3].blocks, 1u);
+  stalling.let_go.set_value();
+  while (!run.snapshot().finished) fits(run.snapshot());
+  runs.join();
+  for (const RingSnapshot& ring : run.snapshot().rings) EXPECT_EQ(ring.in_use, 0u) << ring.to;
+  EXPECT_EQ(kept.values, counted(700));
 }
 
 TEST(EngineSnapshot, CountsDroppedBlocksWhileTheyAreDropped) {

@@ -13,6 +13,7 @@
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/seeming_kind.h"
 #include "tests/support/scratch.h"
+#include "tests/support/seed.h"
 
 namespace tautline::formats {
 namespace {
@@ -200,6 +201,42 @@ TEST(SeemingKind, OfCompressedFilesSaysHowToDecompressThem) {
   }
 }
 
+// With a type given, too: their headers would be correlated. Behind a header that is skipped anything may be.
+TEST(SeemingKind, FilesOfOtherFormatsAreNoRawCounts) {
+  const ScratchFolder folder;
+  auto random = tests::generator();
+  const RawCounts raw{.dtype = core::SampleType::u8, .sensors = 1};
+  RawCounts behind = raw;
+  behind.header_bytes = 16;
+  std::string noise(5000, '\0');
+  for (std::size_t k = 1; k < noise.size(); ++k) noise[k] = static_cast<char>(random() % 7);
+  const auto refused = [&](const std::string& name, const std::string& head,
+                           const std::string& words) {
+    write_file(folder / name, head + noise);
+    EXPECT_NE(refusal_of([&] { open_counts(folder / name, raw); }).find(words), std::string::npos)
+        << name << ": " << refusal_of([&] { open_counts(folder / name, raw); });
+    EXPECT_EQ(open_counts(folder / name, behind)->total_samples(), head.size() + noise.size() - 16)
+        << name;
+  };
+  const std::string sigproc("\x0c\0\0\0HEADER_START", 16);
+  for (const char* name : {"x.fil", "x.raw", "x.u8"})
+    refused(name, sigproc, "this is a filterbank (sigproc): search and dedisperse read it");
+  refused("x", "SIMPLE  =                    T", "this is a filterbank (PSRFITS): search");
+  refused("y", "# a comment\nHDR_SIZE 4096\n", "this is voltage data (DADA): correlate");
+  refused("x.dada", "", "this is voltage data (DADA): correlate");
+  refused("x.vdif", "", "this is voltage data (VDIF): correlate");
+  refused("x.mwa32t", "", "this is voltage data (MWA receiver): correlate");
+  refused("z", "BLOCSIZE=" + std::string(71, ' '), "this is voltage data (GUPPI RAW): correlate");
+  refused("v", "\x89HDF\r\n\x1a\n", "HDF5");
+  refused("x.uvh5", "\x89HDF\r\n\x1a\n", "these are visibilities (UVH5): report");
+  write_file(folder / "s.inf", "");
+  refused("s.dat", "", "this is a dedispersed series (PRESTO): search reads it");
+  for (const char* name : {"x.raw", "counts.fil", "x.u8", "x.dat", "x.bin", "x"}) {
+    write_file(folder / name, noise);
+    EXPECT_EQ(open_counts(folder / name, raw)->total_samples(), noise.size()) << name;
+  }
+}
+
 // By a name alone only where the bytes do not contradict it.
 TEST(SeemingKind, CommandsAreOfWhatTheBytesMayBe) {
   const ScratchFolder folder;
@@ -215,8 +252,11 @@ TEST(SeemingKind, CommandsAreOfWhatTheBytesMayBe) {
   EXPECT_EQ(commands("x.spc", noise), "this is photon data (SPC): autocorrelate reads it");
   for (const char* name : {"x.raw", "x.fil", "x.fits", "x.tif", "x.dat"})
     EXPECT_EQ(commands(name, noise), "") << name;
-  EXPECT_NE(std::string(other_kind(folder / "x.dat", "counts", "").what()).find(".inf beside it"),
-            std::string::npos);
+  const std::string no_inf = other_kind(folder / "x.dat", "counts", "check the name").what();
+  EXPECT_NE(no_inf.find("unknown: of a series of PRESTO " + (folder / "x.inf") + " is missing, "),
+            std::string::npos)
+      << no_inf;
+  EXPECT_TRUE(no_inf.ends_with("; of another file: check the name")) << no_inf;
 }
 
 }  // namespace

@@ -110,6 +110,52 @@ RECEIVING = "[...document.querySelectorAll('.tile')].some((tile) => /Sources\\s*
 SAMPLES = "Number(document.querySelector('table tbody td:nth-child(5)').textContent)"  # blocks of the first node
 
 
+PICKER = "document.querySelector('#fringes .picker select')"
+PICKED = f"{PICKER}.selectedOptions[0].textContent"
+
+
+def shows(text):
+    """The picker and the facts are of this baseline."""
+    return (f"{PICKED} === {text!r} && {text!r}.split(', ')[0] === "
+            "document.querySelector('#fringes .facts dd').textContent")
+
+
+def watch_picker(watch):
+    """Baselines are picked from the list and by its buttons, and stay picked while integrations come; returns the last."""
+    chromium = watch.chromium
+    texts = chromium.run(f"[...{PICKER}.options].map((one) => one.textContent)")
+    if len(texts) < 3 or len(set(texts)) != len(texts) or not all(re.fullmatch(r"\d+[xy] – \d+[xy], [\d.]+ k?m", one) for one in texts):
+        watch.complaints.append(f"baselines to pick: {texts}")
+        return texts[0]
+    if not chromium.run(f"[...{PICKER}.options].every((one) => one.parentElement.label)"):
+        watch.complaints.append("baselines to pick are in no group")
+    place = chromium.run(f"{PICKER}.selectedIndex")
+    watch.until(shows(texts[place]), "the baseline that the page chose")
+
+    def press(label):
+        chromium.run(f"document.querySelector('#fringes .picker button[aria-label=\"{label} Baseline\"]').click()")
+
+    for label, step in (("Next", 1), ("Next", 1), ("Previous", -1)):
+        press(label)
+        place = (place + step) % len(texts)
+        watch.until(shows(texts[place]), f"the baseline after {label}")
+    chromium.run(f"{PICKER}.selectedIndex = 0, {PICKER}.dispatchEvent(new Event('change'))")
+    watch.until(shows(texts[0]), "the first baseline")
+    press("Previous")  # around the end
+    watch.until(shows(texts[-1]), "the last baseline")
+    # Others of them have other pictures: of one stretch of time, which stands still meanwhile.
+    pictures = chromium.run("(() => { const panel = document.querySelector('#fringes canvas');"
+                            f" const of = (k) => {{ {PICKER}.selectedIndex = k; {PICKER}.dispatchEvent(new Event('change'));"
+                            " return panel.toDataURL(); };"
+                            f" return [{len(texts)} - 1, 0, {len(texts)} - 1].map(of); }})()")
+    if pictures[0] == pictures[1] or pictures[0] != pictures[2]:
+        watch.complaints.append("the pictures are not those of the baseline that was picked")
+    blocks = chromium.run(SAMPLES)
+    watch.until(f"{SAMPLES} > {blocks} + 10", "integrations come")
+    watch.until(shows(texts[-1]), "the baseline that was picked, after more integrations")
+    return texts[-1]
+
+
 def watch_live_run(watch, program, folder):
     chromium = watch.chromium
     with LiveRun(program, folder) as run:
@@ -124,12 +170,14 @@ def watch_live_run(watch, program, folder):
                     "drawings")
         watch.until("/^[1-9]\\d* of them|^\\d+[xy] – /.test(document.querySelector('#fringes .facts dd').textContent)", "the baseline's facts")
         watch.judge("running")
+        picked = watch_picker(watch)
         # Beyond the rows that a page keeps: neighbours are merged, and nothing is hidden on the way.
         chromium.run("window.hiddenTimes = 0; new MutationObserver(() => { if (document.getElementById('fringes').hidden) ++hiddenTimes; })"
                      ".observe(document.getElementById('fringes'), { attributes: true })")
         watch.until("/([2-9]|\\d\\d) integrations/.test(document.querySelector('#fringes .facts').innerText)", "a merge of rows")
         if chromium.run("hiddenTimes"):
             watch.complaints.append("the fringes were hidden while rows were merged")
+        watch.until(shows(picked), "the baseline that was picked, after a merge of rows")
         watch.says_soon(lambda: run.tell("silent"), lambda: run.tell("loud"), "nothing received for",
                         "a source that is silent")
         watch.until("!" + RECEIVING, "no longer receiving")
@@ -150,6 +198,7 @@ def watch_live_run(watch, program, folder):
     with LiveRun(program, folder, url.removeprefix("http://").removesuffix("/")) as run:
         watch.until(RECEIVING + " && !document.body.innerText.includes('No word')", "the page after a restart")
         watch.until(f"{SAMPLES} < 2000 && !document.querySelector('#fringes').hidden", "drawings after a restart")
+        watch.until(shows(picked), "the baseline that was picked, after a restart")
         run.tell("end")
         watch.says("The run has ended", "a run that has ended")
         run.process.wait(PATIENCE_S)

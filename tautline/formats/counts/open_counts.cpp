@@ -12,6 +12,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 #include "tautline/core/sample_view.h"
 #include "tautline/formats/count_reader.h"
@@ -152,9 +153,9 @@ std::uint64_t whole_rows(const InputFile& file, std::uint64_t offset_bytes, std:
   const std::uint64_t held = file.size() - std::min(file.size(), offset_bytes);
   if (held % row_bytes != 0) {
     damage.trailing_bytes += held % row_bytes;
-    damage.note(file.path() + ": last " + std::to_string(held % row_bytes) + " bytes, from byte " +
+    damage.note(file.path() + ": last " + core::counted(held % row_bytes, "byte") + ", from byte " +
                 std::to_string(file.size() - held % row_bytes) + ", expected whole times of " +
-                std::to_string(row_bytes) + " bytes; they are left out");
+                core::counted(row_bytes, "byte") + "; they are left out");
   }
   return held / row_bytes;
 }
@@ -212,7 +213,7 @@ std::unique_ptr<CountReader> open_npy(InputFile file, const RawCounts& raw) {
   }
   if (held < rows.count) {
     damage.lost_samples = (rows.count - held) * description.sensors;
-    damage.note(path + ": cut short: " + std::to_string(held) + " times, expected " +
+    damage.note(path + ": cut short: " + core::counted(held, "time") + ", expected " +
                 std::to_string(rows.count) + " as the header says; the whole ones are taken");
     rows.count = held;
   }
@@ -263,15 +264,21 @@ std::unique_ptr<CountReader> open_counts(const std::string& path, const RawCount
   InputFile file(path);
   if (const FileFormat* format = find_format(&FileFormat::counts, file.head(kFirstBytes), path))
     return format->counts(path, raw);
-  // With a type given, any file may hold counts except a known kind of text and what is named as compressed. Without a
-  // type, a file named .raw is not refused as another kind: several formats have that ending.
-  if (raw.dtype
-          ? is_known_text(path) || is_named_compressed(path)
-          : !may_be_raw_counts(path) && !(commands_for(path).empty() && seeming_kind(path).empty()))
-    throw other_kind(path,
-                     names_and_endings_of(formats_with(&FileFormat::counts)) +
-                         " counts, photon time tags, or raw counts with `dtype`",
-                     "");
+  const auto refuse = [&](const std::string& more) {
+    return other_kind(path,
+                      names_and_endings_of(formats_with(&FileFormat::counts)) +
+                          " counts, photon time tags, or raw counts with `dtype`" + more,
+                      "");
+  };
+  // Without a type, a file named .raw is not refused as another kind: several formats have that ending.
+  if (!raw.dtype && !may_be_raw_counts(path) &&
+      !(commands_for(path).empty() && seeming_kind(path).empty()))
+    throw refuse("");
+  // With a type, any file may hold counts except a known kind of text and what is named as compressed, and a file of a
+  // known format only behind its header.
+  if (raw.dtype && (is_known_text(path) || is_named_compressed(path))) throw refuse("");
+  if (raw.dtype && raw.header_bytes == 0 && is_known_format(path))
+    throw refuse(" (of a file with another header: behind it, with `header_bytes`)");
   return open_raw(std::move(file), raw);
 }
 

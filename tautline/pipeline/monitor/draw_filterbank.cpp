@@ -30,8 +30,10 @@ class FilterbankDrawing final : public FigureDrawing {
     const double length_s = stream.total_samples > 0
                                 ? static_cast<double>(stream.total_samples) / rate_hz_
                                 : kMostWindow_s;
-    column_s_ = std::max(
+    widest_s_ = std::max(
         1 / rate_hz_, std::min(kMostWindow_s, length_s) / static_cast<double>(kWaterfallColumns));
+    column_s_ = widest_s_;
+    while (column_s_ / 2 >= 1 / rate_hz_) column_s_ /= 2;
     const std::vector<double>& mhz = filterbank_.description().channel_mhz;
     std::vector<std::size_t> order(mhz.size());
     for (std::size_t c = 0; c < order.size(); ++c) order[c] = c;
@@ -62,8 +64,7 @@ class FilterbankDrawing final : public FigureDrawing {
   void add(const Sample* spectra, std::size_t samples, double first_s) {
     const std::size_t channels = row_of_.size();
     for (std::size_t t = 0; t < samples; ++t, spectra += channels) {
-      Column* column = column_at(static_cast<std::int64_t>(
-          std::floor((first_s + static_cast<double>(t) / rate_hz_) / column_s_)));
+      Column* column = column_at(first_s + static_cast<double>(t) / rate_hz_);
       if (column == nullptr) continue;
       for (std::size_t c = 0; c < channels; ++c) {
         const auto value = static_cast<double>(spectra[c]);
@@ -74,7 +75,33 @@ class FilterbankDrawing final : public FigureDrawing {
     }
   }
 
-  Column* column_at(std::int64_t place) {
+  // Of the sample at this time. Columns are as narrow as the window that the data fill allows.
+  Column* column_at(double time_s) {
+    const auto place = [&] { return static_cast<std::int64_t>(std::floor(time_s / column_s_)); };
+    while (!columns_.empty() && column_s_ < widest_s_ &&
+           columns_.front().place <= place() - static_cast<std::int64_t>(kWaterfallColumns))
+      merge_columns();
+    return column_of(place());
+  }
+
+  void merge_columns() {
+    column_s_ *= 2;
+    std::deque<Column> merged;
+    for (Column& one : columns_) {
+      one.place = one.place >= 0 ? one.place / 2 : (one.place - 1) / 2;
+      if (merged.empty() || merged.back().place != one.place) {
+        merged.push_back(std::move(one));
+        continue;
+      }
+      for (std::size_t row = 0; row < rows_.cells; ++row) {
+        merged.back().sums[row] += one.sums[row];
+        merged.back().counts[row] += one.counts[row];
+      }
+    }
+    columns_ = std::move(merged);
+  }
+
+  Column* column_of(std::int64_t place) {
     if (columns_.empty() || columns_.back().place < place) {
       columns_.push_back(
           {place, std::vector<double>(rows_.cells), std::vector<double>(rows_.cells)});
@@ -90,13 +117,12 @@ class FilterbankDrawing final : public FigureDrawing {
 
   // Deviations of the cells of each channel from their mean, in units of their scatter: channels differ in level.
   figure::Figure figure() override {
-    const std::int64_t last = columns_.back().place + 1,
-                       first = last - static_cast<std::int64_t>(kWaterfallColumns);
+    const std::int64_t last = columns_.back().place + 1, first = columns_.front().place;
     figure::Panel panel;
     panel.title = "The last of the filterbank";
     figure::Image& image = panel.image;
     image.rows = rows_.cells;
-    image.columns = kWaterfallColumns;
+    image.columns = static_cast<std::size_t>(last - first);
     image.values.assign(image.rows * image.columns, std::numeric_limits<float>::quiet_NaN());
     for (std::size_t row = 0; row < image.rows; ++row) {
       double sum = 0, squares = 0, count = 0;
@@ -131,7 +157,7 @@ class FilterbankDrawing final : public FigureDrawing {
 
   FilterbankStream filterbank_;
   core::Instant start_;
-  double rate_hz_, column_s_ = 1;
+  double rate_hz_, column_s_ = 1, widest_s_ = 1;
   plot::Binning rows_;
   std::vector<std::size_t> row_of_;  // of each channel; row 0: the lowest frequencies
   std::deque<Column> columns_;

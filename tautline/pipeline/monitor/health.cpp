@@ -151,7 +151,8 @@ nlohmann::ordered_json Health::update(const Snapshot& run, double now_s) {
     rings.push_back({{"from", ring.from},
                      {"to", ring.to},
                      {"waiting", ring.waiting},
-                     {"depth", ring.depth},
+                     {"in_use", ring.in_use},
+                     {"blocks", ring.blocks},
                      {"policy", policy_name(ring.policy)},
                      {"dropped", ring.dropped}});
   }

@@ -91,7 +91,8 @@ std::string prometheus_text(const nlohmann::ordered_json& status) {
       metrics.add(ring[field], {{"from", ring["from"]}, {"to", ring["to"]}});
   };
   of_rings("ring_waiting_blocks", "gauge", "blocks that wait in a ring", "waiting");
-  of_rings("ring_depth_blocks", "gauge", "blocks that may wait in it", "depth");
+  of_rings("ring_in_use_blocks", "gauge", "blocks that its reader has not finished", "in_use");
+  of_rings("ring_blocks", "gauge", "blocks that there are", "blocks");
   of_rings("ring_dropped_blocks_total", "counter", "blocks that it gave up", "dropped");
   const auto of_files = [&](const char* name, const char* help, const char* field) {
     metrics.family(name, "gauge", help);

@@ -3,18 +3,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/input_stream.h"
 #include "tautline/formats/npy/npy.h"
 #include "tautline/formats/photon_reader.h"
+#include "tautline/formats/seeming_kind.h"
 #include "tautline/formats/tiff/tiff.h"
 #include "tautline/pipeline/photons/count_stops.h"
 #include "tautline/stream/live_photons.h"
@@ -81,6 +85,27 @@ std::vector<std::byte> first_bytes(stream::LiveInput& input) {
   return input.head(kFirstBytes);
 }
 
+// Raw counts have no header: a stream that begins as a file of another kind does is refused. No byte is waited for
+// that the bytes before it do not call for.
+void refuse_other_kinds(stream::LiveInput& input) {
+  using std::string_view_literals::operator""sv;
+  constexpr std::array kMarks{"\x0c\0\0\0HEADER_START"sv, "SIMPLE  ="sv, "\x89HDF\r\n\x1a\n"sv,
+                              "HDR_SIZE "sv, "HDR_VERSION "sv};
+  for (std::size_t count = 1;; ++count) {
+    const auto head = input.head(count);
+    const std::string_view bytes(reinterpret_cast<const char*>(head.data()), head.size());
+    if (head.size() < count || std::ranges::none_of(kMarks, [&](std::string_view mark) {
+          return mark.starts_with(bytes);
+        }))
+      return;
+    if (std::ranges::find(kMarks, bytes) == kMarks.end()) continue;
+    throw Error(ErrorKind::format, input.name() + ": first bytes", formats::seeming_kind_of(head),
+                "raw [time][sensor] counts, NPY, PTU or PT3",
+                "give the command that reads it; counts behind such a header: skip it with "
+                "`header_bytes`");
+  }
+}
+
 // A bin that a file beside the counts says gives way to one that is given.
 void take_given_bin(const AutocorrelateConfig& config, formats::CountDescription& description) {
   if (!(config.bin_s > 0) || description.bin_reason.empty()) return;
@@ -107,16 +132,53 @@ double bin_of(const AutocorrelateConfig& config, const formats::CountDescription
 void note_long_bins(const AutocorrelateConfig& config, const CountInput& input) {
   constexpr double kLong_s = 0.1;
   if (!config.log || input.description.bin_s > 0 || input.bin_s < kLong_s) return;
+  config.log(
+      core::LogLevel::warning,
+      fmt::format("{}: bins of {:.6g} s{}; a number without a unit is seconds, and `bin_s` takes "
+                  "\"5us\" and \"20 ms\" too",
+                  input.name, input.bin_s,
+                  input.live() ? ""
+                               : fmt::format(" make its {} a run of {:.6g} hours",
+                                             core::counted(input.file->total_samples(), "bin"),
+                                             static_cast<double>(input.file->total_samples()) *
+                                                 input.bin_s / 3600)));
+}
+
+// An array says nothing of its axes: one whose inputs are rows, or dedispersed series without their record, has more
+// sensors than times.
+void note_order_of_axes(const AutocorrelateConfig& config, const CountInput& input) {
+  const formats::CountDescription& d = input.description;
+  if (!config.log || config.source || d.format != "NPY" || d.rows > 0 || input.file == nullptr ||
+      d.sensors <= input.file->total_samples())
+    return;
   config.log(core::LogLevel::warning,
-             fmt::format(
-                 "{}: bins of {:.6g} s{}; a number without a unit is seconds, and `bin_s` takes "
-                 "\"5us\" and \"20 ms\" too",
-                 input.name, input.bin_s,
-                 input.live()
-                     ? ""
-                     : fmt::format(
-                           " make its {} bins a run of {:.6g} hours", input.file->total_samples(),
-                           static_cast<double>(input.file->total_samples()) * input.bin_s / 3600)));
+             fmt::format("{}: taken for photon counts [time][sensor], {} of {}; an array of "
+                         "[sensor][time] has to be transposed, numpy.save(\"x.npy\", x.T), and a "
+                         "dedispersed series, which is no counts, needs the .json that was written "
+                         "with it beside it",
+                         input.name, core::counted(input.file->total_samples(), "time"),
+                         core::counted(d.sensors, "sensor")));
+}
+
+// Floats may be any quantity.
+void note_fractions(const AutocorrelateConfig& config, const CountInput& input) {
+  constexpr std::size_t kLookedAt = 65'536;  // values
+  if (!config.log || config.source || input.file == nullptr || input.description.format != "NPY" ||
+      input.description.type != core::SampleType::f32 || config.raw.dtype == core::SampleType::f32)
+    return;
+  const std::size_t sensors = input.description.sensors;
+  std::vector<float> values(std::max<std::size_t>(1, kLookedAt / sensors) * sensors);
+  const std::size_t rows = open_file(config)->read(std::as_writable_bytes(std::span(values)));
+  values.resize(rows * sensors);
+  const auto one =
+      std::ranges::find_if(values, [](float value) { return value != std::floor(value); });
+  if (one == values.end()) return;
+  const auto place = static_cast<std::size_t>(one - values.begin());
+  config.log(
+      core::LogLevel::info,
+      fmt::format("{}: no whole numbers ({:.6g} at time {}, sensor {}): taken as intensities "
+                  "[time][sensor], not as counts",
+                  input.name, *one, place / sensors, place % sensors));
 }
 
 // The samples that start_s and duration_s select: the first, and their number.
@@ -230,6 +292,7 @@ void open_stream(CountInput& input, const AutocorrelateConfig& config, std::stop
   refuse_tag_options(config);
   const bool npy = formats::npy::recognise(first, "");
   if (npy) refuse_raw_fields(config, "NPY arrays");
+  if (!npy && config.raw.header_bytes == 0) refuse_other_kinds(*bytes);
   LiveLayout layout =
       npy ? npy_layout(*bytes, config.raw.dtype)
           : LiveLayout{
@@ -335,6 +398,8 @@ CountInput open_count_input(const AutocorrelateConfig& config, const device::Dev
                                               description.columns, description.numbers);
   const std::uint64_t total = input.live() ? kAllThatCome : input.file->total_samples();
   note_long_bins(config, input);
+  note_order_of_axes(config, input);
+  note_fractions(config, input);
   std::tie(input.first, input.samples) = part_of(config, total, input.bin_s);
   if (input.live_counts != nullptr) input.live_counts->skip(input.first);
   if (input.live_tags != nullptr) input.live_tags->start_at(input.first);

@@ -7,6 +7,7 @@
 #include <limits>
 #include <string>
 
+#include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 #include "tautline/pipeline/photons/count_source_node.h"
 #include "tautline/stages/autocorrelate/tags.h"
@@ -83,9 +84,9 @@ void require_memory(const AutocorrelateConfig& config, const engine::Stream& inp
                                                               counts.description.rows == 0 &&
                                                               sensors > input.total_samples)
     advice = fmt::format(
-                 "these are {} sensors of {} samples, [time][sensor]: an array of [sensor][time] "
+                 "these are {} of {}, [time][sensor]: an array of [sensor][time] "
                  "has to be transposed, numpy.save(\"x.npy\", x.T); else ",
-                 sensors, input.total_samples) +
+                 core::counted(sensors, "sensor"), core::counted(input.total_samples, "sample")) +
              advice;
   if (without_segments < needed)
     advice += ", or `segments` 1 (no standard errors), which needs " +
@@ -125,7 +126,7 @@ void check_curve_settings(const AutocorrelateConfig& config) {
                 "runs that are in one part", "leave one of them out");
   if (!config.detrend) return;
   if (config.segments < 2)
-    throw Error(ErrorKind::config, "detrend", std::to_string(config.segments) + " segments",
+    throw Error(ErrorKind::config, "detrend", core::counted(config.segments, "segment"),
                 "2 or more `segments`, between which the mean may change");
   if (config.normalization != core::Normalization::symmetric)
     throw Error(ErrorKind::config, "detrend",

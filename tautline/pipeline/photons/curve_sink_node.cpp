@@ -1,5 +1,6 @@
 #include "tautline/pipeline/photons/curve_sink_node.h"
 
+#include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 #include "tautline/pipeline/photons/curve_output.h"
 #include "tautline/pipeline/photons/curve_state.h"
@@ -29,7 +30,7 @@ void CurveSink::write_on_the_way(const CurveSnapshot& now) {
   try {
     write(now);
     ++writes_;
-    say(core::LogLevel::info, "written after " + std::to_string(now.summary.samples) + " samples");
+    say(core::LogLevel::info, "written after " + core::counted(now.summary.samples, "sample"));
   } catch (const core::Error& error) {
     if (!now.summary.live || error.kind() != core::ErrorKind::io) throw;
     say(core::LogLevel::warning, std::string(error.what()) + "; the run goes on");

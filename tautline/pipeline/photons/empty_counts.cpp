@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "tautline/core/counted.h"
 #include "tautline/core/threads.h"
 
 namespace tautline::pipeline {
@@ -100,9 +101,9 @@ std::string text_of_repeated(const EmptyCountsFound& found, double bin_s, bool l
     if (number++ == 0) first = &one;
     samples += one.samples;
   }
-  return fmt::format("{} {} times, for {:.6g} s in all, first for {:.6g} s from {:.6g} s",
-                     first->sensors == 1 ? "the sensor" : "all sensors", number,
-                     static_cast<double>(samples) * bin_s,
+  return fmt::format("{} {}, for {:.6g} s in all, first for {:.6g} s from {:.6g} s",
+                     first->sensors == 1 ? "the sensor" : "all sensors",
+                     core::counted(number, "time"), static_cast<double>(samples) * bin_s,
                      static_cast<double>(first->samples) * bin_s,
                      static_cast<double>(first->first_sample) * bin_s);
 }

@@ -220,8 +220,8 @@ class Fitter {
   void judge(CurveFit& one) const {
     if (!weighted_ || !one.solution.converged || !one.solution.trouble.empty()) return;
     const fit::Points all = points_of(one, config_.lowest_lag_s);
-    one.highest_reduced_chi2 = limit_of(one.solution.degrees_of_freedom);
-    one.solution.trouble = misfit_of(one.solution, all);
+    one.highest_reduced_chi2 = limit_of(one, all, one.solution.degrees_of_freedom);
+    one.solution.trouble = misfit_of(one, one.solution, all);
     if (one.solution.trouble.empty()) return;
     // Any model fits few lags, and lags in or after the fall determine little: at a tenth of its time g is 0.9 g0.
     constexpr double kBeforeTheFall = 10;
@@ -230,7 +230,7 @@ class Fitter {
       if (2 * points.g.size() < all.g.size()) return;
       const fit::Solution solution = best_of(config_, parameters_, points);
       if (!solution.converged || !solution.trouble.empty() ||
-          !misfit_of(solution, points).empty() ||
+          !misfit_of(one, solution, points).empty() ||
           kBeforeTheFall * points.lag_s.front() > time_of(config_.model, solution))
         continue;
       one.suggested_lowest_lag_s = points.lag_s.front();
@@ -276,35 +276,36 @@ class Fitter {
     }
   }
 
-  double limit_of(int freedom) const {
-    return config_.highest_reduced_chi2 > 0
-               ? config_.highest_reduced_chi2
-               : fit::largest_reduced_chi_squared(freedom, curves_.segments);
+  double limit_of(const CurveFit& one, const fit::Points& points, int freedom) const {
+    if (config_.highest_reduced_chi2 > 0) return config_.highest_reduced_chi2;
+    return fit::largest_reduced_chi_squared(freedom, fit::segments_of(curves_, one.sensor, points));
   }
 
   // Tests the whole curve, and also its shortest lags, whose misfit the whole curve would hide. A limit of the user's
   // applies to the whole curve.
-  std::string misfit_of(const fit::Solution& solution, const fit::Points& points) const {
+  std::string misfit_of(const CurveFit& one, const fit::Solution& solution,
+                        const fit::Points& points) const {
     constexpr std::size_t kFirst = 8;
     const double given = config_.highest_reduced_chi2;
     const int freedom = solution.degrees_of_freedom;
-    if (freedom > 0 && solution.chi_squared > limit_of(freedom) * freedom)
+    if (freedom > 0 && solution.chi_squared > limit_of(one, points, freedom) * freedom)
       return fmt::format(
           "the model does not describe the curve: reduced chi-squared {:.3g}, of noise at most "
           "{:.2g}",
-          solution.chi_squared / freedom, limit_of(freedom));
+          solution.chi_squared / freedom, limit_of(one, points, freedom));
     if (given > 0 || points.g.size() < 2 * kFirst) return {};
     double sum = 0;
     for (std::size_t m = 0; m < kFirst; ++m) {
       const double g = fit::evaluate(config_.model, solution.values, points.lag_s[m], {});
       sum += std::pow((g - points.g[m]) / points.standard_error[m], 2);
     }
-    if (sum <= limit_of(kFirst) * kFirst) return {};
+    const double limit = limit_of(one, points, kFirst);
+    if (sum <= limit * kFirst) return {};
     return fmt::format(
         "the model does not describe the shortest lags: mean square over noise {:.3g} of the first "
         "{}, of noise at "
         "most {:.2g}",
-        sum / kFirst, kFirst, limit_of(kFirst));
+        sum / kFirst, kFirst, limit);
   }
 
   const CorrelationCurves& curves_;

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tautline/core/counted.h"
 #include "tautline/core/curve_label.h"
 #include "tautline/formats/figure/figure.h"
 #include "tautline/pipeline/report/base64.h"
@@ -206,10 +207,11 @@ std::string fit_message(const FitResult& result, const core::CorrelationCurves& 
   }
   for (const auto& [name, value] : result.medians)
     medians[name] = std::isfinite(value) ? Json(value) : Json(nullptr);
-  const std::string range = result.lag_s.empty()
-                                ? "none"
-                                : fmt::format("{} to {}, {} lags", lag_text(result.lag_s.front()),
-                                              lag_text(result.lag_s.back()), result.lag_s.size());
+  const std::string range =
+      result.lag_s.empty()
+          ? "none"
+          : fmt::format("{} to {}, {}", lag_text(result.lag_s.front()),
+                        lag_text(result.lag_s.back()), core::counted(result.lag_s.size(), "lag"));
   Json message{{"type", "fit"},
                {"schema", "tautline.fit.page"},
                {"version", 1},

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 #include "tautline/core/time.h"
 #include "tautline/formats/figure/figure.h"
@@ -75,7 +76,7 @@ figure::Figure candidate_figure(const core::Candidate& candidate, const Candidat
       {"file", plot::name_of(search.file)},
       {"time", fmt::format("{:.6f} s", candidate.time_s)},
       {"MJD", formats::candidates::mjd_text(candidate, search)},
-      {"width", fmt::format("{} samples ({})", candidate.width_samples,
+      {"width", fmt::format("{} ({})", core::counted(candidate.width_samples, "sample"),
                             plot::in_seconds(static_cast<double>(candidate.width_samples) /
                                              search.rate_hz.value()))},
       {"detections", plot::grouped(candidate.members)}};

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "tautline/core/counted.h"
 #include "tautline/formats/cutout_hdf5/cutout_hdf5.h"
 #include "tautline/pipeline/plot/figures.h"
 #include "tautline/pipeline/plot/kinds.h"
@@ -74,11 +75,11 @@ Figure plot_cutout(const PlotConfig& config) {
   const CutoutFile cutout = formats::cutout_hdf5::read(config.input);
   const double width_s = static_cast<double>(cutout.width_samples) * cutout.tsamp_s;
   Figure made{name_of(config.input)};
-  made.facts = {
-      {"S/N", fmt::format("{:.1f}", cutout.snr)},
-      {"DM", fmt::format("{:.6g} pc cm\u207b\u00b3", cutout.dm)},
-      {"time", fmt::format("{:.6f} s", cutout.time_s)},
-      {"width", fmt::format("{} samples ({})", cutout.width_samples, in_seconds(width_s))}};
+  made.facts = {{"S/N", fmt::format("{:.1f}", cutout.snr)},
+                {"DM", fmt::format("{:.6g} pc cm\u207b\u00b3", cutout.dm)},
+                {"time", fmt::format("{:.6f} s", cutout.time_s)},
+                {"width", fmt::format("{} ({})", core::counted(cutout.width_samples, "sample"),
+                                      in_seconds(width_s))}};
   if (!cutout.source.empty()) made.facts.push_back({"source", cutout.source});
   if (!cutout.file.empty()) made.facts.push_back({"cut out of", name_of(cutout.file)});
   const figure::Axis time = times(cutout, cutout.times);

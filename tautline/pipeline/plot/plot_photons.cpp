@@ -279,9 +279,10 @@ Figure plot_counts(const PlotConfig& config, const PlotRun& run) {
   Figure made{name_of(config.input)};
   if (total < d.sensors)
     made.notes.push_back(
-        fmt::format("Taken for photon counts, {} times of {} sensors. A dedispersed series needs "
+        fmt::format("Taken for photon counts, {} {} of {} {}. A dedispersed series needs "
                     "the .json that was written with it beside it.",
-                    grouped(total), grouped(d.sensors)));
+                    grouped(total), total == 1 ? "time" : "times", grouped(d.sensors),
+                    d.sensors == 1 ? "sensor" : "sensors"));
   CountLine counted{d.sensors > 1 ? "all sensors" : "", {}, first_s / scale, cell / scale};
   for (std::size_t k = 0; k < m.samples / m.time.per_cell; ++k)
     counted.counts.push_back(m.trace.mean(0, k) * static_cast<double>(m.time.per_cell));

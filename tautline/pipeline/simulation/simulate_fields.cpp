@@ -60,7 +60,7 @@ std::string afterpulsing_text(const SimulatePhotonsConfig& config) {
 void set_species(SimulatePhotonsConfig& config, const std::string& text) {
   simulation::PhotonModel model = config.model;
   model.species.clear();
-  for (const std::string& species : core::text::split(core::text::in_seconds(text), ';'))
+  for (const std::string& species : core::text::split(text, ';'))
     parse_photon_model(species, model);
   config.model = model;
 }

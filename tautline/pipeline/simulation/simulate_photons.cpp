@@ -11,6 +11,8 @@
 
 #include "tautline/core/counted.h"
 #include "tautline/core/error.h"
+#include "tautline/core/field_text.h"
+#include "tautline/core/frequency_text.h"
 #include "tautline/core/stopwatch.h"
 #include "tautline/device/device.h"
 #include "tautline/engine/run.h"
@@ -317,14 +319,18 @@ void parse_photon_model(const std::string& text, PhotonModel& model) {
     const std::string pair = text.substr(at, comma - at);
     const std::size_t equals = pair.find('=');
     const std::string key = pair.substr(0, equals);
+    std::string number = equals == std::string::npos ? "" : pair.substr(equals + 1);
+    if (key == "tau") number = core::text::in_seconds(number);
+    if (key == "rate") number = core::in_hertz(number);
     double value = 0;
     std::size_t used = 0;
     try {
-      if (equals != std::string::npos) value = std::stod(pair.substr(equals + 1), &used);
+      value = std::stod(number, &used);
     } catch (const std::exception&) {
       used = 0;
     }
-    require(used > 0 && used == pair.size() - equals - 1, "model", pair, "KEY=NUMBER");
+    require(used > 0 && used == number.size(), "model", pair,
+            "KEY=NUMBER, tau in s (or with ms, us or ns) and rate in Hz (or with kHz or MHz)");
     if (key == "n")
       species.n = value;
     else if (key == "tau")

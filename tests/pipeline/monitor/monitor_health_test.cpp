@@ -33,8 +33,8 @@ engine::Snapshot snapshot(double run_s, std::uint64_t blocks) {
   made.nodes = {node("receivers", true, Activity::working, 0.1, blocks),
                 node("file", false, Activity::waiting_for_input, 0.1, blocks),
                 node("monitor of receivers", false, Activity::waiting_for_input, 0.1, blocks)};
-  made.rings = {{"receivers", "file", 0, 4, engine::Policy::wait, 0},
-                {"receivers", "monitor of receivers", 1, 1, engine::Policy::drop_oldest, 77}};
+  made.rings = {{"receivers", "file", 0, 1, 5, engine::Policy::wait, 0},
+                {"receivers", "monitor of receivers", 1, 1, 1, engine::Policy::drop_oldest, 77}};
   made.nodes[2].profile.dropped = 77;
   return made;
 }
@@ -224,7 +224,9 @@ TEST(MonitorHealth, MetricsAreOfOneFormAndEscaped) {
   EXPECT_NE(text.find("tautline_file_bytes{node=\"a\\\"b\\\\c\\nd\",path=\"/data/x\"} 10\n"),
             std::string::npos);
   EXPECT_NE(text.find("\ntautline_source_receiving{node=\"receivers\"} 1\n"), std::string::npos);
-  EXPECT_NE(text.find("\ntautline_ring_depth_blocks{from=\"receivers\",to=\"file\"} 4\n"),
+  EXPECT_NE(text.find("\ntautline_ring_in_use_blocks{from=\"receivers\",to=\"file\"} 1\n"),
+            std::string::npos);
+  EXPECT_NE(text.find("\ntautline_ring_blocks{from=\"receivers\",to=\"file\"} 5\n"),
             std::string::npos);
   EXPECT_EQ(text.find("null"), std::string::npos);
   EXPECT_EQ(text.find("monitor of"), std::string::npos);

@@ -93,6 +93,37 @@ TEST(FitCurves, SegmentsKnowThatLagsGoTogether) {
   EXPECT_NEAR(pull2, 19.0 / 17, 0.45);
 }
 
+// Errors of eight of sixteen segments scatter as those of eight: half of the segments had no counts.
+TEST(FitCurves, SegmentsWithoutCountsDoNotMakeTheLimitOfChiSquaredNarrower) {
+  constexpr std::size_t kCurves = 2000, kSegments = 16, kLit = 8;
+  auto random = tests::generator();
+  std::normal_distribution<double> normal;
+  auto c = exact(kPlain, kCurves, 0.02);
+  c.segments = kSegments;
+  c.segment_g.assign(kSegments * kCurves * c.lags, std::nanf(""));
+  for (std::size_t i = 0; i < kCurves * c.lags; ++i) {
+    const double truth = c.g[i], noise = c.standard_error[i] * std::sqrt(double{kLit});
+    double sum = 0, squares = 0;
+    for (std::size_t k = 0; k < kLit; ++k) {
+      const double off = noise * normal(random);
+      sum += off;
+      squares += off * off;
+      c.segment_g[2 * k * kCurves * c.lags + i] = static_cast<float>(truth + off);
+    }
+    c.g[i] = truth + sum / kLit;
+    c.standard_error[i] = std::sqrt((squares - sum * sum / kLit) / (kLit * (kLit - 1)));
+  }
+  const FitResult result = fit_curves(c, {});
+  ASSERT_TRUE(result.from_segments);
+  const auto misfits =
+      std::count_if(result.fits.begin(), result.fits.end(), [](const CurveFit& one) {
+        return one.solution.trouble.find("does not describe") != std::string::npos;
+      });
+  // One in a thousand for each of two tests, of lags that are independent.
+  EXPECT_LE(misfits, 12);
+  EXPECT_GT(result.good, kCurves - 20);
+}
+
 // Lags near a segment's length, where the first segment has few pairs: its g scatters most, and the
 // errors are those of the fitted parameter all the same. Equal weights would make their square 1.4 to
 // 2.6 times too large.

@@ -46,6 +46,23 @@ TEST(SimulatePhotons, FrequenciesHaveUnits) {
   EXPECT_THROW(core::set(config, "background_hz", "1ms"), core::Error);
 }
 
+// As fields in seconds and hertz have them.
+TEST(SimulatePhotons, ModelsHaveUnits) {
+  simulation::PhotonModel units;
+  parse_photon_model("diffusion:n=2,tau=200us,rate=50kHz", units);
+  parse_photon_model("diffusion:tau=1.5 ms,rate=0.1MHz", units);
+  EXPECT_EQ(units.species.at(0).tau_s, 2e-4);
+  EXPECT_EQ(units.species.at(0).rate_hz, 5e4);
+  EXPECT_EQ(units.species.at(1).tau_s, 1.5e-3);
+  EXPECT_EQ(units.species.at(1).rate_hz, 1e5);
+  for (const char* text : {"diffusion:tau=50kHz", "diffusion:rate=200us", "diffusion:n=2kHz"})
+    EXPECT_THROW(parse_photon_model(text, units), core::Error) << text;
+  SimulatePhotonsConfig config;
+  core::set(config, "model", "diffusion:n=2,tau=200us,rate=50kHz;diffusion:tau=1 ms");
+  EXPECT_EQ(config.model.species.at(0).rate_hz, 5e4);
+  EXPECT_EQ(config.model.species.at(1).tau_s, 1e-3);
+}
+
 TEST(SimulatePhotons, TheSameForAnyNumberOfThreads) {
   const tests::ScratchFolder folder;
   std::vector<std::string> bytes;

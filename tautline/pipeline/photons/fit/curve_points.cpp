@@ -16,6 +16,18 @@ std::vector<std::size_t> places_of(const core::CorrelationCurves& c, const Point
   return places;
 }
 
+// Segments with g at every place.
+std::vector<std::size_t> lit_segments(const core::CorrelationCurves& c, std::size_t curve,
+                                      const std::vector<std::size_t>& places) {
+  std::vector<std::size_t> lit;
+  for (std::size_t k = 0; k < c.segments; ++k)
+    if (std::ranges::all_of(places, [&](std::size_t lag) {
+          return std::isfinite(c.segment_g[(k * c.curves + curve) * c.lags + lag]);
+        }))
+      lit.push_back(k);
+  return lit;
+}
+
 }  // namespace
 
 Points points_of(const core::CorrelationCurves& c, std::size_t curve, const PointRange& range) {
@@ -45,6 +57,11 @@ std::vector<double> lags_with_points(const core::CorrelationCurves& c, const Poi
   return all;
 }
 
+std::size_t segments_of(const core::CorrelationCurves& c, std::size_t curve, const Points& points) {
+  if (c.segment_g.size() != c.segments * c.curves * c.lags) return c.segments;
+  return lit_segments(c, curve, places_of(c, points)).size();
+}
+
 std::vector<std::vector<double>> deviations_of(const core::CorrelationCurves& c, std::size_t curve,
                                                const Points& points) {
   const bool counted = c.segment_counts.size() == c.segments * c.lags;
@@ -55,15 +72,10 @@ std::vector<std::vector<double>> deviations_of(const core::CorrelationCurves& c,
   const auto g_of = [&](std::size_t k, std::size_t lag) {
     return static_cast<double>(c.segment_g[(k * c.curves + curve) * c.lags + lag]);
   };
-  std::vector<std::size_t> lit;  // with g at every lag
-  for (std::size_t k = 0; k < c.segments; ++k) {
-    bool all_known = true;
-    for (const std::size_t lag : places) {
+  for (std::size_t k = 0; k < c.segments; ++k)
+    for (const std::size_t lag : places)
       if (!(pairs_of(k, lag) > 0)) return {};
-      all_known = all_known && std::isfinite(g_of(k, lag));
-    }
-    if (all_known) lit.push_back(k);
-  }
+  const std::vector<std::size_t> lit = lit_segments(c, curve, places);
   if (2 * lit.size() < c.segments) return {};
   const auto segments = static_cast<double>(lit.size());
   std::vector<std::vector<double>> all(lit.size());

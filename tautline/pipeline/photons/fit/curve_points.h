@@ -25,6 +25,10 @@ Points points_of(const core::CorrelationCurves& c, std::size_t curve, const Poin
 /// The lags of the range at which at least one curve has a point; all of the range where none has.
 std::vector<double> lags_with_points(const core::CorrelationCurves& c, const PointRange& range);
 
+/// The number of segments with a defined g at every point (a segment without counts has none), which the curve's errors
+/// are of; all segments where the file has no curves of segments.
+std::size_t segments_of(const core::CorrelationCurves& c, std::size_t curve, const Points& points);
+
 /// The deviation of each segment's curve from their mean, with each lag weighted by the segment's share of its pairs
 /// (docs/maths/fit.md): the first segment has fewer pairs than the others where the lag reaches before the run. Files
 /// without numbers of pairs have equal shares. Empty where a segment has no pairs.
