@@ -218,7 +218,9 @@ const core::Fields<SendConfig>& fields(const SendConfig&) {
           .add({.name = "interface",
                 .help = "address of the network interface by which packets to multicast groups go"},
                &C::interface)
-          .add({.name = "start_s", .unit = "s", .help = "of packets: skip this much of the files"},
+          .add({.name = "start_s",
+                .unit = "s",
+                .help = "of packets and filterbanks: skip this much of the files"},
                &C::start_s, core::at_least(0))
           .add({.name = "duration_s",
                 .unit = "s",
@@ -230,9 +232,7 @@ const core::Fields<SendConfig>& fields(const SendConfig&) {
                 .option = "bin"},
                &C::bin_s, core::between(0, 3600))
           .add(
-              {.name = "raw.dtype",
-               .help = "of counts without a header: u8, u16, u32 or f32",
-               .option = "dtype"},
+              {.name = "raw.dtype", .help = "type of a count without a header", .option = "dtype"},
               [](auto& c) -> auto& { return c.raw.dtype; },
               core::maybe(core::choice<core::SampleType>({{"u8", core::SampleType::u8},
                                                           {"u16", core::SampleType::u16},
