@@ -28,7 +28,24 @@ std::string packets_text(const stream::SendSummary& s) {
   return text;
 }
 
+// Nothing of a pipe.
+std::string records_text(const stream::SendConfig& config, const stream::SendSummary& s) {
+  const std::string& to = config.to.front();
+  if (!to.starts_with("udp:") && !to.starts_with("tcp:")) return {};
+  return fmt::format("{} {}, ", s.records, to.starts_with("udp:") ? "packets" : "records");
+}
+
+// Where standard output carries the data, nothing is printed but to standard error.
+int send_to_output(const Global& global, const stream::SendConfig& config) {
+  const stream::SendSummary s = stream::send_files(config, {}, global.stop);
+  if (!global.quiet)
+    fmt::print(stderr, "standard output: {} bytes; at most {:.3f} s late\n{}\n", s.bytes,
+               s.behind_s, speed_line(s.stream_s, s.elapsed_s));
+  return kDone;
+}
+
 int run_send(const Global& global, const stream::SendConfig& config) {
+  if (config.to == std::vector<std::string>{"-"}) return send_to_output(global, config);
   ProgressLine line(global);
   const stream::SendSummary s = stream::send_files(
       config, [&](double done) { line.show(done, "sent"); }, global.stop);
@@ -47,9 +64,8 @@ int run_send(const Global& global, const stream::SendConfig& config) {
                  {"data_s", s.stream_s},
                  {"elapsed_s", s.elapsed_s},
                  {"behind_s", s.behind_s}},
-                fmt::format("{}: {} {}, {} bytes from {}; at most {:.3f} s late\n{}{}\n",
-                            fmt::join(config.to, ", "), s.records,
-                            config.to.front().starts_with("udp:") ? "packets" : "records", s.bytes,
+                fmt::format("{}: {}{} bytes from {}; at most {:.3f} s late\n{}{}\n",
+                            fmt::join(config.to, ", "), records_text(config, s), s.bytes,
                             core::counted(config.files.size(), "file"), s.behind_s, packets_text(s),
                             speed_line(s.stream_s, s.elapsed_s)));
   return kDone;
@@ -62,12 +78,15 @@ void add_send(CLI::App& app, const Global& global, Action& action) {
   auto config = std::make_shared<stream::SendConfig>();
   add_input(*command, config->files,
             "over TCP, files of MWA receivers, each a connection, in this order; over UDP, and "
-            "over TCP of other formats, voltages, consecutive files or `receivers`",
+            "over TCP of other formats, voltages, consecutive files or `receivers`; over UDP also "
+            "filterbanks and counts; through a pipe any file",
             "files");
   add_required_field(*command, *config, "to");
   add_fields(*command, *config,
              {"layout", "rate", "record_rate_hz", "impair", "connect_s", "repeat", "first_count",
               "interface", "start_s", "duration_s"});
+  add_fields(*command, *config, {"bin_s", "raw.dtype", "raw.sensors", "raw.header_bytes"},
+             "Counts");
   add_reader_options(*command, *config, "reader.");
   command->footer(
       "Example: tautline send mwa.0 mwa.1 mwa.2 mwa.3 --layout mwa32t --to tcp://127.0.0.1:9032 "

@@ -119,14 +119,12 @@ LevelWatch::LevelWatch(const core::VoltageDescription& description, std::uint64_
   const std::size_t inputs = description.inputs();
   channel_step_ = std::clamp<std::size_t>(inputs * description.channels / kMostOfATime, 1,
                                           description.channels);
-  const std::uint64_t of_a_time =
-      inputs * core::divide_up(description.channels, channel_step_);
-  every_ = total == 0
-               ? kApartOfUnknown
-               : std::clamp<std::uint64_t>(
-                     static_cast<std::uint64_t>(static_cast<double>(total) *
-                                                static_cast<double>(of_a_time) / kWanted),
-                     1, kMostApart);
+  const std::uint64_t of_a_time = inputs * core::divide_up(description.channels, channel_step_);
+  every_ = total == 0 ? kApartOfUnknown
+                      : std::clamp<std::uint64_t>(
+                            static_cast<std::uint64_t>(static_cast<double>(total) *
+                                                       static_cast<double>(of_a_time) / kWanted),
+                            1, kMostApart);
   most_pieces_ = std::clamp(std::bit_floor(kPowers / inputs), kLeastPieces, kMostPieces);
   if (!description.format.is_float() && description.format.bits >= kLeastBits)
     for (RecordedLevel& one : inputs_) one.end = kLeastEnd;
@@ -196,16 +194,15 @@ void LevelWatch::find_valid(const core::RawBlock& block) {
   const std::size_t inputs = inputs_.size();
   valid_.resize(parts_.size() * inputs, ~std::uint64_t{0});
   for (const core::InvalidSpan& span : block.invalid) {
-    const std::size_t end = span.samples > block.samples ? block.samples
-                                                         : span.first_sample + span.samples;
+    const std::size_t end =
+        span.samples > block.samples ? block.samples : span.first_sample + span.samples;
     auto part = std::ranges::partition_point(
         parts_, [&](const Part& one) { return one.first + one.times <= span.first_sample; });
     for (; part != parts_.end() && part->first < end; ++part) {
       const std::size_t from = std::max(part->first, span.first_sample) - part->first,
                         to = std::min(part->first + part->times, end) - part->first;
       const std::uint64_t lost = core::low_bits(to) & ~core::low_bits(from);
-      std::uint64_t* words =
-          &valid_[static_cast<std::size_t>(part - parts_.begin()) * inputs];
+      std::uint64_t* words = &valid_[static_cast<std::size_t>(part - parts_.begin()) * inputs];
       if (span.input != core::InvalidSpan::kAllInputs)
         words[span.input] &= ~lost;
       else
@@ -332,8 +329,8 @@ void LevelWatch::add_steps(std::vector<VoltageStep>& steps) const {
   for (std::size_t first = 0, k = 0; k < found.size(); first = k) {
     VoltageStep step;
     std::size_t clearest = first;
-    for (; k < found.size() && found[k].sample - found[first].sample <=
-                                   std::max(found[k].within, found[first].within);
+    for (; k < found.size() &&
+           found[k].sample - found[first].sample <= std::max(found[k].within, found[first].within);
          ++k) {
       step.inputs.push_back(found[k].step);
       if (found[k].within < found[clearest].within) clearest = k;
@@ -359,11 +356,11 @@ RecordedLevels LevelWatch::levels() const {
   for (std::size_t i = 0; i < inputs_.size(); ++i)
     if (const std::uint64_t components = inputs_[i].components; components > 0)
       levels.inputs[i].rms = std::sqrt(squares_[i] / static_cast<double>(components));
-  levels.part = times_ > 0 ? static_cast<double>(looked_at_) / static_cast<double>(times_) *
-                                 static_cast<double>(core::divide_up(description_.channels,
-                                                                     channel_step_)) /
-                                 static_cast<double>(description_.channels)
-                           : 0;
+  levels.part =
+      times_ > 0 ? static_cast<double>(looked_at_) / static_cast<double>(times_) *
+                       static_cast<double>(core::divide_up(description_.channels, channel_step_)) /
+                       static_cast<double>(description_.channels)
+                 : 0;
   return levels;
 }
 

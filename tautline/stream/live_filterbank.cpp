@@ -117,6 +117,14 @@ std::string LiveFilterbank::cut_text() const {
                      name(), promised_ - missing_spectra(), promised_);
 }
 
+formats::Damage LiveFilterbank::damage() const {
+  formats::Damage damage;
+  damage.trailing_bytes = trailing_bytes_;
+  damage.lost_samples = missing_spectra();
+  if (std::string cut = cut_text(); !cut.empty()) damage.note(std::move(cut));
+  return damage;
+}
+
 std::uint64_t LiveFilterbank::missing_spectra() const {
   const std::uint64_t came = (offset_ - first_offset_) / (spectrum_bits(description_) / 8);
   return bytes_->stopped() ? 0 : promised_ - std::min(promised_, came);

@@ -13,11 +13,12 @@
 #include "tautline/formats/filterbank_reader.h"
 #include "tautline/formats/forward_bytes.h"
 #include "tautline/formats/sigproc/sigproc.h"
+#include "tautline/stream/live_spectra.h"
 
 namespace tautline::stream {
 
-/// Header and samples of a stream. One thread reads from it.
-class LiveFilterbank {
+/// Header and samples of a stream.
+class LiveFilterbank final : public LiveSpectra {
  public:
   /// Waits for the header, `wait_s` at most and until `stop` is requested. Takes spectra whose samples fill whole bytes,
   /// all IFs together. Throws Error(io) where no header comes, Error(format) for another stream, Error(unsupported).
@@ -29,20 +30,18 @@ class LiveFilterbank {
 
   /// Whether a stream that begins with these bytes can be read live; some formats need a file.
   static bool takes(std::span<const std::byte> first_bytes);
-  /// `samples` is 0: the length of the stream is unknown.
-  const formats::FilterbankDescription& description() const { return description_; }
-  /// Waits for up to `samples` spectra and writes them as description().delivered says. Fewer at the end of the stream;
-  /// after a stop, spectra that have come are still delivered.
-  std::size_t read(std::size_t samples, std::span<std::byte> to, const std::stop_token& stop);
+  const formats::FilterbankDescription& description() const override { return description_; }
+  std::size_t read(std::size_t samples, std::span<std::byte> to,
+                   const std::stop_token& stop) override;
+  formats::Damage damage() const override;
   /// Bytes of an incomplete last spectrum, after the end.
   std::uint64_t trailing_bytes() const { return trailing_bytes_; }
   /// Spectra that the header has and that did not come, after an end that nobody asked for.
   std::uint64_t missing_spectra() const;
   /// How the stream was cut short, after its end; empty where it was not.
   std::string cut_text() const;
-  const std::string& name() const { return bytes_->name(); }
-  /// As a reader's.
-  const std::vector<std::string>& remarks() const { return remarks_; }
+  const std::string& name() const override { return bytes_->name(); }
+  const std::vector<std::string>& remarks() const override { return remarks_; }
 
  private:
   void read_header(const std::function<void(std::size_t bytes)>& short_of,

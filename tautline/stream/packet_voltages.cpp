@@ -166,6 +166,8 @@ void PacketVoltages::keep(const CapturedBlock& block) {
   own_.pop_front();
   block.clear_missing(given.bytes.data());
   block.invalid_spans(given.invalid);
+  if (!block.whole()) block.validity(false, given.valid);
+  given.start_count = block.start_count;
   given.segment = {block.segment, outputs_.segment_start(block), block.first == 0};
   given_.push_back(std::move(given));
 }
@@ -178,13 +180,15 @@ std::size_t PacketVoltages::read(std::size_t samples, core::RawBlock& block,
   while (given_.empty() && receive()) {
   }
   if (given_.empty()) return 0;
-  const Given& given = given_.front();
+  Given& given = given_.front();
   block.bytes.assign(given.bytes.begin(), given.bytes.end());
   block.layout = capture_.block_layout();
   block.first_sample = given.first;
   block.samples = given.samples;
   block.invalid = given.invalid;
   segment = given.segment;
+  valid_ = std::move(given.valid);
+  start_count_ = given.start_count;
   given_.pop_front();
   return block.samples;
 }
@@ -277,13 +281,14 @@ void PacketVoltages::abandon() {
 
 bool PacketVoltages::is_over(Clock::time_point now) {
   if (left_ == 0 || stop_.stop_requested()) return true;
-  if (!(shared_ ? shared_->locked() : capture_.locked())) {
+  const bool locked = shared_ ? shared_->locked() : capture_.locked();
+  if (!locked || accepted_ == 0) {
     const double waited_s = seconds_from(opened_at_, now);
     if (!noted_none_ && waited_s > config_.late_s) note_refused();
     if (config_.wait_s < 0 || waited_s < config_.wait_s) return false;
     end_threads();
     capture_.finish();  // also considers packets too few to confirm a position
-    if (capture_.locked()) return true;
+    if (capture_.counters().accepted > 0) return true;
     throw core::Error(
         core::ErrorKind::io, "listen",
         fmt::format("{}: {} in {} s", fmt::join(addresses_, ", "), what_came(), config_.wait_s),

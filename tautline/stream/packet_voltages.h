@@ -63,6 +63,11 @@ class PacketVoltages final : public VoltageStream, private BlockStore {
   bool live() const override { return true; }
   std::map<std::string, std::uint64_t> counters() const override;
 
+  /// Of the block that was read last: what came, [channel][input]; of no rows: everything. And the count of its
+  /// segment's first sample, without wraps.
+  const core::ValidityMask& validity() const { return valid_; }
+  std::uint64_t start_count() const { return start_count_; }
+
   std::size_t block_samples() const { return capture_.placement().shape().samples; }
   /// engine::Stream::open_blocks.
   std::size_t open_blocks() const {
@@ -88,6 +93,8 @@ class PacketVoltages final : public VoltageStream, private BlockStore {
     std::uint64_t first;
     std::size_t samples;
     std::vector<core::InvalidSpan> invalid;
+    core::ValidityMask valid = {};
+    std::uint64_t start_count = 0;
   };
 
   // Reads the counters of capture and network while threads receive.
@@ -121,6 +128,8 @@ class PacketVoltages final : public VoltageStream, private BlockStore {
   // Memory of blocks that were begun before place_in(), and the place of each in the output afterwards.
   std::deque<std::vector<std::byte>> own_;
   std::deque<std::byte*> own_places_;
+  core::ValidityMask valid_;  // of the block that was read last
+  std::uint64_t start_count_ = 0;
   std::deque<Given> given_;  // complete blocks that read() has not delivered
   bool placing_ = false, flushed_ = false, ended_ = false;
   bool noted_none_ = false;  // a warning was logged that packets come and none is of the layout

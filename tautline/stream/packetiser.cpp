@@ -71,7 +71,7 @@ void check_samples(const PacketLayout& layout, const core::SampleFormat& format)
     throw core::Error(core::ErrorKind::config, "layout", layout.name,
                       format.complex ? "one of complex samples, as the file's"
                                      : "one of real samples, as the file's");
-  if (sent.is_float() || format.is_float())
+  if ((sent.is_float() || format.is_float()) && !are_coded_alike(layout, format))
     throw core::Error(core::ErrorKind::unsupported, "samples", to_string(format),
                       "integers in the file and the packets",
                       "requantise the file, or choose another layout");

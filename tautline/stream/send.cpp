@@ -16,6 +16,8 @@
 #include "tautline/formats/packets/packet_layout.h"
 #include "tautline/stream/impairment.h"
 #include "tautline/stream/send_packets.h"
+#include "tautline/stream/send_pipe.h"
+#include "tautline/stream/sent_rows.h"
 #include "tautline/stream/tcp.h"
 
 namespace tautline::stream {
@@ -182,7 +184,8 @@ const core::Fields<SendConfig>& fields(const SendConfig&) {
           .add({.name = "to",
                 .help = "who is sent to: tcp://HOST:PORT for records as MWA receivers send them, "
                         "udp://HOST:PORT for packets; several where packets of each antenna have "
-                        "an address of their own"},
+                        "an address of their own; - (standard output) or a named pipe for the "
+                        "file's bytes at the rate at which they were recorded"},
                &C::to)
           .add({.name = "layout",
                 .help = "what is sent: mwa32t (the default) or mwa32t-1byte over TCP, any packet "
@@ -201,7 +204,7 @@ const core::Fields<SendConfig>& fields(const SendConfig&) {
                &C::impair)
           .add({.name = "connect_s",
                 .unit = "s",
-                .help = "how long somebody who listens is waited for"},
+                .help = "how long somebody who listens, or reads a named pipe, is waited for"},
                &C::connect_s, core::between(0, 86'400))
           .add({.name = "repeat",
                 .help = "how often the files are sent, one stream without a gap, for long tests; "
@@ -215,12 +218,38 @@ const core::Fields<SendConfig>& fields(const SendConfig&) {
           .add({.name = "interface",
                 .help = "address of the network interface by which packets to multicast groups go"},
                &C::interface)
-          .add({.name = "start_s", .unit = "s", .help = "of packets: skip this much of the files"},
+          .add({.name = "start_s",
+                .unit = "s",
+                .help = "of packets and filterbanks: skip this much of the files"},
                &C::start_s, core::at_least(0))
           .add({.name = "duration_s",
                 .unit = "s",
-                .help = "of packets: send this much; negative: to the end"},
+                .help = "of packets and filterbanks: send this much; negative: to the end"},
                &C::duration_s)
+          .add({.name = "bin_s",
+                .unit = "s",
+                .help = "of counts: length of a bin, which also says that the file holds counts",
+                .option = "bin"},
+               &C::bin_s, core::between(0, 3600))
+          .add(
+              {.name = "raw.dtype", .help = "type of a count without a header", .option = "dtype"},
+              [](auto& c) -> auto& { return c.raw.dtype; },
+              core::maybe(core::choice<core::SampleType>({{"u8", core::SampleType::u8},
+                                                          {"u16", core::SampleType::u16},
+                                                          {"u32", core::SampleType::u32},
+                                                          {"f32", core::SampleType::f32}})))
+          .add(
+              {.name = "raw.sensors",
+               .help = "of counts without a header: sensors in a row",
+               .option = "sensors"},
+              [](auto& c) -> auto& { return c.raw.sensors; }, core::plain_text<std::size_t>())
+          .add(
+              {.name = "raw.header_bytes",
+               .unit = "bytes",
+               .help = "of counts without a header: how much to skip",
+               .option = "header-bytes"},
+              [](auto& c) -> auto& { return c.raw.header_bytes; },
+              core::plain_text<std::uint64_t>())
           .include("reader", &C::reader, fields(formats::ReaderOptions{}));
   return all;
 }
@@ -231,7 +260,14 @@ SendSummary send_files(const SendConfig& config, const SendProgress& progress,
   if (config.files.empty())
     throw core::Error(core::ErrorKind::config, "files", "none", "at least one file");
   if (config.to.empty())
-    throw core::Error(core::ErrorKind::config, "to", "none", "udp://HOST:PORT or tcp://HOST:PORT");
+    throw core::Error(core::ErrorKind::config, "to", "none",
+                      "udp://HOST:PORT, tcp://HOST:PORT, - or a named pipe");
+  if (std::any_of(config.to.begin(), config.to.end(), is_pipe)) {
+    if (config.to.size() > 1)
+      throw core::Error(core::ErrorKind::config, "to", std::to_string(config.to.size()),
+                        "one pipe");
+    return send_to_pipe(config, progress, stop);
+  }
   std::vector<Endpoint> to;
   for (const std::string& address : config.to) to.push_back(parse_endpoint("to", address));
   for (const Endpoint& one : to)

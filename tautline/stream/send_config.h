@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tautline/core/fields.h"
+#include "tautline/formats/count_reader.h"
 #include "tautline/formats/voltage_reader.h"
 
 namespace tautline::stream {
@@ -16,7 +17,8 @@ struct SendConfig {
   /// Over TCP each file of an MWA receiver is a connection, in this order; others, and all over UDP, are one stream, as
   /// `correlate` takes them.
   std::vector<std::string> files;
-  /// tcp://HOST:PORT, or udp://HOST:PORT, one for each sender that a layout distinguishes by address.
+  /// tcp://HOST:PORT, or udp://HOST:PORT, one for each sender that a layout distinguishes by address. Or one pipe:
+  /// "-" (standard output) or the path of a named pipe, which gets the bytes of the file.
   std::vector<std::string> to;
   /// Of records over TCP (empty: mwa32t), or of packets: a preset's name or a TOML file.
   std::string layout = {};
@@ -31,6 +33,9 @@ struct SendConfig {
   std::string interface;
   double start_s = 0, duration_s = -1;  ///< of the files
   formats::ReaderOptions reader = {};
+  /// Of counts, which these two say that the file holds: seconds a bin, and what a file without a header lacks.
+  double bin_s = 0;
+  formats::RawCounts raw = {};
 };
 const core::Fields<SendConfig>& fields(const SendConfig&);
 

@@ -15,6 +15,7 @@
 #include "tautline/core/error.h"
 #include "tautline/stream/impairment.h"
 #include "tautline/stream/packetiser.h"
+#include "tautline/stream/sent_rows.h"
 #include "tautline/stream/tcp.h"
 #include "tautline/stream/udp.h"
 #include "tautline/stream/voltage_sequence.h"
@@ -200,12 +201,18 @@ SendSummary send_packets(const SendConfig& config, const std::vector<Endpoint>& 
   const PacketLayout layout =
       formats::packets::read_layout(config.layout.empty() ? "mwa32t" : config.layout);
   const Impairment impairment = parse_impairment(config.impair);
-  const auto open_files = [&] {
-    return std::make_unique<VoltageSequence>(config.files,
-                                             SequenceOptions{.reader = config.reader,
-                                                             .start_s = config.start_s,
-                                                             .duration_s = config.duration_s,
-                                                             .keep_constant = true});
+  const SentKind kind = kind_to_send(config);
+  const SentRows* rows = nullptr;  // of a filterbank, or of counts
+  const auto open_files = [&]() -> std::unique_ptr<VoltageStream> {
+    if (kind == SentKind::voltages)
+      return std::make_unique<VoltageSequence>(config.files,
+                                               SequenceOptions{.reader = config.reader,
+                                                               .start_s = config.start_s,
+                                                               .duration_s = config.duration_s,
+                                                               .keep_constant = true});
+    auto opened = open_rows_to_send(config, kind, layout);
+    rows = opened.get();
+    return opened;
   };
   auto files = open_files();
   const core::VoltageDescription voltages = files->description();
@@ -229,7 +236,10 @@ SendSummary send_packets(const SendConfig& config, const std::vector<Endpoint>& 
       static_cast<double>(files->total_samples()) * static_cast<double>(config.repeat);
   std::uint64_t sent = 0;  // samples, with gaps
   for (std::uint64_t turn = 0; turn < config.repeat; ++turn) {
-    if (turn > 0) files = open_files();
+    if (turn > 0) {
+      summary.clipped += rows != nullptr ? rows->clipped() : 0;
+      files = open_files();
+    }
     const std::uint64_t begin = sent;
     while (files->read(samples, block, segment) > 0) {
       if (segment.first_block)
@@ -247,7 +257,7 @@ SendSummary send_packets(const SendConfig& config, const std::vector<Endpoint>& 
   senders->finish();
   summary.stream_s = static_cast<double>(sent) / rate_hz;
   summary.left_out = packetiser.counters().left_out;
-  summary.clipped = packetiser.counters().clipped;
+  summary.clipped += packetiser.counters().clipped + (rows != nullptr ? rows->clipped() : 0);
   summary.trailing_samples = packetiser.counters().trailing_samples;
   return summary;
 }

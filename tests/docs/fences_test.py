@@ -174,8 +174,10 @@ def main():
             (folder / "scene").write_text(SCENE.replace("14:00:00", f"14:00:0{second}"))
             status, said = toml.run("simulate", "voltages", "--array", "array", "--scene", "scene", "--duration", "1", "-o", file)
             assert status == 0, said
-        status, said = toml.run("simulate", "filterbank", *FILTERBANK.split(), "-o", "night.fil", "--overwrite")
-        assert status == 0, said
+        for file, channels in (("night.fil", "60"), ("sky.fil", "64")):  # packets have 16 channels
+            words = FILTERBANK.replace("60", channels, 1).split()
+            status, said = toml.run("simulate", "filterbank", *words, "-o", file, "--overwrite")
+            assert status == 0, said
         checked = 0
         for name, text in pages.items():
             for line, code in fences(text, "toml"):

@@ -47,6 +47,12 @@ struct AutocorrelateConfig {
   std::size_t segments = 10;  ///< for the standard error; 0 or 1: none
   /// Means segment by segment, against bleaching: 2 or more segments, symmetric normalisation.
   bool detrend = false;
+  // Of packets, where `input` is udp://HOST:PORT: as stream::PacketRowsConfig. The layout says the type of the counts;
+  // `bin_s` and `raw.sensors` or `sensors` are given.
+  std::string layout = "counts", interface;
+  std::optional<std::uint64_t> first_count;
+  std::size_t window_samples = 0;
+  double wait_s = -1, silence_s = -1;
   SensorConfig sensors;
   formats::RawCounts raw;                ///< sensors and header, only for raw files
   std::vector<std::uint16_t> detectors;  ///< of time tags, which must have photons; empty: all

@@ -21,6 +21,7 @@
 #include "tautline/formats/seeming_kind.h"
 #include "tautline/formats/tiff/tiff.h"
 #include "tautline/pipeline/photons/count_stops.h"
+#include "tautline/pipeline/photons/packet_counts.h"
 #include "tautline/stream/live_photons.h"
 
 namespace tautline::pipeline {
@@ -268,6 +269,30 @@ void describe_stream(CountInput& input, const AutocorrelateConfig& config) {
   }
 }
 
+// Nothing is waited for: packets say neither how many sensors there are nor how long a bin is.
+void open_packets(CountInput& input, const AutocorrelateConfig& config, std::stop_token stop) {
+  refuse_tag_options(config);
+  if (config.raw.dtype) refuse(config, "dtype", "only for raw files, NPY and time tags");
+  if (config.raw.header_bytes > 0) refuse(config, "header_bytes", "only for raw files");
+  const std::size_t sensors = raw_of(config).sensors;
+  if (sensors == 0)
+    throw Error(ErrorKind::config, "sensors", "not given", "the number of sensors, or `shape`",
+                "packets do not say it");
+  const stream::PacketRowsConfig packets{.listen = config.input,
+                                         .layout = config.layout,
+                                         .interface = config.interface,
+                                         .channels = sensors,
+                                         .rate_hz = rate_of_bins(bin_of(config, {})),
+                                         .start = {},
+                                         .first_count = config.first_count,
+                                         .window_samples = config.window_samples,
+                                         .wait_s = config.wait_s,
+                                         .silence_s = config.silence_s,
+                                         .log = config.log};
+  input.live_counts = std::make_unique<PacketCounts>(packets, std::move(stop));
+  input.description = input.live_counts->description();
+}
+
 void open_stream(CountInput& input, const AutocorrelateConfig& config, std::stop_token stop) {
   auto bytes =
       std::make_unique<stream::LiveInput>(config.input, live_buffer_bytes(config), std::move(stop));
@@ -359,6 +384,12 @@ void leave_out_stops(const AutocorrelateConfig& config, CountInput& input) {
 
 }  // namespace
 
+core::Rational rate_of_bins(double bin_s) {
+  constexpr double kParts = 1e15, kLong = 1000;
+  if (bin_s >= kLong) return core::make_rational(1, std::llround(std::min(bin_s, 1e18)));
+  return core::make_rational(std::llround(kParts), std::max(1LL, std::llround(bin_s * kParts)));
+}
+
 std::size_t live_buffer_bytes(const AutocorrelateConfig& config) {
   constexpr std::size_t kBytes = std::size_t{256} << 20;
   return std::min(kBytes, config.memory_bytes / 8);
@@ -382,7 +413,9 @@ CountInput open_count_input(const AutocorrelateConfig& config, const device::Dev
   CountInput input;
   input.name = config.input;
   input.start_s = config.start_s;
-  if (!config.source && formats::is_stream(config.input)) {
+  if (!config.source && config.input.starts_with("udp:")) {
+    open_packets(input, config, std::move(stop));
+  } else if (!config.source && formats::is_stream(config.input)) {
     if (only_planned)
       describe_stream(input, config);
     else

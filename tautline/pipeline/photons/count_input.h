@@ -26,12 +26,12 @@ struct Padding {
 struct CountInput {
   // Exactly one of these three is set; none for a pipe that is only planned.
   std::unique_ptr<formats::CountReader> file = nullptr;
-  std::unique_ptr<LiveCounts> live_counts = nullptr;
+  std::unique_ptr<CountsAsTheyCome> live_counts = nullptr;
   std::unique_ptr<PhotonBinner> live_tags = nullptr;
   /// The file's or pipe's photons, where they are correlated one by one and not as counts of bins; or null.
   PhotonBinner* photons = nullptr;
   bool one_by_one = false;            ///< whether they are, also of a pipe that is only planned for
-  stream::LiveInput* pipe = nullptr;  ///< what live input is read from
+  stream::LiveInput* pipe = nullptr;  ///< what live tags are read from
 
   std::string name = {};  ///< of the file; "-": standard input
   formats::CountDescription description = {};
@@ -49,10 +49,16 @@ struct CountInput {
   bool keep_constant = false;  ///< as configured
 
   bool live() const { return file == nullptr; }
+  /// Of live input.
+  void stop() { live_counts != nullptr ? live_counts->stop() : pipe->stop(); }
+  bool stopped() const { return live_counts != nullptr ? live_counts->stopped() : pipe->stopped(); }
   const formats::Damage& damage() const;
   /// Bytes of one time: as read, and after sensors are added together.
   std::size_t row_bytes() const;
 };
+
+/// The rate of bins of that length, which is rounded to a femtosecond.
+core::Rational rate_of_bins(double bin_s);
 
 /// Samples of live input without `duration_s`: more than any run.
 inline constexpr std::uint64_t kAllThatCome = std::uint64_t{1} << 62;

@@ -60,6 +60,7 @@ class CountSource final : public CountSourceNode {
                     .block_samples = most_samples_,
                     .row_bytes = input_.row_bytes(),
                     .live = input_.live(),
+                    .loses = input_.live_counts != nullptr && input_.live_counts->loses(),
                     .padding = input_.padding,
                     .stops = input_.stops,
                     .named_stops = input_.named_stops,
@@ -96,10 +97,13 @@ class CountSource final : public CountSourceNode {
   bool live() const override { return input_.live(); }
   engine::Counters counters() const override {
     const formats::Damage& damage = input_.damage();
-    return {{"samples", given_},
-            {"lost_samples", damage.lost_samples},
-            {"dropped_samples", damage.dropped_samples},
-            {"trailing_bytes", damage.trailing_bytes}};
+    engine::Counters counters{{"samples", given_},
+                              {"lost_samples", damage.lost_samples},
+                              {"dropped_samples", damage.dropped_samples},
+                              {"trailing_bytes", damage.trailing_bytes}};
+    if (input_.live_counts != nullptr)
+      for (const auto& [name, count] : input_.live_counts->counters()) counters[name] = count;
+    return counters;
   }
 
   bool produce(engine::Outputs& outputs) override {
@@ -109,6 +113,11 @@ class CountSource final : public CountSourceNode {
     block.first = given_;
     block.samples =
         input_.photons != nullptr ? take_photons(payload.photons) : take_counts(block, outputs);
+    if (input_.live_counts != nullptr) {
+      payload.breaks.clear();
+      for (const BinRange& lost : input_.live_counts->lost())
+        payload.breaks.push_back({given_ + lost.first, given_ + lost.end});
+    }
     given_ += block.samples;
     over_ = over_ || given_ >= input_.samples;
     payload.damage = input_.damage();
@@ -125,13 +134,13 @@ class CountSource final : public CountSourceNode {
 
   // After the stop of a live stream: the samples received by then.
   void finish(engine::Outputs& outputs) override {
-    if (!over_ && input_.live()) input_.pipe->stop();
+    if (!over_ && input_.live()) input_.stop();
     while (!over_) produce(outputs);
     if (input_.live()) require_samples();
   }
 
  private:
-  bool stopped() const { return input_.live() && input_.pipe->stopped(); }
+  bool stopped() const { return input_.live() && input_.stopped(); }
   // Where counts are not read straight into blocks.
   std::size_t rows_bytes() const {
     return !input_.live() && input_.sensors->adds() ? block_samples_ * row_bytes() : 0;
@@ -210,12 +219,6 @@ class CountSource final : public CountSourceNode {
 };
 
 }  // namespace
-
-core::Rational rate_of_bins(double bin_s) {
-  constexpr double kParts = 1e15, kLong = 1000;
-  if (bin_s >= kLong) return core::make_rational(1, std::llround(std::min(bin_s, 1e18)));
-  return core::make_rational(std::llround(kParts), std::max(1LL, std::llround(bin_s * kParts)));
-}
 
 std::unique_ptr<CountSourceNode> make_count_source(CountInput input, std::size_t block_samples,
                                                    std::shared_ptr<const device::Device> device) {

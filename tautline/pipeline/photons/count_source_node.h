@@ -24,6 +24,7 @@ struct CountStream {
   std::size_t block_samples = 0;  ///< longest block, where the stream is long enough
   std::size_t row_bytes = 0;      ///< CountInput::row_bytes()
   bool live = false;
+  bool loses = false;           ///< live: counts may be lost
   Padding padding;              ///< of the file, left out before and after the stream
   std::vector<BinRange> stops;  ///< CountInput::stops
   std::vector<BinRange> named_stops, breaks;
@@ -38,13 +39,10 @@ struct CountPayload {
   bool interrupted = false;  ///< a stop ended the live stream
   /// For kind "photons": the photons of the block's bins, counted from the stream's first one.
   std::vector<BinnedPhoton> photons;
-  /// Bins, counted likewise, of a live stream in which records were lost; known since the block before, and not of
-  /// blocks before.
+  /// Bins, counted likewise, of a live stream in which records or packets were lost; known since the block before, and
+  /// not of blocks before.
   std::vector<BinRange> breaks;
 };
-
-/// The rate of bins of that length, which is rounded to a femtosecond.
-core::Rational rate_of_bins(double bin_s);
 
 class CountSourceNode : public engine::Node {
  public:

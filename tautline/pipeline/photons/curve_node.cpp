@@ -57,6 +57,14 @@ std::string breaks_text(const std::string& input, std::size_t breaks, bool cut) 
       input, places);
 }
 
+// The same of bins whose packets did not come.
+std::string lost_bins_text(const std::string& input, std::size_t breaks, bool cut) {
+  return fmt::format("{}: packets were lost in {}, {}", input, core::counted(breaks, "place"),
+                     cut ? "whose bins are left out, of all sensors"
+                         : "whose bins count as empty: rolling curves, and runs that are saved or "
+                           "resumed, keep every bin");
+}
+
 class CurveNode final : public engine::Node {
  public:
   CurveNode(const AutocorrelateConfig& config, std::shared_ptr<const device::Device> device,
@@ -159,6 +167,9 @@ void CurveNode::start(engine::Outputs& outputs) {
 
 void CurveNode::process(std::size_t, const engine::Block& block, engine::Outputs& outputs) {
   const auto& payload = block.payload_of<CountPayload>();
+  breaks_ += payload.breaks.size();
+  if (stream_config_.more_stops)
+    for (const BinRange& one : payload.breaks) stream_->add_stop(one);
   if (photons_) {
     push_photons(block, payload);
   } else if (block.samples > 0) {
@@ -169,9 +180,6 @@ void CurveNode::process(std::size_t, const engine::Block& block, engine::Outputs
 }
 
 void CurveNode::push_photons(const engine::Block& block, const CountPayload& payload) {
-  breaks_ += payload.breaks.size();
-  if (stream_config_.more_stops)
-    for (const BinRange& one : payload.breaks) stream_->add_stop(one);
   std::span<const BinnedPhoton> photons = payload.photons;
   if (resumed_ > 0) {
     later_.assign(photons.begin(), photons.end());
@@ -234,8 +242,8 @@ std::shared_ptr<CurveSnapshot> CurveNode::snapshot() const {
   if (!resume_warning_.empty()) s.warnings.push_back(resume_warning_);
   add_ignored(last_.ignored, s);
   if (breaks_ > 0)
-    s.warnings.push_back(breaks_text(input_.input, breaks_,
-                                     stream_config_.more_stops || !stream_config_.stops.empty()));
+    s.warnings.push_back((photons_ || !input_.live ? breaks_text : lost_bins_text)(
+        input_.input, breaks_, stream_config_.more_stops || !stream_config_.stops.empty()));
   now->facts = curve_facts(config_, input_.input, s, device_->name());
   if (const RollingCurves* rolling = stream_->rolling()) add_window(*rolling, *now);
   if (!config_.save_state.empty()) {

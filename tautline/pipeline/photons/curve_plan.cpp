@@ -57,7 +57,7 @@ CurveStreamConfig stream_config(const AutocorrelateConfig& config, const engine:
     stream.stops = counts.stops;
     stream.stops.insert(stream.stops.end(), counts.breaks.begin(), counts.breaks.end());
     join_ranges(stream.stops);
-    stream.more_stops = counts.live && input.kind == "photons";
+    stream.more_stops = counts.live && (input.kind == "photons" || counts.loses);
   }
   if (config.window_s > 0)
     stream.window = steps_of_window(

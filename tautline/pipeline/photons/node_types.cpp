@@ -39,10 +39,44 @@ const core::Fields<CountFile>& fields(const CountFile&) {
   };
   static const auto all =
       core::Fields<C>()
-          .add({.name = "path",
-                .help = "counts (NPY, raw, TIFF stacks) or photon time tags (PTU, PT3, SPC, "
-                        "Photon-HDF5); a named pipe or - (standard input): raw, NPY, PTU, PT3"},
-               path, core::plain_text<std::string>())
+          .add(
+              {.name = "path",
+               .help = "counts (NPY, raw, TIFF stacks) or photon time tags (PTU, PT3, SPC, "
+                       "Photon-HDF5); a named pipe or - (standard input): raw, NPY, PTU, PT3; or "
+                       "udp://HOST:PORT, of this machine or of a multicast group, to which packets "
+                       "are sent"},
+              path, core::plain_text<std::string>())
+          .add(
+              {.name = "layout", .help = "of packets: a preset's name or a TOML file"},
+              [](auto& c) -> auto& { return c.counts.layout; }, core::plain_text<std::string>())
+          .add(
+              {.name = "first_count",
+               .help = "of packets: count of the one that the run begins with; none: the first "
+                       "that comes"},
+              [](auto& c) -> auto& { return c.counts.first_count; },
+              core::maybe(core::plain_text<std::uint64_t>()))
+          .add(
+              {.name = "window_samples",
+               .help = "of packets: how far they may lie behind the latest one before they are "
+                       "late; 0: 50 ms"},
+              [](auto& c) -> auto& { return c.counts.window_samples; },
+              core::plain_text<std::size_t>())
+          .add(
+              {.name = "wait_s",
+               .unit = "s",
+               .help = "of packets: how long the first ones are waited for; negative: until the "
+                       "run is stopped"},
+              [](auto& c) -> auto& { return c.counts.wait_s; }, core::plain_text<double>())
+          .add(
+              {.name = "silence_s",
+               .unit = "s",
+               .help = "of packets: ends when none has come for so long; negative: never"},
+              [](auto& c) -> auto& { return c.counts.silence_s; }, core::plain_text<double>())
+          .add(
+              {.name = "interface",
+               .help = "of packets: address of the network interface by which multicast groups "
+                       "come"},
+              [](auto& c) -> auto& { return c.counts.interface; }, core::plain_text<std::string>())
           .include("", &C::counts, input_fields())
           .include("", raw, raw_fields())
           .include("", sensors, fields(SensorConfig{}))
@@ -100,9 +134,9 @@ std::unique_ptr<engine::Node> make_count_file(CountFile config, const NodeContex
   if (path.empty())
     throw core::Error(core::ErrorKind::config, "path", "not given", "a file or a pipe");
   const double pace = pace_of(config.rate, context);
-  if (pace > 0 && formats::is_stream(path))
+  if (pace > 0 && (formats::is_stream(path) || path.starts_with("udp:")))
     throw core::Error(core::ErrorKind::config, "path", path + ", as if live", "files",
-                      "data of a pipe come when they are sent: give no rate");
+                      "data of a pipe, and packets, come when they are sent: give no rate");
   config.counts.memory_bytes = context.memory_bytes;
   config.counts.log = context.log;
   const device::Device& device = *context.devices.front();
@@ -198,10 +232,10 @@ std::unique_ptr<engine::Node> make_fit_file(const FitFile& config, const engine:
 }  // namespace
 
 std::vector<NodeType> photon_node_types() {
-  return {node_type<CountFile>("count_file",
-                               "counts of photons, or their time tags, from a file or a pipe", 0,
-                               make_count_file)
-              .reading({"path", "mask_path"}),
+  return {node_type<CountFile>(
+              "count_file", "counts of photons, or their time tags, from a file, a pipe or packets",
+              0, make_count_file)
+              .reading({"path", "mask_path", "layout"}),
           composite_type<Autocorrelator>(
               "autocorrelator", "counts or time tags to correlation curves", 1, add_autocorrelator)
               .reading({"resume"})

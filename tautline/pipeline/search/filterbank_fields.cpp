@@ -382,12 +382,38 @@ const core::Fields<LiveFilterbankConfig>& fields(const LiveFilterbankConfig&) {
   using C = LiveFilterbankConfig;
   static const auto all =
       core::Fields<C>()
-          .add({.name = "path",
-                .help =
-                    "a named pipe, or - for standard input, that a sigproc filterbank comes from"},
-               &C::path)
-          .add({.name = "wait_s", .unit = "s", .help = "how long the header is waited for"},
+          .add(
+              {.name = "path",
+               .help = "a named pipe, or - for standard input, that a sigproc filterbank comes "
+                       "from, or "
+                       "udp://HOST:PORT, of this machine or of a multicast group, to which packets "
+                       "are sent"},
+              &C::path)
+          .add({.name = "wait_s",
+                .unit = "s",
+                .help = "how long the header, or the first packets, are waited for"},
                &C::wait_s, core::at_least(0))
+          .add({.name = "header",
+                .help = "of packets: a filterbank whose header describes them; its samples are not "
+                        "read"},
+               &C::header)
+          .add({.name = "layout", .help = "of packets: a preset's name or a TOML file"}, &C::layout)
+          .add({.name = "first_count",
+                .help = "of packets: count of the one that begins where the header says; none: the "
+                        "first that comes"},
+               &C::first_count)
+          .add({.name = "window_samples",
+                .help = "of packets: how far they may lie behind the latest one before they are "
+                        "late; 0: 50 ms"},
+               &C::window_samples)
+          .add({.name = "silence_s",
+                .unit = "s",
+                .help = "of packets: ends when none has come for so long; negative: never"},
+               &C::silence_s)
+          .add({.name = "interface",
+                .help = "of packets: address of the network interface by which multicast groups "
+                        "come"},
+               &C::interface)
           .add({.name = "duration_s",
                 .unit = "s",
                 .help = "ends after this much data; negative: when the stream ends"},

@@ -33,7 +33,8 @@ FilterbankSourceNode::FilterbankSourceNode(
       mask_(std::move(config.mask)),
       masked_times_(config.masked_times),
       empty_config_(config.empty),
-      device_(std::move(config.device)) {
+      device_(std::move(config.device)),
+      replaced_(std::move(config.replaced)) {
   if (device_ && (mask_ || empty_config_ != Empty::keep))
     throw core::Error(core::ErrorKind::config, mask_ ? "mask" : "keep_constant",
                       mask_ ? "given" : "false",
@@ -175,6 +176,11 @@ void FilterbankSourceNode::note_filled(std::uint64_t first) {
                             std::min(done_, there[k + 1].first)};
         gap.first < gap.end)
       filled_now_.push_back(gap);
+  if (replaced_) {
+    const std::uint64_t from = part().placed.range.first;
+    for (const FilledRun& run : replaced_(from + first, from + done_))
+      filled_now_.push_back({run.channel, run.first - from, run.end - from});
+  }
   if (filled_now_.empty() || filled_.empty()) return;
   for (FilledRun& run : filled_now_) {
     run.first += part().placed.grid_first;

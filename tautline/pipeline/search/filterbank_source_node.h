@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -47,6 +48,8 @@ struct FilterbankSourceConfig {
   std::vector<std::string> files = {};                  ///< FilterbankStream's
   std::vector<std::vector<std::size_t>> left_out = {};  ///< FilterbankStream's
   std::shared_ptr<const FilterbankInput> input = {};    ///< FilterbankStream's
+  /// Values of the reader's samples [first, end) that it made up; none: it makes none up.
+  std::function<std::vector<FilledRun>(std::uint64_t first, std::uint64_t end)> replaced = {};
 };
 
 /// Gives "filterbank": array "samples", [time][channel], as the reader delivers them, masked samples replaced.
@@ -111,6 +114,7 @@ class FilterbankSourceNode final : public engine::Node {
   std::vector<std::byte> repeated_;  // the spectrum of the last stretch
   bool skipping_ = false;            // it was left out just before
   EmptyFound found_;
+  std::function<std::vector<FilledRun>(std::uint64_t, std::uint64_t)> replaced_;
   std::vector<std::shared_ptr<FilledValues>> filled_;  // [beam]; none of series
   std::vector<FilledRun> filled_now_;                  // of a block, at positions of the part
   std::uint64_t segment_ = 0, segments_ = 0;           // in all passes

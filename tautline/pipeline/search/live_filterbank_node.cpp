@@ -34,7 +34,7 @@ std::vector<std::size_t> channels_to_ignore(std::vector<std::size_t> ignored,
 
 }  // namespace
 
-LiveFilterbankNode::LiveFilterbankNode(std::unique_ptr<stream::LiveFilterbank> filterbank,
+LiveFilterbankNode::LiveFilterbankNode(std::unique_ptr<stream::LiveSpectra> filterbank,
                                        const LiveFilterbankConfig& config) {
   const formats::FilterbankDescription description = filterbank->description();
   const double rate_hz = description.rate_hz.value();
@@ -61,16 +61,26 @@ LiveFilterbankNode::LiveFilterbankNode(std::unique_ptr<stream::LiveFilterbank> f
     }
   }
   source.left_out = {left_out_.all};
+  source.replaced = [reader = reader_](std::uint64_t first, std::uint64_t end) {
+    return reader->replaced(first, end);
+  };
   source_.emplace(std::vector<std::shared_ptr<formats::FilterbankReader>>{reader_},
                   std::move(source));
+}
+
+engine::Counters LiveFilterbankNode::counters() const {
+  engine::Counters all = source_->counters();
+  for (const auto& [name, count] : reader_->packets()) all[name] = count;
+  return all;
 }
 
 // As far as the search for empty stretches needs, beside the channels that are left out.
 void LiveFilterbankNode::look_ahead() {
   const EmptyStretches rule(*reader_, {0, kLiveSamples}, left_out_.all);
   held_samples_ = spectra_ahead(reader_->description(), left_out_.all);
-  reader_->look_around(std::max<std::uint64_t>({kLeastGap, rule.least_repeats(), held_samples_}) +
-                       1);
+  reader_->look_around(
+      std::max<std::uint64_t>({kLeastGap, rule.least_repeats(), held_samples_}) + 1,
+      rule.least_repeats() + 1);
 }
 
 // As for a file that ends with the first spectra.

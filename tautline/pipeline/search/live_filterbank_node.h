@@ -16,13 +16,13 @@
 #include "tautline/pipeline/search/filterbank_source_node.h"
 #include "tautline/pipeline/search/left_out_channels.h"
 #include "tautline/pipeline/search/passing_filterbank.h"
-#include "tautline/stream/live_filterbank.h"
+#include "tautline/stream/live_spectra.h"
 
 namespace tautline::pipeline {
 
 struct LiveFilterbankConfig {
-  std::string path = "-";
-  double wait_s = 60;      ///< for the header
+  std::string path = "-";  ///< a pipe, or udp://HOST:PORT
+  double wait_s = 60;      ///< for the header, or the first packets
   double duration_s = -1;  ///< ends after this much data; negative: when the stream ends
   formats::FilterbankOptions reader;
   std::vector<std::size_t> ignored_channels;
@@ -31,7 +31,12 @@ struct LiveFilterbankConfig {
   bool fill_gaps = false;           ///< empty stretches are filled, not left out
   bool keep_constant = false;       ///< stretches that never change are data
   std::size_t block_samples = 0;    ///< 0: kLiveBlock
-  core::LogSink log = {};           ///< is told at the end which channels stopped; none: it is not
+  // Of packets: the form of them, a filterbank whose header describes them, and as stream::PacketRowsConfig.
+  std::string layout = "filterbank", header, interface;
+  std::optional<std::uint64_t> first_count;
+  std::size_t window_samples = 0;
+  double silence_s = -1;
+  core::LogSink log = {};  ///< is told at the end which channels stopped; none: it is not
 };
 const core::Fields<LiveFilterbankConfig>& fields(const LiveFilterbankConfig&);
 
@@ -45,7 +50,7 @@ inline constexpr double kLiveBlock = 0.05;
 /// as a source of files, to which the stream is a file that is still being written.
 class LiveFilterbankNode final : public engine::Node {
  public:
-  LiveFilterbankNode(std::unique_ptr<stream::LiveFilterbank> filterbank,
+  LiveFilterbankNode(std::unique_ptr<stream::LiveSpectra> filterbank,
                      const LiveFilterbankConfig& config);
 
   /// Before the run is made: blocks of fewer samples.
@@ -55,8 +60,8 @@ class LiveFilterbankNode final : public engine::Node {
   void finish(engine::Outputs& outputs) override;
   bool live() const override { return true; }
   device::MemoryUse bytes() const override { return {.host_bytes = reader_->bytes()}; }
-  /// FilterbankSourceNode's.
-  engine::Counters counters() const override { return source_->counters(); }
+  /// FilterbankSourceNode's, and those of packets.
+  engine::Counters counters() const override;
   const EmptyFound& empty() const { return source_->empty(); }
   /// The filterbank's source.
   const FilterbankSourceNode& source() const { return *source_; }

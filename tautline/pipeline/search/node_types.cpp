@@ -23,6 +23,8 @@
 #include "tautline/pipeline/search/search_plan.h"
 #include "tautline/pipeline/search/search_report.h"
 #include "tautline/pipeline/search/trial_sink_node.h"
+#include "tautline/stream/live_filterbank.h"
+#include "tautline/stream/packet_filterbank.h"
 
 namespace tautline::pipeline {
 
@@ -323,16 +325,41 @@ std::unique_ptr<engine::Node> make_candidate_events(const CandidateEvents& confi
   return std::make_unique<CandidateEventsNode>(config.path, context.overwrite, config.parts);
 }
 
+std::unique_ptr<stream::LiveSpectra> open_packets(const LiveFilterbankConfig& config,
+                                                  const NodeContext& context) {
+  if (config.header.empty())
+    throw Error(ErrorKind::config, "header", "not given",
+                "a filterbank whose header describes the packets of " + config.path,
+                "packets have neither frequencies nor times");
+  stream::PacketRowsConfig packets{.listen = config.path,
+                                   .layout = config.layout,
+                                   .interface = config.interface,
+                                   .first_count = config.first_count,
+                                   .window_samples = config.window_samples,
+                                   .wait_s = config.wait_s,
+                                   .silence_s = config.silence_s,
+                                   .log = context.log};
+  return std::make_unique<stream::PacketFilterbank>(
+      std::move(packets), formats::open_filterbank({config.header}, config.reader)->description(),
+      !context.only_planned, context.stop);
+}
+
 std::unique_ptr<engine::Node> make_live_filterbank(const LiveFilterbankConfig& config,
                                                    const NodeContext& context) {
   constexpr std::size_t kShare = 16, kMost = std::size_t{256} << 20;
-  if (formats::is_stream(config.path)) refuse_planned_pipe(context, "path", config.path);
+  const bool packets = config.path.starts_with("udp:");
+  if (packets ? config.leave_out_constant : formats::is_stream(config.path))
+    refuse_planned_pipe(context, "path", config.path);
   LiveFilterbankConfig in_run = config;
   in_run.log = context.log;
   in_run.stop = context.stop;
-  auto filterbank = std::make_unique<stream::LiveFilterbank>(
-      config.path, std::min(context.memory_bytes / kShare, kMost), config.wait_s, context.stop,
-      config.reader);
+  std::unique_ptr<stream::LiveSpectra> filterbank;
+  if (packets)
+    filterbank = open_packets(config, context);
+  else
+    filterbank = std::make_unique<stream::LiveFilterbank>(
+        config.path, std::min(context.memory_bytes / kShare, kMost), config.wait_s, context.stop,
+        config.reader);
   for (const std::string& remark : filterbank->remarks())
     if (context.log) context.log(core::LogLevel::warning, remark);
   return std::make_unique<LiveFilterbankNode>(std::move(filterbank), in_run);
@@ -390,8 +417,9 @@ std::vector<NodeType> filterbank_node_types() {
           .drawn_live(),
       node_type<LiveFilterbankConfig>("live_filterbank",
                                       "a filterbank that is being written: a pipe, or standard "
-                                      "input, in sigproc's form",
+                                      "input, in sigproc's form; or packets over UDP",
                                       0, make_live_filterbank)
+          .reading({"layout", "header"})
           .drawn_live(),
       node_type<IqrmConfig>("iqrm",
                             "replaces channels of a filterbank by their means for as long as their "

@@ -8,16 +8,18 @@
 
 namespace tautline::pipeline {
 
-PassingFilterbank::PassingFilterbank(std::unique_ptr<stream::LiveFilterbank> filterbank,
+PassingFilterbank::PassingFilterbank(std::unique_ptr<stream::LiveSpectra> filterbank,
                                      std::uint64_t most_samples, std::size_t block_samples)
     : filterbank_(std::move(filterbank)),
       most_samples_(most_samples),
       block_samples_(block_samples) {
   description_ = filterbank_->description();
   remarks_ = filterbank_->remarks();
+  if (filterbank_->loses()) lost_.emplace(description_);
 }
 
-void PassingFilterbank::look_around(std::uint64_t ahead) {
+void PassingFilterbank::look_around(std::uint64_t ahead, std::size_t stretch) {
+  if (lost_) lost_->leave_stretches(stretch);
   behind_ = kReadBehind;
   ahead_ = ahead;
   first_ahead_ = kFirstAhead;
@@ -38,6 +40,7 @@ void PassingFilterbank::begin_at(std::uint64_t position) {
               kept_.begin() + static_cast<std::ptrdiff_t>((needed - first_kept_) *
                                                           description_.sample_bytes()));
   first_kept_ = needed;
+  if (lost_) lost_->forget(needed);
 }
 
 void PassingFilterbank::wait_for(std::uint64_t end) {
@@ -48,12 +51,10 @@ void PassingFilterbank::wait_for(std::uint64_t end) {
   kept_.resize(before + wanted * sample_bytes);
   const std::size_t got = filterbank_->read(wanted, std::span(kept_).subspan(before), stop_);
   kept_.resize(before + got * sample_bytes);
+  if (lost_) lost_->replace(std::span(kept_).subspan(before), came_, filterbank_->lost());
   came_ += got;
   ended_ = got < wanted;
-  damage_.trailing_bytes = filterbank_->trailing_bytes();
-  if (!ended_) return;
-  damage_.lost_samples = filterbank_->missing_spectra();
-  if (const std::string cut = filterbank_->cut_text(); !cut.empty()) damage_.note(cut);
+  if (ended_ || (lost_ && came_ >= most_samples_)) damage_ = filterbank_->damage();
 }
 
 std::size_t PassingFilterbank::read(std::uint64_t first_sample, std::size_t count,

@@ -4,14 +4,18 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stop_token>
+#include <string>
 #include <vector>
 
 #include "tautline/formats/filterbank_reader.h"
 #include "tautline/pipeline/search/channel_substitutes.h"
-#include "tautline/stream/live_filterbank.h"
+#include "tautline/pipeline/search/lost_values.h"
+#include "tautline/stream/live_spectra.h"
 
 namespace tautline::pipeline {
 
@@ -22,10 +26,12 @@ inline constexpr std::uint64_t kReadBehind = 2 * kMeanSamples, kFirstAhead = 5 *
 class PassingFilterbank final : public formats::FilterbankReader {
  public:
   /// Ends after `most_samples` spectra.
-  PassingFilterbank(std::unique_ptr<stream::LiveFilterbank> filterbank, std::uint64_t most_samples,
+  PassingFilterbank(std::unique_ptr<stream::LiveSpectra> filterbank, std::uint64_t most_samples,
                     std::size_t block_samples);
   /// Beside a block, kReadBehind spectra before it and `ahead`, at first kFirstAhead, after it can be read.
-  void look_around(std::uint64_t ahead);
+  /// `stretch`: where so many spectra or more of packets did not come, they are zeros, which are found as stretches that
+  /// hold nothing; other values of packets that did not come are replaced.
+  void look_around(std::uint64_t ahead, std::size_t stretch);
 
   void shorten_blocks(std::uint64_t samples) { block_samples_ = samples; }
 
@@ -35,6 +41,12 @@ class PassingFilterbank final : public formats::FilterbankReader {
   /// Waits for spectra that have not come. Fewer at the end of the stream and too far ahead of the block.
   std::size_t read(std::uint64_t first_sample, std::size_t count,
                    std::span<std::byte> destination) override;
+  /// Values of spectra [first, end), not yet forgotten, that were replaced.
+  std::vector<FilledRun> replaced(std::uint64_t first, std::uint64_t end) const {
+    return lost_ ? lost_->replaced(first, end) : std::vector<FilledRun>();
+  }
+  /// Of packets.
+  std::map<std::string, std::uint64_t> packets() const { return filterbank_->counters(); }
   std::uint64_t bytes() const { return most_kept() * description_.sample_bytes(); }
 
  private:
@@ -46,7 +58,8 @@ class PassingFilterbank final : public formats::FilterbankReader {
   void begin_at(std::uint64_t position);
   void wait_for(std::uint64_t end);
 
-  std::unique_ptr<stream::LiveFilterbank> filterbank_;
+  std::unique_ptr<stream::LiveSpectra> filterbank_;
+  std::optional<LostValues> lost_;  // of packets
   std::uint64_t most_samples_, block_samples_;
   std::uint64_t behind_ = 0, ahead_ = 0, first_ahead_ = 0;
   std::vector<std::byte> kept_;              // spectra first_kept_ to came_

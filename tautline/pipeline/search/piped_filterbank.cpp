@@ -1,5 +1,7 @@
 #include "tautline/pipeline/search/piped_filterbank.h"
 
+#include "tautline/stream/live_filterbank.h"
+
 namespace tautline::pipeline {
 
 bool filterbank_comes_in_order(std::span<const std::byte> first_bytes, const std::string&) {

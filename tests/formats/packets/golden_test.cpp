@@ -290,8 +290,24 @@ TEST(GoldenPackets, Mwa32t) {
   expect_packet_round_trip(one_byte, golden_packet({0x01, 0x00}, 16), 1);
 }
 
+TEST(GoldenPackets, FilterbankAndCounts) {
+  const PacketLayout filterbank = read_layout("filterbank");
+  const Bytes power =
+      golden_packet({'F', 'L', 'T', 'B', 0, 0, 1, 0x20, 0, 0, 0, 1, 0, 0, 0, 0x40}, 1024);
+  EXPECT_EQ(decoded_golden(filterbank, power).channel, 288u);
+  EXPECT_EQ(decoded_golden(filterbank, power).count, (std::uint64_t{1} << 32) + 64);
+  expect_packet_round_trip(filterbank, power);
+
+  const PacketLayout counts = read_layout("counts");
+  const Bytes photons =
+      golden_packet({'C', 'O', 'N', 'T', 0x20, 1, 0, 0, 0x80, 0, 0, 0, 1, 0, 0, 0}, 256);
+  EXPECT_EQ(decoded_golden(counts, photons).channel, 288u);
+  EXPECT_EQ(decoded_golden(counts, photons).count, (std::uint64_t{1} << 32) + 128);
+  expect_packet_round_trip(counts, photons);
+}
+
 TEST(GoldenPackets, OfEveryPreset) {
-  EXPECT_EQ(preset_names().size(), 10u) << "a new preset needs a golden packet here";
+  EXPECT_EQ(preset_names().size(), 12u) << "a new preset needs a golden packet here";
   for (const std::string_view name : preset_names())
     EXPECT_FALSE(read_layout(std::string(name)).about.empty()) << name;
 }

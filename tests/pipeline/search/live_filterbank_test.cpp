@@ -1,4 +1,6 @@
 // A filterbank that comes through a pipe gives what its file gives: the same pieces, filled with the same means.
+#include "tautline/stream/live_filterbank.h"
+
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -333,7 +335,7 @@ TEST_F(LiveFilterbanks, ReadNothingTooFarAhead) {
     PassingFilterbank reader(
         std::make_unique<stream::LiveFilterbank>(path, 1 << 16, 60, std::stop_token()), kTimes,
         kBlock);
-    reader.look_around(1);
+    reader.look_around(1, 1);
     reader.begin_block({});
     std::vector<std::byte> spectra(100 * kChannels);
     EXPECT_EQ(reader.read(0, 100, spectra), 100u);

@@ -1,0 +1,215 @@
+// `send` of filterbanks and counts to runs that receive their packets, and of any file through a pipe.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <chrono>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tautline/formats/curves/curves.h"
+#include "tests/end_to_end/live_run.h"
+#include "tests/end_to_end/search/search_files.h"
+
+namespace tautline::tests {
+namespace {
+
+class SentRows : public LiveRun {
+ protected:
+  void SetUp() override {  // needs no HDF5
+    for (const char* name : {"run", "send", "other"})
+      std::filesystem::create_directory(scratch / name);
+  }
+  CommandResult command(const std::vector<std::string>& words) const {
+    std::vector<std::string> all{"--device", "cpu"};
+    all.insert(all.end(), words.begin(), words.end());
+    return run_command(all, scratch / "other");
+  }
+  void simulate_filterbank() {
+    const CommandResult made =
+        command({"simulate", "filterbank", "--nchans", "64", "--fch1", "1465", "--foff", "-1",
+                 "--duration", "4", "--tsamp", "256us", "--pulse", "time=2,dm=30,snr=40,width=2ms",
+                 "--seed", std::to_string(random() % 1'000'000), "-o", scratch / "sky.fil"});
+    ASSERT_EQ(made.status, kDone) << made.err;
+  }
+  // A shell's line, in which TAUTLINE is the command.
+  CommandResult shell(std::string line) {
+    for (std::size_t at = 0; (at = line.find("TAUTLINE")) != std::string::npos;)
+      line.replace(at, 8, command_path());
+    return run_program("/bin/sh", {"-c", line}, scratch / "send");
+  }
+  std::string quoted(const std::string& name) const { return "'" + (scratch / name) + "'"; }
+  nlohmann::json send(const std::vector<std::string>& words) {
+    std::vector<std::string> all{"--json", "send"};
+    all.insert(all.end(), words.begin(), words.end());
+    const CommandResult result = run_command(all, scratch / "send");
+    EXPECT_EQ(result.status, kDone) << result.err;
+    return nlohmann::json::parse(result.out);
+  }
+};
+
+// Candidates, without the column that names the file.
+std::vector<std::string> rows_of(const std::string& csv) {
+  std::vector<std::string> rows;
+  std::istringstream text(csv);
+  for (std::string line; std::getline(text, line);)
+    if (!line.starts_with('#')) rows.push_back(without_file(line));
+  return rows;
+}
+
+TEST_F(SentRows, ASearchOfPacketsFindsThePulseOfTheFile) {
+  simulate_filterbank();
+  write_file(scratch / "live.toml",
+             "[filterbank]\ntype = \"live_filterbank\"\npath = \"udp://127.0.0.1:0\"\nheader = \"" +
+                 (scratch / "sky.fil") +
+                 "\"\nsilence_s = 2\nfirst_count = 0\n"
+                 "[pulses]\ntype = \"search\"\ninputs = \"filterbank\"\ndms.range = \"0:60:1\"\n"
+                 "max_width_s = 0.02\n"
+                 "[list]\ntype = \"candidate_file\"\ninputs = \"pulses\"\npath = \"" +
+                 (scratch / "list.csv") + "\"\n");
+  const auto search = [&](const std::string& impair) {
+    start_pipeline(scratch / "live.toml", {}, {"--overwrite"});
+    const auto to = listens_at();
+    EXPECT_EQ(to.size(), 1u);
+    std::vector<std::string> words{
+        scratch / "sky.fil", "--layout", "filterbank", "--rate", "2", "--to", to.at(0)};
+    if (!impair.empty()) words.insert(words.end(), {"--impair", impair});
+    const nlohmann::json sent = send(words);
+    const CommandResult result = end_run();
+    const auto counters = nlohmann::json::parse(result.out).at("counters");
+    EXPECT_EQ(counters.at("filterbank.accepted").get<int>() +
+                  counters.at("filterbank.missing").get<int>(),
+              4 * (15'625 / 64))
+        << result.err;
+    if (impair.empty()) {
+      EXPECT_EQ(result.status, kDone) << result.err;
+    } else {
+      EXPECT_EQ(result.status, kDamaged) << result.err;
+      EXPECT_NE(result.err.find("packets did not come, or too late"), std::string::npos)
+          << result.err;
+      EXPECT_GE(counters.at("filterbank.missing"), sent.at("lost"));
+      EXPECT_GT(counters.at("filterbank.lost_samples"), 0);
+    }
+    return read_file(scratch / "list.csv");
+  };
+  const std::string found = search("");
+  // The same list as by a pipe.
+  const CommandResult piped = shell(
+      "TAUTLINE --quiet send " + quoted("sky.fil") + " --to - --rate 0 | TAUTLINE --device cpu " +
+      "run --overwrite " + quoted("live.toml") +
+      " --set filterbank.path=- --set filterbank.duration_s=" + std::to_string(15'616 * 256e-6));
+  EXPECT_EQ(piped.status, kDone) << piped.err;
+  EXPECT_EQ(rows_of(found), rows_of(read_file(scratch / "list.csv")));
+  EXPECT_GE(rows_of(found).size(), 2u);
+  // With losses the pulse alone is found: what is lost has the noise of its channels, and no steps.
+  const auto with_losses =
+      rows_of(search("loss=0.02,seed=" + std::to_string(random() % 1'000'000)));
+  EXPECT_GE(with_losses.size(), 2u);
+  EXPECT_LE(with_losses.size(), rows_of(found).size() + 1);
+}
+
+// Of counts that never change all values of g are 0, if bins that did not come take no part.
+TEST_F(SentRows, CurvesLeaveOutWhatDidNotCome) {
+  constexpr int kBins = 128 * 400;
+  std::string counts;
+  for (int k = 0; k < 2 * kBins; ++k) counts += std::string("\5\0", 2);
+  write_file(scratch / "counts.raw", counts);
+  write_file(scratch / "live.toml",
+             "[counts]\ntype = \"count_file\"\npath = \"udp://127.0.0.1:0\"\nsensors = 2\n"
+             "bin_s = \"50us\"\nsilence_s = 2\nkeep_constant = true\nfirst_count = 0\n"
+             "[curves]\ntype = \"autocorrelator\"\ninputs = \"counts\"\n"
+             "[file]\ntype = \"curve_file\"\ninputs = \"curves\"\npath = \"" +
+                 (scratch / "live.zip") + "\"\n");
+  for (const bool loses : {false, true}) {
+    start_pipeline(scratch / "live.toml", {}, {"--overwrite"});
+    const auto to = listens_at();
+    ASSERT_EQ(to.size(), 1u);
+    std::vector<std::string> words{scratch / "counts.raw",
+                                   "--layout",
+                                   "counts",
+                                   "--bin",
+                                   "50us",
+                                   "--dtype",
+                                   "u16",
+                                   "--sensors",
+                                   "2",
+                                   "--to",
+                                   to[0]};
+    if (loses)
+      words.insert(words.end(),
+                   {"--impair", "loss=0.05,seed=" + std::to_string(random() % 1'000'000)});
+    const nlohmann::json sent = send(words);
+    const CommandResult result = end_run();
+    const auto counters = nlohmann::json::parse(result.out).at("counters");
+    const auto missing = counters.at("counts.missing").get<std::uint64_t>();
+    EXPECT_LE(missing, sent.at("lost").get<std::uint64_t>());
+    EXPECT_EQ(result.status, missing > 0 ? kDamaged : kDone) << result.err;
+    const auto curves = formats::curves::read_set(scratch / "live.zip");
+    EXPECT_EQ(result.err.find("packets were lost in") != std::string::npos, missing > 0)
+        << result.err;
+    for (const double g : curves.g) ASSERT_TRUE(std::isnan(g) || std::abs(g) < 1e-12) << g;
+    EXPECT_TRUE(loses || missing == 0);
+  }
+}
+
+TEST_F(SentRows, APipeGetsTheFilesBytesAtItsRate) {
+  simulate_filterbank();
+  const auto began = std::chrono::steady_clock::now();
+  const CommandResult result =
+      shell("TAUTLINE send " + quoted("sky.fil") + " --to - --rate 4 > " + quoted("copy.fil"));
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+  EXPECT_EQ(result.status, kDone) << result.err;
+  EXPECT_TRUE(read_file(scratch / "copy.fil") == read_file(scratch / "sky.fil"));
+  EXPECT_GE(took.count(), 0.99);
+  EXPECT_NE(result.err.find("standard output: "), std::string::npos) << result.err;
+  // Counts and a named pipe.
+  write_file(scratch / "counts.raw", std::string(200'000, '\3'));
+  ASSERT_EQ(mkfifo((scratch / "fifo").c_str(), 0600), 0);
+  const CommandResult named =
+      shell("TAUTLINE send " + quoted("counts.raw") +
+            " --dtype u8 --sensors 1 --bin 10us --rate 20 --to " + quoted("fifo") + " & cat " +
+            quoted("fifo") + " > " + quoted("copy.raw") + "; wait");
+  EXPECT_EQ(named.status, kDone) << named.err;
+  EXPECT_TRUE(read_file(scratch / "copy.raw") == read_file(scratch / "counts.raw"));
+}
+
+// A part of a filterbank is one of its own.
+TEST_F(SentRows, APipeGetsAPartOfAFilterbank) {
+  simulate_filterbank();
+  const CommandResult result =
+      shell("TAUTLINE --quiet send " + quoted("sky.fil") +
+            " --to - --rate 0 --start 1.024 --duration 0.512 > " + quoted("part.fil"));
+  EXPECT_EQ(result.status, kDone) << result.err;
+  const std::string whole = read_file(scratch / "sky.fil"), part = read_file(scratch / "part.fil");
+  const std::size_t header = whole.size() - 15'625 * 64, bytes = 2000 * 64;
+  ASSERT_GT(part.size(), bytes);
+  EXPECT_TRUE(part.substr(part.size() - bytes) == whole.substr(header + 4000 * 64, bytes));
+  const CommandResult inspected = command({"--json", "inspect", scratch / "part.fil"});
+  EXPECT_EQ(inspected.status, kDone) << inspected.err;
+}
+
+TEST_F(SentRows, SaysWhatIsWrong) {
+  simulate_filterbank();
+  const auto refused = [&](const std::vector<std::string>& words, const std::string& text) {
+    std::vector<std::string> all{"send", scratch / "sky.fil"};
+    all.insert(all.end(), words.begin(), words.end());
+    const CommandResult result = run_command(all, scratch / "send");
+    EXPECT_NE(result.status, kDone);
+    EXPECT_NE(result.err.find(text), std::string::npos) << result.err;
+  };
+  refused({"--to", "-", "--impair", "loss=0.1"}, "--impair");
+  refused({"--to", "-", "--to", "udp://127.0.0.1:9"}, "one pipe");
+  refused({"--to", "udp://127.0.0.1:9", "--layout", "meerkat-f"}, "u8, u16 or f32");
+  refused({"--to", "udp://127.0.0.1:9", "--layout", "counts", "--impair", "loss=2"}, "loss");
+  // A reader that ends first.
+  const CommandResult closed =
+      shell("{ TAUTLINE send " + quoted("sky.fil") + " --to - --rate 0; echo $? > " +
+            quoted("status") + "; } | head -c 100 > /dev/null");
+  EXPECT_EQ(read_file(scratch / "status"), "1\n") << closed.err;
+  EXPECT_NE(closed.err.find("its reader has ended"), std::string::npos) << closed.err;
+}
+
+}  // namespace
+}  // namespace tautline::tests
