@@ -114,7 +114,7 @@ std::vector<pipeline::Problem> problems_asked(const std::string& stage,
     problems.push_back(pipeline::parse_problem(stage, text));
   if (problems.empty()) problems.emplace_back();
   if (options.sweep.empty()) return problems;
-  const pipeline::Sweep sweep = pipeline::parse_sweep(options.sweep);
+  const pipeline::SweptSize sweep = pipeline::parse_sweep(options.sweep);
   std::vector<pipeline::Problem> swept;
   for (const pipeline::Problem& problem : problems)
     for (const std::size_t value : sweep.values) {

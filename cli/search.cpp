@@ -32,7 +32,7 @@ struct SearchOptions {
 // The columns of the .csv; arrival times are text, as a double has not their nanoseconds.
 nlohmann::ordered_json candidate_json(const core::Candidate& c, const pipeline::SearchSummary& s,
                                       bool beams) {
-  const formats::candidates::Search& search = s.search_of(c);
+  const formats::candidates::SearchDescription& search = s.search_of(c);
   nlohmann::ordered_json object{
       {"snr", c.snr},
       {"time_s", c.time_s},

@@ -103,7 +103,7 @@ void print_winner_json(const TunedProblem& problem) {
 }
 
 void print_winner(const TunedProblem& problem) {
-  const jit::SearchReport& report = problem.report;
+  const jit::TuningSearchReport& report = problem.report;
   std::map<std::string_view, std::size_t> dropped;
   for (const Result& result : report.results)
     if (result.outcome != Outcome::measured) ++dropped[jit::to_string(result.outcome)];
@@ -149,7 +149,7 @@ void write_report(const TuneOptions& options, const std::vector<TunedProblem>& p
 }
 
 void show_progress(ProgressLine& line, const TuneOptions& options, const std::string& name,
-                   const jit::SearchProgress& p) {
+                   const jit::TuningSearchProgress& p) {
   const double budget_s = options.tuner.budget_s;
   const double of_budget = budget_s > 0 ? p.elapsed_s / budget_s : 0;
   const double of_space =
@@ -181,7 +181,7 @@ bool keep(const TunedProblem& problem) {
 TunedProblem tune_one(const Global& global, const TuneOptions& options, jit::TunerOptions tuner,
                       const std::string& problem, const jit::Tunable& tunable) {
   ProgressLine line(global);
-  tuner.on_progress = [&](const jit::SearchProgress& p) {
+  tuner.on_progress = [&](const jit::TuningSearchProgress& p) {
     show_progress(line, options, problem, p);
   };
   tuner.on_result = [&](const Result& result) {
@@ -252,7 +252,7 @@ std::vector<std::string> problems_of(const TuneOptions& options) {
   const auto named =
       options.problems.empty() ? pipeline::tuning_problems(options.stage) : options.problems;
   if (options.sweep.empty()) return named;
-  const pipeline::Sweep sweep = pipeline::parse_sweep(options.sweep);
+  const pipeline::SweptSize sweep = pipeline::parse_sweep(options.sweep);
   std::vector<std::string> problems;
   for (const std::string& problem : named)
     for (const std::size_t value : sweep.values)

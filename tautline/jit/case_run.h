@@ -132,7 +132,7 @@ struct TunedCase {
 };
 
 template <class Run>
-class CaseCandidate final : public Candidate {
+class CaseCandidate final : public CompiledCandidate {
  public:
   /// All candidates share the case.
   struct Shared {

@@ -43,7 +43,7 @@ bool in_question(const TunedProblem& problem, const Configuration& configuration
 
 void repeat_final_rounds(TunedProblem& problem, const Configuration& with, Evaluator& evaluator,
                          const TunerOptions& options) {
-  SearchOptions search;
+  TuningSearchOptions search;
   search.budget_s = options.budget_s;
   search.on_result = options.on_result;
   std::vector<Configuration> entrants;

@@ -19,8 +19,8 @@ constexpr double kFinalSeconds = 10;
 
 class FinalRounds {
  public:
-  FinalRounds(const Space& space, Evaluator& evaluator, const SearchOptions& options,
-              const std::vector<Configuration>& entrants, SearchReport& report)
+  FinalRounds(const Space& space, Evaluator& evaluator, const TuningSearchOptions& options,
+              const std::vector<Configuration>& entrants, TuningSearchReport& report)
       : space_(space),
         evaluator_(evaluator),
         options_(options),
@@ -94,17 +94,18 @@ class FinalRounds {
 
   const Space& space_;
   Evaluator& evaluator_;
-  const SearchOptions& options_;
+  const TuningSearchOptions& options_;
   const std::vector<Configuration>& entrants_;
-  SearchReport& report_;
+  TuningSearchReport& report_;
   std::map<Configuration, std::vector<double>> samples_;
 };
 
 }  // namespace
 
-void run_final_rounds(const Space& space, Evaluator& evaluator, const SearchOptions& options,
+void run_final_rounds(const Space& space, Evaluator& evaluator, const TuningSearchOptions& options,
                       const std::vector<Configuration>& entrants,
-                      const std::function<void(const Configuration&)>& show, SearchReport& report) {
+                      const std::function<void(const Configuration&)>& show,
+                      TuningSearchReport& report) {
   FinalRounds(space, evaluator, options, entrants, report).run(show);
 }
 

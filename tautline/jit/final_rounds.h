@@ -13,8 +13,9 @@ namespace tautline::jit {
 /// Fills report.finalists and report.default_result. A candidate that fails is dropped, and its
 /// entry in report.results says why. `show` is told which candidate is timed next. Changes no
 /// finalists when interrupted.
-void run_final_rounds(const Space& space, Evaluator& evaluator, const SearchOptions& options,
+void run_final_rounds(const Space& space, Evaluator& evaluator, const TuningSearchOptions& options,
                       const std::vector<Configuration>& entrants,
-                      const std::function<void(const Configuration&)>& show, SearchReport& report);
+                      const std::function<void(const Configuration&)>& show,
+                      TuningSearchReport& report);
 
 }  // namespace tautline::jit

@@ -14,7 +14,7 @@ namespace tautline::jit {
 
 namespace {
 
-using Build = std::function<std::unique_ptr<Candidate>(const Configuration&)>;
+using Build = std::function<std::unique_ptr<CompiledCandidate>(const Configuration&)>;
 
 // Builds candidates before they are requested. A build cannot be cancelled: a build that nobody
 // waits for any more occupies its thread until the end.
@@ -40,7 +40,7 @@ class BuildAhead {
     }
   }
 
-  std::unique_ptr<Candidate> take(const Configuration& configuration) {
+  std::unique_ptr<CompiledCandidate> take(const Configuration& configuration) {
     auto found = coming_.extract(configuration);
     return found.empty() ? build_(configuration) : found.mapped().get();
   }
@@ -48,8 +48,8 @@ class BuildAhead {
  private:
   Build build_;
   std::size_t most_;
-  std::map<Configuration, std::future<std::unique_ptr<Candidate>>> coming_;
-  std::list<std::future<std::unique_ptr<Candidate>>> abandoned_;
+  std::map<Configuration, std::future<std::unique_ptr<CompiledCandidate>>> coming_;
+  std::list<std::future<std::unique_ptr<CompiledCandidate>>> abandoned_;
 };
 
 class InProcess final : public LocalEvaluator {
@@ -67,7 +67,7 @@ class InProcess final : public LocalEvaluator {
   Result evaluate(const Request& request) override {
     Result result;
     result.configuration = request.configuration;
-    if (std::shared_ptr<Candidate> candidate = built(request.configuration, result)) {
+    if (std::shared_ptr<CompiledCandidate> candidate = built(request.configuration, result)) {
       run(*candidate, request, result);
       if (request.keep && result.outcome == Outcome::measured)
         kept_[request.configuration] = std::move(candidate);
@@ -82,7 +82,7 @@ class InProcess final : public LocalEvaluator {
   }
 
   // Null when the candidate does not build; `result` then has the reason.
-  std::shared_ptr<Candidate> built(const Configuration& configuration, Result& result) {
+  std::shared_ptr<CompiledCandidate> built(const Configuration& configuration, Result& result) {
     const auto kept = kept_.find(configuration);
     if (kept != kept_.end()) return kept->second;
     enter(Phase::building);
@@ -94,7 +94,7 @@ class InProcess final : public LocalEvaluator {
     }
   }
 
-  void run(Candidate& candidate, const Request& request, Result& result) {
+  void run(CompiledCandidate& candidate, const Request& request, Result& result) {
     enter(Phase::running);
     try {
       if (request.check) {
@@ -123,7 +123,7 @@ class InProcess final : public LocalEvaluator {
   Tunable tunable_;
   BuildAhead ahead_;
   std::function<void(Phase)> on_phase_;
-  std::map<Configuration, std::shared_ptr<Candidate>> kept_;
+  std::map<Configuration, std::shared_ptr<CompiledCandidate>> kept_;
   bool device_failed_ = false;
 };
 

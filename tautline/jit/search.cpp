@@ -17,9 +17,9 @@ using Clock = std::chrono::steady_clock;
 // A candidate that takes this many times the time of the best is not timed with care.
 constexpr double kPlainlySlower = 3;
 
-class Search {
+class TuningSearch {
  public:
-  Search(const Space& space, Evaluator& evaluator, const SearchOptions& options)
+  TuningSearch(const Space& space, Evaluator& evaluator, const TuningSearchOptions& options)
       : space_(space),
         evaluator_(evaluator),
         options_(options),
@@ -27,7 +27,7 @@ class Search {
     report_.legal = count_legal(space);
   }
 
-  SearchReport run() {
+  TuningSearchReport run() {
     // Listing a large space takes a second, which does not count against the candidates' budget.
     started_ = Clock::now();
     take_known();
@@ -117,18 +117,19 @@ class Search {
 
   const Space& space_;
   Evaluator& evaluator_;
-  const SearchOptions& options_;
+  const TuningSearchOptions& options_;
   std::unique_ptr<Strategy> strategy_;
   Clock::time_point started_;
   std::set<Configuration> known_;
-  SearchReport report_;
+  TuningSearchReport report_;
   double best_s_ = 0;
 };
 
 }  // namespace
 
-SearchReport search(const Space& space, Evaluator& evaluator, const SearchOptions& options) {
-  return Search(space, evaluator, options).run();
+TuningSearchReport search(const Space& space, Evaluator& evaluator,
+                          const TuningSearchOptions& options) {
+  return TuningSearch(space, evaluator, options).run();
 }
 
 }  // namespace tautline::jit

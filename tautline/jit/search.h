@@ -15,7 +15,7 @@
 
 namespace tautline::jit {
 
-struct SearchProgress {
+struct TuningSearchProgress {
   std::size_t tried = 0;
   std::uint64_t total = 0;  ///< legal configurations; 0 when they were not counted
   double elapsed_s = 0;
@@ -24,7 +24,7 @@ struct SearchProgress {
   Configuration now;  ///< the candidate that is tried next
 };
 
-struct SearchOptions {
+struct TuningSearchOptions {
   StrategyKind strategy = StrategyKind::guided;
   std::uint64_t seed = 1;
   /// After it no further candidate is begun. 0: until the strategy has no more.
@@ -43,11 +43,11 @@ struct SearchOptions {
   /// again.
   std::vector<Result> known{};
   std::function<void(const Result&)> on_result{};  ///< new ones
-  std::function<void(const SearchProgress&)> on_progress{};
+  std::function<void(const TuningSearchProgress&)> on_progress{};
   std::stop_token stop{};
 };
 
-struct SearchReport {
+struct TuningSearchReport {
   std::vector<Result> results;    ///< of all candidates, known ones first
   std::vector<Result> finalists;  ///< timed again, fastest first: seconds is the median of rounds
   std::optional<Result>
@@ -65,6 +65,7 @@ struct SearchReport {
 /// The default first, then what the strategy proposes until the budget is used up; then the best
 /// few are timed again in turn, so that a slow moment of the machine hits all of them, checked once
 /// more, and ordered by the medians of their rounds.
-SearchReport search(const Space& space, Evaluator& evaluator, const SearchOptions& options);
+TuningSearchReport search(const Space& space, Evaluator& evaluator,
+                          const TuningSearchOptions& options);
 
 }  // namespace tautline::jit

@@ -35,9 +35,9 @@ TuningKey tuning_key_of_text(const device::Device& device, std::string stage, st
                              Sizes problem, std::string_view text);
 
 /// A configuration, compiled and ready to run. One runs at a time, on the thread that calls.
-class Candidate {
+class CompiledCandidate {
  public:
-  virtual ~Candidate() = default;
+  virtual ~CompiledCandidate() = default;
   /// Runs once over outputs filled with garbage, and compares them with the reference. Empty when
   /// they agree; else a description of the difference (describe_difference in jit/check_output.h).
   virtual std::string check() = 0;
@@ -55,7 +55,7 @@ struct Tunable {
   /// not at all by a process whose worker runs the candidates.
   std::function<void()> prepare;
   /// Compiles and loads; runs nothing. Several threads may call at once. Throws core::Error.
-  std::function<std::unique_ptr<Candidate>(const Configuration&)> build;
+  std::function<std::unique_ptr<CompiledCandidate>(const Configuration&)> build;
 };
 
 }  // namespace tautline::jit

@@ -101,7 +101,7 @@ TunedProblem tune(std::string name, const Tunable& tunable,
                        options.seed,       options.budget_s, {}};
   const auto log = open_log(tunable, options);
   const auto evaluator = make_worker(worker_command, options);
-  SearchOptions search_options;
+  TuningSearchOptions search_options;
   search_options.strategy = options.strategy;
   search_options.seed = options.seed;
   search_options.budget_s = options.budget_s;

@@ -33,7 +33,7 @@ struct TunerOptions {
   std::size_t builders = 0;  ///< candidates that a worker builds ahead, in threads
   std::vector<Configuration> starts{};
   std::function<void(const Result&)> on_result{};
-  std::function<void(const SearchProgress&)> on_progress{};
+  std::function<void(const TuningSearchProgress&)> on_progress{};
   /// Messages for the user, for example about results that could not be kept.
   std::function<void(const std::string&)> on_warning{};
   std::stop_token stop{};

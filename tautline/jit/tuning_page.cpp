@@ -62,7 +62,7 @@ std::string rate_text(const TunedProblem& problem, double seconds) {
 }
 
 std::string tried_note(const TunedProblem& problem) {
-  const SearchReport& report = problem.report;
+  const TuningSearchReport& report = problem.report;
   std::string note = problem.report.whole_space ? "the whole space"
                      : report.legal > 0
                          ? "of " + std::to_string(report.legal) + " legal ones"
@@ -71,7 +71,7 @@ std::string tried_note(const TunedProblem& problem) {
 }
 
 std::string tiles(const TunedProblem& problem) {
-  const SearchReport& report = problem.report;
+  const TuningSearchReport& report = problem.report;
   const Distribution d = distribution(problem);
   std::string html = "<div class=tiles>\n";
   if (const Result* best = report.best()) {

@@ -57,7 +57,7 @@ Json results_array(const std::vector<Result>& results) {
 }
 
 Json problem_object(const TunedProblem& problem) {
-  const SearchReport& report = problem.report;
+  const TuningSearchReport& report = problem.report;
   Json object{{"name", problem.name}};
   object.update(key_object(problem.key));
   object.update(Json{{"strategy", to_string(problem.strategy)},

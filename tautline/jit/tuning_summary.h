@@ -23,7 +23,7 @@ struct TunedProblem {
   StrategyKind strategy = StrategyKind::guided;
   std::uint64_t seed = 0;
   double budget_s = 0;
-  SearchReport report;
+  TuningSearchReport report;
 
   double rate(double seconds) const { return operations / seconds; }
 };

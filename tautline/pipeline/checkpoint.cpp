@@ -22,14 +22,14 @@ constexpr std::string_view kFirstLine = "tautline checkpoint 1\n";
 constexpr std::size_t kChecksumBytes = 17;  // sixteen digits and the end of their line
 constexpr std::uint64_t kMostBytes = 64 << 20;
 
-Json place_json(const Place& place) {
+Json place_json(const StreamPlace& place) {
   const core::Instant& start = place.segment_start;
   return {{"segment_s", start.seconds},
           {"segment_fraction", {start.fraction_numerator, start.fraction_denominator}},
           {"sample", place.sample}};
 }
 
-Place place_of(const Json& json) {
+StreamPlace place_of(const Json& json) {
   const Json& fraction = json.at("segment_fraction");
   return {{json.at("segment_s").get<std::int64_t>(), fraction.at(0).get<std::int64_t>(),
            fraction.at(1).get<std::int64_t>()},
@@ -102,7 +102,7 @@ void Checkpoint::save() const {
 }
 
 void Checkpoint::finished(const std::string& file, std::size_t files,
-                          const std::optional<Place>& next) {
+                          const std::optional<StreamPlace>& next) {
   // After a power cut, too, no checkpoint says more than lies on the disk.
   const std::filesystem::path folder = std::filesystem::path(file).parent_path();
   formats::flush_to_disk(folder.empty() ? "." : folder.string());

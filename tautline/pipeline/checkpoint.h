@@ -13,11 +13,11 @@
 namespace tautline::pipeline {
 
 /// A sample of a stream, by the segment that it is of.
-struct Place {
+struct StreamPlace {
   core::Instant segment_start;
   std::uint64_t sample = 0;  ///< since the segment's start
 
-  friend bool operator==(const Place&, const Place&) = default;
+  friend bool operator==(const StreamPlace&, const StreamPlace&) = default;
 };
 
 /// Of a run with one output of numbered files. Not thread-safe: before the run its maker's, then the output's.
@@ -37,13 +37,13 @@ class Checkpoint {
   bool over() const { return over_; }
   /// How many files it finished, and with what the next one begins; none: with the first sample.
   std::size_t files() const { return files_; }
-  const std::optional<Place>& next() const { return next_; }
+  const std::optional<StreamPlace>& next() const { return next_; }
 
   /// Writes the file: whole, or not at all. Throws Error(io).
   void save() const;
   /// `file` has its name and is the last of so many; `next`: with what the next one begins, none: it was the last one.
   /// Saves.
-  void finished(const std::string& file, std::size_t files, const std::optional<Place>& next);
+  void finished(const std::string& file, std::size_t files, const std::optional<StreamPlace>& next);
 
  private:
   void read();
@@ -52,7 +52,7 @@ class Checkpoint {
   std::map<std::string, std::string> facts_;
   bool goes_on_ = false, over_ = false;
   std::size_t files_ = 0;
-  std::optional<Place> next_;
+  std::optional<StreamPlace> next_;
 };
 
 }  // namespace tautline::pipeline

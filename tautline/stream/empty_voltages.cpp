@@ -197,7 +197,7 @@ void EmptyVoltageFinder::find_equal_probes(const core::RawBlock& block) {
 }
 
 // What an input, or all together, repeat is among the repeats of this input.
-std::size_t EmptyVoltageFinder::compared_input(const Search& search) {
+std::size_t EmptyVoltageFinder::compared_input(const RepeatSearch& search) {
   return search.input == kAnyInput ? 0 : search.input;
 }
 
@@ -211,7 +211,7 @@ std::size_t EmptyVoltageFinder::overlap(std::span<const Run> runs, const Run& ru
 }
 
 // Marks samples of a run; its place in the list is assigned at the first mark.
-void EmptyVoltageFinder::mark(core::RawBlock& block, const Search& search, OpenRun& run,
+void EmptyVoltageFinder::mark(core::RawBlock& block, const RepeatSearch& search, OpenRun& run,
                               std::size_t first, std::size_t end, std::uint64_t position) {
   run.empty = true;
   if (end == first) return;
@@ -232,7 +232,7 @@ void EmptyVoltageFinder::mark_together(core::RawBlock& block, std::size_t first,
                                        std::uint64_t position) {
   const Run run{position + first, position + end};
   bool any = false;
-  for (const Search& one : inputs_) {
+  for (const RepeatSearch& one : inputs_) {
     std::size_t samples = end - first - overlap(one.runs, run);
     if (const Run own{one.open.first_sample, one.open.first_sample + one.open.samples};
         one.open.empty)
@@ -254,7 +254,7 @@ void EmptyVoltageFinder::list(const EmptyInput& one) {
 // waits.
 void EmptyVoltageFinder::list_together(const OpenRun& run) {
   if (!run.empty || run.samples > repeats_) return;
-  for (Search& one : inputs_) {
+  for (RepeatSearch& one : inputs_) {
     const EmptyInput stretch{one.input, run.first_sample, run.samples};
     if (one.open.samples > 0 && one.open.first_sample <= run.first_sample) {
       if (!one.open.empty) one.open.waiting.push_back(stretch);
@@ -268,11 +268,11 @@ void EmptyVoltageFinder::list_together(const OpenRun& run) {
 EmptyVoltages EmptyVoltageFinder::found() const {
   EmptyVoltageFinder ended = *this;
   ended.end_run(ended.together_);
-  for (Search& one : ended.inputs_) ended.end_run(one);
+  for (RepeatSearch& one : ended.inputs_) ended.end_run(one);
   return std::move(ended.found_);
 }
 
-bool EmptyVoltageFinder::is_empty(const Search& search, const OpenRun& run) const {
+bool EmptyVoltageFinder::is_empty(const RepeatSearch& search, const OpenRun& run) const {
   const std::size_t repeats = run.samples - 1;
   return run.finite && repeats >= search.least &&
          (repeats >= repeats_ || search.chance.too_rare(repeats));
@@ -280,7 +280,7 @@ bool EmptyVoltageFinder::is_empty(const Search& search, const OpenRun& run) cons
 
 // Counts how often the last sample is repeated at times [first, end) of a block; end is a time of the block, too.
 template <class Samples>
-void EmptyVoltageFinder::count_repeats(Search& search, std::size_t first, std::size_t end,
+void EmptyVoltageFinder::count_repeats(RepeatSearch& search, std::size_t first, std::size_t end,
                                        const Samples& samples) {
   if (search.least == repeats_) return;  // the chance decides nothing
   std::size_t t = first_counted(position_, first);
@@ -300,12 +300,12 @@ void EmptyVoltageFinder::count_repeats(Search& search, std::size_t first, std::s
 }
 
 // The sample that follows the one at position_ + time - 1 differs.
-void EmptyVoltageFinder::count_other(Search& search, std::size_t time) const {
+void EmptyVoltageFinder::count_other(RepeatSearch& search, std::size_t time) const {
   search.chance.count(counted_times(position_ + time - 1, position_ + time), 0);
 }
 
 // The open run has ended. One that may be a stretch counts as none of the noise's.
-void EmptyVoltageFinder::end_run(Search& search) {
+void EmptyVoltageFinder::end_run(RepeatSearch& search) {
   OpenRun& run = search.open;
   if (run.samples == 0) return;
   if (run.samples <= search.least) search.chance.count(run.uncounted, run.uncounted);
@@ -320,7 +320,7 @@ void EmptyVoltageFinder::end_run(Search& search) {
 
 // Continues in this block the run that the preceding block ended with; returns the run's end.
 template <class Samples>
-std::size_t EmptyVoltageFinder::go_on(Search& search, std::size_t end, const Samples& samples,
+std::size_t EmptyVoltageFinder::go_on(RepeatSearch& search, std::size_t end, const Samples& samples,
                                       const Blocks& blocks) {
   OpenRun& run = search.open;
   const std::size_t stop =
@@ -341,7 +341,7 @@ std::size_t EmptyVoltageFinder::go_on(Search& search, std::size_t end, const Sam
 }
 
 template <class Samples>
-void EmptyVoltageFinder::look_at(Search& search, std::size_t first, std::size_t end,
+void EmptyVoltageFinder::look_at(RepeatSearch& search, std::size_t first, std::size_t end,
                                  const Samples& samples, const Blocks& blocks) {
   if (first == 0 && blocks.before != nullptr && search.open.samples > 0) {
     first = go_on(search, end, samples, blocks);
@@ -379,7 +379,7 @@ void EmptyVoltageFinder::look_at(Search& search, std::size_t first, std::size_t 
 
 // Runs end where samples are invalid.
 template <class Samples>
-void EmptyVoltageFinder::look_in(Search& search, const std::vector<core::ConstantRun>& parts,
+void EmptyVoltageFinder::look_in(RepeatSearch& search, const std::vector<core::ConstantRun>& parts,
                                  const Samples& samples, const Blocks& blocks) {
   if (parts.empty() || parts.front().first > 0) end_run(search);
   for (const core::ConstantRun& part : parts)
@@ -396,11 +396,11 @@ void EmptyVoltageFinder::look(core::RawBlock& block, core::RawBlock* before) {
   std::vector<std::vector<core::ConstantRun>> parts(inputs_.size(), of_all);
   if (!block.invalid.empty())
     for (std::size_t i = 0; i < parts.size(); ++i) parts[i] = valid_parts(block, i);
-  const auto forget = [&](Search& search) {
+  const auto forget = [&](RepeatSearch& search) {
     std::erase_if(search.runs, [&](const Run& run) { return run.end <= before_position_; });
   };
   forget(together_);
-  for (Search& one : inputs_) {
+  for (RepeatSearch& one : inputs_) {
     forget(one);
     look_in(one, parts[one.input], InputTimes(block, one.input), blocks);
   }

@@ -70,7 +70,7 @@ class EmptyVoltageFinder {
   };
 
   /// The search in one input, or in all inputs together (kAllInputs).
-  struct Search {
+  struct RepeatSearch {
     std::size_t input = 0;
     std::size_t least = 0;  // the fewest repeats that are looked for
     RepeatChance chance;
@@ -85,21 +85,23 @@ class EmptyVoltageFinder {
   void find_equal_probes(const core::RawBlock& block);
   // All searches look at the same probes.
   std::size_t least_of_probes() const { return inputs_.front().least; }
-  static std::size_t compared_input(const Search& search);
+  static std::size_t compared_input(const RepeatSearch& search);
   template <class Samples>
-  void look_in(Search& search, const std::vector<core::ConstantRun>& parts, const Samples& samples,
+  void look_in(RepeatSearch& search, const std::vector<core::ConstantRun>& parts,
+               const Samples& samples, const Blocks& blocks);
+  template <class Samples>
+  void look_at(RepeatSearch& search, std::size_t first, std::size_t end, const Samples& samples,
                const Blocks& blocks);
   template <class Samples>
-  void look_at(Search& search, std::size_t first, std::size_t end, const Samples& samples,
-               const Blocks& blocks);
+  std::size_t go_on(RepeatSearch& search, std::size_t end, const Samples& samples,
+                    const Blocks& blocks);
   template <class Samples>
-  std::size_t go_on(Search& search, std::size_t end, const Samples& samples, const Blocks& blocks);
-  template <class Samples>
-  void count_repeats(Search& search, std::size_t first, std::size_t end, const Samples& samples);
-  void count_other(Search& search, std::size_t time) const;
-  bool is_empty(const Search& search, const OpenRun& run) const;
-  void end_run(Search& search);
-  void mark(core::RawBlock& block, const Search& search, OpenRun& run, std::size_t first,
+  void count_repeats(RepeatSearch& search, std::size_t first, std::size_t end,
+                     const Samples& samples);
+  void count_other(RepeatSearch& search, std::size_t time) const;
+  bool is_empty(const RepeatSearch& search, const OpenRun& run) const;
+  void end_run(RepeatSearch& search);
+  void mark(core::RawBlock& block, const RepeatSearch& search, OpenRun& run, std::size_t first,
             std::size_t end, std::uint64_t position);
   void mark_together(core::RawBlock& block, std::size_t first, std::size_t end,
                      std::uint64_t position);
@@ -108,8 +110,8 @@ class EmptyVoltageFinder {
   static std::size_t overlap(std::span<const Run> runs, const Run& run);
 
   std::size_t repeats_;
-  std::vector<Search> inputs_;
-  Search together_;
+  std::vector<RepeatSearch> inputs_;
+  RepeatSearch together_;
   // [input] times in the block that equal the next probe, or the next time; none: not searched
   std::vector<std::vector<std::uint32_t>> equal_probes_, equal_counted_;
   std::uint64_t position_ = 0, before_position_ = 0;  // of the block's first sample

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tautline/core/error.h"
+#include "tests/support/error_of.h"
 
 namespace tautline::core {
 namespace {
@@ -25,13 +26,9 @@ TEST(Angle, WhatIsNoAngleIsRefused) {
   for (const char* text :
        {"", "abc", "12:30", "12:60:00", "12:30:60", "1:2:3:4", "12:-5:00", "12.5:00:00", "24:00:00",
         "12:30:", ":30:00", "1e1:00:00", "nan:00:00"}) {
-    try {
-      read_angle_deg(text, AngleUnit::hours);
-      ADD_FAILURE() << text;
-    } catch (const Error& error) {
-      EXPECT_EQ(error.kind(), ErrorKind::config);
-      EXPECT_NE(error.limit().find("hh:mm:ss"), std::string::npos) << text;
-    }
+    const core::Error error = tests::error_of([&] { read_angle_deg(text, AngleUnit::hours); });
+    EXPECT_EQ(error.kind(), ErrorKind::config);
+    EXPECT_NE(error.limit().find("hh:mm:ss"), std::string::npos) << text;
   }
 }
 

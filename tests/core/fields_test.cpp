@@ -8,6 +8,8 @@
 #include <limits>
 #include <random>
 
+#include "tests/support/error_of.h"
+
 namespace tautline::tests::described_fields {
 namespace {
 
@@ -68,17 +70,6 @@ const Fields<Config>& fields(const Config&) {
           .add({.name = "range"}, &C::range, interval())
           .include("filter", &C::filter, fields(Part{}));
   return all;
-}
-
-template <class Work>
-Error error_of(const Work& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return error;
-  }
-  ADD_FAILURE() << "nothing was thrown";
-  return {ErrorKind::io, "", "", ""};
 }
 
 // Setting `name` to `text` is refused, and the error says what is allowed.

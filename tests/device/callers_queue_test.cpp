@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tautline/core/error.h"
+#include "tests/support/error_of.h"
 #include "tests/support/gpus.h"
 
 namespace tautline::device {
@@ -121,13 +122,9 @@ TEST_F(CallersGpuQueue, RefusesWhatItCannotWrap) {
   EXPECT_THROW(opencl::open_for(nullptr), core::Error);
   EXPECT_THROW(opencl::wrap_queue(*device, nullptr), core::Error);
   EXPECT_THROW(opencl::wrap_queue(*cpu, caller.queue), core::Error);
-  try {
-    opencl::wrap_queue(*device, other.queue);
-    FAIL();
-  } catch (const core::Error& error) {
-    EXPECT_EQ(error.kind(), core::ErrorKind::config);
-    EXPECT_NE(std::string(error.what()).find("another context"), std::string::npos);
-  }
+  const core::Error error = tests::error_of([&] { opencl::wrap_queue(*device, other.queue); });
+  EXPECT_EQ(error.kind(), core::ErrorKind::config);
+  EXPECT_NE(std::string(error.what()).find("another context"), std::string::npos);
   EXPECT_THROW(opencl::wrap_memory(*device, nullptr), core::Error);
   cl_mem foreign = clCreateBuffer(other.context, CL_MEM_READ_WRITE, 16, nullptr, nullptr);
   EXPECT_THROW(opencl::wrap_memory(*device, foreign), core::Error);

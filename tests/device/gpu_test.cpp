@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tautline/core/error.h"
+#include "tests/support/error_of.h"
 #include "tests/support/gpus.h"
 #include "tests/support/seed.h"
 
@@ -186,28 +187,20 @@ TEST_P(Gpu, SaysHowMuchMemoryIsMissing) {
       open(parse_selection(GetParam()), {.threads = 1, .device_memory_bytes = 1 << 20, .log = {}});
   const Buffer held = limited->allocate(700 << 10);
   EXPECT_LE(limited->free_bytes(), (1u << 20) - (700u << 10));
-  try {
-    limited->allocate(400 << 10);
-    FAIL() << "400 KiB went into the 324 KiB that are left";
-  } catch (const core::Error& error) {
-    EXPECT_EQ(error.kind(), core::ErrorKind::memory);
-    EXPECT_NE(std::string(error.what()).find("0.4 MiB needed"), std::string::npos) << error.what();
-    EXPECT_NE(std::string(error.what()).find("0.3 MiB"), std::string::npos) << error.what();
-    EXPECT_NE(std::string(error.what()).find("memory_bytes"), std::string::npos) << error.what();
-  }
+  const core::Error error = tests::error_of([&] { limited->allocate(400 << 10); });
+  EXPECT_EQ(error.kind(), core::ErrorKind::memory);
+  EXPECT_NE(std::string(error.what()).find("0.4 MiB needed"), std::string::npos) << error.what();
+  EXPECT_NE(std::string(error.what()).find("0.3 MiB"), std::string::npos) << error.what();
+  EXPECT_NE(std::string(error.what()).find("memory_bytes"), std::string::npos) << error.what();
 }
 
 TEST_P(Gpu, ExplainsTextThatDoesNotCompile) {
   ProgramSource wrong = source(*device);
   wrong.name = "wrong.kernel";
   wrong.text += "\nthis is no program\n";
-  try {
-    device->compile(wrong);
-    FAIL();
-  } catch (const core::Error& error) {
-    EXPECT_EQ(error.kind(), core::ErrorKind::device);
-    EXPECT_NE(std::string(error.what()).find("wrong.kernel"), std::string::npos) << error.what();
-  }
+  const core::Error error = tests::error_of([&] { device->compile(wrong); });
+  EXPECT_EQ(error.kind(), core::ErrorKind::device);
+  EXPECT_NE(std::string(error.what()).find("wrong.kernel"), std::string::npos) << error.what();
 }
 
 TEST_P(Gpu, RefusesHostAddressesInKernels) {

@@ -9,6 +9,7 @@
 
 #include "tautline/core/error.h"
 #include "tests/support/environment.h"
+#include "tests/support/error_of.h"
 
 namespace tautline::device::cpu {
 namespace {
@@ -59,14 +60,10 @@ TEST(ProcessorCap, RefusesAForcedSetAboveIt) {
   const Environment variable(kVariable, "portable");
   EXPECT_EQ(parse_selection("cpu:portable").instruction_set, InstructionSet::portable);
   for (const char* name : {"cpu:avx2", "cpu:avx512", "cpu:vnni", "cpu:amx"}) {
-    try {
-      parse_selection(name);
-      ADD_FAILURE() << name;
-    } catch (const core::Error& error) {
-      EXPECT_EQ(error.kind(), core::ErrorKind::unsupported);
-      EXPECT_EQ(error.value(), name);
-      EXPECT_NE(error.advice().find("cpu:portable"), std::string::npos) << error.what();
-    }
+    const core::Error error = tests::error_of([&] { parse_selection(name); });
+    EXPECT_EQ(error.kind(), core::ErrorKind::unsupported);
+    EXPECT_EQ(error.value(), name);
+    EXPECT_NE(error.advice().find("cpu:portable"), std::string::npos) << error.what();
   }
 }
 
@@ -87,17 +84,13 @@ TEST(ProcessorCap, RefusesOtherValuesAndSaysWhatIsAllowed) {
        {"sse9", "AVX2", " avx2", "avx2 ", "avx2:", "avx2:0", "avx2:-1", "avx2:two", "avx2:1x",
         "avx2:1:1", ":1", "2", "cpu:avx2", "avx2:99999999999999999999"}) {
     const Environment variable(kVariable, value);
-    try {
-      supported(InstructionSet::portable);
-      ADD_FAILURE() << value;
-    } catch (const core::Error& error) {
-      EXPECT_EQ(error.kind(), core::ErrorKind::config);
-      EXPECT_EQ(error.field(), kVariable);
-      EXPECT_EQ(error.value(), value);
-      for (const InstructionSet set : kSets)
-        EXPECT_NE(error.limit().find(to_string(set)), std::string::npos) << error.what();
-      EXPECT_NE(error.limit().find("avx2:1"), std::string::npos) << error.what();
-    }
+    const core::Error error = tests::error_of([&] { supported(InstructionSet::portable); });
+    EXPECT_EQ(error.kind(), core::ErrorKind::config);
+    EXPECT_EQ(error.field(), kVariable);
+    EXPECT_EQ(error.value(), value);
+    for (const InstructionSet set : kSets)
+      EXPECT_NE(error.limit().find(to_string(set)), std::string::npos) << error.what();
+    EXPECT_NE(error.limit().find("avx2:1"), std::string::npos) << error.what();
     EXPECT_THROW(best_instruction_set(), core::Error) << value;
     EXPECT_THROW(cores(), core::Error) << value;
     EXPECT_THROW(open({}), core::Error) << value;

@@ -6,17 +6,13 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "tests/end_to_end/run_command.h"
-#include "tests/support/scratch.h"
+#include "tests/end_to_end/command_test.h"
 
 namespace tautline::tests {
 namespace {
 
-class AsLive : public ::testing::Test {
+class AsLive : public CommandTest {
  protected:
-  CommandResult run(const std::vector<std::string>& arguments) {
-    return run_command(arguments, scratch.path().string());
-  }
   // Once at once and once at `rate`, which takes so long at least; both write `output`.
   void expect_same(const std::vector<std::string>& arguments, const std::string& source,
                    const std::string& rate, double least_s, const std::string& output) {
@@ -50,7 +46,6 @@ class AsLive : public ::testing::Test {
     for (const std::string& set : sets) words.insert(words.end(), {"--set", set});
     return words;
   }
-  ScratchFolder scratch;
 };
 
 TEST_F(AsLive, SpectraAreThoseOfTheFileToTheBit) {

@@ -9,18 +9,14 @@
 #include <limits>
 #include <random>
 
-#include "tests/end_to_end/run_command.h"
-#include "tests/support/scratch.h"
+#include "tests/end_to_end/command_test.h"
 #include "tests/support/seed.h"
 
 namespace tautline::tests {
 namespace {
 
-class BadPhotons : public ::testing::Test {
+class BadPhotons : public CommandTest {
  protected:
-  CommandResult run(std::vector<std::string> arguments) {
-    return run_command(arguments, scratch.path().string());
-  }
   CommandResult autocorrelate(const std::string& name, const std::vector<std::string>& more) {
     std::vector<std::string> arguments{"autocorrelate", scratch / name, "-o", scratch / "out.csv",
                                        "--overwrite"};
@@ -47,8 +43,6 @@ class BadPhotons : public ::testing::Test {
     return count;
   }
   std::size_t values_written() const { return lags_written(false); }
-
-  ScratchFolder scratch;
 };
 
 TEST_F(BadPhotons, SensorsThatDoNotDivideTheFile) {

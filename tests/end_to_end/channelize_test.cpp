@@ -5,20 +5,16 @@
 
 #include "tautline/core/error.h"
 #include "tautline/pipeline/voltages/measure_gains.h"
-#include "tests/end_to_end/run_command.h"
-#include "tests/support/scratch.h"
+#include "tests/end_to_end/command_test.h"
 
 namespace tautline::tests {
 namespace {
 
 constexpr std::size_t kChannels = 16, kInputs = 4;
 
-class Channelize : public ::testing::Test {
+class Channelize : public CommandTest {
  protected:
   void SetUp() override { write_file(scratch / "in.dada", DadaFile{}.bytes()); }
-  CommandResult run(std::vector<std::string> arguments) {
-    return run_command(arguments, scratch.path().string());
-  }
   CommandResult channelize(const std::string& output, const std::vector<std::string>& more = {}) {
     std::vector<std::string> arguments{
         "channelize", scratch / "in.dada",       "-o",     scratch / output,
@@ -30,7 +26,6 @@ class Channelize : public ::testing::Test {
     for (const auto& entry : std::filesystem::directory_iterator(scratch.path()))
       EXPECT_FALSE(entry.path().filename().string().starts_with("c.")) << entry.path();
   }
-  ScratchFolder scratch;
 };
 
 TEST_F(Channelize, GainsAndCountersStandBesideTheOutput) {

@@ -9,8 +9,7 @@
 #include <random>
 #include <thread>
 
-#include "tests/end_to_end/run_command.h"
-#include "tests/support/scratch.h"
+#include "tests/end_to_end/command_test.h"
 #include "tests/support/seed.h"
 
 namespace tautline::tests {
@@ -19,7 +18,7 @@ namespace {
 using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 
-class Checkpoints : public ::testing::Test {
+class Checkpoints : public CommandTest {
  protected:
   void SetUp() override {
 #ifndef TAUTLINE_HDF5
@@ -66,9 +65,6 @@ class Checkpoints : public ::testing::Test {
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }
-  CommandResult run(const std::vector<std::string>& arguments) {
-    return run_command(arguments, scratch.path().string());
-  }
   std::map<std::string, std::string> files() const {
     std::map<std::string, std::string> all;
     for (const auto& entry : fs::directory_iterator(scratch / "night"))
@@ -106,7 +102,6 @@ class Checkpoints : public ::testing::Test {
     }
   }
 
-  ScratchFolder scratch;
   std::mt19937_64 random = generator();
 };
 

@@ -14,9 +14,8 @@
 #include "tautline/formats/mwa32t/writer.h"
 #include "tautline/formats/npy/header.h"
 #include "tautline/formats/visibility_reader.h"
+#include "tests/end_to_end/command_test.h"
 #include "tests/end_to_end/documented_json.h"
-#include "tests/end_to_end/run_command.h"
-#include "tests/support/scratch.h"
 
 namespace tautline::tests {
 namespace {
@@ -42,11 +41,8 @@ ReadVisibilities read_visibilities(const std::string& path) {
   return all;
 }
 
-class CorrelateFormats : public ::testing::Test {
+class CorrelateFormats : public CommandTest {
  protected:
-  CommandResult run(const std::vector<std::string>& arguments) {
-    return run_command(arguments, scratch.path().string());
-  }
   CommandResult correlate(const std::vector<std::string>& inputs, const std::string& output,
                           const std::vector<std::string>& more) {
     std::vector<std::string> arguments{"--json", "correlate"};
@@ -68,7 +64,6 @@ class CorrelateFormats : public ::testing::Test {
     pairs.push_back(2);
     write_file(scratch / name, formats::npy::format_header("|i1", pairs) + bytes);
   }
-  ScratchFolder scratch;
 };
 
 std::string random_bytes(std::size_t count) {
@@ -291,10 +286,9 @@ TEST_F(CorrelateFormats, CleanNoiseGivesNoWarningOfItsLevel) {
   write_npy("bytes.npy", {4, kTimes}, bytes);
   write_file(scratch / "floats.npy",
              formats::npy::format_header("<c8", std::vector<std::uint64_t>{4, kTimes}) + floats);
-  const std::vector<std::string> array{"--rate-hz", "1280000", "--centre-hz", "1e9", "--channels",
-                                       "16"};
-  for (const auto& [name, options] :
-       std::vector<std::pair<std::string, std::vector<std::string>>>{
+  const std::vector<std::string> array{"--rate-hz", "1280000",    "--centre-hz",
+                                       "1e9",       "--channels", "16"};
+  for (const auto& [name, options] : std::vector<std::pair<std::string, std::vector<std::string>>>{
            {"x.vdif", array}, {"x.raw", {}}, {"bytes.npy", array}, {"floats.npy", array}}) {
     auto words = options;
     words.insert(words.end(), {"--integration", "0.001", "--overwrite"});

@@ -4,18 +4,14 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "tests/end_to_end/run_command.h"
+#include "tests/end_to_end/command_test.h"
 #include "tests/formats/sigproc/sigproc_files.h"
-#include "tests/support/scratch.h"
 
 namespace tautline::tests {
 namespace {
 
-class FilterbankFiles : public ::testing::Test {
+class FilterbankFiles : public CommandTest {
  protected:
-  CommandResult run(std::vector<std::string> arguments) {
-    return run_command(arguments, scratch.path().string());
-  }
   CommandResult simulate(const std::vector<std::string>& more) {
     std::vector<std::string> arguments{"simulate", "filterbank", "-o",      scratch / "x.fil",
                                        "--nchans", "64",         "--fch1",  "1500",
@@ -35,7 +31,6 @@ class FilterbankFiles : public ::testing::Test {
     EXPECT_NE(result.err.find(path), std::string::npos) << result.err;
     EXPECT_NE(result.err.find(word), std::string::npos) << result.err;
   }
-  ScratchFolder scratch;
 };
 
 TEST_F(FilterbankFiles, SimulatedAndInspected) {

@@ -7,18 +7,14 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "tests/end_to_end/command_test.h"
 #include "tests/end_to_end/documented_json.h"
-#include "tests/end_to_end/run_command.h"
-#include "tests/support/scratch.h"
 
 namespace tautline::tests {
 namespace {
 
-class FirstTries : public ::testing::Test {
+class FirstTries : public CommandTest {
  protected:
-  CommandResult run(const std::vector<std::string>& arguments, const Variables& variables = {}) {
-    return run_command(arguments, scratch.path().string(), variables);
-  }
   void expect_said(const std::vector<std::string>& arguments, int status, const std::string& words,
                    const Variables& variables = {}) {
     const CommandResult result = run(arguments, variables);
@@ -36,8 +32,6 @@ class FirstTries : public ::testing::Test {
     EXPECT_EQ(made.status, kDone) << made.err;
     return path;
   }
-
-  ScratchFolder scratch;
 };
 
 TEST_F(FirstTries, NegativeNumbersAreShownAsTheyWereGiven) {

@@ -14,6 +14,7 @@
 #include "tautline/formats/curves/curves.h"
 #include "tautline/stream/http.h"
 #include "tests/end_to_end/live_run.h"
+#include "tests/support/pipe.h"
 #include "tests/support/small_disk.h"
 
 namespace tautline::tests {
@@ -58,9 +59,7 @@ class LiveCountRuns : public LiveRun {
   }
   // With a file or pipe as its standard input.
   CommandResult run_with_input(const std::string& input, const std::vector<std::string>& command) {
-    std::string line = "exec " + command_path();
-    for (const std::string& word : command) line += " '" + word + "'";
-    return run_program("/bin/sh", {"-c", line + " < " + input}, scratch / "run");
+    return run_shell(command_line(command) + " < " + input, scratch / "run");
   }
   core::CorrelationCurves of_file(const std::string& counts, const std::string& output,
                                   const std::vector<std::string>& options) {
@@ -93,13 +92,6 @@ class LiveCountRuns : public LiveRun {
   }
   // Opens the other end once the run has.
   int open_fifo() const { return open(fifo().c_str(), O_WRONLY | O_CLOEXEC); }
-  static void put(int to, const std::string& bytes) {
-    for (std::size_t done = 0; done < bytes.size();) {
-      const ssize_t some = write(to, bytes.data() + done, bytes.size() - done);
-      ASSERT_GT(some, 0);
-      done += static_cast<std::size_t>(some);
-    }
-  }
   std::uint64_t written_samples() const {
     return std::filesystem::exists(live()) ? formats::curves::read_set(live()).samples : 0;
   }

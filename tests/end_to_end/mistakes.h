@@ -9,16 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "tests/end_to_end/run_command.h"
-#include "tests/support/scratch.h"
+#include "tests/end_to_end/command_test.h"
 
 namespace tautline::tests {
 
-class Mistakes : public ::testing::Test {
+class Mistakes : public CommandTest {
  protected:
-  CommandResult run(const std::vector<std::string>& arguments) {
-    return run_command(arguments, scratch.path().string());
-  }
   std::set<std::string> files() const {
     std::set<std::string> names;
     for (const auto& entry : std::filesystem::directory_iterator(scratch.path()))
@@ -61,8 +57,6 @@ class Mistakes : public ::testing::Test {
     EXPECT_EQ(made.status, kDone) << made.err;
     return scratch / "g.csv";
   }
-
-  ScratchFolder scratch;
 };
 
 }  // namespace tautline::tests

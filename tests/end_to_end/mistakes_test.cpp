@@ -410,17 +410,17 @@ TEST_F(Mistakes, AFullDiskUnderStandardOutputIsNoSuccess) {
   if (!std::filesystem::exists("/dev/full"))
     GTEST_SKIP() << "no /dev/full: nothing to write to that is always full";
   const CommandResult full =
-      run_program("/bin/sh", {"-c", command_path() + " inspect " + filterbank() + " > /dev/full"},
-                  scratch.path().string());
+      run_shell(command_line({"inspect", filterbank()}) + " > /dev/full", scratch.path().string());
   EXPECT_EQ(full.status, kFailed) << full.err;
   EXPECT_NE(full.err.find("standard output: No space left on device"), std::string::npos)
       << full.err;
 }
 
 TEST_F(Mistakes, AFileOverItsLimitOfSizeIsAnErrorOfWriting) {
-  const std::string line = "ulimit -f 20; exec " + command_path() + " channelize " + voltages() +
-                           " --channels 16 -o " + (scratch / "out.npy");
-  const CommandResult result = run_program("/bin/sh", {"-c", line}, scratch.path().string());
+  const CommandResult result = run_shell(
+      "ulimit -f 20; " +
+          command_line({"channelize", voltages(), "--channels", "16", "-o", scratch / "out.npy"}),
+      scratch.path().string());
   EXPECT_EQ(result.status, kFailed) << result.err;
   EXPECT_NE(result.err.find("File too large"), std::string::npos) << result.err;
   for (const std::string& name : files()) EXPECT_FALSE(name.starts_with("out.")) << name;

@@ -6,18 +6,14 @@
 #include <nlohmann/json.hpp>
 
 #include "tautline/stream/http.h"
+#include "tests/end_to_end/command_test.h"
 #include "tests/end_to_end/documented_json.h"
-#include "tests/end_to_end/run_command.h"
-#include "tests/support/scratch.h"
 
 namespace tautline::tests {
 namespace {
 
-class MonitorCommand : public ::testing::Test {
+class MonitorCommand : public CommandTest {
  protected:
-  CommandResult run(const std::vector<std::string>& arguments) {
-    return run_command(arguments, scratch.path().string());
-  }
   void simulate() {
     const CommandResult made = run({"simulate", "filterbank", "--nchans", "32", "--fch1", "1500",
                                     "--foff", "-4", "--tsamp", "1e-3", "--duration", "3", "--pulse",
@@ -32,7 +28,6 @@ class MonitorCommand : public ::testing::Test {
             "--set",    "trials.dms.range=0:100",
             "--set",    "series.path=" + (scratch / output)};
   }
-  ScratchFolder scratch;
 };
 
 TEST_F(MonitorCommand, WatchingARunChangesNothingInItsResults) {

@@ -3,19 +3,15 @@
 
 #include <filesystem>
 
-#include "tests/end_to_end/run_command.h"
-#include "tests/support/scratch.h"
+#include "tests/end_to_end/command_test.h"
 
 namespace tautline::tests {
 namespace {
 
 constexpr int kDone = 0, kFailed = 1, kWrongUsage = 2;
 
-class OptionWords : public ::testing::Test {
+class OptionWords : public CommandTest {
  protected:
-  CommandResult run(const std::vector<std::string>& arguments) {
-    return run_command(arguments, scratch.path().string());
-  }
   void expect_said(const std::vector<std::string>& arguments, int status,
                    const std::string& words) {
     const CommandResult result = run(arguments);
@@ -31,8 +27,6 @@ class OptionWords : public ::testing::Test {
     EXPECT_EQ(made.status, kDone) << made.err;
     return path;
   }
-
-  ScratchFolder scratch;
 };
 
 TEST_F(OptionWords, ValuesThatAreRefusedOnTheLine) {
@@ -84,9 +78,9 @@ TEST_F(OptionWords, ErrorsAndAdviceOfRuns) {
 TEST_F(OptionWords, AFilesNameThatIsAnOptionsToo) {
   for (const std::string folder : {"pictures", "plot"}) {
     std::filesystem::create_directory(scratch / folder);
-    const std::string line = "cd '" + scratch.path().string() + "' && exec '" + command_path() +
-                             "' search " + folder + " -o c.csv";
-    const CommandResult said = run_program("/bin/sh", {"-c", line}, scratch.path().string());
+    const CommandResult said = run_shell("cd '" + scratch.path().string() + "' && " +
+                                             command_line({"search", folder, "-o", "c.csv"}),
+                                         scratch.path().string());
     EXPECT_EQ(said.status, kFailed) << said.err;
     EXPECT_NE(said.err.find("tautline: " + folder + ": a folder without dedispersed series"),
               std::string::npos)

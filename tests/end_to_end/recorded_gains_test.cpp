@@ -115,12 +115,8 @@ TEST_F(RecordedGains, AreThoseOfARangeOfChannelsAndOfPipelines) {
   channelize("x.dada", "s.dada", "8");
   EXPECT_TRUE(correlate("s.dada", {"--channel-range", "3:9"}) ==
               correlate("x.dada", {"--channels", "16", "--channel-range", "3:9"}));
-  write_file(scratch / "p.toml",
-             "[voltages]\ntype = \"voltage_files\"\nfiles = [\"" + (scratch / "s.dada") +
-                 "\"]\n[f]\ntype = \"filter_bank\"\ninputs = \"voltages\"\n[x]\ntype = "
-                 "\"correlator\"\ninputs = \"f\"\nintegration_s = 0.01\n[out]\ntype = "
-                 "\"visibility_file\"\ninputs = \"x\"\npath = \"" +
-                 (scratch / "p.uvh5") + "\"\n");
+  write_file(scratch / "p.toml", correlate_pipeline(scratch / "s.dada", scratch / "p.uvh5", "",
+                                                    "integration_s = 0.01\n"));
   run({"run", scratch / "p.toml"});
   EXPECT_TRUE(visibilities_in(scratch / "p.uvh5") == of_voltages("8"));
 }
@@ -236,11 +232,7 @@ TEST_F(RecordedGains, OfALevelThatRisesClipWhichIsSaid) {
   EXPECT_EQ(err.find("--settle measures"), std::string::npos) << err;
   EXPECT_EQ(said({"--requantize", "off"}).find("rounding to"), std::string::npos);
   write_file(scratch / "p.toml",
-             "[voltages]\ntype = \"voltage_files\"\nfiles = [\"" + (scratch / "x.dada") +
-                 "\"]\n[f]\ntype = \"filter_bank\"\ninputs = \"voltages\"\nchannels = 16\n[x]\n"
-                 "type = \"correlator\"\ninputs = \"f\"\n[out]\ntype = \"visibility_file\"\n"
-                 "inputs = \"x\"\npath = \"" +
-                 (scratch / "p.uvh5") + "\"\n");
+             correlate_pipeline(scratch / "x.dada", scratch / "p.uvh5", "channels = 16\n"));
   err = run({"run", scratch / "p.toml"}).err;
   EXPECT_NE(err.find("of the samples of all inputs were clipped"), std::string::npos) << err;
 }

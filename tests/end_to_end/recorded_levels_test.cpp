@@ -103,11 +103,7 @@ TEST_F(RecordedLevels, AnInputThatTheRecorderClippedIsNamed) {
   expect_text(read_file(scratch / "plot.html"), "Clipped by the recorder: input 1x: 1.");
 
   write_file(scratch / "p.toml",
-             "[voltages]\ntype = \"voltage_files\"\nfiles = [\"" + (scratch / "x.dada") +
-                 "\"]\n[f]\ntype = \"filter_bank\"\ninputs = \"voltages\"\nchannels = 16\n[x]\n"
-                 "type = \"correlator\"\ninputs = \"f\"\n[out]\ntype = \"visibility_file\"\n"
-                 "inputs = \"x\"\npath = \"" +
-                 (scratch / "p.uvh5") + "\"\n");
+             correlate_pipeline(scratch / "x.dada", scratch / "p.uvh5", "channels = 16\n"));
   expect_text(run({"run", scratch / "p.toml"}).err, "clipped by the recorder: input 2: 1.");
 }
 

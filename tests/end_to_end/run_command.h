@@ -87,6 +87,18 @@ inline CommandResult run_program(const std::string& path, const std::vector<std:
   return finish_command(start_program(path, arguments, folder, variables), folder);
 }
 
+/// A line for a shell: the command with these words.
+inline std::string command_line(const std::vector<std::string>& words) {
+  std::string line = "exec '" + command_path() + "'";
+  for (const std::string& word : words) line += " '" + word + "'";
+  return line;
+}
+
+inline CommandResult run_shell(const std::string& line, const std::string& folder,
+                               const Variables& variables = {}) {
+  return run_program("/bin/sh", {"-c", line}, folder, variables);
+}
+
 /// PoCL 3.1 ends a process by an assertion of its own now and then, where several of its devices or of its
 /// processes work at once (docs/design/roadmap.md).
 inline bool ended_by_pocl(const CommandResult& result) {
@@ -141,5 +153,14 @@ struct DadaFile {
     return file;
   }
 };
+
+/// A pipeline that correlates a file of voltages, with more fields of the filter bank and of the correlator.
+inline std::string correlate_pipeline(const std::string& voltages, const std::string& visibilities,
+                                      const std::string& bank, const std::string& correlator = "") {
+  return "[voltages]\ntype = \"voltage_files\"\nfiles = \"" + voltages +
+         "\"\n[f]\ntype = \"filter_bank\"\ninputs = \"voltages\"\n" + bank +
+         "[x]\ntype = \"correlator\"\ninputs = \"f\"\n" + correlator +
+         "[v]\ntype = \"visibility_file\"\ninputs = \"x\"\npath = \"" + visibilities + "\"\n";
+}
 
 }  // namespace tautline::tests

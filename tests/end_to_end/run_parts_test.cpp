@@ -6,15 +6,14 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "tests/end_to_end/command_test.h"
 #include "tests/end_to_end/documented_json.h"
 #include "tests/end_to_end/file_visibilities.h"
-#include "tests/end_to_end/run_command.h"
-#include "tests/support/scratch.h"
 
 namespace tautline::tests {
 namespace {
 
-class RunParts : public ::testing::Test {
+class RunParts : public CommandTest {
  protected:
   void SetUp() override {
 #ifndef TAUTLINE_HDF5
@@ -23,9 +22,6 @@ class RunParts : public ::testing::Test {
     DadaFile file;
     file.payload_bytes = 8 * 100'000;
     write_file(scratch / "in.dada", file.bytes());
-  }
-  CommandResult run(const std::vector<std::string>& arguments) {
-    return run_command(arguments, scratch.path().string());
   }
   std::vector<std::string> correlate(const std::string& output,
                                      const std::vector<std::string>& more = {}) {
@@ -38,7 +34,6 @@ class RunParts : public ::testing::Test {
     for (const std::string& set : sets) words.insert(words.end(), {"--set", set});
     return words;
   }
-  ScratchFolder scratch;
 };
 
 TEST_F(RunParts, OfVisibilitiesAreTheWholeToTheBit) {

@@ -7,20 +7,16 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "tests/end_to_end/command_test.h"
 #include "tests/end_to_end/documented_json.h"
 #include "tests/end_to_end/file_visibilities.h"
-#include "tests/end_to_end/run_command.h"
-#include "tests/support/scratch.h"
 
 namespace tautline::tests {
 namespace {
 
-class RunPipeline : public ::testing::Test {
+class RunPipeline : public CommandTest {
  protected:
   void SetUp() override { write_file(scratch / "in.dada", DadaFile{}.bytes()); }
-  CommandResult run(const std::vector<std::string>& arguments) {
-    return run_command(arguments, scratch.path().string());
-  }
   std::string example(const std::string& name) {
     return source_folder() + "/examples/pipelines/" + name;
   }
@@ -43,7 +39,6 @@ class RunPipeline : public ::testing::Test {
     ASSERT_FALSE(a.values.empty());
     EXPECT_TRUE(a == b);
   }
-  ScratchFolder scratch;
 };
 
 TEST_F(RunPipeline, CorrelatesAsTheCommandDoes) {

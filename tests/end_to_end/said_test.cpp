@@ -5,13 +5,12 @@
 #include <nlohmann/json.hpp>
 
 #include "tautline/formats/npy/header.h"
-#include "tests/end_to_end/run_command.h"
-#include "tests/support/scratch.h"
+#include "tests/end_to_end/command_test.h"
 
 namespace tautline::tests {
 namespace {
 
-class Said : public ::testing::Test {
+class Said : public CommandTest {
  protected:
   void SetUp() override {
     auto random = generator();
@@ -28,9 +27,6 @@ class Said : public ::testing::Test {
         "latitude_deg = 52.9\nlongitude_deg = 6.6\n[[antenna]]\nenu_m = [0, 0, 0]\nnumber = 3\n"
         "[[antenna]]\nenu_m = [9, 0, 0]\nnumber = 7\n");
   }
-  CommandResult run(std::vector<std::string> arguments) {
-    return run_command(arguments, scratch.path().string());
-  }
   std::string warned(std::vector<std::string> arguments) {
     const CommandResult result = run(std::move(arguments));
     EXPECT_EQ(result.status, kDone) << result.err;
@@ -39,7 +35,6 @@ class Said : public ::testing::Test {
   static bool says(const std::string& text, const std::string& words) {
     return text.find(words) != std::string::npos;
   }
-  ScratchFolder scratch;
 };
 
 TEST_F(Said, BinsOfSecondsThatMayBeMicroseconds) {

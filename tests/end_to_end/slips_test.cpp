@@ -6,18 +6,14 @@
 #include <random>
 
 #include "tautline/formats/npy/header.h"
-#include "tests/end_to_end/run_command.h"
-#include "tests/support/scratch.h"
+#include "tests/end_to_end/command_test.h"
 #include "tests/support/seed.h"
 
 namespace tautline::tests {
 namespace {
 
-class Slips : public ::testing::Test {
+class Slips : public CommandTest {
  protected:
-  CommandResult run(const std::vector<std::string>& arguments) {
-    return run_command(arguments, scratch.path().string());
-  }
   void expect_said(const std::vector<std::string>& arguments, int status,
                    const std::string& words) {
     const CommandResult result = run(arguments);
@@ -29,8 +25,6 @@ class Slips : public ::testing::Test {
     return run({"simulate", "photons", "--duration", "0.01", "--model",
                 "diffusion:n=1,tau=2e-4,rate=5e4", "-o", scratch / name});
   }
-
-  ScratchFolder scratch;
 };
 
 TEST_F(Slips, UnknownCommandsAreNamedBesideTheNearest) {

@@ -78,12 +78,8 @@ TEST_F(WrittenAndRead, ChannelizedArraysNeedNoOptions) {
 #endif
 #ifdef TAUTLINE_HDF5
   // So does a pipeline's source.
-  write_file(scratch / "p.toml",
-             "[spectra]\ntype = \"voltage_files\"\nfiles = \"" + (scratch / "s.npy") +
-                 "\"\n[f]\ntype = \"filter_bank\"\ninputs = \"spectra\"\n[x]\ntype = "
-                 "\"correlator\"\ninputs = \"f\"\nintegration_s = 0.01\n[v]\ntype = "
-                 "\"visibility_file\"\ninputs = \"x\"\npath = \"" +
-                 (scratch / "run.uvh5") + "\"\n");
+  write_file(scratch / "p.toml", correlate_pipeline(scratch / "s.npy", scratch / "run.uvh5", "",
+                                                    "integration_s = 0.01\n"));
   run({"run", scratch / "p.toml"});
   const FileVisibilities of_run = visibilities_in(scratch / "run.uvh5"),
                          of_command = visibilities_in(scratch / "npy.uvh5");

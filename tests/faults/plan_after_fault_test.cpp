@@ -14,7 +14,7 @@ constexpr const char* kDeviceVariable = "TAUTLINE_TEST_DEVICE";
 
 // The message of the exception that `work` throws; empty when it throws none.
 template <class Work>
-std::string error_of(const Work& work) {
+std::string fault_of(const Work& work) {
   try {
     work();
     return {};
@@ -41,13 +41,13 @@ TEST(PlanAfterAFault, DISABLED_InAProcessOfItsOwn) {
                   {}, {sums.data(), {2, baselines}}, {counts.data(), {2, baselines}});
     queue->synchronise();
   };
-  const std::string first = error_of(execute);
+  const std::string first = fault_of(execute);
   EXPECT_NE(first.find("kernel "), std::string::npos) << first;
   const std::string refused = "refused after an earlier failure of the device, ";
   for (const std::string& later :
-       {error_of(execute), error_of([&] { plan->make_state(*queue); }),
-        error_of([&] { other->synchronise(); }), error_of([&] { device->allocate(16); }),
-        error_of([&] { device->allocate_pinned(16); })}) {
+       {fault_of(execute), fault_of([&] { plan->make_state(*queue); }),
+        fault_of([&] { other->synchronise(); }), fault_of([&] { device->allocate(16); }),
+        fault_of([&] { device->allocate_pinned(16); })}) {
     EXPECT_NE(later.find(refused), std::string::npos) << later;
     EXPECT_NE(later.find("kernel ", later.find(refused)), std::string::npos) << later;
   }

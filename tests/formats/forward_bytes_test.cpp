@@ -6,6 +6,7 @@
 
 #include "tautline/core/error.h"
 #include "tests/formats/cut_feed.h"
+#include "tests/support/error_of.h"
 #include "tests/support/seed.h"
 
 namespace tautline::formats {
@@ -69,12 +70,8 @@ TEST(ForwardBytes, ThatAreBrokenOffSayWhy) {
   feed->fault_at_the_end = "the cable was pulled";
   ForwardBytes bytes(std::move(feed), 0);
   std::vector<std::byte> all(2000);
-  try {
-    bytes.read(0, all);
-    FAIL();
-  } catch (const core::Error& error) {
-    EXPECT_NE(std::string(error.what()).find("the cable was pulled"), std::string::npos);
-  }
+  const core::Error error = tests::error_of([&] { bytes.read(0, all); });
+  EXPECT_NE(std::string(error.what()).find("the cable was pulled"), std::string::npos);
 }
 
 TEST(ForwardBytes, EndWithWhatHadComeWhenTheyAreStopped) {

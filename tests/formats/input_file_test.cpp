@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tautline/core/error.h"
+#include "tests/support/error_of.h"
 #include "tests/support/scratch.h"
 #include "tests/support/seed.h"
 
@@ -53,14 +54,10 @@ TEST(InputFile, NamesItsEndWhereItBecameShorter) {
   file.read_whole(4, bytes);
   EXPECT_EQ(bytes.back(), std::byte{'9'});
   std::filesystem::resize_file(path, 9);
-  try {
-    file.read_whole(4, bytes);
-    FAIL() << "nothing was thrown";
-  } catch (const core::Error& error) {
-    EXPECT_EQ(error.kind(), core::ErrorKind::io);
-    EXPECT_EQ(std::string(error.what()),
-              path + ": ended while it was read, expected 10 bytes as when it was opened");
-  }
+  const core::Error error = tests::error_of([&] { file.read_whole(4, bytes); });
+  EXPECT_EQ(error.kind(), core::ErrorKind::io);
+  EXPECT_EQ(std::string(error.what()),
+            path + ": ended while it was read, expected 10 bytes as when it was opened");
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 
 #include "tautline/core/error.h"
 #include "tautline/formats/output_folder.h"
+#include "tests/support/error_of.h"
 #include "tests/support/scratch.h"
 #include "tests/support/seed.h"
 
@@ -22,7 +23,8 @@ namespace {
 
 std::string content_of(const std::string& path) {
   std::string text(std::filesystem::file_size(path), ' ');
-  std::ifstream(path, std::ios::binary).read(text.data(), static_cast<std::streamsize>(text.size()));
+  std::ifstream(path, std::ios::binary)
+      .read(text.data(), static_cast<std::streamsize>(text.size()));
   return text;
 }
 
@@ -60,14 +62,10 @@ TEST(PartialFiles, AreOfOneRunAtATime) {
   const std::string path = scratch / "x.npy", folder = scratch / "x.ms";
   std::ofstream(partial_name(path)) << "of a run that was killed";
   const auto refused = [](const std::string& name, const auto& action) {
-    try {
-      action();
-      ADD_FAILURE() << name;
-    } catch (const core::Error& error) {
-      EXPECT_EQ(error.kind(), core::ErrorKind::io);
-      EXPECT_EQ(error.field(), name + ": output");
-      EXPECT_EQ(error.value(), "another run writes it");
-    }
+    const core::Error error = tests::error_of([&] { action(); });
+    EXPECT_EQ(error.kind(), core::ErrorKind::io);
+    EXPECT_EQ(error.field(), name + ": output");
+    EXPECT_EQ(error.value(), "another run writes it");
   };
   {
     PartialFile first(path, false);

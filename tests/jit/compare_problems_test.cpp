@@ -141,7 +141,7 @@ TEST(Compare, NoFixedConfigurationIsFasterThanWhatWasChosen) {
       return std::make_unique<Pretender>(time, 0.3, random);
     };
     for (TunedProblem& problem : problems) {
-      jit::SearchOptions options;
+      jit::TuningSearchOptions options;
       options.strategy = jit::StrategyKind::random;
       options.seed = random();
       options.most_candidates = 12;

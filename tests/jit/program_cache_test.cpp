@@ -14,6 +14,7 @@
 #include "tautline/core/error.h"
 #include "tautline/jit/program.h"
 #include "tests/jit/fake_device.h"
+#include "tests/support/error_of.h"
 #include "tests/support/scratch.h"
 #include "tests/support/seed.h"
 
@@ -199,15 +200,11 @@ TEST_F(BuildWithCache, WithoutAFolderItCompilesEachTimeAndWarnsOnce) {
 
 TEST_F(BuildWithCache, ErrorsNameTheKernelFileAndItsDefinitions) {
   const FakeDevice device;
-  try {
-    build(device, toy(12, "#error\n"));
-    FAIL();
-  } catch (const core::Error& error) {
-    EXPECT_EQ(error.kind(), core::ErrorKind::device);
-    EXPECT_NE(std::string(error.what()).find("kernel file toy with SIZE=12"), std::string::npos)
-        << error.what();
-    EXPECT_NE(std::string(error.what()).find("error: refused"), std::string::npos) << error.what();
-  }
+  const core::Error error = tests::error_of([&] { build(device, toy(12, "#error\n")); });
+  EXPECT_EQ(error.kind(), core::ErrorKind::device);
+  EXPECT_NE(std::string(error.what()).find("kernel file toy with SIZE=12"), std::string::npos)
+      << error.what();
+  EXPECT_NE(std::string(error.what()).find("error: refused"), std::string::npos) << error.what();
   EXPECT_FALSE(fs::exists(programs()));
 }
 

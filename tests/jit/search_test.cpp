@@ -242,7 +242,7 @@ TEST_P(GoingOn, TriesNothingTwice) {
     evaluator.on_evaluate = [&] {
       if (evaluator.asked.size() == count) stop.request_stop();
     };
-    jit::SearchOptions options{.strategy = GetParam(), .seed = seed, .known = known};
+    jit::TuningSearchOptions options{.strategy = GetParam(), .seed = seed, .known = known};
     options.on_result = [&](const Result& r) { log.push_back(r); };
     options.stop = stop.get_token();
     return jit::search(space, evaluator, options);
@@ -307,7 +307,7 @@ TEST(Search, EndsAfterSoManyCandidatesWhichTheSeedDecides) {
   for (const double slowness : {1.0, 100.0}) {
     ScriptedEvaluator pretender([&](const Configuration& c) { return slowness * valley(c); });
     const Space space = large();
-    jit::SearchOptions options;
+    jit::TuningSearchOptions options;
     options.strategy = StrategyKind::random;
     options.seed = 5;
     options.most_candidates = 12;

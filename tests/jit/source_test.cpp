@@ -11,6 +11,7 @@
 #include "tautline/jit/program.h"
 #include "tautline/jit/tunable.h"
 #include "tests/jit/fake_device.h"
+#include "tests/support/error_of.h"
 
 namespace {
 
@@ -108,14 +109,11 @@ TEST(Source, IncludesAFileOnceAndKeepsLineNumbers) {
 }
 
 TEST(Source, NamesTheIncludeThatIsNoKernelFile) {
-  try {
-    jit::make_source(device::Api::cuda, "toy", "\n#include \"toy/none.kernel\"\n", {});
-    FAIL();
-  } catch (const core::Error& error) {
-    EXPECT_EQ(error.kind(), core::ErrorKind::config);
-    EXPECT_NE(std::string(error.what()).find("toy, line 2"), std::string::npos) << error.what();
-    EXPECT_NE(std::string(error.what()).find("toy/none.kernel"), std::string::npos);
-  }
+  const core::Error error = tests::error_of(
+      [&] { jit::make_source(device::Api::cuda, "toy", "\n#include \"toy/none.kernel\"\n", {}); });
+  EXPECT_EQ(error.kind(), core::ErrorKind::config);
+  EXPECT_NE(std::string(error.what()).find("toy, line 2"), std::string::npos) << error.what();
+  EXPECT_NE(std::string(error.what()).find("toy/none.kernel"), std::string::npos);
   EXPECT_THROW(jit::make_source(device::Api::cuda, "correlate/none.kernel", {}), core::Error);
 }
 

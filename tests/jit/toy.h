@@ -69,7 +69,7 @@ struct ToyData {
   device::Buffer input, output;
 };
 
-class ToyCandidate final : public jit::Candidate {
+class ToyCandidate final : public jit::CompiledCandidate {
  public:
   ToyCandidate(std::shared_ptr<ToyData> data, const jit::Configuration& c)
       : data_(std::move(data)), threads_(static_cast<std::size_t>(c.at("threads"))) {

@@ -10,6 +10,7 @@
 #include "tautline/jit/process_evaluator.h"
 #include "tautline/jit/search.h"
 #include "tests/jit/toy.h"
+#include "tests/support/error_of.h"
 #include "tests/support/gpus.h"
 
 namespace {
@@ -138,13 +139,8 @@ TEST(Worker, ThatDoesNotStartIsAnError) {
   EXPECT_THROW(none->evaluate({.configuration = items(1)}), core::Error);
   const auto ends =
       jit::make_process_evaluator({"/bin/sh", "-c", "echo no luck >&2; exit 3"}, {}, {}, {});
-  try {
-    ends->evaluate({.configuration = items(1)});
-    FAIL();
-  } catch (const core::Error& error) {
-    EXPECT_NE(std::string(error.what()).find("status 3: no luck"), std::string::npos)
-        << error.what();
-  }
+  const core::Error error = tests::error_of([&] { ends->evaluate({.configuration = items(1)}); });
+  EXPECT_NE(std::string(error.what()).find("status 3: no luck"), std::string::npos) << error.what();
   const auto silent =
       jit::make_process_evaluator(command("NeverReady"), {}, {.prepare_s = 0.3}, {});
   EXPECT_THROW(silent->evaluate({.configuration = items(1)}), core::Error);

@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import time
 
+ABSENT = "no Chromium here (Debian's chromium; scripts/install --tests)"
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 

@@ -120,7 +120,7 @@ def main():
     CandidateList.options = parser.parse_args()
     CandidateList.program = browser.find()
     if CandidateList.program is None:
-        print("skipped: no Chromium here (Debian's chromium; scripts/install --tests)")
+        print(f"skipped: {browser.ABSENT}")
         return pages_test.SKIPPED
     print("seed", CandidateList.options.seed)
     return 0 if unittest.main(argv=sys.argv[:1], exit=False).result.wasSuccessful() else 1

@@ -187,7 +187,7 @@ def main():
     options = parser.parse_args()
     program = browser.find()
     if program is None:
-        print("skipped: no Chromium here (Debian's chromium; scripts/install --tests)")
+        print(f"skipped: {browser.ABSENT}")
         return SKIPPED
     output, live_run = options.output.resolve(), options.live_run and options.live_run.resolve()
     with tempfile.TemporaryDirectory(prefix="tautline-pictures-") as folder, browser.Browser(program) as chromium:

@@ -62,7 +62,7 @@ class GuidePictures(unittest.TestCase):
     def test_one_is_made(self):
         program = browser.find()
         if program is None:
-            self.skipTest("no Chromium here (Debian's chromium; scripts/install --tests)")
+            self.skipTest(browser.ABSENT)
         name = "plot-page.png"
         with tempfile.TemporaryDirectory(prefix="tautline-pictures-") as folder:
             subprocess.run([sys.executable, guide_pictures.__file__, "--command", self.command, "--output", folder,

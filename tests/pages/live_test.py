@@ -447,7 +447,7 @@ def main():
     options = parser.parse_args()
     program = browser.find()
     if program is None:
-        print("skipped: no Chromium here (Debian's chromium; scripts/install --tests)")
+        print(f"skipped: {browser.ABSENT}")
         return pages_test.SKIPPED
     print("seed", options.seed)
     screenshots = options.screenshots and options.screenshots.resolve()
@@ -465,10 +465,7 @@ def main():
             os.chdir(folder)
             watch_file(watch, live_run, name, *about)
         os.chdir("/")
-    for complaint in complaints:
-        print(complaint)
-    print(f"{len(complaints)} complaints")
-    return 1 if complaints else 0
+    return pages_test.verdict(complaints)
 
 
 if __name__ == "__main__":

@@ -159,6 +159,14 @@ def check_the_checks(chromium, complain):
             complain(f"faulty.html: nothing found of: {fault}")
 
 
+def verdict(complaints):
+    """Prints them, and gives the exit status."""
+    for complaint in complaints:
+        print(complaint)
+    print(f"{len(complaints)} complaints")
+    return 1 if complaints else 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--command", required=True, type=pathlib.Path)
@@ -168,7 +176,7 @@ def main():
     options = parser.parse_args()
     program = browser.find()
     if program is None:
-        print("skipped: no Chromium here (Debian's chromium; scripts/install --tests)")
+        print(f"skipped: {browser.ABSENT}")
         return SKIPPED
     print("seed", options.seed)
     if options.screenshots:
@@ -186,10 +194,7 @@ def main():
                 print(f"{make.__name__} is left out: no device here compiles kernels (pocl-opencl-icd, a GPU)")
             else:
                 look_at(chromium, maker.folder / page, make.__name__, options.screenshots, complaints.append)
-    for complaint in complaints:
-        print(complaint)
-    print(f"{len(complaints)} complaints")
-    return 1 if complaints else 0
+    return verdict(complaints)
 
 
 if __name__ == "__main__":

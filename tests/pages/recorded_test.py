@@ -109,8 +109,7 @@ def main():
     options = parser.parse_args()
     program = browser.find()
     if program is None or not options.data.exists():
-        print("skipped: no Chromium here (Debian's chromium; scripts/install --tests)" if program is None
-              else f"skipped: the recorded data are absent ({options.data})")
+        print("skipped:", browser.ABSENT if program is None else f"the recorded data are absent ({options.data})")
         return pages_test.SKIPPED
     if options.screenshots:
         options.screenshots.mkdir(parents=True, exist_ok=True)
@@ -122,10 +121,7 @@ def main():
             if options.only in (None, make.__name__):
                 page = maker.folder / make(maker)
                 pages_test.look_at(chromium, page, make.__name__, options.screenshots, complaints.append)
-    for complaint in complaints:
-        print(complaint)
-    print(f"{len(complaints)} complaints")
-    return 1 if complaints else 0
+    return pages_test.verdict(complaints)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@
 #include "tautline/stages/dedisperse/dedisperse.h"
 #include "tautline/stages/detect/detect.h"
 #include "tautline/stages/unpack/unpack.h"
+#include "tests/support/error_of.h"
 
 namespace tautline::tests::described_fields {
 namespace {
@@ -98,15 +99,11 @@ TYPED_TEST(FieldsOf, NonsenseIsRefusedByName) {
   for (const auto& field : fields(TypeParam{}).all()) {
     if (field.kind == FieldKind::text || field.name == "freed" || field.name == "shared") continue;
     TypeParam config;
-    try {
-      field.set(config, "no such value");
-      ADD_FAILURE() << field.name << " took nonsense";
-    } catch (const core::Error& error) {
-      EXPECT_EQ(error.kind(), core::ErrorKind::config);
-      EXPECT_EQ(error.field(), field.name);
-      EXPECT_EQ(error.value(), "no such value");
-      EXPECT_FALSE(error.limit().empty()) << field.name;
-    }
+    const core::Error error = error_of([&] { field.set(config, "no such value"); });
+    EXPECT_EQ(error.kind(), core::ErrorKind::config);
+    EXPECT_EQ(error.field(), field.name);
+    EXPECT_EQ(error.value(), "no such value");
+    EXPECT_FALSE(error.limit().empty()) << field.name;
   }
 }
 
@@ -174,12 +171,7 @@ TEST(Fields, RunsCheckTheirConfigFirst) {
                                         "filter.taps: 0, expected 1 to 4096"},
                                     {[&] { pipeline::search_filterbank(search, nullptr); },
                                      "links.width_octaves: 17, expected 0 to 16"}})
-    try {
-      work();
-      ADD_FAILURE() << words;
-    } catch (const core::Error& error) {
-      EXPECT_EQ(std::string(error.what()), words);
-    }
+    EXPECT_EQ(error_of(work).what(), words);
 }
 
 }  // namespace

@@ -25,7 +25,9 @@ TEST(TimeWriting, IsThatOfAFileWhichIsGoneAfterwards) {
   EXPECT_EQ(load->device, kWriting);
   EXPECT_GT(load->seconds, 0);
   EXPECT_TRUE(std::filesystem::is_empty(scratch.path()));
-  if (elapsed_s < 0.5) EXPECT_LE(load->seconds / kBytesPerS * (64 << 20), elapsed_s);
+  if (elapsed_s < 0.5) {
+    EXPECT_LE(load->seconds / kBytesPerS * (64 << 20), elapsed_s);
+  }
   EXPECT_FALSE(time_writing(scratch / "no/out.npy", kBytesPerS));
 }
 

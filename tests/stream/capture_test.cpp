@@ -10,6 +10,7 @@
 
 #include "tautline/core/error.h"
 #include "tests/stream/capture_support.h"
+#include "tests/support/error_of.h"
 #include "tests/support/seed.h"
 
 namespace {
@@ -300,12 +301,8 @@ counter = { offset_bits = 48, bits = 48 }
 TEST(Capture, BadWindowsAreRefused) {
   const auto fails = [](CaptureConfig config, const std::string& field) {
     KeepingStore store;
-    try {
-      Capture capture(config, store);
-      ADD_FAILURE() << field;
-    } catch (const core::Error& wrong) {
-      EXPECT_EQ(wrong.field(), field);
-    }
+    const core::Error wrong = tests::error_of([&] { Capture capture(config, store); });
+    EXPECT_EQ(wrong.field(), field);
   };
   CaptureConfig config = config_of(small_layout(16, 1));
   config.window_samples = 4 * 16384;

@@ -9,6 +9,7 @@
 #include <csignal>
 
 #include "tautline/core/error.h"
+#include "tests/support/pipe.h"
 #include "tests/support/scratch.h"
 #include "tests/support/seed.h"
 
@@ -45,11 +46,7 @@ class LiveInputs : public ::testing::Test {
 };
 
 void put(int writer, std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t done = write(writer, bytes.data(), bytes.size());
-    if (done <= 0) return;
-    bytes = bytes.subspan(static_cast<std::size_t>(done));
-  }
+  tests::put(writer, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
 // Through a buffer much smaller than what comes.

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "tests/formats/ptu/tag_file.h"
+#include "tests/support/pipe.h"
 #include "tests/support/scratch.h"
 #include "tests/support/seed.h"
 
@@ -20,14 +21,7 @@ namespace {
 using formats::Photon;
 using formats::TagBreak;
 using formats::ptu::RecordType;
-
-void put(int writer, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t done = write(writer, bytes.data(), bytes.size());
-    if (done <= 0) return;
-    bytes.remove_prefix(static_cast<std::size_t>(done));
-  }
-}
+using tests::put;
 
 class LiveTags : public ::testing::TestWithParam<RecordType> {
  protected:

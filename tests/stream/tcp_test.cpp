@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "tautline/core/error.h"
+#include "tests/support/error_of.h"
 #include "tests/support/seed.h"
 
 namespace tautline::stream {
@@ -272,13 +273,9 @@ TEST_F(TcpServers, SayWhatIsWrong) {
   TcpServer server(config(1));
   auto taken = config(1);
   taken.listen = server.listening();
-  try {
-    TcpServer other(taken);
-    FAIL() << "two listen at one port";
-  } catch (const core::Error& error) {
-    EXPECT_EQ(error.field(), "listen");
-    EXPECT_NE(std::string(error.what()).find("in use"), std::string::npos);
-  }
+  const core::Error error = tests::error_of([&] { TcpServer other(taken); });
+  EXPECT_EQ(error.field(), "listen");
+  EXPECT_NE(std::string(error.what()).find("in use"), std::string::npos);
   auto wrong = config(3);
   wrong.listen.push_back(wrong.listen.front());
   EXPECT_THROW(TcpServer{wrong}, core::Error);
@@ -319,12 +316,8 @@ TEST(TcpClients, GiveUpWhereNobodyAnswers) {
     (void)connect(queue.back(), reinterpret_cast<const sockaddr*>(&at), size);
   }
   const Endpoint to{.host = "127.0.0.1", .port = ntohs(at.sin_port)};
-  try {
-    const TcpClient client(to, 300ms);
-    ADD_FAILURE() << "connected";
-  } catch (const core::Error& error) {
-    EXPECT_NE(std::string(error.what()).find("timed out"), std::string::npos) << error.what();
-  }
+  const core::Error error = tests::error_of([&] { const TcpClient client(to, 300ms); });
+  EXPECT_NE(std::string(error.what()).find("timed out"), std::string::npos) << error.what();
   std::stop_source stop;
   stop.request_stop();
   EXPECT_THROW(TcpClient(to, std::chrono::hours(1), stop.get_token()), core::Error);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tautline/core/error.h"
+#include "tests/support/error_of.h"
 #include "tests/support/seed.h"
 
 namespace tautline::stream {
@@ -174,13 +175,10 @@ TEST(UdpPackets, AreNotWaitedForForEver) {
 
 TEST(UdpReceivers, SayWhatIsWrong) {
   UdpReceiver receiver({.listen = {kAnyUdpPort}});
-  try {
-    UdpReceiver other({.listen = receiver.listening()});
-    FAIL() << "two listen at one port";
-  } catch (const core::Error& error) {
-    EXPECT_EQ(error.field(), "listen");
-    EXPECT_NE(std::string(error.what()).find("in use"), std::string::npos);
-  }
+  const core::Error error =
+      tests::error_of([&] { UdpReceiver other({.listen = receiver.listening()}); });
+  EXPECT_EQ(error.field(), "listen");
+  EXPECT_NE(std::string(error.what()).find("in use"), std::string::npos);
   std::string said;
   UdpReceiver greedy({.listen = {kAnyUdpPort},
                       .buffer_bytes = std::size_t{1} << 29,

@@ -40,11 +40,7 @@ class EmulatedTiles {
   }
   template <int kSum, int kLeft, int kRight>
   void dot_signed() {
-    dot<true>(kSum, kLeft, kRight);
-  }
-  template <int kSum, int kLeft, int kRight>
-  void dot_unsigned() {
-    dot<false>(kSum, kLeft, kRight);
+    dot(kSum, kLeft, kRight);
   }
 
  private:
@@ -54,7 +50,6 @@ class EmulatedTiles {
 
   /// sum[m][n] += sum over k, q of left[m][4k+q] right[k][4n+q]. VNNI's four products are of
   /// unsigned bytes on the left and signed ones on the right.
-  template <bool kSigned>
   void dot(int sum_tile, int left_tile, int right_tile) {
     const __m512i bias = _mm512_set1_epi8(-128), ones = _mm512_set1_epi8(1);
     for (int m = 0; m < kRows; ++m) {
@@ -65,15 +60,9 @@ class EmulatedTiles {
         const __m512i left = _mm512_set1_epi32(word);
         const __m512i right = _mm512_loadu_si512(tiles_[right_tile] + k * kRowBytes);
         const __m512i zero = _mm512_setzero_si512();
-        if constexpr (kSigned) {
-          // x y = (x + 128) y - 128 y
-          sum = _mm512_dpbusd_epi32(sum, _mm512_xor_si512(left, bias), right);
-          sum = _mm512_sub_epi32(sum, _mm512_slli_epi32(_mm512_dpbusd_epi32(zero, ones, right), 7));
-        } else {
-          // x y = x (y - 128) + 128 x
-          sum = _mm512_dpbusd_epi32(sum, left, _mm512_xor_si512(right, bias));
-          sum = _mm512_add_epi32(sum, _mm512_slli_epi32(_mm512_dpbusd_epi32(zero, left, ones), 7));
-        }
+        // x y = (x + 128) y - 128 y
+        sum = _mm512_dpbusd_epi32(sum, _mm512_xor_si512(left, bias), right);
+        sum = _mm512_sub_epi32(sum, _mm512_slli_epi32(_mm512_dpbusd_epi32(zero, ones, right), 7));
       }
       _mm512_storeu_si512(tiles_[sum_tile] + m * kRowBytes, sum);
     }

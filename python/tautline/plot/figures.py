@@ -8,6 +8,9 @@ import io
 import os
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
+
 from ..errors import UnsupportedError, refuse
 from ..loading import load
 
@@ -56,6 +59,13 @@ def panels(figure: Figure, heights: list[float]) -> list[Axes]:
     for axes in made[:-1]:
         axes.tick_params(labelbottom=False)
     return list(made)
+
+
+def shades(values: npt.NDArray[Any], percentile: float) -> dict[str, Any]:
+    """Colours of an image: from its first percentile to a high one, whatever is beyond."""
+    finite = values[np.isfinite(values)]
+    low, high = np.percentile(finite, (1, percentile)) if finite.size else (0, 1)
+    return {"vmin": low, "vmax": max(high, low + 1e-9), "cmap": "viridis"}
 
 
 def colour_bar(figure: Figure, image: Any, axes: Any, label: str) -> None:

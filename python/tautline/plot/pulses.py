@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ..arguments import Quantity, megahertz, number, numbers, whole
+from ..arguments import DISPERSION_CONSTANT, Quantity, megahertz, number, numbers, whole
 from ..arrays import host_array, is_array
 from ..candidates import Candidates
 from ..correlation import Visibilities
 from ..errors import refuse
-from ..arguments import DISPERSION_CONSTANT
 from ..pulses import dedisperse
-from .figures import colour_bar, loaded, panels, start
+from .figures import colour_bar, loaded, panels, shades, start
 from .filterbanks import Filterbank, deviations
 
 if TYPE_CHECKING:
@@ -80,11 +79,8 @@ def waterfall(
 
 def _image(axes: Any, image: npt.NDArray[Any], extent: tuple[float, ...]) -> Any:
     """[y, x], the lower edge of y below whichever end it comes first at."""
-    finite = image[np.isfinite(image)]
-    low, high = np.percentile(finite, (1, 99.8)) if finite.size else (0, 1)
     shown = axes.imshow(
-        image, aspect="auto", origin="lower", extent=extent, vmin=low, vmax=max(high, low + 1e-9), interpolation="nearest",
-        cmap="viridis",
+        image, aspect="auto", origin="lower", extent=extent, interpolation="nearest", **shades(image, 99.8)
     )  # fmt: skip
     axes.set_ylim(min(extent[2:]), max(extent[2:]))
     return shown

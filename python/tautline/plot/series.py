@@ -13,7 +13,7 @@ from ..arrays import host_array, is_array, native, require_axes
 from ..errors import refuse
 from ..opening import File
 from ..opening import open as open_file
-from .figures import colour_bar, panels, start
+from .figures import colour_bar, panels, shades, start
 from .filterbanks import deviations, piece_of
 
 if TYPE_CHECKING:
@@ -112,10 +112,8 @@ def series(
     *upper, level = panels(figure, [1.6, 1] if source.dms.size > 1 else [1])
     if upper:
         order = np.argsort(source.dms)
-        finite = found[np.isfinite(found)]
-        low, top = np.percentile(finite, (1, 99.99)) if finite.size else (0, 1)
         shown = upper[0].pcolormesh(
-            edges, _edges(source.dms[order]), found[order], vmin=low, vmax=max(top, low + 1e-9), cmap="viridis", rasterized=True
+            edges, _edges(source.dms[order]), found[order], rasterized=True, **shades(found, 99.99)
         )
         upper[0].axhline(source.dms[best], color="white", linewidth=0.6, linestyle="--")
         upper[0].set_ylabel("DM (pc cm$^{-3}$)" if dms is not None or not is_array(x) else "trial")

@@ -62,11 +62,6 @@ class HardwareTiles {
   void dot_signed() {
     asm volatile("tdpbssd %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(kSum), "i"(kLeft), "i"(kRight));
   }
-  /// The same of unsigned bytes.
-  template <int kSum, int kLeft, int kRight>
-  void dot_unsigned() {
-    asm volatile("tdpbuud %%tmm%c2, %%tmm%c1, %%tmm%c0" ::"i"(kSum), "i"(kLeft), "i"(kRight));
-  }
 
  private:
   static constexpr long kRowBytes = 64;

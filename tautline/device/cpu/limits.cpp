@@ -183,10 +183,10 @@ double best_rate(Queue& queue, const std::function<double(std::size_t worker)>& 
 
 }  // namespace
 
-Limits measure_limits(const Device& device) {
+HostLimits measure_limits(const Device& device) {
   const auto queue = device.make_queue();
   const Kernels kernels = kernels_for(device.instruction_set());
-  Limits limits;
+  HostLimits limits;
   limits.float_operations_per_s =
       best_rate(*queue, [&](std::size_t) { return kernels.floats(kRounds); });
   limits.int8_operations_per_s =

@@ -5,7 +5,7 @@
 
 namespace tautline::device::cpu {
 
-struct Limits {
+struct HostLimits {
   double copy_bytes_per_s = 0;        ///< large copies, bytes read plus bytes written
   double float_operations_per_s = 0;  ///< fused multiply-adds counted as two
   double int8_operations_per_s = 0;   ///< 8-bit multiply-adds into 32-bit sums, counted as two
@@ -13,6 +13,6 @@ struct Limits {
 
 /// Runs for about half a second on all of the device's threads, with the instructions of its
 /// instruction set (AVX2 and AVX-512 widen bytes to 16 bits first: the widening is not counted).
-Limits measure_limits(const Device& device);
+HostLimits measure_limits(const Device& device);
 
 }  // namespace tautline::device::cpu

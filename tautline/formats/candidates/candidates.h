@@ -20,7 +20,7 @@ enum class Format { csv, heimdall, presto, your };
 Format format_of(const std::string& path);
 
 /// The common properties of all candidates of a search.
-struct Search {
+struct SearchDescription {
   core::Instant start;      ///< leading edge of sample 0
   core::Rational rate_hz;   ///< samples a second
   double f_ref_mhz = 0;     ///< centre of the highest channel: times are those of this frequency
@@ -34,21 +34,21 @@ struct Search {
 /// are multiplied by dm_constant / PRESTO's for PRESTO, and so for `your`, whose widths are rounded
 /// powers of two. Samples of PRESTO's are the boxcar's middle.
 std::string to_text(Format format, std::span<const core::Candidate> candidates,
-                    const Search& search);
+                    const SearchDescription& search);
 
 /// The list of several beams: Candidate::beam is a place in `searches`. CSV, with two more
 /// columns: `beams`, and `in_many_beams`, which is 1 where these are more than `most_beams`. Throws
 /// Error(config) for heimdall's and PRESTO's, which have no column for the beam; that of `your` has the
 /// file.
 std::string beams_to_text(Format format, std::span<const core::Candidate> candidates,
-                          std::span<const Search> searches, std::size_t most_beams);
+                          std::span<const SearchDescription> searches, std::size_t most_beams);
 
 /// The same texts, handed on in pieces of about a mebibyte.
 using TextSink = std::function<void(std::string_view)>;
-void write_text(Format format, std::span<const core::Candidate> candidates, const Search& search,
-                const TextSink& sink);
+void write_text(Format format, std::span<const core::Candidate> candidates,
+                const SearchDescription& search, const TextSink& sink);
 void write_beams_text(Format format, std::span<const core::Candidate> candidates,
-                      std::span<const Search> searches, std::size_t most_beams,
+                      std::span<const SearchDescription> searches, std::size_t most_beams,
                       const TextSink& sink);
 
 /// The first `most` candidates as a table: a heading and a line each, `...` where there are more. Empty for none.
@@ -59,14 +59,14 @@ struct YourCandidate {
   double snr = 0, time_s = 0, dm = 0;
   int width_octaves = 0;  ///< the width is 2^this samples
 };
-YourCandidate as_your(const core::Candidate& candidate, const Search& search);
+YourCandidate as_your(const core::Candidate& candidate, const SearchDescription& search);
 /// "cand_tstart_58543.330387241345_tcand_1.0000000_dm_50.00000_snr_20.00000": what `your` calls a
 /// candidate, and its file.
 std::string your_id(const YourCandidate& candidate, double tstart_mjd);
 
 /// Writes PATH.partial and renames it. Throws Error(config) on an unknown ending, Error(io).
 void write(const std::string& path, std::span<const core::Candidate> candidates,
-           const Search& search, bool overwrite);
+           const SearchDescription& search, bool overwrite);
 
 /// Whether a file of this name, and of these first bytes, is such a list, or lines of JSON as `search --events` and
 /// `search --json` give them. Correlation curves are .csv too: with comments first, or tabs between numbers.
@@ -79,7 +79,7 @@ std::vector<core::Candidate> read(const std::string& path);
 
 /// The arrival time of a candidate in MJD UTC with 13 decimals (9 ns): at f_ref, and at infinite
 /// frequency, k DM / f_ref^2 earlier.
-std::string mjd_text(const core::Candidate& candidate, const Search& search);
-std::string mjd_infinite_text(const core::Candidate& candidate, const Search& search);
+std::string mjd_text(const core::Candidate& candidate, const SearchDescription& search);
+std::string mjd_infinite_text(const core::Candidate& candidate, const SearchDescription& search);
 
 }  // namespace tautline::formats::candidates

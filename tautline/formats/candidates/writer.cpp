@@ -21,7 +21,7 @@ std::string to_mjd(const core::Instant& instant) {
   return epoch.substr(0, epoch.find('.') + 14);
 }
 
-core::Instant arrival(const Candidate& candidate, const Search& search) {
+core::Instant arrival(const Candidate& candidate, const SearchDescription& search) {
   return core::advance(search.start, static_cast<std::int64_t>(candidate.sample), search.rate_hz);
 }
 
@@ -36,7 +36,7 @@ std::string field(const std::string& text) {
   return quoted + '"';
 }
 
-double width_s(const Candidate& candidate, const Search& search) {
+double width_s(const Candidate& candidate, const SearchDescription& search) {
   return static_cast<double>(candidate.width_samples) / search.rate_hz.value();
 }
 
@@ -44,7 +44,7 @@ constexpr const char* kColumns =
     "snr,time_s,sample,width_samples,width_s,dm,dm_index,members,first_sample,last_sample,mjd,"
     "mjd_inf,f_ref_mhz,beam,file,filled";
 
-std::string csv_row(const Candidate& c, const Search& search) {
+std::string csv_row(const Candidate& c, const SearchDescription& search) {
   return fmt::format("{:.6g},{:.9f},{},{},{:.9g},{:.10g},{},{},{},{},{},{},{:.10g},{},{},{}", c.snr,
                      c.time_s, c.sample, c.width_samples, width_s(c, search), c.dm, c.dm_index,
                      c.members, c.first_sample, c.last_sample, mjd_text(c, search),
@@ -57,7 +57,7 @@ std::string heimdall_row(const Candidate& c) {
                      c.filter_index(), c.dm_index, c.dm, c.members, c.first_sample, c.last_sample);
 }
 
-std::string singlepulse_row(const Candidate& c, const Search& search) {
+std::string singlepulse_row(const Candidate& c, const SearchDescription& search) {
   return fmt::format("{:7.4f} {:7.2f} {:13.6f} {:10d}     {:3d}\n",
                      presto::presto_dm(c.dm, search.dm_constant), c.snr, c.time_s, c.sample,
                      c.width_samples);
@@ -92,7 +92,7 @@ void write_rows(const TextSink& sink, std::string text, std::span<const Candidat
 constexpr double kYourConstant = 4148.808;
 
 // The columns that your_candmaker.py reads; it needs no mask.
-std::string your_row(const Candidate& c, const Search& search) {
+std::string your_row(const Candidate& c, const SearchDescription& search) {
   const YourCandidate y = as_your(c, search);
   return fmt::format("{},{:.6g},{:.9f},{},{:.10g},0,,{}\n", field(search.file), y.snr, y.time_s,
                      y.width_octaves, y.dm, search.files);
@@ -102,7 +102,7 @@ constexpr const char* kYourColumns = "file,snr,stime,width,dm,label,chan_mask_pa
 
 }  // namespace
 
-YourCandidate as_your(const Candidate& c, const Search& search) {
+YourCandidate as_your(const Candidate& c, const SearchDescription& search) {
   const double dm = search.dm_constant > 0 ? c.dm * search.dm_constant / kYourConstant : c.dm;
   using core::text::read_number;
   return {read_number(fmt::format("{:.6g}", c.snr)), read_number(fmt::format("{:.9f}", c.time_s)),
@@ -124,11 +124,11 @@ Format format_of(const std::string& path) {
                     ".your.csv (your)");
 }
 
-std::string mjd_text(const Candidate& candidate, const Search& search) {
+std::string mjd_text(const Candidate& candidate, const SearchDescription& search) {
   return to_mjd(arrival(candidate, search));
 }
 
-std::string mjd_infinite_text(const Candidate& candidate, const Search& search) {
+std::string mjd_infinite_text(const Candidate& candidate, const SearchDescription& search) {
   const core::Instant at_reference = arrival(candidate, search);
   const double delay_s = search.f_ref_mhz > 0 ? search.dm_constant * candidate.dm /
                                                     (search.f_ref_mhz * search.f_ref_mhz)
@@ -139,8 +139,8 @@ std::string mjd_infinite_text(const Candidate& candidate, const Search& search) 
   return to_mjd(core::advance(at_reference, -nanoseconds, {1'000'000'000, 1}));
 }
 
-void write_text(Format format, std::span<const Candidate> candidates, const Search& search,
-                const TextSink& sink) {
+void write_text(Format format, std::span<const Candidate> candidates,
+                const SearchDescription& search, const TextSink& sink) {
   const auto write = [&](const std::string& heading, auto before, const auto& row) {
     write_rows(sink, heading, candidates, before, row);
   };
@@ -162,7 +162,7 @@ void write_text(Format format, std::span<const Candidate> candidates, const Sear
 }
 
 void write_beams_text(Format format, std::span<const Candidate> candidates,
-                      std::span<const Search> searches, std::size_t most_beams,
+                      std::span<const SearchDescription> searches, std::size_t most_beams,
                       const TextSink& sink) {
   if (format == Format::your)
     return write_rows(sink, kYourColumns, candidates, brighter,
@@ -177,14 +177,15 @@ void write_beams_text(Format format, std::span<const Candidate> candidates,
              });
 }
 
-std::string to_text(Format format, std::span<const Candidate> candidates, const Search& search) {
+std::string to_text(Format format, std::span<const Candidate> candidates,
+                    const SearchDescription& search) {
   std::string text;
   write_text(format, candidates, search, [&](std::string_view piece) { text += piece; });
   return text;
 }
 
 std::string beams_to_text(Format format, std::span<const Candidate> candidates,
-                          std::span<const Search> searches, std::size_t most_beams) {
+                          std::span<const SearchDescription> searches, std::size_t most_beams) {
   std::string text;
   write_beams_text(format, candidates, searches, most_beams,
                    [&](std::string_view piece) { text += piece; });
@@ -201,8 +202,8 @@ std::string table(std::span<const Candidate> candidates, std::size_t most) {
   return candidates.size() > most ? text + "  ...\n" : text;
 }
 
-void write(const std::string& path, std::span<const Candidate> candidates, const Search& search,
-           bool overwrite) {
+void write(const std::string& path, std::span<const Candidate> candidates,
+           const SearchDescription& search, bool overwrite) {
   const Format format = format_of(path);
   PartialFile file(path, overwrite);
   file.write(to_text(format, candidates, search));

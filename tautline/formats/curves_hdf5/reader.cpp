@@ -13,13 +13,13 @@ namespace {
 
 using core::CorrelationCurves;
 using core::CurveSignal;
-using hdf5::InputFile;
+using hdf5::Hdf5Input;
 
 // More than this is not a table of curves that fits into memory.
 constexpr hsize_t kMostValues = hsize_t{1} << 33;
 
 // Whether a dataset is there, of shape [sensor][columns].
-bool has_table(const InputFile& file, const std::string& name, const CorrelationCurves& c,
+bool has_table(const Hdf5Input& file, const std::string& name, const CorrelationCurves& c,
                std::size_t columns) {
   if (!file.has(name)) return false;
   const auto shape = file.shape(name);
@@ -29,11 +29,11 @@ bool has_table(const InputFile& file, const std::string& name, const Correlation
   return true;
 }
 
-bool has_table(const InputFile& file, const std::string& name, const CorrelationCurves& c) {
+bool has_table(const Hdf5Input& file, const std::string& name, const CorrelationCurves& c) {
   return has_table(file, name, c, c.lags);
 }
 
-void read_shape(const InputFile& file, CorrelationCurves& c) {
+void read_shape(const Hdf5Input& file, CorrelationCurves& c) {
   const auto shape = file.shape("g");
   if (shape.size() != 2 || shape[0] == 0 || shape[1] == 0 || shape[0] > kMostValues / shape[1])
     file.fail("g", fmt::format("shape ({})", fmt::join(shape, ", ")), "[sensor][lag]",
@@ -42,14 +42,14 @@ void read_shape(const InputFile& file, CorrelationCurves& c) {
   c.lags = static_cast<std::size_t>(shape[1]);
 }
 
-core::Normalization normalization_of(const InputFile& file) {
+core::Normalization normalization_of(const Hdf5Input& file) {
   const std::string name =
       file.has("normalization") ? file.text("normalization").value_or("") : "symmetric";
   if (const auto known = core::parse_normalization(name)) return *known;
   file.fail("normalization", name, "none, global or symmetric");
 }
 
-std::vector<CurveSignal> read_signals(const InputFile& file, const std::string& prefix,
+std::vector<CurveSignal> read_signals(const Hdf5Input& file, const std::string& prefix,
                                       std::size_t curves) {
   std::vector<CurveSignal> signals(curves);
   const auto each = [&](const std::string& name, auto read, auto put) {
@@ -77,7 +77,7 @@ std::vector<CurveSignal> read_signals(const InputFile& file, const std::string& 
   return signals;
 }
 
-void read_sums(const InputFile& file, CorrelationCurves& c) {
+void read_sums(const Hdf5Input& file, CorrelationCurves& c) {
   const auto table = [&](const std::string& name, std::size_t columns,
                          std::vector<std::int64_t>& exact, std::vector<double>& inexact) {
     if (!has_table(file, name, c, columns)) return;
@@ -96,7 +96,7 @@ void read_sums(const InputFile& file, CorrelationCurves& c) {
   file.rows("counts", H5T_NATIVE_INT64, 0, 1, 1, c.counts.data());
 }
 
-void read_segments(const InputFile& file, CorrelationCurves& c) {
+void read_segments(const Hdf5Input& file, CorrelationCurves& c) {
   if (!file.has("segment_g")) return;
   const auto shape = file.shape("segment_g");
   if (shape.size() != 3 || shape[1] != c.curves || shape[2] != c.lags || shape[0] == 0 ||
@@ -114,15 +114,15 @@ void read_segments(const InputFile& file, CorrelationCurves& c) {
   c.segment_counts = file.integers("segment_counts", c.segments * c.lags);
 }
 
-double number_or(const InputFile& file, const std::string& name, double missing) {
+double number_or(const Hdf5Input& file, const std::string& name, double missing) {
   return file.has(name) ? file.number(name) : missing;
 }
 
-bool truth_of(const InputFile& file, const std::string& name) {
+bool truth_of(const Hdf5Input& file, const std::string& name) {
   return file.has(name) && file.truth(name);
 }
 
-void read_mask(const InputFile& file, CorrelationCurves& c) {
+void read_mask(const Hdf5Input& file, CorrelationCurves& c) {
   if (!file.has("mask")) return;
   if (file.shape("mask") != std::vector<hsize_t>{c.curves})
     file.fail("mask", fmt::format("shape ({})", fmt::join(file.shape("mask"), ", ")),
@@ -136,7 +136,7 @@ void read_mask(const InputFile& file, CorrelationCurves& c) {
 
 CorrelationCurves read(const std::string& path, curves::CurvesFacts* facts) {
   const hdf5::QuietErrors quiet;
-  const InputFile file(path, "HDF5 of correlation curves (.h5)");
+  const Hdf5Input file(path, "HDF5 of correlation curves (.h5)");
   CorrelationCurves c;
   read_shape(file, c);
   c.lag_s = file.numbers("lag_s", c.lags);

@@ -15,7 +15,7 @@ namespace {
 constexpr const char* kExpected = "a cut-out of a candidate (.h5)";
 constexpr hsize_t kLongestSide = 16384;
 
-std::vector<float> read_array(const hdf5::InputFile& file, const std::string& name,
+std::vector<float> read_array(const hdf5::Hdf5Input& file, const std::string& name,
                               std::size_t& slow, std::size_t& fast) {
   const auto shape = file.shape(name);
   bool fits = shape.size() == 2;
@@ -30,7 +30,7 @@ std::vector<float> read_array(const hdf5::InputFile& file, const std::string& na
   return values;
 }
 
-double positive(const hdf5::InputFile& file, const std::string& name) {
+double positive(const hdf5::Hdf5Input& file, const std::string& name) {
   const double value = file.attribute(name);
   if (!(value > 0) || !std::isfinite(value))
     file.fail(name, fmt::format("{}", value), "an attribute above 0");
@@ -42,7 +42,7 @@ double positive(const hdf5::InputFile& file, const std::string& name) {
 bool holds_cutout(const std::string& path) {
   const hdf5::QuietErrors quiet;
   try {
-    const hdf5::InputFile file(path, kExpected);
+    const hdf5::Hdf5Input file(path, kExpected);
     return file.has("data_freq_time") && file.has("data_dm_time");
   } catch (const core::Error&) {
     return false;
@@ -51,7 +51,7 @@ bool holds_cutout(const std::string& path) {
 
 CutoutFile read(const std::string& path) {
   const hdf5::QuietErrors quiet;
-  const hdf5::InputFile file(path, kExpected);
+  const hdf5::Hdf5Input file(path, kExpected);
   CutoutFile c;
   c.id = file.text_attribute("cand_id");
   c.source = file.text_attribute("source_name");

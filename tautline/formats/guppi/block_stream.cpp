@@ -99,7 +99,7 @@ std::uint64_t BlockStream::whole_times(std::uint64_t data_offset) const {
   return left > before ? (left - before) * 8 / geometry_.time_bits() : 0;
 }
 
-std::optional<RawBlock> BlockStream::next() {
+std::optional<FileBlock> BlockStream::next() {
   while (!ended_) {
     file_.forget(offset_);
     const auto cards = header_at(offset_);
@@ -111,7 +111,7 @@ std::optional<RawBlock> BlockStream::next() {
     const auto position = place(*cards);
     offset_ += cards->bytes() + geometry_.data_bytes;
     if (!position) continue;
-    RawBlock block{cards->offset() + cards->bytes(), *position, 0};
+    FileBlock block{cards->offset() + cards->bytes(), *position, 0};
     const std::uint64_t whole = whole_times(block.data_offset);
     block.samples = std::min(whole, geometry_.new_times());
     if (whole < geometry_.times()) note_cut(block);
@@ -203,7 +203,7 @@ void BlockStream::finish() {
                   file_.path(), rest, offset_));
 }
 
-void BlockStream::note_cut(const RawBlock& block) {
+void BlockStream::note_cut(const FileBlock& block) {
   const std::uint64_t left = file_.size() - std::min(file_.size(), block.data_offset);
   const std::uint64_t whole = whole_times(block.data_offset);
   damage_.lost_samples +=
@@ -216,7 +216,7 @@ void BlockStream::note_cut(const RawBlock& block) {
 }
 
 // The last block, where its header is at the expected place.
-std::optional<RawBlock> BlockStream::last_block() const {
+std::optional<FileBlock> BlockStream::last_block() const {
   const std::uint64_t blocks = (file_.size() + stride_ - 1) / stride_;
   for (std::uint64_t k = blocks; k > 0 && k + 2 > blocks; --k) {
     const auto cards = header_at((k - 1) * stride_);
@@ -224,7 +224,7 @@ std::optional<RawBlock> BlockStream::last_block() const {
     const std::uint64_t data = cards->offset() + cards->bytes();
     const auto position = unit_ ? position_of(*cards) : (k - 1) * geometry_.new_times();
     if (position)
-      return RawBlock{data, *position, std::min(whole_times(data), geometry_.new_times())};
+      return FileBlock{data, *position, std::min(whole_times(data), geometry_.new_times())};
   }
   return std::nullopt;
 }

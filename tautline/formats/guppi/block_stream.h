@@ -10,7 +10,7 @@
 
 namespace tautline::formats::guppi {
 
-struct RawBlock {
+struct FileBlock {
   std::uint64_t data_offset = 0;
   std::uint64_t position = 0;  ///< of its first sample since the first block's
   std::uint64_t samples = 0;   ///< that are whole and not repeated by the next block
@@ -23,7 +23,7 @@ class BlockStream {
               std::optional<PacketUnit> unit, Damage& damage);
 
   /// The next block, later than every one before it; none at the end.
-  std::optional<RawBlock> next();
+  std::optional<FileBlock> next();
   /// The end of the stream according to the file's last header, where one is at the expected place.
   std::uint64_t estimate_end() const;
   /// Before the second block is asked for: adds the damage from the file's last header on, and the samples that are
@@ -34,7 +34,7 @@ class BlockStream {
   /// The same blocks, with their damage told elsewhere.
   BlockStream(const BlockStream& other, Damage& damage);
   std::optional<Cards> header_at(std::uint64_t offset) const;
-  std::optional<RawBlock> last_block() const;
+  std::optional<FileBlock> last_block() const;
   std::optional<std::uint64_t> find_header(std::uint64_t from, bool forgets) const;
   std::uint64_t limit() const;
   std::optional<std::uint64_t> position_of(const Cards& cards) const;
@@ -43,7 +43,7 @@ class BlockStream {
   void resume();
   void finish();
   std::uint64_t whole_times(std::uint64_t data_offset) const;
-  void note_cut(const RawBlock& block);
+  void note_cut(const FileBlock& block);
   void drop(const Cards& cards, const std::string& message);
 
   const InputFile& file_;

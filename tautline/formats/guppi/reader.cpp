@@ -187,7 +187,7 @@ class Reader : public VoltageReader {
   Geometry geometry_;
   std::optional<PacketUnit> unit_;
   BlockStream blocks_;
-  std::optional<RawBlock> current_;
+  std::optional<FileBlock> current_;
   std::uint64_t position_ = 0;
   std::uint64_t noted_gap_before_ = 0;  ///< the data of the block that follows the gap noted last
 };

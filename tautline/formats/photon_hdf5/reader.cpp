@@ -20,7 +20,7 @@ constexpr std::size_t kPhotonsAtOnce = std::size_t{1} << 16;
 constexpr const char* kExpected = "Photon-HDF5 (.h5, .hdf5)";
 
 // "photon_data", or of several spots the only one with photons.
-std::string group_of(const hdf5::InputFile& file) {
+std::string group_of(const hdf5::Hdf5Input& file) {
   if (file.has("photon_data/timestamps")) return "photon_data";
   std::vector<std::string> spots;
   for (int spot = 0; spot < kMostSpots; ++spot)
@@ -123,7 +123,7 @@ class Reader final : public PhotonReader {
     return true;
   }
 
-  hdf5::InputFile file_;
+  hdf5::Hdf5Input file_;
   std::string group_;
   PhotonDescription description_;
   bool has_detectors_ = false, has_microtimes_ = false;
@@ -142,7 +142,7 @@ std::unique_ptr<PhotonReader> open(const std::string& path) {
 bool holds_photons(const std::string& path) {
   const hdf5::QuietErrors quiet;
   try {
-    const hdf5::InputFile file(path, kExpected);
+    const hdf5::Hdf5Input file(path, kExpected);
     return file.has("photon_data") || file.has("photon_data0");
   } catch (const core::Error&) {
     return false;

@@ -43,7 +43,7 @@ bool known(TagType type) {
 }
 
 // Reads the bytes behind a tag; returns how many there were.
-std::uint64_t read_payload(const HeaderSource& file, std::uint64_t offset, Tag& tag) {
+std::uint64_t read_payload(const HeaderSource& file, std::uint64_t offset, HeaderTag& tag) {
   const auto bytes = static_cast<std::uint64_t>(tag.integer);
   if (tag.integer < 0 || bytes > kMaxHeaderBytes || offset + bytes > file.size_bytes)
     throw format_error(
@@ -77,7 +77,7 @@ Header Header::read(const HeaderSource& file) {
                          "the file ends at byte " + std::to_string(offset + got),
                          "a tag at byte " + std::to_string(offset) + ", the last one Header_End",
                          "the file is cut short");
-    Tag tag;
+    HeaderTag tag;
     tag.name = c_text(bytes, kNameBytes);
     tag.index = load<std::int32_t>(bytes + 32);
     tag.type = static_cast<TagType>(load<std::uint32_t>(bytes + 36));
@@ -99,14 +99,14 @@ Header Header::read(const HeaderSource& file) {
   return header;
 }
 
-const Tag* Header::find(std::string_view name, std::int32_t index) const {
-  for (const Tag& tag : tags_)
+const HeaderTag* Header::find(std::string_view name, std::int32_t index) const {
+  for (const HeaderTag& tag : tags_)
     if (tag.name == name && (tag.index == index)) return &tag;
   return nullptr;
 }
 
 std::optional<std::int64_t> Header::integer(std::string_view name, std::int32_t index) const {
-  const Tag* tag = find(name, index);
+  const HeaderTag* tag = find(name, index);
   if (tag == nullptr || (tag->type != TagType::integer && tag->type != TagType::bits &&
                          tag->type != TagType::boolean))
     return std::nullopt;
@@ -114,13 +114,13 @@ std::optional<std::int64_t> Header::integer(std::string_view name, std::int32_t 
 }
 
 std::optional<double> Header::number(std::string_view name) const {
-  const Tag* tag = find(name);
+  const HeaderTag* tag = find(name);
   if (tag == nullptr || tag->type != TagType::number) return std::nullopt;
   return tag->number;
 }
 
 std::string Header::text(std::string_view name) const {
-  const Tag* tag = find(name);
+  const HeaderTag* tag = find(name);
   return tag == nullptr ? "" : tag->text;
 }
 

@@ -26,7 +26,7 @@ enum class TagType : std::uint32_t {
   blob = 0xFFFFFFFF
 };
 
-struct Tag {
+struct HeaderTag {
   std::string name;
   std::int32_t index = -1;  ///< of a repeated name; -1 where there is one only
   TagType type = TagType::empty;
@@ -41,14 +41,14 @@ class Header {
   static Header read(const HeaderSource& file);
 
   std::uint64_t size_bytes() const { return size_bytes_; }
-  const std::vector<Tag>& tags() const { return tags_; }
-  const Tag* find(std::string_view name, std::int32_t index = -1) const;
+  const std::vector<HeaderTag>& tags() const { return tags_; }
+  const HeaderTag* find(std::string_view name, std::int32_t index = -1) const;
   std::optional<std::int64_t> integer(std::string_view name, std::int32_t index = -1) const;
   std::optional<double> number(std::string_view name) const;
   std::string text(std::string_view name) const;
 
  private:
-  std::vector<Tag> tags_;
+  std::vector<HeaderTag> tags_;
   std::uint64_t size_bytes_ = 0;
 };
 

@@ -88,7 +88,8 @@ TagHeader read_header(const HeaderSource& file) {
   d.instrument = header.text("HW_Type");
   d.software = header.text("CreatorSW_Name");
   d.comment = header.text("File_Comment");
-  if (const Tag* created = header.find("File_CreatingTime")) d.created = date_text(created->number);
+  if (const HeaderTag* created = header.find("File_CreatingTime"))
+    d.created = date_text(created->number);
   tags.type = &type;
   tags.size_bytes = header.size_bytes();
   return tags;

@@ -17,13 +17,13 @@ namespace tautline::formats::hdf5 {
 namespace {
 
 struct DriverInfo {
-  FileState* state;
+  DriverState* state;
 };
 
 // HDF5 sees the first member and hands pointers to it back.
 struct OpenFile {
   H5FD_t base;
-  FileState* state;
+  DriverState* state;
   haddr_t end_of_space;
 };
 
@@ -34,7 +34,7 @@ const OpenFile* of(const H5FD_t* file) {
   return reinterpret_cast<const OpenFile*>(file);
 }
 
-void remember(FileState* state, int error) {
+void remember(DriverState* state, int error) {
   int none = 0;
   state->first_error.compare_exchange_strong(none, error);
 }
@@ -75,7 +75,7 @@ herr_t set_end_of_space(H5FD_t* file, H5FD_mem_t, haddr_t address) {
 }
 
 haddr_t get_end_of_file(const H5FD_t* file, H5FD_mem_t) {
-  const FileState* state = of(file)->state;
+  const DriverState* state = of(file)->state;
   struct stat status {};
   // After a failed write the file's real size means nothing any more.
   if (state->first_error != 0 || ::fstat(state->descriptor, &status) != 0)
@@ -107,7 +107,7 @@ herr_t read_bytes(H5FD_t* file, H5FD_mem_t, hid_t, haddr_t address, std::size_t 
 
 herr_t write_bytes(H5FD_t* file, H5FD_mem_t type, hid_t, haddr_t address, std::size_t size,
                    const void* buffer) {
-  FileState* state = of(file)->state;
+  DriverState* state = of(file)->state;
   if (state->reserved != nullptr && type == H5FD_MEM_DRAW)
     *std::exchange(state->reserved, nullptr) = address;
   else
@@ -116,7 +116,7 @@ herr_t write_bytes(H5FD_t* file, H5FD_mem_t type, hid_t, haddr_t address, std::s
 }
 
 herr_t truncate_file(H5FD_t* file, hid_t, hbool_t) {
-  FileState* state = of(file)->state;
+  DriverState* state = of(file)->state;
   if (state->first_error == 0 &&
       ::ftruncate(state->descriptor, static_cast<off_t>(of(file)->end_of_space)) != 0)
     remember(state, errno);
@@ -151,7 +151,7 @@ H5FD_class_t driver_class() {
 
 }  // namespace
 
-void FileState::write(haddr_t address, std::size_t bytes, const void* data) {
+void DriverState::write(haddr_t address, std::size_t bytes, const void* data) {
   if (bytes > 0 && first_error == 0) space.reserve(descriptor, address + bytes);
   const auto* from = static_cast<const char*>(data);
   while (bytes > 0 && first_error == 0) {
@@ -169,7 +169,7 @@ Handle register_driver() {
   return Handle(H5FDregister(&driver), H5FDunregister);
 }
 
-herr_t use_driver(hid_t access, hid_t driver, FileState* state) {
+herr_t use_driver(hid_t access, hid_t driver, DriverState* state) {
   const DriverInfo info{state};
   return H5Pset_driver(access, driver, &info);
 }

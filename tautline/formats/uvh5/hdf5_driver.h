@@ -11,6 +11,6 @@ namespace tautline::formats::hdf5 {
 Handle register_driver();
 
 /// Makes `access` (a file access list) open `state`'s descriptor. `state` must outlive the file.
-herr_t use_driver(hid_t access, hid_t driver, FileState* state);
+herr_t use_driver(hid_t access, hid_t driver, DriverState* state);
 
 }  // namespace tautline::formats::hdf5

@@ -81,7 +81,7 @@ bool Handle::reset() {
 }
 
 File::File(const std::string& name, const std::string& path)
-    : state_(std::make_unique<FileState>()) {
+    : state_(std::make_unique<DriverState>()) {
   const QuietErrors quiet;
   state_->path = path;
   state_->descriptor = ::open(name.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
@@ -109,7 +109,7 @@ void File::close() {
   check(H5Fflush(file_.get(), H5F_SCOPE_GLOBAL), "flushing");
   if (!file_.reset()) {
     (void)state_.release();
-    state_ = std::make_unique<FileState>();
+    state_ = std::make_unique<DriverState>();
     fail("closing");
   }
   if (state_->first_error != 0) fail("closing");
@@ -245,7 +245,7 @@ haddr_t Growing::reserve_chunk(std::span<const hsize_t> place) {
   // HDF5 hands it to our driver, which does not read it.
   if (!unread_) unread_ = std::make_unique_for_overwrite<char[]>(chunk_bytes_);
   haddr_t address = HADDR_UNDEF;
-  FileState& state = *file_->state_;
+  DriverState& state = *file_->state_;
   state.reserved = &address;
   const herr_t done =
       H5Dwrite_chunk(dataset_.get(), H5P_DEFAULT, 0, place.data(), chunk_bytes_, unread_.get());

@@ -22,7 +22,7 @@
 namespace tautline::formats::hdf5 {
 
 /// The state of the driver for its file.
-struct FileState {
+struct DriverState {
   int descriptor = -1;
   std::atomic<int> first_error = 0;  ///< errno of the first write that failed
   std::string path;                  ///< for messages
@@ -125,7 +125,7 @@ class File {
                    std::span<const hsize_t> shape);
 
   // Shared with the driver, which outlives this when HDF5 cannot close the file.
-  std::unique_ptr<FileState> state_;
+  std::unique_ptr<DriverState> state_;
   Handle driver_, file_;
 
   friend class Growing;

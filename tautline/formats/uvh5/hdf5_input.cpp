@@ -42,7 +42,7 @@ Handle space_of(const Handle& dataset) {
 
 }  // namespace
 
-InputFile::InputFile(const std::string& path, const std::string& expected) : path_(path) {
+Hdf5Input::Hdf5Input(const std::string& path, const std::string& expected) : path_(path) {
   const auto refuse_kind = [&](const std::string& kind) {
     const std::string advice = how_to_decompress(path);
     throw Error(ErrorKind::format, path, fmt::format("seems to be {}", kind), expected,
@@ -61,12 +61,12 @@ InputFile::InputFile(const std::string& path, const std::string& expected) : pat
               "it may be cut short: write it again");
 }
 
-void InputFile::fail(const std::string& dataset, const std::string& found,
+void Hdf5Input::fail(const std::string& dataset, const std::string& found,
                      const std::string& expected, const std::string& advice) const {
   throw Error(ErrorKind::format, fmt::format("{}: {}", path_, dataset), found, expected, advice);
 }
 
-bool InputFile::has(const std::string& name) const {
+bool Hdf5Input::has(const std::string& name) const {
   // H5Lexists fails, rather than says no, when a group on the way is missing.
   for (std::size_t slash = name.find('/'); slash != std::string::npos;
        slash = name.find('/', slash + 1))
@@ -74,7 +74,7 @@ bool InputFile::has(const std::string& name) const {
   return H5Lexists(file_.get(), name.c_str(), H5P_DEFAULT) > 0;
 }
 
-std::vector<std::string> InputFile::names(const std::string& group) const {
+std::vector<std::string> Hdf5Input::names(const std::string& group) const {
   std::vector<std::string> found;
   if (!has(group)) return found;
   const Handle opened(H5Gopen2(file_.get(), group.c_str(), H5P_DEFAULT), H5Gclose);
@@ -83,7 +83,7 @@ std::vector<std::string> InputFile::names(const std::string& group) const {
   return found;
 }
 
-Handle InputFile::open(const std::string& dataset) const {
+Handle Hdf5Input::open(const std::string& dataset) const {
   if (!has(dataset))
     fail(dataset, "missing", "a dataset",
          "is this a UVH5 file? Correlation curves (.h5) are read by fit, compare and inspect");
@@ -92,13 +92,13 @@ Handle InputFile::open(const std::string& dataset) const {
   return opened;
 }
 
-void InputFile::read_all(const std::string& dataset, const Handle& opened, hid_t type, void* values,
+void Hdf5Input::read_all(const std::string& dataset, const Handle& opened, hid_t type, void* values,
                          const char* expected) const {
   if (H5Dread(opened.get(), type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) < 0)
     fail(dataset, "unreadable", expected);
 }
 
-std::vector<hsize_t> InputFile::shape(const std::string& dataset) const {
+std::vector<hsize_t> Hdf5Input::shape(const std::string& dataset) const {
   const Handle opened = open(dataset);
   const Handle space = space_of(opened);
   const int rank = H5Sget_simple_extent_ndims(space.get());
@@ -108,7 +108,7 @@ std::vector<hsize_t> InputFile::shape(const std::string& dataset) const {
   return lengths;
 }
 
-void InputFile::check_size(const std::string& dataset, std::size_t size) const {
+void Hdf5Input::check_size(const std::string& dataset, std::size_t size) const {
   const Handle opened = open(dataset);
   const Handle space = space_of(opened);
   const hssize_t found = H5Sget_simple_extent_npoints(space.get());
@@ -118,30 +118,30 @@ void InputFile::check_size(const std::string& dataset, std::size_t size) const {
 }
 
 template <class T>
-std::vector<T> InputFile::read_all(const std::string& dataset, hid_t type, std::size_t size) const {
+std::vector<T> Hdf5Input::read_all(const std::string& dataset, hid_t type, std::size_t size) const {
   check_size(dataset, size);
   std::vector<T> values(size);
   read_all(dataset, open(dataset), type, values.data(), "numbers");
   return values;
 }
 
-std::vector<double> InputFile::numbers(const std::string& dataset, std::size_t size) const {
+std::vector<double> Hdf5Input::numbers(const std::string& dataset, std::size_t size) const {
   return read_all<double>(dataset, H5T_NATIVE_DOUBLE, size);
 }
 
-std::vector<std::int64_t> InputFile::integers(const std::string& dataset, std::size_t size) const {
+std::vector<std::int64_t> Hdf5Input::integers(const std::string& dataset, std::size_t size) const {
   return read_all<std::int64_t>(dataset, H5T_NATIVE_INT64, size);
 }
 
-std::int64_t InputFile::integer(const std::string& dataset) const {
+std::int64_t Hdf5Input::integer(const std::string& dataset) const {
   return integers(dataset, 1).front();
 }
 
-double InputFile::number(const std::string& dataset) const {
+double Hdf5Input::number(const std::string& dataset) const {
   return numbers(dataset, 1).front();
 }
 
-std::vector<std::string> InputFile::texts(const std::string& dataset, std::size_t size) const {
+std::vector<std::string> Hdf5Input::texts(const std::string& dataset, std::size_t size) const {
   check_size(dataset, size);
   const Handle opened = open(dataset);
   const Handle type = type_of(opened);
@@ -164,13 +164,13 @@ std::vector<std::string> InputFile::texts(const std::string& dataset, std::size_
   return found;
 }
 
-bool InputFile::is_integer(const std::string& dataset) const {
+bool Hdf5Input::is_integer(const std::string& dataset) const {
   const Handle opened = open(dataset);
   const Handle type = type_of(opened);
   return H5Tget_class(type.get()) == H5T_INTEGER;
 }
 
-bool InputFile::truth(const std::string& dataset) const {
+bool Hdf5Input::truth(const std::string& dataset) const {
   if (is_integer(dataset)) return integer(dataset) != 0;
   check_size(dataset, 1);
   std::int8_t value = 0;
@@ -178,7 +178,7 @@ bool InputFile::truth(const std::string& dataset) const {
   return value != 0;
 }
 
-std::optional<std::string> InputFile::text(const std::string& dataset) const {
+std::optional<std::string> Hdf5Input::text(const std::string& dataset) const {
   const Handle opened = open(dataset);
   const Handle type = type_of(opened);
   const Handle space = space_of(opened);
@@ -195,7 +195,7 @@ std::optional<std::string> InputFile::text(const std::string& dataset) const {
   }
 }
 
-void InputFile::rows(const std::string& dataset, hid_t type, hsize_t first, hsize_t count,
+void Hdf5Input::rows(const std::string& dataset, hid_t type, hsize_t first, hsize_t count,
                      hsize_t step, void* values) const {
   const Handle opened = open(dataset);
   std::vector<hsize_t> block = shape(dataset);
@@ -219,7 +219,7 @@ void InputFile::rows(const std::string& dataset, hid_t type, hsize_t first, hsiz
          "whole data", "the file may be cut short");
 }
 
-double InputFile::attribute(const std::string& name) const {
+double Hdf5Input::attribute(const std::string& name) const {
   if (H5Aexists(file_.get(), name.c_str()) <= 0) fail(name, "missing", "an attribute of the file");
   const Handle opened(H5Aopen(file_.get(), name.c_str(), H5P_DEFAULT), H5Aclose);
   const Handle space(H5Aget_space(opened.get()), H5Sclose);
@@ -230,7 +230,7 @@ double InputFile::attribute(const std::string& name) const {
   return value;
 }
 
-std::string InputFile::text_attribute(const std::string& name) const {
+std::string Hdf5Input::text_attribute(const std::string& name) const {
   if (H5Aexists(file_.get(), name.c_str()) <= 0) return {};
   const Handle opened(H5Aopen(file_.get(), name.c_str(), H5P_DEFAULT), H5Aclose);
   const Handle type(H5Aget_type(opened.get()), H5Tclose),

@@ -15,11 +15,11 @@ namespace tautline::formats::hdf5 {
 
 /// An existing file, read by one thread. Every call throws Error(format) with the file and the
 /// dataset. Callers hold a QuietErrors.
-class InputFile {
+class Hdf5Input {
  public:
   /// Throws Error(io) when the file cannot be opened and Error(format) when it is not HDF5; that error names the kind
   /// of file that it seems to be, and the kind that was `expected`.
-  InputFile(const std::string& path, const std::string& expected);
+  Hdf5Input(const std::string& path, const std::string& expected);
 
   const std::string& path() const { return path_; }
   bool has(const std::string& name) const;

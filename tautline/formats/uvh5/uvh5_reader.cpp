@@ -17,7 +17,7 @@ namespace {
 
 using core::Error;
 using core::ErrorKind;
-using hdf5::InputFile;
+using hdf5::Hdf5Input;
 using hdf5::QuietErrors;
 
 constexpr const char* kExpected = "UVH5 visibilities (.uvh5)";
@@ -265,7 +265,7 @@ class Uvh5Reader final : public VisibilityReader {
         }
   }
 
-  InputFile file_;
+  Hdf5Input file_;
   std::size_t rows_ = 0, pairs_ = 0, products_ = 0;
   std::vector<Feeds> feeds_;                        // of each product: ant_1's, ant_2's
   std::map<std::int64_t, std::size_t> antenna_of_;  // by number
@@ -286,7 +286,7 @@ std::unique_ptr<VisibilityReader> open(const std::string& path) {
 bool holds_visibilities(const std::string& path) {
   const QuietErrors quiet;
   try {
-    const InputFile file(path, kExpected);
+    const Hdf5Input file(path, kExpected);
     return file.has("Data/visdata");
   } catch (const Error&) {
     return false;

@@ -93,7 +93,7 @@ Problem parse_problem(const std::string& stage, const std::string& text) {
   return problem;
 }
 
-Sweep parse_sweep(const std::string& text) {
+SweptSize parse_sweep(const std::string& text) {
   const auto wrong = [&] {
     return Error(ErrorKind::config, "sweep", text,
                  "inputs=16:2048 (doubling), inputs=64:1024:64 (in steps) or taps=4/8/16");
@@ -109,7 +109,7 @@ Sweep parse_sweep(const std::string& text) {
     numbers.push_back(*number);
   }
   if (numbers.empty() || (range && (numbers.size() > 3 || numbers.size() < 2))) throw wrong();
-  Sweep sweep{text.substr(0, equals), {}};
+  SweptSize sweep{text.substr(0, equals), {}};
   if (!range) {
     sweep.values = numbers;
     return sweep;

@@ -23,13 +23,13 @@ std::vector<std::string> problem_names(const std::string& stage);
 Problem parse_problem(const std::string& stage, const std::string& text);
 
 /// A size and the values that it takes one after the other.
-struct Sweep {
+struct SweptSize {
   std::string key;
   std::vector<std::size_t> values;
 };
 
 /// "inputs=16:2048" (doubling), "inputs=64:1024:64" (in steps) or "taps=4/8/16/32". Throws
 /// Error(config).
-Sweep parse_sweep(const std::string& text);
+SweptSize parse_sweep(const std::string& text);
 
 }  // namespace tautline::pipeline

@@ -66,7 +66,8 @@ figure::Panel profile_panel(const CandidatePictures& p, const figure::Axis& time
 }
 
 figure::Figure candidate_figure(const core::Candidate& candidate, const CandidatePictures& p,
-                                const formats::candidates::Search& search, std::size_t rank) {
+                                const formats::candidates::SearchDescription& search,
+                                std::size_t rank) {
   double scale = 1;
   figure::Axis time = plot::time_axis(p.first_s, static_cast<double>(p.bins) * p.bin_s, scale);
   time.label = "time after the candidate's";

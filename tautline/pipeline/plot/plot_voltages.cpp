@@ -47,10 +47,10 @@ struct PowerMeans {
 };
 
 // The end of a graph: spectra of a filter bank, or of a stream that is channelized already.
-class PowerNode final : public engine::Node {
+class MeanPowerNode final : public engine::Node {
  public:
-  PowerNode(std::shared_ptr<PowerMeans> means, core::Instant start, std::uint64_t spectra,
-            const PlotConfig& config)
+  MeanPowerNode(std::shared_ptr<PowerMeans> means, core::Instant start, std::uint64_t spectra,
+                const PlotConfig& config)
       : means_(std::move(means)),
         start_(start),
         spectra_(std::max<std::uint64_t>(1, spectra)),
@@ -169,9 +169,10 @@ std::shared_ptr<PowerMeans> measure(const PlotConfig& config, const PlotRun& run
   const double before = description.channelized() ? 0 : static_cast<double>(filter.taps - 1);
   const auto spectra = static_cast<std::uint64_t>(std::max(
       1.0, std::floor(span_s * description.rate_hz.value() / static_cast<double>(hop)) - before));
-  graph.connect(
-      f, graph.add("power", std::make_unique<PowerNode>(means, description.start, spectra, config)),
-      {.depth = 1});
+  graph.connect(f,
+                graph.add("power", std::make_unique<MeanPowerNode>(means, description.start,
+                                                                   spectra, config)),
+                {.depth = 1});
   const ProgressCallback progress = [&](const Progress& p) {
     if (run.progress && p.total_samples > 0)
       run.progress(static_cast<double>(p.samples) / static_cast<double>(p.total_samples));

@@ -11,7 +11,7 @@
 namespace tautline::pipeline::report {
 namespace {
 
-struct Candidate {
+struct RankedBaseline {
   std::size_t first = 0, second = 0;
   double length_m = 0;
   double strength = 0;
@@ -36,16 +36,16 @@ class Chooser {
 
   BaselineChoice run(std::size_t closure_antennas) {
     close_triangles(closure_antennas);
-    const auto stronger = [](const Candidate& a, const Candidate& b) {
+    const auto stronger = [](const RankedBaseline& a, const RankedBaseline& b) {
       return a.strength > b.strength;
     };
-    const auto shorter = [](const Candidate& a, const Candidate& b) {
+    const auto shorter = [](const RankedBaseline& a, const RankedBaseline& b) {
       return a.length_m < b.length_m;
     };
     std::stable_sort(same_feed_.begin(), same_feed_.end(), stronger);
     // One feed serves for the lengths: the other's baselines are as long.
-    std::vector<Candidate> by_length;
-    for (const Candidate& candidate : same_feed_)
+    std::vector<RankedBaseline> by_length;
+    for (const RankedBaseline& candidate : same_feed_)
       if (array_.inputs[candidate.first].feed == array_.inputs[0].feed)
         by_length.push_back(candidate);
     std::stable_sort(by_length.begin(), by_length.end(), shorter);
@@ -58,11 +58,11 @@ class Chooser {
       keep(by_length[rank], "shortest");
       keep(by_length[by_length.size() - 1 - rank], "longest");
     }
-    for (const Candidate& candidate : same_feed_) {
+    for (const RankedBaseline& candidate : same_feed_) {
       if (full()) break;
       keep(candidate, "other");
     }
-    for (const Candidate& candidate : cross_hand_) {
+    for (const RankedBaseline& candidate : cross_hand_) {
       if (full()) break;
       keep(candidate, "cross-hand");
     }
@@ -83,9 +83,9 @@ class Chooser {
         const formats::InputLabel& a = array_.inputs[first];
         const formats::InputLabel& b = array_.inputs[second];
         if (turn++ % step != 0) continue;
-        Candidate candidate{first, second,
-                            distance_m(array_.antennas[a.antenna], array_.antennas[b.antenna]),
-                            strength(second, first)};
+        RankedBaseline candidate{first, second,
+                                 distance_m(array_.antennas[a.antenna], array_.antennas[b.antenna]),
+                                 strength(second, first)};
         (a.feed == b.feed ? same_feed_ : cross_hand_).push_back(candidate);
       }
   }
@@ -104,7 +104,7 @@ class Chooser {
   }
 
   /// Adds the pair if there is room; one that is already kept gains a reason.
-  std::optional<std::size_t> keep(const Candidate& candidate, const std::string& reason) {
+  std::optional<std::size_t> keep(const RankedBaseline& candidate, const std::string& reason) {
     std::optional<std::size_t> place = find(candidate.first, candidate.second);
     if (!place) {
       if (full()) return std::nullopt;
@@ -126,7 +126,7 @@ class Chooser {
     if (same_feed_.empty()) return {};
     const auto strongest = std::max_element(
         same_feed_.begin(), same_feed_.end(),
-        [](const Candidate& a, const Candidate& b) { return a.strength < b.strength; });
+        [](const RankedBaseline& a, const RankedBaseline& b) { return a.strength < b.strength; });
     std::vector<std::size_t> members{strongest->first, strongest->second};
     const char feed = array_.inputs[strongest->first].feed;
     while (members.size() < antennas) {
@@ -170,7 +170,7 @@ class Chooser {
   const formats::ArrayLayout& array_;
   const formats::Integration& first_;
   std::size_t most_, places_ = kFewestPlaces;
-  std::vector<Candidate> same_feed_, cross_hand_;
+  std::vector<RankedBaseline> same_feed_, cross_hand_;
   BaselineChoice choice_;
 };
 

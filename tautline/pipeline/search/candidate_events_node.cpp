@@ -14,7 +14,8 @@ namespace tautline::pipeline {
 namespace {
 
 // The columns of the .csv, as `search --json` has them, and when the candidate came.
-std::string line_of(const FoundCandidate& found, const formats::candidates::Search& search) {
+std::string line_of(const FoundCandidate& found,
+                    const formats::candidates::SearchDescription& search) {
   const core::Candidate& c = found.candidate;
   nlohmann::ordered_json line{{"schema", "tautline.candidate"},
                               {"version", 1},

@@ -64,7 +64,7 @@ class CandidateSinkNode final : public engine::Node {
   /// In order of beam and time.
   const std::vector<SearchedData>& data_searched() const { return data_searched_; }
   /// [beam]
-  const std::vector<formats::candidates::Search>& searched() const { return searched_; }
+  const std::vector<formats::candidates::SearchDescription>& searched() const { return searched_; }
   const PulseStream& stream() const { return stream_; }
   /// Of injected pulses, once all candidates are known; empty without an injection.
   const InjectionsFound& injections() const { return injections_; }
@@ -104,9 +104,9 @@ class CandidateSinkNode final : public engine::Node {
   std::unique_ptr<formats::PartialFile> page_;  // in it
   std::unique_ptr<CutoutFolder> cutouts_;
   PulseStream stream_;
-  bool beams_ = false;                                 // each file of the stream is one
-  std::vector<formats::candidates::Search> searched_;  // [beam]
-  std::vector<double> dms_;                            // [trial]
+  bool beams_ = false;                                            // each file of the stream is one
+  std::vector<formats::candidates::SearchDescription> searched_;  // [beam]
+  std::vector<double> dms_;                                       // [trial]
   FilterbankStream::Turn turn_;
   std::map<std::uint64_t, SearchedSegment> segments_;  // of the current part, by first sample
   SearchedSegment* segment_ = nullptr;                 // of the blocks that come

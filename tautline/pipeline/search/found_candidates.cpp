@@ -68,9 +68,9 @@ core::Candidate candidate_of(const stages::detect::Pulse& pulse, std::uint64_t g
   return candidate;
 }
 
-std::vector<formats::candidates::Search> searches_of(const PulseStream& stream) {
+std::vector<formats::candidates::SearchDescription> searches_of(const PulseStream& stream) {
   const FilterbankStream& filterbank = stream.filterbank;
-  std::vector<formats::candidates::Search> searches;
+  std::vector<formats::candidates::SearchDescription> searches;
   for (std::size_t b = 0; b < filterbank.beams.size(); ++b) {
     const formats::FilterbankDescription& beam = filterbank.beams[b];
     searches.push_back({beam.start, beam.rate_hz, beam.highest_mhz(), stream.dm_constant,

@@ -35,7 +35,7 @@ class FoundCandidates {
   /// The pulses that still wait at the end of a segment.
   std::vector<FoundCandidate> rest();
   /// The data from which candidates get their times, [beam].
-  const std::vector<formats::candidates::Search>& searched() const { return searched_; }
+  const std::vector<formats::candidates::SearchDescription>& searched() const { return searched_; }
 
  private:
   void take(const engine::Block& block);
@@ -49,7 +49,7 @@ class FoundCandidates {
   std::vector<PlacedPulse> held_;
   std::uint64_t came_ = 0;   // samples of the segment, with those that the source delays
   std::vector<double> dms_;  // [trial]
-  std::vector<formats::candidates::Search> searched_;
+  std::vector<formats::candidates::SearchDescription> searched_;
   FilterbankPart part_;           // of the segment
   std::uint64_t grid_first_ = 0;  // of its first sample
   std::uint64_t first_ = 0;       // of the same in blocks
@@ -64,6 +64,6 @@ core::Candidate candidate_of(const stages::detect::Pulse& pulse, std::uint64_t g
                              const std::vector<double>& dms);
 
 /// The data from which the candidates of a stream get their times, [beam].
-std::vector<formats::candidates::Search> searches_of(const PulseStream& stream);
+std::vector<formats::candidates::SearchDescription> searches_of(const PulseStream& stream);
 
 }  // namespace tautline::pipeline

@@ -39,7 +39,7 @@ void SearchReport::require_cutouts() const {
   core::Candidate most;
   most.dm = plan_->trials().dms().back();
   most.width_samples = plan_->first_part().detect->widths().back();
-  formats::candidates::Search search;
+  formats::candidates::SearchDescription search;
   search.dm_constant = config_.dm_constant;
   const CutoutChunk chunk = chunk_of(formats::candidates::as_your(most, search), description());
   const std::size_t bytes = cutout_bytes(chunk, description());

@@ -30,7 +30,7 @@ struct SearchSummary : FilterbankRunSummary {
   std::string detect_backend;
   std::vector<core::Candidate> candidates;  ///< best first, samples of the input
   /// The data from which they get their times: one, or one for each beam.
-  std::vector<formats::candidates::Search> searched;
+  std::vector<formats::candidates::SearchDescription> searched;
   /// Of the widest of the ten best candidates, in its trial; none where none is wide or the noise is that of widths.
   std::optional<WidthNoise> noise_of_width;
   std::size_t cutouts = 0;        ///< written
@@ -39,7 +39,7 @@ struct SearchSummary : FilterbankRunSummary {
   InjectionsFound injections;     ///< of SearchConfig::inject
   std::uint64_t clipped = 0;      ///< samples at the largest value where pulses were put in
   std::vector<CandidatePictures> pictures;  ///< of the best candidates, where a folder was named
-  const formats::candidates::Search& search_of(const core::Candidate& candidate) const {
+  const formats::candidates::SearchDescription& search_of(const core::Candidate& candidate) const {
     return searched.size() > 1 ? searched[candidate.beam] : searched.front();
   }
 };

@@ -96,7 +96,7 @@ FilterbankSimulator::FilterbankSimulator(const formats::scene::FilterbankScene& 
 
 // A bright pulse takes 50 ms: its amplitude follows from every channel's share.
 void FilterbankSimulator::place_pulses() {
-  std::vector<std::optional<PlacedPulse>> placed(scene_.pulses.size());
+  std::vector<std::optional<SimulatedPulse>> placed(scene_.pulses.size());
   core::in_pieces(placed.size(), core::spare_threads(),
                   [&](std::size_t, std::size_t first, std::size_t last) {
                     for (std::size_t k = first; k < last; ++k)
@@ -121,7 +121,7 @@ void FilterbankSimulator::make(std::uint64_t piece, std::size_t samples,
     for (std::size_t c = 0; c < channels; ++c) row[c] = row[c] * channel_rms_[c] + channel_mean_[c];
   }
   const std::uint64_t first = piece * piece_samples_;
-  for (const PlacedPulse& pulse : pulses_) pulse.add(receiver_, first, samples, values.data());
+  for (const SimulatedPulse& pulse : pulses_) pulse.add(receiver_, first, samples, values.data());
   add_interference(first, samples, values.data());
   quantise(count, workspace);
 }

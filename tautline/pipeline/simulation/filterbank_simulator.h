@@ -25,7 +25,7 @@ class FilterbankSimulator {
                       std::uint64_t seed);
 
   const Receiver& receiver() const { return receiver_; }
-  const std::vector<PlacedPulse>& pulses() const { return pulses_; }
+  const std::vector<SimulatedPulse>& pulses() const { return pulses_; }
   double mean_steps() const { return mean_; }
   double rms_steps() const { return rms_; }
   /// Samples of a piece: the same for one number of channels, since noise is drawn piece by piece.
@@ -47,7 +47,7 @@ class FilterbankSimulator {
   Receiver receiver_;
   double mean_ = 0, rms_ = 0;
   std::vector<float> channel_mean_, channel_rms_;
-  std::vector<PlacedPulse> pulses_;
+  std::vector<SimulatedPulse> pulses_;
   std::size_t piece_samples_ = 1;
 };
 

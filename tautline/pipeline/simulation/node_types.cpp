@@ -68,7 +68,7 @@ std::unique_ptr<engine::Node> make_simulated_voltages(const VoltageScene& config
        {std::pair{"array_path", config.array_path}, {"scene_path", config.scene_path}})
     if (path.empty())
       throw core::Error(core::ErrorKind::config, field, "not given", "a .toml file");
-  const auto plan = std::make_shared<const simulation::Plan>(
+  const auto plan = std::make_shared<const simulation::SimulationPlan>(
       formats::scene::read_scene(config.scene_path), formats::read_array_layout(config.array_path),
       simulation::Sampling{config.duration_s, config.real, config.bits,
                            core::requantise_limit(config.bits), config.seed});

@@ -94,7 +94,7 @@ void check(const formats::scene::Scene& scene, const formats::ArrayLayout& array
                           fmt::format("{}", input), fmt::format("0 to {}", inputs - 1));
 }
 
-Polarisation polarisation_of(const formats::scene::Source& source) {
+SourcePolarisation polarisation_of(const formats::scene::Source& source) {
   const double angle = source.polarisation_angle_deg * core::kRadPerDeg;
   const double shared = std::sqrt(2 * source.polarised_fraction);
   return {std::sqrt(1 - source.polarised_fraction), shared * std::cos(angle),
@@ -105,7 +105,8 @@ Polarisation polarisation_of(const formats::scene::Source& source) {
 // source's power: N bins of flux / N each (complex), or N / 2 - 1 pairs of bins (real; bin 0 of a
 // real signal must be real and is left out). Scaled so that a spectral index keeps the flux at the
 // centre of the band.
-std::vector<float> bin_amplitudes(const formats::scene::Source& source, const Plan& plan) {
+std::vector<float> bin_amplitudes(const formats::scene::Source& source,
+                                  const SimulationPlan& plan) {
   const double used =
       plan.sampling.real ? static_cast<double>(plan.bins - 1) : static_cast<double>(plan.bins);
   const double of_bin = source.flux / used / (plan.sampling.real ? 2 : 1);
@@ -159,17 +160,17 @@ bool MissingSpan::touches(std::size_t input) const {
   return inputs.empty() || std::find(inputs.begin(), inputs.end(), input) != inputs.end();
 }
 
-double Plan::tone_amplitude(const formats::scene::Tone& tone, std::size_t input) const {
+double SimulationPlan::tone_amplitude(const formats::scene::Tone& tone, std::size_t input) const {
   return tone.amplitudes[tone.amplitudes.size() == 1 ? 0 : input];
 }
 
-double Plan::source_power(std::size_t s, std::size_t input) const {
-  const Polarisation& p = sources[s].polarisation;
+double SimulationPlan::source_power(std::size_t s, std::size_t input) const {
+  const SourcePolarisation& p = sources[s].polarisation;
   const double shared = array.inputs[input].feed == 'x' ? p.polarised_x : p.polarised_y;
   return sources[s].source.flux * (p.unpolarised * p.unpolarised + shared * shared);
 }
 
-double Plan::input_power(std::size_t input) const {
+double SimulationPlan::input_power(std::size_t input) const {
   double power = noise_rms[input] * noise_rms[input];
   for (std::size_t s = 0; s < sources.size(); ++s) power += source_power(s, input);
   for (const formats::scene::Tone& tone : scene.tones) {
@@ -179,17 +180,17 @@ double Plan::input_power(std::size_t input) const {
   return power;
 }
 
-double Plan::delay_s(std::size_t source, std::size_t antenna, double seconds) const {
+double SimulationPlan::delay_s(std::size_t source, std::size_t antenna, double seconds) const {
   return -formats::dot(offsets_m[antenna], sources[source].track.at(seconds)) /
          core::kSpeedOfLight_m_per_s;
 }
 
-double Plan::delay_rate(std::size_t source, std::size_t antenna, double seconds) const {
+double SimulationPlan::delay_rate(std::size_t source, std::size_t antenna, double seconds) const {
   return -formats::dot(offsets_m[antenna], sources[source].track.rate_at(seconds)) /
          core::kSpeedOfLight_m_per_s;
 }
 
-double Plan::longest_baseline_s() const {
+double SimulationPlan::longest_baseline_s() const {
   double longest_m = 0;
   for (const Vector3& a : offsets_m) {
     for (const Vector3& b : offsets_m) {
@@ -200,8 +201,8 @@ double Plan::longest_baseline_s() const {
   return longest_m / core::kSpeedOfLight_m_per_s;
 }
 
-Plan::Plan(const formats::scene::Scene& given, const formats::ArrayLayout& layout,
-           const Sampling& samples_to_make)
+SimulationPlan::SimulationPlan(const formats::scene::Scene& given,
+                               const formats::ArrayLayout& layout, const Sampling& samples_to_make)
     : scene(given), array(layout), sampling(samples_to_make) {
   check(scene, array, sampling);
   const double bandwidth_hz = scene.bandwidth_hz.value();

@@ -46,7 +46,7 @@ double coherence(const Blocks& blocks, double samples);
 Blocks choose_blocks(double delay_samples, double fringe_turns_per_sample);
 
 /// The x and y amplitudes of a partly polarised source of unit flux.
-struct Polarisation {
+struct SourcePolarisation {
   double unpolarised = 1;                   ///< of the independent signals of both feeds
   double polarised_x = 0, polarised_y = 0;  ///< of the signal that both share
 };
@@ -54,7 +54,7 @@ struct Polarisation {
 struct PlannedSource {
   formats::scene::Source source;  ///< ra and dec filled in for horizontal ones
   formats::delays::DirectionTrack track;
-  Polarisation polarisation;
+  SourcePolarisation polarisation;
   std::vector<float> bin_amplitude;  ///< per bin, of the real and of the imaginary part
 };
 
@@ -65,9 +65,9 @@ struct MissingSpan {
   bool touches(std::size_t input) const;
 };
 
-struct Plan {
-  Plan(const formats::scene::Scene& scene, const formats::ArrayLayout& array,
-       const Sampling& sampling);
+struct SimulationPlan {
+  SimulationPlan(const formats::scene::Scene& scene, const formats::ArrayLayout& array,
+                 const Sampling& sampling);
 
   formats::scene::Scene scene;
   formats::ArrayLayout array;

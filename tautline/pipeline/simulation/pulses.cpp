@@ -72,7 +72,8 @@ double Receiver::delay_s(double dm, double mhz) const {
   return dm_constant * dm * (1 / (mhz * mhz) - 1 / (f_ref_mhz * f_ref_mhz));
 }
 
-PlacedPulse::PlacedPulse(const formats::scene::DispersedPulse& pulse, const Receiver& receiver)
+SimulatedPulse::SimulatedPulse(const formats::scene::DispersedPulse& pulse,
+                               const Receiver& receiver)
     : pulse_(pulse) {
   const double lowest = *std::min_element(receiver.channel_mhz.begin(), receiver.channel_mhz.end());
   sweep_s_ = receiver.delay_s(pulse.dm, lowest);
@@ -89,7 +90,7 @@ PlacedPulse::PlacedPulse(const formats::scene::DispersedPulse& pulse, const Rece
 
 // One shape for each channel, or several of neighbouring frequencies where smearing is requested.
 template <class Visit>
-void PlacedPulse::each_shape(const Receiver& receiver, std::size_t channel, Visit visit) const {
+void SimulatedPulse::each_shape(const Receiver& receiver, std::size_t channel, Visit visit) const {
   const double mhz = receiver.channel_mhz[channel], reference = receiver.f_ref_mhz;
   const double sigma = pulse_.width_s / kFwhmPerSigma / receiver.tsamp_s;
   const double tau = pulse_.scattering_s * std::pow(mhz / reference, -4) / receiver.tsamp_s;
@@ -108,7 +109,7 @@ void PlacedPulse::each_shape(const Receiver& receiver, std::size_t channel, Visi
     visit(Shape{middle(mhz + width * ((part + 0.5) / parts - 0.5)), sigma, tau, flux / parts});
 }
 
-void PlacedPulse::find_amplitude(const Receiver& receiver) {
+void SimulatedPulse::find_amplitude(const Receiver& receiver) {
   const double begin = std::floor(first_sample_) - 2;
   // After dedispersion the pulse is within the widest channel's reach of the highest channel's
   // pulse.
@@ -145,8 +146,8 @@ void PlacedPulse::find_amplitude(const Receiver& receiver) {
   peak_steps_ = peak * amplitude_;
 }
 
-void PlacedPulse::add(const Receiver& receiver, std::uint64_t first, std::size_t count,
-                      float* values) const {
+void SimulatedPulse::add(const Receiver& receiver, std::uint64_t first, std::size_t count,
+                         float* values) const {
   const auto begin = static_cast<double>(first), end = static_cast<double>(first + count);
   if (last_sample_ < begin || first_sample_ > end) return;
   const std::size_t channels = receiver.channel_mhz.size();

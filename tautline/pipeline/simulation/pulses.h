@@ -28,12 +28,12 @@ struct Receiver {
 };
 
 /// One pulse, ready to be added to any block of samples.
-class PlacedPulse {
+class SimulatedPulse {
  public:
   /// Finds the amplitude: the noise-free series is dedispersed with delays rounded to the nearest
   /// sample, like in a search, and scaled to the requested S/N. Throws Error(config) when the pulse
   /// is in no channel.
-  PlacedPulse(const formats::scene::DispersedPulse& pulse, const Receiver& receiver);
+  SimulatedPulse(const formats::scene::DispersedPulse& pulse, const Receiver& receiver);
 
   const formats::scene::DispersedPulse& pulse() const { return pulse_; }
   /// The samples that the pulse may change, in any channel.

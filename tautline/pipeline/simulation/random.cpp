@@ -66,7 +66,7 @@ const NormalTable& NormalTable::instance() {
   return table;
 }
 
-void add_normal(const Stream& stream, float scale, float* values, std::size_t count) {
+void add_normal(const RandomStream& stream, float scale, float* values, std::size_t count) {
   const std::uint32_t counter[4] = {0, stream.stream, static_cast<std::uint32_t>(stream.block),
                                     static_cast<std::uint32_t>(stream.block >> 32)};
   const std::uint32_t key[2] = {static_cast<std::uint32_t>(stream.seed),

@@ -14,7 +14,7 @@ std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
                                         std::array<std::uint32_t, 2> key);
 
 /// Names one run of numbers.
-struct Stream {
+struct RandomStream {
   std::uint64_t seed = 0;
   std::uint32_t stream = 0;  ///< which input or source
   std::uint64_t block = 0;   ///< which block of time
@@ -37,6 +37,6 @@ class NormalTable {
 
 /// values[n] += scale * (the n-th normal deviate of the stream), n < count. Each call of the
 /// generator gives eight deviates.
-void add_normal(const Stream& stream, float scale, float* values, std::size_t count);
+void add_normal(const RandomStream& stream, float scale, float* values, std::size_t count);
 
 }  // namespace tautline::pipeline::simulation

@@ -159,7 +159,7 @@ class FilterbankSimulation {
                   fmt::format("{} with a part in the data, 0 to {:.6g} s", what, length_s),
                   "give another time, or a longer `duration_s`");
     };
-    for (const simulation::PlacedPulse& pulse : simulator_->pulses())
+    for (const simulation::SimulatedPulse& pulse : simulator_->pulses())
       if (pulse.last_sample() <= 0 || pulse.first_sample() >= static_cast<double>(samples_))
         refuse("`pulses`: time", pulse.pulse().time_s, "a pulse");
     for (const auto& impulse : scene_.impulses)
@@ -178,7 +178,7 @@ class FilterbankSimulation {
             fmt::format("a frequency in the band, {:.10g} to {:.10g} MHz", low_mhz, high_mhz));
     }
   }
-  bool is_whole(const simulation::PlacedPulse& pulse) const {
+  bool is_whole(const simulation::SimulatedPulse& pulse) const {
     return pulse.first_sample() >= 0 && pulse.last_sample() <= static_cast<double>(samples_);
   }
 
@@ -217,7 +217,7 @@ FilterbankSimulation::Cut FilterbankSimulation::choose_cut() const {
 
 std::string FilterbankSimulation::truth(std::uint64_t clipped) const {
   Json pulses = Json::array(), impulses = Json::array(), carriers = Json::array();
-  for (const simulation::PlacedPulse& placed : simulator_->pulses()) {
+  for (const simulation::SimulatedPulse& placed : simulator_->pulses()) {
     const auto& p = placed.pulse();
     pulses.push_back({{"dm", p.dm},
                       {"time_s", p.time_s},
@@ -300,7 +300,7 @@ SimulateFilterbankSummary FilterbankSimulation::run(const ProgressCallback& prog
 
   summary.channels = scene_.channels;
   summary.pulses = simulator_->pulses().size();
-  for (const simulation::PlacedPulse& pulse : simulator_->pulses()) {
+  for (const simulation::SimulatedPulse& pulse : simulator_->pulses()) {
     if (!is_whole(pulse)) ++summary.pulses_cut;
   }
   summary.samples = samples_;

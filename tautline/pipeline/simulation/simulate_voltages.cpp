@@ -68,7 +68,8 @@ SimulateSummary simulate_voltages(const SimulateConfig& config, const formats::A
   // Before the plan: its tracks of sources grow with the duration, too.
   simulation::require_room(config.output, output_bytes(config, scene, array.inputs.size()));
   ProgressReporter reporter(progress);
-  const auto plan = std::make_shared<const simulation::Plan>(scene, array, sampling_of(config));
+  const auto plan =
+      std::make_shared<const simulation::SimulationPlan>(scene, array, sampling_of(config));
   const bool dada = config.format == SimulateFormat::dada;
   SimulateSummary summary;
   summary.files =

@@ -20,7 +20,7 @@ constexpr std::size_t kVoltagePieceBytes = std::size_t{8} << 20;
 constexpr std::size_t kPiecesPerThread = 2;
 
 // Inputs as antennas times polarisations where the array lists them so, else one antenna each.
-std::size_t polarisations(const Plan& plan) {
+std::size_t polarisations(const SimulationPlan& plan) {
   const std::size_t feeds = plan.antenna_inputs.front().size();
   if (feeds == 0) return 1;
   for (std::size_t i = 0; i < plan.inputs(); ++i)
@@ -28,14 +28,14 @@ std::size_t polarisations(const Plan& plan) {
   return plan.inputs() % feeds == 0 ? feeds : 1;
 }
 
-std::size_t segment_bytes(const Plan& plan) {
+std::size_t segment_bytes(const SimulationPlan& plan) {
   const std::size_t bits = static_cast<std::size_t>(plan.sampling.bits) * plan.components();
   return (plan.blocks.hop * plan.inputs() * bits + 7) / 8;
 }
 
 }  // namespace
 
-core::VoltageDescription describe(const Plan& plan) {
+core::VoltageDescription describe(const SimulationPlan& plan) {
   core::VoltageDescription d;
   d.format = {plan.sampling.bits, !plan.sampling.real, core::Encoding::twos_complement};
   d.polarisations = polarisations(plan);
@@ -50,7 +50,7 @@ core::VoltageDescription describe(const Plan& plan) {
   return d;
 }
 
-BlockCut choose_cut(const Plan& plan, const BlockLimits& limits) {
+BlockCut choose_cut(const SimulationPlan& plan, const BlockLimits& limits) {
   const std::size_t each = segment_bytes(plan);
   const std::uint64_t all = (plan.samples + plan.blocks.hop - 1) / plan.blocks.hop;
   const auto share = [&](std::size_t parts) {
@@ -84,7 +84,8 @@ BlockCut choose_cut(const Plan& plan, const BlockLimits& limits) {
   return cut;
 }
 
-SimulatedVoltages::SimulatedVoltages(std::shared_ptr<const Plan> plan, const BlockCut& cut)
+SimulatedVoltages::SimulatedVoltages(std::shared_ptr<const SimulationPlan> plan,
+                                     const BlockCut& cut)
     : simulator_(std::move(plan)),
       cut_(cut),
       description_(describe(simulator_.plan())),

@@ -14,7 +14,7 @@
 namespace tautline::pipeline::simulation {
 
 /// The description that a file of these voltages would have.
-core::VoltageDescription describe(const Plan& plan);
+core::VoltageDescription describe(const SimulationPlan& plan);
 
 /// How blocks are made: each of `pieces`, which `threads` make side by side, of `segments`
 /// (VoltageSimulator) each.
@@ -28,12 +28,12 @@ struct BlockLimits {
   std::size_t memory_bytes = 0;  ///< of all blocks and of the workspaces that make them
 };
 /// The longest blocks within the limits. Throws Error(memory) where there are none.
-BlockCut choose_cut(const Plan& plan, const BlockLimits& limits);
+BlockCut choose_cut(const SimulationPlan& plan, const BlockLimits& limits);
 
 /// Samples are [time][input], as VoltageSimulator leaves them; reads are of whole segments, a block_samples() long.
 class SimulatedVoltages final : public stream::VoltageStream {
  public:
-  SimulatedVoltages(std::shared_ptr<const Plan> plan, const BlockCut& cut);
+  SimulatedVoltages(std::shared_ptr<const SimulationPlan> plan, const BlockCut& cut);
 
   std::size_t block_samples() const {
     return cut_.pieces * cut_.segments * simulator_.segment_samples();
@@ -54,7 +54,7 @@ class SimulatedVoltages final : public stream::VoltageStream {
 
  private:
   struct Worker {
-    explicit Worker(const Plan& plan) : workspace(plan), clipped(plan.inputs()) {}
+    explicit Worker(const SimulationPlan& plan) : workspace(plan), clipped(plan.inputs()) {}
     Workspace workspace;
     std::vector<std::uint64_t> clipped;
   };

@@ -15,11 +15,11 @@ using Json = nlohmann::ordered_json;
 
 constexpr double kDegPerRad = 180 / std::numbers::pi;
 
-double middle_s(const Plan& plan) {
+double middle_s(const SimulationPlan& plan) {
   return static_cast<double>(plan.samples) / plan.rate_hz.value() / 2;
 }
 
-Json sampling_json(const Plan& plan) {
+Json sampling_json(const SimulationPlan& plan) {
   const core::Instant middle =
       core::advance_half(plan.scene.start, static_cast<std::int64_t>(plan.samples), plan.rate_hz);
   return {{"complex", !plan.sampling.real},
@@ -40,7 +40,7 @@ Json sampling_json(const Plan& plan) {
           {"steps_per_unit", plan.steps_per_unit}};
 }
 
-Json array_json(const Plan& plan, const Outcome& outcome) {
+Json array_json(const SimulationPlan& plan, const SimulationOutcome& outcome) {
   const formats::ArrayLayout& array = plan.array;
   Json antennas = Json::array(), inputs = Json::array();
   for (const formats::Antenna& antenna : array.antennas)
@@ -61,11 +61,12 @@ Json array_json(const Plan& plan, const Outcome& outcome) {
 }
 
 // Second derivative of a delay by the difference of its rate over two seconds around `seconds`.
-double delay_acceleration(const Plan& plan, std::size_t s, std::size_t antenna, double seconds) {
+double delay_acceleration(const SimulationPlan& plan, std::size_t s, std::size_t antenna,
+                          double seconds) {
   return (plan.delay_rate(s, antenna, seconds + 1) - plan.delay_rate(s, antenna, seconds - 1)) / 2;
 }
 
-Json sources_json(const Plan& plan) {
+Json sources_json(const SimulationPlan& plan) {
   const formats::Site site = formats::site_of(plan.array);
   const double middle = middle_s(plan);
   Json sources = Json::array();
@@ -96,7 +97,7 @@ Json sources_json(const Plan& plan) {
   return sources;
 }
 
-Json tones_json(const Plan& plan) {
+Json tones_json(const SimulationPlan& plan) {
   Json tones = Json::array();
   for (const formats::scene::Tone& tone : plan.scene.tones)
     tones.push_back({{"frequency_hz", tone.frequency_hz},
@@ -105,7 +106,7 @@ Json tones_json(const Plan& plan) {
   return tones;
 }
 
-Json missing_json(const Plan& plan) {
+Json missing_json(const SimulationPlan& plan) {
   Json missing = Json::array();
   for (const MissingSpan& span : plan.missing)
     missing.push_back({{"first_sample", span.first},
@@ -115,7 +116,7 @@ Json missing_json(const Plan& plan) {
 }
 
 // The products of one feed of two antennas, conj(x_1) x_2, as UVH5 files them.
-Json product_json(const Plan& plan, std::size_t first, std::size_t second) {
+Json product_json(const SimulationPlan& plan, std::size_t first, std::size_t second) {
   const double middle = middle_s(plan);
   const std::size_t a1 = plan.array.inputs[first].antenna, a2 = plan.array.inputs[second].antenna;
   std::complex<double> sum = 0;
@@ -131,7 +132,7 @@ Json product_json(const Plan& plan, std::size_t first, std::size_t second) {
           {"correlation", noise > 0 ? std::abs(sum) / noise : 0}};
 }
 
-Json baseline_json(const Plan& plan, std::size_t a1, std::size_t a2) {
+Json baseline_json(const SimulationPlan& plan, std::size_t a1, std::size_t a2) {
   const double middle = middle_s(plan);
   Json delays = Json::array(), rates = Json::array();
   for (std::size_t s = 0; s < plan.sources.size(); ++s) {
@@ -150,7 +151,7 @@ Json baseline_json(const Plan& plan, std::size_t a1, std::size_t a2) {
 }
 
 // Every pair of different antennas in data order.
-Json baselines_json(const Plan& plan) {
+Json baselines_json(const SimulationPlan& plan) {
   Json baselines = Json::array();
   const std::size_t antennas = plan.array.antennas.size();
   if (antennas > kMostListedAntennas) return baselines;
@@ -162,7 +163,7 @@ Json baselines_json(const Plan& plan) {
 
 }  // namespace
 
-std::string truth_json(const Plan& plan, const Outcome& outcome) {
+std::string truth_json(const SimulationPlan& plan, const SimulationOutcome& outcome) {
   const Json truth = {
       {"schema", "tautline.simulation.truth"},
       {"version", 1},

@@ -13,13 +13,13 @@ namespace tautline::pipeline::simulation {
 /// Arrays of more antennas list no baselines: their delays are the differences of the antennas'.
 inline constexpr std::size_t kMostListedAntennas = 300;
 
-struct Outcome {
+struct SimulationOutcome {
   std::vector<std::uint64_t> clipped;  ///< components of each input
   std::vector<std::string> files;
   std::string history;
 };
 
 /// The file's text.
-std::string truth_json(const Plan& plan, const Outcome& outcome);
+std::string truth_json(const SimulationPlan& plan, const SimulationOutcome& outcome);
 
 }  // namespace tautline::pipeline::simulation

@@ -23,7 +23,7 @@ const core::RawBlock& raw_of(const engine::Block& block) {
 
 class DadaWriter final : public OutputWriter {
  public:
-  DadaWriter(const Plan& plan, const std::string& path, bool overwrite)
+  DadaWriter(const SimulationPlan& plan, const std::string& path, bool overwrite)
       : writer_(path, describe(plan), options(plan, overwrite)) {}
 
   void write(const engine::Block& block) override {
@@ -33,7 +33,7 @@ class DadaWriter final : public OutputWriter {
   void finish() override { writer_.finish(); }
 
  private:
-  static formats::dada::WriteOptions options(const Plan& plan, bool overwrite) {
+  static formats::dada::WriteOptions options(const SimulationPlan& plan, bool overwrite) {
     formats::dada::WriteOptions options;
     options.overwrite = overwrite;
     options.extra = {{"SIMULATION_SEED", fmt::format("{}", plan.sampling.seed)}};
@@ -51,7 +51,8 @@ struct ReceiverFile {
 
 class MwaWriter final : public OutputWriter {
  public:
-  MwaWriter(const Plan& plan, const std::vector<std::string>& files, bool one_byte, bool overwrite)
+  MwaWriter(const SimulationPlan& plan, const std::vector<std::string>& files, bool one_byte,
+            bool overwrite)
       : inputs_(plan.inputs()) {
     for (std::size_t r = 0; r < files.size(); ++r)
       receivers_.push_back(
@@ -84,7 +85,7 @@ class MwaWriter final : public OutputWriter {
   }
 
  private:
-  static std::vector<MissingSpan> gaps_of(const Plan& plan, std::size_t receiver) {
+  static std::vector<MissingSpan> gaps_of(const SimulationPlan& plan, std::size_t receiver) {
     std::vector<MissingSpan> gaps;
     for (const MissingSpan& span : plan.missing) {
       bool whole = true;
@@ -127,12 +128,12 @@ class MwaWriter final : public OutputWriter {
 
 }  // namespace
 
-std::unique_ptr<OutputWriter> make_dada_writer(const Plan& plan, const std::string& path,
+std::unique_ptr<OutputWriter> make_dada_writer(const SimulationPlan& plan, const std::string& path,
                                                bool overwrite) {
   return std::make_unique<DadaWriter>(plan, path, overwrite);
 }
 
-std::vector<std::string> mwa32t_files(const Plan& plan, const std::string& path) {
+std::vector<std::string> mwa32t_files(const SimulationPlan& plan, const std::string& path) {
   constexpr std::size_t kMostReceivers = 4;
   const std::size_t inputs = plan.inputs();
   if (inputs % mwa32t::kInputsPerReceiver != 0 ||
@@ -148,7 +149,7 @@ std::vector<std::string> mwa32t_files(const Plan& plan, const std::string& path)
   return files;
 }
 
-std::unique_ptr<OutputWriter> make_mwa32t_writer(const Plan& plan,
+std::unique_ptr<OutputWriter> make_mwa32t_writer(const SimulationPlan& plan,
                                                  const std::vector<std::string>& files,
                                                  bool one_byte, bool overwrite) {
   return std::make_unique<MwaWriter>(plan, files, one_byte, overwrite);

@@ -19,13 +19,13 @@ constexpr std::uint32_t kSourceStreams = 0x8000'0000u;
 constexpr std::uint32_t kSharedStream = 2;
 
 // Bytes of one sample of one input between rounding and interleaving.
-std::size_t sample_bytes(const Plan& plan) {
+std::size_t sample_bytes(const SimulationPlan& plan) {
   if (plan.sampling.bits == 4) return 1;
   return plan.components() * static_cast<std::size_t>(plan.sampling.bits) / 8;
 }
 
 // Two samples of real 4-bit data share a byte.
-bool shares_bytes(const Plan& plan) {
+bool shares_bytes(const SimulationPlan& plan) {
   return plan.sampling.bits == 4 && plan.sampling.real;
 }
 
@@ -57,7 +57,7 @@ void pack_nibbles(const std::byte* from, std::byte* to, std::size_t pairs) {
 
 }  // namespace
 
-Workspace::Workspace(const Plan& plan)
+Workspace::Workspace(const SimulationPlan& plan)
     : tones(plan.scene.tones.size() * plan.blocks.hop * plan.components()),
       values(plan.blocks.hop * plan.components()),
       parts(values.size()),
@@ -74,7 +74,7 @@ Workspace::Workspace(const Plan& plan)
   transform = device::Buffer(plan.blocks.block * sizeof(std::complex<float>));
 }
 
-std::size_t Workspace::bytes(const Plan& plan) {
+std::size_t Workspace::bytes(const SimulationPlan& plan) {
   const std::size_t of_floats =
       (plan.scene.tones.size() + 1) * plan.blocks.hop * plan.components() +
       (plan.sources.empty()
@@ -85,7 +85,8 @@ std::size_t Workspace::bytes(const Plan& plan) {
          plan.inputs() * plan.blocks.hop * (sample_bytes(plan) + (shares_bytes(plan) ? 1 : 0));
 }
 
-VoltageSimulator::VoltageSimulator(std::shared_ptr<const Plan> plan) : plan_(std::move(plan)) {
+VoltageSimulator::VoltageSimulator(std::shared_ptr<const SimulationPlan> plan)
+    : plan_(std::move(plan)) {
   fft_ = device::cpu::make_fft(plan_->blocks.block, 1);
   const std::size_t fade = plan_->blocks.fade;
   for (std::size_t n = 0; n < fade; ++n)
@@ -103,7 +104,7 @@ void VoltageSimulator::draw_sources(std::uint64_t block, Workspace& w) const {
   const std::size_t bins = plan_->bins;
   for (std::size_t s = 0; s < plan_->sources.size(); ++s) {
     const PlannedSource& source = plan_->sources[s];
-    const Polarisation& p = source.polarisation;
+    const SourcePolarisation& p = source.polarisation;
     const std::uint32_t stream = kSourceStreams + 3 * static_cast<std::uint32_t>(s);
     const std::uint64_t seed = plan_->sampling.seed;
     float* signals = w.signals.data() + s * 4 * bins;

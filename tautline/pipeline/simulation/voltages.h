@@ -14,9 +14,9 @@ namespace tautline::pipeline::simulation {
 /// One thread's scratch memory.
 class Workspace {
  public:
-  explicit Workspace(const Plan& plan);
+  explicit Workspace(const SimulationPlan& plan);
   /// The bytes of a workspace for this plan.
-  static std::size_t bytes(const Plan& plan);
+  static std::size_t bytes(const SimulationPlan& plan);
 
  private:
   friend class VoltageSimulator;
@@ -38,9 +38,9 @@ class Workspace {
 /// | out    | [time][input][component]   | 4-, 8- or 16-bit integer | overwritten |
 class VoltageSimulator {
  public:
-  explicit VoltageSimulator(std::shared_ptr<const Plan> plan);
+  explicit VoltageSimulator(std::shared_ptr<const SimulationPlan> plan);
 
-  const Plan& plan() const { return *plan_; }
+  const SimulationPlan& plan() const { return *plan_; }
   std::size_t segment_samples() const { return plan_->blocks.hop; }
   /// Bytes of `samples` samples of all inputs; a last half byte of 4-bit real samples is padded.
   std::size_t bytes(std::size_t samples) const;
@@ -64,7 +64,7 @@ class VoltageSimulator {
   void blank_missing(std::size_t input, std::uint64_t segment, Workspace& w) const;
   void interleave(Workspace& w, std::byte* out) const;
 
-  std::shared_ptr<const Plan> plan_;
+  std::shared_ptr<const SimulationPlan> plan_;
   std::shared_ptr<const device::FftPlan> fft_;
   std::vector<float> fade_;  // in: rising
 };

@@ -24,7 +24,7 @@ struct FEnginesConfig {
   Tracking tracking = {};
   ChannelRange kept = {};  ///< channels of the stream that will be correlated; none: all
   std::shared_ptr<const device::Device> host = {};  ///< where gains that change are measured
-  std::optional<Place> from = {};                   ///< FEngineNodeConfig's, of one device
+  std::optional<StreamPlace> from = {};             ///< FEngineNodeConfig's, of one device
   std::size_t memory_bytes =
       0;  ///< for whose choice of blocks there is room; 0: they stay as they are
 };

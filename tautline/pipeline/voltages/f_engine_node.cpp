@@ -331,7 +331,7 @@ void FEngineNode::process(std::size_t, const engine::Block& block, engine::Outpu
 
 // False: the block ends before the start. Earlier segments are skipped.
 bool FEngineNode::reach_place(const engine::Block& block) {
-  const Place& from = *config_.from;
+  const StreamPlace& from = *config_.from;
   if (segment_start_ != from.segment_start) {
     if (core::before(from.segment_start, segment_start_)) refuse_place();
     return false;
@@ -346,7 +346,7 @@ bool FEngineNode::reach_place(const engine::Block& block) {
 }
 
 void FEngineNode::refuse_place() const {
-  const Place& from = *config_.from;
+  const StreamPlace& from = *config_.from;
   const core::Instant time = core::advance(
       from.segment_start, static_cast<std::int64_t>(from.sample), voltages_.description.rate_hz);
   throw core::Error(core::ErrorKind::format, voltages_.files.front() + ": samples",

@@ -25,7 +25,7 @@ struct FEngineNodeConfig {
   std::shared_ptr<const formats::delays::Table> delays = {};
   formats::PhaseCentre phase_centre = {};  ///< direction of the delays
   /// Spectra before the one that begins here are skipped. Without delays and oversampling only.
-  std::optional<Place> from = {};
+  std::optional<StreamPlace> from = {};
   /// Spectra of a block that several blocks of voltages fill; 0: each block of voltages gives a block of spectra.
   /// Filtered, on the CPU.
   std::size_t block_spectra = 0;

@@ -13,7 +13,7 @@ namespace tautline::pipeline {
 
 struct Reduction {
   /// First and last of the stream's channels that are correlated, from 0, both included; none: all.
-  std::optional<std::pair<std::size_t, std::size_t>> channel_range;
+  std::optional<std::pair<std::size_t, std::size_t>> channel_range = std::nullopt;
   std::size_t average_channels = 1;  ///< neighbouring channels that become one
   std::size_t average_time = 1;      ///< integrations that become one
   bool autos_only = false;           ///< no products of two antennas

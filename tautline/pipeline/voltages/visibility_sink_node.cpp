@@ -64,7 +64,7 @@ void VisibilitySinkNode::process(std::size_t, const engine::Block& block,
     if (config_.checkpoint)
       config_.checkpoint->finished(
           path_, parts_.number(),
-          Place{block.segment_start, block.first * visibilities_.clock.hop_samples});
+          StreamPlace{block.segment_start, block.first * visibilities_.clock.hop_samples});
   }
   if (!writer_) {
     if (gains_) visibilities_.description.requantisation_gains = gain_values_;

@@ -62,11 +62,11 @@ class BaseState : public State {
 };
 
 /// The plan of every backend: their states differ.
-class SearchPlan final : public Plan {
+class BackendPlan final : public Plan {
  public:
   using MakeState = std::function<std::unique_ptr<BaseState>(device::Queue& queue)>;
-  SearchPlan(std::shared_ptr<const Setting> setting, std::string backend, device::MemoryUse bytes,
-             MakeState make_state)
+  BackendPlan(std::shared_ptr<const Setting> setting, std::string backend, device::MemoryUse bytes,
+              MakeState make_state)
       : setting_(std::move(setting)),
         backend_(std::move(backend)),
         bytes_(bytes),

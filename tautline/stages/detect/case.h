@@ -34,11 +34,11 @@ struct Case {
 
 /// A pulse to be added to a series: Gaussian, `width_samples` wide at half maximum, with
 /// snr = sqrt(sum of p^2) / sigma and its centre at `time` (the middle of sample 0 is 0).
-struct TruePulse {
+struct AddedPulse {
   double time = 0, width_samples = 1, snr = 10;
 };
 
-inline void add_pulse(std::vector<double>& series, const TruePulse& pulse, double sigma) {
+inline void add_pulse(std::vector<double>& series, const AddedPulse& pulse, double sigma) {
   const double s = pulse.width_samples / 2.354820045;
   std::vector<double> shape;
   const auto first = static_cast<std::ptrdiff_t>(std::floor(pulse.time - 5 * s - 1));

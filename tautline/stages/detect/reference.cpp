@@ -286,7 +286,7 @@ class ReferenceState final : public BaseState {
 std::shared_ptr<const Plan> make_reference_plan(const Config& config) {
   const auto setting = std::make_shared<const Setting>(config);
   // Its memory grows with the stream.
-  return std::make_shared<SearchPlan>(
+  return std::make_shared<BackendPlan>(
       setting, "reference", device::MemoryUse{},
       [setting](device::Queue&) -> std::unique_ptr<BaseState> {
         if (setting->config.type == core::SampleType::f32)

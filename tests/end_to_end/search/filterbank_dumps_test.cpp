@@ -20,15 +20,16 @@ class FilterbankDumps : public ::testing::Test {
   }
   // The example, of the file that lies there as a pipe.
   CommandResult run(const std::vector<std::string>& more = {}) {
-    std::string line = "cat " + (scratch_ / "a.fil") + " | exec " + command_path() +
-                       " --json --device cpu run " + source_folder() +
-                       "/examples/pipelines/search-live-and-dump.toml";
+    std::vector<std::string> words{
+        "--json", "--device", "cpu", "run",
+        source_folder() + "/examples/pipelines/search-live-and-dump.toml"};
     std::vector<std::string> sets{
         "events.path=" + (scratch_ / "events.jsonl"), "event.path=" + (scratch_ / "event.fil"),
         "pulses.dms.range=0:60:1", "triggers.threshold=15", "pulses.threshold=8"};
     sets.insert(sets.end(), more.begin(), more.end());
-    for (const std::string& set : sets) line += " --set " + set;
-    return run_program("/bin/sh", {"-c", line}, scratch_ / "run");
+    for (const std::string& set : sets) words.insert(words.end(), {"--set", set});
+    return run_shell("cat '" + (scratch_ / "a.fil") + "' | " + command_line(words),
+                     scratch_ / "run");
   }
   static std::string samples_in(const std::string& bytes) {
     return bytes.substr(bytes.find("HEADER_END") + 10);

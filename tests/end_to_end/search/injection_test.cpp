@@ -106,11 +106,10 @@ TEST_F(SearchInjection, OfThePipelinesNodeIsTheCommands) {
                    "dms.range = \"0:100:1\"\nmax_width_s = 0.03\nlatency_s = 2\n[list]\n" +
                    "type = \"candidate_file\"\ninputs = \"search\"\npath = \"" +
                    (scratch_ / "run.csv") + "\"\n" + more);
-    const CommandResult result =
-        run_program("/bin/sh",
-                    {"-c", "exec " + command_path() + " --device cpu run --overwrite " +
-                               (scratch_ / "inject.toml") + " < " + (scratch_ / "in.fil")},
-                    scratch_.path().string());
+    const CommandResult result = run_shell(
+        command_line({"--device", "cpu", "run", "--overwrite", scratch_ / "inject.toml"}) + " < " +
+            (scratch_ / "in.fil"),
+        scratch_.path().string());
     EXPECT_EQ(result.status, kDone) << result.err;
     return nlohmann::json::parse(read_file(scratch_ / "run.csv.json"));
   };

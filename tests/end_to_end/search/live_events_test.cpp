@@ -35,11 +35,8 @@ TEST_F(LiveEvents, BeginsNewFilesOfEventsOnHangUp) {
   ASSERT_GE(pipe, 0) << read_file(scratch_ / "run" + "/err");
   std::size_t fed = 0;
   const auto feed = [&](std::size_t until) {
-    while (fed < until) {
-      const ssize_t n = ::write(pipe, bytes.data() + fed, until - fed);
-      ASSERT_GT(n, 0);
-      fed += static_cast<std::size_t>(n);
-    }
+    ASSERT_TRUE(put(pipe, std::string_view(bytes).substr(fed, until - fed)));
+    fed = until;
   };
   const std::vector<std::string> names{scratch_ / "events-0001.jsonl",
                                        scratch_ / "events-0002.jsonl"};
@@ -72,10 +69,7 @@ TEST_F(LiveEvents, BeginsNewFilesOfEventsOnHangUp) {
   const auto parts = json_lines(read_file(names[0]) + read_file(names[1]));
 
   write_pipeline(std::string(kPipe));
-  std::string line = "exec '" + command_path() + "'";
-  for (const std::string& word : words()) line += " '" + word + "'";
-  const CommandResult whole =
-      run_program("/bin/sh", {"-c", line + " < " + (scratch_ / "a.fil")}, scratch_ / "run");
+  const CommandResult whole = run_from_file(words());
   ASSERT_EQ(whole.status, kDone) << whole.err;
   const auto all = events();
   ASSERT_EQ(parts.size(), all.size());
@@ -93,12 +87,8 @@ TEST_F(LiveEvents, SendsTriggers) {
                  "[sender]\ntype = \"trigger_sender\"\ninputs = \"triggers\"\n");
   stream::UdpReceiver receiver({.listen = {stream::parse_endpoint("listen", "udp://127.0.0.1:0")},
                                 .buffer_bytes = std::size_t{64} << 10});
-  std::string line = "exec '" + command_path() + "'";
-  for (const std::string& word :
-       words({"--set", "sender.to=" + to_string(receiver.listening().front())}))
-    line += " '" + word + "'";
   const CommandResult result =
-      run_program("/bin/sh", {"-c", line + " < " + (scratch_ / "a.fil")}, scratch_ / "run");
+      run_from_file(words({"--set", "sender.to=" + to_string(receiver.listening().front())}));
   ASSERT_EQ(result.status, kDone) << result.err;
   std::vector<nlohmann::json> sent;
   const auto take = [&](std::span<const stream::UdpReceiver::Packet> packets, std::size_t) {
@@ -143,13 +133,7 @@ class HeldUp : public LiveSearch {
                          scratch_ / "run");
     pipe_ = open_pipe();
     ASSERT_GE(pipe_, 0) << read_file(scratch_ / "run" + "/err");
-    feed_ = std::thread([this, bytes = read_file(scratch_ / "a.fil")] {
-      for (std::size_t fed = 0; fed < bytes.size();) {
-        const ssize_t n = ::write(pipe_, bytes.data() + fed, bytes.size() - fed);
-        if (n <= 0) return;  // the run has ended
-        fed += static_cast<std::size_t>(n);
-      }
-    });
+    feed_ = std::thread([this, bytes = read_file(scratch_ / "a.fil")] { put(pipe_, bytes); });
     for (int wait = 0, same = 0, before = 0; wait < 6000 && same < 100; ++wait) {
       std::this_thread::sleep_for(10ms);
       const int now = waiting();

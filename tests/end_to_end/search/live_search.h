@@ -18,6 +18,7 @@
 #include "tests/end_to_end/documented_json.h"
 #include "tests/end_to_end/run_command.h"
 #include "tests/end_to_end/search/search_files.h"
+#include "tests/support/pipe.h"
 #include "tests/support/scratch.h"
 #include "tests/support/seed.h"
 
@@ -65,6 +66,11 @@ class LiveSearch : public ::testing::Test {
     }
     if (pipe >= 0) fcntl(pipe, F_SETFL, 0);
     return pipe;
+  }
+  // The command with a file as its standard input.
+  CommandResult run_from_file(const std::vector<std::string>& all_words,
+                              const std::string& file = "a.fil") const {
+    return run_shell(command_line(all_words) + " < '" + (scratch_ / file) + "'", scratch_ / "run");
   }
   // Candidates in the order of the list, without what names the file.
   std::vector<std::string> listed() const {

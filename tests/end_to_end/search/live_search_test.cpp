@@ -32,11 +32,8 @@ TEST_F(LiveSearch, CandidatesComeWithinTheLatencyAndAreThoseOfTheFile) {
   ASSERT_GE(pipe, 0) << read_file(scratch_ / "run" + "/err");
   std::size_t fed = 0;
   const auto feed = [&](std::size_t until) {
-    while (fed < until) {
-      const ssize_t n = ::write(pipe, bytes.data() + fed, until - fed);
-      ASSERT_GT(n, 0);
-      fed += static_cast<std::size_t>(n);
-    }
+    ASSERT_TRUE(put(pipe, std::string_view(bytes).substr(fed, until - fed)));
+    fed = until;
   };
   for (const std::size_t pulse : at) {
     // All that may be needed, and not a sample more until the candidate is there.
@@ -101,11 +98,8 @@ TEST_F(LiveSearch, PulsesOfLowDmsDoNotWaitForHighOnes) {
                                                        (of_range_s + latency_s) / kTsamp));
   std::size_t fed = 0;
   const auto feed = [&](std::size_t to) {
-    while (fed < to) {
-      const ssize_t n = ::write(pipe, bytes.data() + fed, to - fed);
-      ASSERT_GT(n, 0);
-      fed += static_cast<std::size_t>(n);
-    }
+    ASSERT_TRUE(put(pipe, std::string_view(bytes).substr(fed, to - fed)));
+    fed = to;
   };
   const auto near = [&](std::size_t sample, double dm) {
     std::size_t count = 0;
@@ -143,10 +137,7 @@ TEST_F(LiveSearch, WhatHoldsNothingIsThatOfTheFile) {
   stop(24500, 2000, 9, 10);
   write_filterbank(scratch_ / "a.fil", shape_, values);
   write_pipeline(std::string(kPipe));
-  std::string line = "exec '" + command_path() + "'";
-  for (const std::string& word : words()) line += " '" + word + "'";
-  const CommandResult piped =
-      run_program("/bin/sh", {"-c", line + " < " + (scratch_ / "a.fil")}, scratch_ / "run");
+  const CommandResult piped = run_from_file(words());
   ASSERT_EQ(piped.status, kDone) << piped.err;
   const auto live = listed();
   EXPECT_GE(live.size(), 5U);
@@ -188,10 +179,7 @@ TEST_F(LiveSearch, AChannelThatNeverChangesIsNamed) {
   for (std::size_t t = 0; t < times; ++t) values[t * 32 + 20] = 77;
   write_filterbank(scratch_ / "a.fil", shape_, values);
   write_pipeline(std::string(kPipe));
-  std::string line = "exec '" + command_path() + "'";
-  for (const std::string& word : words()) line += " '" + word + "'";
-  const CommandResult piped =
-      run_program("/bin/sh", {"-c", line + " < " + (scratch_ / "a.fil")}, scratch_ / "run");
+  const CommandResult piped = run_from_file(words());
   ASSERT_EQ(piped.status, kDone) << piped.err;
   EXPECT_NE(piped.err.find("channel 20 for 30000 samples, of 30000 samples"), std::string::npos)
       << piped.err;
@@ -209,8 +197,7 @@ TEST_F(LiveSearch, AChannelThatNeverChangesIsNamed) {
   for (std::size_t k = 1; k < live.size(); ++k)
     EXPECT_NEAR(std::stod(live[k]), std::stod(of_file[k]), 1e-3) << live[k] << "\n" << of_file[k];
   write_pipeline(std::string(kPipe) + "leave_out_constant = true\n");
-  const CommandResult waited =
-      run_program("/bin/sh", {"-c", line + " < " + (scratch_ / "a.fil")}, scratch_ / "run");
+  const CommandResult waited = run_from_file(words());
   ASSERT_EQ(waited.status, kDone) << waited.err;
   EXPECT_EQ(listed(), of_file);
   const auto record = nlohmann::json::parse(read_file(scratch_ / "list.csv.json"));
@@ -222,15 +209,15 @@ TEST_F(LiveSearch, MasksAsTheDataPass) {
   auto values = noise_with_pulses(shape_, 16000, {{40, 9000, 40}}, random_);
   for (std::size_t t = 10000; t < 14000; ++t) values[t * 32 + 9] = (t / 10) % 2 ? 255 : 0;
   write_filterbank(scratch_ / "a.fil", shape_, values);
-  std::string line = "exec " + command_path() + " --json --device cpu run " + source_folder() +
-                     "/examples/pipelines/search-live.toml < " + (scratch_ / "a.fil");
+  std::vector<std::string> example{"--json", "--device", "cpu", "run",
+                                   source_folder() + "/examples/pipelines/search-live.toml"};
   for (const std::string& set :
        {"list.path=" + (scratch_ / "list.csv"), "events.path=" + (scratch_ / "events.jsonl"),
         std::string("clean.threshold=10"), std::string("clean.every_s=0.256"),
         std::string("pulses.dms.range=0:60:1"), std::string("pulses.max_width_s=0.02"),
         std::string("pulses.threshold=8")})  // noise alone has no candidate
-    line += " --set " + set;
-  const CommandResult result = run_program("/bin/sh", {"-c", line}, scratch_ / "run");
+    example.insert(example.end(), {"--set", set});
+  const CommandResult result = run_from_file(example);
   EXPECT_EQ(result.status, kDone) << result.err;
   const auto record = nlohmann::json::parse(read_file(scratch_ / "list.csv.json"));
   EXPECT_EQ(record["iqrm"]["windows"], 16);
@@ -267,10 +254,7 @@ TEST_F(LiveSearch, RefusesWhatCannotBe) {
   refuse({}, "0 bytes came within", kFailed);
   write_file(scratch_ / "text", std::string(500, 'x'));
   const CommandResult result =
-      run_program("/bin/sh",
-                  {"-c", "exec " + command_path() + " run " + (scratch_ / "live.toml") +
-                             " --set filterbank.path=- < " + (scratch_ / "text")},
-                  scratch_ / "run");
+      run_from_file({"run", scratch_ / "live.toml", "--set", "filterbank.path=-"}, "text");
   EXPECT_EQ(result.status, kFailed);
   EXPECT_NE(result.err.find("no header of sigproc's"), std::string::npos) << result.err;
 }

@@ -275,10 +275,9 @@ TEST_F(PipedDedispersion, ArraysGrowAsTheStreamComes) {
              "inputs = \"a\"\ndms.range = \"0:60:15\"\n[t]\ntype = \"trial_files\"\n"
              "inputs = \"d\"\npath = \"" +
                  (scratch_ / "run.npy") + "\"\n");
-  const std::string line = "cat '" + (scratch_ / "a.fil") + "' | exec '" + command_path() +
-                           "' run '" + (scratch_ / "p.toml") + "'";
-  const CommandResult of_pipeline =
-      finish_command(start_program("/bin/sh", {"-c", line}, scratch_ / "run"), scratch_ / "run");
+  const CommandResult of_pipeline = run_shell(
+      "cat '" + (scratch_ / "a.fil") + "' | " + command_line({"run", scratch_ / "p.toml"}),
+      scratch_ / "run");
   EXPECT_EQ(of_pipeline.status, kDone) << of_pipeline.err;
   EXPECT_TRUE(read_file(scratch_ / "run.npy") == array);
 }

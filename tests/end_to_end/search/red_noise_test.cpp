@@ -35,8 +35,6 @@ class RedNoise : public ::testing::Test {
   ScratchFolder scratch;
 };
 
-}  // namespace
-
 // A level that all channels have in common and that wanders within some 100 samples.
 TEST_F(RedNoise, ThatMakesWidePulsesIsSaid) {
   auto random = generator();
@@ -101,4 +99,5 @@ TEST_F(RedNoise, IsNotSaidOfTimesWithoutData) {
   expect_white({});
 }
 
+}  // namespace
 }  // namespace tautline::tests

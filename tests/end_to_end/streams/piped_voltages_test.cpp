@@ -257,7 +257,9 @@ TEST_F(PipedChannels, ThatStopAreFlaggedAsTheyCome) {
             for (std::size_t k = c * baselines + baseline; k < live.counts.size();
                  k += channels * baselines) {
               count += live.counts[k];
-              if (live.counts[k] == all.counts[k]) EXPECT_EQ(live.values[k], all.values[k]);
+              if (live.counts[k] == all.counts[k]) {
+                EXPECT_EQ(live.values[k], all.values[k]);
+              }
             }
             EXPECT_EQ(count, whole_spectra(coarse, i, j, fine, taps))
                 << bandwidth << ", " << fine << ": " << c << " " << i << " " << j;
@@ -348,19 +350,16 @@ TEST_F(PipedVoltages, AreSourcesOfPipelines) {
   DadaFile dada;
   dada.payload_bytes = 8 * 100'000;
   write_file(scratch / "x.dada", dada.bytes());
-  write_file(scratch / "p.toml",
-             "[voltages]\ntype = \"voltage_files\"\nfiles = [\"-\"]\n[f]\ntype = \"filter_bank\"\n"
-             "inputs = \"voltages\"\nchannels = 16\n[x]\ntype = \"correlator\"\ninputs = \"f\"\n"
-             "integration_s = 0.02\n[v]\ntype = \"visibility_file\"\ninputs = \"x\"\npath = \"" +
-                 (scratch / "pipe.uvh5") + "\"\n");
+  write_file(scratch / "p.toml", correlate_pipeline("-", scratch / "pipe.uvh5", "channels = 16\n",
+                                                    "integration_s = 0.02\n"));
   ASSERT_EQ(run({"correlate", scratch / "x.dada", "-o", scratch / "file.uvh5", "--channels", "16",
                  "--integration", "0.02"})
                 .status,
             kDone);
-  const std::string line = "cat '" + (scratch / "x.dada") + "' | exec '" + command_path() +
-                           "' --quiet --device cpu run '" + (scratch / "p.toml") + "'";
   const CommandResult piped =
-      finish_command(start_program("/bin/sh", {"-c", line}, scratch / "run"), scratch / "run");
+      run_shell("cat '" + (scratch / "x.dada") + "' | " +
+                    command_line({"--quiet", "--device", "cpu", "run", scratch / "p.toml"}),
+                scratch / "run");
   ASSERT_EQ(piped.status, kDone) << piped.err;
   EXPECT_TRUE(visibilities_in(scratch / "pipe.uvh5") == visibilities_in(scratch / "file.uvh5"));
 }

@@ -11,25 +11,18 @@
 #include <thread>
 #include <vector>
 
-#include "tests/end_to_end/run_command.h"
-#include "tests/support/scratch.h"
+#include "tests/end_to_end/command_test.h"
 #include "tests/support/seed.h"
 
 namespace tautline::tests {
 namespace {
 
-class PipedFiles : public ::testing::Test {
+class PipedFiles : public CommandTest {
  protected:
-  CommandResult run(const std::vector<std::string>& words) {
-    return run_command(words, scratch.path().string());
-  }
   // The command with a file as its standard input, by way of a pipe; temporary files go to TMPDIR.
   CommandResult run_piped(const std::string& file, const std::vector<std::string>& words) {
-    std::string line = "cat '" + file + "' | exec '" + command_path() + "'";
-    for (const std::string& word : words) line += " '" + word + "'";
-    const pid_t pid = start_program("/bin/sh", {"-c", line}, scratch.path().string(),
-                                    {{"TMPDIR", scratch / "meanwhile"}});
-    return finish_command(pid, scratch.path().string());
+    return run_shell("cat '" + file + "' | " + command_line(words), scratch.path().string(),
+                     {{"TMPDIR", scratch / "meanwhile"}});
   }
   static bool has_open(pid_t pid, const std::string& path) {
     std::error_code gone;
@@ -62,8 +55,6 @@ class PipedFiles : public ::testing::Test {
              "--seed", std::to_string(generator()() % 1000), "-o", scratch / "x.fil"});
     ASSERT_EQ(made.status, kDone) << made.err;
   }
-
-  ScratchFolder scratch;
 };
 
 TEST_F(PipedFiles, AreSearchedAsFilesAre) {
@@ -256,12 +247,9 @@ TEST_F(PipedFiles, OfNoKnownKindAreRefusedByTheirFirstBytes) {
   const auto refused = [&](const std::string& stream, const std::vector<std::string>& words,
                            const std::string& text) {
     // No file may be larger than some 100 MB, so that a run that keeps them ends, too.
-    std::string line =
-        "ulimit -f 200000; { " + stream + "; } 2> /dev/null | exec '" + command_path() + "'";
-    for (const std::string& word : words) line += " '" + word + "'";
-    const pid_t pid = start_program("/bin/sh", {"-c", line}, scratch.path().string(),
-                                    {{"TMPDIR", scratch / "meanwhile"}});
-    const CommandResult result = finish_command(pid, scratch.path().string());
+    const CommandResult result =
+        run_shell("ulimit -f 200000; { " + stream + "; } 2> /dev/null | " + command_line(words),
+                  scratch.path().string(), {{"TMPDIR", scratch / "meanwhile"}});
     EXPECT_EQ(result.status, kFailed) << words.front() << result.err;
     EXPECT_NE(result.err.find(text), std::string::npos) << words.front() << result.err;
   };

@@ -16,8 +16,8 @@ namespace {
 using core::Candidate;
 using tests::Folder;
 
-Search search() {
-  Search s;
+SearchDescription search() {
+  SearchDescription s;
   s.start = core::parse_utc("2020-05-31-03:00:00");
   s.rate_hz = {15625, 8};
   s.f_ref_mhz = 1500;
@@ -80,7 +80,7 @@ TEST(Candidates, CsvHoldsEverythingBestFirst) {
 TEST(Candidates, OfEarlierListsSayNothingOfWhatWasFilled) {
   const Folder folder;
   const auto list = random_candidates(20);
-  Search injected = search();
+  SearchDescription injected = search();
   injected.injections = true;
   write(folder / "i.csv", list, injected, false);
   write(folder / "c.csv", list, search(), false);
@@ -105,7 +105,7 @@ TEST(Candidates, OfEarlierListsSayNothingOfWhatWasFilled) {
 
 TEST(Candidates, OfSeveralBeamsEachWithItsOwnFileAndTimes) {
   auto list = random_candidates(20);
-  std::vector<Search> beams(3, search());
+  std::vector<SearchDescription> beams(3, search());
   for (std::size_t b = 0; b < beams.size(); ++b) {
     beams[b].file = "beam" + std::to_string(b) + ".fil";
     beams[b].start = core::advance(beams[b].start, static_cast<std::int64_t>(b), {1, 10});

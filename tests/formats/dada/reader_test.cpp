@@ -8,6 +8,7 @@
 #include "tautline/formats/dada/dada.h"
 #include "tests/formats/dada/dada_files.h"
 #include "tests/formats/voltage_check.h"
+#include "tests/support/error_of.h"
 #include "tests/support/seed.h"
 
 namespace tautline::formats::dada {
@@ -332,18 +333,15 @@ TEST(DadaReader, LyingHeadersAreRefusedByName) {
                               {"EXACT_START_S", "1/3"},
                               {"EXACT_START_S", "3/2"}};
   for (const Lie& lie : lies) {
-    try {
-      open_keys(folder, with(plain_keys(), lie.key, lie.value), random_data(8 * 100));
-      ADD_FAILURE() << lie.key << " = '" << lie.value << "' was believed";
-    } catch (const core::Error& error) {
-      const std::string text = error.what();
-      EXPECT_EQ(error.kind(), core::ErrorKind::format) << text;
-      EXPECT_TRUE(text.starts_with(folder / "x.dada")) << text;
-      const bool implied = std::string(lie.key) == "NCHAN" && std::string(lie.value) == "1000";
-      EXPECT_NE(text.find(implied ? "TSAMP" : lie.key), std::string::npos) << text;
-      EXPECT_FALSE(error.limit().empty()) << text;
-      EXPECT_FALSE(error.advice().empty()) << text;
-    }
+    const core::Error error = tests::error_of(
+        [&] { open_keys(folder, with(plain_keys(), lie.key, lie.value), random_data(8 * 100)); });
+    const std::string text = error.what();
+    EXPECT_EQ(error.kind(), core::ErrorKind::format) << text;
+    EXPECT_TRUE(text.starts_with(folder / "x.dada")) << text;
+    const bool implied = std::string(lie.key) == "NCHAN" && std::string(lie.value) == "1000";
+    EXPECT_NE(text.find(implied ? "TSAMP" : lie.key), std::string::npos) << text;
+    EXPECT_FALSE(error.limit().empty()) << text;
+    EXPECT_FALSE(error.advice().empty()) << text;
   }
 }
 

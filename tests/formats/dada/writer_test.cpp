@@ -11,6 +11,7 @@
 #include "tautline/formats/dada/dada.h"
 #include "tautline/formats/dada/times_of_rows.h"
 #include "tests/formats/voltage_check.h"
+#include "tests/support/error_of.h"
 #include "tests/support/seed.h"
 
 namespace tautline::formats::dada {
@@ -187,13 +188,10 @@ TEST(DadaWriter, AFileThatAppearsMeanwhileIsNotReplaced) {
 
 TEST(DadaWriter, UnwritablePlacesAreNamed) {
   const Folder folder;
-  try {
-    Writer writer(folder / "none/x.dada", description());
-    FAIL() << "a folder that is missing was written to";
-  } catch (const core::Error& error) {
-    EXPECT_EQ(error.kind(), core::ErrorKind::io);
-    EXPECT_NE(std::string(error.what()).find("none/x.dada"), std::string::npos);
-  }
+  const core::Error error =
+      tests::error_of([&] { Writer writer(folder / "none/x.dada", description()); });
+  EXPECT_EQ(error.kind(), core::ErrorKind::io);
+  EXPECT_NE(std::string(error.what()).find("none/x.dada"), std::string::npos);
   // A folder is never replaced by a file, which is said before anything is written.
   std::filesystem::create_directory(folder / "d.dada");
   tests::write_bytes(folder / "d.dada/precious", {'x'});
@@ -211,16 +209,14 @@ TEST(DadaWriter, AFullDiskIsAnErrorAndLeavesNothing) {
   rlimit limited = before;
   limited.rlim_cur = 2'000'000;
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limited), 0);
-  try {
+  const core::Error error = tests::error_of([&] {
     Writer writer(path, description());
     const auto data = random_bytes(1'200'000);
     for (int k = 0; k < 5; ++k) writer.write(data);
     writer.finish();
-    ADD_FAILURE() << "the disk was full";
-  } catch (const core::Error& error) {
-    EXPECT_EQ(error.kind(), core::ErrorKind::io);
-    EXPECT_NE(std::string(error.what()).find(path), std::string::npos);
-  }
+  });
+  EXPECT_EQ(error.kind(), core::ErrorKind::io);
+  EXPECT_NE(std::string(error.what()).find(path), std::string::npos);
   setrlimit(RLIMIT_FSIZE, &before);
   std::signal(SIGXFSZ, handler);
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));

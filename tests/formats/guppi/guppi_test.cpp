@@ -11,6 +11,7 @@
 #include "tautline/core/error.h"
 #include "tests/formats/cut_feed.h"
 #include "tests/formats/guppi/recording.h"
+#include "tests/support/error_of.h"
 #include "tests/support/seed.h"
 
 namespace tautline::formats::guppi {
@@ -29,14 +30,10 @@ class Guppi : public testing::Test {
     return open(InputFile(path_), options);
   }
   void expect_refused(const std::vector<char>& bytes, const std::string& field) {
-    try {
-      open_bytes(bytes);
-      FAIL() << field;
-    } catch (const core::Error& error) {
-      EXPECT_EQ(error.kind(), core::ErrorKind::format);
-      EXPECT_NE(std::string(error.what()).find(field), std::string::npos) << error.what();
-      EXPECT_NE(std::string(error.what()).find("test.raw"), std::string::npos) << error.what();
-    }
+    const core::Error error = tests::error_of([&] { open_bytes(bytes); });
+    EXPECT_EQ(error.kind(), core::ErrorKind::format);
+    EXPECT_NE(std::string(error.what()).find(field), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("test.raw"), std::string::npos) << error.what();
   }
   // The damage that was known before reading is all that was found.
   static void expect_foreseen(const VoltageReader& reader, const Damage& foreseen) {

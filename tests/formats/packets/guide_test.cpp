@@ -10,6 +10,7 @@
 
 #include "tautline/core/error.h"
 #include "tautline/formats/packets/packet_layout.h"
+#include "tests/support/error_of.h"
 
 namespace {
 
@@ -67,12 +68,8 @@ TEST(PacketGuide, ItsMistakeIsRefusedAsItSays) {
   std::string text = code_block_of("toml", 0);
   const std::string right = "counter = { offset_bits = 32", wrong = "counter = { offset_bits = 96";
   text.replace(text.find(right), right.size(), wrong);
-  try {
-    parse_layout(text, "hilltop.toml");
-    FAIL();
-  } catch (const core::Error& refused) {
-    EXPECT_EQ(std::string(refused.what()) + "\n", code_block_of("text", 1));
-  }
+  const core::Error refused = tests::error_of([&] { parse_layout(text, "hilltop.toml"); });
+  EXPECT_EQ(std::string(refused.what()) + "\n", code_block_of("text", 1));
 }
 
 TEST(PacketGuide, HasEveryPreset) {

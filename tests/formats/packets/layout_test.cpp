@@ -10,6 +10,7 @@
 #include "tautline/core/error.h"
 #include "tautline/formats/packets/packet_layout.h"
 #include "tautline/formats/packets/placement.h"
+#include "tests/support/error_of.h"
 #include "tests/support/seed.h"
 
 namespace {
@@ -183,14 +184,10 @@ TEST(PacketLayouts, WrongOnesAreRefusedWithLineAndAdvice) {
 }
 
 TEST(PacketLayouts, NamesAndFiles) {
-  try {
-    read_layout("mwx");
-    FAIL();
-  } catch (const core::Error& wrong) {
-    EXPECT_EQ(wrong.kind(), core::ErrorKind::config);
-    EXPECT_EQ(wrong.value(), "mwx");
-    EXPECT_NE(wrong.limit().find("mwax"), std::string::npos);
-  }
+  const core::Error wrong = tests::error_of([&] { read_layout("mwx"); });
+  EXPECT_EQ(wrong.kind(), core::ErrorKind::config);
+  EXPECT_EQ(wrong.value(), "mwx");
+  EXPECT_NE(wrong.limit().find("mwax"), std::string::npos);
   EXPECT_THROW(read_layout("/nowhere/telescope.toml"), core::Error);
   const std::string folder =
       std::string(TAUTLINE_SOURCE_DIR) + "/tautline/formats/packets/presets/";
@@ -207,13 +204,9 @@ TEST(PacketLayouts, SendersAreToldWhatDoesNotFit) {
   header.channel = 256;
   header.payload = payload;
   std::vector<std::byte> packet;
-  try {
-    encode(layout, header, packet);
-    FAIL();
-  } catch (const core::Error& wrong) {
-    EXPECT_EQ(wrong.field(), "channel");
-    EXPECT_EQ(wrong.value(), "256");
-  }
+  const core::Error wrong = tests::error_of([&] { encode(layout, header, packet); });
+  EXPECT_EQ(wrong.field(), "channel");
+  EXPECT_EQ(wrong.value(), "256");
   header.channel = 0;
   header.payload = {};
   EXPECT_THROW(encode(layout, header, packet), core::Error);

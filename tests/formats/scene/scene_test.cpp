@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tautline/core/error.h"
+#include "tests/support/error_of.h"
 
 namespace tautline::formats::scene {
 namespace {
@@ -122,12 +123,8 @@ TEST(Scene, NamesWhatIsWrong) {
 }
 
 TEST(Scene, ReportsAMissingFile) {
-  try {
-    read_scene("/nonexistent/scene.toml");
-    FAIL();
-  } catch (const core::Error& error) {
-    EXPECT_EQ(error.kind(), core::ErrorKind::io);
-  }
+  const core::Error error = tests::error_of([&] { read_scene("/nonexistent/scene.toml"); });
+  EXPECT_EQ(error.kind(), core::ErrorKind::io);
   EXPECT_THROW(read_scene("/"), core::Error);
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tautline/core/error.h"
+#include "tests/formats/shrinking_photons.h"
 #include "tests/formats/spc/records.h"
 #include "tests/support/scratch.h"
 #include "tests/support/seed.h"
@@ -134,26 +135,10 @@ TEST(Spc, TheSetFileTellsTheMicrotimesUnit) {
 // Two records longer than what is read at once, of which one or none is left.
 TEST(Spc, AFileThatShrinksWhileItIsReadIsRefused) {
   const tests::ScratchFolder folder;
-  const std::string path = folder / "x.spc";
   std::vector<std::uint32_t> words((std::size_t{1} << 16) + 3, photon_word(1, 0, 0));
   words.front() = kHeader;
-  const std::string bytes = bytes_of(words);
-  for (const std::size_t lost : {1u, 4u, 8u}) {
-    write_bytes(path, bytes);
-    const auto reader = open(path);
-    std::vector<Photon> photons(100'000);
-    EXPECT_EQ(reader->read(photons), std::size_t{1} << 16);
-    std::filesystem::resize_file(path, bytes.size() - lost);
-    try {
-      reader->read(photons);
-      ADD_FAILURE() << "nothing was thrown without the last " << lost << " bytes";
-    } catch (const core::Error& error) {
-      EXPECT_EQ(error.kind(), core::ErrorKind::io);
-      EXPECT_EQ(std::string(error.what()), path + ": ended while it was read, expected " +
-                                               std::to_string(bytes.size()) +
-                                               " bytes as when it was opened");
-    }
-  }
+  tests::expect_shrinking_refused(folder / "x.spc", bytes_of(words),
+                                  [](const std::string& path) { return open(path); });
 }
 
 TEST(Spc, CutShortEmptyAndOthers) {

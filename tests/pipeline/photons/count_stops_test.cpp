@@ -9,9 +9,6 @@
 #include <cmath>
 
 #include "tautline/formats/memory/memory_readers.h"
-#include "tautline/formats/photon_reader.h"
-#include "tautline/formats/ptu/record_type.h"
-#include "tautline/formats/ptu/writer.h"
 #include "tautline/pipeline/photons/autocorrelate_counts.h"
 #include "tautline/pipeline/photons/photon_steps.h"
 #include "tests/pipeline/photons/count_files.h"
@@ -262,15 +259,7 @@ TEST(PhotonStops, PartsAreAdded) {
   AutocorrelateConfig config = tests::config_for(scratch / "tags.ptu");
   config.bin_s = kTicksOfBin * kTick_s;
   config.sensors.pairs = "0x1,1x1";
-  formats::PhotonDescription description;
-  description.mode = formats::TagMode::t2;
-  description.time_unit_s = kTick_s;
-  description.rates_hz = {0, 0};
-  description.channels = 2;
-  formats::ptu::Writer writer(config.input, *formats::ptu::find_record_type(0x01010204),
-                              description, true);
-  writer.write(photons);
-  writer.finish(description.rates_hz);
+  tests::write_tags(config.input, photons, kTick_s);
   const auto device = device::open(device::parse_selection("cpu"), {});
   const BinRange stop{last_before / kTicksOfBin + 1, first_after / kTicksOfBin};
   AutocorrelateSummary summary;

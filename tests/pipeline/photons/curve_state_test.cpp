@@ -12,6 +12,7 @@
 #include "tautline/core/error.h"
 #include "tautline/formats/ptu/writer.h"
 #include "tautline/pipeline/photons/autocorrelate_counts.h"
+#include "tests/support/error_of.h"
 #include "tests/support/gpus.h"
 #include "tests/support/scratch.h"
 #include "tests/support/seed.h"
@@ -295,15 +296,11 @@ TEST_F(CurveState, OfAnotherProblemIsRefusedByName) {
     AutocorrelateConfig other = config;
     other.resume = saved.save_state;
     change(other);
-    try {
-      run(other, where);
-      ADD_FAILURE() << "a state of another " << name << " was taken up";
-    } catch (const core::Error& error) {
-      EXPECT_EQ(error.kind(), core::ErrorKind::config) << error.what();
-      EXPECT_NE(std::string(error.what()).find("state of another problem: " + name),
-                std::string::npos)
-          << error.what();
-    }
+    const core::Error error = tests::error_of([&] { run(other, where); });
+    EXPECT_EQ(error.kind(), core::ErrorKind::config) << error.what();
+    EXPECT_NE(std::string(error.what()).find("state of another problem: " + name),
+              std::string::npos)
+        << error.what();
   };
   expect_refused("lags", [](auto& c) { c.lag_scheme = LagScheme::standard; });
   expect_refused("bins", [](auto& c) { c.bins = 9; });

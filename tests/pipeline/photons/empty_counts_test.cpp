@@ -9,9 +9,6 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "tautline/formats/photon_reader.h"
-#include "tautline/formats/ptu/record_type.h"
-#include "tautline/formats/ptu/writer.h"
 #include "tautline/pipeline/photons/autocorrelate_counts.h"
 #include "tautline/pipeline/simulation/simulate_photons.h"
 #include "tests/pipeline/photons/count_files.h"
@@ -173,8 +170,7 @@ TEST_F(EmptyCountFiles, PaddingIsLeftOut) {
     EXPECT_TRUE(last.left_out);
     EXPECT_EQ(last.first_sample, static_cast<std::int64_t>(samples + (before ? padding : 0)));
     ASSERT_EQ(summary.warnings.size(), 1u);
-    EXPECT_NE(summary.warnings[0].find("bins are left out: all sensors for"),
-              std::string::npos)
+    EXPECT_NE(summary.warnings[0].find("bins are left out: all sensors for"), std::string::npos)
         << summary.warnings[0];
     const auto kept = curves_of(padded, sensors, true);
     EXPECT_EQ(kept.samples, padded.size() / sensors);
@@ -314,15 +310,7 @@ TEST_F(EmptyCountFiles, ADetectorOfTimeTagsThatStops) {
     if (channel == 0 || tick < from || tick >= from + kGap) photons.push_back({tick, channel, 0});
   }
   AutocorrelateConfig config = config_for(scratch / "tags.ptu");
-  formats::PhotonDescription description;
-  description.mode = formats::TagMode::t2;
-  description.time_unit_s = kTick_s;
-  description.rates_hz = {0, 0};
-  description.channels = 2;
-  formats::ptu::Writer writer(config.input, *formats::ptu::find_record_type(0x01010204),
-                              description, true);
-  writer.write(photons);
-  writer.finish(description.rates_hz);
+  tests::write_tags(config.input, photons, kTick_s);
   const auto device = device::open(device::parse_selection("cpu"), {});
   for (const TagMethod method : {TagMethod::bins, TagMethod::direct}) {
     config.tag_method = method;

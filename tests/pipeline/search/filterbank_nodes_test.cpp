@@ -11,6 +11,7 @@
 #include "tautline/pipeline/search/filterbank_run.h"
 #include "tautline/pipeline/search/trial_sink_node.h"
 #include "tests/pipeline/search/noise_in_memory.h"
+#include "tests/support/error_of.h"
 #include "tests/support/gpus.h"
 #include "tests/support/scratch.h"
 #include "tests/support/seed.h"
@@ -182,12 +183,8 @@ TEST_P(FilterbankNodes, AReaderThatFailsLeavesNothing) {
     }
     {
       engine::Run run(std::move(graph));
-      try {
-        run.go();
-        ADD_FAILURE() << "a reader that fails";
-      } catch (const core::Error& error) {
-        EXPECT_NE(std::string(error.what()).find("the disk is gone"), std::string::npos);
-      }
+      const core::Error error = tests::error_of([&] { run.go(); });
+      EXPECT_NE(std::string(error.what()).find("the disk is gone"), std::string::npos);
       EXPECT_EQ(run.failed_node(), "filterbank");
     }
     EXPECT_TRUE(std::filesystem::is_empty(folder.path()));

@@ -5,9 +5,9 @@
 #include <limits>
 #include <string>
 
-#include "tautline/formats/sigproc/writers.h"
 #include "tautline/pipeline/search/search_filterbank.h"
 #include "tautline/pipeline/simulation/simulate_filterbank.h"
+#include "tests/pipeline/search/float_filterbank.h"
 #include "tests/support/gpus.h"
 #include "tests/support/scratch.h"
 #include "tests/support/seed.h"
@@ -114,20 +114,7 @@ TEST_P(SearchOnGpu, FindsTheSamePulsesInFloats) {
 TEST_P(SearchOnGpu, ConstantDataAndWhatIsNotANumber) {
   constexpr std::size_t kChannels = 8;
   std::vector<float> samples(kChannels * 6000, 3.25f);
-  const auto write = [&] {
-    formats::sigproc::Header header;
-    header.nchans = kChannels;
-    header.nbits = 32;
-    header.fch1_mhz = 1500;
-    header.foff_mhz = -4;
-    header.tsamp_s = 1e-3;
-    header.tstart_mjd = 60000;
-    formats::sigproc::FilterbankWriter writer(folder / "f.fil", header, true);
-    writer.write(std::span<const float>(samples));
-    writer.finish();
-    return folder / "f.fil";
-  };
-  SearchConfig config = config_for(write());
+  SearchConfig config = config_for(tests::write_floats(folder, samples, kChannels));
   config.dms.high = 20;
   config.threshold = 3;
   EXPECT_TRUE(search(config, GetParam()).candidates.empty());
@@ -136,7 +123,7 @@ TEST_P(SearchOnGpu, ConstantDataAndWhatIsNotANumber) {
   for (float& x : samples) x = normal(random);
   samples[kChannels * 3000 + 3] = std::nanf("");
   samples[kChannels * 3001 + 3] = std::numeric_limits<float>::infinity();
-  config.inputs = {write()};
+  config.inputs = {tests::write_floats(folder, samples, kChannels)};
   config.threshold = 6;
   const SearchSummary found = search(config, GetParam());
   EXPECT_EQ(found.not_finite, 2u);

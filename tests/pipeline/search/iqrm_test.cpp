@@ -13,6 +13,7 @@
 #include "tautline/pipeline/search/filterbank_source_node.h"
 #include "tautline/pipeline/search/iqrm_node.h"
 #include "tests/pipeline/search/noise_in_memory.h"
+#include "tests/support/error_of.h"
 #include "tests/support/seed.h"
 
 namespace tautline::pipeline {
@@ -286,12 +287,8 @@ TEST(IqrmNode, AShortEndHasTheMaskBeforeIt) {
 TEST(IqrmNode, RefusesWindowsOfFewSamples) {
   auto random = tests::generator();
   NoiseInMemory reader(kBand, kSpan, random);
-  try {
-    mask_all(reader, {3, 0, 0.01}, 1000);
-    FAIL();
-  } catch (const core::Error& error) {
-    EXPECT_EQ(error.field(), "every_s");
-  }
+  const core::Error error = tests::error_of([&] { mask_all(reader, {3, 0, 0.01}, 1000); });
+  EXPECT_EQ(error.field(), "every_s");
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "tautline/core/error.h"
 #include "tautline/formats/mwa32t/mwa32t.h"
 #include "tests/pipeline/simulated.h"
+#include "tests/support/error_of.h"
 #include "tests/support/seed.h"
 
 namespace tautline {
@@ -250,12 +251,9 @@ TEST(SimulateVoltages, NamesWhatItRefuses) {
     config.output = folder / "v";
     config.duration_s = 0.01;
     c.spoil(config);
-    try {
-      pipeline::simulate_voltages(config, small_array(), scene_of(c.scene));
-      ADD_FAILURE() << "accepted: " << c.named;
-    } catch (const core::Error& error) {
-      EXPECT_NE(std::string(error.what()).find(c.named), std::string::npos) << error.what();
-    }
+    const core::Error error = tests::error_of(
+        [&] { pipeline::simulate_voltages(config, small_array(), scene_of(c.scene)); });
+    EXPECT_NE(std::string(error.what()).find(c.named), std::string::npos) << error.what();
     EXPECT_TRUE(folder.empty()) << c.named;
   }
 }

@@ -11,6 +11,7 @@
 #include "tautline/pipeline/voltages/pack_times.h"
 #include "tautline/stream/udp.h"
 #include "tests/pipeline/voltages/buffer_run.h"
+#include "tests/support/error_of.h"
 #include "tests/support/small_disk.h"
 
 namespace tautline::pipeline {
@@ -247,12 +248,9 @@ TEST_F(Buffers, TheirMemoryIsPlanned) {
   const engine::Run planned(graph_of(stream, config));
   EXPECT_GE(planned.bytes().host_bytes, ring_bytes * 5 / 4);
   EXPECT_LE(planned.bytes().host_bytes, (ring_bytes + 64 * 60) * 3 / 2 + (1 << 16));
-  try {
-    const engine::Run refused(graph_of(stream, config), {.memory_bytes = ring_bytes});
-    FAIL();
-  } catch (const core::Error& error) {
-    EXPECT_EQ(error.kind(), core::ErrorKind::memory);
-  }
+  const core::Error error = tests::error_of(
+      [&] { const engine::Run refused(graph_of(stream, config), {.memory_bytes = ring_bytes}); });
+  EXPECT_EQ(error.kind(), core::ErrorKind::memory);
 }
 
 // Of times that are sent twice, the samples that came last are kept.

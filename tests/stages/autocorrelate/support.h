@@ -16,6 +16,7 @@
 #include "tautline/stages/autocorrelate/autocorrelate.h"
 #include "tautline/stages/autocorrelate/case.h"
 #include "tautline/stages/autocorrelate/cpu/plan.h"
+#include "tests/support/error_of.h"
 #include "tests/support/seed.h"
 
 namespace tautline::stages::autocorrelate::tests {
@@ -167,12 +168,8 @@ void expect_cut_everywhere(const Plan& plan, device::Queue& queue, const std::ve
 /// Expects Error(format).
 inline void expect_refused(State& state, std::span<const std::byte> bytes,
                            const std::string& what) {
-  try {
-    state.load(bytes);
-    ADD_FAILURE() << what << " was loaded";
-  } catch (const core::Error& error) {
-    EXPECT_EQ(error.kind(), core::ErrorKind::format) << what << ": " << error.what();
-  }
+  const core::Error error = tautline::tests::error_of([&] { state.load(bytes); });
+  EXPECT_EQ(error.kind(), core::ErrorKind::format) << what << ": " << error.what();
 }
 
 /// A state of `plan` is refused by the states of `others`, and by its own when it is cut or too long.

@@ -4,6 +4,7 @@
 
 #include "tautline/core/error.h"
 #include "tests/stages/channelize/support.h"
+#include "tests/support/error_of.h"
 
 namespace tautline::stages::channelize {
 namespace {
@@ -265,13 +266,9 @@ TEST_P(Gpu, RefusesTunablesByName) {
     tunables.gpu.design = GpuDesign::fused;
     Config c;
     c.channels = 64;
-    try {
-      make_plan(c, device_, tunables);
-      ADD_FAILURE() << wrong.field << " was accepted";
-    } catch (const core::Error& error) {
-      EXPECT_EQ(error.kind(), core::ErrorKind::config);
-      EXPECT_EQ(error.field(), std::string("channelize GPU tunable ") + wrong.field);
-    }
+    const core::Error error = tests::error_of([&] { make_plan(c, device_, tunables); });
+    EXPECT_EQ(error.kind(), core::ErrorKind::config);
+    EXPECT_EQ(error.field(), std::string("channelize GPU tunable ") + wrong.field);
   }
   Tunables fused;
   fused.gpu.design = GpuDesign::fused;
@@ -303,13 +300,11 @@ TEST_P(Gpu, TellsItsMemoryAndDesign) {
   const auto limited = device::open(device::parse_selection(GetParam()),
                                     {.threads = 1, .device_memory_bytes = 8 << 20});
   c.inputs = 64;
-  try {
+  const core::Error error = tests::error_of([&] {
     const auto queue = limited->make_queue();
     make_plan(c, limited)->make_state(*queue);
-    ADD_FAILURE() << "a state larger than the limit";
-  } catch (const core::Error& error) {
-    EXPECT_EQ(error.kind(), core::ErrorKind::memory) << error.what();
-  }
+  });
+  EXPECT_EQ(error.kind(), core::ErrorKind::memory) << error.what();
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, Gpu, ::testing::ValuesIn(tests::gpu_names()),

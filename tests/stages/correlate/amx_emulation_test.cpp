@@ -68,13 +68,7 @@ TEST_F(AmxEmulated, AwkwardTimes) {
 }
 
 TEST_F(AmxEmulated, EveryPairOfByteValues) {
-  Data<core::ci8> data(1, 3, 65536);
-  for (std::size_t t = 0; t < 65536; ++t) {
-    const core::ci8 x{static_cast<std::int8_t>(t & 255), static_cast<std::int8_t>(t >> 8)};
-    data.view()(0, 0, t) = x;
-    data.view()(0, 1, t) = {x.im, x.re};
-    data.view()(0, 2, 65535 - t) = x;
-  }
+  Data<core::ci8> data = every_pair_of_bytes();
   check(data.samples(), "all byte values");
 }
 

@@ -162,6 +162,19 @@ struct Data {
   std::vector<Sample> storage;
 };
 
+/// Input 0 has all 65,536 samples, input 1 the same with re and im swapped, and input 2 in reverse
+/// order, so that every product of two values occurs in every term.
+inline Data<core::ci8> every_pair_of_bytes() {
+  Data<core::ci8> data(1, 3, 65536);
+  for (std::size_t t = 0; t < 65536; ++t) {
+    const core::ci8 x{static_cast<std::int8_t>(t & 255), static_cast<std::int8_t>(t >> 8)};
+    data.view()(0, 0, t) = x;
+    data.view()(0, 1, t) = {x.im, x.re};
+    data.view()(0, 2, 65535 - t) = x;
+  }
+  return data;
+}
+
 /// Masks [channel][input][word]; `shared`: one for all channels, with stride 0.
 struct Masks {
   Masks(std::size_t channels, std::size_t inputs, std::size_t samples, bool shared = false)

@@ -4,6 +4,7 @@
 
 #include "tautline/stages/correlate/case.h"
 #include "tests/stages/correlate/correlate_support.h"
+#include "tests/support/error_of.h"
 
 namespace tautline::stages::correlate::tests {
 namespace {
@@ -115,12 +116,8 @@ TEST_P(Exact, StatesOfOtherPlansAreRefused) {
   Config channels = config, inputs = config, format = config;
   channels.channels = 3, inputs.inputs = 6, format.format = core::kCi4;
   const auto expect_refused = [&](State& other, std::span<const std::byte> bytes) {
-    try {
-      other.load(bytes);
-      ADD_FAILURE() << "loaded";
-    } catch (const core::Error& error) {
-      EXPECT_EQ(error.kind(), core::ErrorKind::format);
-    }
+    const core::Error error = tautline::tests::error_of([&] { other.load(bytes); });
+    EXPECT_EQ(error.kind(), core::ErrorKind::format);
   };
   for (const Config& other : {channels, inputs, format})
     expect_refused(*make_plan(other, device)->make_state(*queue), saved);
@@ -148,15 +145,7 @@ TEST_P(Exact, ResetForgetsBeginAndDeferredSums) {
 }
 
 TEST_P(Exact, EveryPairOfByteValues) {
-  // Input 0 has all 65,536 samples, input 1 the same with re and im swapped, and input 2 in reverse
-  // order, so that every product of two values occurs in every term.
-  Data<core::ci8> data(1, 3, 65536);
-  for (std::size_t t = 0; t < 65536; ++t) {
-    const core::ci8 x{static_cast<std::int8_t>(t & 255), static_cast<std::int8_t>(t >> 8)};
-    data.view()(0, 0, t) = x;
-    data.view()(0, 1, t) = {x.im, x.re};
-    data.view()(0, 2, 65535 - t) = x;
-  }
+  Data<core::ci8> data = every_pair_of_bytes();
   check(data.samples(), "all byte values");
   // A few hundred short sums of the same values, in which no error can cancel another.
   for (std::size_t first = 0; first + 2 <= 65536; first += 257) {

@@ -3,6 +3,7 @@
 
 #include "tautline/stages/dedisperse/plan/trials.h"
 #include "tests/stages/dedisperse/support.h"
+#include "tests/support/error_of.h"
 
 namespace tautline::stages::dedisperse {
 namespace {
@@ -84,13 +85,9 @@ TEST(DmPlan, AMemoryLimitShortensBlocksOrIsRefusedWithTheNumbers) {
   const auto limited = make_plans(config, plan, device, all / 4);
   EXPECT_LE(needed_bytes(limited), all / 4);
   EXPECT_LT(limited[0]->config().max_samples, config.max_samples);
-  try {
-    make_plans(config, plan, device, 10000);
-    ADD_FAILURE();
-  } catch (const core::Error& error) {
-    EXPECT_EQ(error.kind(), core::ErrorKind::memory);
-    EXPECT_NE(std::string(error.what()).find("10000"), std::string::npos);
-  }
+  const core::Error error = tests::error_of([&] { make_plans(config, plan, device, 10000); });
+  EXPECT_EQ(error.kind(), core::ErrorKind::memory);
+  EXPECT_NE(std::string(error.what()).find("10000"), std::string::npos);
   const std::string text = describe(free);
   EXPECT_NE(text.find("51 trials"), std::string::npos);
   EXPECT_NE(text.find("MiB"), std::string::npos);

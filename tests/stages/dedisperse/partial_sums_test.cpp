@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kLevels = 7;
 
 // Times to compute for each time of a tile.
-double times(const Node& node) {
+double times(const SharingNode& node) {
   double sum = 0;
   for (const Pattern& p : node.patterns) sum += 1 + static_cast<double>(p.high - p.low) / kGranule;
   return sum;
@@ -32,7 +32,7 @@ TEST(PartialSumSchedule, SkipsHalvesThatCostMoreThanTheySave) {
     std::size_t from_quarters = 0, from_halves = 0;
     for (std::size_t l = 2; l <= kLevels; ++l)
       for (std::size_t g = 0; g < tree.levels[l].size(); ++g) {
-        const Node& node = tree.levels[l][g];
+        const SharingNode& node = tree.levels[l][g];
         const bool quarters = schedule[l][g].from_quarters;
         if (l == 2 || node.single || tree.levels[l - 1][2 * g + 1].single) {
           EXPECT_FALSE(quarters) << "level " << l << ", node " << g << " has no four quarters";

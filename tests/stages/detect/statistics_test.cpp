@@ -24,7 +24,7 @@ constexpr std::size_t kTrials = 9;
 
 // One pulse in noise, in trials of neighbouring DM: k trials from the right one, it is smeared over
 // k x `drift` samples, and shifted by half of that.
-std::vector<std::vector<std::int32_t>> pulse_rows(std::size_t samples, const TruePulse& pulse,
+std::vector<std::vector<std::int32_t>> pulse_rows(std::size_t samples, const AddedPulse& pulse,
                                                   std::size_t trial, double drift,
                                                   std::mt19937_64& random) {
   constexpr double kSigma = 37;
@@ -34,7 +34,7 @@ std::vector<std::vector<std::int32_t>> pulse_rows(std::size_t samples, const Tru
   std::vector<std::vector<std::int32_t>> rows;
   for (std::size_t r = 0; r < kTrials; ++r) {
     const double off = (static_cast<double>(r) - static_cast<double>(trial)) * drift;
-    TruePulse here = pulse;
+    AddedPulse here = pulse;
     here.width_samples = std::hypot(pulse.width_samples, off);
     here.snr *= std::sqrt(pulse.width_samples / here.width_samples);
     here.time += off / 2;
@@ -81,7 +81,7 @@ Outcome inject(double snr, std::size_t count, std::mt19937_64& random) {
   for (std::size_t i = 0; i < count; ++i) {
     const double width = widths[i % widths.size()];
     const std::size_t samples = 6000, trial = random() % kTrials;
-    const TruePulse pulse{300 + uniform(random) * 5400, width, snr};
+    const AddedPulse pulse{300 + uniform(random) * 5400, width, snr};
     const auto found = search(config, pulse_rows(samples, pulse, trial, width * 0.7, random));
     ++outcome.injected;
     // The arrival time, to the accuracy that noise allows.
@@ -143,7 +143,7 @@ TEST(Pulses, OfEveryWidthLoseWhatTheBoxcarLoses) {
   config.sample_time_s = 1e-3;
   config.max_width_s = 0.12;
   for (const double width : {1.5, 3.0, 7.0, 20.0, 60.0}) {
-    const TruePulse pulse{15000.3, width, 300};
+    const AddedPulse pulse{15000.3, width, 300};
     const auto found =
         by_brightness(search(config, pulse_rows(30000, pulse, 4, width * 0.7, random)));
     ASSERT_FALSE(found.empty()) << width;

@@ -135,7 +135,7 @@ Rows<T> noise_rows(std::size_t trials, std::size_t samples, double sigma, std::s
                    std::mt19937_64& random) {
   std::normal_distribution<double> normal(0, sigma);
   std::uniform_real_distribution<double> uniform(0, 1);
-  std::vector<TruePulse> truth;
+  std::vector<AddedPulse> truth;
   for (std::size_t p = 0; p < pulses; ++p)
     truth.push_back({uniform(random) * static_cast<double>(samples), 1 + 20 * uniform(random),
                      5 + (p % 3 == 0 ? 60 : 6) * uniform(random)});
@@ -148,8 +148,8 @@ Rows<T> noise_rows(std::size_t trials, std::size_t samples, double sigma, std::s
     std::vector<double> series(samples);
     for (std::size_t t = 0; t < samples; ++t)
       series[t] = 1000 + sigma * 0.5 * std::sin(static_cast<double>(t) * 1e-4) + normal(random);
-    for (const TruePulse& pulse : truth) {
-      TruePulse here = pulse;
+    for (const AddedPulse& pulse : truth) {
+      AddedPulse here = pulse;
       here.snr /= 1 + std::fabs(static_cast<double>(r) - static_cast<double>(trials) / 2);
       add_pulse(series, here, sigma);
     }

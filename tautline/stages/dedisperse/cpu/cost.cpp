@@ -26,7 +26,8 @@ void add(PartialSum& sum, const PartialSum& more) {
 }
 
 // The cost of a node's patterns, each of `cycles`, on top of `parts` [first, first + count).
-PartialSum made_of(const Node& node, double cycles, const PartialSum* parts, std::size_t count) {
+PartialSum made_of(const SharingNode& node, double cycles, const PartialSum* parts,
+                   std::size_t count) {
   PartialSum sum;
   for (const Pattern& p : node.patterns)
     add(sum, {false, cycles, cycles * static_cast<double>(p.high - p.low)});
@@ -109,7 +110,7 @@ class Counter {
         Level& level = levels[l];
         level.groups = static_cast<double>(tree.levels[l].size());
         for (const PartialSum& sum : schedule[l]) add(level.sums, sum);
-        for (const Node& node : tree.levels[l]) {
+        for (const SharingNode& node : tree.levels[l]) {
           if (node.single && l > 1) continue;
           level.patterns += static_cast<double>(node.patterns.size());
           for (const Pattern& p : node.patterns) level.spans += p.high - p.low;
@@ -185,7 +186,7 @@ PartialSumSchedule make_partial_sum_schedule(const SharingTree& tree, const CpuC
   PartialSumSchedule schedule(tree.levels.size());
   for (std::size_t l = 1; l < tree.levels.size(); ++l)
     for (std::size_t g = 0; g < tree.levels[l].size(); ++g) {
-      const Node& node = tree.levels[l][g];
+      const SharingNode& node = tree.levels[l][g];
       if (l == 1) {
         schedule[l].push_back(made_of(node, cost.add_rows, nullptr, 0));
         continue;

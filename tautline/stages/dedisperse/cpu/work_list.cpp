@@ -151,7 +151,7 @@ class BlockWriter {
     std::size_t next = upper_;
     work_.places.resize(work_.places.size() + groups * trials_);
     for (std::size_t k = 0; k < groups; ++k) {
-      const Node& node = tree_.levels[top][first + k];
+      const SharingNode& node = tree_.levels[top][first + k];
       const Places at = write_node(top, first + k, next);
       next += node_elements(top, first + k);
       for (std::size_t i = 0; i < trials_; ++i) {
@@ -168,14 +168,14 @@ class BlockWriter {
 
   // The adds that make a node's sums, after the adds of the nodes below it.
   Places write_node(std::size_t level, std::size_t g, std::size_t to) {
-    const Node& node = tree_.levels[level][g];
+    const SharingNode& node = tree_.levels[level][g];
     if (level == 1) return write_pairs(node, g, to);
     const bool quarters = schedule_[level][g].from_quarters;
     const std::size_t below = quarters ? level - 2 : level - 1, count = quarters ? 4 : 2;
     if (node.single && !quarters) return write_lower(below, 2 * g, 0);
     std::array<Places, 4> at;
     for (std::size_t k = 0; k < count; ++k) at[k] = write_lower(below, count * g + k, k);
-    const Node* parts = &tree_.levels[below][count * g];
+    const SharingNode* parts = &tree_.levels[below][count * g];
     return write_sums(node, to, [&](const Pattern& p, Add& add) {
       const std::int32_t half = p.low + p.apart;
       if (!quarters) {
@@ -196,14 +196,14 @@ class BlockWriter {
   }
 
   // The place of a node's sum of a pattern for the time that is `delay` after the tile's first.
-  static std::uint32_t place(const Places& at, const Node& node, std::uint32_t pattern,
+  static std::uint32_t place(const Places& at, const SharingNode& node, std::uint32_t pattern,
                              std::int32_t delay) {
     return at[pattern] + static_cast<std::uint32_t>(delay - node.patterns[pattern].low);
   }
 
   // One sum for each pattern, of the sources that `from` gives.
   template <class From>
-  Places write_sums(const Node& node, std::size_t to, From from) {
+  Places write_sums(const SharingNode& node, std::size_t to, From from) {
     Places at;
     for (const Pattern& p : node.patterns) {
       at.push_back(static_cast<std::uint32_t>(to));
@@ -215,7 +215,7 @@ class BlockWriter {
     return at;
   }
 
-  Places write_pairs(const Node& node, std::size_t g, std::size_t to) {
+  Places write_pairs(const SharingNode& node, std::size_t g, std::size_t to) {
     const auto channel = static_cast<std::uint32_t>(2 * g);
     return write_sums(node, to, [&](const Pattern& p, Add& add) {
       add.a = static_cast<std::uint32_t>(p.low);

@@ -15,17 +15,6 @@ namespace {
 constexpr std::size_t kReservedLocalBytes = 1024;  // of the driver
 constexpr int kRolesCapability = 90;               // roles set their number of registers
 
-// Rows too far apart to stage are read best by fewer threads with more trials each.
-constexpr GpuTunables kFromDeviceMemory{64, 4, 2, 8, 0};
-
-// Sizes that channel_blocks.cuda.kernel is tried with: channel blocks of 16 channels in as large a block of trials as
-// shared memory has space for the patterns of, else channel blocks of 8. An H200 was measured to be fastest in this
-// order (docs/performance/dedisperse.md).
-struct ChannelBlockSize {
-  std::size_t channels, elements_dm;
-};
-constexpr ChannelBlockSize kH200ChannelBlocks[] = {{16, 16}, {16, 14}, {16, 12}, {8, 16}};
-
 // sum.kernel reads the delays, [position][trial in order of DM].
 GpuWorkList make_row_work_list(const DelayPlan& plan, const GroupShape& shape) {
   GpuWorkList list(shape, "sum.kernel", "dedisperse");
@@ -50,7 +39,7 @@ class Chooser {
     if (by_default && element_bytes_ > 1 && device_.api() == device::Api::cuda) t.elements_time = 8;
     choose_tiles(t);
     if (by_default && (!tile_ || tile_cycles(0) > cycles_from_device_memory()))
-      choose_tiles(kFromDeviceMemory);
+      choose_tiles(cost_.sum_tunables);
     if (by_default) try_channel_blocks();
   }
   GpuWorkList take() {
@@ -111,9 +100,9 @@ class Chooser {
                    tile_->tile_times);
   }
   double cycles_from_device_memory() const {
-    constexpr std::size_t kBlock = kFromDeviceMemory.items_dm * kFromDeviceMemory.elements_dm;
+    const std::size_t block = cost_.sum_tunables.items_dm * cost_.sum_tunables.elements_dm;
     const auto positions = static_cast<double>(plan_.positions());
-    const double adds = positions * blocks(kBlock) * static_cast<double>(kBlock);
+    const double adds = positions * blocks(block) * static_cast<double>(block);
     return of_call(adds / cost_.adds_per_cycle, positions * cost_.wait_for_position, 1);
   }
   std::size_t shared_bytes(const GpuTunables& t) const {
@@ -132,8 +121,8 @@ class Chooser {
       return;
     double least = tile_cycles(cost_.staged_row);
     std::size_t taken = 0;  // channels of the best
-    for (const ChannelBlockSize& size : kH200ChannelBlocks) {
-      if (size.channels == taken) continue;  // Larger blocks of trials come first.
+    for (const ChannelBlockSize& size : cost_.channel_blocks) {
+      if (size.channels == taken) continue;
       const GroupShape shape = shape_of({64, 4, 8, size.elements_dm});
       auto list = make_channel_block_work_list(plan_, plan_.delays(), shape, size.channels, cost_);
       if (!list) continue;

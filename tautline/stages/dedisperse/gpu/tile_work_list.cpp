@@ -105,7 +105,7 @@ class TileWriter {
   std::size_t slack_bytes(std::size_t stage) const {
     return warp_ * (stage == 0 ? kWordBytes : entry_bytes_);
   }
-  const Node& node(std::size_t block, std::size_t stage, std::size_t n) const {
+  const SharingNode& node(std::size_t block, std::size_t stage, std::size_t n) const {
     return trees_[block].levels[stage + 1][n];
   }
   // Nodes of a stage in a group of rows.
@@ -245,19 +245,19 @@ class TileWriter {
     if (!pairs[2 * n].single) sources[1] = at(1, pairs[2 * n].patterns[p.a].apart);
     if (node(b, 1, n).single) return sources;
     sources[2] = at(2, p.apart);
-    const Node& second = pairs[2 * n + 1];
+    const SharingNode& second = pairs[2 * n + 1];
     if (!second.single) sources[3] = at(3, p.apart + second.patterns[p.b].apart);
     return sources;
   }
 
   Sources halves_of(std::size_t b, std::size_t s, std::size_t n, std::size_t in_bundle,
                     const Pattern& p) const {
-    const Node& first = node(b, s - 1, 2 * n);
+    const SharingNode& first = node(b, s - 1, 2 * n);
     Sources sources{
         below_[2 * in_bundle][p.a] + static_cast<std::uint32_t>(p.low - first.patterns[p.a].low), 0,
         0, 0};
     if (node(b, s, n).single) return sources;
-    const Node& second = node(b, s - 1, 2 * n + 1);
+    const SharingNode& second = node(b, s - 1, 2 * n + 1);
     sources[1] = below_[2 * in_bundle + 1][p.b] +
                  static_cast<std::uint32_t>(p.low + p.apart - second.patterns[p.b].low);
     return sources;
@@ -298,7 +298,7 @@ class TileWriter {
     if (stages_ == 0)
       return row_at_[in_bundle] +
              static_cast<std::uint32_t>(delays_(blocks_[b][trial], group) - windows_[b][group].low);
-    const Node& top = node(b, stages_, group);
+    const SharingNode& top = node(b, stages_, group);
     const std::uint32_t pattern = top.pattern_of[trial];
     return at_[in_bundle][pattern] +
            static_cast<std::uint32_t>(top.delay_of[trial] - top.patterns[pattern].low);

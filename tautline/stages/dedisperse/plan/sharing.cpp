@@ -37,7 +37,7 @@ class PatternIndex {
   std::vector<std::uint32_t> places_;
 };
 
-void use(Node& node, std::size_t trial, std::uint32_t pattern, std::int32_t delay) {
+void use(SharingNode& node, std::size_t trial, std::uint32_t pattern, std::int32_t delay) {
   node.pattern_of[trial] = pattern;
   node.delay_of[trial] = delay;
   Pattern& p = node.patterns[pattern];
@@ -46,16 +46,16 @@ void use(Node& node, std::size_t trial, std::uint32_t pattern, std::int32_t dela
   p.high = std::max(p.high, delay);
 }
 
-Node sized(std::size_t trials) {
-  Node node;
+SharingNode sized(std::size_t trials) {
+  SharingNode node;
   node.pattern_of.resize(trials);
   node.delay_of.resize(trials);
   return node;
 }
 
-Node leaf_pair(const Delays& delays, std::span<const std::uint32_t> block, std::size_t first,
-               PatternIndex& index) {
-  Node node = sized(block.size());
+SharingNode leaf_pair(const Delays& delays, std::span<const std::uint32_t> block, std::size_t first,
+                      PatternIndex& index) {
+  SharingNode node = sized(block.size());
   node.single = first + 1 >= delays.positions;
   index.clear();
   for (std::size_t i = 0; i < block.size(); ++i) {
@@ -66,15 +66,15 @@ Node leaf_pair(const Delays& delays, std::span<const std::uint32_t> block, std::
   return node;
 }
 
-Node joined(const Node& a, const Node* b, PatternIndex& index) {
+SharingNode joined(const SharingNode& a, const SharingNode* b, PatternIndex& index) {
   if (b == nullptr) {
-    Node node = a;
+    SharingNode node = a;
     node.single = true;
     for (std::uint32_t k = 0; k < node.patterns.size(); ++k) node.patterns[k].a = k;
     return node;
   }
   const std::size_t trials = a.pattern_of.size();
-  Node node = sized(trials);
+  SharingNode node = sized(trials);
   index.clear();
   for (std::size_t i = 0; i < trials; ++i)
     use(node, i,

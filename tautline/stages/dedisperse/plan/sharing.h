@@ -21,7 +21,7 @@ struct Pattern {
   std::int32_t low, high;  ///< delays of the node's first position over the trials that use it
 };
 
-struct Node {
+struct SharingNode {
   std::vector<Pattern> patterns;
   std::vector<std::uint32_t> pattern_of;  ///< [trial of the block]
   std::vector<std::int32_t> delay_of;     ///< of the node's first position
@@ -31,7 +31,7 @@ struct Node {
 /// The patterns of the trials in `block` (rows of `delays`): levels [1, highest], each with
 /// ceil(positions / 2^level) nodes. levels[0] is empty.
 struct SharingTree {
-  std::vector<std::vector<Node>> levels;
+  std::vector<std::vector<SharingNode>> levels;
 };
 SharingTree make_sharing_tree(const Delays& delays, std::span<const std::uint32_t> block,
                               std::size_t highest);

@@ -206,7 +206,7 @@ double counted_accesses(const DelayPlan& plan, const Delays& delays) {
     const SharingTree tree = make_sharing_tree(delays, block, kLevels);
     for (std::size_t l = 1; l <= kLevels; ++l) {
       groups[l] += static_cast<double>(block.size() * tree.levels[l].size());
-      for (const Node& node : tree.levels[l]) {
+      for (const SharingNode& node : tree.levels[l]) {
         if (node.single && l > 1) continue;  // its one half's sums
         for (const Pattern& p : node.patterns)
           shared[l] += kOfSharedSum * (1 + static_cast<double>(p.high - p.low) / kTile);

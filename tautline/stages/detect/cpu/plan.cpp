@@ -90,7 +90,7 @@ std::shared_ptr<const Plan> plan_of(const std::shared_ptr<const CpuSetting>& set
                                     std::size_t workers) {
   const std::size_t bytes = TrialSearch<T>::bytes(setting->sizes) * setting->config.trials +
                             Workspace::bytes(setting->sizes) * workers;
-  return std::make_shared<SearchPlan>(
+  return std::make_shared<BackendPlan>(
       setting, std::string(device::to_string(setting->kernels->set)), device::MemoryUse{bytes, 0},
       [setting](device::Queue& queue) {
         return std::make_unique<CpuState<T>>(setting, queue.workers());

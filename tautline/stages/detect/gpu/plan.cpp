@@ -17,7 +17,7 @@ std::shared_ptr<const Plan> make_gpu_plan(const Config& config,
   while (threads > 64 && threads > device->properties().max_group_threads) threads /= 2;
   setting->device = std::move(device);
   setting->kernels = make_kernels(*setting, *setting->device);
-  return std::make_shared<SearchPlan>(
+  return std::make_shared<BackendPlan>(
       setting, setting->device->api() == device::Api::cuda ? "cuda" : "opencl", setting->bytes(),
       [shared = std::shared_ptr<const GpuSetting>(setting)](device::Queue& queue) {
         return std::make_unique<GpuState>(shared, queue);
