@@ -34,10 +34,6 @@ void FilterOptions::fill(pipeline::FilterConfig& filter) const {
   filter.named = given_members(*command, "filter.");
   if (command->count("--requantize") > 0) filter.named.push_back("requantise");
   if (coefficients_path.empty()) return;
-  for (const std::string option : {"--window", "--cutoff"})
-    if (command->count(option) > 0)
-      throw core::Error(core::ErrorKind::config, option, "given with --coefficients",
-                        "one of them: coefficients are the whole filter", "leave one out");
   filter.coefficients = read_coefficients(coefficients_path);
 }
 

@@ -103,7 +103,7 @@ PipedInputs::Folder::~Folder() {
 
 void PipedInputs::copy(const Global& global, std::string& input, formats::ForwardBytes& bytes) {
   if (!folder_) {
-    std::string name = (std::filesystem::temp_directory_path() / "tautline-XXXXXX").string();
+    std::string name = formats::temporary_folder() + "/tautline-XXXXXX";
     if (::mkdtemp(name.data()) == nullptr) throw cannot_keep(name);
     folder_ = std::make_unique<Folder>(name);
     if (::mkdir(folder_->copies.partial().c_str(), S_IRWXU) != 0) throw cannot_keep(name);

@@ -83,6 +83,15 @@ nb::dict damage_of(const formats::Damage& damage) {
   return facts;
 }
 
+// What a user gave of the fields of a part, as "reader.", without its name.
+std::vector<std::string> given_of(const nb::dict& options, const std::string& part) {
+  std::vector<std::string> given;
+  for (const auto& [name, text] : options)
+    if (const auto field = nb::cast<std::string>(name); field.starts_with(part))
+      given.push_back(field.substr(part.size()));
+  return given;
+}
+
 // `samples` [channel][input][time] or None with paths; options {field: text}; `stream` as device_for has it.
 nb::object correlate(const std::vector<std::string>& paths, const std::optional<AnyArray>& samples,
                      bool pairs, const nb::dict& facts, const nb::dict& options,
@@ -90,11 +99,18 @@ nb::object correlate(const std::vector<std::string>& paths, const std::optional<
                      const nb::object& progress) {
   pipeline::CorrelateConfig config;
   set_fields(config, options);
+  config.reader.named = given_of(options, "reader.");
+  config.filter.named = given_of(options, "filter.");
+  if (options.contains("requantise")) config.filter.named.emplace_back("requantise");
   config.inputs = paths;
   config.history = history;
   const Warnings warnings;
   const auto on = device_for(device, stream, warnings);
   if (samples) {
+    if (!config.reader.named.empty())
+      throw Error(ErrorKind::config, config.reader.named.front(), "given for an array",
+                  "only for files, whose headers may not say it",
+                  "leave it out: an array says it itself or has no use for it");
     config.inputs = {kArray};
     config.samples_on_device = stream != 0;
     config.reader.source = source_of_voltages(*samples, pairs, facts, stream != 0 ? on : nullptr);

@@ -124,7 +124,8 @@ def correlate(
     polarisations
         Inputs of each antenna, 1 or 2; input = antenna x polarisations + polarisation.
     start
-        UTC of the first sample, "2026-01-02-03:04:05".
+        UTC of the first sample, "2026-01-02-03:04:05", also as utc_start; needed with `phase_centre` for arrays and for
+        files that do not say it.
     device
         auto, cpu, reference, cuda:N or opencl:N.
     progress
@@ -157,7 +158,10 @@ def correlate(
         "polarisations": polarisations,
         "start": start,
     }
+    if start is not None and fields.get("utc_start") is not None:
+        raise refuse("utc_start", "given beside start", "one of them: they mean the same", "leave one out")
     if is_array(x):
+        given["start"] = start if start is not None else fields.pop("utc_start", None)
         here = place_of(x, "x", device)
         samples, pairs, facts = described_voltages(x, given, here is not None)
         if here is not None:
@@ -167,6 +171,7 @@ def correlate(
         names = file_paths(x)
         if rate_hz is not None and not isinstance(rate_hz, (int, float, str)):
             given["rate_hz"] = float(rate_hz)
+        given["utc_start"] = given.pop("start")
         fields = {**fields, **{name: value for name, value in given.items() if value is not None}}
     kept, said = _tautline.correlate(
         names, samples, pairs, facts, _FIELDS.texts(fields), history("correlate"), device, stream, progress

@@ -101,6 +101,9 @@ def channelize(
     if output not in ("cf32", "ci8", "ci4"):
         raise refuse("output", output, "cf32, ci8 or ci4")
     ratio = Fraction(oversample)
+    if coefficients is not None and (window != "hann" or cutoff != 1.0):
+        name, value = ("window", window) if window != "hann" else ("cutoff", cutoff)
+        raise refuse(name, f"{value} beside coefficients", "one of them: coefficients are the whole filter", "leave one out")
     own = [] if coefficients is None else host_array(coefficients, "coefficients").ravel().tolist()
     made, clipped = _tautline.channelize(
         samples,

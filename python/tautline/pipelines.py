@@ -21,6 +21,8 @@ from .nodes import Adapter, Block, Node, Source, block_of
 
 __all__ = ["Pipeline", "node_types"]
 
+# Fields of sources that say what files do not say themselves.
+_OF_FILES = {"files"} | {name[7:] for name, *_ in _tautline.fields("correlate") if name.startswith("reader.")}
 _TYPES: dict[str, tuple[str, int, Fields]] = {
     name: (help_text, inputs, Fields(fields, "tautline.node_types()")) for name, help_text, inputs, fields in _tautline.node_types()
 }
@@ -139,6 +141,8 @@ class Pipeline:
                 raise refuse("what", f"a {type(what).__name__} that is there", "another object for each node")
             lines.append(f"type = {_quoted('python:' + name)}")
         elif isinstance(what, Source):
+            for field in set(fields) & _OF_FILES:
+                raise refuse(field, "given for an array", "fields of what is read of it", "leave it out, or give it to the array")
             lines.append(f"type = {_quoted('array:' + name)}")
             lines += _field_lines(what.type, fields)
         elif isinstance(what, str) and what in _TYPES:

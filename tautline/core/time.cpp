@@ -297,6 +297,11 @@ bool before(const Instant& a, const Instant& b) {
          static_cast<Int128>(b.fraction_numerator) * a.fraction_denominator;
 }
 
+bool is_known_start(const Instant& start) {
+  constexpr std::int64_t kYear_s = 366 * kSecondsPerDay;
+  return start.seconds >= kYear_s;
+}
+
 double julian_date(const Instant& t) {
   return static_cast<double>(static_cast<Wide>(2440587.5) +
                              (static_cast<Wide>(t.seconds) + fraction_of(t)) / kSecondsPerDay);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <mutex>
@@ -114,6 +115,18 @@ void rename_to(const std::string& partial, const std::string& path, bool overwri
 }
 
 }  // namespace
+
+std::string temporary_folder() {
+  std::error_code failed;
+  const auto folder = std::filesystem::temp_directory_path(failed);
+  if (!failed) return folder.string();
+  const char* named = std::getenv("TMPDIR");
+  const std::string value = named == nullptr ? "not set, and /tmp is no folder"
+                            : *named == '\0' ? "empty"
+                                             : std::string(named) + ", not a folder";
+  throw core::Error(core::ErrorKind::io, "TMPDIR", value, "a folder for temporary files",
+                    "let it name one with room for them, or unset it to use /tmp");
+}
 
 void flush_to_disk(const std::string& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);

@@ -35,6 +35,9 @@ void refuse_existing(const std::string& path, bool overwrite);
 /// which is not replaced.
 void require_can_be_written(const std::string& field, const std::string& path, bool overwrite);
 
+/// The folder that TMPDIR names, or the system's. Throws Error(io) that names TMPDIR where it is none.
+std::string temporary_folder();
+
 /// Waits until a file's bytes, or a folder's names, are on the disk. Throws Error(io).
 void flush_to_disk(const std::string& path);
 

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "tautline/core/frequency_text.h"
 #include "tautline/formats/voltage_reader.h"
 
@@ -15,6 +17,18 @@ core::Rational read_frequency(const std::string& text, const std::string& or_els
   } catch (const core::Error& error) {
     core::text::refuse(text, error.limit() + or_else + ", in hertz or with a unit (1.28MHz)");
   }
+}
+
+// A number without a unit that small is one of megahertz.
+core::Rational read_rate(const std::string& text) {
+  constexpr double kLeast_hz = 1000;
+  const core::Rational rate = read_frequency(text);
+  const bool plain = text.find_first_not_of("0123456789.") == std::string::npos;
+  if (plain && rate.value() < kLeast_hz)
+    core::text::refuse(text, fmt::format("{:g} or more, or a number with its unit: {}MHz, or {}Hz "
+                                         "if that is meant",
+                                         kLeast_hz, text, text));
+  return rate;
 }
 
 // Negative for the lower sideband.
@@ -50,7 +64,7 @@ const core::Fields<ReaderOptions>& fields(const ReaderOptions&) {
                .help = "samples per second of each input, as 1.28e6 or 1.28MHz",
                .option = "rate-hz"},
               [](const C& c) { return number_text(c.assumed.rate_hz.value()); },
-              [](C& c, const std::string& text) { c.assumed.rate_hz = read_frequency(text); })
+              [](C& c, const std::string& text) { c.assumed.rate_hz = read_rate(text); })
           .add_text(
               {.name = "centre_hz",
                .unit = "Hz",

@@ -32,6 +32,7 @@ class PeekedVoltages final : public VoltageStream {
     return reading_ ? stream_->damage() : formats::Damage{};
   }
   std::uint64_t gap_samples() const override { return reading_ ? stream_->gap_samples() : 0; }
+  std::uint64_t skipped_gap_samples() const override { return stream_->skipped_gap_samples(); }
   bool live() const override { return stream_->live(); }
   std::map<std::string, std::uint64_t> counters() const override {
     return reading_ ? stream_->counters() : std::map<std::string, std::uint64_t>{};

@@ -127,7 +127,8 @@ void VoltageSequence::select(const SequenceOptions& options) {
                 fmt::format("less than the {:.6g} s of input",
                             static_cast<double>(available) / description_.rate_hz.value()));
   left_ = left;
-  end_ = description_.start;
+  const core::Instant files_start = end_ = description_.start;
+  const std::uint64_t skipped = skip;
   bool first = true;
   for (Part& part : parts_) {
     const std::uint64_t samples = part.reader->total_samples();
@@ -138,9 +139,14 @@ void VoltageSequence::select(const SequenceOptions& options) {
     total_ += taken;
     if (taken == 0) continue;
     const core::Instant& start = part.reader->description().start;
-    if (first)
+    if (first) {
       description_.start =
           core::advance(start, static_cast<std::int64_t>(part.skip), description_.rate_hz);
+      const std::int64_t since =
+          core::samples_between(files_start, description_.start, description_.rate_hz);
+      skipped_gap_samples_ = static_cast<std::uint64_t>(
+          std::max<std::int64_t>(0, since - static_cast<std::int64_t>(skipped)));
+    }
     first = false;
     end_ = core::advance(start, static_cast<std::int64_t>(part.skip + taken), description_.rate_hz);
   }

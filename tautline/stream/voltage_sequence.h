@@ -63,6 +63,7 @@ class VoltageSequence final : public VoltageStream {
   formats::Damage damage() const override;
   /// Gaps between files, in samples (times) that were not recorded.
   std::uint64_t gap_samples() const override { return gap_samples_; }
+  std::uint64_t skipped_gap_samples() const override { return skipped_gap_samples_; }
 
  private:
   struct Part {
@@ -86,7 +87,7 @@ class VoltageSequence final : public VoltageStream {
   std::vector<std::string> files_;
   core::VoltageDescription description_;
   core::Instant end_;
-  std::uint64_t total_ = 0, left_ = 0, gap_samples_ = 0;
+  std::uint64_t total_ = 0, left_ = 0, gap_samples_ = 0, skipped_gap_samples_ = 0;
   std::size_t current_ = 0;
   const Part* last_ = nullptr;  // the last part that delivered samples
   SegmentPlace segment_;

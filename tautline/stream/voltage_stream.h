@@ -51,6 +51,8 @@ class VoltageStream {
   virtual formats::Damage damage() const = 0;
   /// Gaps between files, in samples (times) that were not recorded.
   virtual std::uint64_t gap_samples() const { return 0; }
+  /// The same in what was skipped before the first sample to be delivered.
+  virtual std::uint64_t skipped_gap_samples() const { return 0; }
   /// Whether a stop ends the stream, so that the samples before it are a whole result.
   virtual bool live() const { return false; }
   /// Counts of live streams, beside the damage.

@@ -1,8 +1,10 @@
 // Where visibilities point, as inspect says it.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "tautline/formats/npy/header.h"
 #include "tests/end_to_end/run_command.h"
 #include "tests/support/scratch.h"
 
@@ -56,6 +58,59 @@ TEST_F(PhaseCentre, HasItsCoordinatesInAMeasurementSet) {
   const std::string text = run({"inspect", scratch / "phased.ms"}).out;
   EXPECT_NE(text.find("points at   Cas, 350.850000 -58.815000 degrees (ICRS)\n"), std::string::npos)
       << text;
+}
+
+// The sky turns: fringes of data that do not say when they began cannot be rotated.
+TEST_F(PhaseCentre, OfArraysNeedsTheTimeOfTheirBegin) {
+  write_file(scratch / "x.npy",
+             formats::npy::format_header("<f4", {2, 40'000}) + std::string(320'000, '\1'));
+  const auto words = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> all{"correlate",
+                                 scratch / "x.npy",
+                                 "-o",
+                                 scratch / "v.uvh5",
+                                 "--rate-hz",
+                                 "1e6",
+                                 "--channels",
+                                 "16",
+                                 "--keep-constant",
+                                 "--array",
+                                 scratch / "array.toml",
+                                 "--integration",
+                                 "0.01"};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  };
+  for (const std::vector<std::string>& more : {std::vector<std::string>{}, {"--start", "0.01"}}) {
+    std::vector<std::string> place{"--phase-center", "Cas=350.85,58.815"};
+    place.insert(place.end(), more.begin(), more.end());
+    const CommandResult refused = run_command(words(place), scratch.path().string());
+    EXPECT_EQ(refused.status, kWrongUsage) << refused.err;
+    EXPECT_NE(refused.err.find("tautline: --utc-start: not given, expected the UTC of the first "
+                               "sample"),
+              std::string::npos)
+        << refused.err;
+    EXPECT_NE(refused.err.find("--phase-center turns with the sky"), std::string::npos)
+        << refused.err;
+    EXPECT_FALSE(std::filesystem::exists(scratch / "v.uvh5"));
+    place.insert(place.end(), {"--utc-start", "2026-03-20-14:00:00", "--overwrite"});
+    run(words(place));
+    std::filesystem::remove(scratch / "v.uvh5");
+  }
+  run(words({}));
+  write_file(scratch / "p.toml", "[v]\ntype = \"voltage_files\"\nfiles = \"" + (scratch / "x.npy") +
+                                     "\"\nrate_hz = 1e6\nkeep_constant = true\n"
+                                     "[f]\ntype = \"filter_bank\"\ninputs = \"v\"\nchannels = 16\n"
+                                     "[x]\ntype = \"correlator\"\ninputs = \"f\"\n"
+                                     "integration_s = 0.01\narray_path = \"" +
+                                     (scratch / "array.toml") +
+                                     "\"\nphase_centre = \"Cas=350.85,58.815\"\n"
+                                     "[o]\ntype = \"visibility_file\"\ninputs = \"x\"\npath = \"" +
+                                     (scratch / "w.uvh5") + "\"\n");
+  const CommandResult graph = run_command({"run", scratch / "p.toml"}, scratch.path().string());
+  EXPECT_EQ(graph.status, kWrongUsage) << graph.err;
+  EXPECT_NE(graph.err.find("utc_start"), std::string::npos) << graph.err;
+  run({"run", scratch / "p.toml", "--set", "v.utc_start=2026-03-20-14:00:00"});
 }
 
 }  // namespace

@@ -268,6 +268,43 @@ TEST_F(SlipsOfArrays, RatesAndBandsThatCannotBeAreRefused) {
 #endif
 }
 
+TEST_F(SlipsOfArrays, ARateWithoutAUnitMayBeOneOfMegahertz) {
+  write_array({4, 4000, 2});
+  const auto with = [&](const std::string& rate) {
+    return correlate("x.npy", {"--format", "ci8", "--channels", "16", "--integration", "1000",
+                               "--rate-hz", rate});
+  };
+  for (const std::string& rate : {"1.28", "999"})
+    expect_said(with(rate), kWrongUsage,
+                "--rate-hz: " + rate + ", expected 1000 or more, or a number with its unit: " +
+                    rate + "MHz, or " + rate + "Hz if that is meant");
+#ifdef TAUTLINE_HDF5
+  for (const std::string& rate : {"1.28MHz", "100Hz", "1000"}) {
+    const CommandResult result = run(with(rate));
+    EXPECT_EQ(result.status, kDone) << result.err;
+  }
+#endif
+}
+
+#ifdef TAUTLINE_HDF5
+TEST_F(SlipsOfArrays, IntegrationsThatReadersTakeForOneTimeAreNamed) {
+  write_array({4, 4000, 2});
+  const auto with = [&](const std::string& integration, const std::string& averaged) {
+    const CommandResult result =
+        run(correlate("x.npy", {"--format", "ci8", "--channels", "16", "--rate-hz", "1MHz",
+                                "--integration", integration, "--average-time", averaged}));
+    EXPECT_EQ(result.status, kDone) << result.err;
+    return result.err.find(
+               "integrations of 32 us: pyuvdata cannot tell times apart that are closer "
+               "than 40 us") != std::string::npos;
+  };
+  EXPECT_TRUE(with("32us", "1"));
+  EXPECT_TRUE(with("16us", "2"));
+  EXPECT_FALSE(with("48us", "1"));
+  EXPECT_FALSE(with("32us", "2"));
+}
+#endif
+
 TEST_F(SlipsOfArrays, ARateThatARecordContradictsIsUsedAndSaid) {
   write_array({4, 4000, 2});
   ASSERT_EQ(run({"channelize", scratch / "x.npy", "-o", scratch / "s.npy", "--format", "ci8",

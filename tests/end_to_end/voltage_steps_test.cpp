@@ -88,5 +88,28 @@ TEST(VoltageStepFiles, AGainThatChangesBetweenFilesIsNamedAndLeftAsItIs) {
   EXPECT_EQ(kept["level_steps"], nlohmann::json::array());
 }
 
+// The second file begins 0.4 s after the first one's end; inside it, input 1 steps. Whatever is skipped, the time of the
+// step is counted from the first file's begin, with the gap.
+TEST(VoltageStepFiles, TimesInsideFilesHaveTheGapsBeforeThem) {
+  auto random = generator();
+  const ScratchFolder scratch;
+  write_file(scratch / "a.dada", noise_file(random, 0, 1));
+  const std::string quiet = noise_file(random, 5, 1);
+  std::string loud = noise_file(random, 1, 1.5);
+  write_file(scratch / "b.dada",
+             quiet.substr(0, quiet.size() / 2 / 6 * 6) + loud.substr(quiet.size() / 2 / 6 * 6));
+  for (const double start_s : {0.0, 0.05, 0.1, 0.11}) {
+    const CommandResult result =
+        run_command({"--json", "correlate", scratch / "a.dada", scratch / "b.dada", "-o",
+                     scratch / "v.uvh5", "--overwrite", "--channels", "16", "--integration", "0.05",
+                     "--start", std::to_string(start_s)},
+                    scratch.path().string());
+    ASSERT_EQ(result.status, kDone) << result.err;
+    const auto summary = documented_in(result.out, "tautline.correlate");
+    ASSERT_EQ(summary["level_steps"].size(), 1u) << start_s << summary["level_steps"];
+    EXPECT_NEAR(summary["level_steps"][0]["time_s"].get<double>(), 0.55, 0.005) << start_s;
+  }
+}
+
 }  // namespace
 }  // namespace tautline::tests

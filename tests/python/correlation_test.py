@@ -156,3 +156,69 @@ def test_bad_arguments_name_the_field(rng: np.random.Generator, arguments: Any, 
 def test_help_has_every_field() -> None:
     for word in ("integration_s [s]", "channels", "keep_constant", "phase_centre", "default 128"):
         assert word in (tl.correlate.__doc__ or "")
+
+
+def test_arguments_without_an_effect_are_refused(rng: np.random.Generator, tmp_path: pathlib.Path) -> None:
+    x = noise(rng, (16, 2, 500))
+    with pytest.raises(tl.ConfigError, match="channels: given for input of 16 channels"):
+        tl.correlate(x, rate_hz=1000, integration_s=0.1, channels=128)
+    for name, value in (("taps", 8), ("window", "hann"), ("cutoff", 1.0), ("requantise", "8"), ("oversample", "4/3")):
+        given: dict[str, Any] = {name: value}
+        with pytest.raises(tl.ConfigError, match=f"{name}: given for input of 16 channels"):
+            tl.correlate(x, rate_hz=1000, integration_s=0.1, **given)
+    with pytest.raises(tl.ConfigError, match="channels: .*`fine` alone"):
+        tl.correlate(x, rate_hz=1000, integration_s=0.1, channels=16, fine=8)
+    tl.correlate(x, rate_hz=1000, integration_s=0.1, channels=None, fine=8, taps=4)
+    raw = noise(rng, (2, 4000))
+    with pytest.raises(tl.ConfigError, match="fine: 8, expected input that is channelized already"):
+        tl.correlate(raw, rate_hz=1000, fine=8)
+    for name, value in (("format", "cf32"), ("antennas", 2), ("receivers", True), ("threads_are", "bands")):
+        given = {name: value}
+        with pytest.raises(tl.ConfigError, match=f"{name}: given for an array"):
+            tl.correlate(raw, rate_hz=1000, channels=16, **given)
+    # Of files as the command.
+    np.save(tmp_path / "x.npy", raw)
+    with pytest.raises(tl.ConfigError, match="threads_are: given for"):
+        tl.correlate(tmp_path / "x.npy", rate_hz=1e3, channels=16, threads_are="bands")
+    with pytest.raises(tl.ConfigError, match="rate_hz: 1.28, expected 1000 or more"):
+        tl.correlate(tmp_path / "x.npy", rate_hz=1.28, channels=16)
+    for name in ("utc_start", "rate_hz", "format", "receivers", "files"):
+        given = {name: "x"}
+        with pytest.raises(tl.ConfigError, match=f"{name}: given for an array"):
+            tl.Pipeline().add("v", tl.nodes.voltages(raw, rate_hz=1e6), **given)
+    prototype = np.full(32, 0.1)
+    for name, value in (("window", "rect"), ("cutoff", 0.9)):
+        given = {name: value}
+        with pytest.raises(tl.ConfigError, match=f"{name}: .* beside coefficients"):
+            tl.channelize(raw, 16, taps=2, coefficients=prototype, **given)
+    tl.channelize(raw, 16, taps=2, coefficients=prototype)
+
+
+def test_fringes_of_data_without_a_start_are_not_rotated(rng: np.random.Generator, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "array.toml").write_text(
+        "latitude_deg = 52.9\nlongitude_deg = 6.6\n[[antenna]]\nenu_m = [0, 0, 0]\n[[antenna]]\nenu_m = [30, 10, 0]\n"
+    )
+    x = noise(rng, (2, 20_000))
+    np.save(tmp_path / "x.npy", x)
+    place: dict[str, Any] = {"array_path": tmp_path / "array.toml", "phase_centre": "Cas=350.85,58.815"}
+    place |= {"centre_hz": 150e6, "channels": 16, "integration_s": 0.005, "rate_hz": 1e6}
+    utc, found = "2026-01-02-03:04:05", []
+    for of in (x, tmp_path / "x.npy"):
+        with pytest.raises(tl.ConfigError, match="utc_start: not given, expected the UTC of the first sample"):
+            tl.correlate(of, **place)
+        for name in ("start", "utc_start"):
+            given = {name: utc}
+            found.append(tl.correlate(of, **place, **given))
+        with pytest.raises(tl.ConfigError, match="utc_start"):
+            tl.correlate(of, start=utc, utc_start=utc, **place)
+    plain = tl.correlate(x, **{**place, "phase_centre": None}, start=utc)
+    assert np.abs(found[0].data - plain.data).max() > 0
+    for one in found[1:]:
+        assert np.array_equal(one.data, found[0].data) and np.array_equal(one.times, found[0].times)
+    p = tl.Pipeline()
+    p.add("voltages", tl.nodes.voltages(x, rate_hz=1e6, centre_hz=150e6))
+    p.add("f", "filter_bank", inputs="voltages", channels=16)
+    p.add("x", "correlator", inputs="f", array_path=place["array_path"], phase_centre=place["phase_centre"])
+    p.add("file", "visibility_file", inputs="x", path=tmp_path / "v.uvh5")
+    with pytest.raises(tl.ConfigError, match="utc_start"):
+        p.run()

@@ -53,15 +53,20 @@ std::vector<std::size_t> inputs_of(const TomlTable& table, const ArrayLayout& ar
   if (std::none_of(array.antennas.begin(), array.antennas.end(), same))
     throw table.error("antenna", fmt::format("{}", number), "an antenna number of the array");
   std::vector<std::size_t> inputs;
+  std::vector<std::string> feeds;
   for (std::size_t i = 0; i < array.inputs.size(); ++i) {
     const InputLabel& label = array.inputs[i];
-    if (array.antennas[label.antenna].number == number &&
-        (feed.empty() || feed == std::string(1, label.feed)))
-      inputs.push_back(i);
+    if (array.antennas[label.antenna].number != number) continue;
+    feeds.emplace_back(1, label.feed);
+    if (feed.empty() || feed == feeds.back()) inputs.push_back(i);
   }
   if (inputs.empty())
-    throw table.error("feed", feed, fmt::format("a feed that antenna {} has", number),
-                      "leave it out to mean all of them");
+    throw table.error(
+        "feed", feed,
+        fmt::format("a feed that antenna {} has ({})", number,
+                    feeds.empty() ? "none" : fmt::format("{}", fmt::join(feeds, ", "))),
+        "leave it out to mean all of them, or give the [[antenna]] of the array file "
+        "its feeds = [\"x\", \"y\"]");
   return inputs;
 }
 
@@ -138,6 +143,25 @@ double phase_turns(double frequency_hz, double delay_s) {
   return static_cast<double>(std::remainder(turns, 1.0L));
 }
 
+namespace {
+
+// Of models that do not have the data's start.
+core::Error begins_late(const Model& model, const core::Instant& from) {
+  const auto error = [&](const std::string& value, const std::string& advice) {
+    return core::Error(core::ErrorKind::config, "delays: first piece", value,
+                       "no later than the data's start, " + core::to_iso(from), advice);
+  };
+  if (model.empty()) return error("missing", "give one");
+  const core::Instant& first = model.front().start;
+  const std::string late = fmt::format("{:.6g} s", core::seconds_between(from, first));
+  if (!core::is_known_start(from))
+    return error(core::to_iso(first), "the input does not say when it begins: give `utc_start`");
+  return error(fmt::format("{}, {} late", core::to_iso(first), late),
+               "give an earlier piece, or leave " + late + " of the data out with `start_s`");
+}
+
+}  // namespace
+
 void require_cover(const Table& table, std::size_t inputs, const core::Instant& from,
                    const core::Instant& to) {
   if (table.inputs.size() != inputs)
@@ -145,11 +169,7 @@ void require_cover(const Table& table, std::size_t inputs, const core::Instant& 
                       fmt::format("{}", table.inputs.size()),
                       fmt::format("one for each of the data's {} inputs", inputs));
   for (const Model& model : table.inputs)
-    if (model.empty() || core::before(from, model.front().start))
-      throw core::Error(core::ErrorKind::config, "delays: first piece",
-                        model.empty() ? "missing" : core::to_iso(model.front().start),
-                        "no later than the data's start, " + core::to_iso(from),
-                        "give an earlier piece");
+    if (model.empty() || core::before(from, model.front().start)) throw begins_late(model, from);
   if (table.valid_until && core::before(*table.valid_until, to))
     throw core::Error(core::ErrorKind::config, "delays: valid_until",
                       core::to_iso(*table.valid_until),

@@ -42,7 +42,8 @@ class RunFolder {
  public:
   RunFolder() {
     std::random_device random;
-    path_ = std::filesystem::temp_directory_path() / ("tautline-bench-" + std::to_string(random()));
+    path_ = std::filesystem::path(formats::temporary_folder()) /
+            ("tautline-bench-" + std::to_string(random()));
     std::filesystem::create_directories(path_);
   }
   ~RunFolder() {

@@ -12,7 +12,7 @@ std::vector<std::string> empty_texts(const FilterbankRunSummary& s) {
   constexpr std::size_t kNamed = 3;
   std::vector<std::string> texts;
   if (s.empty.stretches > 0) {
-    std::string text = fmt::format("{} in which no channel changes, taken for gaps:",
+    std::string text = fmt::format("{} in which no channel changes, left out as gaps are:",
                                    core::counted(s.empty.stretches, "stretch", "stretches"));
     for (std::size_t k = 0; k < std::min(kNamed, s.empty.list.size()); ++k)
       text += fmt::format("{} {} samples from {}", k > 0 ? "," : "", s.empty.list[k].samples,

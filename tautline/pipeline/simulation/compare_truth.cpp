@@ -73,6 +73,7 @@ class Comparison {
                       static_cast<double>(averaged(description, kAveragedIntegrations))) {
     choose_channels();
     choose_pairs();
+    for (std::size_t input = 0; input < inputs(); ++input) recorded_.push_back(recorded(input));
     power_sum_.assign(description.channel_hz.size() * inputs(), 0);
     power_weight_ = power_sum_;
   }
@@ -117,6 +118,16 @@ class Comparison {
   std::size_t inputs() const { return description_.array.inputs.size(); }
   const formats::Antenna& antenna_of(std::size_t input) const {
     return description_.array.antennas[description_.array.inputs[input].antenna];
+  }
+
+  /// What the rounding of an input's simulated samples left of correlations and powers.
+  simulation::KeptByRounding recorded(std::size_t input) const {
+    const auto power =
+        truth_.input_power.find({antenna_of(input).number, description_.array.inputs[input].feed});
+    if (power == truth_.input_power.end()) return {};
+    const double components = truth_.complex ? 2 : 1;
+    return simulation::kept_by_recording(std::sqrt(power->second * truth_.power_scale / components),
+                                         truth_.largest_step);
   }
 
   /// Throws unless some channel's centre is in the simulated band.
@@ -277,7 +288,9 @@ class Comparison {
     const double variance = power(pair.first) * power(pair.second) / count;
     const Complex value(integration.visibilities(channel, packed));
     if (!(count > 0) || !(variance > 0) || !std::isfinite(std::abs(value))) return;
-    const Complex expected = kept_.correlation * model(pair);
+    const double recorded =
+        std::sqrt(recorded_[pair.first].correlation * recorded_[pair.second].correlation);
+    const Complex expected = kept_.correlation * recorded * model(pair);
     pair.weighted_model += std::norm(expected) / variance;
     pair.weighted_product += std::conj(expected) * value / variance;
   }
@@ -383,7 +396,8 @@ class Comparison {
             {antenna_of(input).number, description_.array.inputs[input].feed});
         const std::size_t at = channel * inputs() + input;
         if (truth == truth_.input_power.end() || !(power_weight_[at] > 0)) continue;
-        sum += power_sum_[at] / (kept_.power * truth->second * truth_.power_scale);
+        sum += power_sum_[at] /
+               (kept_.power * recorded_[input].power * truth->second * truth_.power_scale);
         weight += power_weight_[at];
       }
     return truth_.tones_hz.empty() && weight > 0 ? sum / weight
@@ -444,7 +458,8 @@ class Comparison {
 
   const VisibilityDescription& description_;
   const Truth& truth_;
-  simulation::KeptByRounding kept_;
+  simulation::KeptByRounding kept_;                   // by the correlator
+  std::vector<simulation::KeptByRounding> recorded_;  // [input] by the recorder
   bool rotated_;  ///< the fringes, after correlation; else the voltages were delayed
   std::size_t channels_in_one_, integrations_in_one_ = 1;
   double correlated_s_;

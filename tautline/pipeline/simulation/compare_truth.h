@@ -37,7 +37,7 @@ struct ComparedClosure {
 
 /// A difference may be `sigmas` standard errors and, added to these, a part of the amplitude or an angle: the
 /// simulator's sources lose up to 1 % of their amplitude on its longest baselines. (The 4 % that rounding to 4 bits
-/// loses are included in the prediction.)
+/// loses, in recording or behind the filter bank, are included in the prediction.)
 struct TruthTolerance {
   double sigmas = 5;
   double amplitude_fraction = 0.02;

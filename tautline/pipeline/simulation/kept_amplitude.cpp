@@ -25,9 +25,12 @@ double mean_of_rotated(double turns, double turns_before, std::size_t parts) {
 KeptByRounding kept_by_rounding(const formats::VisibilityDescription& description) {
   const auto bits = description.extra.find(kRequantisedBits);
   if (bits == description.extra.end() || bits->second != "4") return {};
-  const int limit = core::requantise_limit(4);
-  return {core::requantised_correlation(core::kRequantise4Rms, limit),
-          core::requantised_power(core::kRequantise4Rms, limit)};
+  return kept_by_recording(core::kRequantise4Rms, core::requantise_limit(4));
+}
+
+KeptByRounding kept_by_recording(double rms, int limit) {
+  if (!(rms > 0) || limit <= 0) return {};
+  return {core::requantised_correlation(rms, limit), core::requantised_power(rms, limit)};
 }
 
 }  // namespace tautline::pipeline::simulation

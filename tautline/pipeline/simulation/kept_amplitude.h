@@ -22,5 +22,7 @@ struct KeptByRounding {
   double correlation = 1, power = 1;
 };
 KeptByRounding kept_by_rounding(const formats::VisibilityDescription& description);
+/// The same of an input whose voltages were rounded when they were recorded: components of `rms` steps, at most +-limit.
+KeptByRounding kept_by_recording(double rms, int limit);
 
 }  // namespace tautline::pipeline::simulation

@@ -69,6 +69,8 @@ Truth truth_of(const nlohmann::json& json) {
   truth.centre_hz = sampling.at("centre_hz");
   truth.bandwidth_hz = sampling.at("bandwidth_hz");
   truth.power_scale = std::pow(sampling.at("steps_per_unit").get<double>(), 2);
+  truth.complex = sampling.value("complex", true);
+  truth.largest_step = sampling.value("largest_step", 0);
   for (const nlohmann::json& antenna : json.at("array").at("antennas"))
     truth.antenna_numbers.push_back(antenna.at("number"));
   for (const nlohmann::json& input : json.at("array").at("inputs"))

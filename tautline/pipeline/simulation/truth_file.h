@@ -23,6 +23,8 @@ struct Truth {
   core::Instant middle;
   double centre_hz = 0, bandwidth_hz = 0;
   double power_scale = 1;  ///< power in the samples' steps over power in the scene's units
+  bool complex = true;     ///< samples; else real
+  int largest_step = 0;    ///< of a sample's component; 0: not said
   std::vector<int> antenna_numbers;
   std::vector<TrueSource> sources;
   std::vector<double> tones_hz;

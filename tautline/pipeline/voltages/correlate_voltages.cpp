@@ -106,7 +106,7 @@ void Correlation::add_engines() {
   const Tracking tracking =
       choose_tracking(config_.delays_path, config_.phase_centre, layout, description.start,
                       source_->sequence().end(), config_.earth);
-  if (tracking.centre.tracked)
+  if (tracking.centre.tracked && core::is_known_start(description.start))
     if (const std::string below = formats::delays::below_horizon(
             layout, tracking.centre.name, {tracking.centre.ra_deg, tracking.centre.dec_deg},
             description.start, core::seconds_between(description.start, source_->sequence().end()),

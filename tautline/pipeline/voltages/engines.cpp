@@ -66,6 +66,25 @@ std::vector<ChannelRange> shares_of(const std::vector<engine::Stream>& spectra,
   return shares;
 }
 
+// Times are days in doubles in files of visibilities: pyuvdata takes two that are closer for one.
+void warn_of_short_integrations(const engine::Stream& spectra, const XEnginesConfig& config) {
+  constexpr double kLeast_s = 40e-6;
+  const auto& details = spectra.detail<Spectra>();
+  const core::Rational& rate_hz = details.voltages.rate_hz;
+  const auto samples = static_cast<double>(spectra_of_integration(config.integration_s, rate_hz,
+                                                                  details.hop_samples) *
+                                           config.reduction.average_time) *
+                       static_cast<double>(details.hop_samples);
+  const double integration_s = samples / rate_hz.value();
+  if (integration_s < kLeast_s)
+    config.means.host->shared().log(
+        core::LogLevel::warning,
+        fmt::format("integrations of {:.3g} us: pyuvdata cannot tell times apart that are closer "
+                    "than {:.0f} us, for it keeps them as days in doubles; give a longer "
+                    "`integration_s` or average several (`average_time`)",
+                    integration_s * 1e6, kLeast_s * 1e6));
+}
+
 bool is_read(const engine::Graph& graph, const engine::Port& port) {
   return std::ranges::any_of(graph.edges(), [&](const engine::Edge& edge) {
     return edge.from.node == port.node && edge.from.port == port.port;
@@ -155,6 +174,7 @@ CorrelatorOutputs add_x_engines(engine::Graph& graph, const XEngineNames& names,
   std::vector<engine::Stream> streams;
   for (auto& one : opening) streams.push_back(one.get());
   const std::vector<ChannelRange> shares = shares_of(streams, config.reduction);
+  warn_of_short_integrations(streams.front(), config);
 
   const auto host = config.means.host;
   const bool autos_only =

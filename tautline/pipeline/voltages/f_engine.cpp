@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 
 #include "tautline/core/error.h"
 #include "tautline/pipeline/device_memory.h"
@@ -18,6 +19,11 @@ constexpr double kRateRounding = 1e-6;
 void require_fitting(const core::VoltageDescription& description, const FilterConfig& config) {
   using core::Error;
   using core::ErrorKind;
+  if (!config.coefficients.empty())
+    for (const std::string& name : config.named)
+      if (name == "window" || name == "cutoff")
+        throw Error(ErrorKind::config, name, "given with `coefficients`",
+                    "one of them: coefficients are the whole filter", "leave one out");
   if (!description.channelized()) {
     if (config.fine > 0)
       throw Error(ErrorKind::config, "fine", std::to_string(config.fine),

@@ -25,7 +25,7 @@ struct FilterConfig {
   std::size_t oversample_numerator = 1;
   std::size_t oversample_denominator = 1;
   stages::channelize::Output output = stages::channelize::Output::corner_turned_ci8;
-  /// Fields that the user set, as "taps": refused when no filter bank is used.
+  /// Fields that the user set, as "taps": refused when no filter bank is used, and a window beside coefficients.
   std::vector<std::string> named;
 };
 const core::Fields<FilterConfig>& fields(const FilterConfig&);

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <span>
+#include <utility>
 
 #include "tautline/core/error.h"
 #include "tautline/core/requantise.h"
@@ -20,6 +22,12 @@ core::Error no_gains(const std::string& text, const std::string& found) {
   return core::Error(core::ErrorKind::config, "gains", text + (found.empty() ? "" : ": " + found),
                      "a number above 0, or a .npy file of <f4, [channel][input]");
 }
+
+// Spectra of a run, and how many times the mean of all others it may have.
+constexpr std::uint64_t kRunSpectra = 16;
+constexpr double kMostPower = 100;
+// Of fewer other spectra, no run is left out.
+constexpr std::uint64_t kEnoughSpectra = 128;
 
 }  // namespace
 
@@ -59,6 +67,9 @@ PowerMeter::PowerMeter(std::size_t inputs, std::size_t channels)
     : inputs_(inputs),
       channels_(channels),
       power_(inputs * channels, 0),
+      largest_(inputs * channels, 0),
+      second_(inputs * channels, 0),
+      run_(inputs * channels, 0),
       spectra_(inputs, 0),
       held_(inputs, 0) {}
 
@@ -75,22 +86,52 @@ void PowerMeter::add(device::Queue& queue, const core::View<const std::complex<f
   queue.parallel_for(inputs_, 1, [&](std::size_t first, std::size_t last, std::size_t) {
     for (std::size_t i = first; i < last; ++i) {
       if (held_[i] != 0) continue;
-      double* power = power_.data() + i * channels_;
+      double* run = run_.data() + i * channels_;
       for (std::size_t s = 0; s < count; ++s) {
         if (!validity.empty() && (validity(i, s / 64) >> (s % 64) & 1) == 0) continue;
-        ++spectra_[i];
         const std::complex<float>* row = spectra.row(i, s);
         for (std::size_t c = 0; c < channels_; ++c) {
           const double re = row[c].real(), im = row[c].imag();
-          power[c] += re * re + im * im;
+          run[c] += re * re + im * im;
         }
+        if (++spectra_[i] % kRunSpectra == 0) end_run(i);
       }
     }
   });
 }
 
+void PowerMeter::end_run(std::size_t input) {
+  for (std::size_t k = input * channels_; k < (input + 1) * channels_; ++k) {
+    double least = std::exchange(run_[k], 0);
+    if (least > second_[k]) std::swap(least, second_[k]);
+    if (second_[k] > largest_[k]) std::swap(second_[k], largest_[k]);
+    power_[k] += least;
+  }
+}
+
+double PowerMeter::mean_power(std::size_t input, std::size_t channel) const {
+  struct Run {
+    double sum = 0;
+    std::uint64_t spectra = 0;
+    double mean() const { return spectra == 0 ? 0 : sum / static_cast<double>(spectra); }
+  };
+  const std::size_t at = input * channels_ + channel;
+  const std::uint64_t runs = spectra_[input] / kRunSpectra;
+  std::array<Run, 3> apart{Run{second_[at], runs > 1 ? kRunSpectra : 0},
+                           Run{largest_[at], runs > 0 ? kRunSpectra : 0},
+                           Run{run_[at], spectra_[input] % kRunSpectra}};
+  std::ranges::sort(apart, {}, &Run::mean);
+  Run all{power_[at], runs > 2 ? (runs - 2) * kRunSpectra : 0};
+  for (const Run& run : apart) {
+    if (all.spectra >= kEnoughSpectra && all.sum > 0 && run.mean() > kMostPower * all.mean()) break;
+    all.sum += run.sum;
+    all.spectra += run.spectra;
+  }
+  return all.mean();
+}
+
 void PowerMeter::clear() {
-  power_.assign(power_.size(), 0);
+  for (auto* sums : {&power_, &largest_, &second_, &run_}) sums->assign(sums->size(), 0);
   spectra_.assign(inputs_, 0);
   held_.assign(inputs_, 0);
 }
@@ -101,8 +142,7 @@ std::vector<float> PowerMeter::gains(double target, const std::vector<float>& ot
   for (std::size_t i = 0; i < inputs_; ++i) {
     if (spectra_[i] == 0) continue;
     for (std::size_t c = 0; c < channels_; ++c) {
-      const double mean = power_[i * channels_ + c] / static_cast<double>(spectra_[i]);
-      const auto gain = static_cast<float>(target / std::sqrt(mean / 2));
+      const auto gain = static_cast<float>(target / std::sqrt(mean_power(i, c) / 2));
       if (std::isnormal(gain)) gains[c * inputs_ + i] = gain;
     }
   }

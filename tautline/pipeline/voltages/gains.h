@@ -26,13 +26,15 @@ std::vector<float> read_gains(const std::string& text, std::size_t channels, std
 /// Periods of kGainSpectra spectra that are searched for inputs that are invalid at first.
 inline constexpr std::uint64_t kMostGainPeriods = 16;
 
-/// Sums |y|^2 of each channel and input over valid spectra, one spectrum after the other in double, so that any split
-/// of the spectra into calls gives the same bits.
+/// Mean |y|^2 of each channel and input over valid spectra, summed one after the other in double, so that any split of
+/// the spectra into calls gives the same bits. Of the runs of 16 valid spectra up to two do not count, those of more than
+/// 100 times the power of all others: a single enormous sample, which is in as many spectra as the filter has taps, must
+/// not set the gain.
 class PowerMeter {
  public:
   PowerMeter(std::size_t inputs, std::size_t channels);
   static std::size_t bytes(std::size_t inputs, std::size_t channels) {
-    return inputs * (channels * sizeof(double) + sizeof(std::uint64_t) + 1);
+    return inputs * (4 * channels * sizeof(double) + sizeof(std::uint64_t) + 1);
   }
 
   /// spectra: [input][spectrum][channel]; the first `count` of them are added.
@@ -51,8 +53,12 @@ class PowerMeter {
   void clear();
 
  private:
+  void end_run(std::size_t input);
+  double mean_power(std::size_t input, std::size_t channel) const;
+
   std::size_t inputs_, channels_;
-  std::vector<double> power_;           // [input][channel]
+  // Sums, [input][channel]: of all complete runs but the two largest ones, of those, and of the last run so far.
+  std::vector<double> power_, largest_, second_, run_;
   std::vector<std::uint64_t> spectra_;  // [input], valid ones
   std::vector<char> held_;              // [input]
 };

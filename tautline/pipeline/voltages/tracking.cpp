@@ -83,6 +83,10 @@ Tracking choose_tracking(const std::string& delays_path, const std::string& phas
   if (!array.positions_known)
     throw Error(ErrorKind::config, "phase_centre", phase_centre, "known antenna positions",
                 "give `array_path`");
+  if (!core::is_known_start(start))
+    throw Error(ErrorKind::config, "utc_start", "not given",
+                "the UTC of the first sample, as 2026-01-02-03:04:05",
+                "the input does not say it, and `phase_centre` turns with the sky");
   tracking.centre.name = place.name;
   tracking.centre.ra_deg = place.position->ra_deg;
   tracking.centre.dec_deg = place.position->dec_deg;

@@ -23,8 +23,9 @@ struct Tracking {
 };
 
 /// delays_path: a delays.toml, or empty. phase_centre: "NAME=RA_DEG,DEC_DEG", or the name of the table in delays_path,
-/// or empty. Throws core::Error when both name different places, and when the table lacks the position of its centre or
-/// does not cover [start, end]. A table keeps the earth orientation that it was made with.
+/// or empty. Throws core::Error when both name different places, when the table lacks the position of its centre or
+/// does not cover [start, end], and when the centre is a place and `start` is not known (core::is_known_start). A table
+/// keeps the earth orientation that it was made with.
 Tracking choose_tracking(const std::string& delays_path, const std::string& phase_centre,
                          const formats::ArrayLayout& array, const core::Instant& start,
                          const core::Instant& end, const formats::EarthOrientation& earth = {});

@@ -211,11 +211,14 @@ void VoltageSourceNode::finish(engine::Outputs& outputs) {
 void VoltageSourceNode::find_steps_inside() {
   if (!levels_ || config_.options.keep_constant) return;
   std::vector<stream::VoltageStep> steps = steps_;
+  const double skipped_s =
+      std::max(0.0, config_.options.start_s) +
+      static_cast<double>(stream_->skipped_gap_samples()) / stream_->description().rate_hz.value();
   for (stream::VoltageStep& step : levels_->steps()) {
-    step.time_s += std::max(0.0, config_.options.start_s);
+    step.time_s += skipped_s;
     for (const stream::VoltageStep& join : steps_) {
-      const std::uint64_t apart = std::max(step.sample, join.sample) -
-                                  std::min(step.sample, join.sample);
+      const std::uint64_t apart =
+          std::max(step.sample, join.sample) - std::min(step.sample, join.sample);
       if (apart > step.within_samples) continue;
       std::erase_if(step.inputs, [&](const stream::InputStep& one) {
         return std::ranges::find(join.inputs, one.input, &stream::InputStep::input) !=

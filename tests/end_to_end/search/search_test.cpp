@@ -91,7 +91,7 @@ TEST(SearchCommand, WhatHoldsNothingIsSaid) {
   for (std::size_t t = 0; t < kTimes; ++t)
     bytes[static_cast<std::size_t>(first) + t * kChannels + constant] = '\7';
   const std::string stretches =
-      "\n  empty: 2 stretches in which no channel changes, taken for gaps: " +
+      "\n  empty: 2 stretches in which no channel changes, left out as gaps are: " +
       std::to_string(length) + " samples from " + std::to_string(middle) + ", " +
       std::to_string(end) + " samples from " + std::to_string(kTimes - end) + "\n";
   for (const bool search : {true, false}) {

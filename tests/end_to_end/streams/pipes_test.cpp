@@ -57,6 +57,23 @@ class PipedFiles : public CommandTest {
   }
 };
 
+TEST_F(PipedFiles, AFolderForThemThatIsNoneIsNamed) {
+  make_filterbank();
+  const std::string line =
+      "cat '" + (scratch / "x.fil") + "' | exec '" + command_path() + "' inspect -";
+  for (const std::string& folder : {std::string(), scratch / "none", scratch / "x.fil"}) {
+    const CommandResult refused = finish_command(
+        start_program("/bin/sh", {"-c", line}, scratch.path().string(), {{"TMPDIR", folder}}),
+        scratch.path().string());
+    EXPECT_EQ(refused.status, kFailed) << refused.err;
+    EXPECT_NE(refused.err.find(
+                  "tautline: TMPDIR: " + (folder.empty() ? "empty" : folder + ", not a folder") +
+                  ", expected a folder for temporary files; let it name one"),
+              std::string::npos)
+        << refused.err;
+  }
+}
+
 TEST_F(PipedFiles, AreSearchedAsFilesAre) {
   make_filterbank();
   const std::vector<std::string> options{"--dms", "0:60:1"};

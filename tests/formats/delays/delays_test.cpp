@@ -99,6 +99,43 @@ TEST(Delays, SaysWhenItDoesNotCoverTheData) {
                core::Error);
 }
 
+TEST(Delays, SaysHowLateItBeginsAndWhatToDo) {
+  const Table table = parse_delays(kTable, "d.toml", array_of_two());
+  const auto said = [&](const core::Instant& from) -> std::string {
+    try {
+      require_cover(table, 4, from, from);
+    } catch (const core::Error& error) {
+      return error.what();
+    }
+    return "nothing";
+  };
+  const std::string late = said(core::parse_utc("2024-03-20T11:59:47.5"));
+  EXPECT_NE(late.find("2024-03-20T12:00:00.000000, 12.5 s late, expected no later than the data's "
+                      "start, 2024-03-20T11:59:47.500000; give an earlier piece, or leave 12.5 s "
+                      "of the data out with `start_s`"),
+            std::string::npos)
+      << late;
+  const std::string unknown = said(core::advance({}, 7, {1, 1}));
+  EXPECT_NE(unknown.find("the input does not say when it begins: give `utc_start`"),
+            std::string::npos)
+      << unknown;
+}
+
+TEST(Delays, AFeedThatTheArrayLacksIsToldWhereFeedsAreNamed) {
+  ArrayLayout array = array_of_two();
+  array.inputs = {{0, 'x'}, {1, 'x'}};
+  try {
+    parse_delays(kTable, "d.toml", array);
+    FAIL() << "it was taken";
+  } catch (const core::Error& error) {
+    const std::string said = error.what();
+    EXPECT_NE(said.find("expected a feed that antenna 6 has (x); leave it out to mean all of them, "
+                        "or give the [[antenna]] of the array file its feeds = [\"x\", \"y\"]"),
+              std::string::npos)
+        << said;
+  }
+}
+
 TEST(Delays, WritesWhatItReads) {
   const ArrayLayout array = array_of_two();
   const Table table = track(array, "odd \"name\" \\", {187.3, -30.1},

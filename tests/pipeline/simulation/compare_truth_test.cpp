@@ -27,6 +27,7 @@ struct Case {
   double centre_hz = 154.88e6;
   double duration_s = 0.1, integration_s = 0.03;
   Reduction reduction{};
+  int bits = 8;
 };
 
 // Some thousand differences are compared in every run: one of 5 sigma is found once in 100,000
@@ -56,6 +57,7 @@ class CorrelatedRun {
     simulate.output = folder_ / "v.dada";
     simulate.duration_s = which.duration_s;
     simulate.real = which.real;
+    simulate.bits = which.bits;
     simulate.seed = tests::generator()();
     formats::ArrayLayout array = formats::read_array_layout(kArray);
     truth_path = simulate_voltages(simulate, array, scene).truth_path;
@@ -152,6 +154,19 @@ TEST_F(CompareTruthOfRuns, AgreesWithTheCorrelator) {
     EXPECT_NEAR(found.power_ratio, 1, 0.02);
     for (std::size_t k = 1; k < found.visibilities.size(); ++k)
       EXPECT_GE(found.visibilities[k].length_m, found.visibilities[k - 1].length_m);
+  }
+}
+
+// Recorders with few levels lose amplitude, which is known from the truth: 4 % of 4 bits.
+TEST_F(CompareTruthOfRuns, WhatRoundingToFewBitsLosesIsPredicted) {
+  for (const Case& which : {Case{.bits = 4}, Case{.real = true, .bits = 4},
+                            Case{.requantise = Requantise::bits4, .bits = 4}, Case{.bits = 16}}) {
+    SCOPED_TRACE(which.bits);
+    const CorrelatedRun run(which);
+    const TruthComparison found = compare_truth(run.visibilities_path, run.truth_path, kTolerance);
+    EXPECT_TRUE(found.agrees) << found.verdict;
+    EXPECT_NEAR(found.mean_amplitude_ratio, 1, 0.006);
+    EXPECT_NEAR(found.power_ratio, 1, 0.003);
   }
 }
 

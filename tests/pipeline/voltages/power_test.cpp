@@ -271,6 +271,37 @@ TEST_F(Power, GainsBringTheRmsToTheTargetHoweverSpectraAreCut) {
     }
 }
 
+// As an enormous sample is in the spectra of a filter's taps, on both sides of the edge of two runs of 16.
+TEST(PowerMeter, AFewEnormousSpectraDoNotSetAGain) {
+  constexpr std::size_t kTimes = 1024, kOne = 64;
+  const auto device = device::open({});
+  const auto queue = device->make_queue();
+  auto random = tests::generator();
+  std::normal_distribution<float> normal;
+  std::vector<std::complex<float>> noise(kTimes);
+  for (auto& value : noise) value = {normal(random), normal(random)};
+  const auto gain = [&](std::size_t first, std::size_t count, float times) {
+    std::vector<std::complex<float>> values = noise;
+    for (std::size_t s = first; s < first + count; ++s) values[s] *= times;
+    PowerMeter meter(1, 1);
+    for (std::size_t s = 0; s < kTimes; s += kOne)
+      meter.add(*queue, {values.data() + s, {1, kOne, 1}}, {}, kOne);
+    return meter.gains(20).front();
+  };
+  const float usual = gain(0, 0, 1);
+  const std::size_t edge = 16 * (1 + random() % 62), first = edge - 1 - random() % 7;
+  for (const float times : {1e3F, 1e9F, 1e18F})
+    EXPECT_NEAR(gain(first, 8, times) / usual, 1, 0.1) << first << " x " << times;
+  EXPECT_NEAR(gain(kTimes - 8, 8, 1e9F) / usual, 1, 0.1);  // in the last run
+  // A signal that comes and goes, or is there for longer, counts.
+  EXPECT_NEAR(gain(first, 8, 5) / usual, 1 / std::sqrt(1 + 24 * 8.0 / kTimes), 0.1);
+  EXPECT_NEAR(gain(512, 512, 1e3F) / usual, 1 / std::sqrt(0.5e6), 0.002);
+  // Without anything else, pulses are all there is.
+  std::fill(noise.begin(), noise.end(), 0);
+  noise[first] = 1e3F;
+  EXPECT_NEAR(gain(0, 0, 1), 20 / std::sqrt(1e6 / kTimes / 2), 1e-3);
+}
+
 // An input whose first spectra are invalid is waited for, while the others' gains stand.
 TEST_F(Power, InputsThatHaveBeenHeardAreHeld) {
   const auto device = device::open({});
