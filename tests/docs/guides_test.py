@@ -53,6 +53,8 @@ CHANGED = [
 LISTENING = {
     "mwa32-live.toml": "receivers.listen=tcp://127.0.0.1:0 --set receivers.wait_s=2 --set receivers.late_s=30",
     "packets-live.toml": "packets.listen=udp://127.0.0.1:0 --set packets.silence_s=2",
+    "power.toml": "filterbank.path=udp://127.0.0.1:0 --set filterbank.silence_s=2",
+    "photons.toml": "counts.path=udp://127.0.0.1:0 --set counts.silence_s=2",
 }
 
 ARRAY = "latitude_deg = -26.7\nlongitude_deg = 116.67\naltitude_m = 377.0\n" + "".join(
@@ -286,7 +288,7 @@ def main():
                     print(f"not run: {short}: {line}: the snapshots are not in {links['tart']}")
                 elif any(pipeline in line for pipeline in LISTENING):
                     runner.listen(line, folder)
-                elif line.startswith("tautline send "):
+                elif re.match(r"tautline send .*--to \w+://", line):
                     runner.send(line, short, folder)
                 else:
                     runner.expect(line, short, folder)
