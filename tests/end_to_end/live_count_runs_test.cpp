@@ -193,6 +193,7 @@ TEST_F(LiveCountRuns, AnObservationWaitsForItsStart) {
   EXPECT_NE(result.err.find("observation 1 of 1 begins\n"), std::string::npos) << result.err;
   expect_same(of_raw_file(17'000), formats::curves::read_set(scratch / "live-0001.h5"));
 
+  std::filesystem::remove(scratch / "live-0001.h5");
   write_file(scratch / "late.toml",
              read_file(example()) + "[[observation]]\nstart = \"2999-01-01T00:00:00\"\n");
   start_pipeline(scratch / "late.toml", sets(fifo()));
