@@ -177,9 +177,10 @@ TEST_F(BadPipeline, StreamsOfAnotherKind) {
   p.sink = "[file]\ntype = \"autocorrelator\"\ninputs = \"x\"\n";
   expect_refused(p.text(), {"a stream of visibilities, expected a stream of counts or photons"});
   // Counts into a correlator.
-  write_file(scratch / "in.u8", std::string(4096, '\1'));
+  write_file(scratch / "in.dada", std::string(4096, '\1'));
   expect_refused(
-      "[counts]\ntype = \"count_file\"\npath = \"in.u8\"\nbin_s = 1e-6\ndtype = \"u8\"\n"
+      "[counts]\ntype = \"count_file\"\npath = \"in.dada\"\nbin_s = 1e-6\ndtype = "
+      "\"u8\"\nheader_bytes = 96\n"
       "sensors = 4\n[x]\ntype = \"correlator\"\ninputs = \"counts\"\n",
       {"a stream of counts, expected a stream of spectra"});
 }

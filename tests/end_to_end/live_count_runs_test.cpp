@@ -185,8 +185,12 @@ TEST_F(LiveCountRuns, AnObservationWaitsForItsStart) {
   EXPECT_NE(result.err.find("observation 1 of 1 begins\n"), std::string::npos) << result.err;
   expect_same(of_raw_file(17'000), formats::curves::read_set(scratch / "live-0001.h5"));
 
-  write_file(scratch / "late.toml",
-             read_file(example()) + "[[observation]]\nstart = \"2999-01-01T00:00:00\"\n");
+  // However far off: the machine's clock ends in 2262.
+  std::filesystem::remove(scratch / "live-0001.h5");
+  write_file(
+      scratch / "late.toml",
+      read_file(example()) +
+          "[[observation]]\nstart = \"2999-01-01T00:00:00\"\nstop = \"2999-01-02T00:00:00\"\n");
   start_pipeline(scratch / "late.toml", sets(fifo()));
   for (int wait = 0; wait < 3000 && run_said().find(" begins at 2999") == std::string::npos; ++wait)
     std::this_thread::sleep_for(10ms);

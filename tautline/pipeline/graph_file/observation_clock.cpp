@@ -13,7 +13,10 @@ namespace {
 
 using SystemTime = std::chrono::system_clock::time_point;
 
+// The clock's last time for those after it: it ends in the year 2262.
 SystemTime system_time(const core::Instant& instant) {
+  constexpr auto kLast = std::chrono::floor<std::chrono::seconds>(SystemTime::max());
+  if (instant.seconds >= kLast.time_since_epoch().count()) return kLast;
   const auto fraction_ns =
       static_cast<std::int64_t>(static_cast<double>(instant.fraction_numerator) /
                                 static_cast<double>(instant.fraction_denominator) * 1e9);
