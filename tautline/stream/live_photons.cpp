@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 #include "tautline/formats/pt3/pt3.h"
 #include "tautline/formats/ptu/ptu.h"
@@ -99,7 +100,7 @@ void LivePhotons::finish() {
   if (const std::string fault = input_->fault(); !fault.empty()) damage.note(fault);
   if (held_ > 0) {
     damage.trailing_bytes += held_;
-    damage.note(input_->name() + ": last " + std::to_string(held_) + " bytes, from byte " +
+    damage.note(input_->name() + ": last " + core::counted(held_, "byte") + ", from byte " +
                 std::to_string(input_->given_bytes() - held_) + ", expected whole records of " +
                 std::to_string(kRecordBytes) + "; they are left out");
   }

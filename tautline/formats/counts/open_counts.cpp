@@ -12,6 +12,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 #include "tautline/core/sample_view.h"
 #include "tautline/formats/count_reader.h"
@@ -152,7 +153,7 @@ std::uint64_t whole_rows(const InputFile& file, std::uint64_t offset_bytes, std:
   const std::uint64_t held = file.size() - std::min(file.size(), offset_bytes);
   if (held % row_bytes != 0) {
     damage.trailing_bytes += held % row_bytes;
-    damage.note(file.path() + ": last " + std::to_string(held % row_bytes) + " bytes, from byte " +
+    damage.note(file.path() + ": last " + core::counted(held % row_bytes, "byte") + ", from byte " +
                 std::to_string(file.size() - held % row_bytes) + ", expected whole times of " +
                 std::to_string(row_bytes) + " bytes; they are left out");
   }

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 #include "tautline/core/exact_double.h"
 #include "tautline/formats/input_file.h"
@@ -59,16 +60,16 @@ class Reader final : public FilterbankReader {
     if (samples > 0) segments_.push_back({0, samples, description_.start, 0});
     damage_.trailing_bytes = file_.size() % sizeof(float);
     if (damage_.trailing_bytes > 0)
-      damage_.note(
-          fmt::format("{}: cut short, byte {}: {} bytes, expected whole samples of 4 bytes",
-                      file_.path(), samples * sizeof(float), damage_.trailing_bytes));
+      damage_.note(fmt::format("{}: cut short, byte {}: {}, expected whole samples of 4 bytes",
+                               file_.path(), samples * sizeof(float),
+                               core::counted(damage_.trailing_bytes, "byte")));
     if (samples < inf.bins) {
       damage_.lost_samples = inf.bins - samples;
-      damage_.note(fmt::format("{}: cut short: {} samples, expected {} as its .inf says",
-                               file_.path(), samples, inf.bins));
+      damage_.note(fmt::format("{}: cut short: {}, expected {} as its .inf says", file_.path(),
+                               core::counted(samples, "sample"), inf.bins));
     } else if (samples > inf.bins) {
-      remarks_.push_back(fmt::format("{}: {} samples where its .inf says {}: the size holds",
-                                     file_.path(), samples, inf.bins));
+      remarks_.push_back(fmt::format("{}: {} where its .inf says {}: the size holds", file_.path(),
+                                     core::counted(samples, "sample"), inf.bins));
     }
     if (!inf.on_bins.empty())
       remarks_.push_back(

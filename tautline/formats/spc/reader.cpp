@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tautline/core/counted.h"
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/spc/spc.h"
 #include "tautline/formats/text.h"
@@ -74,8 +75,8 @@ class Reader final : public PhotonReader {
     description_.records = file_.size() / kRecordSize - 1;
     if (const std::uint64_t spare = file_.size() % kRecordSize; spare > 0) {
       header_damage_.trailing_bytes = spare;
-      header_damage_.note(fmt::format("{}: cut short at byte {}: {} bytes of a record, expected {}",
-                                      path, file_.size(), spare, kRecordSize));
+      header_damage_.note(fmt::format("{}: cut short at byte {}: {} of a record, expected {}", path,
+                                      file_.size(), core::counted(spare, "byte"), kRecordSize));
     }
     damage_ = header_damage_;
     file_.sequential();

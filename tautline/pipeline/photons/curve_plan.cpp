@@ -7,6 +7,7 @@
 #include <limits>
 #include <string>
 
+#include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 #include "tautline/pipeline/photons/count_source_node.h"
 #include "tautline/stages/autocorrelate/tags.h"
@@ -125,7 +126,7 @@ void check_curve_settings(const AutocorrelateConfig& config) {
                 "runs that are in one part", "leave one of them out");
   if (!config.detrend) return;
   if (config.segments < 2)
-    throw Error(ErrorKind::config, "detrend", std::to_string(config.segments) + " segments",
+    throw Error(ErrorKind::config, "detrend", core::counted(config.segments, "segment"),
                 "2 or more `segments`, between which the mean may change");
   if (config.normalization != core::Normalization::symmetric)
     throw Error(ErrorKind::config, "detrend",

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 #include "tautline/formats/input_file.h"
 #include "tautline/formats/npy/header.h"
@@ -115,7 +116,7 @@ void LiveCounts::finish() {
                  " bytes, expected a header of " + std::to_string(layout_.header_bytes));
   if (const std::size_t left = held_ - given_; left > 0) {
     damage_.trailing_bytes += left;
-    damage_.note(name + ": last " + std::to_string(left) + " bytes, from byte " +
+    damage_.note(name + ": last " + core::counted(left, "byte") + ", from byte " +
                  std::to_string(input_->given_bytes() - left) + ", expected whole times of " +
                  std::to_string(row_bytes_) + " bytes; they are left out");
   }
