@@ -173,7 +173,8 @@ int run_compare(const Global& global, CompareOptions& options) {
   options.visibilities = inputs.front();
   options.truth = inputs.back();
   if (!options.truth.ends_with(".json") && is_list_of_candidates(options.visibilities))
-    throw core::Error(core::ErrorKind::config, "truth", options.truth,
+    throw core::Error(core::ErrorKind::config, options.truth,
+                      is_list_of_candidates(options.truth) ? "a list of candidates" : "no truth",
                       "the X.truth.json of the pulses that were simulated beside the candidates " +
                           options.visibilities,
                       is_list_of_candidates(options.truth)
@@ -190,12 +191,12 @@ int run_compare(const Global& global, CompareOptions& options) {
     refuse_options(*options.command, options.visibilities, {"--recall"}, "only for candidates");
   if (candidates) return run_candidates(global, options);
   if (options.visibilities.ends_with(".json") && !options.truth.ends_with(".json"))
-    throw core::Error(core::ErrorKind::config, "visibilities", options.visibilities + ", a truth",
+    throw core::Error(core::ErrorKind::config, options.visibilities, "a truth",
                       "visibilities or candidates first, then their truth",
                       "swap them: tautline compare " + options.truth + " " + options.visibilities);
   if (curves) {
     if (options.truth.ends_with(".json"))
-      throw core::Error(core::ErrorKind::config, "truth", options.truth,
+      throw core::Error(core::ErrorKind::config, options.truth, "a truth",
                         "another curve beside " + options.visibilities,
                         "fit the curve, and hold its n and time beside the truth's");
     return run_curves(global, options);

@@ -89,6 +89,7 @@ nlohmann::ordered_json summary_fields(const pipeline::FilterbankRunConfig& confi
           {"channels", s.channels},
           {"ignored_channels", s.ignored_channels},
           {"flagged_channels", s.flagged_channels},
+          {"summed_ifs", s.summed_ifs},
           {"zero_dm", config.zero_dm},
           {"samples", s.samples},
           {"constant_channels", s.constant_channels},
@@ -147,10 +148,24 @@ int filterbank_status(const pipeline::FilterbankRunSummary& s, bool strict) {
   return strict ? kFailed : kDamagedInput;
 }
 
+namespace {
+
+// "IF 0 of 4", "IFs 0, 1 of 4 added up"; empty for a file of one.
+std::string ifs_text(const pipeline::FilterbankRunSummary& s) {
+  if (s.ifs < 2 || s.summed_ifs.empty()) return "";
+  if (s.summed_ifs.size() == 1) return fmt::format("IF {} of {}", s.summed_ifs.front(), s.ifs);
+  if (s.summed_ifs.size() == s.ifs) return fmt::format("all {} IFs added up", s.ifs);
+  return fmt::format("IFs {} of {} added up", fmt::join(s.summed_ifs, ", "), s.ifs);
+}
+
+}  // namespace
+
 std::string channels_text(const pipeline::FilterbankRunSummary& s, bool zero_dm) {
-  return fmt::format("{} of {} channels{}{}", s.channels - s.ignored_channels, s.channels,
-                     s.flagged_channels > 0 ? fmt::format(" ({} flagged)", s.flagged_channels) : "",
-                     zero_dm ? ", zero-DM filter" : "");
+  std::string text = fmt::format("{} of {}", s.channels - s.ignored_channels,
+                                 core::counted(s.channels, "channel"));
+  if (s.flagged_channels > 0) text += fmt::format(" ({} flagged)", s.flagged_channels);
+  if (const std::string ifs = ifs_text(s); !ifs.empty()) text += ", " + ifs;
+  return zero_dm ? text + ", zero-DM filter" : text;
 }
 
 std::string counted_line(const pipeline::FilterbankRunSummary& s) {

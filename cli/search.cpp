@@ -220,8 +220,8 @@ int run_search(const Global& global, SearchOptions& options) {
   std::optional<pipeline::CandidatePictureFiles> pictures;
   pipeline::SearchDrawing drawing;
   if (!config.picture_folder.empty()) {
-    pipeline::require_candidate_pictures(config.picture_folder, config.overwrite);
-    pictures.emplace(config.picture_folder, config.overwrite);
+    pipeline::require_candidate_pictures(config.picture_folder, config.output, config.overwrite);
+    pictures.emplace(config.picture_folder, config.overwrite, config.cutout_folder);
     drawing.picture = [&](const auto& summary) { pictures->draw(summary); };
   }
   options.run.dms.fill(config);

@@ -84,6 +84,8 @@
       if (beams) list.push(
         { name: "beam", title: "beam", text: (one) => String(one.beam), hint: (one) => beams[one.beam] },
         { name: "beams", title: "in beams", text: (one) => one.in_many_beams ? `${one.beams} (many)` : String(one.beams) });
+      if (this.message.candidates.some((one) => one.injected)) list.push(
+        { name: "injected", title: "injected", text: (one) => one.injected ? "yes" : "", by: (one) => one.injected ? 1 : 0 });
       return list.concat([
         { name: "mark", title: "mark", by: (one, index) => this.marks.of(index).mark },
         { name: "note", title: "note", by: (one, index) => this.marks.of(index).note }]);

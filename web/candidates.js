@@ -118,7 +118,7 @@
       this.about.textContent = `S/N ${one.snr.toFixed(2)} at ${one.time_s.toFixed(6)} s, DM ` +
         `${one.dm.toFixed(3)} pc cm⁻³, ${tautline.counted(one.width_samples, "sample")} ` +
         `(${tautline.duration(one.width_samples * this.message.sample_s)}) wide, ` +
-        tautline.counted(one.members, "detection") +
+        tautline.counted(one.members, "detection") + (one.injected ? ", injected" : "") +
         (one.filled ? `, ${tautline.short(100 * one.filled)} % of its sweep filled` : "") + (this.message.beams
           ? `, beam ${one.beam} (${this.message.beams[one.beam]}), at once in ${one.beams}.` : ".") + (drawn ? "" : " Only the best candidates have pictures.");
       this.pictures.hidden = !drawn;

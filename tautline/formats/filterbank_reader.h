@@ -18,6 +18,7 @@
 #include <span>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "tautline/core/sample_type.h"
@@ -165,6 +166,7 @@ class FilterbankReader {
   /// Not damage, but worth a line in the log: unknown keywords, IFs of unknown meaning, nsamples
   /// that contradicts the size.
   virtual const std::vector<std::string>& remarks() const { return remarks_; }
+  void add_remark(std::string remark) { remarks_.push_back(std::move(remark)); }
 
  protected:
   /// `count` or, where that is less, `left`. Throws Error(config) when so many samples do not fit

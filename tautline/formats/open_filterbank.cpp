@@ -96,8 +96,11 @@ std::unique_ptr<FilterbankReader> open_filterbank(const std::vector<std::string>
   const auto open = [options](const std::string& path) { return open_one(path, options); };
   std::error_code ignored;
   if (paths.size() == 1 && std::filesystem::is_directory(paths.front(), ignored)) {
-    const std::vector<std::string> series = series_in_folder(paths.front());
-    return series.size() == 1 ? open(series.front()) : open_series_set(series, open);
+    const FolderSeries series = series_in_folder(paths.front());
+    auto reader =
+        series.paths.size() == 1 ? open(series.paths.front()) : open_series_set(series.paths, open);
+    if (!series.left_out.empty()) reader->add_remark(series.left_out);
+    return reader;
   }
   if (paths.size() == 1) return open(paths.front());
   if (paths.size() > 1 && are_trials(open(paths[0])->description(), open(paths[1])->description()))

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 #include "tautline/core/validity.h"
 #include "tautline/formats/recorded_spectra.h"
@@ -48,8 +49,8 @@ RecordMask::RecordMask(const Json& record, const std::string& path, std::uint64_
     lost_ = !spectra || of_damaged_input(record);
     const auto recorded = record.at(spectra ? "spectra" : "samples").get<std::uint64_t>();
     if (recorded < samples) {
-      damage.note(fmt::format("{}: of a file of {} samples, expected {}: not used", name, recorded,
-                              samples));
+      damage.note(fmt::format("{}: of a file of {}, expected {}: not used", name,
+                              core::counted(recorded, "sample"), samples));
       return;
     }
     for (const Json& one : listed_in(record)) {
@@ -69,9 +70,8 @@ RecordMask::RecordMask(const Json& record, const std::string& path, std::uint64_
     }
     if (const auto left_out = record.value("invalid_left_out", std::uint64_t{0}); left_out > 0)
       damage.note(
-          fmt::format("{}: {} stretches of invalid samples were too many to be listed; "
-                      "they are taken for valid",
-                      name, left_out));
+          fmt::format("{}: its list leaves out {} of invalid samples, which are taken for valid",
+                      name, core::counted(left_out, "stretch", "stretches")));
     if (const auto values = record.value("invalid_values", std::uint64_t{0}); values > 0)
       damage.note(fmt::format(
           "{}: {} invalid values of single channels are not listed; they are taken for valid", name,
@@ -81,8 +81,8 @@ RecordMask::RecordMask(const Json& record, const std::string& path, std::uint64_
   }
   if (spans_.empty()) return;
   if (lost_)
-    damage.note(fmt::format("{}: lists {} stretches of invalid or missing samples, which are lost",
-                            name, spans_.size()));
+    damage.note(fmt::format("{}: lists {} of invalid or missing samples, which are lost", name,
+                            core::counted(spans_.size(), "stretch", "stretches")));
   std::stable_sort(spans_.begin(), spans_.end(),
                    [](const Span& a, const Span& b) { return a.first < b.first; });
 }

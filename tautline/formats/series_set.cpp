@@ -6,11 +6,14 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <span>
 #include <utility>
 
+#include "tautline/core/counted.h"
 #include "tautline/core/dispersion.h"
 #include "tautline/core/error.h"
+#include "tautline/formats/file_formats.h"
 
 namespace tautline::formats {
 
@@ -116,8 +119,8 @@ class SeriesSet final : public FilterbankReader {
       segments_.push_back({0, description_.samples, description_.start, 0});
     if (longest > description_.samples)
       remarks_.push_back(
-          fmt::format("{} and the other series: {} samples of each are read, as the shortest has",
-                      series_.front().path, description_.samples));
+          fmt::format("{} and the other series: {} of each are read, as the shortest has",
+                      series_.front().path, core::counted(description_.samples, "sample")));
   }
 
   OpenSeries open_;
@@ -126,15 +129,37 @@ class SeriesSet final : public FilterbankReader {
   std::vector<std::byte> row_;
 };
 
+// Of filterbanks and series; an array (.npy) may be one, and an .inf is part of a .dat.
+bool is_ending_of_series(const std::string& ending) {
+  if (ending == ".inf") return false;
+  if (ending == ".npy") return true;
+  return std::ranges::any_of(file_formats(), [&](const FileFormat& format) {
+    return (format.filterbank != nullptr || format.series != nullptr) &&
+           std::ranges::find(format.endings, ending) != format.endings.end();
+  });
+}
+
 }  // namespace
 
-std::vector<std::string> series_in_folder(const std::string& folder) {
+FolderSeries series_in_folder(const std::string& folder) {
+  std::map<std::string, std::vector<std::string>> all;  // by ending
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    all[entry.path().extension().string()].push_back(entry.path().string());
   for (const char* ending : {".dat", ".tim"}) {
-    std::vector<std::string> paths;
-    for (const auto& entry : std::filesystem::directory_iterator(folder))
-      if (entry.path().extension() == ending) paths.push_back(entry.path().string());
-    std::sort(paths.begin(), paths.end());
-    if (!paths.empty()) return paths;
+    if (all[ending].empty()) continue;
+    FolderSeries found{std::move(all[ending]), ""};
+    std::sort(found.paths.begin(), found.paths.end());
+    all.erase(ending);
+    std::vector<std::string> others;
+    for (const auto& [other, paths] : all)
+      if (!paths.empty() && is_ending_of_series(other))
+        others.push_back(core::counted(paths.size(), other + " file"));
+    if (!others.empty())
+      found.left_out =
+          fmt::format("{}: {} are read; left out: {}. Give others by name, in a run of their own",
+                      folder, core::counted(found.paths.size(), std::string(ending) + " file"),
+                      fmt::join(others, ", "));
+    return found;
   }
   throw Error(ErrorKind::io, folder, "a folder without dedispersed series",
               "one with .dat files (and their .inf) or .tim files", "give the files themselves");

@@ -11,9 +11,15 @@
 
 namespace tautline::formats {
 
+struct FolderSeries {
+  std::vector<std::string> paths;
+  std::string
+      left_out;  ///< a remark: how many files of which endings are not among them; empty for none
+};
+
 /// The series in a folder: its .dat files, or its .tim files where there are none. Throws Error(io) where there are
 /// none of either.
-std::vector<std::string> series_in_folder(const std::string& folder);
+FolderSeries series_in_folder(const std::string& folder);
 
 /// Whether two series are trials of one observation (they begin together and differ in DM), not consecutive parts of
 /// one series.

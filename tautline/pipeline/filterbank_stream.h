@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "tautline/engine/node.h"
 #include "tautline/formats/filterbank_reader.h"
 #include "tautline/pipeline/injected_pulses.h"
 
@@ -72,5 +73,8 @@ struct FilterbankStream {
     return beams[part.beam];
   }
 };
+
+/// Where a segment that begins with this block stands on the filterbank's grid.
+std::uint64_t grid_sample_of(const FilterbankStream& filterbank, const engine::Block& first);
 
 }  // namespace tautline::pipeline

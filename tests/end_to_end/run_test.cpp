@@ -313,7 +313,7 @@ TEST_F(RunAutocorrelation, SaysWhatItCountedAndWhereItIsWrong) {
            {{"file.path=x.txt"},
             "set file.path: x.txt, expected a name that ends in .csv, .zip or .h5"},
            {{"file.path=x.csv"}, "set file.path: x.csv for 4 curves"},
-           {{"curves.detrend=true", "curves.segments=1"}, "set curves.detrend: 1 segments"}}) {
+           {{"curves.detrend=true", "curves.segments=1"}, "set curves.detrend: 1 segment, "}}) {
     std::vector<std::string> checked = of_run("x.npy", "other.h5", wrong.fields);
     checked.push_back("--check");
     const CommandResult refused = run(checked);

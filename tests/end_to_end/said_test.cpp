@@ -95,7 +95,7 @@ TEST_F(Said, FilesInTheWrongPlace) {
   EXPECT_EQ(swapped.status, kWrongUsage);
   EXPECT_TRUE(says(
       swapped.err,
-      "v.truth.json, a truth, expected visibilities or candidates first, then their truth; swap "
+      "v.truth.json: a truth, expected visibilities or candidates first, then their truth; swap "
       "them: tautline compare "))
       << swapped.err;
   const CommandResult array =

@@ -213,7 +213,7 @@ TEST_F(Slips, CompareOfSwappedFilesSaysSoAndTonesLeaveNoPowerRatio) {
                 .status,
             kDone);
   expect_said({"compare", scratch / "v.truth.json", scratch / "v.uvh5"}, kWrongUsage,
-              "v.truth.json, a truth, expected visibilities or candidates first, then their truth; "
+              "v.truth.json: a truth, expected visibilities or candidates first, then their truth; "
               "swap them: tautline compare ");
   const CommandResult compared =
       run({"--json", "compare", scratch / "v.uvh5", scratch / "v.truth.json"});
@@ -367,6 +367,8 @@ TEST_F(Slips, ABinThatTheTruthContradictsIsUsedAndSaid) {
 TEST_F(Slips, TwoListsOfCandidatesAreNotCompared) {
   for (const char* name : {"a.csv", "b.csv"})
     write_file(scratch / name, "snr,time_s,sample\n9,0.1,100\n");
+  expect_said({"compare", scratch / "a.csv", scratch / "b.csv"}, kWrongUsage,
+              "tautline: " + (scratch / "b.csv") + ": a list of candidates, expected the X.truth");
   expect_said({"compare", scratch / "a.csv", scratch / "b.csv"}, kWrongUsage,
               "two lists are not compared: each is, with the truth");
 }

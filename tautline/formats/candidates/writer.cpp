@@ -197,8 +197,8 @@ std::string table(std::span<const Candidate> candidates, std::size_t most) {
   std::string text = fmt::format("  {:>8} {:>14} {:>10} {:>8} {:>8}\n", "S/N", "time (s)", "DM",
                                  "width", "members");
   for (const Candidate& c : candidates.first(std::min(most, candidates.size())))
-    text += fmt::format("  {:8.2f} {:14.6f} {:10.3f} {:8} {:8}\n", c.snr, c.time_s, c.dm,
-                        c.width_samples, c.members);
+    text += fmt::format("  {:8.2f} {:14.6f} {:10.3f} {:8} {:8}{}\n", c.snr, c.time_s, c.dm,
+                        c.width_samples, c.members, c.injected ? "  injected" : "");
   return candidates.size() > most ? text + "  ...\n" : text;
 }
 

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tautline/core/counted.h"
+
 namespace tautline::formats::guppi {
 
 namespace {
@@ -198,9 +200,8 @@ void BlockStream::finish() {
   if (offset_ >= file_.size()) return;
   const std::uint64_t rest = file_.size() - offset_;
   damage_.trailing_bytes += rest;
-  damage_.note(
-      fmt::format("{}: ends with {} bytes, from byte {} on, without a header like the first",
-                  file_.path(), rest, offset_));
+  damage_.note(fmt::format("{}: ends with {}, from byte {} on, without a header like the first",
+                           file_.path(), core::counted(rest, "byte"), offset_));
 }
 
 void BlockStream::note_cut(const FileBlock& block) {
@@ -209,10 +210,11 @@ void BlockStream::note_cut(const FileBlock& block) {
   damage_.lost_samples +=
       (geometry_.new_times() - block.samples) * geometry_.antennas * geometry_.polarisations;
   damage_.trailing_bytes += left - whole * geometry_.time_bits() * geometry_.rows() / 8;
-  damage_.note(fmt::format(
-      "{}: ends inside the block at byte {}: {} bytes, expected {}; {} of its {} "
-      "times are whole in every channel",
-      file_.path(), block.data_offset, left, geometry_.data_bytes, whole, geometry_.times()));
+  damage_.note(
+      fmt::format("{}: ends inside the block at byte {}: {}, expected {}; {} of its {} "
+                  "times are whole in every channel",
+                  file_.path(), block.data_offset, core::counted(left, "byte"),
+                  geometry_.data_bytes, whole, geometry_.times()));
 }
 
 // The last block, where its header is at the expected place.
@@ -242,10 +244,11 @@ void BlockStream::foresee(Damage& damage) const {
   if (const std::uint64_t expected = before * geometry_.new_times(); last->position > expected) {
     const std::uint64_t missing = last->position - expected;
     damage.lost_samples += missing * geometry_.antennas * geometry_.polarisations;
-    damage.note(
-        fmt::format("{}: PKTIDX of the last block, at byte {}: sample {}, expected {} "
-                    "behind {} blocks; {} samples are missing",
-                    file_.path(), last->data_offset, last->position, expected, before, missing));
+    damage.note(fmt::format(
+        "{}: PKTIDX of the last block, at byte {}: sample {}, expected {} "
+        "behind {}; {} missing",
+        file_.path(), last->data_offset, last->position, expected, core::counted(before, "block"),
+        core::counted(missing, "sample is", "samples are")));
   }
   BlockStream end(*this, damage);
   end.offset_ = std::max<std::uint64_t>(1, before) * stride_;  // the first block has been read

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "tautline/core/counted.h"
+
 namespace tautline::formats::mwa32t {
 
 namespace {
@@ -79,9 +81,9 @@ void RecordStream::choose_first_record(std::uint64_t proof) {
   if (offset_ == 0) return;
   damage_.trailing_bytes += offset_;
   damage_.note(
-      fmt::format("{}: {} bytes before the first record, at byte 0, expected a counter; "
+      fmt::format("{}: {} before the first record, at byte 0, expected a counter; "
                   "they are skipped",
-                  path(), offset_));
+                  path(), core::counted(offset_, "byte")));
 }
 
 // A place where counters do not go up by one is passed over.
@@ -119,15 +121,16 @@ void RecordStream::foresee(Damage& damage) const {
   if (end > records) {
     damage.lost_samples += (end - records) * kInputsPerReceiver;
     damage.note(
-        fmt::format("{}: {} records, expected {} by their counters: {} samples are missing "
+        fmt::format("{}: {}, expected {} by their counters: {} missing "
                     "(or that and a multiple of {})",
-                    path(), records, end, end - records, kCounterPeriod));
+                    path(), core::counted(records, "record"), end,
+                    core::counted(end - records, "sample is", "samples are"), kCounterPeriod));
   }
   const std::uint64_t rest = (file_.size() - first_offset_) % record_;
   if (rest == 0) return;
   damage.trailing_bytes += rest;
-  damage.note(fmt::format("{}: {} bytes at the end, from byte {} on, expected records of {} bytes",
-                          path(), rest, file_.size() - rest, record_));
+  damage.note(fmt::format("{}: {} at the end, from byte {} on, expected records of {} bytes",
+                          path(), core::counted(rest, "byte"), file_.size() - rest, record_));
 }
 
 // True when `bytes` bytes of the file from offset_ on are in the buffer.
@@ -249,10 +252,11 @@ bool RecordStream::deliver(Run& run) {
   const auto counter = counter_at(run.records);
   const auto expected = static_cast<std::uint16_t>(first_counter_ + delivered_);
   if (run.position > delivered_)
-    damage_.note(
-        fmt::format("{}: counter at byte {}: {}, expected {}; {} samples are missing (or "
-                    "that and a multiple of {}) and marked invalid",
-                    path(), at, counter, expected, run.position - delivered_, kCounterPeriod));
+    damage_.note(fmt::format(
+        "{}: counter at byte {}: {}, expected {}; {} missing (or "
+        "that and a multiple of {}) and marked invalid",
+        path(), at, counter, expected,
+        core::counted(run.position - delivered_, "sample is", "samples are"), kCounterPeriod));
   if (run.position < delivered_) {
     if (!stepping_back_)
       damage_.note(
@@ -279,9 +283,9 @@ void RecordStream::finish() {
   damage_.trailing_bytes += rest;
   if (rest < record_)
     damage_.note(
-        fmt::format("{}: ends inside the record at byte {}: {} bytes, expected {}; the "
+        fmt::format("{}: ends inside the record at byte {}: {}, expected {}; the "
                     "samples before it are whole",
-                    path(), offset_, rest, record_));
+                    path(), offset_, core::counted(rest, "byte"), record_));
   else
     damage_.note(
         fmt::format("{}: no consecutive counters in the last {} bytes, from byte {} on; "

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 #include "tautline/core/exact_double.h"
 #include "tautline/formats/input_file.h"
@@ -131,8 +132,8 @@ class SeriesReader final : public FilterbankReader {
     if (samples > 0) segments_.push_back({0, samples, description_.start, 0});
     if (samples < header.shape[1]) {
       damage_.lost_samples = header.shape[1] - samples;
-      damage_.note(fmt::format("{}: cut short: {} samples, expected {} as its header says", path,
-                               samples, header.shape[1]));
+      damage_.note(fmt::format("{}: cut short: {}, expected {} as its header says", path,
+                               core::counted(samples, "sample"), header.shape[1]));
     }
     if (const Json parts = record.value("data_segments", Json()); parts.size() > 1)
       remarks_.push_back(

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 #include "tautline/core/exact_double.h"
 #include "tautline/formats/input_file.h"
@@ -206,10 +207,11 @@ class Reader final : public FilterbankReader {
     const std::uint64_t used_bytes = (whole * time_bits_ + 7) / 8;
     if (used_bytes == data_bytes) return;
     damage_.trailing_bytes = data_bytes - used_bytes;
-    damage_.note(fmt::format(
-        "{}: cut short, byte {}: {} bytes, expected whole samples of {} bits; "
-        "they are left out",
-        file_.path(), data_offset_bytes_ + used_bytes, damage_.trailing_bytes, time_bits_));
+    damage_.note(
+        fmt::format("{}: cut short, byte {}: {}, expected whole samples of {} bits; "
+                    "they are left out",
+                    file_.path(), data_offset_bytes_ + used_bytes,
+                    core::counted(damage_.trailing_bytes, "byte"), time_bits_));
   }
 
   void add_remarks(const ParsedHeader& parsed) {

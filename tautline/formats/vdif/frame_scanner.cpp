@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tautline/core/counted.h"
+
 namespace tautline::formats::vdif {
 
 namespace {
@@ -131,9 +133,9 @@ void FrameScanner::finish() {
   if (damage_ == nullptr || offset_ >= file_.size()) return;
   const std::uint64_t rest = file_.size() - offset_;
   damage_->trailing_bytes += rest;
-  damage_->note(
-      fmt::format("{}: ends with {} bytes, from byte {} on, that are no frame of {} bytes",
-                  file_.path(), rest, offset_, first_.frame_bytes));
+  damage_->note(fmt::format("{}: ends with {}, from byte {} on, that are no frame of {} bytes",
+                            file_.path(), core::counted(rest, "byte"), offset_,
+                            first_.frame_bytes));
 }
 
 }  // namespace tautline::formats::vdif

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "tautline/core/counted.h"
+
 namespace tautline::formats::vdif {
 
 FrameWindow::FrameWindow(const InputFile& file, const Header& first, const Timeline& timeline,
@@ -122,10 +124,11 @@ void FrameWindow::place(const Frame& frame) {
   if (s.samples == full_samples_) return;
   damage_.trailing_bytes +=
       frame.payload_bytes - s.samples / packing_.group_samples() * packing_.group_words() * 4;
-  damage_.note(fmt::format(
-      "{}: ends inside the frame at byte {}: {} bytes of payload, expected {}; "
-      "its first {} samples are whole",
-      file_.path(), frame.offset, frame.payload_bytes, frame.header.payload_bytes(), s.samples));
+  damage_.note(
+      fmt::format("{}: ends inside the frame at byte {}: {} of payload, expected {}; "
+                  "its first {} samples are whole",
+                  file_.path(), frame.offset, core::counted(frame.payload_bytes, "byte"),
+                  frame.header.payload_bytes(), s.samples));
 }
 
 void FrameWindow::drop(const char* reason, const Frame& frame, bool& noted) {

@@ -111,9 +111,10 @@ class Reader : public VoltageReader {
       held += samples;
       damage.trailing_bytes += rest;
       damage.note(
-          fmt::format("{}: ends with {} bytes, from byte {} on, that are no whole frame of "
-                      "{} bytes; {} samples are whole in them",
-                      file_.path(), rest, whole, header_.frame_bytes, samples));
+          fmt::format("{}: ends with {}, from byte {} on, that are no whole frame of "
+                      "{} bytes; {} whole in them",
+                      file_.path(), core::counted(rest, "byte"), whole, header_.frame_bytes,
+                      core::counted(samples, "sample is", "samples are")));
     }
     if (const std::uint64_t expected = end * timeline_.threads.size(); held < expected) {
       damage.lost_samples += expected - held;

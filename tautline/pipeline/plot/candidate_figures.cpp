@@ -15,6 +15,7 @@
 #include "tautline/pipeline/plot/figures.h"
 #include "tautline/pipeline/plot/texts.h"
 #include "tautline/pipeline/search/candidate_pictures.h"
+#include "tautline/pipeline/search/drawn_files.h"
 
 namespace tautline::pipeline {
 
@@ -26,7 +27,7 @@ using plot::axis;
 constexpr const char* kColour = "S/N of a bin";
 
 std::string picture_path(const std::string& folder, std::size_t rank) {
-  return (std::filesystem::path(folder) / fmt::format("candidate_{:04}.png", rank)).string();
+  return (std::filesystem::path(folder) / picture_name(rank)).string();
 }
 
 // Rows from the lowest frequency up; the pictures of a search have the highest first.
@@ -94,10 +95,10 @@ figure::Figure candidate_figure(const core::Candidate& candidate, const Candidat
 
 }  // namespace
 
-void require_candidate_pictures(const std::string& folder, bool overwrite) {
-  const std::string first = picture_path(folder, 1);
-  formats::picture::require(first);
-  formats::refuse_existing(first, overwrite);
+void require_candidate_pictures(const std::string& folder, const std::string& list,
+                                bool overwrite) {
+  formats::picture::require(picture_path(folder, 1));
+  require_no_others(kPictureFiles, list, folder, overwrite);
 }
 
 struct CandidatePictureFiles::Folders {
@@ -105,10 +106,16 @@ struct CandidatePictureFiles::Folders {
   formats::PartialPath drawn;  // a folder, which never gets its name
 };
 
-CandidatePictureFiles::CandidatePictureFiles(const std::string& folder, bool overwrite)
+CandidatePictureFiles::CandidatePictureFiles(const std::string& folder, bool overwrite,
+                                             const std::string& locked)
     : folders_(new Folders{{"picture_folder", folder},
                            {(std::filesystem::path(folder) / "pictures").string(), true}}),
-      overwrite_(overwrite) {}
+      overwrite_(overwrite) {
+  std::error_code ignored;
+  if (locked.empty() || (std::filesystem::weakly_canonical(locked, ignored) !=
+                         std::filesystem::weakly_canonical(folder, ignored)))
+    folders_->folder.lock();
+}
 
 CandidatePictureFiles::~CandidatePictureFiles() = default;
 

@@ -9,16 +9,17 @@
 
 namespace tautline::pipeline {
 
-/// For the time before a search: throws Error(io) where the folder has a picture of a candidate already, unless
-/// `overwrite`, and Error(unsupported) where pictures cannot be drawn.
-void require_candidate_pictures(const std::string& folder, bool overwrite);
+/// For the time before a search: throws Error(io) where the folder has pictures of candidates already, unless
+/// `overwrite` and all are of an earlier search to `list`, and Error(unsupported) where pictures cannot be drawn.
+void require_candidate_pictures(const std::string& folder, const std::string& list, bool overwrite);
 
 /// FOLDER/candidate_0001.png ..., best first: profile, frequency against time and DM against time of each of
 /// `summary.pictures`. Each gets its name when it is whole.
 class CandidatePictureFiles {
  public:
-  /// Makes the folder.
-  CandidatePictureFiles(const std::string& folder, bool overwrite);
+  /// Makes the folder, and locks it unless it is `locked`, which the search locks. Throws Error(io) where another run has
+  /// it.
+  CandidatePictureFiles(const std::string& folder, bool overwrite, const std::string& locked = {});
   ~CandidatePictureFiles();
 
   /// Those that were not drawn yet.

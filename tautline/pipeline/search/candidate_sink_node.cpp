@@ -1,5 +1,7 @@
 #include "tautline/pipeline/search/candidate_sink_node.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <utility>
@@ -12,6 +14,20 @@
 
 namespace tautline::pipeline {
 
+namespace {
+
+// Tells one file from another of the same name.
+std::optional<CandidateSinkNode::FileState> state_of(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return {};
+  return CandidateSinkNode::FileState{static_cast<std::int64_t>(status.st_dev),
+                                      static_cast<std::int64_t>(status.st_ino),
+                                      static_cast<std::int64_t>(status.st_mtim.tv_sec),
+                                      static_cast<std::int64_t>(status.st_mtim.tv_nsec)};
+}
+
+}  // namespace
+
 CandidateSinkNode::CandidateSinkNode(CandidateFiles files)
     : files_(std::move(files)),
       format_(files_.output.empty() ? formats::candidates::Format::csv
@@ -22,7 +38,8 @@ CandidateSinkNode::CandidateSinkNode(CandidateFiles files)
     record_.emplace(files_.output + ".json", files_.overwrite);
   }
   if (!files_.cutout_folder.empty())
-    cutouts_ = std::make_unique<CutoutFolder>(files_.cutout_folder, files_.overwrite);
+    cutouts_ =
+        std::make_unique<CutoutFolder>(files_.cutout_folder, files_.output, files_.overwrite);
   if (files_.plot_folder.empty()) return;
   plot_folder_ = std::make_unique<formats::OutputFolder>("plot_folder", files_.plot_folder);
   page_ = std::make_unique<formats::PartialFile>(
@@ -166,7 +183,10 @@ void CandidateSinkNode::finish(engine::Outputs& outputs) {
 
 void CandidateSinkNode::publish() {
   if (list_) list_->finish();
-  if (record_) record_->finish();
+  if (record_) {
+    record_->finish();
+    written_ = state_of(record_->path());
+  }
   if (truth_) truth_->finish();
 }
 
@@ -181,7 +201,8 @@ void CandidateSinkNode::write_page(const std::string& text) {
 }
 
 void CandidateSinkNode::replace_record(const std::string& text) {
-  if (!record_) return;
+  // Another run may have replaced list and record meanwhile.
+  if (!record_ || !written_ || state_of(record_->path()) != written_) return;
   formats::PartialFile again(record_->path(), true);
   again.write(std::string_view(text));
   again.finish();

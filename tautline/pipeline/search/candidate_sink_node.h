@@ -1,6 +1,7 @@
 // The sink of a search: writes the list of candidates and its record, and then its page and cut-outs.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -72,7 +73,9 @@ class CandidateSinkNode final : public engine::Node {
   CutoutFolder* cutouts() { return cutouts_.get(); }
   bool has_page() const { return page_ != nullptr; }
   void write_page(const std::string& text);
-  /// The one that was written is replaced.
+  /// Device, inode, and time of change.
+  using FileState = std::array<std::int64_t, 4>;
+  /// The one that was written is replaced; that of a later run stays.
   void replace_record(const std::string& text);
   /// "candidates", once all are known.
   engine::Counters counters() const override { return {{"candidates", candidates_.size()}}; }
@@ -115,6 +118,7 @@ class CandidateSinkNode final : public engine::Node {
   std::vector<core::Candidate> candidates_;
   InjectionsFound injections_;
   std::optional<formats::AppendFile> truth_;
+  std::optional<FileState> written_;  // of the record
   std::stop_token stop_;
 };
 

@@ -13,9 +13,14 @@ namespace tautline::pipeline {
 
 class CutoutFolder {
  public:
-  /// Throws Error(io) where the folder cannot be made, or holds cut-outs and nothing may be
-  /// overwritten; Error(unsupported) where HDF5 is not there.
-  CutoutFolder(std::string path, bool overwrite);
+  /// Locks the folder. Throws Error(io) where it cannot be made, another run has it, or it holds cut-outs of others than
+  /// `list`, or any and nothing may be overwritten; Error(unsupported) where HDF5 is not there.
+  CutoutFolder(std::string path, const std::string& list, bool overwrite);
+
+  /// Of a candidate that is found in this file; without `beam`, as for write().
+  static std::string name_of(const formats::candidates::YourCandidate& candidate,
+                             const formats::FilterbankDescription& description,
+                             const std::size_t* beam);
 
   /// Each has its final name when it is whole. From several threads. `beam`: of several that are searched together; it
   /// is in the name.

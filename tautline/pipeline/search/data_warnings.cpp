@@ -15,7 +15,8 @@ std::vector<std::string> empty_texts(const FilterbankRunSummary& s) {
     std::string text = fmt::format("{} in which no channel changes, left out as gaps are:",
                                    core::counted(s.empty.stretches, "stretch", "stretches"));
     for (std::size_t k = 0; k < std::min(kNamed, s.empty.list.size()); ++k)
-      text += fmt::format("{} {} samples from {}", k > 0 ? "," : "", s.empty.list[k].samples,
+      text += fmt::format("{} {} from {}", k > 0 ? "," : "",
+                          core::counted(s.empty.list[k].samples, "sample"),
                           s.empty.list[k].first_sample);
     texts.push_back(text + (s.empty.stretches > kNamed ? " ..." : ""));
   }

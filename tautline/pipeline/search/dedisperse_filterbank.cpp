@@ -268,6 +268,8 @@ void Dedispersion::summarise_run() {
   DedisperseSummary& s = summary_;
   s.trials = chosen_.plan.trials();
   s.channels = description_.channels;
+  s.ifs = description_.ifs;
+  s.summed_ifs = description_.summed_ifs;
   s.ignored_channels = beam().left_out.all.size();
   s.flagged_channels = beam().left_out.flagged.size();
   s.constant_channels = beam().left_out.constant.size();

@@ -48,8 +48,8 @@ std::string channels_text(const std::vector<std::uint64_t>& samples, bool longes
   std::string text;
   for (std::size_t k = 0; k < channels.size(); ++k) {
     if (k == kNamed) return text + " ...";
-    text += fmt::format("{}channel {} for {} samples", k > 0 ? ", " : "", channels[k],
-                        samples[channels[k]]);
+    text += fmt::format("{}channel {} for {}", k > 0 ? ", " : "", channels[k],
+                        core::counted(samples[channels[k]], "sample"));
   }
   return text;
 }

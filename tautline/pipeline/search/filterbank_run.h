@@ -30,9 +30,11 @@ struct Bandpass {
 
 struct FilterbankRunSummary {
   std::size_t trials = 0, channels = 0, ignored_channels = 0, flagged_channels = 0;
-  std::uint64_t samples = 0;      ///< of the input
-  std::uint64_t gap_samples = 0;  ///< times of the input that are missing
-  std::uint64_t masked = 0;       ///< samples (times x channels) replaced because a mask said so
+  std::size_t ifs = 1;                  ///< in the input
+  std::vector<std::size_t> summed_ifs;  ///< the IFs that are added up
+  std::uint64_t samples = 0;            ///< of the input
+  std::uint64_t gap_samples = 0;        ///< times of the input that are missing
+  std::uint64_t masked = 0;  ///< samples (times x channels) replaced because a mask said so
   std::size_t constant_channels = 0;   ///< left out
   EmptyFound empty;                    ///< empty stretches
   IqrmFound iqrm;                      ///< masked for a while

@@ -39,15 +39,6 @@ std::optional<double> filled_of(double dm, std::uint64_t first, std::uint64_t wi
 
 }  // namespace
 
-std::uint64_t grid_sample_of(const FilterbankStream& filterbank, const engine::Block& first) {
-  const FilterbankPart& part = filterbank.parts[filterbank.turn_of(first.segment).part];
-  if (!filterbank.live) return part.placed.grid_first + first.first;
-  const formats::FilterbankDescription& description = filterbank.beam_of(part);
-  const std::int64_t before =
-      core::samples_between(description.start, first.segment_start, description.rate_hz);
-  return static_cast<std::uint64_t>(std::max<std::int64_t>(0, before)) + first.first;
-}
-
 core::Candidate candidate_of(const stages::detect::Pulse& pulse, std::uint64_t grid_first,
                              std::size_t beam, const PulseStream& stream,
                              const std::vector<double>& dms) {

@@ -55,9 +55,6 @@ class FoundCandidates {
   std::uint64_t first_ = 0;       // of the same in blocks
 };
 
-/// Where a segment that begins with this block stands on the filterbank's grid.
-std::uint64_t grid_sample_of(const FilterbankStream& filterbank, const engine::Block& first);
-
 /// A pulse whose samples count from `grid_first`. `beam`: of the stream.
 core::Candidate candidate_of(const stages::detect::Pulse& pulse, std::uint64_t grid_first,
                              std::size_t beam, const PulseStream& stream,

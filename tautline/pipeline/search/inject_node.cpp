@@ -8,17 +8,14 @@
 
 #include "tautline/core/dispersion.h"
 #include "tautline/core/error.h"
-#include "tautline/pipeline/search/found_candidates.h"
 
 namespace tautline::pipeline {
 
 namespace {
 
-constexpr double kNoiseWindow = 1;
 constexpr std::size_t kLeastNoiseWindow = 1024;
 // Of a Gaussian, in standard deviations: beyond lies 5e-5 of it.
 constexpr double kPulseReach = 4;
-constexpr double kSigmaPerWidth = 1 / 2.3548200450309493;
 
 // The Gaussian's mean over sample t, its peak 1.
 double gaussian_share(double t, double middle, double sigma) {
@@ -57,8 +54,7 @@ std::vector<engine::Stream> InjectNode::open(std::span<const engine::Stream> inp
         core::ErrorKind::config, "`inject`: every",
         core::text::write_number(config_.every_s) + " s",
         core::text::write_number(static_cast<double>(kLeastNoiseWindow) / rate_hz) + " s or more");
-  window_samples_ =
-      std::max(kLeastNoiseWindow, static_cast<std::size_t>(std::lround(kNoiseWindow * rate_hz)));
+  window_samples_ = injection_noise_samples(1 / rate_hz);
   max_value_ = description.largest_value();
   used_.assign(description.channels, 1);
   for (const std::size_t c : filterbank_.left_out.front()) used_[c] = 0;

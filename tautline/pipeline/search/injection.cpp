@@ -15,6 +15,7 @@ namespace tautline::pipeline {
 
 namespace {
 
+constexpr std::size_t kLeastNoiseSamples = 1024;
 constexpr double kMatchSlackSamples = 3;  // as compare_candidates.h
 constexpr const char* kInjectionForm = "every=S,dm=LOW:HIGH,width=LOW:HIGH,snr=LOW:HIGH,seed=N";
 
@@ -130,6 +131,60 @@ InjectionBand injection_band(const formats::FilterbankDescription& description,
   return {
       core::dispersion_delay_s(1, description.lowest_mhz(), description.highest_mhz(), dm_constant),
       1 / description.rate_hz.value()};
+}
+
+double injected_reach(double width_s, double sample_s) {
+  constexpr double kPulseReach = 4;  // standard deviations
+  return kPulseReach * width_s * kSigmaPerWidth / sample_s + 2;
+}
+
+std::size_t injection_noise_samples(double sample_s) {
+  constexpr double kNoiseWindow_s = 1;
+  return std::max(kLeastNoiseSamples,
+                  static_cast<std::size_t>(std::lround(kNoiseWindow_s / sample_s)));
+}
+
+void require_injected_dms(const InjectionConfig& config, double low_dm, double high_dm,
+                          const InjectionBand& band) {
+  // As is_injected() has it of the narrowest.
+  const double reach_s = config.low_width_s + kMatchSlackSamples * band.sample_s;
+  if ((config.high_dm - high_dm) * band.sweep_s_per_dm <= reach_s &&
+      (low_dm - config.low_dm) * band.sweep_s_per_dm <= reach_s)
+    return;
+  const double low = std::max(config.low_dm, low_dm), high = std::min(config.high_dm, high_dm);
+  throw core::Error(
+      core::ErrorKind::config, "`inject`: dm", range_text(config.low_dm, config.high_dm),
+      "DMs of the trials, " + range_text(low_dm, high_dm) + ": pulses at other DMs would be missed",
+      low <= high ? "give dm=" + range_text(low, high) + ", or more trials"
+                  : "give such a dm, or other trials");
+}
+
+void require_injected_times(const InjectionConfig& config,
+                            std::span<const std::pair<double, double>> stretches_s,
+                            const InjectionBand& band) {
+  double longest_s = 0;
+  const double noise_s =
+      static_cast<double>(injection_noise_samples(band.sample_s)) * band.sample_s;
+  for (const auto& [first_s, end_s] : stretches_s) {
+    const double begin_s = first_s + noise_s;
+    longest_s = std::max(longest_s, end_s - first_s);
+    auto number = static_cast<std::uint64_t>(std::max(0.0, begin_s / config.every_s));
+    number -= std::min<std::uint64_t>(number, 1);
+    for (; static_cast<double>(number) * config.every_s < end_s; ++number) {
+      const InjectedPulse pulse = injected_pulse(config, number);
+      const double reach_s = injected_reach(pulse.width_s, band.sample_s) * band.sample_s;
+      if (pulse.time_s - reach_s >= begin_s &&
+          pulse.time_s + pulse.dm * band.sweep_s_per_dm + reach_s <= end_s)
+        return;
+    }
+  }
+  throw core::Error(
+      core::ErrorKind::config, "`inject`: every", core::text::write_number(config.every_s) + " s",
+      fmt::format(
+          "a time in which a pulse lies wholly in the data, {:.6g} s without a gap, and not "
+          "in their first {:.4g} s, which its noise is measured in",
+          longest_s, noise_s),
+      "make it shorter, or the pulses' DM and width smaller");
 }
 
 std::string injection_truth_path(const std::string& list) {

@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tautline/core/candidate.h"
@@ -40,6 +42,23 @@ struct InjectionBand {
 };
 
 InjectionBand injection_band(const formats::FilterbankDescription& description, double dm_constant);
+
+/// Of a Gaussian's full width at half maximum.
+inline constexpr double kSigmaPerWidth = 1 / 2.3548200450309493;
+/// Half of the samples that a pulse takes in a channel: of a Gaussian, beyond lies 5e-5.
+double injected_reach(double width_s, double sample_s);
+/// Of the noise that a pulse's S/N is over: a second, 1,024 at least.
+std::size_t injection_noise_samples(double sample_s);
+
+/// Throws Error(config) where pulses may have DMs so far from trials of `low_dm` to `high_dm` that no candidate is of
+/// them.
+void require_injected_dms(const InjectionConfig& config, double low_dm, double high_dm,
+                          const InjectionBand& band);
+/// Throws Error(config) where no pulse lies wholly in one of these stretches of data (begin and end), behind the noise that its S/N is
+/// over.
+void require_injected_times(const InjectionConfig& config,
+                            std::span<const std::pair<double, double>> stretches_s,
+                            const InjectionBand& band);
 
 /// "c.injected.truth.json" of "c.csv".
 std::string injection_truth_path(const std::string& list);

@@ -5,8 +5,41 @@
 #include "tautline/pipeline/search/inject_node.h"
 #include "tautline/pipeline/search/iqrm_node.h"
 #include "tautline/pipeline/search/live_filterbank_node.h"
+#include "tautline/pipeline/search/search_noise.h"
 
 namespace tautline::pipeline {
+
+namespace {
+
+template <class Node>
+const Node* find(const std::vector<NamedNode>& nodes) {
+  for (const auto& [name, node] : nodes)
+    if (const auto* found = dynamic_cast<const Node*>(node)) return found;
+  return nullptr;
+}
+
+// As of files, in the trial that is kept; warns of much.
+std::optional<WidthNoise> measure_noise(const SearchPlan& plan, const CandidateSinkNode& sink,
+                                        const std::vector<NamedNode>& nodes,
+                                        const device::Device& device) {
+  const auto* search = find<SearchNode>(nodes);
+  if (plan.config().noise != stages::detect::Noise::trial || find<IqrmNode>(nodes) != nullptr ||
+      search == nullptr || search->kept() == nullptr)
+    return {};
+  const core::Candidate* widest = widest_of_best(sink.candidates());
+  if (widest == nullptr) return {};
+  const formats::FilterbankDescription& description = sink.stream().filterbank.description();
+  const auto* source = find<LiveFilterbankNode>(nodes);
+  const auto noise =
+      search->kept()->noise_of(widest->dm, widest->width_samples, description.whole_numbers,
+                               source == nullptr ? EmptyFound{} : source->empty());
+  if (noise && noise->is_much())
+    device.shared().log(core::LogLevel::warning,
+                        noise_warning(*noise, widest->dm, description.rate_hz.value()));
+  return noise;
+}
+
+}  // namespace
 
 std::string live_search_record(const SearchPlan& plan, const CandidateSinkNode& sink,
                                const std::vector<NamedNode>& nodes, const device::Device& device) {
@@ -38,9 +71,12 @@ std::string live_search_record(const SearchPlan& plan, const CandidateSinkNode& 
               {"widths_samples", part.detect->widths()},
               {"baseline_s", static_cast<double>(part.detect->baseline_samples()) * sample_s},
               {"noise_samples", part.detect->noise_samples()},
+              {"noise_of_width", nullptr},
               {"latency_s", plan.latency_s()},
               {"candidates", sink.candidates().size()},
               {"data_segments", segments}};
+  if (const auto noise = measure_noise(plan, sink, nodes, device))
+    record["noise_of_width"] = {{"width_samples", noise->width}, {"excess", noise->excess}};
   for (const auto& [name, node] : nodes) {
     if (const auto* masks = dynamic_cast<const IqrmNode*>(node)) {
       record["iqrm"] = {{"threshold", masks->config().threshold},

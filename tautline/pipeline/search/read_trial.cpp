@@ -13,8 +13,10 @@ namespace {
 
 constexpr std::size_t kReadBlock = 4096;
 
-void append(const std::byte* values, core::SampleType type, std::size_t count,
-            std::vector<float>& to) {
+}  // namespace
+
+void append_samples(const std::byte* values, core::SampleType type, std::size_t count,
+                    std::vector<float>& to) {
   if (type == core::SampleType::f32) {
     const auto* floats = reinterpret_cast<const float*>(values);
     to.insert(to.end(), floats, floats + count);
@@ -23,8 +25,6 @@ void append(const std::byte* values, core::SampleType type, std::size_t count,
   const auto* whole = reinterpret_cast<const std::int32_t*>(values);
   for (std::size_t t = 0; t < count; ++t) to.push_back(static_cast<float>(whole[t]));
 }
-
-}  // namespace
 
 TrialStretch read_trial(formats::FilterbankReader& reader, const PlacedRange& data,
                         std::uint64_t middle, std::size_t samples,
@@ -62,7 +62,7 @@ TrialStretch read_trial(formats::FilterbankReader& reader, const PlacedRange& da
                                           {1, 1, plan->max_output_samples()});
     const auto result = plan->execute(*queue, *state, input, room);
     queue->synchronise();
-    append(trial.data(), plan->output_type(), result.samples, stretch.series);
+    append_samples(trial.data(), plan->output_type(), result.samples, stretch.series);
     done += got;
   }
   stretch.first_sample = data.grid_first + first;

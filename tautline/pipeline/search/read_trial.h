@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "tautline/core/sample_type.h"
 #include "tautline/device/device.h"
 #include "tautline/formats/filterbank_reader.h"
 #include "tautline/formats/presto/mask.h"
@@ -20,6 +21,10 @@ struct TrialStretch {
   std::uint64_t first_sample = 0;  ///< on the grid of times
   std::uint64_t max_delay = 0;     ///< samples that the latest channel is behind the first one
 };
+
+/// Appends samples of a trial, of 32 bits, as dedispersion writes them.
+void append_samples(const std::byte* values, core::SampleType type, std::size_t count,
+                    std::vector<float>& to);
 
 /// `samples` of the trial of `config` (one DM; its blocks and method are chosen here) about `middle`, a sample of the
 /// stretch of data `range`, fewer where that is shorter; none where it is shorter than the trial's delay. `mask` or

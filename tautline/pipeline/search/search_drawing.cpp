@@ -7,10 +7,12 @@
 #include <mutex>
 #include <utility>
 
+#include "tautline/core/counted.h"
 #include "tautline/core/error.h"
 #include "tautline/pipeline/search/candidate_page.h"
 #include "tautline/pipeline/search/candidate_pictures.h"
 #include "tautline/pipeline/search/cut_out.h"
+#include "tautline/pipeline/search/drawn_files.h"
 #include "tautline/pipeline/search/search_report.h"
 
 namespace tautline::pipeline {
@@ -22,7 +24,35 @@ formats::candidates::YourCandidate of_your(const core::Candidate& candidate,
   return formats::candidates::as_your(candidate, summary.search_of(candidate));
 }
 
+// Those of an earlier list that belong to no candidate of this one.
+void remove_earlier(const std::string& folder, const std::set<std::string>& earlier,
+                    const std::vector<std::string>& names) {
+  std::set<std::string> old = earlier;
+  for (const std::string& name : names) old.erase(name);
+  for (const std::string& name : old) {
+    std::error_code ignored;
+    std::filesystem::remove(std::filesystem::path(folder) / name, ignored);
+  }
+}
+
 }  // namespace
+
+std::vector<std::string> SearchReport::picture_names() const {
+  std::vector<std::string> names;
+  for (std::size_t k = 0; k < wanted_pictures(); ++k) names.push_back(picture_name(k + 1));
+  return names;
+}
+
+std::vector<std::string> SearchReport::cutout_names() const {
+  std::vector<std::string> names;
+  for (std::size_t k = 0; k < wanted_cutouts(); ++k) {
+    const core::Candidate& candidate = summary_.candidates[k];
+    names.push_back(CutoutFolder::name_of(of_your(candidate, summary_),
+                                          beam_of(candidate).description(),
+                                          config_.beams ? &candidate.beam : nullptr));
+  }
+  return names;
+}
 
 std::size_t SearchReport::wanted_pictures() const {
   return draws() ? std::min(config_.most_plots, summary_.candidates.size()) : 0;
@@ -42,6 +72,8 @@ void SearchReport::draw(const SearchRunNodes& nodes, CandidateSinkNode& sink,
     if (calls.progress)
       calls.progress(summary_.pictures.size() + summary_.cutouts, pictures + cutouts);
   };
+  remove_earlier(config_.cutout_folder, earlier_cutouts_, cutout_names());
+  remove_earlier(config_.picture_folder, earlier_pictures_, picture_names());
   tell();
   draw_best(calls, tell, stop);
   if (sink.has_page() && summary_.pictures.size() == pictures) sink.write_page(page_text());
@@ -50,10 +82,10 @@ void SearchReport::draw(const SearchRunNodes& nodes, CandidateSinkNode& sink,
   summary_.elapsed_s = input_->opened.elapsed_s();
   sink.replace_record(record_text(nodes));
   if (summary_.pictures.size() + summary_.cutouts < pictures + cutouts)
-    throw core::Error(
-        core::ErrorKind::io, "run", "interrupted", "",
-        fmt::format("the list of candidates was kept, {} of {} pictures and {} of {} cut-outs",
-                    summary_.pictures.size(), pictures, summary_.cutouts, cutouts));
+    throw core::Error(core::ErrorKind::io, "run", "interrupted", "",
+                      fmt::format("the list of candidates was kept, {} of {} and {} of {}",
+                                  summary_.pictures.size(), core::counted(pictures, "picture"),
+                                  summary_.cutouts, core::counted(cutouts, "cut-out")));
 }
 
 // Several at a time, as many as threads and memory allow, the best first. Each is made on one thread.
@@ -130,7 +162,7 @@ std::string SearchReport::page_text() const {
   report::CandidatePage page;
   const std::string name = std::filesystem::path(config_.inputs.front()).filename().string();
   page.title =
-      config_.beams ? fmt::format("Pulses in {} beams", beams().size()) : "Pulses in " + name;
+      config_.beams ? "Pulses in " + core::counted(beams().size(), "beam") : "Pulses in " + name;
   page.beams = config_.beams ? config_.inputs : std::vector<std::string>{};
   page.most_beams = summary_.most_beams;
   double first_s = 1e300, end_s = 0;

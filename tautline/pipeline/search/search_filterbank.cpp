@@ -113,6 +113,7 @@ SearchSummary search_filterbank(const SearchConfig& config,
   auto sink = std::make_unique<CandidateSinkNode>(CandidateFiles{
       config.output, config.overwrite, config.plot_folder, config.cutout_folder, config.max_beams});
   PlannedSearch planned(config, device, announce, stop);
+  if (drawing.picture && !config.picture_folder.empty()) planned.report.name_pictures();
   const bool live = planned.live != nullptr;
   if (!live) planned.source->read_for(planned.plan->parts(), planned.plan->block_samples());
   const FilterbankSourceNode* read_by = live ? &planned.live->source() : planned.source.get();

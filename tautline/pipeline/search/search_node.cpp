@@ -39,10 +39,17 @@ void SearchNode::begin_segment(std::size_t, const engine::Block& first, engine::
   turn_ = turn;
   if (passes_.empty()) return;  // too short for all trials
   const PassPlan& plan = passes_[turn.pass];
-  if (pass_ && pass_->plans_as(plan)) return pass_->reset();
-  pass_.reset();  // before the next one takes its memory
-  pass_ = std::make_unique<SearchPass>(plan, filterbank_.description().sample_bytes(), device_,
-                                       outputs.queue(device_));
+  if (pass_ && pass_->plans_as(plan)) {
+    pass_->reset();
+  } else {
+    pass_.reset();  // before the next one takes its memory
+    pass_ = std::make_unique<SearchPass>(plan, filterbank_.description().sample_bytes(), device_,
+                                         outputs.queue(device_));
+  }
+  if (!filterbank_.live) return;
+  if (!kept_) kept_.emplace(plan.parts);
+  kept_->begin_segment(grid_sample_of(filterbank_, first));
+  pass_->keep_in(&*kept_);
 }
 
 void SearchNode::process(std::size_t, const engine::Block& block, engine::Outputs& outputs) {

@@ -12,6 +12,7 @@
 
 #include "tautline/engine/node.h"
 #include "tautline/pipeline/search/filterbank_source_node.h"
+#include "tautline/pipeline/search/kept_trials.h"
 #include "tautline/pipeline/search/search_pass.h"
 
 namespace tautline::pipeline {
@@ -76,6 +77,9 @@ class SearchNode final : public engine::Node {
   /// [beam][channel] of the input, where the plans measure it.
   const std::vector<std::vector<stages::dedisperse::Moments>>& moments() const { return moments_; }
 
+  /// Of live data; null where none has come, and for files.
+  const KeptTrials* kept() const { return kept_ ? &*kept_ : nullptr; }
+
  private:
   SearchNodeConfig config_;
   std::shared_ptr<const device::Device> device_;
@@ -83,7 +87,8 @@ class SearchNode final : public engine::Node {
   FilterbankStream::Turn turn_;       // the current pass
   std::vector<PassPlan> passes_;      // over its part
   std::unique_ptr<SearchPass> pass_;  // kept for a next pass with the same plans
-  engine::Block time_;                // the time of its last block
+  std::optional<KeptTrials> kept_;
+  engine::Block time_;  // the time of its last block
   std::vector<std::vector<stages::dedisperse::Moments>> moments_;
   std::uint64_t detections_ = 0, not_finite_ = 0;
 };

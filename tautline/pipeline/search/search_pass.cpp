@@ -106,6 +106,7 @@ void SearchPass::push_to(Stream& stream, const void* spectra, std::size_t sample
   const core::SampleView<2> series(block.data(), block.type(),
                                    {block.extent(0) * block.extent(1), result.samples},
                                    {block.stride(1), block.stride(2)});
+  if (kept_ != nullptr) kept_->take(stream.part, series, queue_);
   stream.part.detect->execute(queue_, *stream.detecting, series);
   collect(stream);
 }
@@ -165,6 +166,7 @@ std::vector<std::uint64_t> SearchPass::shorten(Stream& stream) {
 // Low DMs are complete for longer than the highest one: zeros behind the data bring out the rest,
 // and each trial ends where its own data do.
 std::vector<std::vector<std::uint64_t>> SearchPass::finish() {
+  kept_ = nullptr;
   std::vector<std::vector<std::uint64_t>> lengths;
   for (const auto& stream : streams_) lengths.push_back(shorten(*stream));
   const auto held = [](const dedisperse::Plan& plan) {

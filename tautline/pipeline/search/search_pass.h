@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tautline/device/device.h"
+#include "tautline/pipeline/search/kept_trials.h"
 #include "tautline/pipeline/search/pass_plan.h"
 #include "tautline/stages/dedisperse/dedisperse.h"
 #include "tautline/stages/detect/detect.h"
@@ -28,6 +29,8 @@ class SearchPass {
              std::shared_ptr<const device::Device> device, device::Queue& queue);
   ~SearchPass();
 
+  /// What is pushed from now on is kept there, too; of one beam.
+  void keep_in(KeptTrials* kept) { kept_ = kept; }
   /// `samples` times of the input, plan.block_samples at most, [beam][time]. What a device finds in
   /// them comes with a later call. Spectra that lie in the device's memory are read there by the
   /// queue's work, and must stay until it is done; parts that take none (floats) refuse them with
@@ -66,6 +69,7 @@ class SearchPass {
   bool fed_there_ = false;  ///< some part reads on the device
   device::Buffer there_;    ///< for spectra of the host's memory
   std::vector<std::unique_ptr<Stream>> streams_;
+  KeptTrials* kept_ = nullptr;
   std::vector<std::vector<RangePulses>> found_;  ///< [beam][range]
   std::uint64_t pushed_ = 0;                     ///< samples of the input
   std::uint64_t not_finite_ = 0;

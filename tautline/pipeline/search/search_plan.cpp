@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tautline/core/counted.h"
+#include "tautline/core/dispersion.h"
 #include "tautline/core/error.h"
 #include "tautline/pipeline/search/iqrm_node.h"
 #include "tautline/pipeline/search/search_latency.h"
@@ -65,6 +66,7 @@ SearchPlan::SearchPlan(const SearchConfig& config, formats::FilterbankDescriptio
   // The longest part determines which trials can be searched at all.
   for (const FilterbankPart& part : parts_)
     request_.samples = std::max(request_.samples, part.placed.range.count);
+  if (request_.samples != kLiveSamples) require_width();
   request_.sample_bytes = description_.sample_bytes();
   request_.given = given_trials(description_);
   request_.memory_bytes = memory_beside_iqrm(config, description_);
@@ -78,6 +80,29 @@ SearchPlan::SearchPlan(const SearchConfig& config, formats::FilterbankDescriptio
                       core::text::write_number(latency_s()) + " s or more, with blocks of " +
                           std::to_string(block_samples_) + " samples",
                       "give the source shorter ones (`block_samples`), or allow for more");
+}
+
+double SearchPlan::longest_series_s(std::uint64_t samples) const {
+  const double data_s = static_cast<double>(samples) * description_.tsamp_s;
+  return std::max(
+      0.0, data_s - core::dispersion_delay_s(chosen_.plan.dms().front(), description_.lowest_mhz(),
+                                             description_.highest_mhz(), config_.dm_constant));
+}
+
+// The default is for data of any length.
+bool SearchPlan::is_too_wide(std::uint64_t samples) const {
+  return config_.max_width_s != SearchConfig{}.max_width_s &&
+         config_.max_width_s > longest_series_s(samples) * (1 + 1e-9);
+}
+
+void SearchPlan::require_width() const {
+  if (!is_too_wide(request_.samples)) return;
+  const double longest_s = longest_series_s(request_.samples);
+  const double digit = std::pow(10, std::floor(std::log10(std::max(longest_s, 1e-6))) - 3);
+  throw core::Error(
+      core::ErrorKind::config, "max_width_s", core::text::write_number(config_.max_width_s) + " s",
+      fmt::format("at most the {:.6g} s of data that the lowest trial has", longest_s),
+      fmt::format("give {:.4g} or less, or more data", std::floor(longest_s / digit) * digit));
 }
 
 // Shorter noise, running mean and blocks, where a search must not wait for theirs.

@@ -31,6 +31,10 @@ class SearchPlan {
   /// How long after a pulse, with the longest trial's delay, its candidate comes at most: in data, blocks and masks
   /// among them (stages::detect::Plan::latency_samples says when it takes longer).
   double latency_s() const;
+  /// Of so many samples, the seconds that the lowest trial has.
+  double longest_series_s(std::uint64_t samples) const;
+  /// Whether the widest boxcar that was asked for is longer than that.
+  bool is_too_wide(std::uint64_t samples) const;
   /// As configured; 0: none.
   double most_latency_s() const { return most_latency_s_; }
   double sample_s() const { return description_.tsamp_s; }
@@ -51,6 +55,7 @@ class SearchPlan {
 
  private:
   void choose_trials(const SearchConfig& config);
+  void require_width() const;
   void keep_latency();
   double held_s() const;
   PassRequest request_of(std::size_t part) const;

@@ -9,12 +9,16 @@
 #include <tuple>
 #include <utility>
 
+#include "tautline/core/counted.h"
 #include "tautline/pipeline/search/coincident_beams.h"
 #include "tautline/pipeline/search/cut_out.h"
+#include "tautline/pipeline/search/drawn_files.h"
 #include "tautline/pipeline/search/expected_rate.h"
 #include "tautline/pipeline/search/filterbank_record.h"
+#include "tautline/pipeline/search/kept_trials.h"
 #include "tautline/pipeline/search/noise_of_widths.h"
 #include "tautline/pipeline/search/read_trial.h"
+#include "tautline/pipeline/search/search_noise.h"
 #include "tautline/pipeline/search/times_without_data.h"
 
 namespace tautline::pipeline {
@@ -27,6 +31,8 @@ SearchReport::SearchReport(SearchConfig config, std::shared_ptr<const Filterbank
       plan_(std::move(plan)),
       device_(std::move(device)) {
   if (!config_.cutout_folder.empty()) require_cutouts();
+  if (config_.inject.every_s > 0) require_injections();
+  earlier_cutouts_ = drawn_earlier(kCutoutFiles, config_.output, config_.cutout_folder);
   summarise_plan();
 }
 
@@ -50,6 +56,25 @@ void SearchReport::require_cutouts() const {
                       "raise `memory_bytes`, lower the highest DM or leave `cutout_folder` out");
 }
 
+void SearchReport::name_pictures() {
+  names_pictures_ = true;
+  earlier_pictures_ = drawn_earlier(kPictureFiles, config_.output, config_.picture_folder);
+}
+
+void SearchReport::require_injections() const {
+  const InjectionBand band = injection_band(description(), config_.dm_constant);
+  const auto [low, high] = std::pair(plan_->trials().dms().front(), plan_->trials().dms().back());
+  require_injected_dms(config_.inject, low, high, band);
+  if (input_->live) return;
+  std::vector<std::pair<double, double>> stretches_s;
+  for (const Beam& beam : beams())
+    for (const PlacedRange& data : beam.data_segments)
+      stretches_s.emplace_back(
+          static_cast<double>(data.grid_first) * band.sample_s,
+          static_cast<double>(data.grid_first + data.range.count) * band.sample_s);
+  require_injected_times(config_.inject, stretches_s, band);
+}
+
 void SearchReport::summarise_plan() {
   SearchSummary& s = summary_;
   s.samples = samples();
@@ -68,6 +93,8 @@ void SearchReport::summarise_plan() {
   s.trials = plan_->trials().trials();
   s.spacing_loss = plan_->chosen().spacing_loss;
   s.channels = description().time_series ? 1 : description().channels;
+  s.ifs = description().ifs;
+  s.summed_ifs = description().summed_ifs;
   s.passes = passes.size();
   s.f_ref_mhz = description().highest_mhz();
   const SearchPart& first = plan_->first_part();
@@ -92,6 +119,13 @@ void SearchReport::input_ended() {
   summary_.samples = samples();
   summary_.stream_s = static_cast<double>(samples()) / description().rate_hz.value();
   summary_.expected_s = expected * summary_.stream_s;
+  if (plan_->is_too_wide(samples()))
+    device_->shared().log(
+        core::LogLevel::warning,
+        fmt::format(
+            "boxcars of up to {:.6g} s were asked for (`max_width_s`), and the lowest trial "
+            "has {:.6g} s of data: no pulse that is wider can be found",
+            config_.max_width_s, plan_->longest_series_s(samples())));
 }
 
 // All passes go as fast as the first, trial by trial.
@@ -106,9 +140,9 @@ void SearchReport::expect() {
 
 std::string SearchReport::describe(const SearchRunNodes& nodes, const std::stop_token& stop) {
   summarise_run(nodes);
-  if (!input_->live) {
+  {
     const std::scoped_lock alone(input_->drawing);
-    measure_noise(stop);
+    measure_noise(nodes, stop);
   }
   summary_.elapsed_s = input_->opened.elapsed_s();
   return record_text(nodes);
@@ -127,8 +161,8 @@ std::string SearchReport::plan_text() const {
     std::string digits = std::to_string(static_cast<double>(samples) * sample_s);
     return digits + " s";
   };
-  lines += "search: " + std::to_string(summary_.widths) + " boxcars of 1 to " +
-           std::to_string(part.detect->widths().back()) + " samples (" +
+  lines += "search: " + core::counted(summary_.widths, "boxcar") + " of 1 to " +
+           core::counted(part.detect->widths().back(), "sample") + " (" +
            seconds(part.detect->widths().back()) + "), baseline " +
            seconds(part.detect->baseline_samples()) + ", noise over " +
            (noise_s < measured_s ? seconds(part.detect->noise_samples())
@@ -150,18 +184,18 @@ std::string SearchReport::plan_text() const {
   if (config_.iqrm) lines += iqrm_text(config_.iqrm_limits, description()) + "\n";
   lines += "memory: " + std::to_string(summary_.bytes >> 20) + " MiB";
   if (config_.beams)
-    lines += fmt::format("; {} beams, marked above {}", beams().size(),
+    lines += fmt::format("; {}, marked above {}", core::counted(beams().size(), "beam"),
                          most_beams(config_.max_beams, beams().size()));
   if (summary_.passes > 1)
     lines += "; the input is read " + std::to_string(summary_.passes) +
              " times, since all trials at once take more than `memory_bytes`";
   const double data_s = summary_.stream_s;
   if (summary_.data_segments > beams().size())
-    lines += "; " + std::to_string(summary_.data_segments) + " segments of data, " +
-             std::to_string(summary_.gap_samples) + " samples missing between them";
+    lines += "; " + core::counted(summary_.data_segments, "segment") + " of data, " +
+             core::counted(summary_.gap_samples, "sample") + " missing between them";
   if (summary_.ignored_channels > 0)
     lines += "; " + std::to_string(summary_.ignored_channels) + " of " +
-             std::to_string(description().channels) + " channels left out";
+             core::counted(description().channels, "channel") + " left out";
   if (input_->live)
     return lines + fmt::format("\nexpected: about {:.3g} x real time at most, as it comes",
                                data_s / summary_.expected_s);
@@ -238,57 +272,55 @@ std::vector<std::size_t> SearchReport::channels_beside(const Beam& beam,
 
 // Where wide pulses are among the best: whether sums of their trial scatter as those of white noise do, which S/N of
 // wide pulses take for granted.
-void SearchReport::measure_noise(const std::stop_token& stop) {
-  constexpr std::size_t kBest = 10, kLeastWidth = 4, kSums = 256;
-  constexpr std::size_t kLeastSeries = 65536, kMostSeries = std::size_t{1} << 20;
-  constexpr std::size_t kMostValues = std::size_t{1} << 27;  // times x channels: half a second
-  const auto& all = summary_.candidates;
-  if (config_.noise != stages::detect::Noise::trial || all.empty()) return;
+void SearchReport::measure_noise(const SearchRunNodes& nodes, const std::stop_token& stop) {
+  if (config_.noise != stages::detect::Noise::trial) return;
   if (config_.samples_on_device) return;  // the host looks at none
   if (config_.iqrm) return;               // samples read again lack its masks
-  const auto widest = std::max_element(
-      all.begin(), all.begin() + static_cast<std::ptrdiff_t>(std::min(kBest, all.size())),
-      [](const auto& a, const auto& b) { return a.width_samples < b.width_samples; });
-  if (widest->width_samples < kLeastWidth) return;
+  const core::Candidate* widest = widest_of_best(summary_.candidates);
+  if (widest == nullptr) return;
   require_running(stop);
+  const KeptTrials* kept = nodes.search->kept();
+  summary_.noise_of_width =
+      input_->live ? kept == nullptr ? std::nullopt
+                                     : kept->noise_of(widest->dm, widest->width_samples,
+                                                      description().whole_numbers, summary_.empty)
+                   : noise_about(*widest);
+  if (summary_.noise_of_width && summary_.noise_of_width->is_much())
+    device_->shared().log(
+        core::LogLevel::warning,
+        noise_warning(*summary_.noise_of_width, widest->dm, beam_of(*widest).rate_hz()));
+}
+
+// In its trial, read again.
+std::optional<WidthNoise> SearchReport::noise_about(const core::Candidate& candidate) const {
+  constexpr std::size_t kMostValues = std::size_t{1} << 27;  // times x channels: half a second
   const SearchPart& part = plan_->first_part();
-  const Beam& beam = beam_of(*widest);
-  const PlacedRange& data = data_segment_of(*widest);
+  const Beam& beam = beam_of(candidate);
+  const PlacedRange& data = data_segment_of(candidate);
   stages::dedisperse::Config trial =
-      stage_config(config_, description(), channels_beside(beam, *widest));
-  trial.dms = {description().trial_dms.empty() ? widest->dm : 0};
+      stage_config(config_, description(), channels_beside(beam, candidate));
+  trial.dms = {description().trial_dms.empty() ? candidate.dm : 0};
+  const std::array widths{static_cast<std::size_t>(candidate.width_samples)};
   const std::size_t samples =
-      std::min(kMostValues / description().channels,
-               std::clamp(kSums * static_cast<std::size_t>(widest->width_samples), kLeastSeries,
-                          kMostSeries));
+      std::min(kMostValues / description().channels, samples_for_noise(widths[0]));
   formats::presto::Mask mask;
   if (!config_.mask.empty()) mask = formats::presto::read_mask(config_.mask);
   const auto host = device_->compiles() ? device::open({}, {}) : device_;
   const std::uint64_t middle =
-      widest->sample - std::min<std::uint64_t>(widest->sample, data.grid_first);
+      candidate.sample - std::min<std::uint64_t>(candidate.sample, data.grid_first);
   const TrialStretch stretch = read_trial(*beam.reader, data, middle, samples, std::move(trial),
                                           config_.mask.empty() ? nullptr : &mask, host);
-  const std::array widths{static_cast<std::size_t>(widest->width_samples)};
   const SampleRange needed{stretch.first_sample, stretch.series.size() + stretch.max_delay};
-  auto without = empty_times(summary_.empty, config_.beams ? widest->beam : 0, needed);
+  auto without = empty_times(summary_.empty, config_.beams ? candidate.beam : 0, needed);
   if (!config_.mask.empty())
     for (const SampleRange& one :
-         masked_times(mask, description(), channels_beside(beam, *widest), needed))
+         masked_times(mask, description(), channels_beside(beam, candidate), needed))
       without.push_back(one);
   const auto noise = noise_of_widths(pieces_of_data(stretch, std::move(without)),
                                      stretch.whole_numbers || description().whole_numbers,
                                      part.detect->baseline_samples(), widths);
-  if (noise.empty()) return;
-  summary_.noise_of_width = noise.front();
-  if (!noise.front().is_much()) return;
-  device_->shared().log(
-      core::LogLevel::warning,
-      fmt::format(
-          "sums of {} samples ({:.4g} s, DM {:.6g}) scatter {:.3g} times as much as those of white "
-          "noise: S/N of pulses as wide are too high by about that. `noise` width measures the "
-          "noise of each width, a shorter `baseline_s` takes slow drifts off",
-          widest->width_samples, static_cast<double>(widest->width_samples) / beam.rate_hz(),
-          widest->dm, noise.front().excess));
+  if (noise.empty()) return {};
+  return noise.front();
 }
 
 std::string SearchReport::record_text(const SearchRunNodes& nodes) const {
@@ -303,6 +335,8 @@ std::string SearchReport::record_text(const SearchRunNodes& nodes) const {
                  {"cutouts", drawn_ || config_.cutout_folder.empty()
                                  ? nlohmann::ordered_json(summary_.cutouts)
                                  : nlohmann::ordered_json()},
+                 {"cutout_files", nullptr},
+                 {"picture_files", nullptr},
                  {"dms", plan_->trials().dms()},
                  {"tsamp_s", description().tsamp_s},
                  {"threshold", config_.threshold},
@@ -317,6 +351,10 @@ std::string SearchReport::record_text(const SearchRunNodes& nodes) const {
                    {"dm_trials", config_.links.dm_trials},
                    {"width_octaves", config_.links.width_octaves}}},
                  {"passes", summary_.passes}});
+  if (!config_.cutout_folder.empty())
+    object["cutout_files"] = drawn_files(config_.output, config_.cutout_folder, cutout_names());
+  if (names_pictures_)
+    object["picture_files"] = drawn_files(config_.output, config_.picture_folder, picture_names());
   if (nodes.inject != nullptr)
     object["injection"] = {{"pulses", to_text(nodes.inject->config())},
                            {"injected", summary_.injections.injected},

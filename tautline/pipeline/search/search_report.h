@@ -4,6 +4,8 @@
 #include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <set>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -46,10 +48,13 @@ class SearchReport {
   /// the record again. Throws Error(io, "interrupted") after a stop; what was whole then is kept.
   void draw(const SearchRunNodes& nodes, CandidateSinkNode& sink, const SearchDrawing& calls,
             const std::stop_token& stop);
+  /// Somebody draws SearchSummary::pictures into `picture_folder`.
+  void name_pictures();
   SearchSummary& summary() { return summary_; }
 
  private:
   void require_cutouts() const;
+  void require_injections() const;
   void summarise_plan();
   void summarise_run(const SearchRunNodes& nodes);
   std::vector<SearchedData> data_searched(const CandidateSinkNode& sink) const;
@@ -58,11 +63,14 @@ class SearchReport {
   std::span<const MaskedWindow> windows_of(const core::Candidate& candidate) const;
   std::vector<std::size_t> channels_beside(const Beam& beam,
                                            const core::Candidate& candidate) const;
-  void measure_noise(const std::stop_token& stop);
+  void measure_noise(const SearchRunNodes& nodes, const std::stop_token& stop);
+  std::optional<WidthNoise> noise_about(const core::Candidate& candidate) const;
   std::size_t wanted_pictures() const;
   std::size_t wanted_cutouts() const;
   void write_cutouts(CutoutFolder& folder, const std::function<void()>& tell,
                      const std::stop_token& stop);
+  std::vector<std::string> picture_names() const;
+  std::vector<std::string> cutout_names() const;
   std::string list_text(formats::candidates::Format format) const;
   bool draws() const;
   void draw_best(const SearchDrawing& calls, const std::function<void()>& tell,
@@ -80,7 +88,9 @@ class SearchReport {
   std::shared_ptr<const SearchPlan> plan_;
   std::shared_ptr<const device::Device> device_;
   SearchSummary summary_;
-  bool drawn_ = false;
+  bool drawn_ = false, names_pictures_ = false;
+  // Of an earlier search to the same list.
+  std::set<std::string> earlier_cutouts_, earlier_pictures_;
 };
 
 }  // namespace tautline::pipeline

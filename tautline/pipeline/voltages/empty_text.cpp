@@ -63,7 +63,7 @@ std::string stretches_text(const stream::EmptyVoltages& found, std::uint64_t sam
     if (times.first == 0 && times.second == samples)
       text += inputs.size() == 1 ? " never changes" : " never change";
     else
-      text += fmt::format(" for {} samples from {}", times.second, times.first);
+      text += fmt::format(" for {} from {}", core::counted(times.second, "sample"), times.first);
   }
   return text;
 }

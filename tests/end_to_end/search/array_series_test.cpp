@@ -128,6 +128,22 @@ TEST_F(SeveralTrials, InFoldersGiveTheSamePulses) {
   }
 }
 
+// Of a folder of several kinds those that are left out are counted.
+TEST_F(SeveralTrials, InAFolderOfSeveralKindsSayWhichAreLeftOut) {
+  const auto said = [&] {
+    return run({"search", scratch / "dat", "-o", scratch / "c.csv", "--overwrite"}).err;
+  };
+  EXPECT_EQ(said().find("left out: "), std::string::npos);
+  for (const auto& entry : std::filesystem::directory_iterator(scratch / "tim"))
+    if (entry.path().extension() == ".tim") std::filesystem::copy(entry.path(), scratch / "dat");
+  std::filesystem::copy(scratch / "x.fil", scratch / "dat");
+  const std::string text = said();
+  EXPECT_NE(text.find((scratch / "dat") +
+                      ": 41 .dat files are read; left out: 1 .fil file, 41 .tim files. "),
+            std::string::npos)
+      << text;
+}
+
 TEST_F(SeveralTrials, RefuseWhatIsForFilterbanks) {
   const auto refused = [&](const std::vector<std::string>& more, const std::string& why) {
     std::vector<std::string> words{"search", scratch / "x.npy", "-o", scratch / "o.csv"};

@@ -79,11 +79,52 @@ TEST_F(Cutouts, AFolderThatHoldsSomeIsRefusedBeforeTheSearch) {
   const CommandResult refused = run(words);
   EXPECT_EQ(refused.status, 1) << refused.err;
   EXPECT_NE(refused.err.find("--cutouts"), std::string::npos) << refused.err;
-  EXPECT_NE(refused.err.find("--overwrite"), std::string::npos) << refused.err;
+  EXPECT_NE(refused.err.find("give another name, or move the cut-outs away"), std::string::npos)
+      << refused.err;
   EXPECT_FALSE(std::filesystem::exists(folder_ / "n.csv"));
+  // It is of no list here: --overwrite neither mixes it with others nor removes it.
   words.push_back("--overwrite");
-  EXPECT_EQ(run(words).status, 0);
-  EXPECT_GE(names_in(cut_).size(), 3u);
+  const CommandResult mixed = run(words);
+  EXPECT_EQ(mixed.status, 1) << mixed.err;
+  EXPECT_NE(mixed.err.find("n.csv.json names: those of two searches would mix"), std::string::npos)
+      << mixed.err;
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "n.csv"));
+  EXPECT_EQ(read_file(cut_ + "/cand_tstart_1_old.h5"), "old");
+}
+
+TEST_F(Cutouts, OfTheListThatIsReplacedAreRemoved) {
+  ASSERT_EQ(search(fil_, {"--dms", "0:120:1"}).status, 0);
+  const auto all = names_in(cut_);
+  ASSERT_GE(all.size(), 2u);
+  const auto record = nlohmann::json::parse(read_file(folder_ / "c.csv.json"));
+  EXPECT_EQ(record["cutout_files"]["folder"], "cut/outs");
+  EXPECT_EQ(record["cutout_files"]["files"].size(), all.size());
+  write_file(cut_ + "/mine.h5", "mine");
+  const CommandResult present =
+      run({"search", fil_, "-o", folder_ / "c.csv", "--cutouts", cut_, "--dms", "0:120:1"});
+  EXPECT_NE(present.err.find("give --overwrite"), std::string::npos) << present.err;
+  // Nothing is removed for a search that is refused, or has another list.
+  EXPECT_NE(search(fil_, {"--dms", "0:1e6:1e5"}).status, 0);
+  EXPECT_NE(run({"search", fil_, "-o", folder_ / "n.csv", "--overwrite", "--cutouts", cut_, "--dms",
+                 "0:120:1"})
+                .status,
+            0);
+  EXPECT_EQ(names_in(cut_).size(), all.size() + 1);
+  const CommandResult fewer = search(fil_, {"--dms", "0:120:1", "--max-cutouts", "1"});
+  ASSERT_EQ(fewer.status, 0) << fewer.err;
+  EXPECT_EQ(names_in(cut_).size(), 2u);
+  EXPECT_EQ(read_file(cut_ + "/mine.h5"), "mine");
+  // As seen from another folder, and moved together with the list.
+  std::filesystem::create_directory(folder_ / "moved");
+  for (const char* name : {"c.csv", "c.csv.json", "cut"})
+    std::filesystem::rename(folder_ / name, folder_ / (std::string("moved/") + name));
+  const CommandResult again = run_program(
+      "/bin/sh",
+      {"-c", "cd " + (folder_ / "moved") + " && exec " + command_path() +
+                 " search ../obs.fil -o c.csv --overwrite --cutouts cut/outs --dms 0:120:1"},
+      folder_.path().string());
+  ASSERT_EQ(again.status, 0) << again.err;
+  EXPECT_EQ(names_in(folder_ / "moved/cut/outs").size(), all.size() + 1);
 }
 
 TEST_F(Cutouts, ASeriesHasNone) {
@@ -134,6 +175,40 @@ TEST_F(Cutouts, ThatAreInterruptedLeaveTheListAndThoseThatAreWhole) {
   }
   const auto record = nlohmann::json::parse(read_file(folder_ / "c.csv.json"));
   EXPECT_TRUE(record["cutouts"].is_null() || record["cutouts"] == names.size()) << names.size();
+}
+
+// A second search to the list of one that still draws: its record stays, and it cannot have the same folder.
+TEST_F(Cutouts, OfASearchWhoseListIsReplacedMeanwhileLeaveTheNewRecord) {
+  std::vector<std::string> words = search(fil_);
+  words.erase(words.begin());  // --json
+  words.insert(words.end(), {"--dms", "0:400:1", "--threshold", "4", "--max-cutouts", "1000000"});
+  const pid_t first = start_command(words, folder_.path().string());
+  const auto begin = std::chrono::steady_clock::now();
+  const auto has_begun = [&] {
+    std::error_code none;
+    for (const auto& entry : std::filesystem::directory_iterator(cut_, none))
+      if (entry.path().extension() == ".h5") return true;
+    return std::chrono::steady_clock::now() - begin > std::chrono::seconds(120);
+  };
+  while (!has_begun()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  kill(first, SIGSTOP);
+  std::filesystem::create_directory(folder_ / "second");
+  const auto second = [&](std::vector<std::string> more) {
+    more.insert(more.begin(),
+                {"search", fil_, "-o", folder_ / "c.csv", "--overwrite", "--dms", "0:120:1"});
+    return run_command(more, folder_ / "second");
+  };
+  const CommandResult shared = second({"--cutouts", cut_});
+  EXPECT_EQ(shared.status, 1) << shared.err;
+  EXPECT_NE(shared.err.find("another run writes into it"), std::string::npos) << shared.err;
+  const CommandResult own = second({});
+  EXPECT_EQ(own.status, 0) << own.err;
+  const std::string record = read_file(folder_ / "c.csv.json");
+  kill(first, SIGCONT);
+  kill(first, SIGINT);
+  const CommandResult result = finish_command(first, folder_.path().string());
+  EXPECT_EQ(result.status, kInterrupted) << result.err;
+  EXPECT_EQ(read_file(folder_ / "c.csv.json"), record);
 }
 
 TEST_F(Cutouts, BeamsHaveTheirNumbersInTheNames) {

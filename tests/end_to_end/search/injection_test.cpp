@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <filesystem>
 
 #include "tests/end_to_end/search/search_files.h"
 #include "tests/support/scratch.h"
@@ -131,6 +132,41 @@ TEST_F(SearchInjection, OfThePipelinesNodeIsTheCommands) {
     ++(line["injected"] == true ? marked : others);
   EXPECT_GE(marked, live["recalled"].get<double>());
   EXPECT_GE(others, 3);  // of the six pulses that nobody put in
+}
+
+// Before the search: pulses that it could not find would count as missed.
+TEST_F(SearchInjection, BeyondTheTrialsOrTheDataIsRefused) {
+  const auto run = [&](const std::string& dms, const std::string& pulses) {
+    return run_command({"search", scratch_ / "in.fil", "--dms", dms, "-o", scratch_ / "c.csv",
+                        "--inject", pulses, "--overwrite"},
+                       scratch_.path().string());
+  };
+  const auto refuse = [&](const std::string& dms, const std::string& pulses,
+                          const std::string& text) {
+    const CommandResult result = run(dms, pulses);
+    EXPECT_EQ(result.status, kWrongUsage) << result.err;
+    EXPECT_NE(result.err.find(text), std::string::npos) << result.err;
+    EXPECT_FALSE(std::filesystem::exists(scratch_ / "c.csv"));
+  };
+  refuse("0:60:1", "every=2,dm=5:900,width=0.01", "dm: 5:900, expected DMs of the trials, 0:60");
+  refuse("0:60:1", "every=2,dm=5:900,width=0.01", "give dm=5:60, or more trials");
+  refuse("30:60:1", "every=2,width=0.01", "dm: 0, expected DMs of the trials, 30:60");
+  // 100 s of data: the first pulse is at 75 to 225 s.
+  std::string seed;
+  for (std::size_t k = 0; seed.empty(); ++k) {
+    // The time of the first pulse is random: a seed with one behind the data.
+    const CommandResult result =
+        run("0:60:1", "every=300,dm=30,width=0.01,seed=" + std::to_string(k));
+    if (result.status == kWrongUsage) seed = std::to_string(k);
+    ASSERT_LT(k, 60u);
+    for (const char* name : {"c.csv", "c.csv.json", "c.injected.truth.json"})
+      std::filesystem::remove(scratch_ / name);
+  }
+  refuse("0:60:1", "every=300,dm=30,width=0.01,seed=" + seed, "every: 300 s, expected a time in");
+  // What the refusal names is taken, and the printed table marks what is found.
+  const CommandResult found = run("0:60:1", "every=5,dm=5:60,width=0.01,snr=100");
+  ASSERT_EQ(found.status, kDone) << found.err;
+  EXPECT_NE((found.out + found.err).find("  injected\n"), std::string::npos) << found.out;
 }
 
 TEST_F(SearchInjection, IsRefusedWhereItCouldNotBeSaid) {

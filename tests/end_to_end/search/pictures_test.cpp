@@ -60,6 +60,28 @@ TEST(SearchPictures, OfEachCandidateHaveItsPulseInTheMiddle) {
   EXPECT_EQ(again.status, kFailed) << again.err;
   EXPECT_NE(again.err.find("candidate_0001.png"), std::string::npos) << again.err;
   EXPECT_FALSE(std::filesystem::exists(scratch / "other.csv"));
+  // Those of another list are refused, whichever of them is there, and whatever may be overwritten.
+  std::filesystem::remove(scratch / "drawn/candidate_0001.png");
+  for (const bool overwrite : {false, true}) {
+    if (overwrite) search.push_back("--overwrite");
+    const CommandResult mixed = run(search);
+    EXPECT_EQ(mixed.status, kFailed) << mixed.err;
+    EXPECT_NE(mixed.err.find("--pictures: "), std::string::npos) << mixed.err;
+    EXPECT_NE(mixed.err.find("candidate_0002.png"), std::string::npos) << mixed.err;
+    EXPECT_FALSE(std::filesystem::exists(scratch / "other.csv"));
+  }
+  // Those of the list that is replaced are gone, but not what somebody else put there.
+  write_file(scratch / "drawn/mine.png", "mine");
+  search[3] = scratch / "c.csv";
+  search[7] = "70";
+  const CommandResult fewer = run(search);
+  ASSERT_EQ(fewer.status, kDone) << fewer.err;
+  const std::string now = read_file(scratch / "c.csv");
+  const auto left = std::count(now.begin(), now.end(), '\n') - 1;
+  EXPECT_LT(left, candidates);
+  const std::filesystem::directory_iterator those(scratch / "drawn");
+  EXPECT_EQ(std::distance(begin(those), end(those)), left + 1);
+  EXPECT_EQ(read_file(scratch / "drawn/mine.png"), "mine");
 }
 
 }  // namespace

@@ -108,6 +108,66 @@ TEST_F(PipedSearch, AStreamThatIsCutShortIsNamed) {
   expect_said(promising(kTimes - 5), "");  // the header was wrong
 }
 
+// The level of all channels wanders within some 100 samples: in the last samples of a few trials, as in a file.
+TEST_F(PipedSearch, NoiseThatIsNotWhiteIsSaid) {
+  constexpr std::size_t kTimes = 150'000;
+  for (const bool red : {true, false}) {
+    std::vector<NoisePulse> pulses;  // a broad one, in white noise
+    for (std::size_t k = 0; !red && k < 60; ++k) pulses.push_back({20, 60'000 + k, 6});
+    auto values = noise_with_pulses(shape_, kTimes, pulses, random_);
+    std::normal_distribution<double> normal;
+    double level = 0;
+    for (std::size_t t = 0; red && t < kTimes; ++t) {
+      level = 0.99 * level + 0.2 * normal(random_);
+      for (std::size_t c = 0; c < 32; ++c)
+        values[t * 32 + c] = std::round(values[t * 32 + c] + level + 0.5 * normal(random_));
+    }
+    // Empty for a while: that makes no noise.
+    std::fill_n(values.begin() + 32 * 90'000, 32 * 30'000, 0);
+    write_filterbank(scratch_ / "a.fil", shape_, values);
+    const std::string bytes = read_file(scratch_ / "a.fil");
+    const auto excess_in = [&](const CommandResult& result) {
+      EXPECT_EQ(result.status, kDone) << result.err;
+      EXPECT_EQ(result.err.find("times as much as those of white noise") != std::string::npos, red)
+          << result.err;
+      const auto record = nlohmann::json::parse(read_file(list_ + ".json"));
+      EXPECT_GE(record["noise_of_width"]["width_samples"], 4) << record["noise_of_width"];
+      return record["noise_of_width"].value("excess", 0.0);
+    };
+    const double of_file = excess_in(run_command(words(scratch_ / "a.fil", {}), scratch_ / "run"));
+    const double of_pipe = excess_in(run_piped(words(pipe_, {}), bytes));
+    EXPECT_NEAR(of_pipe / of_file, 1, 0.3) << red << of_file;
+    write_file(
+        scratch_ / "live.toml",
+        "[filterbank]\ntype = \"live_filterbank\"\npath = \"-\"\n[pulses]\ntype = \"search\"\n"
+        "inputs = \"filterbank\"\ndms.range = \"0:60:1\"\nmax_width_s = 0.02\n[list]\n"
+        "type = \"candidate_file\"\ninputs = \"pulses\"\npath = \"" +
+            list_ + "\"\n");
+    excess_in(run_program("/bin/sh",
+                          {"-c", "exec " + command_path() + " --device cpu run --overwrite " +
+                                     (scratch_ / "live.toml") + " < " + (scratch_ / "a.fil")},
+                          scratch_ / "run"));
+    const CommandResult by_width = run_piped(words(pipe_, {"--noise", "width"}), bytes);
+    EXPECT_EQ(by_width.err.find("white noise"), std::string::npos) << by_width.err;
+  }
+}
+
+// Of a file it is refused; a pipe is as long as it is.
+TEST_F(PipedSearch, ABoxcarThatIsLongerThanWhatCameIsSaid) {
+  write_filterbank(scratch_ / "a.fil", shape_,
+                   noise_with_pulses(shape_, 9000, {{40, 4000, 40}}, random_));
+  const std::string bytes = read_file(scratch_ / "a.fil");
+  const auto said = [&](const std::string& width) {
+    auto wide = words(pipe_, {});
+    *(std::find(wide.begin(), wide.end(), "--max-width") + 1) = width;
+    const CommandResult result = run_piped(wide, bytes);
+    EXPECT_EQ(result.status, kDone) << result.err;
+    return result.err.find("no pulse that is wider can be found") != std::string::npos;
+  };
+  EXPECT_FALSE(said("2.3"));  // of 2.304 s
+  EXPECT_TRUE(said("2.4"));
+}
+
 // The second of two runs to one list, which would end first, is refused at its start.
 TEST_F(PipedSearch, OfTwoRunsToOneListTheSecondIsRefused) {
   write_filterbank(scratch_ / "a.fil", shape_,
@@ -159,6 +219,11 @@ TEST_F(PipedSearch, SeveralIfsAreAddedAsThoseOfTheFile) {
     };
     EXPECT_EQ(warns(piped), more.empty()) << piped.err;
     EXPECT_EQ(warns(file), more.empty()) << file.err;
+    const std::string summed = more.empty()     ? "all 4 IFs added up"
+                               : more[1] == "2" ? "IF 2 of 4"
+                                                : "IFs 1, 2 of 4 added up";
+    for (const CommandResult& result : {file, piped})
+      EXPECT_NE(result.out.find("32 channels, " + summed), std::string::npos) << result.out;
   }
   const CommandResult twice = run_piped(words(pipe_, {"--ifs", "2,2"}), bytes);
   EXPECT_EQ(twice.status, kWrongUsage) << twice.err;

@@ -164,6 +164,29 @@ TEST_F(Refusals, NothingIsLeftOfInterruptedSearches) {
               inputs);
 }
 
+// The largest that is named is taken, as is the default of short data.
+TEST_F(Refusals, ABoxcarThatIsLongerThanTheData) {
+  const std::string fil = filterbank();  // 8 s
+  const auto search = [&](const std::string& dms, const std::vector<std::string>& more) {
+    std::vector<std::string> words{"search", fil, "-o", scratch_ / "c.csv", "--dms", dms};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  expect_refused(search("0:40:10", {"--max-width", "20"}), kWrongUsage,
+                 {"--max-width: 20 s, expected at most the 8 s of data", "give 8 or less"});
+  // The lowest trial's delay is no data: 0.4 s at DM 500.
+  const CommandResult delayed = run(search("500:600:50", {"--max-width", "7.9"}));
+  EXPECT_EQ(delayed.status, kWrongUsage) << delayed.err;
+  const std::string word = "give ";
+  const std::string largest = delayed.err.substr(delayed.err.find(word) + word.size(), 5);
+  EXPECT_NEAR(std::stod(largest), 7.6, 0.1) << delayed.err;
+  expect_refused(search("0:40:10", {"--max-width", "2", "--start", "1", "--duration", "1.5"}),
+                 kWrongUsage, {"at most the 1.5 s of data"});
+  EXPECT_EQ(run(search("0", {"--duration", "0.09"})).status, kDone);
+  EXPECT_EQ(run(search("0:40:10", {"--max-width", "8", "--overwrite"})).status, kDone);
+  EXPECT_EQ(run(search("500:600:50", {"--max-width", largest, "--overwrite"})).status, kDone);
+}
+
 // A folder that a refused run made is gone again, one that was there stays.
 TEST_F(Refusals, LeaveNoFolder) {
   const std::string fil = filterbank(), folder = scratch_ / "new/pictures";

@@ -1,0 +1,31 @@
+#include "tautline/pipeline/search/search_noise.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace tautline::pipeline {
+
+const core::Candidate* widest_of_best(std::span<const core::Candidate> candidates) {
+  constexpr std::size_t kBest = 10, kLeastWidth = 4;
+  const auto best = candidates.first(std::min(kBest, candidates.size()));
+  const auto widest = std::max_element(best.begin(), best.end(), [](const auto& a, const auto& b) {
+    return a.width_samples < b.width_samples;
+  });
+  return widest == best.end() || widest->width_samples < kLeastWidth ? nullptr : &*widest;
+}
+
+std::size_t samples_for_noise(std::size_t width_samples) {
+  constexpr std::size_t kSums = 256, kLeast = 65536, kMost = std::size_t{1} << 20;
+  return std::clamp(kSums * width_samples, kLeast, kMost);
+}
+
+std::string noise_warning(const WidthNoise& noise, double dm, double rate_hz) {
+  return fmt::format(
+      "sums of {} samples ({:.4g} s, DM {:.6g}) scatter {:.3g} times as much as those of white "
+      "noise: S/N of pulses as wide are too high by about that. `noise` width measures the "
+      "noise of each width, a shorter `baseline_s` takes slow drifts off",
+      noise.width, static_cast<double>(noise.width) / rate_hz, dm, noise.excess);
+}
+
+}  // namespace tautline::pipeline
