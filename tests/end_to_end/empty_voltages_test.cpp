@@ -269,7 +269,7 @@ TEST_F(EmptyVoltageFiles, PhasesThatAreNotThoseOfTheTimeAreNamed) {
             std::string::npos)
       << result.err;
   std::vector<std::string> after = more, before = more;
-  after.insert(after.end(), {"--phase-center", "Zenith=0,0"});
+  after.insert(after.end(), {"--phase-center", "Zenith=0,0", "--utc-start", "2026-03-20-14:00:00"});
   run("correlate", "after.uvh5", after);
   EXPECT_NE(result.err.find(words), std::string::npos) << result.err;
   EXPECT_NE(result.err.find("turn by up to 22 degrees"), std::string::npos) << result.err;

@@ -207,7 +207,7 @@ def test_fringes_of_data_without_a_start_are_not_rotated(rng: np.random.Generato
         with pytest.raises(tl.ConfigError, match="utc_start: not given, expected the UTC of the first sample"):
             tl.correlate(of, **place)
         for name in ("start", "utc_start"):
-            given = {name: utc}
+            given: dict[str, Any] = {name: utc}
             found.append(tl.correlate(of, **place, **given))
         with pytest.raises(tl.ConfigError, match="utc_start"):
             tl.correlate(of, start=utc, utc_start=utc, **place)
