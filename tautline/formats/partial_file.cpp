@@ -115,6 +115,11 @@ void rename_to(const std::string& partial, const std::string& path, bool overwri
 
 }  // namespace
 
+void remove_file(const std::string& path) noexcept {
+  std::error_code ignored;
+  std::filesystem::remove(path, ignored);
+}
+
 void flush_to_disk(const std::string& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) fail(path, "opening to flush", errno);
