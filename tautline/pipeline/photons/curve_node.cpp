@@ -219,11 +219,8 @@ void CurveNode::begin_part() {
   given_samples_ = 0;
   std::erase_if(stops_, [&](const BinRange& one) { return one.end <= part_first_; });
   CurveStreamConfig config = stream_config_;
-  const std::uint64_t planned = stream_config_.planned_samples;
-  config.planned_samples = std::min(most_samples_, planned - std::min(planned, part_first_));
-  config.stops =
-      in_part(stops_, config.planned_samples > 0 ? config.planned_samples
-                                                 : std::numeric_limits<std::uint64_t>::max());
+  config.planned_samples = 0;  // a wish for new files may end any part early
+  config.stops = in_part(stops_, std::numeric_limits<std::uint64_t>::max());
   breaks_ = in_part(input_.breaks, most_samples_).size();
   stream_ = make_stream(config);
 }
@@ -245,11 +242,11 @@ void CurveNode::push_in_parts(const engine::Block& block, const CountPayload& pa
   const auto position = [&] { return part_first_ + stream_->samples(); };
   const std::uint64_t end = photons_ ? block.first + block.samples : position() + block.samples,
                       first = end - block.samples;
-  const std::uint64_t rotations = outputs.rotations();
-  bool ends = rotations != rotations_;
-  rotations_ = rotations;
-  if (ends && stream_->samples() > 0 && position() < end) end_part(outputs);
-  ends = false;
+  if (const std::uint64_t rotations = outputs.rotations();
+      rotations != rotations_ && block.samples > 0) {
+    rotations_ = rotations;
+    if (stream_->samples() > 0) end_part(outputs);
+  }
   breaks_ += payload.breaks.size();
   if (stream_config_.more_stops)
     for (const BinRange& one : payload.breaks) {
@@ -258,7 +255,7 @@ void CurveNode::push_in_parts(const engine::Block& block, const CountPayload& pa
         stream_->add_stop(moved);
     }
   std::span<const BinnedPhoton> photons = payload.photons;
-  while (position() < end) {
+  for (bool ends = false; position() < end;) {
     if (ends || stream_->samples() >= most_samples_) end_part(outputs);
     ends = false;
     std::uint64_t until = std::min(end, part_first_ + std::min(most_samples_, end - part_first_));

@@ -305,7 +305,9 @@ std::unique_ptr<engine::Node> make_trial_file(const TrialFile& config, const eng
   TrialFiles files{config.format, config.path, context.overwrite};
   files.parts = config.parts;
   const FileParts parts(config.path, config.parts);
-  if (parts.several()) parts.require_can_be_written("path", context.overwrite);
+  // Folders that are there are written into again.
+  const bool replaced = context.overwrite && config.format != SeriesFormat::npy;
+  if (parts.several() && !replaced) parts.require_can_be_written("path", context.overwrite);
   files.describe = [context, nodes = nodes_before(graph, output)](const WrittenSeries& written) {
     return series_record(context, nodes, written);
   };

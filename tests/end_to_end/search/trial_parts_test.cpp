@@ -136,8 +136,13 @@ TEST_F(TrialParts, OfTimeAndSizeAreTheWholeToTheBit) {
       }
       EXPECT_EQ(sum, all);
       const CommandResult again = run(words(format, output, {"series." + limit}));
-      EXPECT_EQ(again.status, kWrongUsage) << again.err;
+      EXPECT_EQ(again.status, kFailed) << again.err;
       EXPECT_NE(again.err.find("-0001"), std::string::npos) << again.err;
+      auto overwriting = words(format, output, {"series." + limit});
+      overwriting.emplace_back("--overwrite");
+      const CommandResult anew = run(overwriting);
+      ASSERT_EQ(anew.status, kDone) << anew.err;
+      EXPECT_EQ(expect_parts_of(format, whole, files_of(anew)), lengths);
       // The pulse, which is a third of the way, in the part that has it.
       const std::size_t pulse = 1 + (all / 3 + 300) / each;
       const CommandResult found =
