@@ -130,12 +130,12 @@ TEST_F(CurveParts, OfTimeTagsAreThoseOfTheirBinsAlone) {
   };
   for (const std::string& limit : {"each_s=" + seconds(most), std::string("each_bytes=20000")}) {
     SCOPED_TRACE(limit);
-    write_file(scratch / "p.toml", "[counts]\ntype = \"count_file\"\npath = \"" +
-                                       (scratch / "tags.ptu") +
-                                       "\"\nbin_s = 1e-5\nblock_samples = 2048\n[curves]\n"
-                                       "type = \"autocorrelator\"\ninputs = \"counts\"\n[file]\n"
-                                       "type = \"curve_file\"\ninputs = \"curves\"\npath = \"" +
-                                       (scratch / (limit.substr(0, 6) + ".h5")) + "\"\n");
+    write_file(scratch / "p.toml",
+               "[counts]\ntype = \"count_file\"\npath = \"" + (scratch / "tags.ptu") +
+                   "\"\nbin_s = 1e-5\ntag_method = \"direct\"\nblock_samples = 2048\n[curves]\n"
+                   "type = \"autocorrelator\"\ninputs = \"counts\"\n[file]\n"
+                   "type = \"curve_file\"\ninputs = \"curves\"\npath = \"" +
+                   (scratch / (limit.substr(0, 6) + ".h5")) + "\"\n");
     const CommandResult result = run_command(
         {"--device", "cpu", "--json", "run", scratch / "p.toml", "--set", "file." + limit},
         scratch / "run");
@@ -145,7 +145,8 @@ TEST_F(CurveParts, OfTimeTagsAreThoseOfTheirBinsAlone) {
     std::size_t first = 0;
     for (const std::string& file : files) {
       const core::CorrelationCurves curves = formats::curves::read_set(file);
-      std::vector<std::string> words{scratch / "tags.ptu", "--start", seconds(first)};
+      std::vector<std::string> words{scratch / "tags.ptu", "--tags", "direct", "--start",
+                                     seconds(first)};
       // The last part is as long as the file.
       if (file != files.back()) words.insert(words.end(), {"--duration", seconds(curves.samples)});
       expect_same(curves, of_command(words), file);
