@@ -29,10 +29,42 @@ Json record_beside(const std::string& path) {
   return known ? record : Json(nullptr);
 }
 
+// FilledTrials of the record; null where what was filled is not known.
+Json filled_of(const Json& record) {
+  const Json segments = record.value("segments", Json());
+  const bool one = segments.is_array() && segments.size() == 1 && segments[0].is_object();
+  Json filled = one ? segments[0].value("filled", Json()) : Json();
+  const bool whole = filled.is_object() && filled.value("step_samples", Json()).is_number() &&
+                     filled.value("steps", Json()).is_array();
+  return whole ? filled : Json();
+}
+
+// The steps of which some is filled, and the largest share of a trial in one.
+std::string filled_text(const Json& filled, double tsamp_s) {
+  double most = 0;
+  std::size_t unknown = 0;
+  for (const Json& step : filled["steps"]) {
+    const Json fraction = step.value("fraction", Json());
+    if (!fraction.is_array()) ++unknown;
+    if (fraction.is_array())
+      for (const Json& one : fraction)
+        most = std::max(most, one.is_number() ? one.get<double>() : 0);
+  }
+  const std::size_t some = filled["steps"].size() - unknown;
+  std::string text = some == 0
+                         ? "nothing"
+                         : fmt::format("in {} of {:.3g} s, {:.3g} % of a trial's values at most",
+                                       core::counted(some, "step"),
+                                       filled["step_samples"].get<double>() * tsamp_s, 100 * most);
+  if (unknown > 0) text += fmt::format("; not known in {}", core::counted(unknown, "step"));
+  return text;
+}
+
 int inspect_series(const Global& global, const std::string& path,
                    const formats::npy::Header& header, const Json& record) {
   const Json &dms = record["dms"], &tsamp_s = record["tsamp_s"];
   const std::uint64_t samples = header.shape.back();
+  const Json filled = filled_of(record);
   if (global.json) {
     print_json("tautline.inspect.series", 1,
                {{"file", said_name(path)},
@@ -42,13 +74,19 @@ int inspect_series(const Global& global, const std::string& path,
                 {"tsamp_s", tsamp_s},
                 {"dms", dms},
                 {"f_ref_mhz", record.value("f_ref_mhz", Json())},
-                {"dm_constant", record.value("dm_constant", Json())}});
+                {"dm_constant", record.value("dm_constant", Json())},
+                {"start_utc", record.value("start", Json())},
+                {"filled", filled}});
     return kDone;
   }
   fmt::print("{}: dedispersed series\n", said_name(path));
   fmt::print("  trials      {}, DM {} to {}\n", header.shape.front(), dms.front().dump(),
              dms.back().dump());
   fmt::print("  samples     {} of {:.6g} s, {}\n", samples, tsamp_s.get<double>(), header.type);
+  if (const Json start = record.value("start", Json()); start.is_string())
+    fmt::print("  start       {} UTC\n", start.get<std::string>());
+  if (!filled.is_null())
+    fmt::print("  lost data   filled {}\n", filled_text(filled, tsamp_s.get<double>()));
   return kDone;
 }
 

@@ -14,9 +14,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// ".uvh5", and ".table.csv", which is one ending of curves.
+std::string ending_of(const fs::path& path) {
+  const std::string name = path.filename().string(), table = ".table.csv";
+  return name.ends_with(table) && name != table ? table : path.extension().string();
+}
+
+std::string stem_of(const fs::path& path) {
+  const std::string name = path.filename().string();
+  return name.substr(0, name.size() - ending_of(path).size());
+}
+
 // Whether a name is that of a numbered file of `path`, or one beside it ("night-0001.dada.json").
 bool is_numbered(const std::string& name, const fs::path& path) {
-  const std::string begin = path.stem().string() + "-", end = path.extension().string();
+  const std::string begin = stem_of(path) + "-", end = ending_of(path);
   if (!name.starts_with(begin)) return false;
   const auto digits = static_cast<std::size_t>(
       std::find_if(name.begin() + static_cast<std::ptrdiff_t>(begin.size()), name.end(),
@@ -30,9 +41,8 @@ bool is_numbered(const std::string& name, const fs::path& path) {
 std::string numbered_name(const std::string& path, std::size_t number) {
   fs::path name = path;
   if (!name.has_filename()) name = name.parent_path();  // "night.ms/"
-  const std::string ending = name.extension().string();
-  name.replace_extension();
-  return fmt::format("{}-{:04}{}", name.string(), number, ending);
+  return fmt::format("{}-{:04}{}", (name.parent_path() / stem_of(name)).string(), number,
+                     ending_of(name));
 }
 
 std::vector<std::string> numbered_files(const std::string& path) {

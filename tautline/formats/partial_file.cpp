@@ -128,6 +128,11 @@ std::string temporary_folder() {
                     "let it name one with room for them, or unset it to use /tmp");
 }
 
+void remove_file(const std::string& path) noexcept {
+  std::error_code ignored;
+  std::filesystem::remove(path, ignored);
+}
+
 void flush_to_disk(const std::string& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) fail(path, "opening to flush", errno);

@@ -38,6 +38,9 @@ void require_can_be_written(const std::string& field, const std::string& path, b
 /// The folder that TMPDIR names, or the system's. Throws Error(io) that names TMPDIR where it is none.
 std::string temporary_folder();
 
+/// Removes a file, if it is there.
+void remove_file(const std::string& path) noexcept;
+
 /// Waits until a file's bytes, or a folder's names, are on the disk. Throws Error(io).
 void flush_to_disk(const std::string& path);
 
@@ -112,6 +115,19 @@ class PartialFile {
   std::uint64_t written_bytes_ = 0, flushed_bytes_ = 0;
   std::vector<std::byte> pending_;
 };
+
+/// Names the record of a file, then the file by `finish_file`: where the run is killed between the two, every file that
+/// has its name has its record. Where the file cannot get its name, the record is removed.
+template <class Record, class FinishFile>
+void finish_after_record(Record& record, FinishFile finish_file) {
+  record.finish();
+  try {
+    finish_file();
+  } catch (...) {
+    remove_file(record.path());
+    throw;
+  }
+}
 
 /// A file written front to back that is open only while something is written: a folder of thousands
 /// of dedispersed series would need more descriptors than a process has. Every failure is Error(io)

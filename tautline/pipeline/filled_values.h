@@ -94,6 +94,24 @@ class FilledValues {
     }
     return values == 0 ? 0 : static_cast<double>(filled) / static_cast<double>(values);
   }
+  /// [channel]: what is filled of samples [first, end), in order of time. None: too long ago.
+  std::optional<std::vector<std::vector<FilledRun>>> runs(std::uint64_t first,
+                                                          std::uint64_t end) const {
+    const std::lock_guard lock(mutex_);
+    if (first < forgotten_) return std::nullopt;
+    std::vector<std::vector<FilledRun>> all(channels_);
+    for (auto run = after(first); run != runs_.end() && run->first < end; ++run) {
+      const std::uint64_t begin = std::max(run->first, first), until = std::min(run->end, end);
+      for (std::size_t c = 0; c < channels_; ++c) {
+        if ((run->channels[c / 64] >> c % 64 & 1) == 0) continue;
+        if (!all[c].empty() && all[c].back().end == begin)
+          all[c].back().end = until;
+        else
+          all[c].push_back({c, begin, until});
+      }
+    }
+    return all;
+  }
 
  private:
   struct Run {  // samples whose filled channels are the same

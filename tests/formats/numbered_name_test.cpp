@@ -16,6 +16,7 @@ TEST(NumberedNames, HaveFourDigitsBeforeTheEnding) {
   EXPECT_EQ(numbered_name("a.b/night.of.may.dada", 123), "a.b/night.of.may-0123.dada");
   EXPECT_EQ(numbered_name("night.ms", 12345), "night-12345.ms");
   EXPECT_EQ(numbered_name("plots", 7), "plots-0007");
+  EXPECT_EQ(numbered_name("a/G.table.csv", 2), "a/G-0002.table.csv");
 }
 
 TEST(NumberedNames, AreFoundWithWhatLiesBesideThem) {

@@ -167,6 +167,10 @@ void DatWriter::complete() {
   if (completed_) return;
   completed_ = true;
   inf_.bins = samples_ / 2 * 2;
+  // The length may not have been known when the data segments were.
+  std::erase_if(inf_.on_bins, [&](const auto& bins) { return bins.first >= inf_.bins; });
+  if (!inf_.on_bins.empty())
+    inf_.on_bins.back().second = std::min(inf_.on_bins.back().second, inf_.bins - 1);
   text_.write(format_inf(inf_));
 }
 

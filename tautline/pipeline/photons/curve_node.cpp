@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -89,12 +91,27 @@ class CurveNode final : public engine::Node {
   void process(std::size_t input, const engine::Block& block, engine::Outputs& outputs) override;
   void finish(engine::Outputs& outputs) override;
   engine::Counters counters() const override { return counters_; }
+  bool rotates() const override { return parts_.several(); }
+
+  void cut(const PartLimits& limits) {
+    parts_ = FileParts({}, limits);
+    limits_ = limits;
+  }
+  bool is_cut() const { return parts_.several(); }
+  const AutocorrelateConfig& config() const { return config_; }
 
  private:
   std::uint64_t samples_done() const { return stream_->samples() - resumed_; }
+  std::unique_ptr<CurveStream> make_stream(const CurveStreamConfig& config) const;
+  std::vector<BinRange> in_part(const std::vector<BinRange>& ranges, std::uint64_t samples) const;
+  void begin_part();
+  void end_part(engine::Outputs& outputs);
+  void push_in_parts(const engine::Block& block, const CountPayload& payload,
+                     engine::Outputs& outputs);
+  CountStream part_of_input(bool last) const;
   void push_photons(const engine::Block& block, const CountPayload& payload);
   void give_when_due(engine::Outputs& outputs);
-  std::shared_ptr<CurveSnapshot> snapshot() const;
+  std::shared_ptr<CurveSnapshot> snapshot(bool ends = false) const;
   void add_window(const RollingCurves& rolling, CurveSnapshot& now) const;
   StateRecord state_record() const;
   nlohmann::ordered_json input_record() const;
@@ -118,7 +135,17 @@ class CurveNode final : public engine::Node {
   Stopwatch stopwatch_;
   double given_s_ = 0;  // time of the last snapshot, and its number of samples
   std::uint64_t given_samples_ = 0;
+  // Of curves that are cut.
+  FileParts parts_{{}, {}};
+  PartLimits limits_;
+  std::uint64_t most_samples_ = 0, most_photons_ = 0;  // of a part
+  std::uint64_t rotations_ = 0;
+  std::vector<BinRange> stops_;  // of the run: stops and lost records that may reach into the part
+  std::size_t part_ = 0;
+  std::uint64_t part_first_ = 0, part_photons_ = 0;  // of the part at hand
 };
+
+constexpr std::size_t kPhotonBytes = 8;  // that count for each_bytes
 
 std::vector<engine::Stream> CurveNode::open(std::span<const engine::Stream> inputs) {
   CurvePlan curves = plan_curves(config_, inputs[0], resume_.get(), device_);
@@ -127,6 +154,15 @@ std::vector<engine::Stream> CurveNode::open(std::span<const engine::Stream> inpu
   photons_ = inputs[0].kind == "photons";
   input_ = inputs[0].detail<CountStream>();
   breaks_ = input_.breaks.size();
+  if (parts_.several()) {
+    // Photons are counted as they come.
+    most_samples_ = FileParts({}, {limits_.each_s, photons_ ? 0 : limits_.each_bytes})
+                        .most_samples(rate_of_bins(input_.bin_s), input_.row_bytes);
+    if (photons_ && limits_.each_bytes > 0)
+      most_photons_ = std::max<std::uint64_t>(1, limits_.each_bytes / kPhotonBytes);
+    stream_config_.open_ended = true;
+    stops_ = stream_config_.stops;
+  }
   if (resume_ != nullptr) resume_->require(state_record());
   // No block beyond the one that consumers use: while a snapshot is written, there is no other.
   return {{.kind = "curves",
@@ -154,8 +190,10 @@ std::optional<engine::Load> CurveNode::expected_load() const {
 
 void CurveNode::start(engine::Outputs& outputs) {
   queue_ = &outputs.queue(device_);
-  stream_ = std::make_unique<CurveStream>(
-      stream_config_, *queue_, plan_, device_->compiles() && !photons_ ? device_.get() : nullptr);
+  if (parts_.several())
+    begin_part();
+  else
+    stream_ = make_stream(stream_config_);
   if (resume_ != nullptr) {
     resume_->load(*stream_);
     resumed_ = stream_->samples();
@@ -165,15 +203,116 @@ void CurveNode::start(engine::Outputs& outputs) {
   stopwatch_ = {};
 }
 
-void CurveNode::process(std::size_t, const engine::Block& block, engine::Outputs& outputs) {
-  const auto& payload = block.payload_of<CountPayload>();
+std::unique_ptr<CurveStream> CurveNode::make_stream(const CurveStreamConfig& config) const {
+  return std::make_unique<CurveStream>(config, *queue_, plan_,
+                                       device_->compiles() && !photons_ ? device_.get() : nullptr);
+}
+
+// Ranges of the run as the part counts, those inside its first `samples`.
+std::vector<BinRange> CurveNode::in_part(const std::vector<BinRange>& ranges,
+                                         std::uint64_t samples) const {
+  std::vector<BinRange> inside;
+  for (const BinRange& one : ranges) {
+    const BinRange moved{one.first - std::min(one.first, part_first_),
+                         std::min(samples, one.end - std::min(one.end, part_first_))};
+    if (moved.first < moved.end) inside.push_back(moved);
+  }
+  return inside;
+}
+
+// No pair spans two parts.
+void CurveNode::begin_part() {
+  ++part_;
+  part_photons_ = 0;
+  given_samples_ = 0;
+  std::erase_if(stops_, [&](const BinRange& one) { return one.end <= part_first_; });
+  CurveStreamConfig config = stream_config_;
+  config.planned_samples = 0;  // a wish for new files may end any part early
+  config.stops = in_part(stops_, std::numeric_limits<std::uint64_t>::max());
+  breaks_ = in_part(input_.breaks, most_samples_).size();
+  stream_ = make_stream(config);
+}
+
+void CurveNode::end_part(engine::Outputs& outputs) {
+  engine::Block& block = outputs.begin();
+  block.payload.reset();
+  auto now = snapshot(true);
+  now->complete = true;
+  block.payload = std::move(now);
+  outputs.commit();
+  part_first_ += stream_->samples();
+  begin_part();
+}
+
+// A part ends before the sample that does not belong to it any more, so none is empty.
+void CurveNode::push_in_parts(const engine::Block& block, const CountPayload& payload,
+                              engine::Outputs& outputs) {
+  const auto position = [&] { return part_first_ + stream_->samples(); };
+  const std::uint64_t end = photons_ ? block.first + block.samples : position() + block.samples,
+                      first = end - block.samples;
+  if (const std::uint64_t rotations = outputs.rotations();
+      rotations != rotations_ && block.samples > 0) {
+    rotations_ = rotations;
+    if (stream_->samples() > 0) end_part(outputs);
+  }
   breaks_ += payload.breaks.size();
   if (stream_config_.more_stops)
-    for (const BinRange& one : payload.breaks) stream_->add_stop(one);
-  if (photons_) {
-    push_photons(block, payload);
-  } else if (block.samples > 0) {
-    stream_->push(block.view<2>());
+    for (const BinRange& one : payload.breaks) {
+      stops_.push_back(one);
+      for (const BinRange& moved : in_part({one}, std::numeric_limits<std::uint64_t>::max()))
+        stream_->add_stop(moved);
+    }
+  std::span<const BinnedPhoton> photons = payload.photons;
+  for (bool ends = false; position() < end;) {
+    if (ends || stream_->samples() >= most_samples_) end_part(outputs);
+    ends = false;
+    std::uint64_t until = std::min(end, part_first_ + std::min(most_samples_, end - part_first_));
+    if (!photons_) {
+      stream_->push(block.view<2>().slice(0, static_cast<std::size_t>(position() - first),
+                                          static_cast<std::size_t>(until - position())));
+      continue;
+    }
+    if (const std::uint64_t room = most_photons_ - part_photons_;
+        most_photons_ > 0 && photons.size() > room &&
+        photons[static_cast<std::size_t>(room)].bin < until) {
+      ends = true;
+      until = std::max(photons[static_cast<std::size_t>(room)].bin, position() + 1);
+    }
+    later_.clear();
+    for (; !photons.empty() && photons.front().bin < until; photons = photons.subspan(1)) {
+      later_.push_back(photons.front());
+      later_.back().bin -= part_first_;
+    }
+    part_photons_ += std::min<std::uint64_t>(
+        later_.size(), most_photons_ > 0 ? most_photons_ - part_photons_ : later_.size());
+    stream_->push_tags(later_, until - part_first_);
+  }
+}
+
+// What is said of the input's stretches, as if the part were all of the run.
+CountStream CurveNode::part_of_input(bool last) const {
+  CountStream part = input_;
+  const std::uint64_t samples = stream_->samples();
+  part.first += part_first_;
+  if (part_first_ > 0) part.padding.before = 0;
+  if (!last) part.padding.after = 0;
+  part.stops = in_part(input_.stops, samples);
+  part.named_stops = in_part(input_.named_stops, samples);
+  return part;
+}
+
+void CurveNode::process(std::size_t, const engine::Block& block, engine::Outputs& outputs) {
+  const auto& payload = block.payload_of<CountPayload>();
+  if (parts_.several()) {
+    push_in_parts(block, payload, outputs);
+  } else {
+    breaks_ += payload.breaks.size();
+    if (stream_config_.more_stops)
+      for (const BinRange& one : payload.breaks) stream_->add_stop(one);
+    if (photons_)
+      push_photons(block, payload);
+    else if (block.samples > 0)
+      stream_->push(block.view<2>());
   }
   last_ = {payload.damage, payload.ignored, payload.interrupted, {}, {}};
   if (config_.every_s > 0) give_when_due(outputs);
@@ -206,7 +345,7 @@ void CurveNode::give_when_due(engine::Outputs& outputs) {
 void CurveNode::finish(engine::Outputs& outputs) {
   engine::Block& block = outputs.begin();
   block.payload.reset();
-  auto last = snapshot();
+  auto last = snapshot(true);
   last->last = true;
   const AutocorrelateSummary& s = last->summary;
   counters_ = {{"curves", s.curves},
@@ -217,8 +356,11 @@ void CurveNode::finish(engine::Outputs& outputs) {
   outputs.commit();
 }
 
-std::shared_ptr<CurveSnapshot> CurveNode::snapshot() const {
+// `ends`: nothing follows in this run or part.
+std::shared_ptr<CurveSnapshot> CurveNode::snapshot(bool ends) const {
   auto now = std::make_shared<CurveSnapshot>();
+  const CountStream input = part_ > 0 ? part_of_input(ends) : input_;
+  now->part = part_;
   core::CorrelationCurves& curves = now->curves;
   AutocorrelateSummary& s = now->summary;
   curves.cross = input_.sensors->cross();
@@ -233,10 +375,10 @@ std::shared_ptr<CurveSnapshot> CurveNode::snapshot() const {
   s.resumed_samples = resumed_;
   if (!input_.keep_constant)
     s.empty =
-        name_empty(input_, samples_done(),
-                   stream_config_.stops.empty() ? std::span<const BinRange>() : input_.stops,
+        name_empty(input, samples_done(),
+                   stream_config_.stops.empty() ? std::span<const BinRange>() : input.stops,
                    stream_->empty_stretches(input_.sensors->good_sensors()),
-                   static_cast<std::int64_t>(input_.first) - static_cast<std::int64_t>(resumed_));
+                   static_cast<std::int64_t>(input.first) - static_cast<std::int64_t>(resumed_));
   describe_curves(config_, input_.description, *input_.sensors, curves, s);
   s.stream_s = static_cast<double>(samples_done()) * input_.bin_s;
   if (!resume_warning_.empty()) s.warnings.push_back(resume_warning_);
@@ -245,6 +387,7 @@ std::shared_ptr<CurveSnapshot> CurveNode::snapshot() const {
     s.warnings.push_back((photons_ || !input_.live ? breaks_text : lost_bins_text)(
         input_.input, breaks_, stream_config_.more_stops || !stream_config_.stops.empty()));
   now->facts = curve_facts(config_, input_.input, s, device_->name());
+  if (part_ > 0) now->facts["first_sample"] = std::to_string(part_first_);
   if (const RollingCurves* rolling = stream_->rolling()) add_window(*rolling, *now);
   if (!config_.save_state.empty()) {
     StateRecord saved = state_record();
@@ -303,7 +446,40 @@ void CurveNode::check_resumed_input() {
       static_cast<double>(end) * input_.bin_s);
 }
 
+CurveNode* node_of(const engine::Graph& graph, const engine::Port& curves) {
+  return dynamic_cast<CurveNode*>(graph.members()[curves.node].node.get());
+}
+
 }  // namespace
+
+void cut_curves(const engine::Graph& graph, const engine::Port& curves, const PartLimits& limits) {
+  using core::Error;
+  using core::ErrorKind;
+  CurveNode* const node = node_of(graph, curves);
+  if (node == nullptr)
+    throw Error(ErrorKind::config, "each_s", "given for curves of another node",
+                "curves of an `autocorrelator`");
+  const AutocorrelateConfig& config = node->config();
+  for (const auto& [field, given] :
+       {std::pair{"save_state", !config.save_state.empty()},
+        std::pair{"resume", !config.resume.empty()}, std::pair{"window_s", config.window_s > 0}})
+    if (given)
+      throw Error(ErrorKind::config, "each_s", fmt::format("given with `{}`", field),
+                  "curves that begin anew with each file", "leave one of them out");
+  if (std::ranges::any_of(graph.edges(),
+                          [&](const auto& one) { return one.from.node == curves.node; }))
+    throw Error(ErrorKind::config, "each_s", "given for curves that another node reads, too",
+                "an `autocorrelator` for this file alone", "give the other node one of its own");
+  node->cut(limits);
+}
+
+void require_whole_curves(const engine::Graph& graph, const engine::Port& curves) {
+  const CurveNode* const node = node_of(graph, curves);
+  if (node != nullptr && node->is_cut())
+    throw core::Error(core::ErrorKind::config, "inputs", "curves that a `curve_file` cuts",
+                      "an `autocorrelator` of its own",
+                      "add one, or take `each_s` and `each_bytes` from the `curve_file`");
+}
 
 std::unique_ptr<engine::Node> make_curve_node(const AutocorrelateConfig& config,
                                               std::shared_ptr<const device::Device> device,

@@ -30,6 +30,7 @@ void CurveSink::write_on_the_way(const CurveSnapshot& now) {
   try {
     write(now);
     ++writes_;
+    if (now.complete) files_.push_back(path_);
     say(core::LogLevel::info, "written after " + core::counted(now.summary.samples, "sample"));
   } catch (const core::Error& error) {
     if (!now.summary.live || error.kind() != core::ErrorKind::io) throw;
@@ -40,10 +41,12 @@ void CurveSink::write_on_the_way(const CurveSnapshot& now) {
 void CurveSink::publish() {
   last_->summary.writes = ++writes_;
   write(*last_);
+  files_.push_back(path_);
   for (const std::string& warning : last_->summary.warnings) say(core::LogLevel::warning, warning);
 }
 
 std::vector<std::string> CurveSink::files() const {
+  if (parts_.several()) return files_;
   std::vector<std::string> names{config_.output, config_.save_state};
   std::erase(names, "");
   return names;
@@ -51,8 +54,13 @@ std::vector<std::string> CurveSink::files() const {
 
 // After the first writing, the files are the run's own.
 void CurveSink::write(const CurveSnapshot& now) {
+  if (path_.empty() || now.part != part_) {
+    path_ = parts_.begin();
+    part_ = now.part;
+    output_written_ = false;
+  }
   if (!config_.output.empty()) {
-    write_curves(config_.output, now.curves, {config_.history, now.facts},
+    write_curves(path_, now.curves, {config_.history, now.facts},
                  config_.overwrite || output_written_);
     output_written_ = true;
   }

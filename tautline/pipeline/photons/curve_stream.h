@@ -1,6 +1,7 @@
 // One stream of counts through the autocorrelator: the run as a whole, its segments, and the trace.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -40,7 +41,12 @@ struct CurveStreamConfig {
   SegmentsConfig segments_config() const {
     std::uint64_t stopped = 0;
     for (const BinRange& stop : stops) stopped += stop.bins();
-    return {stage, normalization, segments, detrend, planned_samples - stopped, open_ended};
+    return {stage,
+            normalization,
+            segments,
+            detrend,
+            planned_samples - std::min(planned_samples, stopped),
+            open_ended};
   }
 };
 

@@ -9,6 +9,7 @@
 
 #include "tautline/core/error.h"
 #include "tautline/formats/input_stream.h"
+#include "tautline/formats/numbered_name.h"
 #include "tautline/formats/partial_file.h"
 #include "tautline/pipeline/graph_streams.h"
 #include "tautline/pipeline/pace.h"
@@ -103,11 +104,14 @@ const core::Fields<Autocorrelator>& fields(const Autocorrelator&) {
 
 struct CurveFile {
   std::string path;
+  PartLimits parts;
 };
 const core::Fields<CurveFile>& fields(const CurveFile&) {
-  static const auto all = core::Fields<CurveFile>().add(
-      {.name = "path", .help = "G.csv, G.table.csv, G.zip or G.h5", .option = "output"},
-      &CurveFile::path);
+  static const auto all =
+      core::Fields<CurveFile>()
+          .add({.name = "path", .help = "G.csv, G.table.csv, G.zip or G.h5", .option = "output"},
+               &CurveFile::path)
+          .include("", &CurveFile::parts, fields_of<PartLimits>());
   return all;
 }
 
@@ -190,6 +194,7 @@ std::vector<engine::Port> add_autocorrelator(Autocorrelator config, engine::Grap
     saved = graph.add(name + ".state",
                       std::make_unique<CurveSink>(CurveSinkConfig{.output = {},
                                                                   .save_state = curves.save_state,
+                                                                  .parts = {},
                                                                   .overwrite = context.overwrite,
                                                                   .history = {},
                                                                   .log = {}}));
@@ -201,12 +206,18 @@ std::vector<engine::Port> add_autocorrelator(Autocorrelator config, engine::Grap
   return {node};
 }
 
-std::unique_ptr<engine::Node> make_curve_file(const CurveFile& config, const engine::Graph&,
-                                              const engine::Port&, const NodeContext& context) {
-  formats::require_can_be_written("path", config.path, context.overwrite);
-  check_curve_output(config.path, context.overwrite);
+std::unique_ptr<engine::Node> make_curve_file(const CurveFile& config, const engine::Graph& graph,
+                                              const engine::Port& output,
+                                              const NodeContext& context) {
+  const FileParts parts(config.path, config.parts);
+  parts.require_can_be_written("path", context.overwrite);
+  check_curve_output(parts.several() ? formats::numbered_name(config.path, 1) : config.path,
+                     context.overwrite);
+  require_whole_curves(graph, output);
+  if (parts.several()) cut_curves(graph, output, config.parts);
   return std::make_unique<CurveSink>(CurveSinkConfig{.output = config.path,
                                                      .save_state = {},
+                                                     .parts = config.parts,
                                                      .overwrite = context.overwrite,
                                                      .history = context.history,
                                                      .log = context.log});
@@ -220,6 +231,7 @@ std::unique_ptr<engine::Node> make_fit_file(const FitFile& config, const engine:
   formats::require_can_be_written("path", config.output, context.overwrite);
   if (!config.report.empty())
     formats::require_can_be_written("page", config.report, context.overwrite);
+  require_whole_curves(graph, output);
   FitConfig fit = config;
   fit.input = graph.members()[output.node].name;
   fit.overwrite = context.overwrite;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "tautline/core/error.h"
 #include "tautline/formats/input_file.h"
@@ -51,7 +52,15 @@ class Trials {
     offset_ = header.data_offset_bytes;
     if (samples_ == 0 || dms_.empty()) refuse(path, "no samples");
     if (!(tsamp_s_ > 0)) refuse(path + ".json", "no sample time above zero");
+    read_filled(beside);
   }
+
+  /// Of a step with lost data, what part of each trial's values was filled.
+  struct FilledStep {
+    std::uint64_t first = 0, end = 0;  // samples
+    std::vector<double> fraction;      // [trial]
+  };
+  const std::vector<FilledStep>& filled() const { return filled_; }
 
   const std::vector<double>& dms() const { return dms_; }
   std::uint64_t samples() const { return samples_; }
@@ -79,6 +88,26 @@ class Trials {
   }
 
  private:
+  // Records of before have none; steps of which nothing is known are left out.
+  void read_filled(const nlohmann::json& beside) {
+    const nlohmann::json segments = beside.value("segments", nlohmann::json());
+    if (!segments.is_array() || segments.size() != 1 || !segments[0].is_object()) return;
+    const nlohmann::json filled = segments[0].value("filled", nlohmann::json());
+    if (!filled.is_object() || !filled.value("step_samples", nlohmann::json()).is_number_unsigned())
+      return;
+    const auto step_samples = filled["step_samples"].get<std::uint64_t>();
+    for (const nlohmann::json& step : filled.value("steps", nlohmann::json::array())) {
+      if (!step.is_object() || !step.value("step", nlohmann::json()).is_number_unsigned()) continue;
+      const nlohmann::json fraction = step.value("fraction", nlohmann::json());
+      if (!fraction.is_array() || fraction.size() != dms_.size()) continue;
+      const auto first = step["step"].get<std::uint64_t>() * step_samples;
+      FilledStep one{first, std::min(samples_, first + step_samples), {}};
+      for (const nlohmann::json& value : fraction)
+        one.fraction.push_back(value.is_number() ? value.get<double>() : 0);
+      if (one.first < one.end) filled_.push_back(std::move(one));
+    }
+  }
+
   [[noreturn]] static void refuse(const std::string& path, const std::string& found) {
     throw core::Error(
         core::ErrorKind::format, path, found,
@@ -88,6 +117,7 @@ class Trials {
 
   formats::InputFile file_;
   std::vector<double> dms_;
+  std::vector<FilledStep> filled_;
   double tsamp_s_ = 0;
   bool floats_ = false;
   std::uint64_t samples_ = 0, offset_ = 0;
@@ -211,6 +241,56 @@ figure::Panel best_series(Trials& trials, std::size_t best, const Range& range,
   return panel;
 }
 
+// Seconds of the steps of which some is filled.
+double filled_s(const Trials& trials, const Range& range) {
+  std::uint64_t samples = 0;
+  for (const Trials::FilledStep& step : trials.filled()) {
+    const std::uint64_t from = std::max(step.first, range.first),
+                        end = std::min(step.end, range.first + range.count);
+    if (from < end) samples += end - from;
+  }
+  return static_cast<double>(samples) * trials.tsamp_s();
+}
+
+// What part of the trials' values was lost and filled; none: nothing.
+std::optional<figure::Panel> filled_picture(const Trials& trials, const Range& range,
+                                            const Binning& rows, const Binning& columns,
+                                            const figure::Panel& like) {
+  std::vector<double> sums(rows.cells * columns.cells, 0);
+  double most = 0;
+  for (const Trials::FilledStep& step : trials.filled())
+    for (std::uint64_t at = std::max(step.first, range.first),
+                       end = std::min(step.end, range.first + range.count);
+         at < end;) {
+      const std::size_t column = columns.cell(at - range.first);
+      const std::uint64_t next =
+          std::min(end, range.first + (std::uint64_t{column} + 1) * columns.per_cell);
+      for (std::size_t t = 0; t < step.fraction.size(); ++t) {
+        sums[rows.cell(t) * columns.cells + column] +=
+            step.fraction[t] * static_cast<double>(next - at);
+        most = std::max(most, step.fraction[t]);
+      }
+      at = next;
+    }
+  if (most == 0) return std::nullopt;
+  figure::Panel panel{"Lost data, which were filled", like.x, like.y};
+  panel.image.rows = rows.cells;
+  panel.image.columns = columns.cells;
+  panel.image.colour = axis("filled", "% of a trial's values");
+  panel.image.colour.high = 100 * most;
+  for (std::size_t r = 0; r < rows.cells; ++r) {
+    const std::uint64_t in_row =
+        std::min<std::uint64_t>(rows.per_cell, trials.dms().size() - r * rows.per_cell);
+    for (std::size_t c = 0; c < columns.cells; ++c) {
+      const std::uint64_t in_column =
+          std::min<std::uint64_t>(columns.per_cell, range.count - c * columns.per_cell);
+      panel.image.values.push_back(static_cast<float>(100 * sums[r * columns.cells + c] /
+                                                      static_cast<double>(in_row * in_column)));
+    }
+  }
+  return panel;
+}
+
 }  // namespace
 
 bool holds_trials(const std::string& path) {
@@ -241,7 +321,12 @@ Figure plot_trials(const PlotConfig& config, const PlotRun& run) {
                                        grouped(trials.dms().size()), trials.dms().front(),
                                        trials.dms().back())},
                 {"samples", grouped(trials.samples()) + " of " + in_seconds(trials.tsamp_s())}};
-  if (trials.dms().size() > 1) made.panels.push_back(trial_picture(found, trials, rows, time));
+  const figure::Panel picture = trial_picture(found, trials, rows, time);
+  if (trials.dms().size() > 1) made.panels.push_back(picture);
+  if (auto filled = filled_picture(trials, range, rows, columns, picture)) {
+    made.facts.push_back({"lost data", fmt::format("filled in {:.3g} s", filled_s(trials, range))});
+    made.panels.push_back(std::move(*filled));
+  }
   made.panels.push_back(best_series(trials, best, range, columns, time));
   if (trials.dms().size() > 1) {
     figure::Panel peaks{"Largest sample of each trial", axis("DM", "pc cm\u207b\u00b3"),

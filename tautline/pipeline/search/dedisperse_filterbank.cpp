@@ -117,6 +117,7 @@ class Dedispersion {
   ChosenTrials chosen_;
   std::vector<std::shared_ptr<const Plan>> plans_;  // [range]
   std::vector<std::uint64_t> written_;              // [range]
+  std::vector<nlohmann::ordered_json> filled_;      // [range] FilledTrials'
   DedisperseSummary summary_;
 };
 
@@ -217,7 +218,7 @@ void Dedispersion::sum_all(const std::string& expected,
   auto masking = config_.iqrm ? std::make_unique<IqrmNode>(config_.iqrm_limits) : nullptr;
   const IqrmNode* masked_by = masking.get();
   const DedisperseNode& summed_by = *summing;
-  const TrialSinkNode& written_by = *sink;
+  TrialSinkNode& written_by = *sink;
 
   engine::Graph graph;
   const auto filterbank = live_ ? graph.add("filterbank", std::move(piped_.source))
@@ -257,6 +258,7 @@ void Dedispersion::sum_all(const std::string& expected,
   s.bandpass = bandpass_of(summed_by.moments(), description_.zero_level);
   s.paths = written_by.files();
   written_ = written_by.written();
+  for (FilledTrials& one : written_by.filled()) filled_.push_back(one.record());
   s.profile = run->profile();
   summarise_run();
   if (!beside) return;
@@ -296,7 +298,8 @@ std::string Dedispersion::record() const {
                                   {"downsample", ranges[k].downsample},
                                   {"samples", written_[k]},
                                   {"delays_samples", longest_delays(*plans_[k])},
-                                  {"method", summary_.methods[k]}});
+                                  {"method", summary_.methods[k]},
+                                  {"filled", filled_[k]}});
   for (const auto& [first, end] : input_->filled)
     object["data_segments"].push_back({{"first_sample", first}, {"samples", end - first}});
   return object.dump(1) + "\n";

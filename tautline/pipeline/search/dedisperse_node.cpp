@@ -45,10 +45,11 @@ std::vector<engine::Stream> DedisperseNode::open(std::span<const engine::Stream>
   if (!filterbank.files.empty())
     trials.name = std::filesystem::path(filterbank.files.front()).stem().string();
   trials.left_out = filterbank.left_out.front();
+  trials.filterbank = std::make_shared<const FilterbankStream>(filterbank);
   trials.description.start = input.start;
   trials.description.tstart_mjd = core::modified_julian_date(input.start);
   samples_ = filterbank.parts.front().placed.range.count;
-  rate_hz_ = input.rate_hz.value();
+  rate_hz_ = input.rate_hz;
   std::vector<engine::Stream> streams;
   for (const Output& output : outputs_) {
     const stages::dedisperse::Config& config = output.plan->config();
@@ -57,6 +58,7 @@ std::vector<engine::Stream> DedisperseNode::open(std::span<const engine::Stream>
     trials.dm_constant = config.dm_constant;
     trials.method = output.plan->choice().text;
     trials.delays = longest_delays(*output.plan);
+    trials.plan = output.plan;
     if (!filterbank.live)
       trials.samples = filterbank.parts.front().placed.range.count / config.downsample -
                        output.plan->max_delay();
@@ -91,14 +93,17 @@ std::optional<engine::Load> DedisperseNode::expected_load() const {
   double seconds = 0;
   for (const Output& output : outputs_)
     seconds += seconds_per_sample(*output.plan, device_, samples_);
-  return engine::Load{seconds * rate_hz_, device_->name()};
+  return engine::Load{seconds * rate_hz_.value(), device_->name()};
 }
 
 void DedisperseNode::start(engine::Outputs& outputs) {
   for (Output& output : outputs_) output.state = output.plan->make_state(outputs.queue(device_));
 }
 
-void DedisperseNode::begin_segment(std::size_t, const engine::Block&, engine::Outputs&) {
+// Behind a gap of a part, a source's samples count from the part's start.
+void DedisperseNode::begin_segment(std::size_t, const engine::Block& first, engine::Outputs&) {
+  segment_start_ =
+      core::advance(first.segment_start, static_cast<std::int64_t>(first.first), rate_hz_);
   for (Output& output : outputs_) {
     output.state->reset();
     output.given = 0;
@@ -121,7 +126,7 @@ void DedisperseNode::process(std::size_t, const engine::Block& block, engine::Ou
     if (k == 0) not_finite_ += result.not_finite;
     if (result.samples == 0) continue;  // the overlap is not full yet
     out.segment = block.segment;
-    out.segment_start = block.segment_start;
+    out.segment_start = segment_start_;
     out.first = output.given;
     out.samples = result.samples;
     out.set_extent(0, 1, result.samples);
@@ -138,7 +143,7 @@ void DedisperseNode::end_segment(std::size_t, engine::Outputs&) {
 // Of files it was refused before the run.
 void DedisperseNode::finish(engine::Outputs&) {
   if (came_ == 0) throw core::Error(core::ErrorKind::config, "input", "no samples", "at least one");
-  for (const Output& output : outputs_) require_samples({output.plan}, came_, rate_hz_);
+  for (const Output& output : outputs_) require_samples({output.plan}, came_, rate_hz_.value());
 }
 
 engine::Counters DedisperseNode::counters() const {

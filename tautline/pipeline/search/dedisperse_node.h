@@ -29,6 +29,8 @@ struct TrialStream {
   std::vector<std::size_t> left_out = {};  ///< channels
   std::string method = {};                 ///< of summing, for people
   std::vector<std::uint64_t> delays = {};  ///< longest_delays
+  std::shared_ptr<const FilterbankStream> filterbank = {};    ///< of the input
+  std::shared_ptr<const stages::dedisperse::Plan> plan = {};  ///< that sums it
 };
 
 /// The longest delay of each trial, over the channels that are not left out.
@@ -75,7 +77,8 @@ class DedisperseNode final : public engine::Node {
   std::shared_ptr<const device::Device> device_;
   std::vector<stages::dedisperse::Moments> moments_;
   std::uint64_t samples_ = 0, came_ = 0;  // of the input: expected, and received
-  double rate_hz_ = 0;
+  core::Rational rate_hz_;
+  core::Instant segment_start_;
   std::uint64_t not_finite_ = 0;
 };
 

@@ -347,7 +347,8 @@ const core::Fields<TrialFile>& fields(const TrialFile&) {
       core::Fields<TrialFile>()
           .add({.name = "path", .help = "the array, or the folder of series"}, &TrialFile::path)
           .add({.name = "format", .help = "of the series' files: NumPy, PRESTO or sigproc"},
-               &TrialFile::format, series_format_text());
+               &TrialFile::format, series_format_text())
+          .include("", &TrialFile::parts, fields_of<PartLimits>());
   return all;
 }
 

@@ -250,8 +250,8 @@ const Node* find_node(const std::vector<NamedNode>& nodes) {
 
 // Of series with several sample times, a range of trials for each sample time.
 std::string series_record(const NodeContext& context, const std::vector<NamedNode>& nodes,
-                          std::span<const engine::Stream> inputs,
-                          std::span<const std::uint64_t> written) {
+                          const WrittenSeries& written) {
+  const std::span<const engine::Stream> inputs = written.inputs;
   const auto& first = inputs.front().detail<TrialStream>();
   std::vector<double> dms;
   Json ranges, data_segments;
@@ -260,9 +260,10 @@ std::string series_record(const NodeContext& context, const std::vector<NamedNod
     ranges.push_back({{"first_trial", dms.size()},
                       {"trials", trials.dms.size()},
                       {"downsample", trials.downsample},
-                      {"samples", written[k]},
+                      {"samples", written.samples[k]},
                       {"delays_samples", trials.delays},
-                      {"method", trials.method}});
+                      {"method", trials.method},
+                      {"filled", written.filled[k].record()}});
     dms.insert(dms.end(), trials.dms.begin(), trials.dms.end());
   }
   for (const auto& [from, end] : first.data_segments)
@@ -278,6 +279,10 @@ std::string series_record(const NodeContext& context, const std::vector<NamedNod
               {"start_mjd", core::modified_julian_date(band.start)},
               {"ignored_channels", first.left_out},
               {"dms", dms}};
+  record["tsamp_s"] = band.tsamp_s * static_cast<double>(first.downsample);
+  record["segments"] = ranges;
+  if (!data_segments.empty()) record["data_segments"] = data_segments;
+  if (!written.last) return record.dump(1) + "\n";  // the other nodes still count
   for (const auto& [node, counted] : nodes)
     for (const auto& [name, count] : counted->counters())
       record["counters"][node + "." + name] = count;
@@ -287,9 +292,6 @@ std::string series_record(const NodeContext& context, const std::vector<NamedNod
     record["bandpass"] = {{"mean", bandpass.mean},
                           {"standard_deviation", bandpass.standard_deviation}};
   }
-  record["tsamp_s"] = band.tsamp_s * static_cast<double>(first.downsample);
-  record["segments"] = ranges;
-  if (!data_segments.empty()) record["data_segments"] = data_segments;
   const auto* source = find_node<FilterbankSourceNode>(nodes);
   if (source != nullptr && source->stream().input != nullptr) {
     const Beam& beam = source->stream().input->beams.front();
@@ -303,8 +305,13 @@ std::unique_ptr<engine::Node> make_trial_file(const TrialFile& config, const eng
                                               const engine::Port& output,
                                               const NodeContext& context) {
   TrialFiles files{config.format, config.path, context.overwrite};
-  files.describe = [context, nodes = nodes_before(graph, output)](auto inputs, auto written) {
-    return series_record(context, nodes, inputs, written);
+  files.parts = config.parts;
+  const FileParts parts(config.path, config.parts);
+  // Folders that are there are written into again.
+  const bool replaced = context.overwrite && config.format != SeriesFormat::npy;
+  if (parts.several() && !replaced) parts.require_can_be_written("path", context.overwrite);
+  files.describe = [context, nodes = nodes_before(graph, output)](const WrittenSeries& written) {
+    return series_record(context, nodes, written);
   };
   return std::make_unique<TrialSinkNode>(std::move(files));
 }

@@ -30,6 +30,7 @@ const core::Fields<SearchStage>& fields(const SearchStage&);
 struct TrialFile {
   std::string path;
   SeriesFormat format = SeriesFormat::npy;
+  PartLimits parts;
 };
 const core::Fields<TrialFile>& fields(const TrialFile&);
 

@@ -136,13 +136,15 @@ formats::FilterbankDescription of_series(const TrialSinkConfig& config, const Tr
 std::vector<std::pair<std::uint64_t, std::uint64_t>> on_bins(const TrialSinkConfig& config,
                                                              const TrialRange& range) {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> bins;
-  if (config.data_segments.size() < 2) return bins;
   for (const auto& [first, end] : config.data_segments) {
     const std::uint64_t from = (first + range.downsample - 1) / range.downsample;
     // An odd last bin is not written.
     const std::uint64_t to = std::min(end / range.downsample, range.samples / 2 * 2);
     if (from < to) bins.emplace_back(from, to - 1);
   }
+  const bool one = bins.size() == 1 && bins.front().first == 0 &&
+                   bins.front().second + 1 == range.samples / 2 * 2;
+  if (one) bins.clear();
   return bins;
 }
 

@@ -1,5 +1,8 @@
 #include "tautline/pipeline/search/trial_sink_node.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <filesystem>
 
 #include "tautline/core/error.h"
@@ -8,6 +11,15 @@
 
 namespace tautline::pipeline {
 
+namespace {
+
+// PRESTO's series have an even number of samples.
+std::uint64_t whole_samples(SeriesFormat format) {
+  return format == SeriesFormat::dat ? 2 : 1;
+}
+
+}  // namespace
+
 std::string series_record_path(SeriesFormat format, const std::string& output) {
   if (format == SeriesFormat::npy || !std::filesystem::is_directory(output))
     return output + ".json";
@@ -15,11 +27,32 @@ std::string series_record_path(SeriesFormat format, const std::string& output) {
 }
 
 std::vector<engine::Stream> TrialSinkNode::open(std::span<const engine::Stream> inputs) {
+  inputs_ = described_ = {inputs.begin(), inputs.end()};
+  if (!parts_.several()) {
+    make_sink(files_.output);
+    return {};
+  }
+  if (inputs.size() > 1)
+    throw core::Error(core::ErrorKind::config, "each_s",
+                      fmt::format("given for trials of {} sample times", inputs.size()),
+                      "one sample time, in a file of several",
+                      "write each output of `dedisperse` (\"trials.0\", \"trials.1\" ...) by a "
+                      "`trial_files` of its own");
+  most_samples_ = parts_.most_samples(inputs.front().rate_hz,
+                                      4 * inputs.front().detail<TrialStream>().dms.size());
+  if (files_.format == SeriesFormat::dat) most_samples_ = most_samples_ / 2 * 2;
+  most_samples_ = std::max<std::uint64_t>(whole_samples(files_.format), most_samples_);
+  return {};
+}
+
+// The series of described_ to an array, a file or a folder.
+void TrialSinkNode::make_sink(const std::string& path) {
   TrialSinkConfig config;
   config.format = files_.format;
-  config.output = files_.output;
+  config.output = path;
   config.overwrite = files_.overwrite;
-  for (const engine::Stream& input : inputs) {
+  filled_.clear();
+  for (const engine::Stream& input : described_) {
     const auto& trials = input.detail<TrialStream>();
     config.description = trials.description;
     config.name = files_.name.empty() ? trials.name : files_.name;
@@ -27,14 +60,51 @@ std::vector<engine::Stream> TrialSinkNode::open(std::span<const engine::Stream> 
     config.float_samples = input.arrays.front().type == core::SampleType::f32;
     config.ranges.push_back({trials.dms, trials.downsample, trials.samples});
     config.data_segments = trials.data_segments;
+    filled_.emplace_back(trials);
   }
-  written_.assign(inputs.size(), 0);
+  path_ = path;
+  written_.assign(described_.size(), 0);
   sink_ = files_.sink ? files_.sink(config) : make_trial_sink(config);
-  inputs_.assign(inputs.begin(), inputs.end());
   if (files_.describe)
-    record_ = std::make_unique<formats::AppendFile>(
-        series_record_path(files_.format, files_.output), files_.overwrite);
-  return {};
+    record_ = std::make_unique<formats::AppendFile>(series_record_path(files_.format, path),
+                                                    files_.overwrite);
+}
+
+// Of several: from a sample of a block on.
+void TrialSinkNode::begin_file(const engine::Block& block, std::size_t sample) {
+  const std::uint64_t first = block.first + sample;
+  auto trials = inputs_.front().detail<TrialStream>();
+  trials.description.start =
+      core::advance(block.segment_start, static_cast<std::int64_t>(first), inputs_.front().rate_hz);
+  trials.description.tstart_mjd = core::modified_julian_date(trials.description.start);
+  if (trials.samples > 0)
+    trials.samples = std::min(most_samples_, trials.samples - std::min(first, trials.samples));
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> segments;
+  for (const auto& [from, end] : trials.data_segments)
+    if (const std::uint64_t before = first * trials.downsample; end > before)
+      segments.emplace_back(from - std::min(from, before), end - before);
+  trials.data_segments = std::move(segments);
+  described_.front().details = std::move(trials);
+  make_sink(parts_.begin());
+}
+
+// An array is read by its record, and a folder is whole when it has one.
+void TrialSinkNode::finish_file(bool last) {
+  if (parts_.several() && written_.front() < whole_samples(files_.format)) {
+    record_.reset();
+    sink_.reset();
+    return;
+  }
+  if (record_) record_->write(files_.describe({described_, written_, filled_, last}));
+  if (record_ && files_.format == SeriesFormat::npy)
+    formats::finish_after_record(*record_, [this] { sink_->finish(); });
+  else
+    sink_->finish();
+  if (record_ && files_.format != SeriesFormat::npy) record_->finish();
+  if (!parts_.several()) return;
+  complete_.push_back(path_);
+  record_.reset();
+  sink_.reset();
 }
 
 std::optional<engine::Load> TrialSinkNode::expected_load() const {
@@ -43,23 +113,59 @@ std::optional<engine::Load> TrialSinkNode::expected_load() const {
 }
 
 void TrialSinkNode::begin_segment(std::size_t input, const engine::Block&, engine::Outputs&) {
+  if (parts_.several()) {
+    if (sink_) finish_file(false);
+    return;
+  }
   if (written_[input] > 0)
     throw core::Error(core::ErrorKind::config, "trials", "a gap", "series without gaps",
-                      "fill gaps, or take one part of the data");
+                      "fill gaps, set `each_s` (files then end at gaps, too), or take one part of "
+                      "the data");
 }
 
-void TrialSinkNode::process(std::size_t input, const engine::Block& block, engine::Outputs&) {
-  sink_->write(input, block.view<2>());
-  written_[input] += block.samples;
+// Blocks are split where a file is full, so that files do not depend on the block size.
+void TrialSinkNode::process(std::size_t input, const engine::Block& block,
+                            engine::Outputs& outputs) {
+  if (!parts_.several()) return write(input, block, 0, block.samples);
+  const std::uint64_t rotations = outputs.rotations();
+  new_file_wanted_ = sink_ && (new_file_wanted_ || rotations != rotations_);
+  rotations_ = rotations;
+  const std::uint64_t whole = whole_samples(files_.format);
+  for (std::size_t done = 0; done < block.samples;) {
+    const bool ends = new_file_wanted_ && written_.front() % whole == 0;
+    if (sink_ && (written_.front() >= most_samples_ || ends)) finish_file(false);
+    if (!sink_) {
+      new_file_wanted_ = false;
+      begin_file(block, done);
+    }
+    std::uint64_t room = most_samples_ - written_.front();
+    if (new_file_wanted_) room = std::min(room, whole - written_.front() % whole);
+    const auto samples =
+        static_cast<std::size_t>(std::min<std::uint64_t>(block.samples - done, room));
+    write(input, block, done, samples);
+    done += samples;
+  }
 }
 
-void TrialSinkNode::finish(engine::Outputs&) {
-  if (record_) record_->write(files_.describe(inputs_, written_));
+void TrialSinkNode::write(std::size_t input, const engine::Block& block, std::size_t first,
+                          std::size_t samples) {
+  sink_->write(input, block.view<2>().slice(1, first, samples));
+  written_[input] += samples;
+  const auto& trials = inputs_[input].detail<TrialStream>();
+  if (!trials.filterbank) return;
+  const formats::FilterbankDescription& band = trials.filterbank->description();
+  const std::int64_t before = core::samples_between(band.start, block.segment_start, band.rate_hz);
+  filled_[input].add(static_cast<std::uint64_t>(std::max<std::int64_t>(0, before)) +
+                         (block.first + first) * trials.downsample,
+                     samples);
 }
 
 void TrialSinkNode::publish() {
-  sink_->finish();
-  if (record_) record_->finish();
+  if (sink_) finish_file(true);
+}
+
+std::vector<std::string> TrialSinkNode::files() const {
+  return parts_.several() ? complete_ : sink_->paths();
 }
 
 }  // namespace tautline::pipeline

@@ -11,9 +11,19 @@
 
 #include "tautline/engine/node.h"
 #include "tautline/formats/partial_file.h"
+#include "tautline/pipeline/file_parts.h"
+#include "tautline/pipeline/search/filled_trials.h"
 #include "tautline/pipeline/search/trial_sink.h"
 
 namespace tautline::pipeline {
+
+/// Series that were written to one file, or folder.
+struct WrittenSeries {
+  std::span<const engine::Stream> inputs;
+  std::span<const std::uint64_t> samples;  ///< times of each
+  std::span<FilledTrials> filled;          ///< of each
+  bool last = true;                        ///< false: the run goes on, and its counts are not final
+};
 
 struct TrialFiles {
   SeriesFormat format = SeriesFormat::npy;
@@ -21,11 +31,9 @@ struct TrialFiles {
   bool overwrite = false;
   std::string name = {};    ///< TrialSinkConfig's; empty: the input's
   MakeTrialSink sink = {};  ///< instead of the files; none: the files
-  /// Given the streams and the times of each that were written, the text of the record beside the series; none: no
-  /// record is written.
-  std::function<std::string(std::span<const engine::Stream> inputs,
-                            std::span<const std::uint64_t> written)>
-      describe = {};
+  /// The text of the record beside the series; none: no record is written.
+  std::function<std::string(const WrittenSeries&)> describe = {};
+  PartLimits parts = {};  ///< of files, of which there are several then: of one input
 };
 
 /// Where the record of series is: OUTPUT.json, or dedisperse.json in the folder OUTPUT.
@@ -34,27 +42,46 @@ std::string series_record_path(SeriesFormat format, const std::string& output);
 /// Takes "trials", an input for each kind of sampling.
 class TrialSinkNode final : public engine::Node {
  public:
-  explicit TrialSinkNode(TrialFiles files) : files_(std::move(files)) {}
+  explicit TrialSinkNode(TrialFiles files)
+      : files_(std::move(files)), parts_(files_.output, files_.parts) {}
 
-  /// Opens the files, so that existing ones are refused before the run.
+  /// Opens the file, so that an existing one is refused before the run. Of several each is opened with its first time;
+  /// they end at gaps, too.
   std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
   /// Of an array; a folder's files are written by several threads at a time.
   std::optional<engine::Load> expected_load() const override;
   void begin_segment(std::size_t input, const engine::Block& first,
                      engine::Outputs& outputs) override;
   void process(std::size_t input, const engine::Block& block, engine::Outputs& outputs) override;
-  void finish(engine::Outputs& outputs) override;
   void publish() override;
 
-  std::vector<std::string> files() const override { return sink_->paths(); }
-  /// Times of each input.
+  /// Of several, in folders, the folders.
+  std::vector<std::string> files() const override;
+  bool rotates() const override { return parts_.several(); }
+  /// Times of each input, in the open file.
   const std::vector<std::uint64_t>& written() const { return written_; }
+  /// What of them is filled.
+  std::vector<FilledTrials>& filled() { return filled_; }
 
  private:
+  void make_sink(const std::string& path);
+  void begin_file(const engine::Block& block, std::size_t sample);
+  void finish_file(bool last);
+  void write(std::size_t input, const engine::Block& block, std::size_t first, std::size_t samples);
+
   TrialFiles files_;
-  std::unique_ptr<TrialSink> sink_;
-  std::vector<std::uint64_t> written_;
+  FileParts parts_;
+  std::uint64_t most_samples_ = 0;  // of a file
+  std::uint64_t rotations_ = 0;
+  bool new_file_wanted_ = false;
+  std::vector<std::string> complete_;  // of several files
   std::vector<engine::Stream> inputs_;
+  // The open file.
+  std::string path_;
+  std::vector<engine::Stream> described_;  // inputs_, from the file's first time on
+  std::vector<std::uint64_t> written_;
+  std::vector<FilledTrials> filled_;
+  std::unique_ptr<TrialSink> sink_;
   std::unique_ptr<formats::AppendFile> record_;
 };
 

@@ -131,7 +131,9 @@ const core::Fields<VisibilityStream>& fields(const VisibilityStream&) {
   return all;
 }
 
-struct SpectraFile : ChannelizeConfig {};
+struct SpectraFile : ChannelizeConfig {
+  PartLimits parts;
+};
 const core::Fields<SpectraFile>& fields(const SpectraFile&) {
   using C = SpectraFile;
   static const auto all =
@@ -140,8 +142,9 @@ const core::Fields<SpectraFile>& fields(const SpectraFile&) {
           .add({.name = "longest_gap_s",
                 .unit = "s",
                 .help = "gaps up to this length are zeros in the file, which the record beside it "
-                        "lists as invalid; a longer one is an error"},
+                        "lists as invalid; a longer one is an error, or begins another file"},
                &C::longest_gap_s, core::between(0, 1e6))
+          .include("", &C::parts, fields_of<PartLimits>())
           .include("", self, some_of<C>(fields_of<ChannelizeConfig>(), {"integrate", "stokes"}));
   return all;
 }
@@ -350,8 +353,10 @@ std::unique_ptr<engine::Node> make_spectra_file(const SpectraFile& config,
                                                 const NodeContext& context) {
   ChannelizeConfig file = config;
   require_voltage_sink_name("path", file.output);
-  for (const std::string& name : {file.output, file.output + ".json"})
-    formats::require_can_be_written("path", name, context.overwrite);
+  const FileParts parts(file.output, config.parts);
+  parts.require_can_be_written("path", context.overwrite);
+  if (!parts.several())
+    formats::require_can_be_written("path", file.output + ".json", context.overwrite);
   const engine::Stream stream = stream_at(graph, output);
   if (const SharedGains& gains = stream.detail<Spectra>().gains;
       gains && gains->schedule().changes())
@@ -363,7 +368,7 @@ std::unique_ptr<engine::Node> make_spectra_file(const SpectraFile& config,
   file.overwrite = context.overwrite;
   file.history = context.history;
   file.log = context.log;
-  return std::make_unique<VoltageSinkNode>(file, facts_before(graph, output));
+  return std::make_unique<VoltageSinkNode>(file, facts_before(graph, output), config.parts);
 }
 
 }  // namespace

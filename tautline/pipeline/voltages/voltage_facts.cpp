@@ -41,7 +41,7 @@ void finish_page(const VoltageFacts& facts, report::ReportBuilder& page) {
     page.add_warning(overflow_message(overflowed));
 }
 
-std::string spectra_record(const VoltageFacts& facts, const Spectra& spectra,
+std::string spectra_record(const VoltageFacts* facts, const Spectra& spectra,
                            const std::string& history, std::uint64_t times,
                            const InvalidSpectra& invalid, const std::string& stokes) {
   nlohmann::ordered_json record{{"schema", "tautline.channelize.record"},
@@ -49,20 +49,22 @@ std::string spectra_record(const VoltageFacts& facts, const Spectra& spectra,
                                 {"history", history},
                                 {"device", spectra.device},
                                 {"kernels", spectra.kernels},
-                                {"inputs", spectra.files},
-                                {"samples", facts.samples}};
+                                {"inputs", spectra.files}};
+  if (facts != nullptr) record["samples"] = facts->samples;
   record["spectra"] = times;
   record["invalid_spectra"] = invalid.spectra;
   record["gap_spectra"] = invalid.gaps;
   record["dropped_spectra"] = invalid.dropped;
-  for (const char* name : {"lost_samples", "dropped_samples", "empty_samples", "empty_values",
-                           "clipped", "not_finite"})
-    record[name] = facts.counts.at(name);
-  record["empty_stretches"] = empty_stretches(facts.empty);
-  record["empty_inputs"] = empty_inputs(facts.empty);
-  record["empty_channels"] = empty_channels(facts.empty);
-  record["level_steps"] = level_steps(facts.level_steps);
-  record["recorded_levels"] = recorded_levels(facts.levels);
+  if (facts != nullptr) {
+    for (const char* name : {"lost_samples", "dropped_samples", "empty_samples", "empty_values",
+                             "clipped", "not_finite"})
+      record[name] = facts->counts.at(name);
+    record["empty_stretches"] = empty_stretches(facts->empty);
+    record["empty_inputs"] = empty_inputs(facts->empty);
+    record["empty_channels"] = empty_channels(facts->empty);
+    record["level_steps"] = level_steps(facts->level_steps);
+    record["recorded_levels"] = recorded_levels(facts->levels);
+  }
   add_channels(record, spectra);
   if (!stokes.empty()) record["stokes"] = stokes;
   invalid.spans.write_to(record);

@@ -57,8 +57,9 @@ struct InvalidSpectra {
   std::uint64_t values = 0;   ///< of single channels, where others of the input are valid
 };
 /// OUTPUT.json beside a file of spectra: history, device, kernels, counts, frequencies and gains. `times`: spectra of
-/// the file, with gaps; `stokes`: the parameters of power; empty: voltages.
-std::string spectra_record(const VoltageFacts& facts, const Spectra& spectra,
+/// the file, with gaps; `stokes`: the parameters of power; empty: voltages. Null `facts`: the run goes on after this
+/// file, and its counts are in the record of the last one.
+std::string spectra_record(const VoltageFacts* facts, const Spectra& spectra,
                            const std::string& history, std::uint64_t times,
                            const InvalidSpectra& invalid, const std::string& stokes);
 

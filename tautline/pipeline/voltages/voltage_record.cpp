@@ -109,11 +109,12 @@ void VoltageRecord::finish(nlohmann::ordered_json record) {
   formats::PartialFile beside(options_.path + ".json", options_.overwrite);
   const std::string text = record.dump(1) + "\n";
   beside.write_at(0, std::as_bytes(std::span(text)));
-  if (vdif_)
-    vdif_->finish();
-  else
-    dada_->finish();
-  beside.finish();
+  formats::finish_after_record(beside, [this] {
+    if (vdif_)
+      vdif_->finish();
+    else
+      dada_->finish();
+  });
 }
 
 }  // namespace tautline::pipeline

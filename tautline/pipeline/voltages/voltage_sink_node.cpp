@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <limits>
 #include <vector>
 
 #include "tautline/core/error.h"
@@ -14,6 +15,8 @@
 namespace tautline::pipeline {
 
 namespace {
+
+constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
 // The first sample from `first` on that is valid, or that is not; the end where there is none.
 std::size_t next_sample(const core::ValidityMask& mask, std::size_t row, std::size_t first,
@@ -58,6 +61,17 @@ std::vector<engine::Stream> VoltageSinkNode::open(std::span<const engine::Stream
                   .hop_samples = spectra_.hop_samples,
                   .span_samples = spectra_.span_samples,
                   .spectra = inputs[0].total_samples};
+  // Files are cut between samples of power.
+  const std::uint64_t integrate = power() ? config_.integrate : 1;
+  const std::size_t products = config_.stokes == Stokes::iquv ? 4 : 1;
+  const std::size_t sample_bytes =
+      spectra_.stream_channels *
+      (power() ? products * sizeof(float) : spectra_.voltages.inputs() * core::bytes_of(type_));
+  const std::uint64_t most = parts_.most_samples(
+      core::make_rational(inputs[0].rate_hz.numerator,
+                          inputs[0].rate_hz.denominator * static_cast<std::int64_t>(integrate)),
+      sample_bytes);
+  most_spectra_ = std::min(most, kNoLimit / integrate) * integrate;
   return {};
 }
 
@@ -67,21 +81,70 @@ std::optional<engine::Load> VoltageSinkNode::expected_load() const {
 }
 
 void VoltageSinkNode::start(engine::Outputs&) {
-  beside_ = std::make_unique<formats::PartialFile>(config_.output + ".json", config_.overwrite);
+  path_ = parts_.begin();
+  beside_ = std::make_unique<formats::PartialFile>(path_ + ".json", config_.overwrite);
+}
+
+core::Instant VoltageSinkNode::time_at(const core::Instant& from, std::uint64_t spectra) const {
+  return core::advance(from, static_cast<std::int64_t>(spectra * spectra_.hop_samples),
+                       spectra_.voltages.rate_hz);
+}
+
+void VoltageSinkNode::begin_file(const core::Instant& start) {
+  if (!beside_) {
+    path_ = parts_.begin();
+    beside_ = std::make_unique<formats::PartialFile>(path_ + ".json", config_.overwrite);
+  }
+  start_ = spectra_.voltages.start = description_.input.start = start;
+  came_ = 0;
+  invalid_ = {};
+  ChannelizeConfig file = config_;
+  file.output = path_;
+  SinkDescription description = description_;
+  if (description.spectra > 0)
+    description.spectra =
+        std::min(most_spectra_, description.spectra - std::min(description.spectra, total_));
+  sink_ = make_voltage_sink(file, description);
+}
+
+// The counts of the run's nodes are final only at its end: the last file's record has them.
+void VoltageSinkNode::finish_file(const VoltageFacts* facts) {
+  if (sink_->written() == 0) {  // too little for a sample of power
+    sink_.reset();
+    return;
+  }
+  const char* stokes = !power() ? "" : config_.stokes == Stokes::iquv ? "IQUV" : "I";
+  beside_->write(spectra_record(facts, spectra_, config_.history, came_, invalid_, stokes));
+  formats::finish_after_record(*beside_, [this] { sink_->finish(); });
+  files_.push_back(path_);
+  written_before_ += sink_->written();
+  before_.spectra += invalid_.spectra;
+  before_.gaps += invalid_.gaps;
+  before_.dropped += invalid_.dropped;
+  sink_.reset();
+  beside_.reset();
+}
+
+// Of `wanted` spectra from `start` on, those that the open file takes. Begins one where there is none, or it is full.
+std::uint64_t VoltageSinkNode::room(std::uint64_t wanted, const core::Instant& start) {
+  const std::uint64_t integrate = power() ? config_.integrate : 1;
+  const bool whole = came_ % integrate == 0;
+  if (sink_ && (came_ >= most_spectra_ || (new_file_wanted_ && whole))) finish_file(nullptr);
+  if (!sink_) {
+    new_file_wanted_ = false;
+    begin_file(start);
+  }
+  if (new_file_wanted_) wanted = std::min(wanted, integrate - came_ % integrate);
+  return std::min(wanted, most_spectra_ - came_);
 }
 
 // The output begins with the first block, whose time a live stream does not know before.
 void VoltageSinkNode::begin_segment(std::size_t, const engine::Block& first, engine::Outputs&) {
-  core::VoltageDescription& voltages = spectra_.voltages;
+  const core::VoltageDescription& voltages = spectra_.voltages;
   const auto hop = static_cast<std::int64_t>(spectra_.hop_samples);
-  const core::Instant start = core::advance(
-      first.segment_start, static_cast<std::int64_t>(first.first) * hop, voltages.rate_hz);
-  if (!sink_) {
-    voltages.start = description_.input.start = start;
-    sink_ = make_voltage_sink(config_, description_);
-    return;
-  }
-  const std::int64_t samples = core::samples_between(voltages.start, start, voltages.rate_hz);
+  const core::Instant start = time_at(first.segment_start, first.first);
+  if (total_ == 0) return;
+  const std::int64_t samples = core::samples_between(start_, start, voltages.rate_hz);
   const std::int64_t gap = (samples + hop / 2) / hop - static_cast<std::int64_t>(came_);
   const double gap_s = static_cast<double>(gap * hop) / voltages.rate_hz.value();
   behind_ = static_cast<std::uint64_t>(std::max<std::int64_t>(0, -gap));
@@ -89,7 +152,11 @@ void VoltageSinkNode::begin_segment(std::size_t, const engine::Block& first, eng
     config_.log(core::LogLevel::warning,
                 fmt::format("{}: a step back of {:.6g} s to {}: what follows is left out up to the "
                             "time at which the file ends",
-                            config_.output, -gap_s, core::to_iso(start)));
+                            path_, -gap_s, core::to_iso(start)));
+  if (gap_s > config_.longest_gap_s && parts_.several()) {
+    if (sink_) finish_file(nullptr);
+    return;
+  }
   if (gap_s > config_.longest_gap_s)
     throw core::Error(core::ErrorKind::format, "inputs",
                       fmt::format("a gap of {:.6g} s before {}", gap_s, core::to_iso(start)),
@@ -106,12 +173,9 @@ void VoltageSinkNode::fill(std::uint64_t spectra) {
                     most = static_cast<std::size_t>(std::min(spectra, kMost));
   const std::vector<std::byte> zeros(std::max(channels, most) * core::bytes_of(type_));
   const core::ValidityMask none(inputs, most, false);
-  invalid_.spans.add(core::InvalidSpan::kAllInputs, came_, spectra);
-  invalid_.spectra += spectra * inputs;
-  invalid_.gaps += spectra;
-  came_ += spectra;
   while (spectra > 0) {
-    const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(spectra, most));
+    const auto count = static_cast<std::size_t>(
+        room(std::min<std::uint64_t>(spectra, most), time_at(start_, came_)));
     SpectraChunk chunk;
     chunk.spectra = count;
     chunk.samples = {zeros.data(),
@@ -121,6 +185,11 @@ void VoltageSinkNode::fill(std::uint64_t spectra) {
                      {0, 0, 1}};
     chunk.valid = none.view();
     sink_->write(chunk);
+    invalid_.spans.add(core::InvalidSpan::kAllInputs, came_, count);
+    invalid_.spectra += count * inputs;
+    invalid_.gaps += count;
+    came_ += count;
+    total_ += count;
     spectra -= count;
   }
 }
@@ -132,12 +201,27 @@ void VoltageSinkNode::drop(std::uint64_t spectra) {
   behind_ -= std::min(behind_, spectra);
 }
 
-void VoltageSinkNode::process(std::size_t, const engine::Block& block, engine::Outputs&) {
+// Blocks are split where a file is full, so that files do not depend on the block size.
+void VoltageSinkNode::process(std::size_t, const engine::Block& block, engine::Outputs& outputs) {
+  const std::uint64_t rotations = outputs.rotations();
+  new_file_wanted_ =
+      parts_.several() && total_ > 0 && (new_file_wanted_ || rotations != rotations_);
+  rotations_ = rotations;
   if (behind_ > 0) return drop(block.samples);
+  for (std::size_t done = 0; done < block.samples;) {
+    const auto count = static_cast<std::size_t>(
+        room(block.samples - done, time_at(block.segment_start, block.first + done)));
+    write(block, done, count);
+    done += count;
+  }
+}
+
+void VoltageSinkNode::write(const engine::Block& block, std::size_t first, std::size_t spectra) {
+  const std::size_t time_axis = channels_first_ ? 2 : 1;
   SpectraChunk chunk;
-  chunk.spectra = block.samples;
-  chunk.first_spectrum = block.first;
-  chunk.samples = block.view<3>();
+  chunk.spectra = spectra;
+  chunk.first_spectrum = block.first + first;
+  chunk.samples = block.view<3>().slice(time_axis, first, spectra);
   if (power() && channels_first_) {
     const core::SampleView<3>& from = chunk.samples;
     chunk.samples = {from.data(),
@@ -145,23 +229,30 @@ void VoltageSinkNode::process(std::size_t, const engine::Block& block, engine::O
                      {from.extent(1), from.extent(2), from.extent(0)},
                      {from.stride(1), from.stride(2), from.stride(0)}};
   }
-  leave_out_constant(block);
-  const core::ValidityMask& valid = valid_.rows() > 0 ? valid_ : block.valid;
+  core::ValidityMask part;
+  if (spectra < block.samples && block.valid.rows() > 0) {
+    part = core::ValidityMask(block.valid.rows(), spectra);
+    for (std::size_t row = 0; row < part.rows(); ++row)
+      core::copy_bits(block.valid.row(row), first, spectra, part.row(row), 0);
+  }
+  const core::ValidityMask& of_block = part.rows() > 0 ? part : block.valid;
+  const core::ValidityMask reduced = without_constant(of_block, spectra);
+  const core::ValidityMask& valid = reduced.rows() > 0 ? reduced : of_block;
   chunk.valid = valid.view();
   sink_->write(chunk);
-  note_invalid(block);
-  came_ += block.samples;
+  note_invalid(of_block, spectra);
+  came_ += spectra;
+  total_ += spectra;
   // With masks by channel, a spectrum that is invalid in some channels counts by their fraction.
   const std::size_t inputs = spectra_.voltages.inputs();
   const std::size_t parts = std::max<std::size_t>(1, valid.rows() / inputs);
-  invalid_.spectra += (valid.rows() * block.samples - valid.count() + parts - 1) / parts;
+  invalid_.spectra += (valid.rows() * spectra - valid.count() + parts - 1) / parts;
 }
 
 // Lists the times at which no channel of an input is valid. Channels that never change are not among them: readers of
 // the file find these for themselves.
-void VoltageSinkNode::note_invalid(const engine::Block& block) {
-  const core::ValidityMask& valid = block.valid;
-  const std::size_t inputs = spectra_.voltages.inputs(), samples = block.samples;
+void VoltageSinkNode::note_invalid(const core::ValidityMask& valid, std::size_t samples) {
+  const std::size_t inputs = spectra_.voltages.inputs();
   const std::size_t missing = valid.rows() * samples - valid.count();
   if (missing == 0) return;
   core::ValidityMask some(inputs, samples, false), any(1, samples, false);
@@ -183,32 +274,32 @@ void VoltageSinkNode::note_invalid(const engine::Block& block) {
     });
 }
 
-// Spectra of files have the validity of their inputs alone.
-void VoltageSinkNode::leave_out_constant(const engine::Block& block) {
-  if (spectra_.constant_channels.empty()) return;
+// Spectra of files have the validity of their inputs alone. Empty: no channel is constant.
+core::ValidityMask VoltageSinkNode::without_constant(const core::ValidityMask& valid,
+                                                     std::size_t spectra) const {
+  if (spectra_.constant_channels.empty()) return {};
   const std::size_t inputs = spectra_.voltages.inputs();
-  valid_ = core::ValidityMask(spectra_.stream_channels * inputs, block.samples);
-  for (std::size_t row = 0; block.valid.rows() > 0 && row < valid_.rows(); ++row)
-    core::copy_bits(block.valid.row(row % block.valid.rows()), 0, block.samples, valid_.row(row),
-                    0);
+  core::ValidityMask reduced(spectra_.stream_channels * inputs, spectra);
+  for (std::size_t row = 0; valid.rows() > 0 && row < reduced.rows(); ++row)
+    core::copy_bits(valid.row(row % valid.rows()), 0, spectra, reduced.row(row), 0);
   for (const stream::ConstantChannel& one : spectra_.constant_channels)
-    valid_.set(one.channel * inputs + one.input, 0, block.samples, false);
+    reduced.set(one.channel * inputs + one.input, 0, spectra, false);
+  return reduced;
 }
 
 // An output without a single time is a mistake, not a result.
 void VoltageSinkNode::finish(engine::Outputs&) {
-  if (sink_ && sink_->written() > 0) return;
+  if (written() > 0) return;
   throw core::Error(core::ErrorKind::format, config_.inputs.front() + ": spectra",
-                    std::to_string(came_),
+                    std::to_string(total_),
                     std::to_string(config_.integrate) + " at least, one power sample",
                     "give a longer stream, or a smaller `integrate`");
 }
 
 void VoltageSinkNode::publish() {
-  sink_->finish();
-  const char* stokes = !power() ? "" : config_.stokes == Stokes::iquv ? "IQUV" : "I";
-  beside_->write(spectra_record(facts_(), spectra_, config_.history, came_, invalid_, stokes));
-  beside_->finish();
+  if (!sink_) return;
+  const VoltageFacts facts = facts_();
+  finish_file(&facts);
 }
 
 bool VoltageSinkNode::power() const {
@@ -216,10 +307,11 @@ bool VoltageSinkNode::power() const {
 }
 
 engine::Counters VoltageSinkNode::counters() const {
-  return {{"written", sink_ ? sink_->written() : 0},
-          {"invalid_spectra", invalid_.spectra},
-          {"gap_spectra", invalid_.gaps},
-          {"dropped_spectra", invalid_.dropped}};
+  const InvalidSpectra* const open = sink_ ? &invalid_ : nullptr;
+  return {{"written", written()},
+          {"invalid_spectra", before_.spectra + (open ? open->spectra : 0)},
+          {"gap_spectra", before_.gaps + (open ? open->gaps : 0)},
+          {"dropped_spectra", before_.dropped + (open ? open->dropped : 0)}};
 }
 
 }  // namespace tautline::pipeline

@@ -7,6 +7,7 @@
 
 #include "tautline/engine/node.h"
 #include "tautline/formats/partial_file.h"
+#include "tautline/pipeline/file_parts.h"
 #include "tautline/pipeline/voltages/channelize_config.h"
 #include "tautline/pipeline/voltages/voltage_facts.h"
 #include "tautline/pipeline/voltages/voltage_sink.h"
@@ -16,13 +17,14 @@ namespace tautline::pipeline {
 
 /// Takes "spectra" in the form that form_wanted() returns; for power also corner-turned floats. Writes OUTPUT.json
 /// beside the output. A gap is filled with invalid spectra, zeros, so that the times behind it are right to half a
-/// spectrum; a gap longer than `longest_gap_s` throws Error(format). After a step back in time spectra are left out, and
-/// counted, up to the time at which the file ends.
+/// spectrum; a gap longer than `longest_gap_s` throws Error(format), or begins another file where there are several.
+/// After a step back in time spectra are left out, and counted, up to the time at which the file ends.
 class VoltageSinkNode final : public engine::Node {
  public:
   /// `facts`: of the nodes before this one, for the record.
-  VoltageSinkNode(const ChannelizeConfig& config, AskVoltageFacts facts)
-      : config_(config), facts_(std::move(facts)) {}
+  VoltageSinkNode(const ChannelizeConfig& config, AskVoltageFacts facts,
+                  const PartLimits& limits = {})
+      : config_(config), facts_(std::move(facts)), parts_(config.output, limits) {}
 
   std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override;
   /// None for power, whose integration comes first.
@@ -34,13 +36,21 @@ class VoltageSinkNode final : public engine::Node {
   void finish(engine::Outputs& outputs) override;
   void publish() override;
   engine::Counters counters() const override;
+  std::vector<std::string> files() const override { return files_; }
+  bool rotates() const override { return parts_.several(); }
 
  private:
   bool power() const;
+  std::uint64_t written() const { return written_before_ + (sink_ ? sink_->written() : 0); }
+  core::Instant time_at(const core::Instant& from, std::uint64_t spectra) const;
+  void begin_file(const core::Instant& start);
+  void finish_file(const VoltageFacts* facts);
+  std::uint64_t room(std::uint64_t wanted, const core::Instant& start);
   void fill(std::uint64_t spectra);
   void drop(std::uint64_t spectra);
-  void leave_out_constant(const engine::Block& block);
-  void note_invalid(const engine::Block& block);
+  void write(const engine::Block& block, std::size_t first, std::size_t spectra);
+  core::ValidityMask without_constant(const core::ValidityMask& valid, std::size_t spectra) const;
+  void note_invalid(const core::ValidityMask& valid, std::size_t spectra);
 
   ChannelizeConfig config_;
   AskVoltageFacts facts_;
@@ -49,11 +59,21 @@ class VoltageSinkNode final : public engine::Node {
   bool channels_first_ = true;  // [channel][input][time]
   double bytes_per_s_ = 0;      // of its input
   SinkDescription description_;
+  FileParts parts_;
+  std::uint64_t most_spectra_ = 0;  // of a file: whole power samples
+  std::uint64_t rotations_ = 0;
+  bool new_file_wanted_ = false;    // from the next whole power sample on
+  std::uint64_t total_ = 0;         // of all files
+  std::uint64_t behind_ = 0;        // that come again after a step back in time
+  std::vector<std::string> files_;  // complete ones
+  std::uint64_t written_before_ = 0;
+  InvalidSpectra before_;  // of the complete files, without spans
+  // The open file, or the last one.
   std::unique_ptr<VoltageSink> sink_;
   std::unique_ptr<formats::PartialFile> beside_;
-  core::ValidityMask valid_;  // of a block, where channels never change
-  std::uint64_t came_ = 0;    // and those of gaps
-  std::uint64_t behind_ = 0;  // that come again after a step back in time
+  std::string path_;
+  core::Instant start_;
+  std::uint64_t came_ = 0;  // and those of gaps
   InvalidSpectra invalid_;
 };
 
