@@ -274,12 +274,12 @@ TEST_F(SlipsOfArrays, ARateWithoutAUnitMayBeOneOfMegahertz) {
     return correlate("x.npy", {"--format", "ci8", "--channels", "16", "--integration", "1000",
                                "--rate-hz", rate});
   };
-  for (const std::string& rate : {"1.28", "999"})
+  for (const std::string rate : {"1.28", "999"})
     expect_said(with(rate), kWrongUsage,
                 "--rate-hz: " + rate + ", expected 1000 or more, or a number with its unit: " +
                     rate + "MHz, or " + rate + "Hz if that is meant");
 #ifdef TAUTLINE_HDF5
-  for (const std::string& rate : {"1.28MHz", "100Hz", "1000"}) {
+  for (const std::string rate : {"1.28MHz", "100Hz", "1000"}) {
     const CommandResult result = run(with(rate));
     EXPECT_EQ(result.status, kDone) << result.err;
   }
