@@ -198,6 +198,9 @@ bool recognise(std::span<const std::byte> first_bytes, const std::string& name) 
   const std::string_view text(reinterpret_cast<const char*>(first_bytes.data()),
                               first_bytes.size());
   if (text.size() < kCardBytes || text[8] != '=') return false;
+  // Any byte of raw counts may be '='.
+  if (text.substr(0, 8).find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_- ") != text.npos)
+    return false;
   if (name.ends_with(".raw")) return true;
   for (std::size_t card = 0; card + kCardBytes <= text.size(); card += kCardBytes) {
     if (text.substr(card).starts_with("BLOCSIZE=")) return true;

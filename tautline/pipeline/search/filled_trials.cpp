@@ -26,7 +26,7 @@ class FilledBefore {
     while (at_ + 1 < runs_.size() && runs_[at_ + 1].first <= sample) ++at_;
     while (at_ > 0 && runs_[at_].first > sample) --at_;
     const FilledRun& run = runs_[at_];
-    if (sample <= run.first) return 0;
+    if (sample <= run.first) return before_[at_];
     return before_[at_] + std::min(sample, run.end) - run.first;
   }
 
