@@ -283,8 +283,10 @@ TEST_F(Guppi, IsRecognised) {
   EXPECT_TRUE(recognise(std::as_bytes(std::span(bytes)), "data"));
   EXPECT_TRUE(recognise(std::as_bytes(std::span(bytes).first(100)), "data.raw"));
   EXPECT_FALSE(recognise(std::as_bytes(std::span(bytes).first(100)), "data"));
-  const std::vector<char> zeros(10'000, 0);
-  EXPECT_FALSE(recognise(std::as_bytes(std::span(zeros)), "data.raw"));
+  std::vector<char> counts(10'000, 0);
+  EXPECT_FALSE(recognise(std::as_bytes(std::span(counts)), "data.raw"));
+  counts[8] = '=';
+  EXPECT_FALSE(recognise(std::as_bytes(std::span(counts)), "data.raw"));
 }
 
 // Blocks lost, repeated, damaged and cut, and a stream that ends anywhere, written in pieces of any length.
