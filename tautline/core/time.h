@@ -54,8 +54,8 @@ std::int64_t samples_between(const Instant& from, const Instant& to, const Ratio
 /// to - from in seconds, as a double correctly rounded from the exact difference (to 1e-18 s).
 double seconds_between(const Instant& from, const Instant& to);
 bool before(const Instant& a, const Instant& b);
-/// Whether data say when they begin: those without a start (arrays) begin in 1970, as far into it as samples are
-/// skipped.
+/// False for data without a start (arrays): their first sample counts as 1970-01-01, and skipped samples lead further
+/// into that year, so any time before 1971 is taken as unknown.
 bool is_known_start(const Instant& start);
 
 /// Julian and modified Julian date in UTC, rounded once to double.

@@ -226,6 +226,10 @@ std::string partial_name(const std::string& path) {
   return path + ".partial";
 }
 
+bool is_being_written(const std::string& path) {
+  return is_locked(partial_name(path));
+}
+
 PartialPath::PartialPath(std::string path, bool overwrite, Makes makes)
     : path_(std::move(path)), partial_(partial_name(path_)), overwrite_(overwrite) {
   if (path_.empty())

@@ -14,6 +14,9 @@ namespace tautline::formats {
 /// The name that `path` is written under until it is whole.
 std::string partial_name(const std::string& path);
 
+/// Whether a run, this one too, has locked the file under the partial name of `path`.
+bool is_being_written(const std::string& path);
+
 /// Removes the files under the partial names that the process has now; threads that ask for a new name then wait for
 /// ever. For a program that is about to end while other threads still write. There is one list of names per process.
 void remove_partial_files();

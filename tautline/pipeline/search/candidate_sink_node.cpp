@@ -36,6 +36,7 @@ CandidateSinkNode::CandidateSinkNode(CandidateFiles files)
     list_.emplace(files_.output, files_.overwrite);
     list_->lock();
     record_.emplace(files_.output + ".json", files_.overwrite);
+    record_->lock();
   }
   if (!files_.cutout_folder.empty())
     cutouts_ =
@@ -201,8 +202,10 @@ void CandidateSinkNode::write_page(const std::string& text) {
 }
 
 void CandidateSinkNode::replace_record(const std::string& text) {
-  // Another run may have replaced list and record meanwhile.
+  // Another run may have replaced list and record meanwhile, or be about to.
   if (!record_ || !written_ || state_of(record_->path()) != written_) return;
+  if (formats::is_being_written(list_->path()) || formats::is_being_written(record_->path()))
+    return;
   formats::PartialFile again(record_->path(), true);
   again.write(std::string_view(text));
   again.finish();

@@ -75,7 +75,7 @@ class CandidateSinkNode final : public engine::Node {
   void write_page(const std::string& text);
   /// Device, inode, and time of change.
   using FileState = std::array<std::int64_t, 4>;
-  /// The one that was written is replaced; that of a later run stays.
+  /// The one that was written is replaced; that of a later run stays, also of one that has not written it yet.
   void replace_record(const std::string& text);
   /// "candidates", once all are known.
   engine::Counters counters() const override { return {{"candidates", candidates_.size()}}; }

@@ -49,6 +49,14 @@ std::vector<std::string> names_in(const DrawnKind& kind, const std::string& fold
   return names;
 }
 
+// Or not known.
+bool is_newer(const fs::path& one, const fs::path& other) {
+  std::error_code failed, other_failed;
+  const auto time = fs::last_write_time(one, failed);
+  const auto other_time = fs::last_write_time(other, other_failed);
+  return failed || other_failed || time > other_time;
+}
+
 }  // namespace
 
 const DrawnKind kCutoutFiles{"cutout_folder", "cutout_files", "cut-out", is_cutout};
@@ -70,7 +78,9 @@ std::set<std::string> drawn_earlier(const DrawnKind& kind, const std::string& li
   if (list.empty() || folder.empty()) return {};
   std::ifstream file(list + ".json");
   const auto record = nlohmann::json::parse(file, nullptr, false);
-  if (!record.is_object() || record.value("schema", "") != "tautline.search.record") return {};
+  if (!record.is_object()) return {};
+  const auto schema = record.find("schema");
+  if (schema == record.end() || *schema != "tautline.search.record") return {};
   const auto drawn = record.find(kind.record_key);
   if (drawn == record.end() || !drawn->is_object() || !drawn->contains("folder") ||
       !(*drawn)["folder"].is_string() || !drawn->contains("files") || !(*drawn)["files"].is_array())
@@ -81,7 +91,8 @@ std::set<std::string> drawn_earlier(const DrawnKind& kind, const std::string& li
     if (name.is_string()) named.insert(name.get<std::string>());
   std::set<std::string> there;
   for (const std::string& name : names_in(kind, folder))
-    if (named.contains(name)) there.insert(name);
+    if (named.contains(name) && !is_newer(fs::path(folder) / name, list + ".json"))
+      there.insert(name);
   return there;
 }
 
@@ -103,7 +114,7 @@ void require_no_others(const DrawnKind& kind, const std::string& list, const std
       core::ErrorKind::io, kind.field, holds,
       fmt::format("a folder without {}s{}", kind.one,
                   overwrite ? " but those that " + (list.empty() ? "the list" : list + ".json") +
-                                  " names: those of two searches would mix"
+                                  " names, and is not older than: those of two searches would mix"
                             : std::string()),
       fmt::format("give another name, or move the {}s away", kind.one));
 }

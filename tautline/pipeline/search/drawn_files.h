@@ -26,7 +26,8 @@ std::string picture_name(std::size_t rank);
 nlohmann::ordered_json drawn_files(const std::string& list, const std::string& folder,
                                    const std::vector<std::string>& names);
 
-/// Those that the record of `list` says to be in `folder`, and that are there.
+/// Those that the record of `list` says to be in `folder`, and that are there. Newer ones are of another search: a
+/// search writes the record again once it has drawn.
 std::set<std::string> drawn_earlier(const DrawnKind& kind, const std::string& list,
                                     const std::string& folder);
 

@@ -13,7 +13,6 @@ namespace tautline::pipeline {
 
 namespace {
 
-constexpr std::size_t kLeastNoiseWindow = 1024;
 // Of a Gaussian, in standard deviations: beyond lies 5e-5 of it.
 constexpr double kPulseReach = 4;
 
@@ -49,11 +48,7 @@ std::vector<engine::Stream> InjectNode::open(std::span<const engine::Stream> inp
     throw core::Error(core::ErrorKind::config, "inject", "a series that is dedispersed already",
                       "a filterbank");
   const double rate_hz = description.rate_hz.value();
-  if (config_.every_s * rate_hz < static_cast<double>(kLeastNoiseWindow))
-    throw core::Error(
-        core::ErrorKind::config, "`inject`: every",
-        core::text::write_number(config_.every_s) + " s",
-        core::text::write_number(static_cast<double>(kLeastNoiseWindow) / rate_hz) + " s or more");
+  require_injected_spacing(config_, 1 / rate_hz);
   window_samples_ = injection_noise_samples(1 / rate_hz);
   max_value_ = description.largest_value();
   used_.assign(description.channels, 1);

@@ -144,6 +144,15 @@ std::size_t injection_noise_samples(double sample_s) {
                   static_cast<std::size_t>(std::lround(kNoiseWindow_s / sample_s)));
 }
 
+void require_injected_spacing(const InjectionConfig& config, double sample_s) {
+  const double least_s = static_cast<double>(kLeastNoiseSamples) * sample_s;
+  // Sample times are rounded.
+  if (config.every_s < least_s * (1 - 1e-12))
+    throw core::Error(core::ErrorKind::config, "`inject`: every",
+                      core::text::write_number(config.every_s) + " s",
+                      core::text::write_number(least_s) + " s or more");
+}
+
 void require_injected_dms(const InjectionConfig& config, double low_dm, double high_dm,
                           const InjectionBand& band) {
   // As is_injected() has it of the narrowest.
@@ -162,6 +171,7 @@ void require_injected_dms(const InjectionConfig& config, double low_dm, double h
 void require_injected_times(const InjectionConfig& config,
                             std::span<const std::pair<double, double>> stretches_s,
                             const InjectionBand& band) {
+  require_injected_spacing(config, band.sample_s);
   double longest_s = 0;
   const double noise_s =
       static_cast<double>(injection_noise_samples(band.sample_s)) * band.sample_s;

@@ -50,12 +50,14 @@ double injected_reach(double width_s, double sample_s);
 /// Of the noise that a pulse's S/N is over: a second, 1,024 at least.
 std::size_t injection_noise_samples(double sample_s);
 
+/// Throws Error(config) where pulses come faster than the noise that their S/N is over can be measured.
+void require_injected_spacing(const InjectionConfig& config, double sample_s);
 /// Throws Error(config) where pulses may have DMs so far from trials of `low_dm` to `high_dm` that no candidate is of
 /// them.
 void require_injected_dms(const InjectionConfig& config, double low_dm, double high_dm,
                           const InjectionBand& band);
-/// Throws Error(config) where no pulse lies wholly in one of these stretches of data (begin and end), behind the noise that its S/N is
-/// over.
+/// Throws Error(config) where no pulse lies wholly in one of these stretches of data (begin and end), behind the noise
+/// that its S/N is over.
 void require_injected_times(const InjectionConfig& config,
                             std::span<const std::pair<double, double>> stretches_s,
                             const InjectionBand& band);

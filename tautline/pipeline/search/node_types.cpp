@@ -130,6 +130,7 @@ std::unique_ptr<engine::Node> make_inject(const InjectStage& config, const NodeC
 struct FilterbankReading {
   FilterbankSourceNode* source = nullptr;
   const IqrmNode* iqrm = nullptr;
+  const InjectNode* inject = nullptr;
   bool alone = true;  ///< no other node reads the source
 };
 
@@ -145,8 +146,10 @@ FilterbankReading reading_of(const engine::Graph& graph, const engine::Port& fro
     engine::Node& at = *graph.members()[node].node;
     reading.source = dynamic_cast<FilterbankSourceNode*>(&at);
     const auto* masks = dynamic_cast<const IqrmNode*>(&at);
-    if (masks == nullptr && dynamic_cast<const InjectNode*>(&at) == nullptr) return reading;
+    const auto* injects = dynamic_cast<const InjectNode*>(&at);
+    if (masks == nullptr && injects == nullptr) return reading;
     if (masks != nullptr) reading.iqrm = masks;
+    if (injects != nullptr) reading.inject = injects;
     const auto edge = std::find_if(graph.edges().begin(), graph.edges().end(),
                                    [&](const auto& one) { return one.to.node == node; });
     if (edge == graph.edges().end()) return reading;
@@ -190,6 +193,15 @@ void require_one_pass(const SearchPlan& plan) {
                 "allow for more memory, or try fewer DMs");
 }
 
+// Pulses at other DMs would be missed.
+void require_injections_in_trials(const FilterbankReading& reading, const SearchPlan& plan,
+                                  const formats::FilterbankDescription& description) {
+  if (reading.inject == nullptr) return;
+  const std::vector<double> dms = plan.trials().dms();
+  require_injected_dms(reading.inject->config(), dms.front(), dms.back(),
+                       injection_band(description, plan.config().dm_constant));
+}
+
 // Of data that pass once, in the blocks that they come in.
 std::vector<engine::Port> add_live_search(const SearchStage& config, engine::Graph& graph,
                                           const std::string& name, const engine::Port& from,
@@ -198,10 +210,12 @@ std::vector<engine::Port> add_live_search(const SearchStage& config, engine::Gra
   const auto& device = context.devices.front();
   const engine::Stream input = stream_at(graph, from);
   const auto& stream = input.detail<FilterbankStream>();
+  const FilterbankReading reading = reading_of(graph, from);
   auto plan = std::make_shared<const SearchPlan>(
-      search_config(config, stream, reading_of(graph, from).iqrm, context), stream.description(),
-      stream.parts, stream.left_out, device, input.max_samples);
+      search_config(config, stream, reading.iqrm, context), stream.description(), stream.parts,
+      stream.left_out, device, input.max_samples);
   require_one_pass(*plan);
+  require_injections_in_trials(reading, *plan, stream.description());
   const engine::NodeId node =
       graph.add(name, std::make_unique<SearchNode>(node_config(std::move(plan)), device));
   graph.connect(from, node, edge);
@@ -228,6 +242,7 @@ std::vector<engine::Port> add_search(const SearchStage& config, engine::Graph& g
       search_config(config, stream, reading.iqrm, context), stream.description(), stream.parts,
       stream.left_out, device, sets_blocks ? 0 : source.block_samples());
   if (input.pace > 0) require_one_pass(*plan);
+  require_injections_in_trials(reading, *plan, stream.description());
   const std::vector<FilterbankPart> parts = plan->parts();
   const auto passes = [](const FilterbankPart& part) { return part.passes; };
   if (first)
@@ -351,10 +366,26 @@ std::unique_ptr<stream::LiveSpectra> open_packets(const LiveFilterbankConfig& co
       !context.only_planned, context.stop);
 }
 
+void refuse_fields_of_packets(const LiveFilterbankConfig& config) {
+  const LiveFilterbankConfig none;
+  const auto refuse = [](const char* field, bool given) {
+    if (given)
+      throw Error(ErrorKind::config, field, "of packets; `path` is a pipe", "",
+                  "leave `" + std::string(field) + "` out, or give a `path` udp://HOST:PORT");
+  };
+  refuse("header", config.header != none.header);
+  refuse("layout", config.layout != none.layout);
+  refuse("first_count", config.first_count != none.first_count);
+  refuse("window_samples", config.window_samples != none.window_samples);
+  refuse("silence_s", config.silence_s != none.silence_s);
+  refuse("interface", config.interface != none.interface);
+}
+
 std::unique_ptr<engine::Node> make_live_filterbank(const LiveFilterbankConfig& config,
                                                    const NodeContext& context) {
   constexpr std::size_t kShare = 16, kMost = std::size_t{256} << 20;
   const bool packets = config.path.starts_with("udp:");
+  if (!packets) refuse_fields_of_packets(config);
   if (packets ? config.leave_out_constant : formats::is_stream(config.path))
     refuse_planned_pipe(context, "path", config.path);
   LiveFilterbankConfig in_run = config;

@@ -98,6 +98,7 @@ bool SearchPlan::is_too_wide(std::uint64_t samples) const {
 void SearchPlan::require_width() const {
   if (!is_too_wide(request_.samples)) return;
   const double longest_s = longest_series_s(request_.samples);
+  if (longest_s == 0) return;  // refused elsewhere
   const double digit = std::pow(10, std::floor(std::log10(std::max(longest_s, 1e-6))) - 3);
   throw core::Error(
       core::ErrorKind::config, "max_width_s", core::text::write_number(config_.max_width_s) + " s",

@@ -62,6 +62,7 @@ void SearchReport::name_pictures() {
 }
 
 void SearchReport::require_injections() const {
+  if (description().time_series || beams().size() > 1) return;  // refused by the node
   const InjectionBand band = injection_band(description(), config_.dm_constant);
   const auto [low, high] = std::pair(plan_->trials().dms().front(), plan_->trials().dms().back());
   require_injected_dms(config_.inject, low, high, band);

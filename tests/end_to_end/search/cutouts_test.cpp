@@ -1,5 +1,8 @@
 // Cut-outs of candidates from the command: how many, under which names, and what is refused.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -52,6 +55,28 @@ class Cutouts : public ::testing::Test {
     words.insert(words.end(), more.begin(), more.end());
     return run(words);
   }
+  // Of thousands of candidates in noise.
+  pid_t start_drawing() {
+    std::vector<std::string> words = search(fil_);
+    words.erase(words.begin());  // --json
+    words.insert(words.end(), {"--dms", "0:400:1", "--threshold", "4", "--max-cutouts", "1000000"});
+    return start_command(words, folder_.path().string());
+  }
+  bool has_cutouts() const {
+    std::error_code none;
+    for (const auto& entry : std::filesystem::directory_iterator(cut_, none))
+      if (entry.path().extension() == ".h5") return true;
+    return false;
+  }
+  // Until it has made a cut-out, or has ended.
+  bool begins(pid_t pid) const {
+    siginfo_t gone{};
+    while (!has_cutouts() &&
+           waitid(P_PID, static_cast<id_t>(pid), &gone, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           gone.si_pid == 0)
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    return has_cutouts();
+  }
 
   const ScratchFolder folder_;
   const std::string fil_ = folder_ / "obs.fil", cut_ = folder_ / "cut/outs";
@@ -86,10 +111,14 @@ TEST_F(Cutouts, AFolderThatHoldsSomeIsRefusedBeforeTheSearch) {
   words.push_back("--overwrite");
   const CommandResult mixed = run(words);
   EXPECT_EQ(mixed.status, 1) << mixed.err;
-  EXPECT_NE(mixed.err.find("n.csv.json names: those of two searches would mix"), std::string::npos)
+  EXPECT_NE(mixed.err.find("n.csv.json names, and is not older than: those of two searches"),
+            std::string::npos)
       << mixed.err;
   EXPECT_FALSE(std::filesystem::exists(folder_ / "n.csv"));
   EXPECT_EQ(read_file(cut_ + "/cand_tstart_1_old.h5"), "old");
+  // Nor does another program's file in the place of a record name it.
+  write_file(folder_ / "n.csv.json", "{\"schema\": 3}");
+  EXPECT_EQ(run(words).err, mixed.err);
 }
 
 TEST_F(Cutouts, OfTheListThatIsReplacedAreRemoved) {
@@ -144,21 +173,10 @@ TEST_F(Cutouts, ThoseThatMemoryIsTooShortForAreRefusedByName) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "cut"));
 }
 
-// Of thousands of candidates in noise: the list is there before them, and stays.
+// The list is there before them, and stays.
 TEST_F(Cutouts, ThatAreInterruptedLeaveTheListAndThoseThatAreWhole) {
-  std::vector<std::string> words = search(fil_);
-  words.erase(words.begin());  // --json
-  words.insert(words.end(), {"--dms", "0:400:1", "--threshold", "4", "--max-cutouts", "1000000"});
-  const pid_t pid = start_command(words, folder_.path().string());
-  const auto has_begun = [&] {
-    std::error_code none;
-    for (const auto& entry : std::filesystem::directory_iterator(cut_, none))
-      if (entry.path().extension() == ".h5") return true;
-    siginfo_t gone{};
-    return waitid(P_PID, static_cast<id_t>(pid), &gone, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-           gone.si_pid != 0;
-  };
-  while (!has_begun()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  const pid_t pid = start_drawing();
+  begins(pid);
   EXPECT_TRUE(std::filesystem::exists(folder_ / "c.csv"));
   kill(pid, SIGINT);
   const CommandResult result = finish_command(pid, folder_.path().string());
@@ -179,18 +197,8 @@ TEST_F(Cutouts, ThatAreInterruptedLeaveTheListAndThoseThatAreWhole) {
 
 // A second search to the list of one that still draws: its record stays, and it cannot have the same folder.
 TEST_F(Cutouts, OfASearchWhoseListIsReplacedMeanwhileLeaveTheNewRecord) {
-  std::vector<std::string> words = search(fil_);
-  words.erase(words.begin());  // --json
-  words.insert(words.end(), {"--dms", "0:400:1", "--threshold", "4", "--max-cutouts", "1000000"});
-  const pid_t first = start_command(words, folder_.path().string());
-  const auto begin = std::chrono::steady_clock::now();
-  const auto has_begun = [&] {
-    std::error_code none;
-    for (const auto& entry : std::filesystem::directory_iterator(cut_, none))
-      if (entry.path().extension() == ".h5") return true;
-    return std::chrono::steady_clock::now() - begin > std::chrono::seconds(120);
-  };
-  while (!has_begun()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  const pid_t first = start_drawing();
+  ASSERT_TRUE(begins(first));
   kill(first, SIGSTOP);
   std::filesystem::create_directory(folder_ / "second");
   const auto second = [&](std::vector<std::string> more) {
@@ -209,6 +217,38 @@ TEST_F(Cutouts, OfASearchWhoseListIsReplacedMeanwhileLeaveTheNewRecord) {
   const CommandResult result = finish_command(first, folder_.path().string());
   EXPECT_EQ(result.status, kInterrupted) << result.err;
   EXPECT_EQ(read_file(folder_ / "c.csv.json"), record);
+}
+
+// It ends as always, and the second search, which still runs, writes the list.
+TEST_F(Cutouts, OfASearchWhoseListIsAboutToBeReplacedEndAsAlways) {
+  const std::string pipe = folder_ / "pipe.fil", list = folder_ / "c.csv";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const pid_t first = start_drawing();
+  ASSERT_TRUE(begins(first));
+  kill(first, SIGSTOP);
+  std::filesystem::create_directory(folder_ / "second");
+  const pid_t second = start_command(
+      {"search", pipe, "-o", list, "--overwrite", "--dms", "0:120:1"}, folder_ / "second");
+  const int out = open(pipe.c_str(), O_WRONLY);
+  const std::string bytes = read_file(fil_);
+  const std::size_t half = bytes.size() / 2;
+  EXPECT_EQ(write(out, bytes.data(), half), static_cast<ssize_t>(half));
+  const auto begin = std::chrono::steady_clock::now();
+  while (!std::filesystem::exists(list + ".partial") &&
+         std::chrono::steady_clock::now() - begin < std::chrono::seconds(60))
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  kill(first, SIGINT);
+  kill(first, SIGCONT);
+  const CommandResult interrupted = finish_command(first, folder_.path().string());
+  EXPECT_EQ(interrupted.status, kInterrupted) << interrupted.err;
+  EXPECT_EQ(interrupted.err.find("another run"), std::string::npos) << interrupted.err;
+  EXPECT_EQ(write(out, bytes.data() + half, bytes.size() - half),
+            static_cast<ssize_t>(bytes.size() - half));
+  close(out);
+  const CommandResult result = finish_command(second, folder_ / "second");
+  EXPECT_EQ(result.status, kDone) << result.err;
+  const auto record = nlohmann::json::parse(read_file(list + ".json"));
+  EXPECT_EQ(record["dms"].size(), 121u);
 }
 
 TEST_F(Cutouts, BeamsHaveTheirNumbersInTheNames) {

@@ -169,6 +169,33 @@ TEST_F(SearchInjection, BeyondTheTrialsOrTheDataIsRefused) {
   EXPECT_NE((found.out + found.err).find("  injected\n"), std::string::npos) << found.out;
 }
 
+// The same of pipelines, whoever reads the search.
+TEST_F(SearchInjection, BeyondTheTrialsOfAPipelineIsRefused) {
+  for (const bool live : {false, true}) {
+    const std::string list = scratch_ / "run.csv", events = scratch_ / "events.jsonl";
+    const std::string source =
+        live ? "type = \"live_filterbank\"\npath = \"-\"\n"
+             : "type = \"filterbank_files\"\nfiles = \"" + (scratch_ / "in.fil") + "\"\n";
+    for (const auto& [type, path] :
+         {std::pair("candidate_file", list), std::pair("candidate_events", events)}) {
+      write_file(scratch_ / "inject.toml",
+                 "[filterbank]\n" + source + "[injected]\ntype = \"inject\"\n" +
+                     "inputs = \"filterbank\"\npulses = \"every=2,dm=5:900,width=0.01\"\n" +
+                     "[search]\ntype = \"search\"\ninputs = \"injected\"\n" +
+                     "dms.range = \"0:60:1\"\nmax_width_s = 0.03\nlatency_s = 2\n[sink]\n" +
+                     "type = \"" + type + "\"\ninputs = \"search\"\npath = \"" + path + "\"\n");
+      const CommandResult result =
+          run_shell(command_line({"--device", "cpu", "run", scratch_ / "inject.toml"}) + " < " +
+                        (scratch_ / "in.fil"),
+                    scratch_.path().string());
+      EXPECT_EQ(result.status, kWrongUsage) << result.err;
+      EXPECT_NE(result.err.find("dm: 5:900, expected DMs of the trials, 0:60"), std::string::npos)
+          << result.err;
+      EXPECT_FALSE(std::filesystem::exists(path));
+    }
+  }
+}
+
 TEST_F(SearchInjection, IsRefusedWhereItCouldNotBeSaid) {
   const auto refuse = [&](const std::vector<std::string>& more, const std::string& text,
                           int status = kWrongUsage) {
@@ -180,7 +207,24 @@ TEST_F(SearchInjection, IsRefusedWhereItCouldNotBeSaid) {
   };
   refuse({"-o", scratch_ / "c.cand", "--inject", "every=2,width=0.01"}, "a .csv");
   refuse({"-o", scratch_ / "c.csv", "--inject", "every=2"}, "width");
-  refuse({"-o", scratch_ / "c.csv", "--inject", "every=0.5,width=0.01"}, "every");
+  for (const char* every : {"0.5", "1e-9", "1e-300"})
+    refuse({"-o", scratch_ / "c.csv", "--inject", std::string("every=") + every + ",width=0.01"},
+           "expected 1.024 s or more");
+  // What cannot have pulses is said first.
+  const std::string other = scratch_ / "in2.fil";
+  std::filesystem::copy_file(scratch_ / "in.fil", other);
+  refuse({other, "--beams", "-o", scratch_ / "c.csv", "--inject", "every=2,dm=900,width=0.01"},
+         "2 beams");
+  const CommandResult series =
+      run_command({"dedisperse", scratch_ / "in.fil", "--dms", "8", "-o", scratch_ / "s.dat"},
+                  scratch_.path().string());
+  ASSERT_EQ(series.status, kDone) << series.err;
+  const CommandResult of_series =
+      run_command({"search", scratch_ / "s.dat", "-o", scratch_ / "c.csv", "--inject",
+                   "every=2,dm=900,width=0.01"},
+                  scratch_.path().string());
+  EXPECT_EQ(of_series.status, kWrongUsage) << of_series.err;
+  EXPECT_NE(of_series.err.find("dedispersed already"), std::string::npos) << of_series.err;
   write_file(scratch_ / "c.injected.truth.json", "mine");
   refuse({"-o", scratch_ / "c.csv", "--inject", "every=2,width=0.01"}, "c.injected.truth.json",
          kFailed);

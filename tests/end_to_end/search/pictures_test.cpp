@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/end_to_end/run_command.h"
@@ -82,6 +83,39 @@ TEST(SearchPictures, OfEachCandidateHaveItsPulseInTheMiddle) {
   const std::filesystem::directory_iterator those(scratch / "drawn");
   EXPECT_EQ(std::distance(begin(those), end(those)), left + 1);
   EXPECT_EQ(read_file(scratch / "drawn/mine.png"), "mine");
+}
+
+// Pictures have the same names whatever the list: a record does not stand for those that were drawn after it.
+TEST(SearchPictures, OfAnotherListInTheSameFolderStay) {
+  const ScratchFolder scratch;
+  const auto run = [&](const std::vector<std::string>& arguments) {
+    return run_command(arguments, scratch.path().string());
+  };
+  const std::string seed = std::to_string(generator()() % 99999);
+  for (const auto& [name, pulse] : {std::pair("a.fil", "dm=60,time=2.1,width=0.02,snr=120"),
+                                    std::pair("b.fil", "dm=30,time=3.6,width=0.02,snr=90")}) {
+    const CommandResult made =
+        run({"simulate",   "filterbank", "--nchans", "64",      "--fch1", "1450",        "--foff",
+             "-4",         "--tsamp",    "1e-3",     "--nbits", "8",      "--seed",      seed,
+             "--duration", "6",          "--pulse",  pulse,     "-o",     scratch / name});
+    ASSERT_EQ(made.status, kDone) << made.err;
+  }
+  const auto search = [&](const std::string& input, const std::string& list) {
+    return run({"search", scratch / input, "-o", scratch / list, "--dms", "0:100:1", "--threshold",
+                "20", "--overwrite", "--pictures", scratch / "drawn"});
+  };
+  ASSERT_EQ(search("a.fil", "c.csv").status, kDone);
+  std::filesystem::rename(scratch / "drawn", scratch / "old");
+  ASSERT_EQ(search("b.fil", "d.csv").status, kDone);
+  const std::string drawn = read_file(scratch / "drawn/candidate_0001.png");
+  const std::string list = read_file(scratch / "c.csv");
+  const CommandResult mixed = search("a.fil", "c.csv");
+  EXPECT_EQ(mixed.status, kFailed) << mixed.err;
+  EXPECT_NE(mixed.err.find("those of two searches would mix"), std::string::npos) << mixed.err;
+  EXPECT_EQ(read_file(scratch / "drawn/candidate_0001.png"), drawn);
+  EXPECT_EQ(read_file(scratch / "c.csv"), list);
+  // Its own are replaced.
+  EXPECT_EQ(search("b.fil", "d.csv").status, kDone);
 }
 
 }  // namespace

@@ -187,6 +187,31 @@ TEST_F(Refusals, ABoxcarThatIsLongerThanTheData) {
   EXPECT_EQ(run(search("500:600:50", {"--max-width", largest, "--overwrite"})).status, kDone);
 }
 
+// The fields of packets have no effect on a pipe.
+TEST_F(Refusals, WhatIsOfPacketsForAPipe) {
+  const auto live = [&](const std::string& field) {
+    write_file(scratch_ / "live.toml",
+               "[filterbank]\ntype = \"live_filterbank\"\npath = \"-\"\n" + field +
+                   "\n[pulses]\ntype = \"search\"\ninputs = \"filterbank\"\n" +
+                   "dms.range = \"0:60:1\"\nmax_width_s = 0.02\nlatency_s = 2\n[list]\ntype = "
+                   "\"candidate_file\"\n" +
+                   "inputs = \"pulses\"\npath = \"" + (scratch_ / "c.csv") + "\"\n");
+    return run_shell(
+        command_line({"--device", "cpu", "run", scratch_ / "live.toml"}) + " < " + filterbank(),
+        scratch_.path().string());
+  };
+  for (const std::string field :
+       {"header = \"in.fil\"", "layout = \"counts\"", "interface = \"127.0.0.1\"",
+        "first_count = 0", "window_samples = 100", "silence_s = 2"}) {
+    const CommandResult refused = live(field);
+    EXPECT_EQ(refused.status, kWrongUsage) << refused.err;
+    const std::string text =
+        field.substr(0, field.find(' ')) + " (line 4): of packets; path is a pipe";
+    EXPECT_NE(refused.err.find(text), std::string::npos) << text << ": " << refused.err;
+  }
+  EXPECT_EQ(live("").status, kDone);
+}
+
 // A folder that a refused run made is gone again, one that was there stays.
 TEST_F(Refusals, LeaveNoFolder) {
   const std::string fil = filterbank(), folder = scratch_ / "new/pictures";
