@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
+#include <utility>
 
 #include "tautline/core/error.h"
 
@@ -41,7 +43,10 @@ PacketVoltagesConfig config_of(const PacketRowsConfig& config) {
 }  // namespace
 
 PacketRows::PacketRows(const PacketRowsConfig& config)
-    : voltages_(config_of(config)), start_(config.start), first_count_(config.first_count) {
+    : voltages_(config_of(config)),
+      longest_gap_s_(config.longest_gap_s),
+      start_(config.start),
+      first_count_(config.first_count) {
   const PacketLayout layout = formats::packets::read_layout(config.layout);
   step_ = layout.step;
   payload_ = layout.samples();
@@ -69,10 +74,11 @@ bool PacketRows::wait(std::chrono::milliseconds most, const std::stop_token& sto
     if (!voltages_.receive() && voltages_.all_read()) ended_ = true;
     if (std::chrono::steady_clock::now() > until) break;
   }
+  if (gap_ > 0 && stop.stop_requested()) end_at({});
   return !ended_;
 }
 
-// Rows go on at the place that the packets' count gives; where it went back, the stream is over.
+// Rows go on at the place that the packets' count gives; where it went back or far ahead, the stream is over.
 void PacketRows::next_block() {
   SegmentPlace segment;
   voltages_.read(voltages_.block_samples(), block_, segment);
@@ -84,18 +90,32 @@ void PacketRows::next_block() {
     start_ = segment.start;
   }
   const std::int64_t counts = static_cast<std::int64_t>(voltages_.start_count() - *first_count_);
+  const auto payload = static_cast<std::int64_t>(payload_);
+  const std::int64_t most = std::numeric_limits<std::int64_t>::max() / payload / 2;
   const std::int64_t row =
-      counts / static_cast<std::int64_t>(step_) * static_cast<std::int64_t>(payload_) +
+      std::clamp(counts / static_cast<std::int64_t>(step_), -most, most) * payload +
       static_cast<std::int64_t>(block_.first_sample);
   const std::int64_t gap = row - static_cast<std::int64_t>(row_);
-  if (gap >= 0) {
+  const double gap_s = static_cast<double>(gap) / voltages_.description().rate_hz.value();
+  if (gap < 0) {
+    end_at(fmt::format("{}: the sender's count went back after {} times; the stream is left there",
+                       name(), row_));
+  } else if (gap_s > longest_gap_s_) {
+    end_at(fmt::format(
+        "{}: the sender's count is {:.6g} s ahead after {} times, and gaps of at most {:.6g} s are "
+        "filled; the stream is left there{}",
+        name(), gap_s, row_, longest_gap_s_,
+        row_ == 0 ? ": give the `first_count` of a packet that comes, or none" : ""));
+  } else {
     gap_ = static_cast<std::uint64_t>(gap);
-    return;
   }
+}
+
+void PacketRows::end_at(std::string fault) {
   ended_ = true;
-  block_.samples = 0;
-  fault_ = fmt::format("{}: the sender's count went back after {} times; the stream is left there",
-                       name(), row_);
+  gap_ = 0;
+  used_ = block_.samples = 0;
+  fault_ = std::move(fault);
 }
 
 std::size_t PacketRows::take(std::size_t rows, std::span<std::byte> to,

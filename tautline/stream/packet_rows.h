@@ -38,6 +38,7 @@ struct PacketRowsConfig {
       {};  ///< of the packet of the first row; none: the first one that comes
   std::size_t window_samples = 0;
   double wait_s = -1, silence_s = -1;
+  double longest_gap_s = 60;  ///< that is filled with zeros; a longer one ends the stream
   std::size_t buffer_bytes = std::size_t{64} << 20;
   core::LogSink log = {};
 };
@@ -55,7 +56,8 @@ class PacketRows {
   /// Of row 0, once any has come.
   const core::Instant& start() const { return start_; }
 
-  /// Waits for rows until some are there or `most` is over. False at the end, when all have been taken.
+  /// Waits for rows until some are there or `most` is over. False at the end, when all have been taken, and after a stop
+  /// inside a gap.
   bool wait(std::chrono::milliseconds most, const std::stop_token& stop);
   /// Takes up to `rows` rows that are there, and adds what did not come of them to `lost`, in order of channels within
   /// blocks in order of time.
@@ -63,15 +65,19 @@ class PacketRows {
 
   /// lost_samples: rows' worth of values that did not come so far, rounded up.
   formats::Damage damage() const;
+  /// That did not come so far.
+  std::uint64_t lost_values() const { return lost_values_; }
   std::map<std::string, std::uint64_t> counters() const { return voltages_.counters(); }
 
  private:
   void next_block();
+  void end_at(std::string fault);
   void copy_rows(std::size_t rows, std::byte* to) const;
 
   PacketVoltages voltages_;
   std::uint64_t step_;     // counts of a payload
   std::uint64_t payload_;  // rows of a payload
+  double longest_gap_s_;
   core::Instant start_;
   std::optional<std::uint64_t> first_count_;  // of row 0, without wraps
   core::RawBlock block_;

@@ -164,8 +164,8 @@ TEST_F(CurveParts, BeginNewFilesOnHangUpAndStayWhenTheRunIsKilled) {
   for (const bool killed : {false, true}) {
     const std::string name = killed ? "killed" : "night";
     auto all = sets(scratch / (name + ".h5"));
-    all.insert(all.end(), {"counts.rate=0.15", "counts.block_samples=500", "file.each_s=1000",
-                           "curves.every_s=0.05"});  // 4 s
+    all.insert(all.end(), {"counts.rate=0.06", "counts.block_samples=200", "file.each_s=1000",
+                           "curves.every_s=0.05"});  // 10 s
     start_pipeline(example(), all);
     const auto part = [&](int number) {
       return scratch / (name + "-000" + std::to_string(number) + ".h5");

@@ -9,6 +9,8 @@
 #include <condition_variable>
 #include <fstream>
 #include <mutex>
+#include <optional>
+#include <stop_token>
 #include <thread>
 
 #include "tautline/core/error.h"
@@ -62,14 +64,18 @@ class RowsInPackets : public ::testing::Test {
     receive_.channels = sensors;
     receive_.rate_hz = {10'000, 1};
   }
-  // Reads in pieces of any length while they come.
-  ReceivedRows send_and_receive(const std::string& impair) {
+  // Reads in pieces of any length while they come. Then also sends `again`, where given, and stops where more rows have
+  // come than `most`.
+  ReceivedRows send_and_receive(const std::string& impair,
+                                const std::optional<SendConfig>& again = {},
+                                std::uint64_t most = UINT64_MAX) {
     ReceivedRows received;
+    std::stop_source stop;
     std::mutex mutex;
     std::condition_variable listens;
     std::string address;
     receive_.listen = "udp://127.0.0.1:0";
-    receive_.silence_s = 1;
+    receive_.silence_s = 10;  // or a while after everything was sent
     receive_.wait_s = 60;
     receive_.log = [&](core::LogLevel, const std::string& text) {
       const std::string said = "listening at ";
@@ -85,14 +91,23 @@ class RowsInPackets : public ::testing::Test {
       config.to = {address};
       config.impair = impair;
       received.sent = send_files(config);
+      if (again) {
+        config = *again;
+        config.to = {address};
+        send_files(config);
+      }
+      lock.unlock();
+      std::this_thread::sleep_for(1s);
+      if (most == UINT64_MAX) stop.request_stop();
     });
     PacketRows rows(receive_);
     std::vector<std::byte> some;
-    while (rows.wait(100ms, {})) {
+    while (rows.wait(100ms, stop.get_token())) {
       some.resize((1 + random_() % 3000) * rows.row_bytes());
       const std::size_t got = rows.take(some.size() / rows.row_bytes(), some, received.lost);
       received.bytes.insert(received.bytes.end(), some.begin(),
                             some.begin() + static_cast<std::ptrdiff_t>(got * rows.row_bytes()));
+      if (received.bytes.size() / rows.row_bytes() > most) stop.request_stop();
     }
     sender.join();
     received.counters = rows.counters();
@@ -189,6 +204,33 @@ TEST_F(RowsInPackets, AGapKeepsPlaces) {
     until = run.end;
   }
   EXPECT_EQ(until, 6400u);
+}
+
+// As of counters that jump to other epochs, and of forged packets.
+TEST_F(RowsInPackets, AGapThatIsTooLongEndsTheStream) {
+  write_filterbank(64 * 60, 16);
+  for (const std::uint64_t to : {std::uint64_t{64} * 10'000, std::uint64_t{1} << 54,
+                                 std::uint64_t{1} << 60, std::uint64_t{1} << 62}) {
+    SendConfig again = send_;
+    again.first_count = to;
+    const ReceivedRows received = send_and_receive("", again);
+    EXPECT_LE(received.bytes.size(), bytes_.size());
+    EXPECT_TRUE(std::equal(received.bytes.begin(), received.bytes.end(), bytes_.begin()));
+    const auto& messages = received.damage.messages;
+    EXPECT_TRUE(std::ranges::any_of(messages, [](const std::string& text) {
+      return text.find(" s ahead after ") != std::string::npos;
+    })) << to;
+  }
+}
+
+TEST_F(RowsInPackets, AStopEndsAGap) {
+  write_filterbank(64 * 60, 16);
+  SendConfig again = send_;
+  again.first_count = 64 * 8'000;  // 51 s behind
+  const std::uint64_t most = 64 * 60 + random_() % 10'000;
+  const ReceivedRows received = send_and_receive("", again, most);
+  EXPECT_LE(received.bytes.size(), (most + 3000) * 16);
+  EXPECT_GT(received.bytes.size(), most * 16);
 }
 
 TEST_F(RowsInPackets, SaysWhatDoesNotFit) {

@@ -109,6 +109,8 @@ class CurveNode final : public engine::Node {
   void push_in_parts(const engine::Block& block, const CountPayload& payload,
                      engine::Outputs& outputs);
   CountStream part_of_input(bool last) const;
+  void add_breaks(const std::vector<BinRange>& breaks, std::uint64_t done);
+  std::size_t breaks() const;
   void push_photons(const engine::Block& block, const CountPayload& payload);
   void give_when_due(engine::Outputs& outputs);
   std::shared_ptr<CurveSnapshot> snapshot(bool ends = false) const;
@@ -126,9 +128,11 @@ class CurveNode final : public engine::Node {
   bool photons_ = false;
   device::Queue* queue_ = nullptr;
   std::unique_ptr<CurveStream> stream_;
-  std::uint64_t resumed_ = 0;        // samples of the resumed state
-  std::string resume_warning_;       // how the input does not continue the state's; empty: it does
-  std::size_t breaks_ = 0;           // where records of time tags were lost, so far
+  std::uint64_t resumed_ = 0;   // samples of the resumed state
+  std::string resume_warning_;  // how the input does not continue the state's; empty: it does
+  // Where records or packets were lost: those before, and those that may go on or are not reached yet.
+  std::size_t breaks_before_ = 0;
+  std::vector<BinRange> breaks_;
   std::vector<BinnedPhoton> later_;  // their bins counted from the resumed run's first
   engine::Counters counters_;        // final values
   CountPayload last_;                // payload of the last block, without its photons
@@ -153,7 +157,7 @@ std::vector<engine::Stream> CurveNode::open(std::span<const engine::Stream> inpu
   plan_ = std::move(curves.plan);
   photons_ = inputs[0].kind == "photons";
   input_ = inputs[0].detail<CountStream>();
-  breaks_ = input_.breaks.size();
+  breaks_ = input_.breaks;
   if (parts_.several()) {
     // Photons are counted as they come.
     most_samples_ = FileParts({}, {limits_.each_s, photons_ ? 0 : limits_.each_bytes})
@@ -225,18 +229,20 @@ void CurveNode::begin_part() {
   ++part_;
   part_photons_ = 0;
   given_samples_ = 0;
-  std::erase_if(stops_, [&](const BinRange& one) { return one.end <= part_first_; });
+  const auto before = [&](const BinRange& one) { return one.end <= part_first_; };
+  std::erase_if(stops_, before);
+  std::erase_if(breaks_, before);
+  breaks_before_ = 0;
   CurveStreamConfig config = stream_config_;
   config.planned_samples = 0;  // a wish for new files may end any part early
   config.stops = in_part(stops_, std::numeric_limits<std::uint64_t>::max());
-  breaks_ = in_part(input_.breaks, most_samples_).size();
   stream_ = make_stream(config);
 }
 
 void CurveNode::end_part(engine::Outputs& outputs) {
   engine::Block& block = outputs.begin();
   block.payload.reset();
-  auto now = snapshot(true);
+  auto now = snapshot();
   now->complete = true;
   block.payload = std::move(now);
   outputs.commit();
@@ -255,7 +261,8 @@ void CurveNode::push_in_parts(const engine::Block& block, const CountPayload& pa
     rotations_ = rotations;
     if (stream_->samples() > 0) end_part(outputs);
   }
-  breaks_ += payload.breaks.size();
+  add_breaks(payload.breaks, position());
+  std::erase_if(stops_, [&](const BinRange& one) { return one.end <= position(); });
   if (stream_config_.more_stops)
     for (const BinRange& one : payload.breaks) {
       stops_.push_back(one);
@@ -289,6 +296,21 @@ void CurveNode::push_in_parts(const engine::Block& block, const CountPayload& pa
   }
 }
 
+// Those that touch are one place. `done`: bins that came before the block.
+void CurveNode::add_breaks(const std::vector<BinRange>& breaks, std::uint64_t done) {
+  breaks_before_ += std::erase_if(breaks_, [&](const BinRange& one) { return one.end < done; });
+  for (const BinRange& one : breaks)
+    if (!breaks_.empty() && one.first <= breaks_.back().end)
+      breaks_.back().end = std::max(breaks_.back().end, one.end);
+    else
+      breaks_.push_back(one);
+}
+
+// Of the run, or of the part at hand.
+std::size_t CurveNode::breaks() const {
+  return breaks_before_ + (part_ > 0 ? in_part(breaks_, stream_->samples()) : breaks_).size();
+}
+
 // What is said of the input's stretches, as if the part were all of the run.
 CountStream CurveNode::part_of_input(bool last) const {
   CountStream part = input_;
@@ -303,10 +325,12 @@ CountStream CurveNode::part_of_input(bool last) const {
 
 void CurveNode::process(std::size_t, const engine::Block& block, engine::Outputs& outputs) {
   const auto& payload = block.payload_of<CountPayload>();
+  last_.damage = payload.damage;
+  last_.ignored = payload.ignored;
   if (parts_.several()) {
     push_in_parts(block, payload, outputs);
   } else {
-    breaks_ += payload.breaks.size();
+    add_breaks(payload.breaks, block.first);
     if (stream_config_.more_stops)
       for (const BinRange& one : payload.breaks) stream_->add_stop(one);
     if (photons_)
@@ -314,7 +338,7 @@ void CurveNode::process(std::size_t, const engine::Block& block, engine::Outputs
     else if (block.samples > 0)
       stream_->push(block.view<2>());
   }
-  last_ = {payload.damage, payload.ignored, payload.interrupted, {}, {}};
+  last_.interrupted = payload.interrupted;
   if (config_.every_s > 0) give_when_due(outputs);
 }
 
@@ -356,7 +380,7 @@ void CurveNode::finish(engine::Outputs& outputs) {
   outputs.commit();
 }
 
-// `ends`: nothing follows in this run or part.
+// `ends`: nothing follows in this run.
 std::shared_ptr<CurveSnapshot> CurveNode::snapshot(bool ends) const {
   auto now = std::make_shared<CurveSnapshot>();
   const CountStream input = part_ > 0 ? part_of_input(ends) : input_;
@@ -383,9 +407,9 @@ std::shared_ptr<CurveSnapshot> CurveNode::snapshot(bool ends) const {
   s.stream_s = static_cast<double>(samples_done()) * input_.bin_s;
   if (!resume_warning_.empty()) s.warnings.push_back(resume_warning_);
   add_ignored(last_.ignored, s);
-  if (breaks_ > 0)
+  if (const std::size_t places = breaks(); places > 0)
     s.warnings.push_back((photons_ || !input_.live ? breaks_text : lost_bins_text)(
-        input_.input, breaks_, stream_config_.more_stops || !stream_config_.stops.empty()));
+        input_.input, places, stream_config_.more_stops || !stream_config_.stops.empty()));
   now->facts = curve_facts(config_, input_.input, s, device_->name());
   if (part_ > 0) now->facts["first_sample"] = std::to_string(part_first_);
   if (const RollingCurves* rolling = stream_->rolling()) add_window(*rolling, *now);

@@ -25,7 +25,7 @@ void CurveSink::process(std::size_t, const engine::Block& block, engine::Outputs
   }
 }
 
-// A live run continues after a failed writing: a full disk may get free space.
+// A live run continues after a failed writing that is repeated: a full disk may get free space.
 void CurveSink::write_on_the_way(const CurveSnapshot& now) {
   try {
     write(now);
@@ -33,16 +33,23 @@ void CurveSink::write_on_the_way(const CurveSnapshot& now) {
     if (now.complete) files_.push_back(path_);
     say(core::LogLevel::info, "written after " + core::counted(now.summary.samples, "sample"));
   } catch (const core::Error& error) {
-    if (!now.summary.live || error.kind() != core::ErrorKind::io) throw;
+    if (now.complete || !now.summary.live || error.kind() != core::ErrorKind::io) throw;
     say(core::LogLevel::warning, std::string(error.what()) + "; the run goes on");
   }
+  if (now.complete) say_warnings(now);
 }
 
 void CurveSink::publish() {
   last_->summary.writes = ++writes_;
   write(*last_);
   files_.push_back(path_);
-  for (const std::string& warning : last_->summary.warnings) say(core::LogLevel::warning, warning);
+  say_warnings(*last_);
+}
+
+// Of several files, each names its own.
+void CurveSink::say_warnings(const CurveSnapshot& now) const {
+  for (const std::string& warning : now.summary.warnings)
+    say(core::LogLevel::warning, parts_.several() ? path_ + ": " + warning : warning);
 }
 
 std::vector<std::string> CurveSink::files() const {

@@ -22,7 +22,7 @@ struct CurveSinkConfig {
 };
 
 /// Writes the output and the state. Each file is complete at any time: it is written beside its name and renamed. In a
-/// live run a failed writing is logged, and the next one is tried; the last one must not fail.
+/// live run a failed writing is logged, and the next one is tried; the last one of a file must not fail.
 class CurveSink final : public engine::Node {
  public:
   explicit CurveSink(CurveSinkConfig config)
@@ -40,6 +40,7 @@ class CurveSink final : public engine::Node {
  private:
   void write_on_the_way(const CurveSnapshot& now);
   void write(const CurveSnapshot& now);
+  void say_warnings(const CurveSnapshot& now) const;
   void say(core::LogLevel level, const std::string& text) const {
     if (config_.log) config_.log(level, text);
   }

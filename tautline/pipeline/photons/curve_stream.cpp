@@ -11,6 +11,12 @@
 
 namespace tautline::pipeline {
 
+namespace {
+
+constexpr std::size_t kMostPassed = 4096;  // that are kept as they were, once passed
+
+}  // namespace
+
 CurveStream::CurveStream(const CurveStreamConfig& config, device::Queue& queue,
                          std::shared_ptr<const stages::autocorrelate::Plan> plan,
                          const device::Device* counts_on)
@@ -75,8 +81,31 @@ void CurveStream::end_part() {
 }
 
 void CurveStream::add_stop(BinRange stop) {
-  if (!config_.stops.empty()) stop.first = std::max(stop.first, config_.stops.back().end);
-  if (stop.first < stop.end) config_.stops.push_back(stop);
+  std::vector<BinRange>& stops = config_.stops;
+  stop.first = std::max(stop.first, samples_);
+  if (stop.first >= stop.end) return;
+  if (stops.empty() || stop.first > stops.back().end) {
+    if (stops_passed_ >= kMostPassed) join_passed_stops();
+    stops.push_back(stop);
+  } else if (stop.end > stops.back().end) {
+    stops.back().end = stop.end;
+    stops_passed_ = std::min(stops_passed_, stops.size() - 1);
+  }
+}
+
+// Only the trace still needs them, and of each of its steps only how many samples are in stops.
+void CurveStream::join_passed_stops() {
+  std::vector<BinRange> joined;
+  const std::uint64_t step = trace_.step_samples();
+  const auto passed = config_.stops.begin() + static_cast<std::ptrdiff_t>(stops_passed_);
+  for (auto stop = config_.stops.begin(); step > 0 && stop != passed; ++stop)
+    if (!joined.empty() && joined.back().first / step == (stop->end - 1) / step)
+      joined.back().end += stop->bins();
+    else
+      joined.push_back(*stop);
+  stops_passed_ = joined.size();
+  joined.insert(joined.end(), passed, config_.stops.end());
+  config_.stops = std::move(joined);
 }
 
 // Samples after the last whole segment belong to no segment.

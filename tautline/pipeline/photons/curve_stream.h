@@ -69,6 +69,8 @@ class CurveStream {
   void push_tags(std::span<const stages::autocorrelate::Tag> tags, std::uint64_t until);
   /// A stop that was found as the stream came; none of it was pushed so far. In order.
   void add_stop(BinRange stop);
+  /// Those still ahead, and of those passed what the traces need.
+  std::span<const BinRange> stops() const { return config_.stops; }
   /// Pushed so far, with those in stops.
   std::uint64_t samples() const { return samples_; }
 
@@ -91,6 +93,7 @@ class CurveStream {
  private:
   template <class Take>
   void between_stops(std::uint64_t until, const Take& take);
+  void join_passed_stops();
   void end_part();
   /// Of all parts, read into sums_.
   StageSums& sums();

@@ -38,9 +38,10 @@ std::pair<std::span<const std::byte>, std::size_t> PacketCounts::read(
   block_.resize(samples * rows_.row_bytes());
   const std::size_t got = rows_.take(wanted, block_, runs_);
   row_ += got;
-  if (!more && got == 0) {
-    ended_ = true;
+  ended_ = !more && got == 0;
+  if (ended_ || !runs_.empty()) {
     damage_ = rows_.damage();
+    damage_.lost_samples = rows_.lost_values();
   }
   if (skips) {
     to_skip_ -= got;

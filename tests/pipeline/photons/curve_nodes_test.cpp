@@ -1,13 +1,16 @@
 // The nodes of `autocorrelate` in other graphs than its own: forks, sources that fail, slow sinks.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <thread>
 
 #include "tautline/core/error.h"
 #include "tautline/engine/run.h"
+#include "tautline/formats/curves/curves.h"
 #include "tautline/pipeline/photons/count_source_node.h"
 #include "tautline/pipeline/photons/curve_sink_node.h"
 #include "tests/support/scratch.h"
@@ -139,6 +142,127 @@ TEST_F(CurveNodes, ASlowSinkMissesSnapshots) {
   EXPECT_LT(sink.samples.size(), kSamples / kBlock);
   EXPECT_TRUE(std::is_sorted(sink.samples.begin(), sink.samples.end()));
   EXPECT_EQ(sink.samples.back(), kSamples);
+}
+
+// Live packets of constant counts, some of which do not come.
+class Losing : public engine::Node {
+ public:
+  Losing(std::unique_ptr<engine::Node> source, std::vector<BinRange> lost)
+      : source_(std::move(source)), lost_(std::move(lost)) {}
+  std::vector<engine::Stream> open(std::span<const engine::Stream> inputs) override {
+    auto streams = source_->open(inputs);
+    auto details = streams[0].detail<CountStream>();
+    details.live = details.loses = details.keep_constant = true;
+    streams[0].details = std::move(details);
+    return streams;
+  }
+  bool produce(engine::Outputs& outputs) override {
+    engine::Block& block = outputs.begin();
+    auto& payload = block.payload_of<CountPayload>();
+    block.first = given_;
+    block.samples = kBlock;
+    block.set_extent(0, 0, kBlock);
+    std::memset(block.arrays[0].data, 7, kBlock * kSensors);
+    payload.breaks.clear();
+    for (const BinRange& one : lost_) {
+      const BinRange here{std::max(one.first, given_), std::min(one.end, given_ + kBlock)};
+      if (here.first >= here.end) continue;
+      payload.breaks.push_back(here);
+      damage_.lost_samples += here.bins() * kSensors;
+    }
+    payload.damage = damage_;
+    given_ += kBlock;
+    outputs.commit();
+    return given_ < kSamples;
+  }
+
+ private:
+  std::unique_ptr<engine::Node> source_;
+  std::vector<BinRange> lost_;
+  formats::Damage damage_;
+  std::uint64_t given_ = 0;
+};
+
+// Losses as long as many blocks are one place each, of all parts that they reach into and of no other.
+TEST_F(CurveNodes, PartsSayTheirOwnLosses) {
+  for (const bool cut : {true, false}) {
+    const std::uint64_t most = cut ? 3000 + random() % 3000 : kSamples;
+    std::vector<BinRange> lost;
+    for (std::uint64_t first = 1 + random() % 3000; first < kSamples;
+         first = lost.back().end + 2 + random() % 6000)
+      lost.push_back({first, std::min<std::uint64_t>(first + 1 + random() % 4000, kSamples)});
+    engine::Graph graph;
+    const auto counts = graph.add("counts", std::make_unique<Losing>(source(), lost));
+    const auto node = graph.add("curves", curves(config(4)));
+    CurveSinkConfig files;
+    files.output = scratch / (cut ? "cut.zip" : "whole.zip");
+    if (cut) files.parts.each_s = static_cast<double>(most) * 1e-5;
+    std::vector<std::string> warnings;
+    files.log = [&](core::LogLevel level, const std::string& text) {
+      if (level == core::LogLevel::warning && text.find("packets were") != std::string::npos)
+        warnings.push_back(text);
+    };
+    if (cut) cut_curves(graph, {node}, files.parts);
+    graph.connect(counts, node);
+    graph.connect(node, graph.add("output", std::make_unique<CurveSink>(files)));
+    engine::Run run(std::move(graph));
+    run.go();
+    const std::vector<std::string> written = run.node("output").files();
+    ASSERT_EQ(written.size(), (kSamples + most - 1) / most);
+    std::size_t said = 0;
+    std::uint64_t first = 0, all = 0;
+    for (const std::string& file : written) {
+      const std::uint64_t end = std::min<std::uint64_t>(first + most, kSamples);
+      std::uint64_t places = 0, bins = 0;
+      for (const BinRange& one : lost) {
+        const std::uint64_t from = std::max(one.first, first), to = std::min(one.end, end);
+        if (from >= to) continue;
+        ++places;
+        bins += to - from;
+      }
+      formats::curves::CurvesFacts facts;
+      (void)formats::curves::read_set(file, &facts);
+      EXPECT_EQ(facts.extra.at("samples"), std::to_string(end - first - bins)) << file;
+      const std::string text =
+          "packets were lost in " + std::to_string(places) + (places == 1 ? " place," : " places,");
+      const auto found = std::ranges::count_if(warnings, [&](const std::string& one) {
+        return one.find(text) != std::string::npos && (!cut || one.starts_with(file + ": "));
+      });
+      EXPECT_EQ(found, places > 0 ? 1 : 0) << file << ": " << text;
+      said += places > 0 ? 1 : 0;
+      all += bins * kSensors;
+      first = end;
+    }
+    EXPECT_EQ(warnings.size(), said);
+    auto& sink = dynamic_cast<CurveSink&>(run.node("output"));
+    EXPECT_EQ(sink.last().summary.damage.lost_samples, all);
+  }
+}
+
+// Also of a live run, which goes on where a file that is written again cannot be.
+TEST_F(CurveNodes, APartThatCannotBeWrittenEndsTheRun) {
+  engine::Graph graph;
+  const auto counts =
+      graph.add("counts", std::make_unique<Losing>(source(), std::vector<BinRange>{}));
+  const auto node = graph.add("curves", curves(config(4)));
+  CurveSinkConfig files;
+  files.output = scratch / "gone/x.zip";
+  files.parts.each_s = 0.1;
+  files.log = [&](core::LogLevel level, const std::string&) {
+    // That the run goes on: then there is room again.
+    if (level != core::LogLevel::warning || std::filesystem::is_directory(scratch / "gone")) return;
+    std::filesystem::remove(scratch / "gone");
+    std::filesystem::create_directory(scratch / "gone");
+  };
+  std::filesystem::create_directory(scratch / "gone");
+  cut_curves(graph, {node}, files.parts);
+  graph.connect(counts, node);
+  graph.connect(node, graph.add("output", std::make_unique<CurveSink>(files)));
+  engine::Run run(std::move(graph));
+  std::filesystem::remove(scratch / "gone");
+  std::ofstream(scratch / "gone") << "a file";
+  EXPECT_THROW(run.go(), core::Error);
+  EXPECT_EQ(run.failed_node(), "output");
 }
 
 // A bin that is not of whole nanoseconds, and one of a day.

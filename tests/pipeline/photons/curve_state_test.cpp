@@ -64,7 +64,7 @@ class CurveState : public ::testing::Test {
 
   // `samples` times of 6 sensors; bins of one second, so that parts are whole numbers of them.
   AutocorrelateConfig counts(std::size_t samples, SampleType type) {
-    std::ofstream file(scratch / "counts.raw", std::ios::binary);
+    std::ofstream file(scratch / "counts.bin", std::ios::binary);
     for (std::size_t i = 0; i < samples * kSensors; ++i) {
       auto value = static_cast<std::uint32_t>(random() % (type == SampleType::u16 ? 60'000 : 200));
       if (type == SampleType::f32) {
@@ -75,7 +75,7 @@ class CurveState : public ::testing::Test {
                  static_cast<std::streamsize>(core::bytes_of(type)));
     }
     AutocorrelateConfig config;
-    config.input = scratch / "counts.raw";
+    config.input = scratch / "counts.bin";
     config.raw = {.dtype = type, .sensors = kSensors};
     config.bin_s = 1;
     config.bins = 8;

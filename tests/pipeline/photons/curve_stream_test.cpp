@@ -83,5 +83,47 @@ TEST(CurveStreams, AreCutByStopsThatComeWithTheTags) {
   }
 }
 
+// A live run may lose packets as often as it likes.
+TEST(CurveStreams, KeepAsManyStopsAsTheirTracesNeed) {
+  auto random = tests::generator();
+  constexpr std::uint64_t kBins = 200'000;
+  const std::shared_ptr<const device::Device> device =
+      device::open(device::parse_selection("cpu"), {});
+  const auto queue = device->make_queue();
+  CurveStreamConfig config = config_of_two_sensors();
+  config.open_ended = config.more_stops = true;
+  const auto plan = stages::autocorrelate::make_tag_plan(config.stage);
+  CurveStream found(config, *queue, plan);
+  config.open_ended = false;  // which have no stops at first
+  std::vector<Tag> tags;
+  for (std::uint64_t done = 0; done < kBins;) {
+    const std::uint64_t lost = done + 1 + random() % 20, until = lost + 1 + random() % 9;
+    found.add_stop({lost, lost + 1});
+    if (until > lost + 1) found.add_stop({lost + 1, until});
+    config.stops.push_back({lost, until});
+    std::vector<Tag> part;
+    for (std::uint64_t bin = done; bin < until; bin += 1 + random() % 5)
+      part.push_back({bin, static_cast<std::uint32_t>(random() % 2)});
+    tags.insert(tags.end(), part.begin(), part.end());
+    found.push_tags(part, until);
+    done = until;
+  }
+  EXPECT_GT(config.stops.size(), 8000u);
+  EXPECT_LT(found.stops().size(), 5000u);
+  CurveStream known(config, *queue, plan);
+  known.push_tags(tags, config.stops.back().end);
+  core::CorrelationCurves a, b;
+  known.finish(a);
+  found.finish(b);
+  EXPECT_EQ(a.samples, b.samples);
+  EXPECT_EQ(a.sums, b.sums);
+  for (std::size_t s = 0; s < 2; ++s) {
+    EXPECT_EQ(a.first[s].trace.time_s, b.first[s].trace.time_s);
+    EXPECT_EQ(a.first[s].trace.rate_khz, b.first[s].trace.rate_khz);
+  }
+  const std::vector<std::uint8_t> good{1, 1};
+  EXPECT_EQ(known.empty_stretches(good).size(), found.empty_stretches(good).size());
+}
+
 }  // namespace
 }  // namespace tautline::pipeline
