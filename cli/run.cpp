@@ -271,8 +271,14 @@ struct Standstill {
 };
 
 // `observation`: null where the run goes on until its sources end.
-int run_once(const OneRun& one, const pipeline::Observation* observation) {
-  const auto& [global, options, file, context] = one;
+int run_once(OneRun one, const pipeline::Observation* observation) {
+  auto& [global, options, file, context] = one;
+  // A time at which it ends also ends the wait of sources for what describes their data.
+  std::optional<pipeline::ObservationClock> clock;
+  if (observation != nullptr && observation->stop && !context.only_planned) {
+    clock.emplace(global.stop, observation);
+    context.stop = clock->stop();
+  }
   ProgressLine line(global);
   const auto progress = drawn_on(line);
   pipeline::ProgressReporter reporter(progress);
@@ -281,7 +287,23 @@ int run_once(const OneRun& one, const pipeline::Observation* observation) {
     reporter.report(samples, total, static_cast<double>(samples) / rate_hz);
   };
   const pipeline::RunWatch watch = options.monitor.watch(options.path, file.written());
-  const std::unique_ptr<engine::Run> run = make_run(one, {.progress = tell}, &watch);
+  // Instead of messages about a run that was stopped before enough data had come.
+  const auto require_enough = [&](const core::Error& error) {
+    const bool stopped = one.global.stop.stop_requested();
+    const bool too_little =
+        error.kind() == core::ErrorKind::format || (!stopped && error.value() == "interrupted");
+    if (clock && clock->stop().stop_requested() && too_little)
+      throw core::Error(core::ErrorKind::io, "run", stopped ? "interrupted" : "over", "",
+                        "too little had come to write anything");
+  };
+  const std::unique_ptr<engine::Run> run = [&] {
+    try {
+      return make_run(one, {.progress = tell}, &watch);
+    } catch (const core::Error& error) {
+      require_enough(error);
+      throw;
+    }
+  }();
   rate_hz = run->plan().front().outputs.front().rate_hz.value();
   warn_of_open_ends(file, *run);
   if (observation != nullptr && observation->is_ended() && !run->live())
@@ -297,21 +319,15 @@ int run_once(const OneRun& one, const pipeline::Observation* observation) {
   const EndsWhereHeldUp ends(Standstill{*run, options.end_within_s});
   std::optional<HangupsRotate> rotation;
   if (run->rotates()) rotation.emplace([&run] { run->rotate(); });
-  pipeline::ObservationClock clock(global.stop, observation);
+  if (!clock) clock.emplace(global.stop, observation);
   const char* kept = "finished files were kept, and the same command goes on behind them";
   if (context.checkpoint) say_when_ended(std::string("interrupted; ") + kept);
   try {
-    run->go(clock.stop());
+    run->go(clock->stop());
   } catch (const core::Error& error) {
     if (context.checkpoint && error.value() == "interrupted")
       throw core::Error(error.kind(), error.field(), error.value(), "", kept);
-    // Messages about a run that was stopped before enough data had come.
-    const bool stopped = global.stop.stop_requested();
-    const bool too_little =
-        error.kind() == core::ErrorKind::format || (!stopped && error.value() == "interrupted");
-    if (clock.stop().stop_requested() && too_little)
-      throw core::Error(core::ErrorKind::io, "run", stopped ? "interrupted" : "over", "",
-                        "too little had come to write anything");
+    require_enough(error);
     throw file.placed(run->failed_node(), error);
   }
   // Of files alone it would have been an error.

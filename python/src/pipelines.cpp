@@ -183,7 +183,19 @@ class PipelineRun {
           observation_ = file_->schedule().at(number - 1);
           file_->observe(observation_->assignments, number);
         }
-        make_run(context, hands_over, tap, port);
+        std::optional<pipeline::ObservationClock> clock;
+        if (observation_ && observation_->stop && !only_planned) {
+          clock.emplace(stop, &*observation_);
+          context.stop = clock->stop();
+        }
+        try {
+          make_run(context, hands_over, tap, port);
+        } catch (const Error& error) {
+          if (clock && clock->stop().stop_requested() && !stop.stop_requested() &&
+              error.value() == "interrupted")
+            throw Error(ErrorKind::io, "run", "over", "", "too little had come to write anything");
+          throw;
+        }
         if (observation_ && observation_->is_ended() && !run_->live())
           throw Error(ErrorKind::config, observation_->place, "an end by the clock",
                       "live sources alone",

@@ -4,9 +4,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 namespace tautline::formats {
@@ -120,14 +122,19 @@ class PartialFile {
 };
 
 /// Names the record of a file, then the file by `finish_file`: where the run is killed between the two, every file that
-/// has its name has its record. Where the file cannot get its name, the record is removed.
+/// has its name has its record. Where the file cannot get its name, the record is removed, and that of a file that was
+/// to be replaced is there again.
 template <class Record, class FinishFile>
 void finish_after_record(Record& record, FinishFile finish_file) {
+  const PartialPath before(record.path() + ".before", true);
+  std::error_code failed;
+  std::filesystem::create_hard_link(record.path(), before.partial(), failed);
   record.finish();
   try {
     finish_file();
   } catch (...) {
-    remove_file(record.path());
+    if (!failed) std::filesystem::rename(before.partial(), record.path(), failed);
+    if (failed) remove_file(record.path());
     throw;
   }
 }

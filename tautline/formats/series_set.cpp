@@ -156,7 +156,7 @@ FolderSeries series_in_folder(const std::string& folder) {
         others.push_back(core::counted(paths.size(), other + " file"));
     if (!others.empty())
       found.left_out =
-          fmt::format("{}: {} are read; left out: {}. Give others by name, in a run of their own",
+          fmt::format("{}: read: {}; left out: {}. Give others by name, in a run of their own",
                       folder, core::counted(found.paths.size(), std::string(ending) + " file"),
                       fmt::join(others, ", "));
     return found;

@@ -160,26 +160,21 @@ PipedBytes bytes_of_filterbank(const SendConfig& config) {
   if (d.time_series)
     throw Error(ErrorKind::unsupported, config.files.front(), "a dedispersed series",
                 "a filterbank");
-  if (reader->segments().size() > 1)
+  const auto [first, end] = part_to_send(config, d.rate_hz, d.samples);
+  const std::uint64_t count = end - first, place = place_of(reader->segments(), first);
+  if (count > 0 && place_of(reader->segments(), end - 1) - place != count - 1)
     throw Error(ErrorKind::unsupported, config.files.front(),
                 core::counted(reader->segments().size(), "part") + " with gaps between them",
                 "a filterbank without gaps", "name one part with `start_s` and `duration_s`");
-  const auto samples_in = [&](double seconds) {
-    return static_cast<std::uint64_t>(std::max(0.0, seconds) * d.rate_hz.value() + 0.5);
-  };
-  const std::uint64_t first = std::min(d.samples, samples_in(config.start_s));
-  const std::uint64_t count = config.duration_s < 0
-                                  ? d.samples - first
-                                  : std::min(d.samples - first, samples_in(config.duration_s));
   formats::sigproc::Header header = formats::sigproc::header_of(d);
   header.nbits = static_cast<int>(8 * formats::bytes_of(d.delivered));
-  header.tstart_mjd += static_cast<double>(first) / d.rate_hz.value() / 86'400;
+  header.tstart_mjd += static_cast<double>(place) / d.rate_hz.value() / 86'400;
   const std::size_t spectrum = d.sample_bytes();
   return {.size = count * spectrum,
           .header = formats::sigproc::format_header(header),
           .duration_s = static_cast<double>(count) / d.rate_hz.value(),
           .step = spectrum,
-          .read = [reader, first, spectrum](std::uint64_t offset, std::span<std::byte> to) {
+          .read = [reader, first = first, spectrum](std::uint64_t offset, std::span<std::byte> to) {
             return reader->read(first + offset / spectrum, to.size() / spectrum, to) * spectrum;
           }};
 }
@@ -252,7 +247,9 @@ SendSummary send_to_pipe(const SendConfig& config, const SendProgress& progress,
     const auto wanted =
         static_cast<std::size_t>(std::min<std::uint64_t>(some.size(), bytes.size - sent));
     const std::size_t got = bytes.read(sent, std::span(some).first(wanted));
-    if (got == 0) break;
+    if (got == 0)
+      throw Error(ErrorKind::io, config.files.front(), "ended while it was read",
+                  "a file that does not get shorter", "send it once nobody changes it");
     if (config.rate > 0 && bytes_per_s > 0) {  // when its last sample has been taken
       const double due_s = static_cast<double>(sent + got) / bytes_per_s / config.rate;
       wait_until_due(started + std::chrono::duration_cast<PipeClock::duration>(

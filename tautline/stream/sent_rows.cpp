@@ -79,7 +79,8 @@ std::uint64_t convert_to(SampleType type, const std::byte* from, std::byte* to, 
 class Rows : public SentRows {
  public:
   Rows(const SendConfig& config, const PacketLayout& layout, SampleType type, std::size_t channels,
-       core::Rational rate_hz, core::Instant start, std::uint64_t total)
+       core::Rational rate_hz, core::Instant start, std::uint64_t total,
+       std::span<const formats::DataSegment> segments = {})
       : files_(config.files), from_(type), to_(type_of(layout)) {
     if (from_ == SampleType::f32 && to_ != from_)
       throw Error(
@@ -88,13 +89,16 @@ class Rows : public SentRows {
     description_.format = layout.sample.placed();
     description_.channels = channels;
     description_.rate_hz = rate_hz;
-    next_ = std::min(total, samples_of(config.start_s));
-    end_sample_ =
-        config.duration_s < 0 ? total : std::min(total, next_ + samples_of(config.duration_s));
+    const SentPart part = part_to_send(config, rate_hz, total);
+    next_ = part.first;
+    end_sample_ = part.end;
     total_ = end_sample_ - next_;
     start_ = start;
-    description_.start = core::advance(start, static_cast<std::int64_t>(next_), rate_hz);
-    end_ = core::advance(start, static_cast<std::int64_t>(end_sample_), rate_hz);
+    description_.start = end_ =
+        core::advance(start, static_cast<std::int64_t>(place_of(segments, next_)), rate_hz);
+    if (total_ > 0)
+      end_ = core::advance(
+          start, static_cast<std::int64_t>(place_of(segments, end_sample_ - 1) + 1), rate_hz);
   }
 
   const core::VoltageDescription& description() const override { return description_; }
@@ -135,10 +139,6 @@ class Rows : public SentRows {
   core::Instant start_;  // of sample 0
 
  private:
-  std::uint64_t samples_of(double seconds) const {
-    return static_cast<std::uint64_t>(
-        std::clamp(std::round(seconds * description_.rate_hz.value()), 0.0, 9e15));
-  }
   std::uint64_t to_wire(std::size_t count, std::byte* to) const {
     switch (from_) {
       case SampleType::u8:
@@ -166,7 +166,7 @@ class FilterbankRows final : public Rows {
                  std::unique_ptr<formats::FilterbankReader> reader)
       : Rows(config, layout, formats::sample_type(reader->description().delivered),
              reader->description().channels, reader->description().rate_hz,
-             reader->description().start, reader->description().samples),
+             reader->description().start, reader->description().samples, reader->segments()),
         reader_(std::move(reader)) {}
 
   formats::Damage damage() const override { return reader_->damage(); }
@@ -177,14 +177,12 @@ class FilterbankRows final : public Rows {
     const std::size_t got =
         reader_->read(first, bytes.size() / reader_->description().sample_bytes(), bytes);
     segment.first_block = first == first_sample();
-    for (const formats::DataSegment& one : reader_->segments()) {
-      if (first < one.first_sample || first >= one.first_sample + one.samples) continue;
+    for (const formats::DataSegment& one : reader_->segments())
       segment.first_block = segment.first_block || first == one.first_sample;
-      // Of the first row of it that is sent.
-      segment.start = core::advance(
-          start_, static_cast<std::int64_t>(one.grid_sample + (first - one.first_sample)),
-          reader_->description().rate_hz);
-    }
+    // Of the first row of it that is sent.
+    segment.start =
+        core::advance(start_, static_cast<std::int64_t>(place_of(reader_->segments(), first)),
+                      reader_->description().rate_hz);
     return got;
   }
 
@@ -220,6 +218,27 @@ class CountRows final : public Rows {
 };
 
 }  // namespace
+
+SentPart part_to_send(const SendConfig& config, const core::Rational& rate_hz,
+                      std::uint64_t total) {
+  const auto samples_of = [&](double seconds) {
+    return static_cast<std::uint64_t>(std::clamp(std::round(seconds * rate_hz.value()), 0.0, 9e15));
+  };
+  const std::uint64_t first = samples_of(config.start_s);
+  if (first > 0 && first >= total)
+    throw Error(ErrorKind::config, "start_s", fmt::format("{} s", config.start_s),
+                fmt::format("less than the {:.6g} s of input",
+                            static_cast<double>(total) / rate_hz.value()));
+  return {first,
+          config.duration_s < 0 ? total : std::min(total, first + samples_of(config.duration_s))};
+}
+
+std::uint64_t place_of(std::span<const formats::DataSegment> segments, std::uint64_t sample) {
+  std::uint64_t place = sample;
+  for (const formats::DataSegment& one : segments)
+    if (sample >= one.first_sample) place = one.grid_sample + (sample - one.first_sample);
+  return place;
+}
 
 double bin_of_counts(const SendConfig& config, const formats::CountReader& counts) {
   const double bin_s = config.bin_s > 0 ? config.bin_s : counts.description().bin_s;

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 
+#include "tautline/formats/filterbank_reader.h"
 #include "tautline/formats/packets/packet_layout.h"
 #include "tautline/stream/send_config.h"
 #include "tautline/stream/voltage_stream.h"
@@ -29,6 +31,17 @@ SentKind kind_to_send(const SendConfig& config);
 /// the layout's samples are not u8, u16 or f32 or cannot hold floats.
 std::unique_ptr<SentRows> open_rows_to_send(const SendConfig& config, SentKind kind,
                                             const formats::packets::PacketLayout& layout);
+
+/// The samples from `first` to before `end`.
+struct SentPart {
+  std::uint64_t first = 0, end = 0;
+};
+/// What start_s and duration_s name of `total` samples; gaps take none. Throws Error(config) where nothing is behind
+/// start_s.
+SentPart part_to_send(const SendConfig& config, const core::Rational& rate_hz, std::uint64_t total);
+
+/// The place of a filterbank's sample on its grid of times, where gaps take samples.
+std::uint64_t place_of(std::span<const formats::DataSegment> segments, std::uint64_t sample);
 
 /// Seconds a bin: `bin_s`, else what the counts say. Throws Error(config) where neither does.
 double bin_of_counts(const SendConfig& config, const formats::CountReader& counts);

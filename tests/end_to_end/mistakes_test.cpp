@@ -122,8 +122,9 @@ TEST_F(Mistakes, ComparisonsNameTheFileThatIsWrong) {
   refused({"compare", scratch / "c.csv", scratch / "c.ms.json"}, kFailed,
           "c.ms.json: kind of file: a folder, expected the .truth.json that simulate wrote");
   const std::string g = curve(), molecules = scratch / "y.truth.json";
-  refused({"compare", g, molecules}, kWrongUsage,
-          molecules + ", expected another curve beside " + g + "; fit the curve, and hold");
+  refused(
+      {"compare", g, molecules}, kWrongUsage,
+      molecules + ": a truth, expected another curve beside " + g + "; fit the curve, and hold");
 }
 
 TEST_F(Mistakes, FilterbanksThatHoldNothingAreNoSuccess) {

@@ -309,7 +309,7 @@ TEST_F(RunAutocorrelation, SaysWhatItCountedAndWhereItIsWrong) {
            {{"counts.path=-"},
             "set counts.path: -, expected a pipe whose dtype and sensors are given"},
            {{"counts.detectors=1"}, "set counts.detectors"},
-           {{"counts.gain=1"}, "expected of a count_file: path, bin_s"},
+           {{"counts.gain=1"}, "expected of a count_file: path, layout"},
            {{"file.path=x.txt"},
             "set file.path: x.txt, expected a name that ends in .csv, .zip or .h5"},
            {{"file.path=x.csv"}, "set file.path: x.csv for 4 curves"},

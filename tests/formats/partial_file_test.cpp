@@ -56,6 +56,31 @@ TEST(PartialFiles, AreGoneWhenTheProcessEndsAtOnce) {
   EXPECT_EQ(std::filesystem::file_size(scratch / "kept.npy"), 17u);
 }
 
+TEST(PartialFiles, ThatGetNoNameLeaveTheRecordOfTheFileThatIsThere) {
+  const tests::ScratchFolder scratch;
+  const std::string path = scratch / "x.npy.json";
+  for (const bool there : {false, true}) {
+    if (there) std::ofstream(path) << "of the file that is there";
+    {
+      PartialFile record(path, true);
+      record.write(std::string_view("new"));
+      EXPECT_THROW(finish_after_record(record,
+                                       [&] {
+                                         EXPECT_EQ(content_of(path), "new");
+                                         throw core::Error(core::ErrorKind::io, "x", "full", "");
+                                       }),
+                   core::Error);
+    }
+    ASSERT_EQ(std::filesystem::exists(path), there);
+  }
+  EXPECT_EQ(content_of(path), "of the file that is there");
+  PartialFile record(path, true);
+  record.write(std::string_view("new"));
+  finish_after_record(record, [] {});
+  EXPECT_EQ(content_of(path), "new");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(scratch.path()), {}), 1);
+}
+
 // A second run with the same output is refused, and what a killed one left is not in its way.
 TEST(PartialFiles, AreOfOneRunAtATime) {
   const tests::ScratchFolder scratch;

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tautline as tl
-from support import write_dada, write_filterbank
+from support import write_dada, write_dedispersion, write_filterbank
 
 CORRELATE = """
 [voltages]
@@ -22,22 +22,6 @@ type = "correlator"
 inputs = "f"
 integration_s = 0.01
 """
-DEDISPERSE = """
-[filterbank]
-type = "filterbank_files"
-files = ["{folder}/x.fil"]
-fill_gaps = true
-
-[trials]
-type = "dedisperse"
-inputs = "filterbank"
-dms.range = "0:20:5"
-
-[series]
-type = "trial_files"
-inputs = "trials"
-path = "{folder}/x.npy"
-"""
 
 
 @pytest.fixture
@@ -49,8 +33,7 @@ def correlate(rng: np.random.Generator, tmp_path: pathlib.Path) -> Any:
 
 @pytest.fixture
 def dedisperse(rng: np.random.Generator, tmp_path: pathlib.Path) -> Any:
-    write_filterbank(tmp_path / "x.fil", rng.integers(0, 255, (30000, 16)).astype(np.uint8), 1500 - 5.0 * np.arange(16), 1e-3)
-    (tmp_path / "p.toml").write_text(DEDISPERSE.format(folder=tmp_path))
+    write_dedispersion(tmp_path, rng)
     return tmp_path
 
 

@@ -42,6 +42,30 @@ def write_filterbank(path: pathlib.Path, x: Any, mhz: Any, sample_time_s: Any) -
         file.write(x.tobytes())
 
 
+DEDISPERSE = """
+[filterbank]
+type = "filterbank_files"
+files = ["{folder}/x.fil"]
+fill_gaps = true
+
+[trials]
+type = "dedisperse"
+inputs = "filterbank"
+dms.range = "0:20:5"
+
+[series]
+type = "trial_files"
+inputs = "trials"
+path = "{folder}/x.npy"
+"""
+
+
+def write_dedispersion(folder: pathlib.Path, rng: np.random.Generator, more: str = "") -> None:
+    """30 s of noise, x.fil, and a pipeline of it, p.toml, with more text behind it."""
+    write_filterbank(folder / "x.fil", rng.integers(0, 255, (30000, 16)).astype(np.uint8), 1500 - 5.0 * np.arange(16), 1e-3)
+    (folder / "p.toml").write_text((DEDISPERSE + more).format(folder=folder))
+
+
 def write_dada(path: pathlib.Path, x: Any, rate_hz: Any) -> None:
     """[time, antenna, polarisation] of int8 pairs as a DADA file."""
     facts = {

@@ -13,9 +13,11 @@ namespace {
 
 using SystemTime = std::chrono::system_clock::time_point;
 
-// The clock's last time for those after it: it ends in the year 2262.
+// The clock's first time for those before it, and its last for those after: it goes from 1677 to 2262.
 SystemTime system_time(const core::Instant& instant) {
+  constexpr auto kFirst = std::chrono::ceil<std::chrono::seconds>(SystemTime::min());
   constexpr auto kLast = std::chrono::floor<std::chrono::seconds>(SystemTime::max());
+  if (instant.seconds <= kFirst.time_since_epoch().count()) return kFirst;
   if (instant.seconds >= kLast.time_since_epoch().count()) return kLast;
   const auto fraction_ns =
       static_cast<std::int64_t>(static_cast<double>(instant.fraction_numerator) /

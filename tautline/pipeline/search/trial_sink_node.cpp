@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <utility>
 
 #include "tautline/core/error.h"
 #include "tautline/pipeline/search/dedisperse_node.h"
@@ -85,7 +86,7 @@ void TrialSinkNode::begin_file(const engine::Block& block, std::size_t sample) {
       segments.emplace_back(from - std::min(from, before), end - before);
   trials.data_segments = std::move(segments);
   described_.front().details = std::move(trials);
-  make_sink(parts_.begin());
+  make_sink(path_.empty() ? parts_.begin() : path_);
 }
 
 // An array is read by its record, and a folder is whole when it has one.
@@ -93,7 +94,7 @@ void TrialSinkNode::finish_file(bool last) {
   if (parts_.several() && written_.front() < whole_samples(files_.format)) {
     record_.reset();
     sink_.reset();
-    return;
+    return;  // the next file has its name
   }
   if (record_) record_->write(files_.describe({described_, written_, filled_, last}));
   if (record_ && files_.format == SeriesFormat::npy)
@@ -102,7 +103,10 @@ void TrialSinkNode::finish_file(bool last) {
     sink_->finish();
   if (record_ && files_.format != SeriesFormat::npy) record_->finish();
   if (!parts_.several()) return;
-  complete_.push_back(path_);
+  complete_.push_back(std::exchange(path_, {}));
+  last_described_ = described_;
+  last_written_ = written_;
+  last_filled_ = std::move(filled_);
   record_.reset();
   sink_.reset();
 }
@@ -160,8 +164,14 @@ void TrialSinkNode::write(std::size_t input, const engine::Block& block, std::si
                      samples);
 }
 
+// Where nothing follows the last complete file, its record is written again.
 void TrialSinkNode::publish() {
+  const std::size_t complete = complete_.size();
   if (sink_) finish_file(true);
+  if (!files_.describe || complete_.empty() || complete_.size() > complete) return;
+  formats::AppendFile record(series_record_path(files_.format, complete_.back()), true);
+  record.write(files_.describe({last_described_, last_written_, last_filled_, true}));
+  record.finish();
 }
 
 std::vector<std::string> TrialSinkNode::files() const {

@@ -76,8 +76,12 @@ class TrialSinkNode final : public engine::Node {
   bool new_file_wanted_ = false;
   std::vector<std::string> complete_;  // of several files
   std::vector<engine::Stream> inputs_;
+  // Of the last complete one of several files.
+  std::vector<engine::Stream> last_described_;
+  std::vector<std::uint64_t> last_written_;
+  std::vector<FilledTrials> last_filled_;
   // The open file.
-  std::string path_;
+  std::string path_;                       // of several: empty where the next one has another name
   std::vector<engine::Stream> described_;  // inputs_, from the file's first time on
   std::vector<std::uint64_t> written_;
   std::vector<FilledTrials> filled_;

@@ -39,6 +39,12 @@ void each_invalid_run(const core::ValidityMask& mask, std::size_t row, const Fou
   }
 }
 
+void add_counts(const InvalidSpectra& of, InvalidSpectra& to) {
+  to.spectra += of.spectra;
+  to.gaps += of.gaps;
+  to.dropped += of.dropped;
+}
+
 }  // namespace
 
 std::vector<engine::Stream> VoltageSinkNode::open(std::span<const engine::Stream> inputs) {
@@ -107,20 +113,31 @@ void VoltageSinkNode::begin_file(const core::Instant& start) {
   sink_ = make_voltage_sink(file, description);
 }
 
-// The counts of the run's nodes are final only at its end: the last file's record has them.
+// The counts of the run's nodes are final only at its end: the last file's record has them, and those of files that
+// were left out.
+std::string VoltageSinkNode::record_of_last(const VoltageFacts* facts) const {
+  const char* stokes = !power() ? "" : config_.stokes == Stokes::iquv ? "IQUV" : "I";
+  InvalidSpectra invalid = last_invalid_;
+  if (facts != nullptr) add_counts(left_out_, invalid);
+  Spectra spectra = spectra_;
+  spectra.voltages.start = last_start_;
+  return spectra_record(facts, spectra, config_.history, last_came_, invalid, stokes);
+}
+
 void VoltageSinkNode::finish_file(const VoltageFacts* facts) {
+  add_counts(invalid_, before_);
   if (sink_->written() == 0) {  // too little for a sample of power
+    add_counts(invalid_, left_out_);
     sink_.reset();
     return;
   }
-  const char* stokes = !power() ? "" : config_.stokes == Stokes::iquv ? "IQUV" : "I";
-  beside_->write(spectra_record(facts, spectra_, config_.history, came_, invalid_, stokes));
+  last_start_ = start_;
+  last_came_ = came_;
+  last_invalid_ = std::move(invalid_);
+  beside_->write(record_of_last(facts));
   formats::finish_after_record(*beside_, [this] { sink_->finish(); });
   files_.push_back(path_);
   written_before_ += sink_->written();
-  before_.spectra += invalid_.spectra;
-  before_.gaps += invalid_.gaps;
-  before_.dropped += invalid_.dropped;
   sink_.reset();
   beside_.reset();
 }
@@ -296,10 +313,16 @@ void VoltageSinkNode::finish(engine::Outputs&) {
                     "give a longer stream, or a smaller `integrate`");
 }
 
+// Where nothing follows the last complete file, its record is written again.
 void VoltageSinkNode::publish() {
-  if (!sink_) return;
+  if (!sink_ && files_.empty()) return;
   const VoltageFacts facts = facts_();
-  finish_file(&facts);
+  const std::size_t complete = files_.size();
+  if (sink_) finish_file(&facts);
+  if (files_.size() > complete || files_.empty()) return;
+  formats::PartialFile record(files_.back() + ".json", true);
+  record.write(record_of_last(&facts));
+  record.finish();
 }
 
 bool VoltageSinkNode::power() const {

@@ -44,6 +44,7 @@ class VoltageSinkNode final : public engine::Node {
   std::uint64_t written() const { return written_before_ + (sink_ ? sink_->written() : 0); }
   core::Instant time_at(const core::Instant& from, std::uint64_t spectra) const;
   void begin_file(const core::Instant& start);
+  std::string record_of_last(const VoltageFacts* facts) const;
   void finish_file(const VoltageFacts* facts);
   std::uint64_t room(std::uint64_t wanted, const core::Instant& start);
   void fill(std::uint64_t spectra);
@@ -67,7 +68,12 @@ class VoltageSinkNode final : public engine::Node {
   std::uint64_t behind_ = 0;        // that come again after a step back in time
   std::vector<std::string> files_;  // complete ones
   std::uint64_t written_before_ = 0;
-  InvalidSpectra before_;  // of the complete files, without spans
+  InvalidSpectra before_;    // of the files before the open one, without spans
+  InvalidSpectra left_out_;  // of those of them that had too little for a sample of power
+  // Of the last complete file.
+  core::Instant last_start_;
+  std::uint64_t last_came_ = 0;
+  InvalidSpectra last_invalid_;
   // The open file, or the last one.
   std::unique_ptr<VoltageSink> sink_;
   std::unique_ptr<formats::PartialFile> beside_;

@@ -139,7 +139,7 @@ TEST_F(SeveralTrials, InAFolderOfSeveralKindsSayWhichAreLeftOut) {
   std::filesystem::copy(scratch / "x.fil", scratch / "dat");
   const std::string text = said();
   EXPECT_NE(text.find((scratch / "dat") +
-                      ": 41 .dat files are read; left out: 1 .fil file, 41 .tim files. "),
+                      ": read: 41 .dat files; left out: 1 .fil file, 41 .tim files. "),
             std::string::npos)
       << text;
 }

@@ -158,6 +158,33 @@ TEST_F(TrialParts, OfTimeAndSizeAreTheWholeToTheBit) {
   }
 }
 
+// PRESTO's have an even number of samples: one that is left at the end is no file, and the counts of the run are in the
+// record of the last one.
+TEST_F(TrialParts, OfASampleThatIsLeftAreNoFile) {
+  std::size_t all = 0, times = 8'000;
+  while (all % 4 != 1) {
+    write_noise(++times);
+    auto whole = words("npy", scratch_ / "whole.npy");
+    whole.emplace_back("--overwrite");
+    const CommandResult one = run(whole);
+    ASSERT_EQ(one.status, kDone) << one.err;
+    all = series_in("npy", scratch_ / "whole.npy").front().size() / 4;
+  }
+  const std::size_t most = (all - 1) / 2;
+  const CommandResult result =
+      run(words("dat", scratch_ / "x",
+                {"series.each_s=" + std::to_string(static_cast<double>(most) * shape_.tsamp)}));
+  ASSERT_EQ(result.status, kDone) << result.err;
+  const auto parts = files_of(result);
+  EXPECT_EQ(parts, (std::vector<std::string>{scratch_ / "x-0001", scratch_ / "x-0002"}));
+  for (const std::string& part : parts) {
+    const Json record = Json::parse(read_file(record_path("dat", part)));
+    EXPECT_EQ(record.at("segments").at(0).at("samples"), most);
+    EXPECT_EQ(record.contains("counters"), part == parts.back()) << part;
+  }
+  EXPECT_FALSE(std::filesystem::exists(scratch_ / "x-0003"));
+}
+
 TEST_F(TrialParts, OfSeveralSampleTimesAreRefusedTogether) {
   write_noise(40'000);
   const std::vector<std::string> downsampled{"trials.dms.range=0:400", "trials.dms.tolerance=1.2",
@@ -170,7 +197,7 @@ TEST_F(TrialParts, OfSeveralSampleTimesAreRefusedTogether) {
 }
 
 TEST_F(TrialParts, BeginNewFilesOnHangUpAndStayWhenTheRunIsKilled) {
-  write_noise(16'000);  // 4.1 s
+  write_noise(64'000);  // 16 s
   for (const std::string format : {"npy", "dat"}) {
     const std::string ending = format == "npy" ? ".npy" : "";
     const CommandResult one = run(words(format, scratch_ / ("whole-" + format + ending)));

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "tautline/core/time.h"
 #include "tautline/formats/curves/curves.h"
 #include "tests/end_to_end/live_run.h"
 #include "tests/end_to_end/search/search_files.h"
@@ -109,6 +110,29 @@ TEST_F(SentRows, ASearchOfPacketsFindsThePulseOfTheFile) {
       rows_of(search("loss=0.02,seed=" + std::to_string(random() % 1'000'000)));
   EXPECT_GE(with_losses.size(), 2u);
   EXPECT_LE(with_losses.size(), rows_of(found).size() + 1);
+}
+
+// The time at which an observation ends is heard while its source waits for the first packets.
+TEST_F(SentRows, AnObservationEndsBeforeItsFirstPacket) {
+  simulate_filterbank();
+  const auto end = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now()) +
+                   std::chrono::seconds(4);
+  write_file(scratch / "live.toml",
+             "[filterbank]\ntype = \"live_filterbank\"\npath = \"udp://127.0.0.1:0\"\nheader = \"" +
+                 (scratch / "sky.fil") +
+                 "\"\nwait_s = 100\nfill_gaps = true\n[trials]\ntype = \"dedisperse\"\ninputs = "
+                 "\"filterbank\"\n"
+                 "dms.range = \"0:60:10\"\n[series]\ntype = \"trial_files\"\n"
+                 "inputs = \"trials\"\npath = \"" +
+                 (scratch / "x.npy") + "\"\n[[observation]]\nstop = \"" +
+                 core::to_iso({.seconds = end.time_since_epoch().count()}) + "\"\n");
+  const auto began = std::chrono::steady_clock::now();
+  const CommandResult result = command({"run", scratch / "live.toml"});
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+  EXPECT_EQ(result.status, kFailed) << result.err;
+  EXPECT_NE(result.err.find("run: over; too little had come"), std::string::npos) << result.err;
+  EXPECT_LT(took.count(), 60);
+  EXPECT_FALSE(std::filesystem::exists(scratch / "x.npy"));
 }
 
 // Of counts that never change all values of g are 0, if bins that did not come take no part.

@@ -95,7 +95,8 @@ TEST_F(DadaRecords, SayWhatTheyDoNotList) {
   record["invalid_left_out"] = 3;
   const auto reader = open_with(record);
   ASSERT_EQ(reader->damage().messages.size(), 1u);
-  EXPECT_NE(reader->damage().messages[0].find("x.dada.json: its list leaves out 3 stretches"), std::string::npos)
+  EXPECT_NE(reader->damage().messages[0].find("x.dada.json: its list leaves out 3 stretches"),
+            std::string::npos)
       << reader->damage().messages[0];
 }
 

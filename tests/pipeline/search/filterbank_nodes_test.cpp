@@ -191,6 +191,31 @@ TEST_P(FilterbankNodes, AReaderThatFailsLeavesNothing) {
   }
 }
 
+// PRESTO's series have an even number of samples: one that is left at a gap is no file, and takes no number.
+TEST_P(FilterbankNodes, ASampleThatIsLeftAtAGapTakesNoNumber) {
+  NoiseReader reader;
+  const auto passes = plan_passes(request_of_noise(), plan_of_trials(), device);
+  std::vector<std::shared_ptr<const stages::dedisperse::Plan>> plans{
+      passes.front().parts.front().dedisperse};
+  const std::uint64_t each = 1000, samples = each + 1 + plans.front()->max_delay();
+  engine::Graph graph;
+  FilterbankSourceConfig config;
+  config.parts = {{{{0, samples}, 0}, 1}, {{{samples, samples}, samples + 5000}, 1}};
+  config.block_samples = kLineBlock;
+  TrialFiles files{SeriesFormat::dat, folder / "o", false, "o"};
+  files.parts.each_bytes = each * sizeof(float) * plans.front()->config().dms.size();
+  auto series = std::make_unique<TrialSinkNode>(std::move(files));
+  const TrialSinkNode& written = *series;
+  const auto source =
+      graph.add("filterbank", std::make_unique<FilterbankSourceNode>(reader, std::move(config)));
+  const auto summing = graph.add("dedisperse", std::make_unique<DedisperseNode>(plans, device));
+  graph.connect(source, summing);
+  graph.connect(summing, graph.add("series", std::move(series)));
+  engine::Run run(std::move(graph));
+  run.go();
+  EXPECT_EQ(written.files(), (std::vector<std::string>{folder / "o-0001", folder / "o-0002"}));
+}
+
 INSTANTIATE_TEST_SUITE_P(Devices, FilterbankNodes, ::testing::ValuesIn(tests::gpu_names_and_cpu()),
                          [](const auto& info) { return tests::test_name(info.param); });
 
