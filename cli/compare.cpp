@@ -1,6 +1,7 @@
 // tautline compare: measured visibilities beside the simulator's truth, and one correlation curve
 // beside another.
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <cmath>
 #include <filesystem>
@@ -76,9 +77,26 @@ void print_curves(const pipeline::CurveComparison& c, std::size_t rows) {
       c.rms_difference, c.rms_sigmas, c.height_ratio, c.scaled_rms_sigmas, c.verdict);
 }
 
+// Of files with several curves one of each is compared, the first unless others are chosen.
+void note_other_curves(const CompareOptions& options) {
+  if (options.command->count("--curve") > 0 || options.command->count("--other-curve") > 0) return;
+  std::string others;
+  for (const std::string& path : {options.visibilities, options.truth}) {
+    const std::size_t curves = formats::curves::read_set(path).curves;
+    if (curves > 1)
+      others += fmt::format("{}{} of {}", others.empty() ? "" : " and ", curves - 1, path);
+  }
+  if (!others.empty())
+    spdlog::warn(
+        "only the first curve of either file is compared, and {} not: --curve K and "
+        "--other-curve K choose others",
+        others);
+}
+
 int run_curves(const Global& global, const CompareOptions& options) {
   const auto c = pipeline::compare_curve_files(options.visibilities, options.curve, options.truth,
                                                options.other_curve);
+  note_other_curves(options);
   if (global.json)
     print_json("tautline.compare.curves", 1,
                {{"first", c.first},

@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "tautline/core/error.h"
+#include "tautline/core/time.h"
 #include "tautline/formats/file_formats.h"
 
 namespace tautline::cli {
@@ -60,6 +61,12 @@ void InputOptions::warn_of_unknown_frequency(const std::string& file) {
       "no --centre-hz, and {} does not say the sky frequency: frequencies are written as if the "
       "middle of the band were 0 Hz",
       file);
+}
+
+void InputOptions::warn_of_unknown_start(const std::string& file) {
+  spdlog::warn(
+      "no --utc-start, and {} does not say when it begins: times are written from {} UTC on", file,
+      core::to_iso(core::Instant{}));
 }
 
 void InputOptions::warn_of_guess(const std::string& file, const std::string& assumed) {

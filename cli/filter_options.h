@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/common_options.h"
 #include "cli/field_options.h"
+#include "tautline/core/time.h"
 #include "tautline/formats/distinct_files.h"
 #include "tautline/formats/voltage_reader.h"
 #include "tautline/pipeline/voltages/filter_config.h"
@@ -56,19 +57,22 @@ struct InputOptions {
     add_field(to, config, "memory_bytes");
     add_reader_options(to, config, "reader.");
   }
-  /// The given options, and a warning where nothing gives the sky frequency.
+  /// The given options, and a warning where nothing gives the sky frequency or the start.
   template <class Config>
   void fill(Config& config) const {
     config.reader.named = given_members(*command, "reader.");
     config.opened = [this, &config](const core::VoltageDescription& input) {
       if (input.centre_hz == 0 && command->count("--centre-hz") == 0)
         warn_of_unknown_frequency(config.inputs.front());
+      if (input.start == core::Instant{} && command->count("--utc-start") == 0)
+        warn_of_unknown_start(config.inputs.front());
       if (!input.assumed.empty()) warn_of_guess(config.inputs.front(), input.assumed);
     };
   }
 
  private:
   static void warn_of_unknown_frequency(const std::string& file);
+  static void warn_of_unknown_start(const std::string& file);
   static void warn_of_guess(const std::string& file, const std::string& assumed);
 };
 

@@ -75,8 +75,11 @@ int inspect_voltages(const Global& global, const std::string& path, const Inspec
              core::counted(d.channels, "channel"));
   fmt::print("  rate        {:.12g} Hz ({}/{}), {:.6f} s in all\n", d.rate_hz.value(),
              d.rate_hz.numerator, d.rate_hz.denominator, seconds);
-  fmt::print("  start       {} UTC (MJD {:.9f})\n", core::to_iso(d.start),
-             core::modified_julian_date(d.start));
+  if (d.start == core::Instant{})
+    fmt::print("  start       not known, taken as {} UTC\n", core::to_iso(d.start));
+  else
+    fmt::print("  start       {} UTC (MJD {:.9f})\n", core::to_iso(d.start),
+               core::modified_julian_date(d.start));
   fmt::print("  band        {:.6f} MHz wide about {:.6f} MHz\n", d.bandwidth_hz / 1e6,
              d.centre_hz / 1e6);
   print_origin({{"telescope", d.telescope}, {"instrument", d.instrument}, {"source", d.source}});

@@ -39,7 +39,8 @@ Json segments_json(const formats::FilterbankReader& reader) {
   return list;
 }
 
-void print_filterbank_json(const std::string& path, const formats::FilterbankReader& reader) {
+void print_filterbank_json(const std::string& path, const formats::FilterbankReader& reader,
+                           const formats::Damage& damage) {
   const formats::FilterbankDescription& d = reader.description();
   print_json("tautline.inspect.filterbank", 1,
              {{"file", said_name(path)},
@@ -75,7 +76,7 @@ void print_filterbank_json(const std::string& path, const formats::FilterbankRea
               {"beam", d.beam},
               {"beams", d.beams},
               {"remarks", reader.remarks()},
-              {"damage", reader.damage().messages}});
+              {"damage", damage.messages}});
 }
 
 void print_filterbank(const std::string& path, const formats::FilterbankReader& reader) {
@@ -110,11 +111,14 @@ void print_filterbank(const std::string& path, const formats::FilterbankReader& 
 int inspect_filterbank(const Global& global, const std::string& path, bool strict) {
   const auto reader = formats::open_filterbank({path});
   for (const std::string& remark : reader->remarks()) spdlog::info("{}", remark);
+  formats::Damage damage = reader->damage();
+  if (reader->description().samples == 0)
+    damage.note(said_name(path) + ": no samples behind its header");
   if (global.json)
-    print_filterbank_json(path, *reader);
+    print_filterbank_json(path, *reader, damage);
   else
     print_filterbank(path, *reader);
-  return damage_status(reader->damage(), 0, strict);
+  return damage_status(damage, 0, strict);
 }
 
 int inspect_mask(const Global& global, const std::string& path) {
@@ -147,8 +151,12 @@ int inspect_mask(const Global& global, const std::string& path) {
   return kDone;
 }
 
-int inspect_candidates(const Global& global, const std::string& path) {
+// A search writes the heading of a list without a candidate, too.
+int inspect_candidates(const Global& global, const std::string& path, bool strict) {
   const auto candidates = formats::candidates::read(path);
+  formats::Damage damage;
+  if (path.ends_with(".csv") && formats::InputFile(path).head(1).empty())
+    damage.note(said_name(path) + ": 0 bytes, without the heading of a list of candidates");
   const auto best = std::max_element(candidates.begin(), candidates.end(),
                                      [](const auto& a, const auto& b) { return a.snr < b.snr; });
   if (global.json) {
@@ -159,13 +167,13 @@ int inspect_candidates(const Global& global, const std::string& path) {
                         {"time_s", best->time_s},
                         {"width_samples", best->width_samples}};
     print_json("tautline.inspect.candidates", 1, std::move(object));
-    return kDone;
+    return damage_status(damage, 0, strict);
   }
   fmt::print("{}: {}\n", said_name(path), core::counted(candidates.size(), "candidate"));
   if (best != candidates.end())
     fmt::print("  best        S/N {:.2f} at {:.6f} s, DM {:.6g}, {} wide\n", best->snr,
                best->time_s, best->dm, core::counted(best->width_samples, "sample"));
-  return kDone;
+  return damage_status(damage, 0, strict);
 }
 
 int inspect_cutout(const Global& global, const std::string& path) {
@@ -216,7 +224,7 @@ bool is_search_file(const std::string& path) {
 
 int inspect_search(const Global& global, const std::string& path, bool strict) {
   if (path.ends_with(".mask")) return inspect_mask(global, path);
-  if (formats::candidates::recognise(path)) return inspect_candidates(global, path);
+  if (formats::candidates::recognise(path)) return inspect_candidates(global, path, strict);
   if (is_cutout(path)) return inspect_cutout(global, path);
   return inspect_filterbank(global, path, strict);
 }

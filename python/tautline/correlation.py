@@ -162,6 +162,9 @@ def correlate(
         raise refuse("utc_start", "given beside start", "one of them: they mean the same", "leave one out")
     if is_array(x):
         given["start"] = start if start is not None else fields.pop("utc_start", None)
+        if isinstance(rate_hz, (int, float)) and 0 < rate_hz < 1000 and "integration_s" not in fields:
+            units = f'a number with its unit: "{rate_hz:g}MHz", or "{rate_hz:g}Hz" if that is meant'
+            raise refuse("rate_hz", f"{rate_hz:g}", f"1000 or more, or {units}")
         here = place_of(x, "x", device)
         samples, pairs, facts = described_voltages(x, given, here is not None)
         if here is not None:

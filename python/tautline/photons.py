@@ -124,6 +124,7 @@ def autocorrelate(
     """
     samples: Any = None
     name, one, ticks, stream = "", False, list[npt.NDArray[np.uint64]](), 0
+    doubts: list[str] = []
     if tags is not None:
         if counts is not None:
             raise refuse("counts", "given beside tags", "one of them", "leave one out")
@@ -144,6 +145,10 @@ def autocorrelate(
             raise refuse("bin_s", "none", "the length of a bin in seconds, which an array does not say")
         if 0 in samples.shape:
             raise refuse("counts", f"shape {tuple(samples.shape)}", "at least one count")
+        if samples.ndim == 2 and samples.shape[1] > samples.shape[0]:
+            times, sensors = samples.shape
+            taken = f"taken for [time][sensor], {times} x {sensors}"
+            doubts = [f"`counts`: {taken}; an array of [sensor][time] has to be transposed, x.T"]
         one = samples.ndim == 1
         samples = samples[:, None] if one else samples
         if here is None:
@@ -167,6 +172,7 @@ def autocorrelate(
         stream,
         progress,
     )
+    said["warnings"] = doubts + said["warnings"]
     warn(said["warnings"])
     return Curves(kept, said, one)
 

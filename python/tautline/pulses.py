@@ -365,8 +365,18 @@ def _refuse_array_arguments(frequencies: Any, sample_time_s: Any, axes: str) -> 
 
 def _trials(known: Fields, dms: Any, fields: dict[str, Any]) -> tuple[dict[str, str], list[float]]:
     if isinstance(dms, str):
+        ends = dms.split(":")
+        try:
+            backwards = float(ends[0]) > float(ends[1])
+        except (IndexError, ValueError):
+            backwards = False
+        if backwards:
+            raise refuse("dms", dms, "LOW:HIGH, the lower one first", f'"{ends[1]}:{ends[0]}"')
         return known.texts({"dms.range": dms, **fields}), []
     trials = numbers(dms, "dms")
     if not trials:
         raise refuse("dms", "none", "one dispersion measure or more")
+    if isinstance(dms, tuple) and len(trials) == 2:
+        low, high = (f"{dm:.10g}" for dm in trials)
+        raise refuse("dms", f"({low}, {high})", "a range or a list", f'"{low}:{high}" is a range, [{low}, {high}] two trials')
     return known.texts(fields), trials

@@ -315,6 +315,14 @@ TEST_F(AutocorrelateOptions, Gate) {
       expect_sums(c, 0, expected, expected, gate ? "gated" : "all");
     }
   EXPECT_LT(gated, all);
+  for (const bool beyond : {false, true}) {
+    const CommandResult run =
+        run_command({"autocorrelate", path, "-o", scratch_ / "beyond.csv", "--overwrite", "--gate",
+                     fmt::format("0:{}", d.time_unit_s * (beyond ? 10 : 1))},
+                    scratch_.path().string());
+    EXPECT_EQ(run.status, 0) << run.err;
+    EXPECT_EQ(run.err.find("behind the period of") != std::string::npos, beyond) << run.err;
+  }
   unsigned unused = 1;
   while (microtimes.contains(unused)) ++unused;
   const CommandResult none =

@@ -444,7 +444,7 @@ TEST_F(CorrelateFormats, LyingHeadersAreRefusedByNameAndLeaveNothing) {
   }
 }
 
-TEST_F(CorrelateFormats, AnUnknownSkyFrequencyIsAWarning) {
+TEST_F(CorrelateFormats, AnUnknownSkyFrequencyOrStartIsAWarning) {
   constexpr std::size_t kTimes = 20 * VdifFile::kSamples;
   const std::string voltages = random_bytes(2 * kTimes * 2);
   write_file(scratch / "x.vdif", VdifFile{}.bytes(voltages));
@@ -461,9 +461,14 @@ TEST_F(CorrelateFormats, AnUnknownSkyFrequencyIsAWarning) {
         if (file == "x.npy") arguments.insert(arguments.end(), {"--format", "ci8"});
         if (command == "correlate") arguments.insert(arguments.end(), {"--integration", "0.001"});
         if (told) arguments.insert(arguments.end(), {"--centre-hz", "1e9"});
+        const bool array = file == "x.npy";
+        if (told && array)
+          arguments.insert(arguments.end(), {"--utc-start", "2026-01-02-03:04:05"});
         const CommandResult result = run(arguments);
         EXPECT_EQ(result.status, kDone) << result.err;
         EXPECT_EQ(result.err.find("no --centre-hz") == std::string::npos, told)
+            << command << " " << file << ": " << result.err;
+        EXPECT_EQ(result.err.find("no --utc-start") == std::string::npos, told || !array)
             << command << " " << file << ": " << result.err;
       }
 }

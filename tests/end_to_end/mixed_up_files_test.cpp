@@ -209,6 +209,41 @@ TEST_F(MixedUp, ACurveThatIsNotInTheFileIsNamedByItsOption) {
   }
 }
 
+TEST_F(MixedUp, CurvesThatAreNotComparedAreNamed) {
+  std::string counts(20'000, '\0');
+  auto random = generator();
+  for (char& c : counts) c = static_cast<char>(random() % 3);
+  write_file(scratch / "two.bin", counts);
+  ASSERT_EQ(run_command({"autocorrelate", scratch / "two.bin", "-o", scratch / "two.h5", "--bin",
+                         "1ms", "--dtype", "u8", "--sensors", "2"},
+                        scratch.path().string())
+                .status,
+            kDone);
+  for (const bool chosen : {false, true}) {
+    std::vector<std::string> words{"compare", scratch / "two.h5", scratch / "two.h5"};
+    if (chosen) words.insert(words.end(), {"--curve", "1", "--other-curve", "1"});
+    const CommandResult said = run_command(words, scratch.path().string());
+    EXPECT_EQ(said.status, kDone) << said.err;
+    EXPECT_EQ(said.err.find("only the first curve of either file is compared") != std::string::npos,
+              !chosen)
+        << said.err;
+  }
+}
+
+TEST_F(MixedUp, FilesWithoutDataAreDamaged) {
+  write_file(scratch / "c.csv", "");
+  const std::string fil = scratch / "x.fil", empty = scratch / "header.fil";
+  ASSERT_EQ(run_command({"simulate", "filterbank", "--nchans", "16", "--fch1", "1500", "--foff",
+                         "-10", "--tsamp", "1ms", "--duration", "1", "-o", fil},
+                        scratch.path().string())
+                .status,
+            kDone);
+  const std::string whole = read_file(fil), end = "HEADER_END";
+  write_file(empty, whole.substr(0, whole.find(end) + end.size()));
+  refused({"inspect", scratch / "c.csv"}, kDamaged, "c.csv: 0 bytes, without the heading");
+  refused({"inspect", empty}, kDamaged, "header.fil: no samples behind its header");
+}
+
 TEST_F(MixedUp, WhatAHeaderLeavesEmptyIsNotPrinted) {
   const std::string fil = scratch / "x.fil";
   ASSERT_EQ(run_command({"simulate", "filterbank", "--nchans", "16", "--fch1", "1500", "--foff",

@@ -412,3 +412,13 @@ def test_errors_of_signal_handlers_stop_a_call(name: str, rng: np.random.Generat
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+def test_two_numbers_are_no_range_of_dms(rng: np.random.Generator) -> None:
+    x = rng.normal(100, 10, (20_000, MHZ.size)).astype(np.float32)
+    known: dict[str, Any] = {"frequencies": MHZ, "sample_time_s": 1e-3}
+    with pytest.raises(tl.ConfigError, match='"0:400" is a range'):
+        tl.search(x, (0, 400), **known)
+    with pytest.raises(tl.ConfigError, match="^dms: 400:0, expected"):
+        tl.search(x, "400:0", **known)
+    assert tl.search(x, [0, 4], threshold=30, **known).facts["trials"] == 2

@@ -182,6 +182,8 @@ def test_arguments_without_an_effect_are_refused(rng: np.random.Generator, tmp_p
         tl.correlate(tmp_path / "x.npy", rate_hz=1e3, channels=16, threads_are="bands")
     with pytest.raises(tl.ConfigError, match="rate_hz: 1.28, expected 1000 or more"):
         tl.correlate(tmp_path / "x.npy", rate_hz=1.28, channels=16)
+    with pytest.raises(tl.ConfigError, match='rate_hz: 1.28, expected 1000 or more, or a number with its unit: "1.28MHz"'):
+        tl.correlate(raw, rate_hz=1.28, channels=16)
     for name in ("utc_start", "rate_hz", "format", "receivers", "files"):
         given = {name: "x"}
         with pytest.raises(tl.ConfigError, match=f"{name}: given for an array"):

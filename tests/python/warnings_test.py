@@ -170,3 +170,10 @@ def test_they_can_be_errors_or_silent(rng: np.random.Generator) -> None:
         vis = tl.correlate(x, rate_hz=64_000, channels=32)
     assert one_with(vis.facts["warnings"], "not finite") and json.dumps(vis.facts)
     assert issubclass(tl.DataWarning, UserWarning)
+
+
+def test_counts_with_more_sensors_than_times_may_be_transposed(rng: np.random.Generator) -> None:
+    n = rng.poisson(2.0, (4, 200)).astype(np.uint8)
+    assert told(lambda: tl.autocorrelate(n.T, bin_s="10us", bins=4, levels=1, segments=1))[1] == []
+    texts = told(lambda: tl.autocorrelate(n, bin_s="10us", bins=2, levels=1, segments=1))[1]
+    one_with(texts, "[sensor][time] has to be transposed")

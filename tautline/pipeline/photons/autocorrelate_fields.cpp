@@ -111,7 +111,7 @@ core::Fields<AutocorrelateConfig> curve_fields() {
       .add({.name = "normalization", .help = "none: sums", .option = "normalize"},
            &C::normalization, normalization_text())
       .add({.name = "segments", .help = "equal parts whose scatter is the standard error; 1: none"},
-           &C::segments, core::between(0, 100000))
+           &C::segments, core::between(1, 100000))
       .add({.name = "detrend",
             .help = "take the means segment by segment, against bleaching; the sums stay "
                     "(symmetric normalisation)"},

@@ -19,9 +19,13 @@ namespace {
 constexpr std::size_t kMostStops = 3;
 // Requirements on the rest of the run: so many windows show its statistics, and it has this fraction of all steps for
 // each stop. Its longest stretch without a count, times this factor, is still shorter than a stop.
-constexpr std::size_t kFewestWindows = 8, kOrdinaryPart = 4, kLongerThanRest = 4;
+constexpr std::size_t kFewestWindows = 16, kOrdinaryPart = 4, kLongerThanRest = 4;
 constexpr double kChance = 1e-12;  // probability of a false alarm in all series together
 constexpr double kMargin = 2;      // between the measured and the allowed value
+// The same of independent counts: as many standard deviations of a variance as eight windows have in kMargin.
+double margin_of_variance(std::size_t windows) {
+  return 1 + (kMargin - 1) * std::sqrt(6 / static_cast<double>(windows - 2));
+}
 // Dark counts: photodiodes and photomultipliers have some tens to hundreds a second.
 constexpr double kDarkCounts_hz = 10;
 
@@ -74,7 +78,8 @@ bool beyond_chance(std::span<const double> counts, std::span<const StepRange> st
     const auto windows = window_sums(counts, stops, length);
     if (windows.size() < kFewestWindows) break;
     const double parts = static_cast<double>(shortest) / static_cast<double>(length);
-    if (parts * independent_counts(windows) < kMargin * needed) return false;
+    if (parts * independent_counts(windows) < margin_of_variance(windows.size()) * needed)
+      return false;
     in_quietest = parts * *std::min_element(windows.begin(), windows.end());
   }
   return in_quietest >= kMargin * needed;

@@ -96,6 +96,22 @@ void check_gate(const AutocorrelateConfig& config, const PhotonSurvey& survey,
                     "`tautline plot` shows when they came");
 }
 
+// Microtimes are shorter than the period.
+void note_gate_beyond(const AutocorrelateConfig& config,
+                      const formats::PhotonDescription& description) {
+  const double period_s = description.macro_clock && description.sync_rate_hz > 0
+                              ? 1 / description.sync_rate_hz
+                              : description.time_unit_s;
+  constexpr double kRounded = 1.01;
+  if (!config.log || !config.gate_s || description.mode != formats::TagMode::t3 ||
+      !(config.gate_s->second > period_s * kRounded))
+    return;
+  config.log(core::LogLevel::warning,
+             fmt::format("{}: the gate ends at {:.6g} s, behind the period of {:.6g} s, so that it "
+                         "keeps all photons from {:.6g} s on; see that its unit is right (ns, us)",
+                         config.input, config.gate_s->second, period_s, config.gate_s->first));
+}
+
 // The run ends with its last photon. Where the clock ran on for much longer than the time between photons, the light or
 // the detectors stopped before the clock.
 void note_silent_end(const AutocorrelateConfig& config, const PhotonSurvey& survey, double tick_s) {
@@ -151,6 +167,7 @@ PhotonCounts::PhotonCounts(const AutocorrelateConfig& config, Open open)
   if (config.detectors.empty())
     detectors = all_detectors(config, survey, binner_->reader().description(), left_out_);
   check_gate(config, survey, detectors);
+  note_gate_beyond(config, binner_->reader().description());
   photons_ = photons_of(survey.gated, detectors);
   std::uint64_t brightest = 0;
   for (const formats::DetectorCount& detector : survey.gated)

@@ -168,6 +168,17 @@ void require_injected_dms(const InjectionConfig& config, double low_dm, double h
                   : "give such a dm, or other trials");
 }
 
+void require_injected_widths(const InjectionConfig& config, double max_width_s,
+                             const InjectionBand& band) {
+  const double widest_s = std::max(max_width_s, band.sample_s);
+  if (config.high_width_s <= widest_s + kMatchSlackSamples * band.sample_s) return;
+  throw core::Error(core::ErrorKind::config, "`inject`: width",
+                    range_text(config.low_width_s, config.high_width_s) + " s",
+                    fmt::format("widths up to that of the widest boxcar, {:.6g} s", widest_s),
+                    "numbers without a unit are seconds: 1ms:20ms are milliseconds; `max_width_s` "
+                    "allows for wider pulses");
+}
+
 void require_injected_times(const InjectionConfig& config,
                             std::span<const std::pair<double, double>> stretches_s,
                             const InjectionBand& band) {

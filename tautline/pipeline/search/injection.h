@@ -56,6 +56,9 @@ void require_injected_spacing(const InjectionConfig& config, double sample_s);
 /// them.
 void require_injected_dms(const InjectionConfig& config, double low_dm, double high_dm,
                           const InjectionBand& band);
+/// Throws Error(config) where pulses may be wider than the widest boxcar.
+void require_injected_widths(const InjectionConfig& config, double max_width_s,
+                             const InjectionBand& band);
 /// Throws Error(config) where no pulse lies wholly in one of these stretches of data (begin and end), behind the noise
 /// that its S/N is over.
 void require_injected_times(const InjectionConfig& config,

@@ -66,6 +66,7 @@ void SearchReport::require_injections() const {
   const InjectionBand band = injection_band(description(), config_.dm_constant);
   const auto [low, high] = std::pair(plan_->trials().dms().front(), plan_->trials().dms().back());
   require_injected_dms(config_.inject, low, high, band);
+  require_injected_widths(config_.inject, config_.max_width_s, band);
   if (input_->live) return;
   std::vector<std::pair<double, double>> stretches_s;
   for (const Beam& beam : beams())

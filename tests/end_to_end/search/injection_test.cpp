@@ -150,6 +150,9 @@ TEST_F(SearchInjection, BeyondTheTrialsOrTheDataIsRefused) {
   };
   refuse("0:60:1", "every=2,dm=5:900,width=0.01", "dm: 5:900, expected DMs of the trials, 0:60");
   refuse("0:60:1", "every=2,dm=5:900,width=0.01", "give dm=5:60, or more trials");
+  refuse("0:60:1", "every=2,dm=5:60,width=1:20",
+         "width: 1:20 s, expected widths up to that of the widest boxcar, 0.1 s; numbers without a "
+         "unit are seconds");
   refuse("30:60:1", "every=2,width=0.01", "dm: 0, expected DMs of the trials, 30:60");
   // 100 s of data: the first pulse is at 75 to 225 s.
   std::string seed;

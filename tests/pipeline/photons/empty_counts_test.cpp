@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "tautline/pipeline/photons/autocorrelate_counts.h"
@@ -227,6 +228,45 @@ TEST_F(EmptyCountFiles, AllSensorsTogether) {
               kStep + 1);
   EXPECT_NEAR(static_cast<double>(one.samples), length, 2 * kStep);
   EXPECT_EQ(summary.empty.samples, all.samples * kSensors + one.samples);
+}
+
+// Of light that flickers, for a fifth of the run: at its begin, its end and anywhere, at the edges of segments and steps
+// and beside them.
+TEST_F(EmptyCountFiles, DiffusingLightThatStopsIsNamedAnywhere) {
+  bin_s = 2e-5;
+  constexpr std::size_t kSamples = 250'000, kStep = 250, kSegment = 25'000;
+  SimulatePhotonsConfig simulation;
+  simulation.duration_s = 5;
+  simulation.bin_s = bin_s;
+  simulation.seed = 8;
+  simulation.model.species = {{1, 1e-3, 1e5}};
+  simulation.output = scratch / "light.npy";
+  simulate_photons(simulation);
+  std::ifstream file(simulation.output, std::ios::binary);
+  file.seekg(-static_cast<std::streamoff>(kSamples), std::ios::end);
+  std::vector<std::uint8_t> light(kSamples);
+  ASSERT_TRUE(file.read(reinterpret_cast<char*>(light.data()), kSamples));
+  auto random = tests::generator();
+  const std::size_t anywhere = random() % (kSamples - 50'000);
+  std::vector<std::pair<std::size_t, std::size_t>> stops;
+  for (const std::size_t length : {50'000, 49'500, 45'000, 40'000}) {
+    stops.emplace_back(0, length);
+    stops.emplace_back(kSamples - length, kSamples);
+    for (const std::size_t first :
+         {anywhere, anywhere / kStep * kStep, anywhere / kSegment * kSegment + 1})
+      stops.emplace_back(first, first + length);
+  }
+  for (const auto& [first, end] : stops) {
+    auto counts = light;
+    std::fill(counts.begin() + static_cast<std::ptrdiff_t>(first),
+              counts.begin() + static_cast<std::ptrdiff_t>(end), 0);
+    curves_of(counts, 1);
+    ASSERT_EQ(summary.empty.stretches.size(), 1u) << first << " to " << end;
+    const EmptyCounts& found = summary.empty.stretches[0];
+    EXPECT_NEAR(static_cast<double>(found.first_sample), static_cast<double>(first), 2 * kStep);
+    EXPECT_NEAR(static_cast<double>(found.samples), static_cast<double>(end - first), 4 * kStep);
+    EXPECT_EQ(summary.warnings.size(), 1u);
+  }
 }
 
 // A run that will be gone on with keeps its times: what it has of padding is named alone.
