@@ -35,7 +35,7 @@ pipeline::SeriesFormat format_of(const std::string& format, const std::string& o
                       "leave --format out, or name the output otherwise");
   if (format == "npy" && !npy)
     throw core::Error(core::ErrorKind::config, "-o", output, "a name that ends in .npy");
-  if (ending.empty()) require_folder_name("--output", output);
+  if (ending.empty()) require_folder_name("--output", output, {".npy", ".dat", ".tim"});
   const std::string& chosen = format == "auto" ? ending : format;
   if (chosen == "npy") return pipeline::SeriesFormat::npy;
   return chosen == "tim" ? pipeline::SeriesFormat::tim : pipeline::SeriesFormat::dat;

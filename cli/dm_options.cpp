@@ -39,6 +39,7 @@ void DmOptions::fill(pipeline::FilterbankRunConfig& config) const {
   if (!file)
     throw core::Error(core::ErrorKind::io, dm_list + ": cannot be opened", std::strerror(errno),
                       "a list of DMs", "check the name");
+  formats::require_text(dm_list, "a list of DMs");
   const std::string text((std::istreambuf_iterator<char>(file)), {});
   config.dms.list = stages::dedisperse::parse_dm_list(text, dm_list);
 }

@@ -241,7 +241,9 @@ std::string OptionWords::option_of(const std::string& field) const {
   // "autocorrelate bins": a stage and its field.
   const std::size_t blank = field.find(' ');
   if (blank == std::string::npos || field.find_first_not_of(kNameLetters) != blank) return field;
-  const std::string member = field.substr(blank + 1), option = option_of(member);
+  const std::string member = field.substr(blank + 1);
+  if (member.find(' ') != std::string::npos) return field;  // "inputs of array four antennas"
+  const std::string option = option_of(member);
   return option == member ? field : option;
 }
 

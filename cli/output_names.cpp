@@ -54,12 +54,14 @@ void require_own_ending(const std::string& option, const std::string& path,
     throw core::Error(core::ErrorKind::config, option, path, expected);
 }
 
-void require_folder_name(const std::string& option, const std::string& path) {
+void require_folder_name(const std::string& option, const std::string& path,
+                         const std::vector<std::string>& endings) {
   std::error_code ignored;
   // An existing file is refused, or is a folder, whatever its name.
   if (!std::filesystem::exists(path, ignored) && ends_in_one(path, known_endings()))
-    throw core::Error(core::ErrorKind::config, option, path,
-                      "the name of a folder: it ends as a file of another kind does");
+    throw core::Error(
+        core::ErrorKind::config, option, path,
+        fmt::format("a name ending in {}, or that of a folder", fmt::join(endings, ", ")));
 }
 
 }  // namespace tautline::cli

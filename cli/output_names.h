@@ -12,7 +12,8 @@ namespace tautline::cli {
 void require_own_ending(const std::string& option, const std::string& path,
                         const std::vector<std::string>& endings);
 
-/// The same for a folder's name, which may not end as a file's.
-void require_folder_name(const std::string& option, const std::string& path);
+/// The same for a folder's name, which may not end as a file's. `endings`: of the files that might be meant instead.
+void require_folder_name(const std::string& option, const std::string& path,
+                         const std::vector<std::string>& endings);
 
 }  // namespace tautline::cli

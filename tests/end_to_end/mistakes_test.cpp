@@ -82,7 +82,7 @@ TEST_F(Mistakes, OutputsAreNotNamedAsOtherKindsOfFiles) {
   refused({"fit", g, "-o", scratch / "f.csv", "--model", "3d", "--report", scratch / "f.pdf"},
           kWrongUsage, "--report: " + (scratch / "f.pdf") + ", expected a name ending in .html");
   refused({"dedisperse", fil, "-o", scratch / "d.csv", "--dms", "1"}, kWrongUsage,
-          "d.csv, expected the name of a folder");
+          "d.csv, expected a name ending in .npy, .dat, .tim, or that of a folder");
   refused({"search", fil, "-o", scratch.path().string() + "/", "--dms", "1"}, kWrongUsage,
           "expected a name that ends with .csv");
   refused({"correlate", dada, "-o", scratch.path().string()}, kWrongUsage,
@@ -177,6 +177,13 @@ TEST_F(Mistakes, MasksOfOtherKindsAreTold) {
           "text, expected a .mask of rfifind; give the .mask that rfifind wrote");
   write_file(scratch / "empty.mask", "");
   refuses(scratch / "empty.mask", "an empty file, expected a .mask of rfifind");
+}
+
+TEST_F(Mistakes, ListsOfDmsOfOtherKindsAreTold) {
+  const std::string fil = filterbank();
+  refused(
+      {"search", fil, "-o", scratch / "c.csv", "--dm-list", fil}, kFailed,
+      fil + ": kind of file: a sigproc filterbank, expected a list of DMs; this is a filterbank");
 }
 
 TEST_F(Mistakes, MemoryIsCountedInTheUnitsItIsGivenIn) {

@@ -75,6 +75,17 @@ TEST_F(OptionWords, ErrorsAndAdviceOfRuns) {
               kWrongUsage, "--device: cpu:quantum");
 }
 
+TEST_F(OptionWords, AnArraysNameThatEndsAsAnOption) {
+  const std::string input = voltages(), array = scratch / "other.toml";
+  for (const std::string name : {"four antennas", "my array", "duration", "TART-1"}) {
+    write_file(array, "name = \"" + name +
+                          "\"\nlatitude_deg = 0\nlongitude_deg = 0\naltitude_m = 0\n"
+                          "[[antenna]]\nname = \"a\"\nenu_m = [0, 0, 0]\ndiameter_m = 4\n");
+    expect_said({"correlate", input, "-o", scratch / "w.uvh5", "--array", array}, kWrongUsage,
+                "inputs of array " + name + ": ");
+  }
+}
+
 TEST_F(OptionWords, AFilesNameThatIsAnOptionsToo) {
   for (const std::string folder : {"pictures", "plot"}) {
     std::filesystem::create_directory(scratch / folder);

@@ -232,17 +232,26 @@ std::vector<engine::Port> GraphFile::ports_of(const NodeTable& node, const Added
   return ports;
 }
 
-void GraphFile::add(const NodeTable& node, const NodeContext& context, engine::Graph& graph,
-                    Added& added) const {
-  const auto settings = node.type->make();
+std::unique_ptr<NodeSettings> GraphFile::settings_of(const NodeTable& node) const {
+  auto settings = node.type->make();
   for (const Value& value : node.values) try {
       settings->set(value.field->name, value.text);
     } catch (const Error& error) {
       throw Error(ErrorKind::config, value.place, error.value(), error.limit(), error.advice());
     }
-  const std::vector<engine::Port> inputs = ports_of(node, added);
   try {
     settings->check();
+  } catch (const Error& error) {
+    throw placed(node.name, error);
+  }
+  return settings;
+}
+
+void GraphFile::add(const NodeTable& node, const NodeContext& context, engine::Graph& graph,
+                    Added& added) const {
+  const auto settings = settings_of(node);
+  const std::vector<engine::Port> inputs = ports_of(node, added);
+  try {
     added.emplace_back(node.name, settings->add(graph, node.name, inputs, node.edge, context));
   } catch (const engine::NodeError&) {
     throw;  // of a node before this one
@@ -331,6 +340,7 @@ std::vector<std::string> GraphFile::drawn() const {
 
 engine::Graph GraphFile::build(const NodeContext& context, NodeOutputs* outputs) const {
   require_distinct_files();
+  for (const NodeTable& node : nodes_) (void)settings_of(node);  // before a source waits for data
   engine::Graph graph;
   Added added;
   const auto is_added = [&](const std::string& input, const std::string& place) {

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -96,6 +97,7 @@ class GraphFile {
   /// Nodes that are in the graph, with their outputs.
   using Added = std::vector<std::pair<std::string, std::vector<engine::Port>>>;
   static std::vector<engine::Port> ports_of(const NodeTable& node, const Added& added);
+  std::unique_ptr<NodeSettings> settings_of(const NodeTable& node) const;
   void add(const NodeTable& node, const NodeContext& context, engine::Graph& graph,
            Added& added) const;
   void require_distinct_files() const;

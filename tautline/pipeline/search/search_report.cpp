@@ -280,7 +280,7 @@ void SearchReport::measure_noise(const SearchRunNodes& nodes, const std::stop_to
   if (config_.iqrm) return;               // samples read again lack its masks
   const core::Candidate* widest = widest_of_best(summary_.candidates);
   if (widest == nullptr) return;
-  require_running(stop);
+  if (!input_->live) require_running(stop);  // a stop of a stream is its end
   const KeptTrials* kept = nodes.search->kept();
   summary_.noise_of_width =
       input_->live ? kept == nullptr ? std::nullopt

@@ -1,5 +1,6 @@
 // `search` of a pipe: as the data come, with the candidates of a file.
 #include <gtest/gtest.h>
+#include <sys/ioctl.h>
 
 #include <chrono>
 #include <cmath>
@@ -257,6 +258,34 @@ TEST_F(PipedSearch, CandidatesComeWhileTheStreamGoesOn) {
   EXPECT_NE(result.err.find("stopped before its input ended"), std::string::npos) << result.err;
   EXPECT_GE(listed().size(), 2u);
   EXPECT_EQ(listed().size(), json_lines(read_file(events)).size() + 1);
+}
+
+// Before and after the first 16,384 spectra, with a pulse so wide that the noise of its width is measured, too.
+TEST_F(PipedSearch, AStopKeepsTheListOfWhatHadCome) {
+  for (const std::size_t times : {std::size_t{9000}, std::size_t{40'000}}) {
+    std::vector<NoisePulse> pulses;
+    const std::size_t at = 4000 + random_() % 1000;
+    for (std::size_t k = 0; k < 16; ++k) pulses.push_back({20, at + k, 20});
+    write_filterbank(scratch_ / "a.fil", shape_, noise_with_pulses(shape_, times, pulses, random_));
+    const std::string bytes = read_file(scratch_ / "a.fil");
+    const pid_t pid = start(words(pipe_, {}));
+    const int out = open_pipe();
+    feed(out, bytes, 0, bytes.size());
+    const auto waiting = [&] {
+      int left = 0;
+      return ioctl(out, FIONREAD, &left) == 0 && left > 0;
+    };
+    for (int wait = 0; wait < 6000 && waiting(); ++wait) std::this_thread::sleep_for(10ms);
+    kill(pid, random_() % 2 == 0 ? SIGINT : SIGTERM);
+    const CommandResult result = finish_command(pid, scratch_ / "run");
+    close(out);
+    ASSERT_EQ(result.status, kDamaged) << result.err;
+    EXPECT_NE(result.err.find("stopped before its input ended"), std::string::npos) << result.err;
+    EXPECT_GE(listed().size(), 2u) << times;
+    const auto record = nlohmann::json::parse(read_file(list_ + ".json"));
+    EXPECT_EQ(record["noise_of_width"].is_null(), false) << record["noise_of_width"];
+    std::filesystem::remove(list_);
+  }
 }
 
 TEST_F(PipedSearch, WhatIsReadAgainIsKeptMeanwhile) {

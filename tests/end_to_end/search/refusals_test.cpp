@@ -1,5 +1,6 @@
 // Inputs and options that dedisperse and search refuse because the result would be wrong.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -210,6 +211,19 @@ TEST_F(Refusals, WhatIsOfPacketsForAPipe) {
     EXPECT_NE(refused.err.find(text), std::string::npos) << text << ": " << refused.err;
   }
   EXPECT_EQ(live("").status, kDone);
+}
+
+// Before the source waits for what nobody sends.
+TEST_F(Refusals, SettingsOfLivePipelinesAreCheckedFirst) {
+  const std::string pipe = scratch_ / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  write_file(scratch_ / "live.toml",
+             "[filterbank]\ntype = \"live_filterbank\"\npath = \"" + pipe +
+                 "\"\nwait_s = 0.2\n"
+                 "[pulses]\ntype = \"search\"\ninputs = \"filterbank\"\ndms.range = \"0:100\"\n"
+                 "[list]\ntype = \"candidate_file\"\ninputs = \"pulses\"\npath = \"c.csv\"\n");
+  expect_refused({"run", scratch_ / "live.toml", "--set", "pulses.threshold=-5"}, kWrongUsage,
+                 {"pulses.threshold: -5, expected "});
 }
 
 // A folder that a refused run made is gone again, one that was there stays.
