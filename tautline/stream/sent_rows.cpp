@@ -253,7 +253,8 @@ SentKind kind_to_send(const SendConfig& config) {
   const std::string& path = config.files.front();
   const auto head = formats::InputFile(path).head(kSentHeadBytes);
   if (formats::recognise_filterbank(head, path)) return SentKind::filterbank;
-  if (config.bin_s > 0 || config.raw.dtype || formats::tiff::recognise(head))
+  if (config.bin_s > 0 || config.raw.dtype || config.layout == "counts" ||
+      formats::tiff::recognise(head))
     return SentKind::counts;
   return SentKind::voltages;
 }

@@ -179,6 +179,29 @@ TEST_F(Mistakes, MasksOfOtherKindsAreTold) {
   refuses(scratch / "empty.mask", "an empty file, expected a .mask of rfifind");
 }
 
+TEST_F(Mistakes, CountsAreSentWithTheirBins) {
+  std::filesystem::copy_file(counts(), scratch / "z.npy");  // without its record
+  refused({"send", scratch / "z.npy", "--layout", "counts", "--to", "udp://127.0.0.1:9"},
+          kWrongUsage, "--bin: not given, expected the length of the counts' bins");
+}
+
+TEST_F(Mistakes, OneAntennaHasNoPairToCompare) {
+  write_file(scratch / "one.toml",
+             "name = \"one\"\nlatitude_deg = 0\nlongitude_deg = 0\naltitude_m = 0\n"
+             "[[antenna]]\nname = \"a\"\nenu_m = [0, 0, 0]\ndiameter_m = 4\n");
+  const std::string array = scratch / "one.toml";
+  ASSERT_EQ(run({"simulate", "voltages", "--array", array, "--scene",
+                 TAUTLINE_SOURCE_DIR "/examples/demo/scene.toml", "--duration", "0.02", "-o",
+                 scratch / "one.dada"})
+                .status,
+            kDone);
+  ASSERT_EQ(
+      run({"correlate", scratch / "one.dada", "--array", array, "-o", scratch / "one.uvh5"}).status,
+      kDone);
+  refused({"compare", scratch / "one.uvh5", scratch / "one.truth.json"}, kWrongUsage,
+          "antennas: 1, expected two or more; simulate and correlate two antennas or more");
+}
+
 TEST_F(Mistakes, ListsOfDmsOfOtherKindsAreTold) {
   const std::string fil = filterbank();
   refused(

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "tautline/core/counted.h"
 #include "tautline/pipeline/photons/count_trend.h"
 
 namespace tautline::pipeline {
@@ -82,8 +83,9 @@ void summarise(const core::CorrelationCurves& curves, const SensorMap& map,
   if (s.samples == 0)
     s.warnings.push_back("the input holds no bin at all: every g is undefined (NaN)");
   else if (s.undefined > 0)
-    s.warnings.push_back(std::to_string(s.undefined) + " of " + std::to_string(s.curves) +
-                         " curves have no counts: their g is undefined (NaN)");
+    s.warnings.push_back(std::to_string(s.undefined) + " of " + core::counted(s.curves, "curve") +
+                         (s.undefined == 1 ? " has no counts: its" : " have no counts: their") +
+                         " g is undefined (NaN)");
   if (s.samples > 0 && s.lags_too_long > 0)
     s.warnings.push_back(std::to_string(s.lags_too_long) + " of " + std::to_string(s.lags) +
                          " lags are longer than the data: their counts are 0 and g is NaN; "

@@ -184,6 +184,11 @@ class Comparison {
         pair.length_m = std::sqrt(formats::dot(side, side));
         pairs_.push_back(pair);
       }
+    if (inputs.empty() || std::all_of(inputs.begin(), inputs.end(), [&](const auto& input) {
+          return input.antenna == inputs.front().antenna;
+        }))
+      throw Error(ErrorKind::config, "antennas", "1", "two or more",
+                  "simulate and correlate two antennas or more: pairs of them are compared");
     if (pairs_.empty())
       throw Error(ErrorKind::config, "antennas", "no pair that the truth knows",
                   "antenna numbers of the simulated array",
