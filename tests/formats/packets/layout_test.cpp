@@ -119,7 +119,8 @@ TEST(PacketLayouts, BeginWithAPreset) {
   EXPECT_EQ(mine.field(Meaning::antenna)->bits, 8u);
   EXPECT_EQ(mine.field(Meaning::channel)->bits, 16u);
   EXPECT_EQ(layout_refusal("like = \"atasnap\""),
-            "wrong.toml: like (line 1): atasnap, expected one of ata-snap, counts, filterbank, grex, lofar, "
+            "wrong.toml: like (line 1): atasnap, expected one of ata-snap, counts, filterbank, "
+            "grex, lofar, "
             "meerkat-digitiser, "
             "meerkat-f, mwa32t-1byte, mwa32t, mwax, vdif-vtp, vdif");
 }
