@@ -407,7 +407,9 @@ TEST_F(Mistakes, PartsAndTrialsThatAreNotThere) {
            "standard"},
           kWrongUsage, "--bins: 7, expected an even number");
   // No control characters of it reach the terminal.
-  refused({"search", fil, "-o", scratch / "c.csv", "--dm-list", fil}, kFailed, "x.fil, line 1");
+  write_file(scratch / "dms.txt", "\x1b[31m\n");
+  refused({"search", fil, "-o", scratch / "c.csv", "--dm-list", scratch / "dms.txt"}, kFailed,
+          "dms.txt, line 1");
 }
 
 TEST_F(Mistakes, PulsesTakeTimesAndNameTheKeyThatIsWrong) {
