@@ -409,7 +409,7 @@ TEST_F(Mistakes, PartsAndTrialsThatAreNotThere) {
   // No control characters of it reach the terminal.
   write_file(scratch / "dms.txt", "\x1b[31m\n");
   refused({"search", fil, "-o", scratch / "c.csv", "--dm-list", scratch / "dms.txt"}, kFailed,
-          "dms.txt, line 1");
+          "dms.txt: kind of file: unknown, expected a list of DMs");
 }
 
 TEST_F(Mistakes, PulsesTakeTimesAndNameTheKeyThatIsWrong) {
