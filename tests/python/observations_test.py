@@ -146,7 +146,7 @@ def test_live_ones_begin_and_end_by_the_clock(tmp_path: pathlib.Path) -> None:
         begun, ticks = time.time(), Ticks()
         clock = f'start = "{utc(2)}"\nstop = "{utc(7)}"' if by_time else "duration_s = 0.3"
         (one,) = live(tmp_path, f"[[observation]]\n{clock}\n", ticks).observations()
-        blocks = []
+        blocks: list[tl.Block] = []
         for block in one:
             if not blocks:
                 assert time.time() - begun > (1.99 if by_time else 0)

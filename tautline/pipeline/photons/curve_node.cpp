@@ -296,11 +296,12 @@ void CurveNode::push_in_parts(const engine::Block& block, const CountPayload& pa
   }
 }
 
-// Those that touch are one place. `done`: bins that came before the block.
+// Of counts, whose losses are told block by block, those that touch are one place. `done`: bins that came before the
+// block.
 void CurveNode::add_breaks(const std::vector<BinRange>& breaks, std::uint64_t done) {
   breaks_before_ += std::erase_if(breaks_, [&](const BinRange& one) { return one.end < done; });
   for (const BinRange& one : breaks)
-    if (!breaks_.empty() && one.first <= breaks_.back().end)
+    if (!photons_ && !breaks_.empty() && one.first <= breaks_.back().end)
       breaks_.back().end = std::max(breaks_.back().end, one.end);
     else
       breaks_.push_back(one);

@@ -1,6 +1,7 @@
 // A series that dedisperse wrote as an array is searched as one that it wrote for PRESTO.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "tests/end_to_end/search/search_files.h"
@@ -112,9 +113,13 @@ TEST_F(SeveralTrials, InFoldersGiveTheSamePulses) {
     if (entry.path().extension() == ".dat") files.push_back(entry.path().string());
   ASSERT_EQ(files.size(), 41u);
   for (const auto& inputs : {std::vector{scratch / "dat"}, std::vector{scratch / "tim"}, files}) {
-    const auto found = search(inputs);
+    auto found = search(inputs);
     EXPECT_EQ(found.back()["trials"], 41);
     ASSERT_GE(found.size(), 5u);
+    // Of two that are nearly as bright either may be first.
+    const auto by_time = [](const auto& a, const auto& b) { return a["sample"] < b["sample"]; };
+    std::sort(found.begin(), found.begin() + 4, by_time);
+    std::sort(expected.begin(), expected.begin() + 4, by_time);
     for (std::size_t k = 0; k < 4; ++k) {
       EXPECT_NEAR(found[k]["snr"].get<double>(), expected[k]["snr"].get<double>(),
                   0.02 * expected[k]["snr"].get<double>());

@@ -63,14 +63,17 @@ std::vector<std::string> rows_of(const std::string& csv) {
 
 TEST_F(SentRows, ASearchOfPacketsFindsThePulseOfTheFile) {
   simulate_filterbank();
-  write_file(scratch / "live.toml",
-             "[filterbank]\ntype = \"live_filterbank\"\npath = \"udp://127.0.0.1:0\"\nheader = \"" +
-                 (scratch / "sky.fil") +
-                 "\"\nsilence_s = 2\nfirst_count = 0\n"
-                 "[pulses]\ntype = \"search\"\ninputs = \"filterbank\"\ndms.range = \"0:60:1\"\n"
-                 "max_width_s = 0.02\n"
-                 "[list]\ntype = \"candidate_file\"\ninputs = \"pulses\"\npath = \"" +
-                 (scratch / "list.csv") + "\"\n");
+  const auto pipeline = [&](const std::string& name, const std::string& source) {
+    write_file(scratch / name,
+               "[filterbank]\ntype = \"live_filterbank\"\n" + source +
+                   "[pulses]\ntype = \"search\"\ninputs = \"filterbank\"\n"
+                   "dms.range = \"0:60:1\"\nmax_width_s = 0.02\n"
+                   "[list]\ntype = \"candidate_file\"\ninputs = \"pulses\"\npath = \"" +
+                   (scratch / "list.csv") + "\"\n");
+  };
+  pipeline("live.toml", "path = \"udp://127.0.0.1:0\"\nheader = \"" + (scratch / "sky.fil") +
+                            "\"\nsilence_s = 2\nfirst_count = 0\n");
+  pipeline("pipe.toml", "path = \"-\"\nduration_s = " + std::to_string(15'616 * 256e-6) + "\n");
   const auto search = [&](const std::string& impair) {
     start_pipeline(scratch / "live.toml", {}, {"--overwrite"});
     const auto to = listens_at();
@@ -98,10 +101,9 @@ TEST_F(SentRows, ASearchOfPacketsFindsThePulseOfTheFile) {
   };
   const std::string found = search("");
   // The same list as by a pipe.
-  const CommandResult piped = shell(
-      "TAUTLINE --quiet send " + quoted("sky.fil") + " --to - --rate 0 | TAUTLINE --device cpu " +
-      "run --overwrite " + quoted("live.toml") +
-      " --set filterbank.path=- --set filterbank.duration_s=" + std::to_string(15'616 * 256e-6));
+  const CommandResult piped =
+      shell("TAUTLINE --quiet send " + quoted("sky.fil") +
+            " --to - --rate 0 | TAUTLINE --device cpu " + "run --overwrite " + quoted("pipe.toml"));
   EXPECT_EQ(piped.status, kDone) << piped.err;
   EXPECT_EQ(rows_of(found), rows_of(read_file(scratch / "list.csv")));
   EXPECT_GE(rows_of(found).size(), 2u);
