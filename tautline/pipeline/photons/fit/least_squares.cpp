@@ -136,14 +136,15 @@ void find_errors(const LeastSquares& problem, std::vector<double>& slopes, std::
     const Unknown& one = problem.unknowns[k];
     const double variance = slopes[k * points + k];
     const double slope = problem.coordinates[k].slope(angles[k]);
-    const bool known = variance > 0 && !Coordinate::at_bound(angles[k]);
+    const bool at_bound = Coordinate::at_bound(angles[k]);
+    const bool known = variance > 0 && !at_bound;
     for (std::size_t c = 0; c < solutions.size(); ++c) {
       if (!one.shared && one.curve != c) continue;
       solutions[c].standard_errors[one.parameter] =
           known ? std::sqrt(variance * scale) * std::abs(slope) : kNan;
       if (!known)
         add_trouble(solutions[c], (*problem.parameters)[c][one.parameter].name +
-                                      (variance > 0 ? kAtABound : " is not determined"));
+                                      (at_bound ? kAtABound : " is not determined"));
     }
   }
 }
