@@ -133,9 +133,10 @@ class CurveNode final : public engine::Node {
   // Where records or packets were lost: those before, and those that may go on or are not reached yet.
   std::size_t breaks_before_ = 0;
   std::vector<BinRange> breaks_;
-  std::vector<BinnedPhoton> later_;  // their bins counted from the resumed run's first
-  engine::Counters counters_;        // final values
-  CountPayload last_;                // payload of the last block, without its photons
+  std::vector<BinnedPhoton>
+      later_;                  // bins counted from the first of the resumed run, or of the part
+  engine::Counters counters_;  // final values
+  CountPayload last_;          // payload of the last block, without its photons
   Stopwatch stopwatch_;
   double given_s_ = 0;  // time of the last snapshot, and its number of samples
   std::uint64_t given_samples_ = 0;
