@@ -133,8 +133,8 @@ class CurveNode final : public engine::Node {
   // Where records or packets were lost: those before, and those that may go on or are not reached yet.
   std::size_t breaks_before_ = 0;
   std::vector<BinRange> breaks_;
-  std::vector<BinnedPhoton>
-      later_;                  // bins counted from the first of the resumed run, or of the part
+  // Bins counted from the first of the resumed run, or of the part.
+  std::vector<BinnedPhoton> later_;
   engine::Counters counters_;  // final values
   CountPayload last_;          // payload of the last block, without its photons
   Stopwatch stopwatch_;
